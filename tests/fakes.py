@@ -95,15 +95,16 @@ def part_of(samples, start, stop):
 
 
 def record(sink, names, samples, outcome, blocks=None, **changes):
-    """Hand a whole run to a sink, in blocks of the given size, in arrays that are reused as a run does."""
+    """Hand a whole run to a sink, in blocks of the given size, in two sets of arrays that take turns as in a run."""
     rows = len(samples.time)
     header = header_of(names, max(rows, 1), **changes)
     size = blocks or header.block_rows
-    block = Samples(*(np.empty((size, *column.shape[1:]), column.dtype) for column in samples))
+    block, other = (Samples(*(np.empty((size, *one.shape[1:]), one.dtype) for one in samples)) for _ in range(2))
     sink.open(header)
     for start in range(0, rows, size):
         count = min(size, rows - start)
         for mine, column in zip(block, samples, strict=True):
             mine[:count] = column[start : start + count]
         sink.write(block, count)
+        block, other = other, block
     sink.close(outcome)

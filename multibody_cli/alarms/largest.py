@@ -12,11 +12,12 @@ from multibody_cli.kernel import formula, kernel
 def find_largest(vectors: Any, sizes: Any, elements: Any) -> None:
     """Store the largest norm of the vectors (K, n, 3) of each instant (K,), and its element (K,)."""
     for k in range(len(vectors)):
-        sizes[k], elements[k] = -1.0, 0
+        largest, element = -1.0, 0
         for b in range(vectors.shape[1]):
-            size = size_of(vectors[k, b])
-            if size > sizes[k]:
-                sizes[k], elements[k] = size, b
+            square = square_of(vectors[k, b])
+            if square > largest:
+                largest, element = square, b
+        sizes[k], elements[k] = root_of(largest), element
 
 
 @kernel
@@ -41,21 +42,28 @@ def integrate_phases(
         (K,) largest norm of the integrals of each instant, rad, and its element.
     """
     for k in range(len(w)):
-        sizes[k], elements[k] = -1.0, 0
+        largest, element = -1.0, 0
         for b in range(w.shape[1]):
-            moves = not steps[k] * size_of(w[k, b]) > resolved
+            moves = not steps[k] * root_of(square_of(w[k, b])) > resolved
             for i in range(3):
                 rate = ratio[k] * w[k, b, i]
                 if moves:
                     phases[b, i] += 0.5 * steps[k] * (rate + rates[b, i])
                 rates[b, i] = rate
-            size = size_of(phases[b])
-            if size > sizes[k]:
-                sizes[k], elements[k] = size, b
+            square = square_of(phases[b])
+            if square > largest:
+                largest, element = square, b
+        sizes[k], elements[k] = root_of(largest), element
 
 
 @formula
-def size_of(x: Any) -> Any:
-    """Return the norm of a vector, infinity if it is not a number."""
-    size = math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
-    return size if size >= 0.0 else math.inf
+def square_of(x: Any) -> Any:
+    """Return the square of the norm of a vector, infinity if it is not a number."""
+    square = x[0] * x[0] + x[1] * x[1] + x[2] * x[2]
+    return square if square >= 0.0 else math.inf
+
+
+@formula
+def root_of(square: Any) -> Any:
+    """Return the norm of a vector by its square, -1 if there is no vector."""
+    return math.sqrt(square) if square >= 0.0 else square

@@ -193,6 +193,7 @@ def _branched(
 
 def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
     """Run, show the summary, and return the exit code."""
+    from multibody_cli.output.background import BackgroundSink
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.studies.branching import repeated, require_same_rows
 
@@ -203,7 +204,8 @@ def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
             if start.recorded is not None and again is not None:
                 require_same_rows(start.recorded, again)
             continued, settings = start.continued or again, simulation.scene.output
-            sink = Hdf5Sink(start.result, settings.channels, settings.compression, start.force, continued=continued)
+            file = Hdf5Sink(start.result, settings.channels, settings.compression, start.force, continued=continued)
+            sink = BackgroundSink(file)
             carried = continued.checkpoint.values if continued else None
             with Progress(timing) as progress:
 

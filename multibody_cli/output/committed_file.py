@@ -47,6 +47,8 @@ class CommittedFile(io.RawIOBase):
         self._old = path.with_name(path.name + ".old")
         self._working = self._other = -1
         self._position = 0
+        self._waiting = memoryview(bytearray(PIECE))
+        self._start = self._end = 0
         self._changed: list[tuple[int, int]] = []
         self._is_new = True
         self.error: BaseException | None = None
@@ -62,6 +64,7 @@ class CommittedFile(io.RawIOBase):
 
     def commit(self) -> None:
         """Make the present state the one at the path."""
+        self._write_waiting()
         self._require_written()
         if not self._is_new:
             _add_name(self._path, self._old)
@@ -78,6 +81,7 @@ class CommittedFile(io.RawIOBase):
     def finish(self, path: Path) -> None:
         """Write the present state to the disk and move it to another path of the same folder; end the file."""
         try:
+            self._write_waiting()
             self._require_written()
             os.fsync(self._working)
             os.replace(self._new, self._path)
@@ -103,30 +107,51 @@ class CommittedFile(io.RawIOBase):
         if whence == os.SEEK_CUR:
             position += self._position
         elif whence == os.SEEK_END:
+            self._write_waiting()
             position += os.fstat(self._working).st_size
         self._position = position
         return position
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer; bytes beyond the end are 0."""
+        self._write_waiting()
         data = os.pread(self._working, len(buffer), self._position)
         buffer[:] = data + bytes(len(buffer) - len(data))
         self._position += len(buffer)
         return len(buffer)
 
     def write(self, data: Any) -> int:
-        """Write bytes at the position."""
-        start, self._position = self._position, self._position + len(data)
-        self._changed.append((start, self._position))
+        """Write bytes at the position; those of successive writes wait for each other, and are written together."""
+        start, count = self._position, len(data)
+        end = self._position = start + count
+        if start != self._end or end - self._start > PIECE:
+            self._write_waiting()
+            self._start = start
+        if count > PIECE:
+            self._write(data, start)
+            self._start = end
+        else:
+            self._waiting[start - self._start : end - self._start] = data
+        self._end = end
+        return count
+
+    def _write_waiting(self) -> None:
+        """Write the bytes that wait, those from `_start` to `_end`."""
+        if self._end > self._start:
+            self._write(self._waiting[: self._end - self._start], self._start)
+            self._start = self._end
+
+    def _write(self, data: Any, start: int) -> None:
+        self._changed.append((start, start + len(data)))
         if self.error is None:
             try:
                 _write(self._working, data, start)
             except BaseException as error:
                 self.error = error
-        return len(data)
 
     def truncate(self, size: int | None = None) -> int:
         """Set the size, by default to the position."""
+        self._write_waiting()
         size = self._position if size is None else size
         if self.error is None:
             try:

@@ -11,7 +11,7 @@ import numpy as np
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.completion import place_bodies
-from multibody_cli.methods.contract import Method, Report
+from multibody_cli.methods.contract import Method, Recording, Report
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.observers import (
@@ -28,7 +28,7 @@ from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Sink
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from multibody_cli.methods.by_acceleration import AccelerationMethod
 
@@ -45,6 +45,14 @@ class States(NamedTuple):
     ledger: Floats
 
 
+class Buffer(NamedTuple):
+    """Samples of a block, and the functions that fill their rows."""
+
+    samples: Samples
+    observers: list[Callable[[int], None]]
+    loop: Recording | None
+
+
 @dataclass
 class Reached:
     """Number of recorded instants, and the time of the last, s."""
@@ -56,6 +64,8 @@ class Reached:
 class Recorder:
     """Collects output instants in a block and writes full blocks to the sink.
 
+    Two buffers take turns, since a sink may read a block until it receives the next one.
+
     `at_once` is whether several instants may be passed in one call of compiled code.
     """
 
@@ -64,7 +74,6 @@ class Recorder:
         self._method = method
         self._element_rows = element_rows(model)
         self._report_fields = report_fields(model.names)
-        self._samples = samples_for(model.names, rows)
         self._rows = rows
         self._filled = 0
         self._sink = sink
@@ -76,20 +85,26 @@ class Recorder:
 
     def prepare(self, state: State) -> None:
         """Observe a state without recording it; the run advances this state in place."""
-        system, rows, samples, method = self._model.system, self._element_rows, self._samples, self._method
-        of_contacts = contact_observers(self._model.names)
-        self._observers = [observe.on(system, state, method.work, rows, samples)]
-        self._observers += [one.on(system, method.contact_work, rows, samples) for one in of_contacts]
+        self._buffer, self._other = self._buffer_for(state), self._buffer_for(state)
         self.observe()
-        RunRecord(self._model).add_samples(samples, 1)
-        self._loop = method.recording(state, observe, rows, samples) if self._at_once else None
-        if self._loop:
-            self._loop(0, 0, 1)
+        RunRecord(self._model).add_samples(self._buffer.samples, 1)
+        if self._buffer.loop:
+            self._buffer.loop(0, 0, 1)
+
+    def _buffer_for(self, state: State) -> Buffer:
+        """Return an empty buffer for a run that advances a state."""
+        system, rows, method = self._model.system, self._element_rows, self._method
+        samples = samples_for(self._model.names, self._rows)
+        of_contacts = contact_observers(self._model.names)
+        observers = [observe.on(system, state, method.work, rows, samples)]
+        observers += [one.on(system, method.contact_work, rows, samples) for one in of_contacts]
+        loop = method.recording(state, observe, rows, samples) if self._at_once else None
+        return Buffer(samples, observers, loop)
 
     @property
     def most_at_once(self) -> int:
         """Number of output instants that `take` may pass in one call; 0 if Python is needed between them."""
-        return self._rows_to_boundary if self._loop else 0
+        return self._rows_to_boundary if self._buffer.loop else 0
 
     @property
     def _rows_to_boundary(self) -> int:
@@ -98,21 +113,21 @@ class Recorder:
 
     def take(self, count: int, steps: int) -> tuple[int, Report]:
         """Advance to the next output instants, after `steps` steps each, and observe them; see `methods.contract`."""
-        assert self._loop is not None
-        return self._loop(self._filled, count, steps)
+        assert self._buffer.loop is not None
+        return self._buffer.loop(self._filled, count, steps)
 
     def observe(self) -> None:
         """Observe the state, that of `prepare`, as the next output instant."""
-        for observe_all in self._observers:
+        for observe_all in self._buffer.observers:
             observe_all(self._filled)
 
     def add(self, report: Report, count: int = 1) -> None:
         """Record observed instants, up to that of a report; `last` is the time and the velocities (nv,) of the last."""
-        last = self._filled + count - 1
-        observe_report(self._report_fields, report, self._samples, slice(self._filled, last + 1))
+        last, samples = self._filled + count - 1, self._buffer.samples
+        observe_report(self._report_fields, report, samples, slice(self._filled, last + 1))
         self.reached.instants += count
-        self.reached.time = float(self._samples.time[last])
-        self.last = self.reached.time, self._samples.velocity[last].copy()
+        self.reached.time = float(samples.time[last])
+        self.last = self.reached.time, samples.velocity[last].copy()
         self.record_of_run.add_report(report, self.reached.time)
         self._filled += count
         late = self._sink.accepts_partial_blocks and clock.monotonic() - self._flushed > FLUSH_AFTER
@@ -124,12 +139,11 @@ class Recorder:
 
         The method computes accelerations and work arrays.  `report` belongs to each of the states.
         """
-        observe_them = bound_kernel(observe_states, complete_state=method.completion, observe_before=observe).on(
-            self._model.system, state, method.work, self._element_rows, self._samples, np.zeros_like(state.ledger),
-            *states,
-        )  # fmt: skip
+        kernel = bound_kernel(observe_states, complete_state=method.completion, observe_before=observe)
+        leading = self._model.system, state, method.work, self._element_rows
         done, count = 0, len(states.time)
         while done < count:
+            observe_them = kernel.on(*leading, self._buffer.samples, np.zeros_like(state.ledger), *states)
             some = min(self._rows_to_boundary, count - done)
             observe_them(done, self._filled, some)
             self.add(report, some)
@@ -138,8 +152,9 @@ class Recorder:
     def flush(self) -> None:
         """Write the recorded instants to the sink."""
         if self._filled:
-            self.record_of_run.add_samples(self._samples, self._filled)
-            self._sink.write(self._samples, self._filled)
+            self.record_of_run.add_samples(self._buffer.samples, self._filled)
+            self._sink.write(self._buffer.samples, self._filled)
+            self._buffer, self._other = self._other, self._buffer
         self._filled = 0
         self._flushed = clock.monotonic()
 

@@ -155,7 +155,7 @@ class Sink(Protocol):
         """Begin a run."""
 
     def write(self, samples: Samples, count: int) -> None:
-        """Write the first `count` rows of `samples`; the caller may overwrite them afterwards."""
+        """Write the first `count` rows of `samples`, which remain unchanged until the next call."""
 
     def close(self, outcome: Outcome | None) -> None:
         """End the run."""

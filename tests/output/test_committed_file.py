@@ -192,6 +192,40 @@ def test_a_system_without_hard_links_is_written_all_the_same(tmp_path, monkeypat
     assert read_trajectory(tmp_path / "run.h5").time.size == 25
 
 
+def test_writes_that_wait_are_seen_by_every_other_call(tmp_path, monkeypatch):
+    """Random calls, among them writes that continue the last one or are longer than what may wait, and an array."""
+    monkeypatch.setattr(committed_file, "PIECE", 64)
+    rng, file, model, committed = random.Random(1), CommittedFile(tmp_path / "run.h5.part"), bytearray(), b""
+    for _ in range(3000):
+        kind = rng.choice(["continue", "continue", "continue", "write", "read", "truncate", "end", "commit"])
+        if kind in ("continue", "write"):
+            if kind == "write":
+                file.seek(rng.randrange(len(model) + 1))
+            start, data = file.seek(0, os.SEEK_CUR), rng.randbytes(rng.choice([0, 1, 7, 30, 64, 65, 200]))
+            assert file.write(data) == len(data)
+            model[start : start + len(data)] = data
+        elif kind == "read":
+            start, data = rng.randrange(len(model) + 1), bytearray(rng.randrange(100))
+            file.seek(start)
+            file.readinto(data)
+            assert data == model[start : start + len(data)].ljust(len(data), b"\0")
+            file.seek(len(model))
+        elif kind == "truncate":
+            size = rng.randrange(max(0, len(model) - 20), len(model) + 1)
+            file.truncate(size)
+            del model[size:]
+            file.seek(size)
+        elif kind == "end":
+            assert file.seek(0, os.SEEK_END) == len(model)
+        else:
+            file.commit()
+            committed = bytes(model)
+        if committed:
+            assert (tmp_path / "run.h5.part").read_bytes() == committed
+    file.finish(tmp_path / "run.h5")
+    assert (tmp_path / "run.h5").read_bytes() == model
+
+
 @pytest.mark.parametrize("refusal", [OSError(errno.EXDEV, "not here"), None], ids=["refused", "missing"])
 def test_a_system_that_does_not_copy_ranges_is_written_all_the_same(tmp_path, monkeypatch, refusal):
     def refuse(*_words, **_settings):

@@ -85,6 +85,37 @@ def test_bytes_do_not_depend_on_the_instants_of_a_call(
     assert not calls.counts
 
 
+class Late(NullSink):
+    """Reads each block when it receives the next one, as a sink that writes in the background may do."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self._block: Any = None
+
+    def write(self, samples: Any, count: int) -> None:
+        self._read()
+        self._block = samples, count
+
+    def close(self, outcome: Outcome | None) -> None:
+        self._read()
+
+    def _read(self) -> None:
+        if self._block is not None:
+            samples, count = self._block
+            self.times += samples.time[:count].tolist()
+
+
+@pytest.mark.parametrize("name", ["many blocks", "contacts"])
+def test_a_block_remains_unchanged_until_the_next_one(name: str) -> None:
+    scene, *overrides = {**RUNS, **ALONE}[name]
+    simulation = prepare(scene, [*overrides, "output.every=1 ms"] if name == "contacts" else overrides)
+    late = Late()
+    summary = simulation.run(late)
+    every = simulation.compiled.timing.every
+    assert late.times == pytest.approx([k * every for k in range(summary.instants)], abs=1e-9)
+    assert summary.instants > 1000 or name == "contacts"
+
+
 @pytest.mark.parametrize("name", ALONE)
 def test_runs_that_need_python_pass_one_instant_at_a_time(name: str, calls: Calls) -> None:
     scene, *overrides = ALONE[name]
