@@ -55,13 +55,22 @@ def update_motions(tree, q, v, a, work):
     for i in range(1, len(links)):
         link, parent, body = links[i], bodies[links[i].parent], bodies[i]
         if link.floats:
-            floating_link_kinematics(link, bodies[0], body, q, v)
+            move_floating(link, body, v)
         elif link.joint_kernel == KERNEL_SCREW:
             move_across_screw(link, parent, body, v[link.iv], columns[link.iv])
         elif link.joint_kernel == KERNEL_BALL:
             link_kinematics(link, parent, body, q, v, columns)
         else:
             general_link_kinematics(link, tree, parent, body, q, v, a, columns, rates, work.generated_buffers)
+
+
+@formula
+def move_floating(link, body, v):
+    """Compute the motion and the inertial wrench of a floating body, in its known pose; its accelerations are known."""
+    R, i, w = load(body.R), link.iv, Vec3(v[link.iv + 3], v[link.iv + 4], v[link.iv + 5])
+    store(body.v, Vec3(v[i], v[i + 1], v[i + 2]))
+    store(body.w, w)
+    store_force(body, inertial_wrench(link, central_inertia(link, R), R @ load(link.com), w, ZERO, load(body.a)))
 
 
 @formula
