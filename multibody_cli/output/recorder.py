@@ -76,6 +76,8 @@ class Recorder:
         self._report_fields = report_fields(model.names)
         self._rows = rows
         self._filled = 0
+        self._buffers: list[Buffer] = []
+        self._turn = 0
         self._sink = sink
         self._at_once = at_once
         self._flushed = clock.monotonic()
@@ -85,15 +87,21 @@ class Recorder:
 
     def prepare(self, state: State) -> None:
         """Observe a state without recording it; the run advances this state in place."""
-        self._buffer, self._other = self._buffer_for(state), self._buffer_for(state)
+        self._state = state
         self.observe()
         RunRecord(self._model).add_samples(self._buffer.samples, 1)
         if self._buffer.loop:
             self._buffer.loop(0, 0, 1)
 
-    def _buffer_for(self, state: State) -> Buffer:
-        """Return an empty buffer for a run that advances a state."""
-        system, rows, method = self._model.system, self._element_rows, self._method
+    @property
+    def _buffer(self) -> Buffer:
+        """The buffer that is filled; the second one is made after the first block."""
+        if self._turn == len(self._buffers):
+            self._buffers.append(self._new_buffer())
+        return self._buffers[self._turn]
+
+    def _new_buffer(self) -> Buffer:
+        system, rows, method, state = self._model.system, self._element_rows, self._method, self._state
         samples = samples_for(self._model.names, self._rows)
         of_contacts = contact_observers(self._model.names)
         observers = [observe.on(system, state, method.work, rows, samples)]
@@ -154,7 +162,7 @@ class Recorder:
         if self._filled:
             self.record_of_run.add_samples(self._buffer.samples, self._filled)
             self._sink.write(self._buffer.samples, self._filled)
-            self._buffer, self._other = self._other, self._buffer
+            self._turn = 1 - self._turn
         self._filled = 0
         self._flushed = clock.monotonic()
 
