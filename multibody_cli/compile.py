@@ -13,6 +13,7 @@ from multibody_cli.alarms.catalogue import STABILITY
 from multibody_cli.alarms.contract import Raised
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.errors import Problem, Refused, SceneError
+from multibody_cli.forces.coupled import coupled_forces_of
 from multibody_cli.forces.elements import MUSCLES
 from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
@@ -36,7 +37,7 @@ from multibody_cli.packing.contacts import pack_contacts
 from multibody_cli.packing.elimination import candidates_of
 from multibody_cli.packing.force_entries import ForceContext, add_section
 from multibody_cli.packing.forces import ForcePacker
-from multibody_cli.packing.implicit import mark_implicit_bodies, needs_coupled_solve, needs_implicit_solve
+from multibody_cli.packing.implicit import mark_implicit_bodies, needs_implicit_solve
 from multibody_cli.packing.joint_friction import joints_with_friction, pack_joint_friction
 from multibody_cli.packing.layout import Layout, body_coordinate_layout, in_plane_layout, joint_coordinate_layout
 from multibody_cli.packing.moment_arms import pack_arms
@@ -232,7 +233,7 @@ def _pack(
         rows.mark_primary(inboard_joints[certain])
     implicit = integrator_of(scene.simulation.method, scene.simulation.integrator).implicit
     row_table, term_table = rows.pack()
-    coupled = implicit and needs_coupled_solve(forces, row_table)
+    coupled = implicit and len(coupled_forces_of(forces)) > 0
     implicit = implicit and needs_implicit_solve(tree, forces)
     if implicit:
         tree = tree._replace(links=mark_implicit_bodies(tree.links, forces))

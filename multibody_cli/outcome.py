@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
-from multibody_cli.alarms.remedies import remedy_of_divergence
+from multibody_cli.alarms.remedies import reduce_step, remedy_of_divergence
 from multibody_cli.limits import VARIABLE
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Floats, Model, State
@@ -61,6 +61,11 @@ def _explain(report: Report, culprit: str, last_valid: float, reached: float, se
     if report.status is Status.CONTACT_CAPACITY_EXCEEDED:
         step = f"step {report.steps + 1} (t = {reached:.9g} s)"
         return f"{step} has more contacts than the contact capacity: increase `contacts.max_contacts`"
+    if report.status is Status.COUPLED_FORCES_SINGULAR:
+        return (
+            f"step {report.steps + 1} (t = {reached:.9g} s) has no solution: forces that depend on other coordinates "
+            f"or on bodies (coupled forces) destabilize its accelerations: {reduce_step(settings.step, 10.0)}"
+        )
     if reached == 0.0 and math.isclose(last_valid, 0.0):
         return (
             f"the initial acceleration is not finite: {culprit} moves no mass or inertia, its axes coincide, or a "

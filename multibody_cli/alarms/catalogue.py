@@ -283,11 +283,13 @@ RUN_ALARMS = (
     ),
     Alarm(
         "implicit",
-        "number of accelerations with implicit forces that missed their tolerance",
+        "number of accelerations with implicit forces that missed their tolerance, or without a solution",
         lambda _: 0.0,
         lambda record, _: record.implicit_unsolved.number,
         _read_implicit,
-        lambda settings, *_: reduce_step(settings.step, 2.0, "increase `simulation.options.implicit_iterations`"),
+        lambda settings, *_: reduce_step(
+            settings.step, 2.0, "with springs between bodies, increase `simulation.options.implicit_iterations`"
+        ),
     ),
     Alarm(
         "step_search",

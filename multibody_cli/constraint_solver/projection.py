@@ -248,3 +248,5 @@ def deactivate_separating_rows(work):
         row = work.rows[work.special_rows[k]]
         if row.one_sided:
             row.active = row.active == 1 and row.residual <= SEPARATION_VELOCITY
+            if not row.active:
+                row.multiplier = 0.0

@@ -184,12 +184,20 @@ def build_delassus(system, work, count):
 @kernel
 def solve_dual(work, count):
     """Compute the multipliers of the active rows from W and the residuals in `work.dual.r`."""
+    dual = work.dual
+    for k in range(count):
+        dual.lower[k] = 0.0 if work.rows[dual.active_rows[k]].one_sided else -math.inf
+        dual.upper[k] = math.inf
+    solve_within_bounds(work, count)
+
+
+@kernel
+def solve_within_bounds(work, count):
+    """Compute the multipliers of the active rows as `solve_dual` does, within the bounds in `work.dual`."""
     rows, dual = work.rows, work.dual
     for r in range(len(rows)):
         rows[r].multiplier = 0.0
     for k in range(count):
-        dual.lower[k] = 0.0 if rows[dual.active_rows[k]].one_sided else -math.inf
-        dual.upper[k] = math.inf
         dual.x[k] = math.nan  # no warm start: multipliers do not depend on earlier steps
     W = dual.W[:count, :count]
     solve_multipliers(W, dual.r[:count], dual.lower[:count], dual.upper[:count], dual.x[:count], dual.solver)

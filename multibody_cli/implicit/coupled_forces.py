@@ -15,15 +15,30 @@ Z = A_s^-1 U,
 
 All solutions satisfy the equality rows, and their multipliers combine like the solutions.
 
+One-sided rows make the accelerations a and the multipliers x, with the Jacobian J of the active rows, those of
+
+    A a = b + J^T x,    one-sided rows:  J a + bias >= 0,  x >= 0,  one of both 0.
+
+A step solves with changes c of the coupled forces; it is exact where c = W^T a.  At c = 0, which the symmetric matrix
+solves (`constraint_solver.solver`), the residual is W^T y_s.  For constant *held* rows, those with a multiplier, all
+quantities are linear in c, and the formula above gives the direction in which the residual vanishes, with solutions
+that satisfy the held rows.  The step follows it to the first row whose multiplier or acceleration becomes 0, releases
+or holds that row, and continues: on the path, the residual decreases in proportion and the other conditions are met.
+It ends after finitely many rows if the matrix 1 - W^T Z has a determinant of the same sign for all sets of held rows,
+as where A + A^T is definite; then the solution is unique.  If the path turns back, the step keeps the last point and
+counts as unsolved.
+
 W^T is never formed: a product with it is a derivative of the forces along a motion (`forces.quantities`).  Forces are
 functions of the poses and twists of the bodies at the end of the step, bias accelerations included, as in
 `implicit_forces`: methods in any coordinates take the same step, up to the choice of the origins of the bodies.
 
-Source: Woodbury, Inverting modified matrices (1950).
+Sources: Woodbury, Inverting modified matrices (1950); Katzenelson, An algorithm for solving nonlinear resistor networks
+(1965); Cottle, Pang and Stone, The Linear Complementarity Problem, 4.5.
 """
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -34,9 +49,8 @@ from multibody_cli.constraint_solver.solver import (
     apply_impulses_as_forces,
     clear_impulses,
     impulse_response,
-    is_maximal,
     select_active_rows,
-    solve_dual,
+    solve_within_bounds,
     zero_rhs,
 )
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
@@ -44,13 +58,18 @@ from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.coupled import CONTROLS, apply_times, own_derivatives
 from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches, jacobian_product, write_bias_motion
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
+from multibody_cli.linalg.free_rows import significant_residual
+from multibody_cli.linalg.multipliers import is_finite
 from multibody_cli.method_kernels import apply_inverse_mass, finish_accelerations
 from multibody_cli.signals import derivative_along
 from multibody_cli.spatial.memory import load_force
 from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
 from multibody_cli.tree.markers import update_marker_changes
+
+PASSES, PASSES_PER_ROW = 20, 4
+"""Maximum number of sets of held rows, and of those for each active row; usual are one or two."""
 
 
 @kernel_parameter
@@ -128,39 +147,70 @@ def finish_coupled(system, work, a):
 @template(apply_inverse_mass)
 def correct_coupled(system, work, a):
     """Correct dv/dt (nv,), the multipliers, and the forces."""
-    tree, C, coefficients = system.tree, work.coupling, work.implicit_coefficients
-    h, at_start = coefficients[0], coefficients[1] > 0.0
-    k, count = len(C.forces), select_active_rows(work, ACCELERATION)
-    store_multipliers(work, count, C.multipliers[k])
+    tree, C = system.tree, work.coupling
+    count = select_active_rows(work, ACCELERATION)
+    write_residuals(system, work, a)
+    hold_loaded_rows(work, count)
+    newest, solved = -1, False
+    for _ in range(PASSES + PASSES_PER_ROW * count):
+        write_coupled_matrix(system, work, count)
+        if not factor_dense(C.matrix, C.order):
+            C.singular[0] = is_finite(C.matrix, C.rhs)
+            for j in range(len(a)):
+                a[j] = math.nan
+            return
+        solve_dense(C.matrix, C.order, C.rhs, C.values)
+        length, blocking = step_to_bound(work, count)
+        for i in range(len(C.values)):
+            C.values[i] *= length
+            C.rhs[i] *= 1.0 - length
+            for j in range(len(a)):
+                a[j] += C.values[i] * C.responses[i, j]
+        apply_combination(system, work, C.values)
+        solved = blocking < 0
+        if solved or (length == 0.0 and blocking == newest):
+            break
+        exchange_row(work, blocking)
+        newest = blocking
+    if not solved:
+        C.unsolved[0] += 1
+    jacobian_times(tree, a, work)
+
+
+@kernel
+def write_residuals(system, work, a):
+    """Write the derivatives of the coupled forces along dv/dt (nv,) to `rhs`: the residuals without their changes."""
+    tree, C = system.tree, work.coupling
+    h, at_start = work.implicit_coefficients[0], work.implicit_coefficients[1] > 0.0
     for j in range(len(a)):
         C.rates[j] = a[j] if at_start or not tree.driven[j] else 0.0  # stages have prescribed rates of their own
     compute_loop_rates(tree, C.rates, work)  # without the bias
-    for i in range(k):
+    for i in range(len(C.forces)):
         C.rhs[i] = 0.0
     add_derivatives(system, work, C.rates, h * h, h, C.rhs)
+
+
+@template(apply_inverse_mass)
+def write_coupled_matrix(system, work, count):
+    """Write 1 - W^T Z, with the responses Z that satisfy the held rows, and their multipliers."""
+    C, k, h = work.coupling, len(work.coupling.forces), work.implicit_coefficients[0]
+    store_multipliers(work, C.multipliers[k])
     zero_rhs(work)
     for i in range(k):
         respond(system, work, i, count)
-        store_multipliers(work, count, C.multipliers[i])
-        for j in range(len(a)):
+        store_multipliers(work, C.multipliers[i])
+        for j in range(len(work.response)):
             C.responses[i, j] = work.response[j]
         for m in range(k):
             C.values[m] = 0.0
         add_derivatives(system, work, work.response, h * h, h, C.values)
         for m in range(k):
             C.matrix[m, i] = (1.0 if m == i else 0.0) - C.values[m]
-    factor_dense(C.matrix, C.order)
-    solve_dense(C.matrix, C.order, C.rhs, C.values)
-    for i in range(k):
-        for j in range(len(a)):
-            a[j] += C.values[i] * C.responses[i, j]
-    apply_combination(system, work, C.values)
-    jacobian_times(tree, a, work)
 
 
 @template(apply_inverse_mass)
 def respond(system, work, i, count):
-    """Compute the response to the unit of coupled force i, into `work.response`, that satisfies the active rows."""
+    """Compute the response to the unit of coupled force i, into `work.response`, that satisfies the held rows."""
     dual, rows = work.dual, work.rows
     clear_impulses(work)
     add_coupled_force(system, work, i, 1.0, work.impulse)
@@ -169,27 +219,86 @@ def respond(system, work, i, count):
         for m in range(count):
             row = rows[dual.active_rows[m]]
             dual.r[m] = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
-            if dual.W[m, m] == 0.0:  # ineffective
-                dual.r[m] = 0.0
-        solve_dual(work, count)
+        solve_within_bounds(work, count)
+        write_slacks(work, count, work.coupling.slacks[i])
         clear_impulses(work)
         add_coupled_force(system, work, i, 1.0, work.impulse)
         apply_active_row_impulses(work, count)
         impulse_response(system, work)
 
 
+# --- one-sided rows ---------------------------------------------------------------------------------------------------
 @kernel
-def store_multipliers(work, count, multipliers):
-    """Store the multipliers (nr,) of a solution: of the primary rows, and of `count` active rows, if any."""
+def hold_loaded_rows(work, count):
+    """Hold the one-sided rows with a multiplier, at the solution of the dual problem; write the slacks of all."""
+    dual = work.dual
+    for m in range(count):
+        row = work.rows[dual.active_rows[m]]
+        if row.one_sided:
+            hold(dual, m, row.multiplier > 0.0)
+    write_slacks(work, count, work.coupling.slacks[len(work.coupling.forces)])
+
+
+@formula
+def hold(dual, m, held):
+    """Set the bounds of the multiplier of an active row: unbounded if it is held, else 0."""
+    dual.lower[m] = -math.inf if held else 0.0
+    dual.upper[m] = math.inf if held else 0.0
+
+
+@kernel
+def write_slacks(work, count, slacks):
+    """Write the multiplier of each held row, and the acceleration of each other row, to `slacks` (m,)."""
+    dual = work.dual
+    W, b, x = dual.W[:count, :count], dual.r[:count], dual.x[:count]
+    for m in range(count):
+        slacks[m] = x[m] if dual.upper[m] > 0.0 else significant_residual(W, b, x, m)
+
+
+@kernel
+def step_to_bound(work, count) -> tuple[float, int]:
+    """Return the part, at most 1, of the changes `values` (k,) up to a bound, and the active row there; -1 if none."""
+    C, rows = work.coupling, work.rows
+    length, blocking, k = 1.0, -1, len(work.coupling.forces)
+    for m in range(count):
+        slack, change = max(C.slacks[k, m], 0.0), slack_change(C, m)
+        if rows[work.dual.active_rows[m]].one_sided and slack < -length * change:
+            length, blocking = slack / -change, m
+    for m in range(count):
+        C.slacks[k, m] += length * slack_change(C, m)
+    return length, blocking
+
+
+@formula
+def slack_change(C, m):
+    """Change of the slack of an active row with the changes `values` (k,) of the coupled forces."""
+    total = 0.0
+    for i in range(len(C.values)):
+        total += C.values[i] * C.slacks[i, m]
+    return total
+
+
+@kernel
+def exchange_row(work, m):
+    """Release an active row that is held, or hold it, at a slack of 0."""
+    dual, C = work.dual, work.coupling
+    hold(dual, m, not dual.upper[m] > 0.0)
+    C.slacks[len(C.forces), m] = 0.0
+    work.rows[dual.active_rows[m]].multiplier = 0.0
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+@kernel
+def store_multipliers(work, multipliers):
+    """Store the multipliers (nr,) of a solution."""
     for r in range(len(work.rows)):
-        row = work.rows[r]
-        multipliers[r] = row.multiplier if row.primary or count > 0 else 0.0
+        multipliers[r] = work.rows[r].multiplier
 
 
 @kernel
 def apply_combination(system, work, c):
     """Apply the coupled forces times c (k,), and the change of the multipliers, as forces."""
-    tree, rows, C = system.tree, work.rows, work.coupling
+    rows, C = work.rows, work.coupling
     clear_impulses(work)
     for i in range(len(c)):
         add_coupled_force(system, work, i, c[i], work.impulse)
@@ -198,9 +307,9 @@ def apply_combination(system, work, c):
         for i in range(len(c)):
             change += c[i] * C.multipliers[i, r]
         rows[r].multiplier = C.multipliers[len(c), r] + change
-        if change != 0.0 and not (rows[r].primary and is_maximal(tree)):
+        if change != 0.0:
             apply_row_impulse(rows[r], work.terms, change, work.wrenches, work.impulse)
-    apply_impulses_as_forces(tree, work)
+    apply_impulses_as_forces(system.tree, work)
 
 
 @cache

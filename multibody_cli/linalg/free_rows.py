@@ -92,6 +92,17 @@ def residual_without(W, b, x, free, i):
 
 
 @kernel
+def significant_residual(W, b, x, i) -> float:
+    """Residual r_i = (W x + b)_i; 0 if it is round-off of its terms."""
+    r, terms = b[i], abs(b[i])
+    for j in range(len(b)):
+        term = symmetric_entry(W, i, j) * x[j]
+        r += term
+        terms += abs(term)
+    return r if abs(r) > ROUND_OFF * terms else 0.0
+
+
+@kernel
 def is_descent_direction(diagonal, ray, n, size, floor) -> bool:
     """Whether the least-squares residual of the free rows exceeds round-off; if so, keep only its significant entries.
 

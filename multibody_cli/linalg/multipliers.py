@@ -33,9 +33,8 @@ from multibody_cli.linalg.free_rows import (
     BLOCKED,
     FIXED,
     FREE,
-    ROUND_OFF,
+    significant_residual,
     solve_free_rows,
-    symmetric_entry,
     zero_diagonal,
 )
 
@@ -204,12 +203,8 @@ def select_row_to_release(W, b, lower, upper, x, floor, free) -> int:
     for i in range(len(b)):
         if free[i] != FIXED:
             continue
-        r, terms = b[i], abs(b[i])
-        for j in range(len(b)):
-            term = symmetric_entry(W, i, j) * x[j]
-            r += term
-            terms += abs(term)
-        if abs(r) > ROUND_OFF * terms and ((r < 0.0 and x[i] < upper[i]) or (r > 0.0 and x[i] > lower[i])):
+        r = significant_residual(W, b, x, i)
+        if (r < 0.0 and x[i] < upper[i]) or (r > 0.0 and x[i] > lower[i]):
             gain = r * r / max(W[i, i], floor)
             if gain > best:
                 best, chosen = gain, i

@@ -48,7 +48,7 @@ from multibody_cli.methods.stabilization import StabilizationOptions, set_stabil
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
 from multibody_cli.tree.kinematics import update_tree_kinematics
-from multibody_cli.tree.workspace import ImplicitSolve, Work, workspace_for
+from multibody_cli.tree.workspace import Coupling, ImplicitSolve, Work, workspace_for
 
 
 def plain_workspace(model: Model, options: Any) -> Work:
@@ -209,6 +209,15 @@ def with_implicit_solve(report: Report, solve: ImplicitSolve) -> Report:
     return report
 
 
+def with_coupled_forces(report: Report, coupling: Coupling) -> Report:
+    """Add the diagnostics of coupled forces since the last report, and clear them."""
+    report = report._replace(implicit_unsolved=report.implicit_unsolved + int(coupling.unsolved[0]))
+    if coupling.singular[0]:
+        report = report._replace(status=Status.COUPLED_FORCES_SINGULAR)
+    coupling.unsolved[0] = coupling.singular[0] = 0
+    return report
+
+
 class AccelerationMethod:
     """A method bound to one model, with any integrator."""
 
@@ -272,7 +281,15 @@ class AccelerationMethod:
             return None
         if self._shortcut:
             observe = bound_kernel(observe_updated, update_work=self._shortcut.update_work, observe=observe)
-        return self._stepper.recording(state, observe, rows, samples)
+        record = self._stepper.recording(state, observe, rows, samples)
+        if record is None or not self._system.coupled:
+            return record
+
+        def record_coupled(k: int, count: int, steps: int) -> tuple[int, Report]:
+            filled, report = record(k, count, steps)
+            return filled, with_coupled_forces(report, self.work.coupling)
+
+        return record_coupled
 
     def restart(self) -> None:
         """Use nothing of earlier steps in the next one."""
@@ -294,6 +311,8 @@ class AccelerationMethod:
                 self._shortcut.update_work(self._system, self.work, state)
         if self._system.implicit:
             report = with_implicit_solve(report, self.work.implicit_solve)
+        if self._system.coupled:
+            report = with_coupled_forces(report, self.work.coupling)
         return with_contacts(report, self.contact_work) if self.contact_work else report
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:

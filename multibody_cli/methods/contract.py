@@ -79,6 +79,7 @@ class Status(Enum):
     TOO_MANY_STEPS = "more adaptive steps than the limit"
     NOT_CONVERGED = "a step did not converge"
     CONTACT_CAPACITY_EXCEEDED = "more contacts than the capacity"
+    COUPLED_FORCES_SINGULAR = "coupled forces without a solution"
 
 
 class VariationalDiagnostics(NamedTuple):

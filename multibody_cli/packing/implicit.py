@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.forces.coupled import coupled_forces_of
 from multibody_cli.forces.elements import Forces
 from multibody_cli.kernel import records
 from multibody_cli.model import Records, Tree
@@ -16,14 +15,6 @@ def needs_implicit_solve(tree: Tree, forces: Forces) -> bool:
         return True
     behind = tree.closures["iv"][0] if len(tree.closures) else len(tree.driven)
     return any(coordinates.start >= behind for coordinates in forces.sprung_coordinates)
-
-
-def needs_coupled_solve(forces: Forces, rows: Records) -> bool:
-    """Whether there are coupled forces (`forces.coupled`), and no one-sided rows.
-
-    With these, the matrix of the multipliers would not be symmetric, on which complementarity relies.
-    """
-    return not rows["one_sided"].any() and len(coupled_forces_of(forces)) > 0
 
 
 def mark_implicit_bodies(links: Records, forces: Forces) -> Records:

@@ -118,6 +118,9 @@ class Coupling(NamedTuple):
     rhs: Annotated[Floats, "k"]  # W^T y_s
     values: Annotated[Floats, "k"]
     multipliers: Annotated[Floats, "solutions", "nr"]  # of nr rows, for Z and y_s
+    slacks: Annotated[Floats, "solutions", "nr"]  # of active rows: multipliers of held ones, accelerations of others
+    singular: Annotated[Integers, 1]  # whether 1 - W^T Z was singular since the last report
+    unsolved: Annotated[Integers, 1]  # solutions that were not found since then
 
 
 def coupling_for(system: System) -> Coupling:

@@ -79,3 +79,15 @@ def test_coupled_forces_are_compiled(method):
         expected = start(scene, method, **settings).advance(0.02).state
     found = start(scene, method, **settings).advance(0.02).state
     np.testing.assert_allclose(found.v, expected.v, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["aba", "baraff"])
+def test_coupled_forces_beside_limits_are_compiled(method):
+    """With x = -1 + y and y = 10 - x at the end of the step, the first cart leaves its limit; without y, it stays."""
+    cart, h = {"mass": 1.0, "inertia": {"principal": [1, 1, 1]}}, 0.01
+    forces = {"a": "-1 + 100*joints.b.v", "b": "10 - 100*joints.a.v"}
+    rail = {"type": "prismatic", "axis": [1, 0, 0], "limits": [0, None]}
+    joints = {name: {**rail, "child": name, "force": force} for name, force in forces.items()}
+    scene = {"gravity": [0, 0, 0], "bodies": {"a": cart, "b": cart}, "joints": joints}
+    run = start(scene, method, integrator="linearly_implicit_euler", step=h).advance(h)
+    np.testing.assert_allclose([run.joint(name, "velocity")[0] for name in forces], [4.5 * h, 5.5 * h], rtol=1e-12)

@@ -299,9 +299,6 @@ def test_forces_of_own_coordinates_need_no_coupled_solve():
     for actuator in (held, follows):
         moved = {**scene, "actuators": {"a": actuator}}
         assert not compile_scene(loaded(moved, integrator="sdirk2", step=0.01)).model.system.coupled
-    limited = chain(STRONG)
-    limited["joints"] = {**limited["joints"], "one": {**limited["joints"]["one"], "limits": [-3, 3]}}
-    assert not compile_scene(loaded(limited, integrator="sdirk2")).model.system.coupled
 
 
 def test_prescribed_joints_move_coupled_forces():

@@ -150,6 +150,12 @@ def machine(seed, loop):
 
 def implicit_accelerations(scene, method, **options):
     """Accelerations of all joints with the forces after 10 ms, and the iterations that they took."""
+    found, work = implicit_evaluation(scene, method, **options)
+    return found, int(work.implicit_solve.iterations[0])
+
+
+def implicit_evaluation(scene, method, **options):
+    """Accelerations of all joints with the forces after 10 ms, and the work arrays."""
     h = 1e-2
     run = start(scene, method, integrator="linearly_implicit_euler", step=h, duration=1.0, options=options)
     model, state, work = run.compiled.model, run.state, run.method.work
@@ -157,8 +163,7 @@ def implicit_accelerations(scene, method, **options):
     work.implicit_rates[:] = state.v
     work.implicit_solve.iterations[0] = 0
     run.method.dynamics.evaluate(model.system, work, 0.0, state.q, state.v, state.a, np.zeros_like(state.ledger))
-    found = np.concatenate([state.a[joint.columns] for joint in model.names.joints])
-    return found, int(work.implicit_solve.iterations[0])
+    return np.concatenate([state.a[joint.columns] for joint in model.names.joints]), work
 
 
 @pytest.mark.parametrize("name", ELEMENTS)
