@@ -126,7 +126,10 @@ def add_implicit_bias_terms(system, work, t):
 
 @kernel
 def write_bias_motion(tree, work, rates):
-    """Write the accelerations at zero free dv/dt into `dw` and `dv` of the bodies, and of closures into `rates`."""
+    """Write the accelerations at zero free dv/dt into `dw` and `dv` of the bodies, and of closures into `rates`.
+
+    Markers have none, since bodies with markers have maximal coordinates.
+    """
     bodies = work.bodies
     for i in range(len(tree.links)):
         store_motion_change(bodies[i], Motion(ZERO, ZERO))
@@ -136,7 +139,6 @@ def write_bias_motion(tree, work, rates):
     for i in range(1, len(tree.links)):
         up = ZERO if tree.links[i].ignores_gravity else ground
         store_motion_change(bodies[i], Motion(load(bodies[i].alpha), load(bodies[i].a) - up))
-    update_marker_changes(tree, bodies)
 
 
 @kernel
