@@ -25,8 +25,8 @@ quantities are linear in c, and the formula above gives the direction in which t
 that satisfy the held rows.  The step follows it to the first row whose multiplier or acceleration becomes 0, releases
 or holds that row, and continues: on the path, the residual decreases in proportion and the other conditions are met.
 It ends after finitely many rows if the matrix 1 - W^T Z has a determinant of the same sign for all sets of held rows,
-as where A + A^T is definite; then the solution is unique.  If the path turns back, the step keeps the last point and
-counts as unsolved.
+as where A + A^T is definite; then the solution is unique.  If the path turns back, or has too many sets, the step keeps
+the last point and counts as unsolved.
 
 W^T is never formed: a product with it is a derivative of the forces along a motion (`forces.quantities`).  Forces are
 functions of the poses and twists of the bodies at the end of the step, bias accelerations included, as in
@@ -151,7 +151,6 @@ def correct_coupled(system, work, a):
     count = select_active_rows(work, ACCELERATION)
     write_residuals(system, work, a)
     hold_loaded_rows(work, count)
-    newest, solved = -1, False
     for _ in range(PASSES + PASSES_PER_ROW * count):
         write_coupled_matrix(system, work, count)
         if not factor_dense(C.matrix, C.order):
@@ -167,12 +166,10 @@ def correct_coupled(system, work, a):
             for j in range(len(a)):
                 a[j] += C.values[i] * C.responses[i, j]
         apply_combination(system, work, C.values)
-        solved = blocking < 0
-        if solved or (length == 0.0 and blocking == newest):
+        if blocking < 0:
             break
         exchange_row(work, blocking)
-        newest = blocking
-    if not solved:
+    else:
         C.unsolved[0] += 1
     jacobian_times(tree, a, work)
 
@@ -280,10 +277,9 @@ def slack_change(C, m):
 
 @kernel
 def exchange_row(work, m):
-    """Release an active row that is held, or hold it, at a slack of 0."""
-    dual, C = work.dual, work.coupling
+    """Release an active row that is held, or hold it, where its slack is 0."""
+    dual = work.dual
     hold(dual, m, not dual.upper[m] > 0.0)
-    C.slacks[len(C.forces), m] = 0.0
     work.rows[dual.active_rows[m]].multiplier = 0.0
 
 

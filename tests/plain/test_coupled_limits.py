@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from loops import start
 from test_coupled_forces import OF_VELOCITIES, STRONG, carts, chain, closed, derivatives, exact
-from test_implicit import implicit_accelerations, implicit_evaluation
+from test_implicit import implicit_evaluation
 
+from multibody_cli.implicit.coupled_forces import step_to_bound
 from multibody_cli.methods.integrators.sdirk2 import GAMMA
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.simulation import prepare
@@ -76,7 +78,9 @@ def test_a_step_holds_the_limits_of_the_only_solution_of_all_sets(seed):
     _, before = solution_of(A * np.eye(4) + M * (1.0 - np.eye(4)), f, J)
     assert sum(one != other for one, other in zip(held, before, strict=True)) == CHANGES[seed]
     for method in METHODS if CHANGES[seed] == 2 else ("aba",):
-        found, _ = implicit_accelerations(scene, method)
+        found, work = implicit_evaluation(scene, method)
+        assert ((work.rows["multiplier"][-len(J) :] > 0.0) == held).all()
+        assert np.count_nonzero(work.rows["multiplier"][-len(J) :]) == sum(held)
         size = np.abs(np.linalg.solve(A, f)).max()
         np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-11 * size, err_msg=method)
 
@@ -199,3 +203,24 @@ def test_a_singular_step_is_reported_with_its_cause_and_a_remedy(integrator, tmp
     assert outcome.status == "diverged"
     assert "forces that depend on other coordinates or on bodies (coupled forces) destabilize" in outcome.message
     assert f"reduce `simulation.step` to {h / 10:.6g} s" in outcome.message
+
+
+@pytest.mark.compiled
+def test_forces_that_are_not_finite_are_not_reported_as_singular(tmp_path):
+    scene = pair("sqrt(0.02 - t)")
+    path = tmp_path / "pair.yaml"
+    simulation = {"duration": 0.1, "step": 0.01, "integrator": "linearly_implicit_euler", "method": "aba"}
+    path.write_text(json.dumps({"mbsim": 1, **scene, "simulation": simulation}), encoding="utf-8")
+    outcome = prepare(path).run(MemorySink()).outcome
+    assert outcome.status == "diverged"
+    assert "step 2 (t = 0.02 s) diverged" in outcome.message
+    assert "coupled" not in outcome.message
+
+
+@pytest.mark.parametrize(("slack", "length"), [(3.0, 1.0), (2.0, 1.0), (1.0, 0.5), (0.0, 0.0), (-1.0, 0.0)])
+def test_a_step_ends_at_the_bound_and_not_before_its_start(slack, length):
+    """The slack changes by -2; rows that contradict each other may have a negative one."""
+    rows, dual = np.rec.array([(1,)], [("one_sided", "i8")]), SimpleNamespace(active_rows=[0])
+    C = SimpleNamespace(forces=[0], values=[1.0], slacks=np.array([[-2.0], [slack]]))
+    assert step_to_bound(SimpleNamespace(rows=rows, dual=dual, coupling=C), 1) == (length, -1 if length == 1.0 else 0)
+    assert C.slacks[1, 0] == slack - 2.0 * length

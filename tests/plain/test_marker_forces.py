@@ -22,7 +22,7 @@ def at_a_limit():
 
 def in_a_cycle():
     """Balls between an affine body and two rigid ones: the rows of one ball close a cycle."""
-    at = {"body": PLACE, "b": PLACE + [0.3, 0.0, 0.2], "c": PLACE + [0.0, 0.4, 0.2]}
+    at = {"body": PLACE, "b": np.add(PLACE, [0.3, 0.0, 0.2]), "c": np.add(PLACE, [0.0, 0.4, 0.2])}
     balls = {"one": ("body", "b", POINT), "two": ("b", "c", [0.2, 0.3, 0.3]), "three": ("body", "c", [-0.1, 0.1, 0.1])}
     joints = {}
     for name, (parent, child, place) in balls.items():
