@@ -233,7 +233,7 @@ def _pack(
         rows.mark_primary(inboard_joints[certain])
     implicit = integrator_of(scene.simulation.method, scene.simulation.integrator).implicit
     row_table, term_table = rows.pack()
-    coupled = implicit and len(coupled_forces_of(forces)) > 0
+    coupled = implicit and len(joint_friction.patches) == 0 and len(coupled_forces_of(forces)) > 0
     implicit = implicit and needs_implicit_solve(tree, forces)
     if implicit:
         tree = tree._replace(links=mark_implicit_bodies(tree.links, forces))

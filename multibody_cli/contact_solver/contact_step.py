@@ -61,9 +61,12 @@ from multibody_cli.contact_solver.joint_friction import (
     write_friction_rows,
 )
 from multibody_cli.contact_solver.parameters import (
+    add_coupled_impulses,
     find_contacts,
     solve_island,
     solve_tree_friction,
+    start_coupled_impulses,
+    update_coupled_impulses,
     update_friction_limits,
     update_joint_reactions,
     update_kinematics,
@@ -122,6 +125,23 @@ def detect_contacts(system, work, contact_work, h):
 def no_contacts(system, work, contact_work, h):
     """Replace `find_contacts` in systems without contacts."""
     return 0
+
+
+# --- without coupled forces ---------------------------------------------------------------------------------------
+@kernel
+def start_nothing(system, work):
+    """Replace `start_coupled_impulses`."""
+
+
+@kernel
+def add_nothing(system, work):
+    """Replace `add_coupled_impulses`."""
+
+
+@kernel
+def update_nothing(system, work, contact_work, size):
+    """Replace `update_coupled_impulses`."""
+    return False
 
 
 # --- problem ------------------------------------------------------------------------------------------------------
@@ -199,7 +219,14 @@ def apply_impulses(system, work, contact_work, size):
     impulse_response(system, work)
 
 
-@template(accelerate, apply_inverse_mass, solve_island, update_friction_limits)
+@template(
+    accelerate,
+    apply_inverse_mass,
+    solve_island,
+    update_friction_limits,
+    start_coupled_impulses,
+    update_coupled_impulses,
+)
 def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows, count) -> int:
     """Solve for the impulses of all rows and the change `work.response` (nv,) of the velocity v* (nv,).
 
@@ -226,10 +253,12 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
         contact_work.overflow[0] = 1
         return -1
     reset_limit_iteration(contact_work.joint_friction)
+    start_coupled_impulses(system, work)
     for _ in range(settings.options.sweeps):  # algorithm 8, lines 8 to 25
         solve_impulses(settings.options, contact_work, equalities, constraint_rows, islands)
         apply_impulses(system, work, contact_work, size)
-        if not update_friction_limits(system, work, contact_work, h, constraint_rows, size, settings.options.tolerance):
+        again = update_friction_limits(system, work, contact_work, h, constraint_rows, size, settings.options.tolerance)
+        if not (update_coupled_impulses(system, work, contact_work, size) or again):
             break
     record_diagnostics(contact_work, islands)
     settle(system, work, contact_work, q, v, articulations, islands, first)
@@ -246,6 +275,9 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
     solve_island,
     update_joint_reactions,
     update_friction_limits,
+    start_coupled_impulses,
+    add_coupled_impulses,
+    update_coupled_impulses,
 )
 def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     """Replace the velocity v* (nv,) in place by the velocity after contacts and friction of a step of h.
@@ -287,7 +319,9 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     account_contacts(settings, contact_work, work.bodies, work.response, first, count, ledger)
     account_row_work(contact_work, equalities, ledger)
     if len(system.motions.rows) > 0:
-        transmit_impulses(system.tree, contact_work, constraint_rows, size, work)
+        apply_row_impulses(work, contact_work, size)
+        add_coupled_impulses(system, work)
+        transmit_impulses(system.tree, contact_work, constraint_rows, work)
         account_drive_work(system.motions, work, v, ledger)
     store_warm_start(contacts, count, contact_work.warm_start, contact_work.warm_start_count)
     for j in range(len(v)):
@@ -308,8 +342,13 @@ def bind(
     has_contacts: bool,
     has_joint_friction: bool,
     friction_of_tree: bool,
+    coupled: tuple[Any, ...],
 ) -> Any:
-    """Bind the contact step to the kernels of a method, a friction solver, and the features of a system."""
+    """Bind the contact step to the kernels of a method, a friction solver, and the features of a system.
+
+    `coupled` are its parameters for coupled forces; empty without any.
+    """
+    start, add, update = coupled or (start_nothing, add_nothing, update_nothing)
     return bound_kernel(
         solve_contact_step,
         update_kinematics=update_kinematics,
@@ -320,4 +359,7 @@ def bind(
         solve_island=solution.SOLVERS[staggered],
         update_joint_reactions=joint_friction.update_joint_reactions if has_joint_friction else skip_joint_reactions,
         update_friction_limits=(joint_friction.update_friction_limits if has_joint_friction else no_limit_iteration),
+        start_coupled_impulses=start,
+        add_coupled_impulses=add,
+        update_coupled_impulses=update,
     )

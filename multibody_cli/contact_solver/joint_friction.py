@@ -149,12 +149,11 @@ def joint_reaction(patch, work):
 
 
 @kernel
-def transmit_impulses(tree, contact_work, constraint_rows, size, work):
-    """Compute the reaction impulses of all joints to the impulses of all rows into `work.wrenches`.
+def transmit_impulses(tree, contact_work, constraint_rows, work):
+    """Replace the impulses in `work.wrenches` and `work.impulse` by the reaction impulses of all joints to them.
 
     The bodies hold the corresponding changes of motion, and primary rows their multipliers.
     """
-    apply_row_impulses(work, contact_work, size)
     apply_loop_impulses(tree, work.impulse, work)
     transfer_marker_wrenches(tree, work.wrenches)
     links, bodies, wrenches = tree.links, work.bodies, work.wrenches
@@ -249,7 +248,8 @@ def update_friction_limits(system, work, contact_work, h, constraint_rows, size,
     Islands whose limits agree within the tolerance are marked as converged.
     """
     joint_friction, G, tree, x = contact_work.joint_friction, contact_work.groups, system.tree, contact_work.x
-    transmit_impulses(tree, contact_work, constraint_rows, size, work)
+    apply_row_impulses(work, contact_work, size)
+    transmit_impulses(tree, contact_work, constraint_rows, work)
     patches, again = system.contacts.joint_friction.patches, False
     compute_friction_limits(joint_friction, system.contacts.joint_friction, x[constraint_rows:size], work, h)
     for island in range(len(contact_work.converged)):

@@ -43,6 +43,25 @@ def update_friction_limits(
 
 
 @kernel_parameter
+def start_coupled_impulses(system: Any, work: Any) -> None:
+    """Begin with the coupled forces as they are without impulses; nothing in systems without such forces."""
+
+
+@kernel_parameter
+def add_coupled_impulses(system: Any, work: Any) -> None:
+    """Add the impulses of the coupled forces to `work.impulse` and `work.wrenches`."""
+
+
+@kernel_parameter
+def update_coupled_impulses(system: Any, work: Any, contact_work: Any, size: int) -> bool:
+    """Change the impulses of coupled forces with those of the rows; return whether to solve again.
+
+    It returns False in systems without coupled forces.
+    """
+    raise NotImplementedError
+
+
+@kernel_parameter
 def solve_tree_friction(system: Any, work: Any, contact_work: Any, h: float, v: Any, tolerance: float) -> bool:
     """Solve for the friction of the joints of a tree without other rows; return False if it is not solved.
 

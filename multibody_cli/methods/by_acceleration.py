@@ -20,7 +20,7 @@ from multibody_cli.constraint_solver.solver import (
 from multibody_cli.contact_solver import tree_friction
 from multibody_cli.contact_solver.threads import workspace_with_team
 from multibody_cli.contact_solver.workspace import ContactWorkspace
-from multibody_cli.implicit import coupled_forces, implicit_forces
+from multibody_cli.implicit import coupled_forces, coupled_impulses, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.completion import completion, skip_work_update
@@ -175,6 +175,7 @@ class AccelerationKind:
             len(contacts.geometry.geoms) > 0,
             len(contacts.joint_friction.patches) > 0,
             not contacts.options.staggered and tree_friction.suits(system),
+            coupled_impulses.kernels(apply_inverse_mass) if system.coupled else (),
         )
         return contact_dynamics(alone, kinematics_kernel, factor, apply_inverse_mass, *features)
 

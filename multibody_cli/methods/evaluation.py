@@ -231,6 +231,7 @@ def contact_dynamics(
     has_contacts: bool,
     has_joint_friction: bool,
     friction_of_tree: bool,
+    coupled: tuple[Kernel, ...],
 ) -> Dynamics:
     """Bind a method's kernels for systems with contacts or joint friction; `alone` are those without."""
     from multibody_cli.contact_solver import contact_step  # with all that detects and solves contacts
@@ -247,6 +248,7 @@ def contact_dynamics(
             has_contacts,
             has_joint_friction,
             friction_of_tree,
+            coupled,
         ),
         finalize_output=bound_kernel(
             finalize_contact_output,

@@ -119,6 +119,12 @@ class Coupling(NamedTuple):
     values: Annotated[Floats, "k"]
     multipliers: Annotated[Floats, "solutions", "nr"]  # of nr rows, for Z and y_s
     slacks: Annotated[Floats, "solutions", "nr"]  # of active rows: multipliers of held ones, accelerations of others
+    impulses: Annotated[Floats, "k"]  # of a contact step (`implicit.coupled_impulses`)
+    change: Annotated[Floats, "k"]  # of these
+    inverse: Annotated[Floats, "k", "k"]  # of Broyden's method
+    row: Annotated[Floats, "k"]
+    excess: Annotated[Floats, "k"]
+    sweeps: Annotated[Integers, 1]  # that are left to the step
     singular: Annotated[Integers, 1]  # whether 1 - W^T Z was singular since the last report
     unsolved: Annotated[Integers, 1]  # solutions that were not found since then
 

@@ -1,0 +1,156 @@
+"""Coupled forces of a contact step: their changes with the impulses of contacts.
+
+The impulses x of the rows of a step change the velocities by y, with the matrices of `coupled_forces`:
+
+    A y = J^T x,    A = A_s - U W^T:    y = A_s^-1 J^T x + Z c,    c = W^T y.
+
+Contacts are solved for constant impulses c of the coupled forces, which change the velocities of the rows by J Z c; the
+result is y(c).  Broyden's method solves c = W^T y(c).  Its first matrix is that for constant impulses of contacts, 1 -
+W^T Z; where contacts neither open nor begin to slip, it ends in 2 m iterations for m rows, up to round-off.
+
+Source: Gay, Some convergence properties of Broyden's method, SIAM J. Numer. Anal. 16 (1979).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from multibody_cli.constraint_solver.loop_joints import compute_loop_rates
+from multibody_cli.constraints.rows import jacobian_product_of_row
+from multibody_cli.implicit.coupled_forces import add_coupled_force, add_derivatives, write_coupled_matrix
+from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
+from multibody_cli.method_kernels import apply_inverse_mass
+from multibody_cli.tree.jacobian import jacobian_times
+from multibody_cli.tree.markers import update_marker_changes
+
+
+@template(apply_inverse_mass)
+def start_coupled_impulses(system, work):
+    """Compute Z and the inverse of 1 - W^T Z, and set c = 0."""
+    C, k = work.coupling, len(work.coupling.forces)
+    write_coupled_matrix(system, work, 0)
+    for i in range(k):
+        C.impulses[i] = 0.0
+    C.sweeps[0] = system.contacts.options.sweeps
+    if not factor_dense(C.matrix, C.order):
+        C.sweeps[0] = 1
+    else:
+        for i in range(k):
+            for j in range(k):
+                C.rhs[j] = 1.0 if i == j else 0.0
+            solve_dense(C.matrix, C.order, C.rhs, C.values)
+            for j in range(k):
+                C.inverse[j, i] = C.values[j]
+
+
+@kernel
+def add_coupled_impulses(system, work):
+    """Add the impulses c of the coupled forces to `work.impulse` and `work.wrenches`."""
+    for i in range(len(work.coupling.forces)):
+        add_coupled_force(system, work, i, work.coupling.impulses[i], work.impulse)
+
+
+@kernel
+def update_coupled_impulses(system, work, contact_work, size):
+    """Complete the change of the velocities by that due to c, and change c; return whether to solve again.
+
+    c has converged if its error changes velocities by no more than the tolerance of the contacts, relative to their
+    change y.  If it does not converge, the last sweep has c = 0, and the step counts as unsolved.
+    """
+    C, h, k = work.coupling, work.implicit_coefficients[0], len(work.coupling.forces)
+    C.sweeps[0] -= 1
+    add_responses(C, C.impulses, work.response)
+    write_motion(system.tree, work, work.response)
+    for i in range(k):
+        C.values[i] = 0.0
+    add_derivatives(system, work, work.response, h * h, h, C.values)
+    for i in range(k):
+        before, C.rhs[i] = C.rhs[i], C.impulses[i] - C.values[i]
+        C.values[i] = C.rhs[i] - before
+    for j in range(len(C.rates)):
+        C.rates[j] = 0.0
+    add_responses(C, C.rhs, C.rates)
+    if largest(C.rates) <= system.contacts.options.tolerance * largest(work.response):
+        for i in range(k):
+            C.impulses[i] -= C.rhs[i]  # also of forces that drives bear, without an effect on velocities
+        return False
+    if C.sweeps[0] <= 0:
+        C.unsolved[0] += 1
+        return False
+    if C.sweeps[0] < system.contacts.options.sweeps - 1:
+        update_inverse(C.inverse, C.change, C.values, C.row, C.excess)
+    for i in range(k):
+        C.change[i] = 0.0
+        for m in range(k):
+            C.change[i] -= C.inverse[i, m] * C.rhs[m]
+        if C.sweeps[0] == 1:
+            C.change[i] = -C.impulses[i]
+        C.impulses[i] += C.change[i]
+    change_row_velocities(system.tree, work, contact_work, size)
+    return True
+
+
+@kernel
+def change_row_velocities(tree, work, contact_work, size):
+    """Add the change of c to the velocities of the rows; mark all islands but those that sleep to be solved again."""
+    C = work.coupling
+    for j in range(len(C.rates)):
+        C.rates[j] = 0.0
+    add_responses(C, C.change, C.rates)
+    write_motion(tree, work, C.rates)
+    for r in range(size):
+        contact_work.r[r] += jacobian_product_of_row(contact_work.rows[r], contact_work.terms, work.bodies, C.rates)
+    for island in range(len(contact_work.converged)):
+        contact_work.converged[island] = contact_work.sleep.island_asleep[island]
+
+
+@kernel
+def add_responses(C, c, rates):
+    """Add Z c to the rates (nv,)."""
+    for i in range(len(c)):
+        for j in range(len(rates)):
+            rates[j] += c[i] * C.responses[i, j]
+
+
+@kernel
+def write_motion(tree, work, rates):
+    """Write the motion of the bodies for the rates (nv,) of the tree, and the rates of closures."""
+    jacobian_times(tree, rates, work)
+    update_marker_changes(tree, work.bodies)
+    compute_loop_rates(tree, rates, work)
+
+
+@kernel
+def update_inverse(inverse, change, difference, row, excess):
+    """Update the inverse H (k, k) of a matrix to H + (s - H y) s^T H / (s . H y), which maps y (k,) to s (k,).
+
+    `row` (k,) and `excess` (k,) are scratch.
+    """
+    k, product = len(change), 0.0
+    for i in range(k):
+        row[i], excess[i] = 0.0, change[i]
+        for m in range(k):
+            row[i] += change[m] * inverse[m, i]
+            excess[i] -= inverse[i, m] * difference[m]
+        product += change[i] * (change[i] - excess[i])
+    for i in range(k):
+        for m in range(k):
+            inverse[i, m] += excess[i] * row[m] / product if product != 0.0 else 0.0
+
+
+@kernel
+def largest(y):
+    """Largest absolute value of y (n,), or 0."""
+    found = 0.0
+    for j in range(len(y)):
+        found = max(found, abs(y[j]))
+    return found
+
+
+@cache
+def kernels(apply_inverse_mass: Any) -> tuple[Any, ...]:
+    """Return the three kernels of a contact step."""
+    start = bound_kernel(start_coupled_impulses, apply_inverse_mass=apply_inverse_mass)
+    return start, add_coupled_impulses, update_coupled_impulses
