@@ -129,7 +129,7 @@ def no_contacts(system, work, contact_work, h):
 
 # --- without coupled forces ---------------------------------------------------------------------------------------
 @kernel
-def start_nothing(system, work):
+def start_nothing(system, work, contact_work, size):
     """Replace `start_coupled_impulses`."""
 
 
@@ -139,7 +139,7 @@ def add_nothing(system, work):
 
 
 @kernel
-def update_nothing(system, work, contact_work, size):
+def update_nothing(system, work, contact_work, islands):
     """Replace `update_coupled_impulses`."""
     return False
 
@@ -253,12 +253,12 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
         contact_work.overflow[0] = 1
         return -1
     reset_limit_iteration(contact_work.joint_friction)
-    start_coupled_impulses(system, work)
+    start_coupled_impulses(system, work, contact_work, size)
     for _ in range(settings.options.sweeps):  # algorithm 8, lines 8 to 25
         solve_impulses(settings.options, contact_work, equalities, constraint_rows, islands)
         apply_impulses(system, work, contact_work, size)
         again = update_friction_limits(system, work, contact_work, h, constraint_rows, size, settings.options.tolerance)
-        if not (update_coupled_impulses(system, work, contact_work, size) or again):
+        if not (update_coupled_impulses(system, work, contact_work, islands) or again):
             break
     record_diagnostics(contact_work, islands)
     settle(system, work, contact_work, q, v, articulations, islands, first)

@@ -43,7 +43,7 @@ def update_friction_limits(
 
 
 @kernel_parameter
-def start_coupled_impulses(system: Any, work: Any) -> None:
+def start_coupled_impulses(system: Any, work: Any, contact_work: Any, size: int) -> None:
     """Begin with the coupled forces as they are without impulses; nothing in systems without such forces."""
 
 
@@ -53,7 +53,7 @@ def add_coupled_impulses(system: Any, work: Any) -> None:
 
 
 @kernel_parameter
-def update_coupled_impulses(system: Any, work: Any, contact_work: Any, size: int) -> bool:
+def update_coupled_impulses(system: Any, work: Any, contact_work: Any, islands: int) -> bool:
     """Change the impulses of coupled forces with those of the rows; return whether to solve again.
 
     It returns False in systems without coupled forces.

@@ -55,7 +55,8 @@ class ContactWorkspace(NamedTuple):
     velocity_after: Floats  # (m,) velocities of all rows after the step
     active_rows: Integers  # (e,) numbers of the active constraint rows
     diagonal_bound: Floats  # (e,) diagonal Delassus entry below which a constraint row is ineffective
-    r: Floats  # (m,) velocities of all rows without impulses
+    r: Floats  # (m,) velocities of all rows without impulses of rows
+    r_without_coupled: Floats  # (m,) the same without impulses of coupled forces; (0,) if there are none
     x: Floats  # (m,) impulses of all rows
     warm_start: Records  # (c,) impulses of the previous step
     warm_start_count: Integers  # (1,) number of contacts in `warm_start`
@@ -115,6 +116,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         active_rows=np.zeros(others, np.int64),
         diagonal_bound=np.zeros(others),
         r=np.zeros(m),
+        r_without_coupled=np.zeros(m if system.coupled else 0),
         x=np.zeros(m),
         warm_start=warm_start_for(max_contacts),
         warm_start_count=np.zeros(1, np.int64),

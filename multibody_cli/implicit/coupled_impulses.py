@@ -13,6 +13,7 @@ Source: Gay, Some convergence properties of Broyden's method, SIAM J. Numer. Ana
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -27,12 +28,14 @@ from multibody_cli.tree.markers import update_marker_changes
 
 
 @template(apply_inverse_mass)
-def start_coupled_impulses(system, work):
-    """Compute Z and the inverse of 1 - W^T Z, and set c = 0."""
+def start_coupled_impulses(system, work, contact_work, size):
+    """Compute Z and the inverse of 1 - W^T Z, set c = 0, and store the velocities of the rows."""
     C, k = work.coupling, len(work.coupling.forces)
     write_coupled_matrix(system, work, 0)
     for i in range(k):
         C.impulses[i] = 0.0
+    for r in range(size):
+        contact_work.r_without_coupled[r] = contact_work.r[r]
     C.sweeps[0] = system.contacts.options.sweeps
     if not factor_dense(C.matrix, C.order):
         C.sweeps[0] = 1
@@ -53,7 +56,7 @@ def add_coupled_impulses(system, work):
 
 
 @kernel
-def update_coupled_impulses(system, work, contact_work, size):
+def update_coupled_impulses(system, work, contact_work, islands):
     """Complete the change of the velocities by that due to c, and change c; return whether to solve again.
 
     c has converged if its error changes velocities by no more than the tolerance of the contacts, relative to their
@@ -72,7 +75,7 @@ def update_coupled_impulses(system, work, contact_work, size):
     for j in range(len(C.rates)):
         C.rates[j] = 0.0
     add_responses(C, C.rhs, C.rates)
-    if largest(C.rates) <= system.contacts.options.tolerance * largest(work.response):
+    if norm(C.rates) <= system.contacts.options.tolerance * norm(work.response) < math.inf:
         for i in range(k):
             C.impulses[i] -= C.rhs[i]  # also of forces that drives bear, without an effect on velocities
         return False
@@ -88,22 +91,27 @@ def update_coupled_impulses(system, work, contact_work, size):
         if C.sweeps[0] == 1:
             C.change[i] = -C.impulses[i]
         C.impulses[i] += C.change[i]
-    change_row_velocities(system.tree, work, contact_work, size)
+    change_row_velocities(system.tree, work, contact_work, islands)
     return True
 
 
 @kernel
-def change_row_velocities(tree, work, contact_work, size):
-    """Add the change of c to the velocities of the rows; mark all islands but those that sleep to be solved again."""
-    C = work.coupling
+def change_row_velocities(tree, work, contact_work, islands):
+    """Compute the velocities of the rows with c, and mark the islands in which they change to be solved again."""
+    C, G = work.coupling, contact_work.groups
     for j in range(len(C.rates)):
         C.rates[j] = 0.0
-    add_responses(C, C.change, C.rates)
+    add_responses(C, C.impulses, C.rates)
     write_motion(tree, work, C.rates)
-    for r in range(size):
-        contact_work.r[r] += jacobian_product_of_row(contact_work.rows[r], contact_work.terms, work.bodies, C.rates)
-    for island in range(len(contact_work.converged)):
-        contact_work.converged[island] = contact_work.sleep.island_asleep[island]
+    for island in range(islands):
+        changed = False
+        for i in range(G.first_row[island], G.first_row[island + 1]):
+            row = contact_work.rows[G.rows[i]]
+            r = contact_work.r_without_coupled[G.rows[i]]
+            r += jacobian_product_of_row(row, contact_work.terms, work.bodies, C.rates)
+            changed = changed or r != contact_work.r[G.rows[i]]
+            contact_work.r[G.rows[i]] = r
+        contact_work.converged[island] = contact_work.sleep.island_asleep[island] or not changed
 
 
 @kernel
@@ -141,12 +149,12 @@ def update_inverse(inverse, change, difference, row, excess):
 
 
 @kernel
-def largest(y):
-    """Largest absolute value of y (n,), or 0."""
-    found = 0.0
+def norm(y):
+    """Euclidean norm of y (n,)."""
+    total = 0.0
     for j in range(len(y)):
-        found = max(found, abs(y[j]))
-    return found
+        total += y[j] * y[j]
+    return math.sqrt(total)
 
 
 @cache
