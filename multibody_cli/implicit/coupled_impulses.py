@@ -17,7 +17,6 @@ import math
 from functools import cache
 from typing import Any
 
-from multibody_cli.constraint_solver.loop_joints import compute_loop_rates
 from multibody_cli.constraints.rows import jacobian_product_of_row
 from multibody_cli.implicit.coupled_forces import add_coupled_force, add_derivatives, write_coupled_matrix
 from multibody_cli.kernel import bound_kernel, kernel, template
@@ -75,7 +74,7 @@ def update_coupled_impulses(system, work, contact_work, islands):
     for j in range(len(C.rates)):
         C.rates[j] = 0.0
     add_responses(C, C.rhs, C.rates)
-    if norm(C.rates) <= system.contacts.options.tolerance * norm(work.response) < math.inf:
+    if norm(C.rates) <= system.contacts.options.tolerance * norm(work.response):
         for i in range(k):
             C.impulses[i] -= C.rhs[i]  # also of forces that drives bear, without an effect on velocities
         return False
@@ -124,10 +123,9 @@ def add_responses(C, c, rates):
 
 @kernel
 def write_motion(tree, work, rates):
-    """Write the motion of the bodies for the rates (nv,) of the tree, and the rates of closures."""
+    """Write the motion of the bodies for rates (nv,) into `dw` and `dv`."""
     jacobian_times(tree, rates, work)
     update_marker_changes(tree, work.bodies)
-    compute_loop_rates(tree, rates, work)
 
 
 @kernel

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from loops import start
 
+from multibody_cli.implicit.coupled_impulses import update_inverse
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
 
 BALL = {"mass": 1.3, "shapes": [{"type": "sphere", "radius": 0.1}]}
@@ -91,18 +92,31 @@ def velocities_of(M, K, D, f, v, friction):
     return found
 
 
-@pytest.mark.parametrize(("method", "seeds"), [("aba", range(8)), ("redmax", [1]), ("symbolic", [1]), ("baraff", [1])])
+@pytest.mark.parametrize(
+    ("method", "seeds", "n"),
+    [("aba", range(8), 2), ("aba", range(4), 4), ("redmax", [1], 2), ("symbolic", [1], 2), ("baraff", [1], 2)],
+)
 @pytest.mark.parametrize("size", [1.0, 10.0])
-def test_a_step_with_friction_is_the_only_one_that_satisfies_coulombs_law(method, seeds, size):
+def test_a_step_with_friction_is_the_only_one_that_satisfies_coulombs_law(method, seeds, n, size):
     """(M - h D - h^2 K) v' = (M - h D) v + h f + J^T x, with states of the contacts that agree with v' and x."""
     for seed in seeds:
-        scene, problem = balls(seed, 2, size)
+        scene, problem = balls(seed, n, size)
         [(wanted, _)] = velocities_of(*problem, 0.5)
         run = start(scene, method, integrator="linearly_implicit_euler", step=H)
         report = run.method.advance(run.state, H)
         assert report.implicit_unsolved == 0
         found = np.concatenate([run.joint(name, "velocity") for name in scene["joints"]])
         np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-8 * np.abs(wanted).max())
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("method", ["aba", "baraff"])
+def test_compiled_steps_satisfy_coulombs_law(method):
+    scene, problem = balls(0, 4, 10.0)
+    [(wanted, _)] = velocities_of(*problem, 0.5)
+    run = start(scene, method, integrator="linearly_implicit_euler", step=H).advance(H)
+    found = np.concatenate([run.joint(name, "velocity") for name in scene["joints"]])
+    np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-8 * np.abs(wanted).max())
 
 
 def pressed_carts(**of_a):
@@ -181,12 +195,60 @@ def test_a_drive_bears_the_change_of_a_load_by_an_impact():
     assert ledger[names.index("joints/base/motion")] == pytest.approx(-90.0 * H * falling * 1.5, rel=1e-9)
 
 
-def test_a_step_that_may_not_iterate_counts_as_unsolved_and_does_not_penetrate():
+@pytest.mark.parametrize("most", [1, 4])
+def test_a_step_that_may_not_iterate_counts_as_unsolved_and_does_not_penetrate(most):
+    """The last solution of the contacts has the forces without the impulses."""
     scene, _ = balls(1)
-    scene["contacts"]["max_iterations"] = 1
+    scene["contacts"]["max_iterations"] = most
     run = start(scene, "aba", integrator="linearly_implicit_euler", step=H)
     assert run.method.advance(run.state, H).implicit_unsolved == 1
+    assert (run.method.work.coupling.impulses == 0.0).all()
     assert min(run.joint(name, "velocity")[1] for name in ("b0", "b1")) > -1e-9
+
+
+def test_a_step_uses_nothing_of_the_iterations_before():
+    ends = []
+    for value in (0.0, np.nan):
+        run = start(balls(1)[0], "aba", integrator="linearly_implicit_euler", step=H)
+        C = run.method.work.coupling
+        for array in (C.impulses, C.change, C.inverse, C.row, C.excess, C.rhs, C.values):
+            array.fill(value)
+        ends.append(run.advance(H).state.v.tobytes())
+    assert ends[0] == ends[1]
+
+
+def test_contacts_elsewhere_are_solved_where_the_matrix_without_limits_is_singular():
+    """Two carts destabilize each other with h c = 1; while one is at its limit, the step has a solution."""
+    rail = {"type": "prismatic", "axis": [1, 0, 0]}
+    joints = {
+        "a": {**rail, "child": "a", "limits": [0, None], "force": "-1 - 100*joints.b.v"},
+        "b": {**rail, "child": "b", "force": "-100*joints.a.v"},
+        "ball": {
+            "type": "prismatic",
+            "axis": [0, 0, 1],
+            "child": "ball",
+            "origin": {"position": [0, 0, 0.1]},
+            "v": -1.0,
+        },
+    }
+    body = {"mass": 1.0, "inertia": {"principal": [1, 1, 1]}}
+    scene = {"world": {"shapes": [{"type": "plane"}]}, "bodies": {"a": body, "b": body, "ball": BALL}, "joints": joints}
+    run = start({**scene, "contacts": {}}, "aba", integrator="linearly_implicit_euler", step=H)
+    assert run.method.advance(run.state, H).implicit_unsolved == 0
+    np.testing.assert_allclose(run.state.v, 0.0, rtol=0.0, atol=1e-12)
+
+
+def test_an_update_maps_the_difference_to_the_change():
+    """And as before what the inverse maps to a vector that is orthogonal to the change."""
+    rng = np.random.default_rng(1)
+    H, s, y = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3)
+    updated, scratch = H.copy(), np.zeros((2, 3))
+    update_inverse(updated, s, y, *scratch)
+    np.testing.assert_allclose(updated @ y, s, rtol=1e-12)
+    other = np.linalg.solve(H, np.cross(s, [1.0, 2.0, 3.0]))
+    np.testing.assert_allclose(updated @ other, H @ other, rtol=1e-12)
+    update_inverse(updated, np.zeros(3), y, *scratch)
+    np.testing.assert_allclose(updated @ y, s, rtol=1e-12)
 
 
 def test_with_dry_friction_of_joints_other_derivatives_are_explicit():
