@@ -19,6 +19,9 @@ to the mean slip velocity of the step, which differs from u' in variational step
 contacts and active rows, one recursion solves for both (`contact_solver.tree_friction`); if it does not, the step
 solves the rows.
 
+Forces that depend on other coordinates or on bodies change with the impulses, in a loop over the whole problem
+(`implicit.coupled_impulses`).
+
 Penetration predicted for the end of the step is removed by a displacement of minimal norm in the metric of M.  The
 displacement does not change velocities.
 

@@ -33,7 +33,7 @@ functions of the poses and twists of the bodies at the end of the step, bias acc
 `implicit_forces`: methods in any coordinates take the same step, up to the choice of the origins of the bodies.
 
 Sources: Woodbury, Inverting modified matrices (1950); Katzenelson, An algorithm for solving nonlinear resistor networks
-(1965); Cottle, Pang and Stone, The Linear Complementarity Problem, 4.5.
+(1965); Cottle, Pang and Stone, The Linear Complementarity Problem, chapter 4.
 """
 
 from __future__ import annotations
