@@ -191,10 +191,28 @@ def solve_proximal(F, options, x, S) -> Report:
         for k in range(len(x)):
             x[k] = math.nan
         return Report(NOT_FINITE, 0, 0, math.nan)
+    guessed = is_guessed(x)
     report = alternate_with_paths(F, options, x, S, n)
+    if report.status != SOLVED and guessed and not F.convex:
+        report = restart_without_guess(F, options, x, S, n, report)
     if report.status == SOLVED or F.convex:
         return report
     return restart_from_relaxation(F, options, x, S, n, report)
+
+
+@kernel
+def restart_without_guess(F, options, x, S, n, failed) -> Report:
+    """Solve again from impulses of 0, for friction patches from the given loads alone; keep the better impulses.
+
+    Redundant contacts that contradict each other may hold states from which no exchange of single states leads on.
+    """
+    copy(x, S.unsolved, len(x))
+    clear_guess(F, x)
+    report = alternate_with_paths(F, options, x, S, n)
+    if report.status != SOLVED and failed.residual < report.residual:
+        copy(S.unsolved, x, len(x))
+    sweeps, steps = failed.sweeps + report.sweeps, failed.steps + report.steps
+    return Report(report.status, sweeps, steps, min(report.residual, failed.residual))
 
 
 @kernel
@@ -325,6 +343,16 @@ def proximal_iterations(F, sufficient, near_round_off, x, n, best_residual, S) -
         last = residual
         copy(xi, last_xi, n)
     return steps, best_residual
+
+
+@kernel
+def clear_guess(F, x):
+    """Set all impulses to 0 but the loads of friction patches, which are given."""
+    first = F.equalities + F.limits
+    last = first + PER_CONTACT * F.friction_patches
+    for k in range(len(x)):
+        if k < first or k >= last or (k - first) % PER_CONTACT != 0:
+            x[k] = 0.0
 
 
 @kernel
