@@ -53,15 +53,15 @@ def test_what_stands_stands_still(world):
 
 
 def test_the_report_counts_the_steps_of_proximal_iterations_and_of_paths(monkeypatch):
-    """Iterations that end at once make paths necessary."""
-    counted = {"follow_path": [], "follow_coulomb": []}
+    """Iterations that end at once make paths necessary; the guess of rest counts as well."""
+    counted = {"guess_rest": [], "follow_path": [], "follow_coulomb": []}
 
     def counting(name):
         function = getattr(proximal, name)
 
         def count(*arguments):
             answer = function(*arguments)
-            counted[name].append(answer[0])
+            counted[name].append(answer if name == "guess_rest" else answer[0])
             return answer
 
         return count
@@ -72,9 +72,42 @@ def test_the_report_counts_the_steps_of_proximal_iterations_and_of_paths(monkeyp
     world = pile(np.random.default_rng(0), 3, 8)
     with interpreted():
         _, report = solve_factored(world, world.falling([0.3, 0.2, -G]), 0.9)
-    assert all(sum(counts) > 3 for counts in counted.values())
+    assert all(sum(counts) > 3 for name, counts in counted.items() if name != "guess_rest")
+    assert sum(counted["guess_rest"]) == 1
     assert len(counted["follow_coulomb"]) > 2
     assert report.steps == sum(map(sum, counted.values()))
+
+
+@pytest.mark.parametrize("count", [2, 10, 40])
+def test_a_stack_at_rest_is_solved_without_a_guess_in_few_steps(count):
+    """One step carries the loads through all cubes at once; from impulses of 0, 40 cubes take 71 steps."""
+    world = stack(count)
+    _, report = solve_factored(world, world.falling([0.0, 0.0, -G]), 0.5)
+    assert report.status == SOLVED
+    assert report.steps <= 25
+
+
+def test_a_guess_that_leads_nowhere_is_dropped(monkeypatch):
+    """Then the problem is solved as one without a guess, and the report counts both."""
+    world = pile(np.random.default_rng(1), 3, 8)
+    v = world.falling([0.3, 0.2, -G])
+    expected, unguessed = solve_factored(world, v, 0.9)
+    alternate, calls = proximal.alternate_with_paths, []
+
+    def fail_once(F, options, x, S, n):
+        calls.append(x.copy())
+        if len(calls) == 1:
+            x[:] = 0.0
+            return proximal.Report(UNFINISHED, 1, 7, 1.0)
+        return alternate(F, options, x, S, n)
+
+    monkeypatch.setattr(proximal, "alternate_with_paths", fail_once)
+    with interpreted():
+        x, report = solve_factored(world, v, 0.9, guess=np.tile([1.0, 0.2, 0.0], 8))
+    assert [guess.any() for guess in calls] == [True, False]
+    assert report.status == SOLVED
+    assert report.steps == 7 + unguessed.steps - 1  # the guess of rest is not tried again
+    np.testing.assert_allclose(x, expected, atol=1e-9 * np.abs(expected).max())
 
 
 def test_the_faces_of_a_wall_carry_what_is_above():

@@ -63,6 +63,7 @@ from multibody_cli.contact_solver.friction.problem import (
     set_free_velocity,
 )
 from multibody_cli.contact_solver.friction.proximal_step import EQUATION_TOLERANCE, follow_coulomb
+from multibody_cli.contact_solver.friction.resting_guess import guess_rest
 from multibody_cli.contact_solver.friction.smoothed_law import SmoothedScratch, smoothed_scratch_for
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
@@ -191,13 +192,14 @@ def solve_proximal(F, options, x, S) -> Report:
         for k in range(len(x)):
             x[k] = math.nan
         return Report(NOT_FINITE, 0, 0, math.nan)
+    steps = 0 if is_guessed(x) else guess_rest(F, EXACT, x, n, S)
     guessed = is_guessed(x)
     report = alternate_with_paths(F, options, x, S, n)
     if report.status != SOLVED and guessed and not F.convex:
         report = restart_without_guess(F, options, x, S, n, report)
-    if report.status == SOLVED or F.convex:
-        return report
-    return restart_from_relaxation(F, options, x, S, n, report)
+    if report.status != SOLVED and not F.convex:
+        report = restart_from_relaxation(F, options, x, S, n, report)
+    return Report(report.status, report.sweeps, steps + report.steps, report.residual)
 
 
 @kernel
