@@ -263,7 +263,6 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
         again = update_friction_limits(system, work, contact_work, h, constraint_rows, size, settings.options.tolerance)
         if not (update_coupled_impulses(system, work, contact_work, islands) or again):
             break
-    record_diagnostics(contact_work, islands)
     settle(system, work, contact_work, q, v, articulations, islands, first)
     return islands
 
@@ -333,6 +332,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         apply_impulses(system, work, contact_work, size)
         displace(system.tree, q, work.response, 1.0)
         normalize(system.tree, q)
+    record_diagnostics(contact_work, islands)
     return True
 
 

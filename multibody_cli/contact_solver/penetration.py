@@ -1,7 +1,8 @@
 """Displacements that remove the penetration at the end of a contact step, without changing velocities.
 
 A displacement is computed like an impulse, in the metric of M: with the gaps at the end of the step in place of
-velocities, normals are unilateral rows and constraint rows stay at their values.  There are no tangents.
+velocities, normals are unilateral rows and constraint rows stay at their values.  There are no tangents.  An island whose
+displacement misses the tolerance counts as failed, like one whose impulses do.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.sleeping import set_at_rest
 from multibody_cli.contact_solver.solution import gather_row, number_blocks_of_island, remove_ineffective_rows
 from multibody_cli.kernel import kernel
+from multibody_cli.linalg.multipliers import SOLVED
 
 PENETRATION_TOLERANCE = 1e-6
 """Largest penetration that is not corrected, relative to the contact margin."""
@@ -32,7 +34,10 @@ def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> 
             x = contact_work.island.impulses[: len(F.r)]
             for j in range(len(x)):
                 x[j] = 0.0
-            solve_proximal(F, settings.options, x, contact_work.island.proximal)
+            report = solve_proximal(F, settings.options, x, contact_work.island.proximal)
+            if report.status != SOLVED:
+                contact_work.island_failed[island] = 1
+                contact_work.island_residual[island] = max(contact_work.island_residual[island], report.residual)
             for j in range(len(x)):
                 contact_work.x[contact_work.gathered_rows[j]] = x[j]
     return penetrates
