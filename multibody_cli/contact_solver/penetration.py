@@ -1,8 +1,8 @@
 """Displacements that remove the penetration at the end of a contact step, without changing velocities.
 
 A displacement is computed like an impulse, in the metric of M: with the gaps at the end of the step in place of
-velocities, normals are unilateral rows and constraint rows stay at their values.  There are no tangents.  An island whose
-displacement misses the tolerance counts as failed, like one whose impulses do.
+velocities, normals are unilateral rows and constraint rows stay at their values.  There are no tangents.  An island
+whose displacement misses the tolerance counts as failed, like one whose impulses do.
 """
 
 from __future__ import annotations

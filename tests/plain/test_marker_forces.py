@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from loops import start
+from loops import loaded, start
+
+from multibody_cli.errors import SceneError
 
 POINT, PLACE = np.array([0.1, -0.1, 0.15]), np.array([0.3, 0.4, 0.5])
 BODY = {"mass": 1.3, "kind": "affine", "position": PLACE.tolist(), "shapes": [{"type": "box", "size": [0.2, 0.3, 0.4]}]}
@@ -42,3 +44,14 @@ def test_rows_at_markers_keep_the_momentum(scene):
     before = run.observed().linear_momentum[0].copy()
     after = run.advance(0.05).observed().linear_momentum[0]
     np.testing.assert_allclose(after - before, [0.0, 0.0, -9.81 * mass * 0.05], rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("section", ["joints", "constraints"])
+def test_affine_bodies_are_not_connected_where_steps_have_islands(section):
+    floor, end = {"shapes": [{"type": "plane"}]}, {**END, "shapes": [{"type": "sphere", "radius": 0.1}]}
+    body = {**BODY, "shapes": [{**BODY["shapes"][0], "contact": False}]}
+    ball = {"type": "spherical", "parent": "body", "child": "end"}
+    rod = {"type": "distance", "between": [{"body": "body"}, {"body": "end"}], "length": 1.0}
+    scene = {"world": floor, "bodies": {"body": body, "end": end}, "contacts": {}}
+    with pytest.raises(SceneError, match=rf"{section}.one: `body` is affine: with contacts or dry friction"):
+        loaded({**scene, section: {"one": ball if section == "joints" else rod}}, method="baraff")

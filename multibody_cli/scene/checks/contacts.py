@@ -87,12 +87,24 @@ def _check_steps(draft: Draft) -> None:
     settings = draft.scene.simulation
     if draft.scene.contacts is None and not any(has_friction(joint) for joint in draft.scene.joints.values()):
         return
+    _check_affine_bodies(draft)
     known = settings.method in METHODS and settings.integrator in INTEGRATORS
     own = known and METHODS[settings.method].own_integrator  # the features of such a method are checked elsewhere
     if known and not own and not INTEGRATORS[settings.integrator].supports_contacts:
         able = " or ".join(f"`{name}`" for name, one in INTEGRATORS.items() if one.supports_contacts)
         message = f"integrator `{settings.integrator}` supports neither impacts nor dry friction: use {able}"
         draft.report(("simulation", "integrator"), message)
+
+
+def _check_affine_bodies(draft: Draft) -> None:
+    """Rows at points of affine bodies belong to no island of a step."""
+    scene, joints, constraints = draft.scene, draft.scene.joints.items(), draft.scene.constraints.items()
+    named = [("joints", name, body) for name, joint in joints for body in (joint.parent, joint.child)]
+    named += [("constraints", name, body) for name, constraint in constraints for _, body in constraint.bodies]
+    for section, name, body in named:
+        if body in scene.bodies and scene.bodies[body].kind == "affine":
+            message = f"`{body}` is affine: with contacts or dry friction in the scene, connect rigid bodies only"
+            draft.report((section, name), message)
 
 
 def _check_joint_friction(draft: Draft) -> None:
