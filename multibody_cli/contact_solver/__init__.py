@@ -12,6 +12,8 @@
                     the same, friction and loads in turn, where joints jam
     loaded_tree     one pass over a tree with friction: unsymmetric articulated bodies
     loaded_discs    joints of this tree with friction in two directions
+    implicit_tree_motion
+                    one motion of this tree with implicit forces on bodies
     tree_friction_workspace
                     work arrays of these
     warm_start      initial guess from the previous step: Alg. 7, line 2

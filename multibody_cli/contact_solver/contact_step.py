@@ -48,6 +48,7 @@ from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
 from multibody_cli.contact_solver import joint_friction, solution, tree_friction
 from multibody_cli.contact_solver.factors import factor_rows
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
 from multibody_cli.contact_solver.islands import (
     assign_articulations,
     find_articulations,
@@ -63,8 +64,10 @@ from multibody_cli.contact_solver.joint_friction import (
     transmit_impulses,
     write_friction_rows,
 )
+from multibody_cli.contact_solver.loaded_tree import solve_tree_motion
 from multibody_cli.contact_solver.parameters import (
     add_coupled_impulses,
+    add_implicit_impulses,
     find_contacts,
     solve_island,
     solve_tree_friction,
@@ -280,6 +283,7 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
     start_coupled_impulses,
     add_coupled_impulses,
     update_coupled_impulses,
+    add_implicit_impulses,
 )
 def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     """Replace the velocity v* (nv,) in place by the velocity after contacts and friction of a step of h.
@@ -287,7 +291,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     Return False if the contact capacity is exceeded; q, v and the ledger are then unchanged.
     """
     settings, patches = system.contacts, system.contacts.joint_friction.patches
-    update_joint_reactions(patches, system.tree, work, contact_work.joint_friction)
+    update_joint_reactions(system, work, contact_work.joint_friction)
     count = find_contacts(system, work, contact_work, h)
     if contact_work.overflow[0]:
         return False
@@ -322,6 +326,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     account_row_work(contact_work, equalities, ledger)
     if len(system.motions.rows) > 0:
         apply_row_impulses(work, contact_work, size)
+        add_implicit_impulses(system, work)
         add_coupled_impulses(system, work)
         transmit_impulses(system.tree, contact_work, constraint_rows, work)
         account_drive_work(system.motions, work, v, ledger)
@@ -346,22 +351,29 @@ def bind(
     has_joint_friction: bool,
     friction_of_tree: bool,
     coupled: tuple[Any, ...],
+    implicit: Any,
 ) -> Any:
     """Bind the contact step to the kernels of a method, a friction solver, and the features of a system.
 
-    `coupled` are its parameters for coupled forces; empty without any.
+    `coupled` are its parameters for coupled forces, empty without any, and `implicit` is `add_implicit_impulses`, or None
+    in systems without implicit forces on bodies.
     """
     start, add, update = coupled or (start_nothing, add_nothing, update_nothing)
+    impulses = {"add_implicit_impulses": implicit or joint_friction.no_implicit_impulses}
+    motion = bound_kernel(solve_motion_implicitly, **impulses) if implicit else solve_tree_motion
+    friction = bound_kernel(tree_friction.solve_tree_friction, solve_motion=motion, **impulses)
+    limits = bound_kernel(joint_friction.update_friction_limits, **impulses)
     return bound_kernel(
         solve_contact_step,
         update_kinematics=update_kinematics,
         accelerate=accelerate,
         apply_inverse_mass=apply_inverse_mass,
         find_contacts=detect_contacts if has_contacts else no_contacts,
-        solve_tree_friction=tree_friction.solve_tree_friction if friction_of_tree else tree_friction.no_tree_friction,
+        solve_tree_friction=friction if friction_of_tree else tree_friction.no_tree_friction,
         solve_island=solution.SOLVERS[staggered],
-        update_joint_reactions=joint_friction.update_joint_reactions if has_joint_friction else skip_joint_reactions,
-        update_friction_limits=(joint_friction.update_friction_limits if has_joint_friction else no_limit_iteration),
+        update_joint_reactions=joint_friction.reactions_with(implicit) if has_joint_friction else skip_joint_reactions,
+        update_friction_limits=limits if has_joint_friction else no_limit_iteration,
+        **impulses,
         start_coupled_impulses=start,
         add_coupled_impulses=add,
         update_coupled_impulses=update,

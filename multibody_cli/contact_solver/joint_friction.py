@@ -29,17 +29,20 @@ Source: Sueda, notes 2.11.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_reactions
+from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.islands import island_of
+from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, patch_axes
-from multibody_cli.kernel import formula, kernel, records
+from multibody_cli.forces.body_load import apply_wrench
+from multibody_cli.kernel import bound_kernel, formula, kernel, records, template
 from multibody_cli.model import Floats, Integers, JointFriction, Records
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, no_force, shift_force, transposed_times
@@ -130,10 +133,21 @@ def add_slip_changes(joint_friction, r, first):
 
 
 # --- loads ----------------------------------------------------------------------------------------------------------
-@kernel
-def update_joint_reactions(patches, tree, work, joint_friction):
-    """Compute the reactions without impulses in the joints of all patches; bodies have poses and accelerations."""
+@template(add_implicit_impulses)
+def update_joint_reactions(system, work, joint_friction):
+    """Compute the reactions without impulses in the joints of all patches; bodies have poses and accelerations.
+
+    Implicit forces are those at the end of the step.
+    """
+    tree, patches = system.tree, system.contacts.joint_friction.patches
     if not joint_friction.reactions_valid[0]:
+        clear_impulses(work)
+        add_implicit_impulses(system, work)
+        apply_loop_impulses(tree, work.impulse, work)
+        transfer_marker_wrenches(tree, work.wrenches)
+        for i in range(1, len(tree.links)):
+            W = load_force(work.wrenches[i])
+            apply_wrench(work.bodies[i], W.t, W.f)
         compute_joint_wrenches(tree, work)
         compute_loop_reactions(tree, work)
         for p in range(len(patches)):
@@ -241,15 +255,16 @@ def distribute_normal_load(patch, W, table, normal_loads) -> float:
 
 
 # --- iteration ------------------------------------------------------------------------------------------------------
-@kernel
+@template(add_implicit_impulses)
 def update_friction_limits(system, work, contact_work, h, constraint_rows, size, tolerance) -> bool:
     """Compare the friction limits of all patches with those due to the impulses; return whether to solve again.
 
     Islands whose limits agree within the tolerance are marked as converged.
     """
-    joint_friction, G, tree, x = contact_work.joint_friction, contact_work.groups, system.tree, contact_work.x
+    joint_friction, G, x = contact_work.joint_friction, contact_work.groups, contact_work.x
     apply_row_impulses(work, contact_work, size)
-    transmit_impulses(tree, contact_work, constraint_rows, work)
+    add_implicit_impulses(system, work)
+    transmit_impulses(system.tree, contact_work, constraint_rows, work)
     patches, again = system.contacts.joint_friction.patches, False
     compute_friction_limits(joint_friction, system.contacts.joint_friction, x[constraint_rows:size], work, h)
     for island in range(len(contact_work.converged)):
@@ -323,9 +338,19 @@ def account_joint_friction(patches, contact_work, bodies, response, constraint_r
         ledger[patches[p].account] += max(-gained, 0.0)
 
 
+@kernel
+def no_implicit_impulses(system, work):
+    """Replace `add_implicit_impulses` in systems without implicit forces on bodies."""
+
+
+def reactions_with(implicit: Any) -> Any:
+    """Return `update_joint_reactions` for a kernel `add_implicit_impulses`, or for None."""
+    return bound_kernel(update_joint_reactions, add_implicit_impulses=implicit or no_implicit_impulses)
+
+
 # --- systems without joint friction -----------------------------------------------------------------------------------
 @kernel
-def skip_joint_reactions(patches, tree, work, joint_friction):
+def skip_joint_reactions(system, work, joint_friction):
     """Replace `update_joint_reactions` in systems without joint friction."""
 
 

@@ -32,8 +32,6 @@ import math
 from multibody_cli.contact_solver.joint_friction import joint_reaction
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.tree_friction_workspace import (
-    JAMMED,
-    JAMS,
     MIN_PIVOT,
     STICKS,
     jam,
@@ -243,9 +241,6 @@ def eliminate_discs(system, work, joint_friction, T, h, v, i) -> bool:
         for k in range(first, last):
             if T.state[k] != STICKS:
                 jam(k, T)
-    for k in range(first, last):
-        if attempt == 0 and T.jams[k] == JAMS:
-            T.jams[k] = JAMMED
     scale, Vx, Vy, Vz = 1.0 / determinant, transposed(A, Lx), transposed(A, Ly), transposed(A, Lz)
     change = change + scale * transposed_times(E, force - products(Lx, Ly, Lz, p0))
     Yx = scale * (E.x.x * Vx + E.x.y * Vy + E.x.z * Vz)

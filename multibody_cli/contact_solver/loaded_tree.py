@@ -10,6 +10,7 @@ Joints whose patches slip in one direction are eliminated here, coordinate by co
 
 from __future__ import annotations
 
+from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, joint_reaction
 from multibody_cli.contact_solver.loaded_discs import (
     balance_discs,
@@ -17,6 +18,7 @@ from multibody_cli.contact_solver.loaded_discs import (
     eliminate_discs,
     unit_friction,
 )
+from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMMED,
@@ -29,7 +31,7 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     store_inertia,
     store_vector,
 )
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense_transposed
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import ZERO, dot, no_force, power, shift_force, shift_motion
@@ -49,6 +51,7 @@ from multibody_cli.tree.articulated_body import (
     rigid_body_inertia,
     store_motion_change,
 )
+from multibody_cli.tree.articulated_body import load_inertia as load_block
 from multibody_cli.tree.jacobian import accumulate_wrenches_inward, column_of
 
 
@@ -57,6 +60,8 @@ def write_load_shares(table, T) -> bool:
     """Compute g of all sliding joints for the present signs; return False if a matrix is singular."""
     patches, points, loads, regular = table.patches, table.points, table.loads, True
     for p in range(len(patches)):
+        if T.jams[p] == JAMS:
+            T.jams[p] = JAMMED
         for a in range(6):
             T.share[p, a] = 0.0
         if T.state[p] != STICKS:
@@ -114,9 +119,11 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
     tree, patches, inertias, columns = system.tree, system.contacts.joint_friction.patches, T.inertias, T.columns
     links, bodies = tree.links, work.bodies
     for i in range(1, len(links)):
-        A = rigid_body_inertia(links[i], bodies[i])
+        A, p = rigid_body_inertia(links[i], bodies[i]), no_force()
+        if len(T.coupling.blocks) > 0:
+            A, p = A + load_block(T.coupling.blocks[i]), -load_force(T.coupling.impulses[i])
         store_inertia(inertias[i], UnsymmetricInertia(full(A.J), A.H, transposed_matrix(A.H), full(A.M)))
-        store_force(inertias[i], no_force())
+        store_force(inertias[i], p)
     for i in range(len(links) - 1, 0, -1):
         link, body = links[i], bodies[i]
         coordinates = link.nv
@@ -141,10 +148,7 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
                 left = S - sigma * Motion(R @ g.t, R @ g.f)
                 u = sigma * (h * (dot(g.t, F.t) + dot(g.f, F.f)) + T.applied[k, 0])
                 D = power(left, U) + work.armature[j]
-                if MIN_PIVOT * abs(free) < D:
-                    if T.jams[k] == JAMS:
-                        T.jams[k] = JAMMED
-                else:
+                if not MIN_PIVOT * abs(free) < D:
                     left, u, D = S, 0.0, free
                     jam(k, T)
             if k >= 0 and T.state[k] == STICKS:
@@ -200,14 +204,25 @@ def compute_changes(tree, work, T, change):
         store_motion_change(body, dV)
 
 
-@kernel
-def transmit_changes(tree, work):
+@template(add_implicit_impulses)
+def transmit_changes(system, work):
     """Compute the impulses that all joints transmit, friction included, into `work.wrenches`."""
-    links, bodies, wrenches = tree.links, work.bodies, work.wrenches
-    store_force(wrenches[0], no_force())
+    links, bodies, wrenches = system.tree.links, work.bodies, work.wrenches
+    clear_impulses(work)
+    add_implicit_impulses(system, work)
     for i in range(1, len(links)):
-        store_force(wrenches[i], rigid_body_inertia(links[i], bodies[i]) @ load_motion_change(bodies[i]))
-    accumulate_wrenches_inward(tree, work)
+        W = rigid_body_inertia(links[i], bodies[i]) @ load_motion_change(bodies[i])
+        store_force(wrenches[i], W - load_force(wrenches[i]))
+    accumulate_wrenches_inward(system.tree, work)
+
+
+@kernel
+def solve_tree_motion(system, work, joint_friction, T, h, v) -> bool:
+    """`contact_solver.parameters.solve_motion` without implicit forces on bodies."""
+    if not eliminate_joints(system, work, joint_friction, T, h, v):
+        return False
+    compute_changes(system.tree, work, T, work.response)
+    return True
 
 
 # --- slip, friction and limits from these -----------------------------------------------------------------------------

@@ -24,7 +24,16 @@ def solve_island(F: Any, options: Any, x: Any, contact_work: Any) -> Any:
 
 
 @kernel_parameter
-def update_joint_reactions(patches: Any, tree: Any, work: Any, joint_friction: Any) -> None:
+def add_implicit_impulses(system: Any, work: Any) -> None:
+    """Add the impulses of implicit forces that a change `dw`, `dv` of the motion of the bodies causes within the step.
+
+    Impulses on bodies go to `work.wrenches`, those on coordinates of loop joints to `work.impulse` (nv,).  For a change
+    of the acceleration they are forces.  It does nothing in systems without implicit forces.
+    """
+
+
+@kernel_parameter
+def update_joint_reactions(system: Any, work: Any, joint_friction: Any) -> None:
     """Store the reactions of joints with friction patches, unless they are stored already.
 
     It does nothing in systems without joint friction.
@@ -57,6 +66,15 @@ def update_coupled_impulses(system: Any, work: Any, contact_work: Any, islands: 
     """Change the impulses of coupled forces with those of the rows; return whether to solve again.
 
     It returns False in systems without coupled forces.
+    """
+    raise NotImplementedError
+
+
+@kernel_parameter
+def solve_motion(system: Any, work: Any, joint_friction: Any, T: Any, h: float, v: Any) -> bool:
+    """Compute the change `work.response` (nv,) of v (nv,), and of the motion of the bodies, for the states of `T`.
+
+    Return False if a joint cannot be eliminated.
     """
     raise NotImplementedError
 

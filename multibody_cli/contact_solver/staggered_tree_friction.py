@@ -38,16 +38,15 @@ from multibody_cli.contact_solver.joint_friction import (
 from multibody_cli.contact_solver.loaded_discs import add_drag, clear_drag
 from multibody_cli.contact_solver.loaded_tree import (
     clear_loads,
-    compute_changes,
     compute_friction,
     compute_limit,
     compute_slips,
-    eliminate_joints,
     transmit_changes,
 )
+from multibody_cli.contact_solver.parameters import add_implicit_impulses, solve_motion
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.tree_friction_workspace import STICKS, store_vector
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import kernel, template
 from multibody_cli.spatial.memory import load_force
 from multibody_cli.spatial.products import no_force
 
@@ -73,7 +72,7 @@ def start_sweeps(joint_friction, T):
     reset_limit_iteration(joint_friction)
 
 
-@kernel
+@template(add_implicit_impulses, solve_motion)
 def sweep(system, work, joint_friction, T, h, v, tolerance) -> tuple[bool, float]:
     """Compute friction for the present limits, and the limits for this friction, from the results of the last sweep.
 
@@ -108,24 +107,27 @@ def copy_vectors(source, copy):
         copy[p, 0], copy[p, 1] = source[p, 0], source[p, 1]
 
 
-@kernel
+@template(add_implicit_impulses, solve_motion)
 def project(system, work, joint_friction, T, h, v, tolerance) -> bool:
     """Compute friction within the limits, and the motion that it causes; return False if the iteration does not end."""
     patches, count = system.contacts.joint_friction.patches, len(T.state)
     for p in range(count):
         T.applied[p, 0] = T.applied[p, 1] = 0.0
-    slide_freely(system, work, joint_friction, T, h, v)
+    if not slide_freely(system, work, joint_friction, T, h, v):
+        return False
     copy_vectors(T.slip, T.free_slip)
     copy_vectors(T.friction, T.applied)
-    slide_freely(system, work, joint_friction, T, h, v)
+    if not slide_freely(system, work, joint_friction, T, h, v):
+        return False
     for _ in range(MAX_NEWTON_STEPS):
         before = dissipation_function(T)
         for p in range(count):
             set_state(patches[p], p, T)
         copy_vectors(T.slip, T.gradient)
         copy_vectors(T.friction, T.start)
-        move(system, work, joint_friction, T, h, v)
-        transmit_changes(system.tree, work)
+        if not move(system, work, joint_friction, T, h, v):
+            return False
+        transmit_changes(system, work)
         compute_friction(system, work, joint_friction, T, h)
         if states_agree(T, tolerance):
             return True
@@ -140,7 +142,8 @@ def project(system, work, joint_friction, T, h, v, tolerance) -> bool:
                 )
                 slope += T.gradient[p, 0] * (T.friction[p, 0] - x) + T.gradient[p, 1] * (T.friction[p, 1] - y)
             copy_vectors(T.friction, T.applied)
-            slide_freely(system, work, joint_friction, T, h, v)
+            if not slide_freely(system, work, joint_friction, T, h, v):
+                return False
             if dissipation_function(T) <= before + SUFFICIENT_DECREASE * slope:
                 break
             fraction *= 0.5
@@ -196,21 +199,21 @@ def states_agree(T, tolerance) -> bool:
     return True
 
 
-@kernel
-def slide_freely(system, work, joint_friction, T, h, v):
-    """Compute the slip velocities after the step if the friction `applied` acts and no joint sticks."""
+@template(solve_motion)
+def slide_freely(system, work, joint_friction, T, h, v) -> bool:
+    """Compute the slip velocities after the step if the friction `applied` acts and no joint sticks: see `move`."""
     for p in range(len(T.state)):
         T.state[p] = 1
         clear_drag(p, T)
-    move(system, work, joint_friction, T, h, v)
+    return move(system, work, joint_friction, T, h, v)
 
 
-@kernel
-def move(system, work, joint_friction, T, h, v):
-    """Compute the changes of all rates, and the slip velocities after the step."""
-    eliminate_joints(system, work, joint_friction, T, h, v)
-    compute_changes(system.tree, work, T, work.response)
+@template(solve_motion)
+def move(system, work, joint_friction, T, h, v) -> bool:
+    """Compute the changes of all rates, and the slip velocities after the step; return False without a solution."""
+    solved = solve_motion(system, work, joint_friction, T, h, v)
     compute_slips(system, work, joint_friction, T, v)
+    return solved
 
 
 # --- limits for given friction ----------------------------------------------------------------------------------------

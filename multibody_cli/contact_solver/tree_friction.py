@@ -48,14 +48,13 @@ from multibody_cli.contact_solver.joint_friction import distribute_normal_load, 
 from multibody_cli.contact_solver.loaded_discs import rests, share_torque, write_drags
 from multibody_cli.contact_solver.loaded_tree import (
     clear_loads,
-    compute_changes,
     compute_friction,
     compute_limit,
     compute_slips,
-    eliminate_joints,
     transmit_changes,
     write_load_shares,
 )
+from multibody_cli.contact_solver.parameters import add_implicit_impulses, solve_motion
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, sweep
 from multibody_cli.contact_solver.tree_friction_workspace import (
@@ -65,11 +64,11 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     load_vector,
     store_vector,
 )
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
-from multibody_cli.spatial.memory import load_force
-from multibody_cli.spatial.products import dot
+from multibody_cli.spatial.memory import load_force, store_force
+from multibody_cli.spatial.products import dot, no_force
 from multibody_cli.tree.jacobian import write_ball_columns
 
 MAX_ITERATIONS, MAX_DISC_ITERATIONS = 30, 240
@@ -88,7 +87,7 @@ JOINT_ITERATIONS = 10
 def suits(system: System) -> bool:
     """Return whether the joints are a tree in which the coordinates of all joints with friction are free."""
     tree, patches = system.tree, system.contacts.joint_friction.patches
-    if len(patches) == 0 or system.implicit or len(tree.closures) + len(tree.markers) > 0:
+    if len(patches) == 0 or len(tree.closures) + len(tree.markers) > 0:
         return False
     return bool(np.all(system.rows["one_sided"])) and not np.any(tree.driven[first_coordinates(system)])
 
@@ -195,8 +194,10 @@ def update_signs(table, T):
 # --- step -------------------------------------------------------------------------------------------------------------
 @kernel
 def guess_states(system, contact_work, T):
-    """Guess states and directions of slip from the friction of the previous step."""
+    """Guess states and directions of slip from the friction of the previous step, and no coupling impulses."""
     joint_friction, patches = contact_work.joint_friction, system.contacts.joint_friction.patches
+    for i in range(len(T.coupling.impulses)):
+        store_force(T.coupling.impulses[i], no_force())
     for p in range(len(patches)):
         k = PER_CONTACT * p
         limit = joint_friction.limit[p] = joint_friction.previous_impulses[p, 0]
@@ -211,7 +212,7 @@ def guess_states(system, contact_work, T):
                 T.speed[p] = math.hypot(along, across)
 
 
-@kernel
+@template(add_implicit_impulses, solve_motion)
 def solve_tree_friction(system, work, contact_work, h, v, tolerance) -> bool:
     """Solve for the friction impulses x and the change `work.response` (nv,) of v (nv,).
 
@@ -240,7 +241,7 @@ def solve_tree_friction(system, work, contact_work, h, v, tolerance) -> bool:
     return True
 
 
-@kernel
+@template(add_implicit_impulses, solve_motion)
 def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tuple[int, float]:
     """Solve for friction, loads and motion by Newton's method from the present states and signs.
 
@@ -253,11 +254,10 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
     for iteration in range(most):
         regular = write_load_shares(table, T)
         write_drags(table, joint_friction, T)
-        if not (regular and eliminate_joints(system, work, joint_friction, T, h, v)):
+        if not (regular and solve_motion(system, work, joint_friction, T, h, v)):
             return -1, 0.0
-        compute_changes(system.tree, work, T, work.response)
         compute_slips(system, work, joint_friction, T, v)
-        transmit_changes(system.tree, work)
+        transmit_changes(system, work)
         compute_friction(system, work, joint_friction, T, h)
         compute_loads(system, joint_friction, T)
         switches = len(T.state) if iteration % (2 * JOINT_ITERATIONS) < JOINT_ITERATIONS else 1
@@ -267,7 +267,7 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
     return -1, 0.0
 
 
-@kernel
+@template(add_implicit_impulses, solve_motion)
 def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int, float]:
     """Solve for friction and loads in turn; after 4, 8, 16, ... sweeps, solve at once from the states so found.
 

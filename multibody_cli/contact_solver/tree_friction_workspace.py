@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from multibody_cli.kernel import formula, kernel, records
+from multibody_cli.contact_solver.friction.anderson import Iterations, iterations_for
+from multibody_cli.kernel import allocate, formula, kernel, records
+from multibody_cli.kkt.nodes import CELL, Cells, cells_for
 from multibody_cli.model import Floats, Integers, Records, System
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import no_force
 from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia
 from multibody_cli.spatial.values import Force, Vec3
+from multibody_cli.tree.workspace import CHILD_INERTIA, WRENCH
 
 MIN_PIVOT = 1e-6
 """Smallest D of a sliding joint, relative to its value without friction, that counts as positive: below it, it jams."""
@@ -37,12 +40,25 @@ LOADED_COLUMN = np.dtype(
 """One eliminated coordinate."""
 
 
+class BodyCoupling(NamedTuple):
+    """Work arrays of implicit forces between n bodies (`implicit_tree_motion`); empty without implicit forces."""
+
+    blocks: Annotated[Records, "n", CHILD_INERTIA]  # diagonal blocks of the implicit forces
+    impulses: Annotated[Records, "n", WRENCH]  # r
+    moment: Annotated[Floats, "n"]  # scale of the moments on a body
+    force: Annotated[Floats, "n"]  # scale of the forces
+    gap: Cells  # change of r in an iteration, divided by the scales
+    x: Cells  # the new r, divided by the scales
+    iterations: Iterations
+
+
 class TreeFriction(NamedTuple):
     """Work arrays for n bodies, m coordinates and p friction patches.
 
     A *disc* is a patch with two slip directions.
     """
 
+    coupling: BodyCoupling
     patch: Integers  # (m,) patch whose slip velocity is in proportion to the rate of a coordinate, -1 for none
     coordinate: Integers  # (p,) that coordinate; the first of the joint of a disc
     discs: Integers  # (n,) first patch of a joint with discs, -1 for none
@@ -103,7 +119,10 @@ def tree_friction_for(system: System) -> TreeFriction:
     for i, link in enumerate(tree.links):
         if link["parent"] > 0:
             base[i] = base[link["parent"]]
+    coupled = n if system.implicit else 0
+    gap, x, iterations = cells_for(coupled), cells_for(coupled), iterations_for(CELL * coupled)
     return TreeFriction(
+        coupling=allocate(BodyCoupling, n=coupled, gap=gap, x=x, iterations=iterations),
         patch=patch,
         coordinate=coordinate,
         discs=discs,

@@ -164,19 +164,38 @@ def clear_wrenches(work):
 @kernel
 def apply_off_diagonal_stiffness(system, work, y):
     """Compute (M + H - A) y into `work.wrenches`, for rates y (nv,) with J y in `dw` and `dv` of the bodies."""
-    tree, x, h = system.tree, work.implicit_solve.x, work.implicit_coefficients[0]
+    tree, x = system.tree, work.implicit_solve.x
+    clear_wrenches(work)
+    for j in range(free_end(tree), len(x)):
+        x[j] = 0.0
+    add_changes_of_forces(system, work, x, y)
+    apply_loop_impulses(tree, x, work)
+    transfer_marker_wrenches(tree, work.wrenches)
+
+
+@kernel
+def add_changes_of_forces(system, work, x, y):
+    """Add the changes of all implicit forces due to the motion `dw`, `dv` of the bodies, h^2 K and h D times it.
+
+    Wrenches on bodies and markers go to `work.wrenches`, generalized forces of loop joints to x (nv,), and the rates
+    of loop joints to y (nv,).
+    """
+    tree, h = system.tree, work.implicit_coefficients[0]
     update_marker_changes(tree, work.bodies)
     compute_loop_rates(tree, y, work)
-    clear_wrenches(work)
     add_stiffness_damping_products(
         system.forces, work.implicit_solve.time[0], work.bodies, h * h, h, False, work.wrenches
     )
     for k in range(len(tree.closures)):
         closure = tree.closures[k]
         for j in range(closure.iv, closure.iv + closure.nv):
-            x[j] = -work.armature[j] * y[j]
-    apply_loop_impulses(tree, x, work)
-    transfer_marker_wrenches(tree, work.wrenches)
+            x[j] -= work.armature[j] * y[j]
+
+
+@kernel
+def add_impulses_of_change(system, work):
+    """`contact_solver.parameters.add_implicit_impulses` of systems with implicit forces on bodies or loop joints."""
+    add_changes_of_forces(system, work, work.impulse, work.implicit_solve.p)
 
 
 @kernel

@@ -176,6 +176,7 @@ class AccelerationKind:
             len(contacts.joint_friction.patches) > 0,
             not contacts.options.staggered and tree_friction.suits(system),
             coupled_impulses.kernels(apply_inverse_mass) if system.coupled else (),
+            implicit_forces.add_impulses_of_change if system.implicit else None,
         )
         return contact_dynamics(alone, kinematics_kernel, factor, apply_inverse_mass, *features)
 

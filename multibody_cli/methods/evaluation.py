@@ -159,7 +159,7 @@ def finalize_contact_output(
     system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
 ) -> None:
     """Store the accelerations without contacts, and evaluate those with the last contact impulses as forces."""
-    update_joint_reactions(system.contacts.joint_friction.patches, system.tree, work, contact_work.joint_friction)
+    update_joint_reactions(system, work, contact_work.joint_friction)
     for j in range(len(a)):
         contact_work.free_acceleration[j] = a[j]
     compute_contact_forces(system.contacts.joint_friction.patches, work, contact_work, h)
@@ -232,8 +232,12 @@ def contact_dynamics(
     has_joint_friction: bool,
     friction_of_tree: bool,
     coupled: tuple[Kernel, ...],
+    implicit: Kernel | None,
 ) -> Dynamics:
-    """Bind a method's kernels for systems with contacts or joint friction; `alone` are those without."""
+    """Bind a method's kernels for systems with contacts or joint friction.
+
+    `alone` are those without, and `implicit` is `add_implicit_impulses` of systems with implicit forces on bodies.
+    """
     from multibody_cli.contact_solver import contact_step  # with all that detects and solves contacts
 
     return Dynamics(
@@ -249,12 +253,13 @@ def contact_dynamics(
             has_joint_friction,
             friction_of_tree,
             coupled,
+            implicit,
         ),
         finalize_output=bound_kernel(
             finalize_contact_output,
             evaluate=alone.evaluate,
             update_joint_reactions=(
-                joint_friction.update_joint_reactions if has_joint_friction else skip_joint_reactions
+                joint_friction.reactions_with(implicit) if has_joint_friction else skip_joint_reactions
             ),
         ),
         resume_stepping=resume_contact_stepping,

@@ -30,7 +30,7 @@ import math
 from typing import Any
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint_reaction, update_joint_reactions
+from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint_reaction, reactions_with
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import evaluate
@@ -54,6 +54,8 @@ TOLERANCE_FACTOR = 10.0
 
 ROUND_OFF = 1e-14
 """Of relative positions of two bodies, relative to the extent of the mechanism."""
+
+update_joint_reactions = reactions_with(None)
 
 
 @kernel_parameter
@@ -80,7 +82,7 @@ def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v,
 
     A step whose slip velocities do not converge counts as unsolved.
     """
-    changes, patches = step.joint_friction.slip_changes, system.contacts.joint_friction.patches
+    changes = step.joint_friction.slip_changes
     unsolved, residual = contact_work.unsolved_steps[0], contact_work.max_residual[0]
     store_start(step, q, ledger)
     for iteration in range(MAX_ITERATIONS):
@@ -91,7 +93,7 @@ def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v,
         write_ball_columns(system.tree, work)
         if iteration == 0:
             contact_work.joint_friction.reactions_valid[0] = 0
-            update_joint_reactions(patches, system.tree, work, contact_work.joint_friction)
+            update_joint_reactions(system, work, contact_work.joint_friction)
         contact_work.joint_friction.reactions_valid[0] = 1
         result = solve_step_with_impulses(system, work, contact_work, step, t, h, q, v, a, powers, ledger)
         if result != CONVERGED:

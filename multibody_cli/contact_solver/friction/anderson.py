@@ -75,18 +75,40 @@ def store_iteration(A, gap, x, restart):
 @kernel
 def extrapolate(A, W, x):
     """Replace x (m,), the result of the last iteration, by the combination of iterations with the smallest gap."""
-    n, m = min(A.stored[0], DEPTH), len(x)
-    for a in range(n):
-        A.projection[a], A.shares[a] = 0.0, math.nan
+    m = len(x)
+    for a in range(min(A.stored[0], DEPTH)):
         for i in range(m):
             A.product[i] = 0.0
             for j in range(m):
                 A.product[i] += W[i, j] * A.gap_changes[a, j]
-            A.projection[a] -= A.gap[i] * A.product[i]
-        for b in range(a + 1):
-            A.gram[a, b] = 0.0
-            for i in range(m):
-                A.gram[a, b] += A.gap_changes[b, i] * A.product[i]
+        write_gram_row(A, a, A.product)
+    combine_iterations(A, x)
+
+
+@kernel
+def extrapolate_unweighted(A, x):
+    """`extrapolate` for the identity in place of W."""
+    for a in range(min(A.stored[0], DEPTH)):
+        write_gram_row(A, a, A.gap_changes[a])
+    combine_iterations(A, x)
+
+
+@kernel
+def write_gram_row(A, a, product):
+    """Write row a of G^T W G and of -G^T W g, from W times the change a (m,) of the gap."""
+    A.projection[a], A.shares[a] = 0.0, math.nan
+    for i in range(len(product)):
+        A.projection[a] -= A.gap[i] * product[i]
+    for b in range(a + 1):
+        A.gram[a, b] = 0.0
+        for i in range(len(product)):
+            A.gram[a, b] += A.gap_changes[b, i] * product[i]
+
+
+@kernel
+def combine_iterations(A, x):
+    """Subtract the changes of the results times s from x (m,)."""
+    n, m = min(A.stored[0], DEPTH), len(x)
     solve_multipliers(A.gram[:n, :n], A.projection[:n], A.lower[:n], A.upper[:n], A.shares[:n], A.solver)
     for a in range(n):
         for i in range(m):

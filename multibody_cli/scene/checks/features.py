@@ -44,12 +44,6 @@ def check_features(draft: Draft) -> None:
                 f"integrator `{integrator.name}` has a variable step size, but impacts on limits need a small fixed "
                 "step: use a fixed-step integrator such as `rk4`",
             )
-        if integrator.implicit and has_friction(joint) and (draft.scene.springs or draft.scene.muscles):
-            draft.report(
-                ("joints", name, "friction"),
-                f"integrator `{integrator.name}` treats springs and muscles implicitly, but joint friction needs "
-                "explicit forces: use `semi_implicit_euler`, or remove one of the two",
-            )
     _check_reductions(draft, closing)
     _check_rotors(draft, closing)
 
