@@ -5,11 +5,12 @@ friction x0 and the limit of the last pass, the tangent t across n, and the limi
 wrench, -g . (h F + G), Newton's method for x and u is
 
     x = n (g . (h F + G)) + e - K u,   e = x0 + limit n,
-    K = (limit t t^T + turning n t^T + e n^T) / |u0|,
+    K = (limit t t^T + e n^T) / |u0|,
 
-in which the turning is the change of the limit that is due to the new direction of the friction at the points, and x0
-is scaled to the limit if it exceeds it.  At the solution e = 0.  Without e, as in Newton's method for -limit u / |u|,
-the iteration converges from close by alone.
+in which x0 is scaled to the limit if it exceeds it.  The limit does not change with the direction of the friction at
+the points: that of corners and of spheres does not load them, and opposite points of a sleeve are loaded alike, so that
+their friction transmits no force and no bending moment.  At the solution e = 0.  Without e, as in Newton's method for
+-limit u / |u|, the iteration converges from close by alone.
 
 u is linear in the rates of the joint.  With J the rows of its slip velocities at unit rates, the joint is eliminated as
 a block (`tree.articulated_body`), with an unsymmetric armature:
@@ -60,37 +61,22 @@ NEAR_LIMIT = 0.9
 
 
 # --- law of a disc ----------------------------------------------------------------------------------------------------
-@formula
-def unit_friction(record, n, m):
-    """Return the wrench of a unit friction along (n, m) of a patch or a point, in the axes of the patch."""
-    along, across = (
-        Force(load(record.along_t), load(record.along_f)),
-        Force(load(record.across_t), load(record.across_f)),
-    )
-    return n * along + m * across
-
-
 @kernel
-def write_drags(table, joint_friction, T):
-    """Compute the drags of all discs that slide, from friction, limits and loads of the last pass and the shares g."""
-    patches, points = table.patches, table.points
+def write_drags(patches, joint_friction, T):
+    """Compute the drags of all discs that slide, from friction and limits of the last pass."""
     for p in range(len(patches)):
-        patch, speed = patches[p], T.speed[p]
-        if patch.slip_directions == 1:
+        speed = T.speed[p]
+        if patches[p].slip_directions == 1:
             continue
         T.applied[p, 0] = T.applied[p, 1] = 0.0
         clear_drag(p, T)
         if T.state[p] != STICKS and speed > 0.0:
             n, m, limit = T.direction[p, 0], T.direction[p, 1], joint_friction.limit[p]
-            g, W = load_vector(T.share[p]), no_force()
-            for k in range(patch.first_point, patch.last_point):
-                W = W + joint_friction.normal_loads[k] * unit_friction(points[k], -m, n)
-            turning = -patch.coefficient * (dot(g.t, W.t) + dot(g.f, W.f))
             size = math.hypot(T.friction[p, 0], T.friction[p, 1])
             scale = limit / size if size > limit else 1.0
             T.applied[p, 0] = scale * T.friction[p, 0] + limit * n
             T.applied[p, 1] = scale * T.friction[p, 1] + limit * m
-            add_drag(p, -limit * m + turning * n, limit * n + turning * m, -m / speed, n / speed, T)
+            add_drag(p, -limit * m, limit * n, -m / speed, n / speed, T)
             add_drag(p, T.applied[p, 0], T.applied[p, 1], n / speed, m / speed, T)
 
 

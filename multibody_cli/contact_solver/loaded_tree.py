@@ -16,7 +16,6 @@ from multibody_cli.contact_solver.loaded_discs import (
     balance_discs,
     compute_disc_slips,
     eliminate_discs,
-    unit_friction,
 )
 from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.rows import patch_axes
@@ -81,6 +80,16 @@ def write_load_shares(table, T) -> bool:
             store_vector(T.vector, -scale * total)
             solve_dense_transposed(matrix, T.order[p], T.vector, T.share[p])
     return regular
+
+
+@formula
+def unit_friction(record, n, m):
+    """Return the wrench of a unit friction along (n, m) of a patch or a point, in the axes of the patch."""
+    along, across = (
+        Force(load(record.along_t), load(record.along_f)),
+        Force(load(record.across_t), load(record.across_f)),
+    )
+    return n * along + m * across
 
 
 @formula

@@ -253,7 +253,7 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
         T.applied[p, 0] = T.applied[p, 1] = 0.0
     for iteration in range(most):
         regular = write_load_shares(table, T)
-        write_drags(table, joint_friction, T)
+        write_drags(table.patches, joint_friction, T)
         if not (regular and solve_motion(system, work, joint_friction, T, h, v)):
             return -1, 0.0
         compute_slips(system, work, joint_friction, T, v)

@@ -22,6 +22,11 @@ from scipy.optimize import minimize
 
 from multibody_cli import MemorySink
 from multibody_cli.contact_solver import tree_friction
+from multibody_cli.contact_solver.joint_friction import distribute_normal_load
+from multibody_cli.contact_solver.loaded_discs import write_drags
+from multibody_cli.contact_solver.loaded_tree import write_load_shares
+from multibody_cli.contact_solver.tree_friction import update_signs
+from multibody_cli.contact_solver.tree_friction_workspace import load_vector
 
 G, MASS, MU = 9.81, 1.5, 0.4
 DOWN = np.array([0.0, 0.0, -G])
@@ -311,3 +316,61 @@ def test_a_ball_holds_any_torque_below_the_largest_in_its_direction(tmp_path, se
         assert method.step(state, 1) is None
         assert not method.contact_work.factors.rank.any(), "no rows are solved"
         assert np.any(np.abs(state.v) > 1e-9) == moves
+
+
+def shares(table, T, p):
+    """Matrix 1 - s mu sum_k w_k C_k^T of a disc, formed here."""
+    patch, matrix = table.patches[p], np.eye(6)
+    n, m = T.direction[p]
+    for k in range(patch["first_point"], patch["last_point"]):
+        point = table.points[k]
+        unit = n * np.r_[point["along_t"], point["along_f"]] + m * np.r_[point["across_t"], point["across_f"]]
+        C = sum(
+            T.signs[i] * np.r_[table.loads[i]["t"], table.loads[i]["f"]]
+            for i in range(point["first_load"], point["last_load"])
+        )
+        matrix -= patch["coefficient"] * np.outer(unit, C)
+    return matrix
+
+
+def friction_at(table, T, carried, slips):
+    """Friction (p, 2) of all discs that slide with `slips` (p, 2) and transmit `carried` (p, 6), for the signs in T."""
+    directions = slips / np.linalg.norm(slips, axis=1)[:, None]
+    T.state[:], T.direction[:] = 1, directions
+    assert write_load_shares(table, T)
+    return directions * (T.share * carried).sum(axis=1)[:, None]
+
+
+def test_the_drag_of_a_disc_is_the_derivative_of_its_friction(tmp_path):
+    """By finite differences, with the reaction W for each direction of the friction at the points."""
+    bodies = {name: {"mass": 1.0, "inertia": {"principal": [1.0, 1.0, 1.0]}} for name in "abc"}
+    journal, plate = {"radius": 0.03, "length": 0.12}, {"length": 0.4, "width": 0.3}
+    joints = {
+        "ball": {"type": "spherical", "child": "a", "friction": {"coefficient": 0.8, "surface": {"radius": 0.05}}},
+        "sleeve": {"type": "cylindrical", "child": "b", "friction": {"coefficient": 0.7, "surface": journal}},
+        "slide": {"type": "planar", "child": "c", "friction": {"coefficient": 1.2, "surface": plate}},
+    }
+    simulation = prepared(tmp_path, simulated(bodies, joints))
+    _, method = started(simulation)
+    table, T = simulation.compiled.model.system.contacts.joint_friction, method.contact_work.tree_friction
+    loads, rng = method.contact_work.joint_friction, np.random.default_rng(3)
+    for _ in range(20):
+        carried, slips = rng.normal(size=(len(table.patches), 6)), rng.normal(size=(len(table.patches), 2))
+        carried[:, :3] *= 0.03
+        for _ in range(20):  # signs of the loads
+            friction = friction_at(table, T, carried, slips)
+            T.reaction[:] = [np.linalg.solve(shares(table, T, p), carried[p]) for p in range(len(carried))]
+            update_signs(table, T)
+        T.friction[:], T.speed[:] = friction, np.linalg.norm(slips, axis=1)
+        for p, patch in enumerate(table.patches):
+            loads.limit[p] = patch["coefficient"] * distribute_normal_load(
+                patch, load_vector(T.reaction[p]), table, loads.normal_loads
+            )
+        np.testing.assert_allclose(np.linalg.norm(friction, axis=1), loads.limit, rtol=1e-12)
+        write_drags(table.patches, loads, T)
+        drag = T.drag.copy()
+        np.testing.assert_allclose(T.applied, 0.0, atol=1e-14)
+        for j in range(2):
+            step = 1e-6 * np.eye(2)[j]
+            change = friction_at(table, T, carried, slips + step) - friction_at(table, T, carried, slips - step)
+            np.testing.assert_allclose(drag[:, :, j], -change / 2e-6, atol=1e-8 * np.abs(drag).max())
