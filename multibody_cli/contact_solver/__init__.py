@@ -14,7 +14,8 @@
     loaded_discs    joints of this tree with friction in two directions
     implicit_tree_motion
                     one motion of this tree with implicit forces on bodies
-    tree_friction_workspace
+    tree_of_bodies  one pass over a tree in maximal coordinates
+    tree_friction_workspace, tree_of_bodies_workspace
                     work arrays of these
     warm_start      initial guess from the previous step: Alg. 7, line 2
     results         energy accounts, diagnostics, forces for output

@@ -48,7 +48,6 @@ from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
 from multibody_cli.contact_solver import joint_friction, solution, tree_friction
 from multibody_cli.contact_solver.factors import factor_rows
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
 from multibody_cli.contact_solver.islands import (
     assign_articulations,
     find_articulations,
@@ -64,7 +63,6 @@ from multibody_cli.contact_solver.joint_friction import (
     transmit_impulses,
     write_friction_rows,
 )
-from multibody_cli.contact_solver.loaded_tree import solve_tree_motion
 from multibody_cli.contact_solver.parameters import (
     add_coupled_impulses,
     add_implicit_impulses,
@@ -87,6 +85,7 @@ from multibody_cli.contact_solver.results import (
 from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, copy_rows, write_contacts
 from multibody_cli.contact_solver.sleeping import find_sleeping_islands, keep_impulses, settle, wake_all
 from multibody_cli.contact_solver.solution import solve_impulses
+from multibody_cli.contact_solver.tree_friction import no_tree_friction
 from multibody_cli.contact_solver.warm_start import load_warm_start, store_warm_start
 from multibody_cli.contacts.detect import detect
 from multibody_cli.kernel import bound_kernel, kernel, template
@@ -349,29 +348,28 @@ def bind(
     staggered: bool,
     has_contacts: bool,
     has_joint_friction: bool,
-    friction_of_tree: bool,
     coupled: tuple[Any, ...],
-    implicit: Any,
+    add_implicit_impulses: Any,
+    passes: tree_friction.Passes | None,
 ) -> Any:
     """Bind the contact step to the kernels of a method, a friction solver, and the features of a system.
 
-    `coupled` are its parameters for coupled forces, empty without any, and `implicit` is `add_implicit_impulses`, or None
-    in systems without implicit forces on bodies.
+    `coupled` are its parameters for coupled forces; empty without any.
     """
     start, add, update = coupled or (start_nothing, add_nothing, update_nothing)
-    impulses = {"add_implicit_impulses": implicit or joint_friction.no_implicit_impulses}
-    motion = bound_kernel(solve_motion_implicitly, **impulses) if implicit else solve_tree_motion
-    friction = bound_kernel(tree_friction.solve_tree_friction, solve_motion=motion, **impulses)
+    impulses = {"add_implicit_impulses": add_implicit_impulses}
     limits = bound_kernel(joint_friction.update_friction_limits, **impulses)
+    reactions = bound_kernel(joint_friction.update_joint_reactions, **impulses)
+    friction = bound_kernel(tree_friction.solve_tree_friction, **passes._asdict()) if passes else no_tree_friction
     return bound_kernel(
         solve_contact_step,
         update_kinematics=update_kinematics,
         accelerate=accelerate,
         apply_inverse_mass=apply_inverse_mass,
         find_contacts=detect_contacts if has_contacts else no_contacts,
-        solve_tree_friction=friction if friction_of_tree else tree_friction.no_tree_friction,
+        solve_tree_friction=friction,
         solve_island=solution.SOLVERS[staggered],
-        update_joint_reactions=joint_friction.reactions_with(implicit) if has_joint_friction else skip_joint_reactions,
+        update_joint_reactions=reactions if has_joint_friction else skip_joint_reactions,
         update_friction_limits=limits if has_joint_friction else no_limit_iteration,
         **impulses,
         start_coupled_impulses=start,

@@ -29,7 +29,7 @@ Source: Sueda, notes 2.11.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, patch_axes
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.kernel import bound_kernel, formula, kernel, records, template
+from multibody_cli.kernel import formula, kernel, records, template
 from multibody_cli.model import Floats, Integers, JointFriction, Records
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, no_force, shift_force, transposed_times
@@ -341,11 +341,6 @@ def account_joint_friction(patches, contact_work, bodies, response, constraint_r
 @kernel
 def no_implicit_impulses(system, work):
     """Replace `add_implicit_impulses` in systems without implicit forces on bodies."""
-
-
-def reactions_with(implicit: Any) -> Any:
-    """Return `update_joint_reactions` for a kernel `add_implicit_impulses`, or for None."""
-    return bound_kernel(update_joint_reactions, add_implicit_impulses=implicit or no_implicit_impulses)
 
 
 # --- systems without joint friction -----------------------------------------------------------------------------------

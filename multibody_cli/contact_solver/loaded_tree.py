@@ -214,8 +214,8 @@ def compute_changes(tree, work, T, change):
 
 
 @template(add_implicit_impulses)
-def transmit_changes(system, work):
-    """Compute the impulses that all joints transmit, friction included, into `work.wrenches`."""
+def transmit_tree_changes(system, work):
+    """`contact_solver.parameters.transmit_changes` in joint coordinates."""
     links, bodies, wrenches = system.tree.links, work.bodies, work.wrenches
     clear_impulses(work)
     add_implicit_impulses(system, work)
@@ -236,29 +236,29 @@ def solve_tree_motion(system, work, joint_friction, T, h, v) -> bool:
 
 # --- slip, friction and limits from these -----------------------------------------------------------------------------
 @kernel
-def compute_slips(system, work, joint_friction, T, v):
-    """Compute the slip velocities of all patches after the step."""
-    patches, links = system.contacts.joint_friction.patches, system.tree.links
+def compute_tree_slips(system, work, joint_friction, T, v):
+    """`contact_solver.parameters.compute_slips` in joint coordinates."""
+    patches = system.contacts.joint_friction.patches
     for p in range(len(patches)):
         patch, j = patches[p], T.coordinate[p]
         if patch.slip_directions == 1:
             rate = v[j] + work.response[j]
             T.slip[p, 0] = slip_per_rate(patch, work.bodies, work.columns[j]) * rate + joint_friction.slip_changes[p, 0]
         elif p == patch.first_patch:
-            compute_disc_slips(patches, p, links[patch.row], work, joint_friction, T, v)
+            compute_disc_slips(patches, p, T.joints[p], work, joint_friction, T, v)
 
 
 @kernel
 def compute_friction(system, work, joint_friction, T, h):
     """Compute the friction x of all patches from the impulses that the joints transmit."""
-    patches, links = system.contacts.joint_friction.patches, system.tree.links
+    patches = system.contacts.joint_friction.patches
     for p in range(len(patches)):
         patch, j = patches[p], T.coordinate[p]
         carried = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
         store_force(joint_friction.transmitted[p], carried)
         if patch.slip_directions == 2:
             if p == patch.first_patch:
-                balance_discs(patches, p, links[patch.row], work, joint_friction, T, h)
+                balance_discs(patches, p, T.joints[p], work, joint_friction, T, h)
         elif T.state[p] == STICKS:
             torque = power(column_of(work.columns[j]), load_force(work.wrenches[patch.row]))
             slip = slip_per_rate(patch, work.bodies, work.columns[j])
@@ -280,5 +280,5 @@ def compute_limit(p, patch, W, table, joint_friction, T):
     """Compute the limit of patch p due to the reaction W, and the largest load of its branch."""
     load_sum = distribute_normal_load(patch, W, table, joint_friction.normal_loads)
     joint_friction.limit[p] = patch.coefficient * load_sum
-    base = T.base[patch.row]
+    base = T.base[patch.child]
     T.largest_load[base] = max(T.largest_load[base], load_sum)

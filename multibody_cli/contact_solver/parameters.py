@@ -80,6 +80,16 @@ def solve_motion(system: Any, work: Any, joint_friction: Any, T: Any, h: float, 
 
 
 @kernel_parameter
+def compute_slips(system: Any, work: Any, joint_friction: Any, T: Any, v: Any) -> None:
+    """Compute the slip velocities `T.slip` (p, 2) of all patches after the step."""
+
+
+@kernel_parameter
+def transmit_changes(system: Any, work: Any) -> None:
+    """Compute the impulses that all joints transmit, friction included, into `work.wrenches`."""
+
+
+@kernel_parameter
 def solve_tree_friction(system: Any, work: Any, contact_work: Any, h: float, v: Any, tolerance: float) -> bool:
     """Solve for the friction of the joints of a tree without other rows; return False if it is not solved.
 

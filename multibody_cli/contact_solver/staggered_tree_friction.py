@@ -40,10 +40,8 @@ from multibody_cli.contact_solver.loaded_tree import (
     clear_loads,
     compute_friction,
     compute_limit,
-    compute_slips,
-    transmit_changes,
 )
-from multibody_cli.contact_solver.parameters import add_implicit_impulses, solve_motion
+from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.tree_friction_workspace import STICKS, store_vector
 from multibody_cli.kernel import kernel, template
@@ -72,7 +70,7 @@ def start_sweeps(joint_friction, T):
     reset_limit_iteration(joint_friction)
 
 
-@template(add_implicit_impulses, solve_motion)
+@template(solve_motion, compute_slips, transmit_changes)
 def sweep(system, work, joint_friction, T, h, v, tolerance) -> tuple[bool, float]:
     """Compute friction for the present limits, and the limits for this friction, from the results of the last sweep.
 
@@ -107,7 +105,7 @@ def copy_vectors(source, copy):
         copy[p, 0], copy[p, 1] = source[p, 0], source[p, 1]
 
 
-@template(add_implicit_impulses, solve_motion)
+@template(solve_motion, compute_slips, transmit_changes)
 def project(system, work, joint_friction, T, h, v, tolerance) -> bool:
     """Compute friction within the limits, and the motion that it causes; return False if the iteration does not end."""
     patches, count = system.contacts.joint_friction.patches, len(T.state)
@@ -199,7 +197,7 @@ def states_agree(T, tolerance) -> bool:
     return True
 
 
-@template(solve_motion)
+@template(solve_motion, compute_slips)
 def slide_freely(system, work, joint_friction, T, h, v) -> bool:
     """Compute the slip velocities after the step if the friction `applied` acts and no joint sticks: see `move`."""
     for p in range(len(T.state)):
@@ -208,7 +206,7 @@ def slide_freely(system, work, joint_friction, T, h, v) -> bool:
     return move(system, work, joint_friction, T, h, v)
 
 
-@template(solve_motion)
+@template(solve_motion, compute_slips)
 def move(system, work, joint_friction, T, h, v) -> bool:
     """Compute the changes of all rates, and the slip velocities after the step; return False without a solution."""
     solved = solve_motion(system, work, joint_friction, T, h, v)
@@ -239,7 +237,7 @@ def update_limits(system, joint_friction, T, tolerance) -> tuple[bool, float]:
     patches, agree, residual = system.contacts.joint_friction.patches, True, 0.0
     for p in range(len(patches)):
         used, limit, friction = T.limit[p], joint_friction.limit[p], math.hypot(T.friction[p, 0], T.friction[p, 1])
-        scale = patches[p].coefficient * T.largest_load[T.base[patches[p].row]]
+        scale = patches[p].coefficient * T.largest_load[T.base[patches[p].child]]
         error = abs(limit - used) if friction >= (1.0 - AT_LIMIT) * used else friction - limit
         if error > tolerance * scale:
             agree = False

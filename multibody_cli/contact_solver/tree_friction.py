@@ -40,21 +40,24 @@ Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; Sueda, 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench
 from multibody_cli.contact_solver.loaded_discs import rests, share_torque, write_drags
 from multibody_cli.contact_solver.loaded_tree import (
     clear_loads,
     compute_friction,
     compute_limit,
-    compute_slips,
-    transmit_changes,
+    compute_tree_slips,
+    solve_tree_motion,
+    transmit_tree_changes,
     write_load_shares,
 )
-from multibody_cli.contact_solver.parameters import add_implicit_impulses, solve_motion
+from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, sweep
 from multibody_cli.contact_solver.tree_friction_workspace import (
@@ -64,7 +67,13 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     load_vector,
     store_vector,
 )
-from multibody_cli.kernel import formula, kernel, template
+from multibody_cli.contact_solver.tree_of_bodies import (
+    compute_slips_of_bodies,
+    solve_motion_of_bodies,
+    suits_bodies,
+    transmit_changes_of_bodies,
+)
+from multibody_cli.kernel import bound_kernel, formula, kernel, template
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
 from multibody_cli.spatial.memory import load_force, store_force
@@ -82,6 +91,26 @@ STOPS = 0.1
 
 JOINT_ITERATIONS = 10
 """Passes in which all states that disagree change at once; in as many after them, one at a time, against cycles."""
+
+
+class Passes(NamedTuple):
+    """The kernels of a pass over a tree: see `contact_solver.parameters`."""
+
+    solve_motion: Any
+    compute_slips: Any
+    transmit_changes: Any
+
+
+def passes_for(system: System, impulses: Any) -> Passes | None:
+    """Return the passes for a system, or None if it is no tree; `impulses` is the kernel `add_implicit_impulses`."""
+    if suits_bodies(system):
+        return Passes(solve_motion_of_bodies, compute_slips_of_bodies, transmit_changes_of_bodies)
+    if not suits(system):
+        return None
+    motion = (
+        bound_kernel(solve_motion_implicitly, add_implicit_impulses=impulses) if system.implicit else solve_tree_motion
+    )
+    return Passes(motion, compute_tree_slips, bound_kernel(transmit_tree_changes, add_implicit_impulses=impulses))
 
 
 def suits(system: System) -> bool:
@@ -130,7 +159,7 @@ def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool,
         patch, x, y = table.patches[p], T.friction[p, 0], T.friction[p, 1]
         if patch.slip_directions == 1 or p == patch.first_patch:
             allowed = switches
-        scale, limit = patch.coefficient * T.largest_load[T.base[patch.row]], joint_friction.limit[p]
+        scale, limit = patch.coefficient * T.largest_load[T.base[patch.child]], joint_friction.limit[p]
         if T.state[p] == STICKS:
             if not math.hypot(x, y) - limit <= tolerance * scale:
                 if allowed > 0:
@@ -212,7 +241,7 @@ def guess_states(system, contact_work, T):
                 T.speed[p] = math.hypot(along, across)
 
 
-@template(add_implicit_impulses, solve_motion)
+@template(solve_motion, compute_slips, transmit_changes)
 def solve_tree_friction(system, work, contact_work, h, v, tolerance) -> bool:
     """Solve for the friction impulses x and the change `work.response` (nv,) of v (nv,).
 
@@ -241,7 +270,7 @@ def solve_tree_friction(system, work, contact_work, h, v, tolerance) -> bool:
     return True
 
 
-@template(add_implicit_impulses, solve_motion)
+@template(solve_motion, compute_slips, transmit_changes)
 def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tuple[int, float]:
     """Solve for friction, loads and motion by Newton's method from the present states and signs.
 
@@ -267,7 +296,7 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
     return -1, 0.0
 
 
-@template(add_implicit_impulses, solve_motion)
+@template(solve_motion, compute_slips, transmit_changes)
 def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int, float]:
     """Solve for friction and loads in turn; after 4, 8, 16, ... sweeps, solve at once from the states so found.
 

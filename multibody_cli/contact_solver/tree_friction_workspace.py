@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from multibody_cli.contact_solver.friction.anderson import Iterations, iterations_for
+from multibody_cli.contact_solver.tree_of_bodies_workspace import TreeOfBodies, tree_of_bodies_for
 from multibody_cli.kernel import allocate, formula, kernel, records
 from multibody_cli.kkt.nodes import CELL, Cells, cells_for
 from multibody_cli.model import Floats, Integers, Records, System
@@ -40,6 +41,10 @@ LOADED_COLUMN = np.dtype(
 """One eliminated coordinate."""
 
 
+JOINT = np.dtype([("iv", "i8"), ("nv", "i8")])
+"""Coordinates of a joint."""
+
+
 class BodyCoupling(NamedTuple):
     """Work arrays of implicit forces between n bodies (`implicit_tree_motion`); empty without implicit forces."""
 
@@ -59,9 +64,11 @@ class TreeFriction(NamedTuple):
     """
 
     coupling: BodyCoupling
+    bodies: TreeOfBodies
+    joints: Records  # (p,) coordinates of the joint of a patch
     patch: Integers  # (m,) patch whose slip velocity is in proportion to the rate of a coordinate, -1 for none
     coordinate: Integers  # (p,) that coordinate; the first of the joint of a disc
-    discs: Integers  # (n,) first patch of a joint with discs, -1 for none
+    discs: Integers  # (n,) first patch of a joint with discs between a body and its parent, -1 for none
     base: Integers  # (n,) the first body of the branch from the ground to which a body belongs
     inertias: Records  # (n,)
     columns: Records  # (m,)
@@ -91,14 +98,22 @@ class TreeFriction(NamedTuple):
 
 
 def first_coordinates(system: System) -> Integers:
-    """Return the coordinate of each patch (p,) with one slip direction, the first of its joint otherwise.
-
-    Patches of loop joints have 0.
-    """
-    tree, patches = system.tree, system.contacts.joint_friction.patches
+    """Return the coordinate of each patch (p,) with one slip direction, the first of its joint otherwise."""
+    patches = system.contacts.joint_friction.patches
     of_joint = np.where(patches["slip_directions"] == 1, np.arange(len(patches)) - patches["first_patch"], 0)
-    rows = np.where(patches["row"] < len(tree.links), patches["row"], 0)
-    return np.where(patches["row"] < len(tree.links), tree.links["iv"][rows] + of_joint, 0)
+    first: Integers = joints_of_patches(system)["iv"] + of_joint
+    return first
+
+
+def joints_of_patches(system: System) -> Records:
+    """Return the coordinates of the joint of each patch (p,)."""
+    tree, rows = system.tree, system.contacts.joint_friction.patches["row"]
+    joints = np.zeros(len(rows), JOINT)
+    for p, row in enumerate(rows):
+        joint = tree.links[row] if row < len(tree.links) else tree.closures[row - len(tree.links)]
+        joints[p] = joint["iv"], joint["nv"]
+    found: Records = records(joints)
+    return found
 
 
 def tree_friction_for(system: System) -> TreeFriction:
@@ -114,15 +129,17 @@ def tree_friction_for(system: System) -> TreeFriction:
     for k, record in enumerate(table.patches):
         if record["slip_directions"] == 1:
             patch[coordinate[k]] = k
-        elif record["row"] < n:
-            discs[record["row"]] = record["first_patch"]
-    for i, link in enumerate(tree.links):
-        if link["parent"] > 0:
-            base[i] = base[link["parent"]]
+        else:
+            discs[record["child"]] = record["first_patch"]
+    for i, joint in enumerate(tree.inboard_joints if len(tree.inboard_joints) == n else tree.links):
+        if joint["parent"] > 0:
+            base[i] = base[joint["parent"]]
     coupled = n if system.implicit else 0
     gap, x, iterations = cells_for(coupled), cells_for(coupled), iterations_for(CELL * coupled)
     return TreeFriction(
         coupling=allocate(BodyCoupling, n=coupled, gap=gap, x=x, iterations=iterations),
+        bodies=tree_of_bodies_for(system),
+        joints=joints_of_patches(system),
         patch=patch,
         coordinate=coordinate,
         discs=discs,

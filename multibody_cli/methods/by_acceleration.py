@@ -18,6 +18,7 @@ from multibody_cli.constraint_solver.solver import (
     update_kinematics,
 )
 from multibody_cli.contact_solver import tree_friction
+from multibody_cli.contact_solver.joint_friction import no_implicit_impulses
 from multibody_cli.contact_solver.threads import workspace_with_team
 from multibody_cli.contact_solver.workspace import ContactWorkspace
 from multibody_cli.implicit import coupled_forces, coupled_impulses, implicit_forces
@@ -170,13 +171,15 @@ class AccelerationKind:
         if not system.contacts:
             return alone
         contacts = system.contacts
+        staggered = contacts.options.staggered
+        impulses = implicit_forces.add_impulses_of_change if system.implicit else no_implicit_impulses
         features = (
-            contacts.options.staggered,
+            staggered,
             len(contacts.geometry.geoms) > 0,
             len(contacts.joint_friction.patches) > 0,
-            not contacts.options.staggered and tree_friction.suits(system),
             coupled_impulses.kernels(apply_inverse_mass) if system.coupled else (),
-            implicit_forces.add_impulses_of_change if system.implicit else None,
+            impulses,
+            None if staggered else tree_friction.passes_for(system, impulses),
         )
         return contact_dynamics(alone, kinematics_kernel, factor, apply_inverse_mass, *features)
 

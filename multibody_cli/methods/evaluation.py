@@ -230,15 +230,17 @@ def contact_dynamics(
     staggered: bool,
     has_contacts: bool,
     has_joint_friction: bool,
-    friction_of_tree: bool,
     coupled: tuple[Kernel, ...],
-    implicit: Kernel | None,
+    add_implicit_impulses: Kernel,
+    friction_passes: Any,
 ) -> Dynamics:
     """Bind a method's kernels for systems with contacts or joint friction.
 
-    `alone` are those without, and `implicit` is `add_implicit_impulses` of systems with implicit forces on bodies.
+    `alone` are those without, and `friction_passes` those of joint friction over a tree, or None.
     """
     from multibody_cli.contact_solver import contact_step  # with all that detects and solves contacts
+
+    reactions = bound_kernel(joint_friction.update_joint_reactions, add_implicit_impulses=add_implicit_impulses)
 
     return Dynamics(
         alone.evaluate,
@@ -251,16 +253,14 @@ def contact_dynamics(
             staggered,
             has_contacts,
             has_joint_friction,
-            friction_of_tree,
             coupled,
-            implicit,
+            add_implicit_impulses,
+            friction_passes,
         ),
         finalize_output=bound_kernel(
             finalize_contact_output,
             evaluate=alone.evaluate,
-            update_joint_reactions=(
-                joint_friction.reactions_with(implicit) if has_joint_friction else skip_joint_reactions
-            ),
+            update_joint_reactions=reactions if has_joint_friction else skip_joint_reactions,
         ),
         resume_stepping=resume_contact_stepping,
         hold_bodies_at_rest=hold_bodies_at_rest if has_contacts else hold_nothing,

@@ -30,9 +30,14 @@ import math
 from typing import Any
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint_reaction, reactions_with
+from multibody_cli.contact_solver.joint_friction import (
+    friction_of_joint,
+    joint_reaction,
+    no_implicit_impulses,
+)
+from multibody_cli.contact_solver.joint_friction import update_joint_reactions as update_joint_reactions_with
 from multibody_cli.contact_solver.rows import patch_axes
-from multibody_cli.kernel import formula, kernel, kernel_parameter, template
+from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, power, transposed, transposed_times
@@ -55,7 +60,7 @@ TOLERANCE_FACTOR = 10.0
 ROUND_OFF = 1e-14
 """Of relative positions of two bodies, relative to the extent of the mechanism."""
 
-update_joint_reactions = reactions_with(None)
+update_joint_reactions = bound_kernel(update_joint_reactions_with, add_implicit_impulses=no_implicit_impulses)
 
 
 @kernel_parameter

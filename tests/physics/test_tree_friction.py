@@ -85,13 +85,15 @@ def test_hinges_of_a_chain_stick_within_their_limit_and_slide_at_it(tmp_path):
     assert slides > 1000
 
 
+@pytest.mark.parametrize("method", ["aba", "baraff"])
 @pytest.mark.parametrize("n", [20, 200])
-def test_the_number_of_passes_does_not_grow_with_the_number_of_joints(tmp_path, n):
-    assert most_passes(prepared(tmp_path, plane_chain(n))) <= 12
+def test_the_number_of_passes_does_not_grow_with_the_number_of_joints(tmp_path, n, method):
+    assert most_passes(prepared(tmp_path, plane_chain(n), f"simulation.method={method}")) <= 12
 
 
-def test_a_chain_only_loses_energy(tmp_path):
-    require_losses(prepared(tmp_path, plane_chain(20), "simulation.duration=0.5"))
+@pytest.mark.parametrize("method", ["aba", "baraff"])
+def test_a_chain_only_loses_energy(tmp_path, method):
+    require_losses(prepared(tmp_path, plane_chain(20), "simulation.duration=0.5", f"simulation.method={method}"))
 
 
 def random_tree(rng, n, mu, sliders, integrator="semi_implicit_euler", crosses=0.0):
@@ -134,7 +136,7 @@ def test_random_trees_move_as_with_rows(tmp_path, monkeypatch, seed, integrator)
     compare_with_rows(tmp_path, monkeypatch, random_tree(np.random.default_rng(seed), 10, 0.3, 0.1, integrator), "aba")
 
 
-@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic"])
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
 @pytest.mark.parametrize("seed", range(3))
 def test_trees_with_crosses_move_as_with_rows(tmp_path, monkeypatch, seed, method):
     """Each hinge of a cross loads the other."""
@@ -157,12 +159,18 @@ def test_a_chain_with_a_coupling_is_solved_as_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("seed", "integrator"),
-    [*((seed, "semi_implicit_euler") for seed in (2, 3, 4)), *((seed, "linearly_implicit_euler") for seed in (2, 4))],
+    ("seed", "integrator", "method"),
+    [
+        *((seed, "semi_implicit_euler", "aba") for seed in (2, 3, 4)),
+        *((seed, "linearly_implicit_euler", "aba") for seed in (2, 4)),
+        *((seed, "semi_implicit_euler", "baraff") for seed in (3, 4)),
+    ],
 )
-def test_joints_that_jam_move_as_with_rows(tmp_path, monkeypatch, seed, integrator):
+def test_joints_that_jam_move_as_with_rows(tmp_path, monkeypatch, seed, integrator, method):
     """Much friction and long levers: sliding would press some joints by more than it moves them."""
-    simulation = prepared(tmp_path, random_tree(np.random.default_rng(seed), 6, 3.0, 0.3, integrator))
+    simulation = prepared(
+        tmp_path, random_tree(np.random.default_rng(seed), 6, 3.0, 0.3, integrator), f"simulation.method={method}"
+    )
     (one, tree), (other, rows) = started(simulation), started_with_rows(monkeypatch, simulation)
     in_turn = 0
     for _ in range(10):
