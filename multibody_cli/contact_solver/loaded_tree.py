@@ -56,14 +56,15 @@ from multibody_cli.tree.jacobian import accumulate_wrenches_inward, column_of
 
 @kernel
 def write_load_shares(table, T) -> bool:
-    """Compute g of all sliding joints for the present signs; return False if a matrix is singular."""
+    """Compute g of all sliding joints for the present signs; return False if a matrix is singular.
+
+    That of a patch with one slip direction is kept until its state or a sign changes.
+    """
     patches, points, loads, regular = table.patches, table.points, table.loads, True
     for p in range(len(patches)):
         if T.jams[p] == JAMS:
             T.jams[p] = JAMMED
-        for a in range(6):
-            T.share[p, a] = 0.0
-        if T.state[p] != STICKS:
+        if T.state[p] != STICKS and (T.shared[p] != T.state[p] or patches[p].slip_directions == 2):
             patch, total = patches[p], no_force()
             scale = T.state[p] * patch.coefficient
             matrix = T.matrix[p]
@@ -76,7 +77,9 @@ def write_load_shares(table, T) -> bool:
                     C = C + T.signs[i] * load_force(loads[i])
                 subtract_outer(matrix, scale * unit_friction(point, T.direction[p, 0], T.direction[p, 1]), C)
                 total = total + C
-            regular = regular and factor_dense(matrix, T.order[p])
+            T.shared[p] = T.state[p]
+            if not factor_dense(matrix, T.order[p]):
+                T.shared[p], regular = STICKS, False
             store_vector(T.vector, -scale * total)
             solve_dense_transposed(matrix, T.order[p], T.vector, T.share[p])
     return regular

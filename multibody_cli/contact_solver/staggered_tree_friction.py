@@ -43,10 +43,9 @@ from multibody_cli.contact_solver.loaded_tree import (
 )
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.results import AT_LIMIT
-from multibody_cli.contact_solver.tree_friction_workspace import STICKS, store_vector
+from multibody_cli.contact_solver.tree_friction_workspace import STICKS, clear_share, store_vector
 from multibody_cli.kernel import kernel, template
 from multibody_cli.spatial.memory import load_force
-from multibody_cli.spatial.products import no_force
 
 MAX_NEWTON_STEPS = 100
 """Largest number of Newton steps of a projection."""
@@ -79,7 +78,7 @@ def sweep(system, work, joint_friction, T, h, v, tolerance) -> tuple[bool, float
     T.state (p,).
     """
     for p in range(len(T.limit)):
-        store_vector(T.share[p], no_force())
+        clear_share(p, T)
         set_within_limit(p, T.target[p, 0], T.target[p, 1], T.friction, T)
     for k in range(len(T.normal_load)):
         joint_friction.normal_loads[k] = T.normal_load[k]

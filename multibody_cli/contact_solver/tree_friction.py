@@ -217,7 +217,9 @@ def update_signs(table, T):
         for k in range(patch.first_point, patch.last_point):
             for i in range(table.points[k].first_load, table.points[k].last_load):
                 c = load_force(table.loads[i])
-                T.signs[i] = 1.0 if dot(c.t, W.t) + dot(c.f, W.f) >= 0.0 else -1.0
+                sign = 1.0 if dot(c.t, W.t) + dot(c.f, W.f) >= 0.0 else -1.0
+                if sign != T.signs[i]:
+                    T.signs[i], T.shared[p] = sign, STICKS
 
 
 # --- step -------------------------------------------------------------------------------------------------------------

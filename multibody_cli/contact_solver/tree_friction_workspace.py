@@ -80,6 +80,7 @@ class TreeFriction(NamedTuple):
     weight: Floats  # (p,) weights of the shares of a torque (`share_torque`)
     slip_inertia: Floats  # (p, 3) inertia of a disc against slip: along, product, across
     signs: Floats  # (loads,) signs of the loads
+    shared: Integers  # (p,) the state for which `share` and `matrix` are those of the present signs, or STICKS
     share: Floats  # (p, 6) g, in the joint frame
     matrix: Floats  # (p, 6, 6) factors of 1 - s mu sum w C^T
     order: Integers  # (p, 6)
@@ -154,6 +155,7 @@ def tree_friction_for(system: System) -> TreeFriction:
         weight=np.zeros(p),
         slip_inertia=np.zeros((p, 3)),
         signs=np.ones(len(table.loads)),
+        shared=np.zeros(p, np.int64),
         share=np.zeros((p, 6)),
         matrix=np.zeros((p, 6, 6)),
         order=np.zeros((p, 6), np.int64),
@@ -172,6 +174,13 @@ def tree_friction_for(system: System) -> TreeFriction:
     )
 
 
+@formula
+def clear_share(p, T):
+    """Set g of a patch to 0."""
+    T.shared[p] = STICKS
+    store_vector(T.share[p], no_force())
+
+
 @kernel
 def jam(k, T):
     """Let a joint that jams slide without friction in this pass; let it stick if it jams in a later pass again.
@@ -183,7 +192,7 @@ def jam(k, T):
         T.state[k], T.jams[k] = STICKS, 0
     else:
         T.jams[k] = JAMS
-        store_vector(T.share[k], no_force())
+        clear_share(k, T)
         T.applied[k, 0] = T.applied[k, 1] = 0.0
         for i in range(2):
             T.drag[k, i, 0] = T.drag[k, i, 1] = 0.0
