@@ -16,8 +16,7 @@ import math
 
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.contact_solver.friction.anderson import extrapolate_unweighted, store_iteration
-from multibody_cli.contact_solver.loaded_tree import compute_changes, eliminate_joints
-from multibody_cli.contact_solver.parameters import add_implicit_impulses
+from multibody_cli.contact_solver.parameters import add_implicit_impulses, solve_motion_once
 from multibody_cli.forces.elements import add_stiffness_blocks
 from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.spatial.memory import load_force, store_force
@@ -32,15 +31,14 @@ TOLERANCE = 1e-13
 """Largest change of an impulse in the last pass, relative to the largest motion in any, both in units of energy."""
 
 
-@template(add_implicit_impulses)
+@template(add_implicit_impulses, solve_motion_once)
 def solve_motion_implicitly(system, work, joint_friction, T, h, v) -> bool:
     """`contact_solver.parameters.solve_motion` with implicit forces on bodies; False also without convergence."""
     C, bodies, motion = T.coupling, work.bodies, 0.0
     write_blocks(system, work, C)
     for iteration in range(MAX_PASSES):
-        if not eliminate_joints(system, work, joint_friction, T, h, v):
+        if not solve_motion_once(system, work, joint_friction, T, h, v):
             return False
-        compute_changes(system.tree, work, T, work.response)
         clear_impulses(work)
         add_implicit_impulses(system, work)
         error = 0.0

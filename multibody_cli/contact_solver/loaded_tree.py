@@ -27,17 +27,14 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     jam,
     load_inertia,
     load_vector,
-    store_inertia,
+    store_own_inertia,
     store_vector,
 )
 from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense_transposed
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import ZERO, dot, no_force, power, shift_force, shift_motion
-from multibody_cli.spatial.products import transposed as transposed_matrix
 from multibody_cli.spatial.unsymmetric_inertia import (
-    UnsymmetricInertia,
-    full,
     minus_outer,
     shifted,
     times,
@@ -50,7 +47,6 @@ from multibody_cli.tree.articulated_body import (
     rigid_body_inertia,
     store_motion_change,
 )
-from multibody_cli.tree.articulated_body import load_inertia as load_block
 from multibody_cli.tree.jacobian import accumulate_wrenches_inward, column_of
 
 
@@ -131,11 +127,7 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
     tree, patches, inertias, columns = system.tree, system.contacts.joint_friction.patches, T.inertias, T.columns
     links, bodies = tree.links, work.bodies
     for i in range(1, len(links)):
-        A, p = rigid_body_inertia(links[i], bodies[i]), no_force()
-        if len(T.coupling.blocks) > 0:
-            A, p = A + load_block(T.coupling.blocks[i]), -load_force(T.coupling.impulses[i])
-        store_inertia(inertias[i], UnsymmetricInertia(full(A.J), A.H, transposed_matrix(A.H), full(A.M)))
-        store_force(inertias[i], p)
+        store_own_inertia(inertias[i], rigid_body_inertia(links[i], bodies[i]), T, i)
     for i in range(len(links) - 1, 0, -1):
         link, body = links[i], bodies[i]
         coordinates = link.nv

@@ -71,6 +71,12 @@ def update_coupled_impulses(system: Any, work: Any, contact_work: Any, islands: 
 
 
 @kernel_parameter
+def solve_motion_once(system: Any, work: Any, joint_friction: Any, T: Any, h: float, v: Any) -> bool:
+    """`solve_motion` for given impulses of the forces between bodies, `T.coupling`, by one pass."""
+    raise NotImplementedError
+
+
+@kernel_parameter
 def solve_motion(system: Any, work: Any, joint_friction: Any, T: Any, h: float, v: Any) -> bool:
     """Compute the change `work.response` (nv,) of v (nv,), and of the motion of the bodies, for the states of `T`.
 

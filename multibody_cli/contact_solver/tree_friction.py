@@ -103,14 +103,17 @@ class Passes(NamedTuple):
 
 def passes_for(system: System, impulses: Any) -> Passes | None:
     """Return the passes for a system, or None if it is no tree; `impulses` is the kernel `add_implicit_impulses`."""
+    passes = None
     if suits_bodies(system):
-        return Passes(solve_motion_of_bodies, compute_slips_of_bodies, transmit_changes_of_bodies)
-    if not suits(system):
+        passes = Passes(solve_motion_of_bodies, compute_slips_of_bodies, transmit_changes_of_bodies)
+    elif suits(system):
+        passes = Passes(solve_tree_motion, compute_tree_slips, transmit_tree_changes)
+    if passes is None:
         return None
-    motion = (
-        bound_kernel(solve_motion_implicitly, add_implicit_impulses=impulses) if system.implicit else solve_tree_motion
-    )
-    return Passes(motion, compute_tree_slips, bound_kernel(transmit_tree_changes, add_implicit_impulses=impulses))
+    motion, transmit = passes.solve_motion, bound_kernel(passes.transmit_changes, add_implicit_impulses=impulses)
+    if system.implicit:
+        motion = bound_kernel(solve_motion_implicitly, solve_motion_once=motion, add_implicit_impulses=impulses)
+    return Passes(motion, passes.compute_slips, transmit)
 
 
 def suits(system: System) -> bool:

@@ -11,10 +11,12 @@ from multibody_cli.contact_solver.tree_of_bodies_workspace import TreeOfBodies, 
 from multibody_cli.kernel import allocate, formula, kernel, records
 from multibody_cli.kkt.nodes import CELL, Cells, cells_for
 from multibody_cli.model import Floats, Integers, Records, System
-from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import no_force
-from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia
+from multibody_cli.spatial.products import transposed as transposed_matrix
+from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, full
 from multibody_cli.spatial.values import Force, Vec3
+from multibody_cli.tree.articulated_body import load_inertia as load_block
 from multibody_cli.tree.workspace import CHILD_INERTIA, WRENCH
 
 MIN_PIVOT = 1e-6
@@ -216,6 +218,16 @@ def load_vector(vector):
 def load_inertia(record):
     """Return the inertia in a record."""
     return UnsymmetricInertia(load(record.J), load(record.H), load(record.K), load(record.M))
+
+
+@formula
+def store_own_inertia(record, A, T, i):
+    """Store the inertia A of body i alone and its bias impulse, with those of implicit forces."""
+    p = no_force()
+    if len(T.coupling.blocks) > 0:
+        A, p = A + load_block(T.coupling.blocks[i]), -load_force(T.coupling.impulses[i])
+    store_inertia(record, UnsymmetricInertia(full(A.J), A.H, transposed_matrix(A.H), full(A.M)))
+    store_force(record, p)
 
 
 @formula

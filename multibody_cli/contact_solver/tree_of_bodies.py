@@ -9,8 +9,9 @@ A joint has six equations in V, W, and the motion of the parent,
     s . (V - V_parent) = -u                              each slip wrench s of a patch that sticks, with the slip u
     S . W - sum_p (S . s_p) x_p(W, V - V_parent) = 0     each other column S: the force along it is that of the friction
 
-in which the friction x of patches that slide is linear (`tree_friction`, `loaded_discs`).  From the leaves to the
-ground, W = A V + p, with the inertia A and the bias impulse p of all bodies beyond the joint, gives
+in which the friction x of patches that slide is linear (`tree_friction`, `loaded_discs`); implicit forces of the joint
+add an armature times the rate.  From the leaves to the ground, W = A V + p, with the inertia A and the bias impulse p
+of all bodies beyond the joint, gives
 
     (B + L A) V = B V_parent + c - L p,    V = Y V_parent + y,    A' = A Y,  p' = A y + p   for the parent.
 
@@ -24,14 +25,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from multibody_cli.constraint_solver.loop_joints import compute_loop_rates
+from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.contact_solver.loaded_discs import (
     count_sticking,
     joint_columns,
+    joint_values,
     products,
     rests,
     store_slip_inertia,
 )
 from multibody_cli.contact_solver.loaded_tree import add_inertia
+from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.tree_friction_workspace import (
     MIN_PIVOT,
@@ -39,17 +44,16 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     jam,
     load_inertia,
     load_vector,
-    store_inertia,
+    store_own_inertia,
     store_vector,
 )
 from multibody_cli.contact_solver.tree_of_bodies_workspace import AXES
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
 from multibody_cli.model import System
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import ZERO, cross, dot, no_force, power, shift_force, shift_motion
-from multibody_cli.spatial.products import transposed as transposed_matrix
-from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, full, shifted, times, transposed
+from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, shifted, times, transposed
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia, store_motion_change
 from multibody_cli.tree.jacobian import column_of
@@ -58,7 +62,7 @@ from multibody_cli.tree.jacobian import column_of
 def suits_bodies(system: System) -> bool:
     """Return whether the joints are a tree of rigid bodies in maximal coordinates, free where they have friction."""
     tree, patches, inboard = system.tree, system.contacts.joint_friction.patches, system.tree.inboard_joints
-    if len(patches) == 0 or system.implicit or len(tree.markers) > 0 or len(tree.closures) == 0:
+    if len(patches) == 0 or len(tree.markers) > 0 or len(tree.closures) == 0:
         return False
     rigid = len(inboard) == len(tree.links) and bool(np.all(tree.links["nv"][1:] == AXES))
     in_tree = [(int(joint["parent"]), i, int(joint["first_row"])) for i, joint in enumerate(inboard)]
@@ -99,8 +103,12 @@ def write_equations(system, work, joint_friction, T, h, i):
             if T.state[p] == STICKS:
                 write_rest(patches[p], p, False, work, joint_friction, B, e)
                 write_rest(patches[p], p, True, work, joint_friction, B, e + 1)
-                S = free_column(closure, columns, load_vector(B.motion[e]), load_vector(B.motion[e + 1]))
-                write_balance(patches, first, last, S, work, joint_friction, T, h, e + 2)
+                n = free_rates(closure, columns, load_vector(B.motion[e]), load_vector(B.motion[e + 1]))
+                x, y, z = joint_columns(columns, closure)
+                write_balance(patches, first, last, n.x * x + n.y * y + n.z * z, work, joint_friction, T, h, e + 2)
+                add_armature(B, e + 2, closure, 0, n.x, work)
+                add_armature(B, e + 2, closure, 1, n.y, work)
+                add_armature(B, e + 2, closure, 2, n.z, work)
         return
     for j in range(closure.nv):
         if first < last and not discs and T.state[first + j] == STICKS:
@@ -108,6 +116,7 @@ def write_equations(system, work, joint_friction, T, h, i):
         else:
             S = column_of(columns[closure.iv + j])
             write_balance(patches, first, last, S, work, joint_friction, T, h, e + j)
+            add_armature(B, e + j, closure, j, 1.0, work)
 
 
 @formula
@@ -143,11 +152,17 @@ def write_rest(patch, p, across, work, joint_friction, B, e):
 
 
 @formula
-def free_column(closure, columns, along, across):
-    """Return the column of three that does not move along two slip wrenches."""
+def free_rates(closure, columns, along, across):
+    """Return the rates of three coordinates that do not move along two slip wrenches."""
     x, y, z = joint_columns(columns, closure)
-    n = cross(products(x, y, z, along), products(x, y, z, across))
-    return n.x * x + n.y * y + n.z * z
+    return cross(products(x, y, z, along), products(x, y, z, across))
+
+
+@formula
+def add_armature(B, e, closure, j, rate, work):
+    """Add the armature of coordinate j of a joint to the balance along a column that moves it with a rate."""
+    factor = rate * work.armature[closure.iv + j]
+    store_vector(B.motion[e], load_vector(B.motion[e]) + factor * load_force(work.dual_basis[closure.iv + j]))
 
 
 @kernel
@@ -219,9 +234,7 @@ def eliminate_bodies(system, work, joint_friction, T, h) -> bool:
     """Inward pass: eliminate every joint; return False if the equations of one are singular."""
     B, links, bodies, closures = T.bodies, system.tree.links, work.bodies, system.tree.closures
     for i in range(1, len(links)):
-        A = rigid_body_inertia(links[i], bodies[i])
-        store_inertia(T.inertias[i], UnsymmetricInertia(full(A.J), A.H, transposed_matrix(A.H), full(A.M)))
-        store_force(T.inertias[i], no_force())
+        store_own_inertia(T.inertias[i], rigid_body_inertia(links[i], bodies[i]), T, i)
     for i in range(len(links) - 1, 0, -1):
         x = load(bodies[i].x)
         if B.closure[i] >= 0:
@@ -252,9 +265,11 @@ def store_disc_inertias(system, work, T, A, i):
     B, patches, bodies = T.bodies, system.contacts.joint_friction.patches, work.bodies
     first, last = B.first_patch[i], B.last_patch[i]
     if first < last and patches[first].slip_directions == 2:
-        x, y, z = joint_columns(work.columns, system.tree.closures[B.closure[i]])
-        missing = Mat3(ZERO, ZERO, Vec3(0.0, 0.0, 1.0 if system.tree.closures[B.closure[i]].nv == 2 else 0.0))
-        mass = missing + Mat3(
+        closure = system.tree.closures[B.closure[i]]
+        x, y, z = joint_columns(work.columns, closure)
+        armature = joint_values(work.armature, closure, 1.0)
+        rotors = Mat3(Vec3(armature.x, 0.0, 0.0), Vec3(0.0, armature.y, 0.0), Vec3(0.0, 0.0, armature.z))
+        mass = rotors + Mat3(
             products(x, y, z, times(A, x)), products(x, y, z, times(A, y)), products(x, y, z, times(A, z))
         )
         for p in range(first, last):
@@ -284,8 +299,6 @@ def solve_motion_of_bodies(system, work, joint_friction, T, h, v) -> bool:
     B, links, bodies, change = T.bodies, system.tree.links, work.bodies, work.response
     if not eliminate_bodies(system, work, joint_friction, T, h):
         return False
-    for j in range(len(change)):
-        change[j] = 0.0
     store_motion_change(bodies[0], Motion(ZERO, ZERO))
     for i in range(1, len(links)):
         V, x = load_vector(B.y[i]), load(bodies[i].x)
@@ -301,6 +314,7 @@ def solve_motion_of_bodies(system, work, joint_friction, T, h, v) -> bool:
         iv = links[i].iv
         store(change[iv : iv + 3], dV.v)
         store(change[iv + 3 : iv + 6], dV.w)
+    compute_loop_rates(system.tree, change, work)
     return True
 
 
@@ -319,13 +333,15 @@ def compute_slips_of_bodies(system, work, joint_friction, T, v):
         T.slip[p, 1] = moves * (power(V, across) + joint_friction.slip_changes[p, 1])
 
 
-@kernel
+@template(add_implicit_impulses)
 def transmit_changes_of_bodies(system, work):
     """`contact_solver.parameters.transmit_changes` in maximal coordinates."""
     links, bodies, wrenches, closures = system.tree.links, work.bodies, work.wrenches, system.tree.closures
     inboard = system.tree.inboard_joints
+    clear_impulses(work)
+    add_implicit_impulses(system, work)
     for i in range(len(links)):
-        store_force(wrenches[i], no_force())
+        store_force(wrenches[i], -load_force(wrenches[i]))
     for i in range(len(links) - 1, 0, -1):
         W = load_force(wrenches[i]) + rigid_body_inertia(links[i], bodies[i]) @ load_motion_change(bodies[i])
         store_force(wrenches[i], W)

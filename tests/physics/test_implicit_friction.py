@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import test_disc_friction
 import test_tree_friction
-from friction_trees import H, compare_with_rows, prepared, simulated, started
+from friction_trees import H, compare_with_rows, prepared, simulated, started, started_with_rows
 
 G, L, MASS, SPIN = 9.81, 0.5, 1.5, 0.04
 MU, RADIUS = 0.5, 0.08
@@ -165,7 +165,7 @@ def with_forces(scene, rng):
     return scene
 
 
-@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic"])
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
 @pytest.mark.parametrize("seed", range(3))
 def test_trees_move_as_with_rows(tmp_path, monkeypatch, seed, method):
     """Friction in joints of all types."""
@@ -176,8 +176,8 @@ def test_trees_move_as_with_rows(tmp_path, monkeypatch, seed, method):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_multipliers_of_joints_are_the_loads_of_their_friction(tmp_path, seed):
-    """With `baraff`, loads follow from multipliers; otherwise from the forces on all bodies.
+def test_multipliers_of_joints_are_the_loads_of_their_friction(tmp_path, monkeypatch, seed):
+    """With rows of `baraff`, loads follow from multipliers; otherwise from the forces on all bodies.
 
     At rest, the coordinates of joints and of bodies define the same step.
     """
@@ -186,7 +186,8 @@ def test_multipliers_of_joints_are_the_loads_of_their_friction(tmp_path, seed):
     for joint in scene["joints"].values():
         joint.pop("v", None)
     for method in ("aba", "baraff"):
-        state, stepper = started(prepared(tmp_path, scene, f"simulation.method={method}"))
+        simulation = prepared(tmp_path, scene, f"simulation.method={method}")
+        state, stepper = started_with_rows(monkeypatch, simulation) if method == "baraff" else started(simulation)
         assert stepper.step(state, 1) is None
         assert stepper.contact_work.unsolved_steps[0] == 0
         assert stepper.contact_work.factors.rank.any() == (method == "baraff")
