@@ -15,9 +15,9 @@ the end of the step.  An impulse x along a row with velocities u before and u' a
 Friction patches of joints (`contact_solver.joint_friction`) are rows of the same problem.  Their friction limits depend
 on the impulses, so that limits and impulses are computed by a fixed-point iteration that starts from the limits of the
 previous step.  A sticking patch satisfies every limit above its impulse.  The law applies
-to the mean slip velocity of the step, which differs from u' in variational steps (`slip_changes`).  In a tree without
-contacts and active rows, one recursion solves for both (`contact_solver.tree_friction`); if it does not, the step
-solves the rows.
+to the mean slip velocity of the step, which differs from u' in variational steps (`slip_changes`).  In trees that no
+contact and no active row touches, one recursion solves for both (`contact_solver.tree_friction`); if it does not, the
+step solves the rows.
 
 Forces that depend on other coordinates or on bodies change with the impulses, in a loop over the whole problem
 (`implicit.coupled_impulses`).
@@ -52,7 +52,9 @@ from multibody_cli.contact_solver.islands import (
     assign_articulations,
     find_articulations,
     find_islands,
+    leave_out_patches,
     list_body_blocks,
+    mark_separate_patches,
 )
 from multibody_cli.contact_solver.joint_friction import (
     account_joint_friction,
@@ -64,6 +66,7 @@ from multibody_cli.contact_solver.joint_friction import (
     write_friction_rows,
 )
 from multibody_cli.contact_solver.parameters import (
+    NOT_COUPLED,
     add_coupled_impulses,
     add_implicit_impulses,
     find_contacts,
@@ -130,23 +133,6 @@ def detect_contacts(system, work, contact_work, h):
 def no_contacts(system, work, contact_work, h):
     """Replace `find_contacts` in systems without contacts."""
     return 0
-
-
-# --- without coupled forces ---------------------------------------------------------------------------------------
-@kernel
-def start_nothing(system, work, contact_work, size):
-    """Replace `start_coupled_impulses`."""
-
-
-@kernel
-def add_nothing(system, work):
-    """Replace `add_coupled_impulses`."""
-
-
-@kernel
-def update_nothing(system, work, contact_work, islands):
-    """Replace `update_coupled_impulses`."""
-    return False
 
 
 # --- problem ------------------------------------------------------------------------------------------------------
@@ -224,10 +210,35 @@ def apply_impulses(system, work, contact_work, size):
     impulse_response(system, work)
 
 
+@template(solve_tree_friction)
+def solve_separate_trees(system, work, contact_work, h, v, constraint_rows, count) -> tuple[int, int]:
+    """Find the islands of all rows, and guess their impulses; solve for the friction of trees that have no other rows.
+
+    Return the numbers of islands and of articulations.
+    """
+    G, patches, contacts = contact_work.groups, system.contacts.joint_friction.patches, contact_work.detection.contacts
+    first = constraint_rows + PER_CONTACT * len(patches)
+    size = first + PER_CONTACT * count
+    articulations = find_articulations(system, work, G)
+    assign_articulations(constraint_rows, contact_work.rows, contact_work.terms, patches, contacts, count, G)
+    islands = find_islands(size, articulations, G)
+    load_initial_guess(contact_work, constraint_rows, count)
+    separate, tolerance = contact_work.joint_friction.separate, system.contacts.options.tolerance
+    if (
+        constraint_rows + count > 0
+        and mark_separate_patches(separate, constraint_rows, first, size, islands, G) > 0
+        and solve_tree_friction(system, work, contact_work, h, v, constraint_rows, tolerance)
+    ):
+        leave_out_patches(contact_work.joint_friction, contact_work.x, constraint_rows, G)
+        islands = find_islands(size, articulations, G)
+    return islands, articulations
+
+
 @template(
     accelerate,
     apply_inverse_mass,
     solve_island,
+    solve_tree_friction,
     update_friction_limits,
     start_coupled_impulses,
     update_coupled_impulses,
@@ -240,16 +251,12 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
     G, settings, patches = contact_work.groups, system.contacts, system.contacts.joint_friction.patches
     first = constraint_rows + PER_CONTACT * len(patches)
     size = first + PER_CONTACT * count
+    islands, articulations = solve_separate_trees(system, work, contact_work, h, v, constraint_rows, count)
     accelerate(system, work, work.response)
     for k in range(equalities):
         contact_work.r[k] = 0.0
     add_gap_and_restitution_bias(contact_work, h, first, count)
     add_slip_changes(contact_work.joint_friction, contact_work.r, constraint_rows)
-    articulations = find_articulations(system, work, G)
-    contacts = contact_work.detection.contacts
-    assign_articulations(constraint_rows, contact_work.rows, contact_work.terms, patches, contacts, count, G)
-    islands = find_islands(size, articulations, G)
-    load_initial_guess(contact_work, constraint_rows, count)
     find_sleeping_islands(system, contact_work, q, v, articulations, islands, first)
     keep_impulses(contact_work, islands, first)
     list_body_blocks(size, articulations, contact_work.rows, contact_work.sleep.asleep, G)
@@ -316,7 +323,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     for k in range(size):
         contact_work.velocity_after[k] = contact_work.r[k]
     islands, tolerance = 0, settings.options.tolerance
-    if constraint_rows + count > 0 or not solve_tree_friction(system, work, contact_work, h, v, tolerance):
+    if constraint_rows + count > 0 or not solve_tree_friction(system, work, contact_work, h, v, 0, tolerance):
         islands = solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows, count)
         if islands < 0:
             return False
@@ -348,15 +355,14 @@ def bind(
     staggered: bool,
     has_contacts: bool,
     has_joint_friction: bool,
-    coupled: tuple[Any, ...],
+    coupled: Any,
     add_implicit_impulses: Any,
     passes: tree_friction.Passes | None,
 ) -> Any:
     """Bind the contact step to the kernels of a method, a friction solver, and the features of a system.
 
-    `coupled` are its parameters for coupled forces; empty without any.
+    `coupled` are the parameters for coupled forces, and `passes` those of friction over a tree; None without any.
     """
-    start, add, update = coupled or (start_nothing, add_nothing, update_nothing)
     impulses = {"add_implicit_impulses": add_implicit_impulses}
     limits = bound_kernel(joint_friction.update_friction_limits, **impulses)
     reactions = bound_kernel(joint_friction.update_joint_reactions, **impulses)
@@ -372,7 +378,5 @@ def bind(
         update_joint_reactions=reactions if has_joint_friction else skip_joint_reactions,
         update_friction_limits=limits if has_joint_friction else no_limit_iteration,
         **impulses,
-        start_coupled_impulses=start,
-        add_coupled_impulses=add,
-        update_coupled_impulses=update,
+        **(coupled._asdict() if coupled else NOT_COUPLED),
     )

@@ -35,6 +35,7 @@ class Groups(NamedTuple):
     body_blocks: Integers  # (2 m,)
     island: Integers  # (l,) union-find parent: smallest articulation of the island
     island_number: Integers  # (l,) number of the island whose smallest articulation this is, else -1
+    has_other_rows: Integers  # (l,) whether an island has rows that are no friction patches
     first_row: Integers  # (l + 1,) start of the rows of an island
     rows: Integers  # (m,)
 
@@ -58,6 +59,7 @@ def groups_for(tree: Tree, m: int) -> Groups:
         body_blocks=np.zeros(BLOCKS_PER_ROW * m, np.int64),
         island=np.zeros(bodies, np.int64),
         island_number=np.zeros(bodies, np.int64),
+        has_other_rows=np.zeros(bodies, np.int64),
         first_row=np.zeros(bodies + 1, np.int64),
         rows=np.zeros(m, np.int64),
     )
@@ -257,3 +259,32 @@ def island_of(k, G):
     """Return the representative articulation of the island of row k, or -1."""
     c = max(G.row_articulations[k, 0], G.row_articulations[k, 1])
     return root(G.island, c) if c >= 0 else -1
+
+
+# --- friction of joints apart from all other rows ---------------------------------------------------------------------
+@kernel
+def mark_separate_patches(separate, first, last, size, islands, G) -> int:
+    """Mark the friction patches, with rows [first, last), in islands without other rows; return their number."""
+    other, count = G.has_other_rows, 0
+    for i in range(islands):
+        other[i] = 0
+    for k in range(size):
+        at = island_of(k, G)
+        if at >= 0 and not first <= k < last:
+            other[G.island_number[at]] = 1
+    for p in range(len(separate)):
+        separate[p] = other[G.island_number[island_of(first + PER_CONTACT * p, G)]] == 0
+        count += separate[p]
+    return count
+
+
+@kernel
+def leave_out_patches(joint_friction, x, first, G):
+    """Leave the rows of marked patches out of all islands; guess the impulses of the others again."""
+    for p in range(len(joint_friction.separate)):
+        for j in range(PER_CONTACT):
+            k = first + PER_CONTACT * p + j
+            if joint_friction.separate[p]:
+                G.row_articulations[k, 0] = G.row_articulations[k, 1] = -1
+            else:
+                x[k] = joint_friction.previous_impulses[p, j]

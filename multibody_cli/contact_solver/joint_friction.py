@@ -69,6 +69,7 @@ class JointFrictionWorkspace(NamedTuple):
     secant: Floats  # (p, 3) previous limit, its error, and the next factor if there is no secant
     previous_impulses: Floats  # (p, 3) limit and friction impulses of the last solution or step, N s
     friction: Records  # (p,) friction of the previous step, in the axes of M, for output, N m and N
+    separate: Integers  # (p,) whether a patch is in an island without other rows
     slip_changes: Floats  # (p, 2) mean slip velocity of the step less that after the impulses; 0 in explicit steps
 
 
@@ -85,6 +86,7 @@ def joint_friction_workspace_for(joint_friction: JointFriction, bodies: int) -> 
         secant=np.zeros((patches, 3)),
         previous_impulses=np.zeros((patches, PER_CONTACT)),
         friction=records(np.zeros(patches, WRENCH)),
+        separate=np.zeros(patches, np.int64),
         slip_changes=np.zeros((patches, PER_CONTACT - 1)),
     )
 
@@ -271,13 +273,19 @@ def update_friction_limits(system, work, contact_work, h, constraint_rows, size,
         contact_work.converged[island] = 1
         joint_friction.largest_load[island] = 0.0
     for p in range(len(patches)):
-        island = G.island_number[island_of(constraint_rows + PER_CONTACT * p, G)]
+        at = island_of(constraint_rows + PER_CONTACT * p, G)
+        if at < 0:
+            continue
+        island = G.island_number[at]
         joint_friction.largest_load[island] = max(
             joint_friction.largest_load[island], joint_friction.limit[p] / patches[p].coefficient
         )
     for p in range(len(patches)):
         k, limit = constraint_rows + PER_CONTACT * p, joint_friction.limit[p]
-        island = G.island_number[island_of(k, G)]
+        at = island_of(k, G)
+        if at < 0:
+            continue
+        island = G.island_number[at]
         friction, scale = math.hypot(x[k + 1], x[k + 2]), patches[p].coefficient * joint_friction.largest_load[island]
         error = abs(limit - x[k]) if friction >= (1.0 - AT_LIMIT) * x[k] else friction - limit
         if error > tolerance * scale:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multibody_cli.kernel import kernel_parameter
+from multibody_cli.kernel import kernel, kernel_parameter
 
 
 @kernel_parameter
@@ -96,9 +96,37 @@ def transmit_changes(system: Any, work: Any) -> None:
 
 
 @kernel_parameter
-def solve_tree_friction(system: Any, work: Any, contact_work: Any, h: float, v: Any, tolerance: float) -> bool:
-    """Solve for the friction of the joints of a tree without other rows; return False if it is not solved.
+def solve_tree_friction(
+    system: Any, work: Any, contact_work: Any, h: float, v: Any, first: int, tolerance: float
+) -> bool:
+    """Solve for the friction of the joints of a tree, as if there were no other rows; return False if not solved.
+
+    The impulses of the patches are those of the rows from `first` on.
 
     It returns False in systems that are no such tree.
     """
     raise NotImplementedError
+
+
+# --- without coupled forces ---------------------------------------------------------------------------------------
+@kernel
+def start_nothing(system: Any, work: Any, contact_work: Any, size: int) -> None:
+    """Replace `start_coupled_impulses`."""
+
+
+@kernel
+def add_nothing(system: Any, work: Any) -> None:
+    """Replace `add_coupled_impulses`."""
+
+
+@kernel
+def update_nothing(system: Any, work: Any, contact_work: Any, islands: int) -> bool:
+    """Replace `update_coupled_impulses`."""
+    return False
+
+
+NOT_COUPLED = {
+    "start_coupled_impulses": start_nothing,
+    "add_coupled_impulses": add_nothing,
+    "update_coupled_impulses": update_nothing,
+}

@@ -121,7 +121,7 @@ def suits(system: System) -> bool:
     tree, patches = system.tree, system.contacts.joint_friction.patches
     if len(patches) == 0 or len(tree.closures) + len(tree.markers) > 0:
         return False
-    return bool(np.all(system.rows["one_sided"])) and not np.any(tree.driven[first_coordinates(system)])
+    return not np.any(tree.driven[first_coordinates(system)])
 
 
 # --- friction and loads -----------------------------------------------------------------------------------------------
@@ -227,13 +227,13 @@ def update_signs(table, T):
 
 # --- step -------------------------------------------------------------------------------------------------------------
 @kernel
-def guess_states(system, contact_work, T):
+def guess_states(system, contact_work, T, first):
     """Guess states and directions of slip from the friction of the previous step, and no coupling impulses."""
     joint_friction, patches = contact_work.joint_friction, system.contacts.joint_friction.patches
     for i in range(len(T.coupling.impulses)):
         store_force(T.coupling.impulses[i], no_force())
     for p in range(len(patches)):
-        k = PER_CONTACT * p
+        k = first + PER_CONTACT * p
         limit = joint_friction.limit[p] = joint_friction.previous_impulses[p, 0]
         x = T.friction[p, 0] = joint_friction.previous_impulses[p, 1]
         y = T.friction[p, 1] = joint_friction.previous_impulses[p, 2]
@@ -247,14 +247,14 @@ def guess_states(system, contact_work, T):
 
 
 @template(solve_motion, compute_slips, transmit_changes)
-def solve_tree_friction(system, work, contact_work, h, v, tolerance) -> bool:
-    """Solve for the friction impulses x and the change `work.response` (nv,) of v (nv,).
+def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> bool:
+    """Solve for the friction impulses x from row `first` on, and the change `work.response` (nv,) of v (nv,).
 
     Return False if the iteration does not end.
     """
     joint_friction, T = contact_work.joint_friction, contact_work.tree_friction
     write_ball_columns(system.tree, work)
-    guess_states(system, contact_work, T)
+    guess_states(system, contact_work, T, first)
     most = MAX_ITERATIONS
     for i in range(len(T.discs)):
         if T.discs[i] >= 0:
@@ -266,7 +266,7 @@ def solve_tree_friction(system, work, contact_work, h, v, tolerance) -> bool:
             return False
         passes = most + sweeps
     for p in range(len(T.state)):
-        k = PER_CONTACT * p
+        k = first + PER_CONTACT * p
         contact_work.x[k] = joint_friction.limit[p]
         contact_work.x[k + 1] = T.friction[p, 0]
         contact_work.x[k + 2] = T.friction[p, 1]
@@ -323,6 +323,6 @@ def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int
 
 
 @kernel
-def no_tree_friction(system, work, contact_work, h, v, tolerance):
+def no_tree_friction(system, work, contact_work, h, v, first, tolerance):
     """Replace `solve_tree_friction` in systems that it does not suit."""
     return False

@@ -65,14 +65,18 @@ def suits_bodies(system: System) -> bool:
     if len(patches) == 0 or len(tree.markers) > 0 or len(tree.closures) == 0:
         return False
     rigid = len(inboard) == len(tree.links) and bool(np.all(tree.links["nv"][1:] == AXES))
-    in_tree = [(int(joint["parent"]), i, int(joint["first_row"])) for i, joint in enumerate(inboard)]
-    joints = [(int(closure["parent"]), int(closure["child"]), int(closure["first_row"])) for closure in tree.closures]
-    rows = np.ones(len(system.rows), bool)
+    nodes = {
+        (int(node["parent"]), i, int(node["first_row"]))
+        for i, node in enumerate(inboard)
+        if node["first_row"] < node["last_row"]
+    }
+    joints = {(int(closure["parent"]), int(closure["child"]), int(closure["first_row"])) for closure in tree.closures}
+    of_joints = np.zeros(len(system.rows), bool)
     for closure in tree.closures:
-        rows[closure["first_row"] : closure["last_row"]] = False
-    regular = np.all(system.rows["active"][~rows] == 1) and np.all(system.rows["one_sided"][rows])
+        of_joints[closure["first_row"] : closure["last_row"]] = True
+    regular = np.all(system.rows["active"][of_joints] == 1)
     whole = np.all(tree.closures["nv"] + tree.closures["last_row"] - tree.closures["first_row"] == AXES)
-    return rigid and set(joints) <= set(in_tree) and bool(regular and whole) and not np.any(tree.driven)
+    return rigid and joints == nodes and bool(regular and whole) and not np.any(tree.driven)
 
 
 # --- equations of a joint ---------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from multibody_cli.constraints.rows import jacobian_product_of_row
 from multibody_cli.implicit.coupled_forces import add_coupled_force, add_derivatives, write_coupled_matrix
@@ -155,8 +155,16 @@ def norm(y):
     return math.sqrt(total)
 
 
+class CoupledImpulses(NamedTuple):
+    """The parameters of a contact step for coupled forces."""
+
+    start_coupled_impulses: Any
+    add_coupled_impulses: Any
+    update_coupled_impulses: Any
+
+
 @cache
-def kernels(apply_inverse_mass: Any) -> tuple[Any, ...]:
+def kernels(apply_inverse_mass: Any) -> CoupledImpulses:
     """Return the three kernels of a contact step."""
     start = bound_kernel(start_coupled_impulses, apply_inverse_mass=apply_inverse_mass)
-    return start, add_coupled_impulses, update_coupled_impulses
+    return CoupledImpulses(start, add_coupled_impulses, update_coupled_impulses)

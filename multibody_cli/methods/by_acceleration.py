@@ -177,7 +177,7 @@ class AccelerationKind:
             staggered,
             len(contacts.geometry.geoms) > 0,
             len(contacts.joint_friction.patches) > 0,
-            coupled_impulses.kernels(apply_inverse_mass) if system.coupled else (),
+            coupled_impulses.kernels(apply_inverse_mass) if system.coupled else None,
             impulses,
             None if staggered else tree_friction.passes_for(system, impulses),
         )

@@ -230,13 +230,14 @@ def contact_dynamics(
     staggered: bool,
     has_contacts: bool,
     has_joint_friction: bool,
-    coupled: tuple[Kernel, ...],
+    coupled: Any,
     add_implicit_impulses: Kernel,
     friction_passes: Any,
 ) -> Dynamics:
     """Bind a method's kernels for systems with contacts or joint friction.
 
-    `alone` are those without, and `friction_passes` those of joint friction over a tree, or None.
+    `alone` are those without, `coupled` those of coupled forces, or None, and `friction_passes` those of joint friction
+    over a tree, or None.
     """
     from multibody_cli.contact_solver import contact_step  # with all that detects and solves contacts
 

@@ -227,3 +227,61 @@ def test_a_chain_in_which_many_hinges_jam_obeys_the_law_in_every_step(tmp_path):
     assert in_turn > 0
     assert work.unsolved_steps[0] == 0
     assert not work.factors.rank.any(), "no rows are solved"
+
+
+def machines_beside_contacts():
+    """A chain with friction, one that pushes against a limit, one that lies on the floor, and a ball that slides."""
+    scene = {"bodies": {}, "joints": {}}
+    for name, x in (("free", 0.0), ("limited", 3.0), ("lying", 6.0)):
+        chain = plane_chain(4)
+        scene["bodies"] |= {f"{name}_{body}": fields for body, fields in chain["bodies"].items()}
+        for joint, fields in chain["joints"].items():
+            for end in ("parent", "child"):
+                fields[end] = fields[end] if fields[end] == "world" else f"{name}_{fields[end]}"
+            if fields["parent"] == "world":
+                fields["origin"]["position"] = [x, 0, 0]
+            scene["joints"][f"{name}_{joint}"] = fields
+    scene["joints"]["limited_hinge1"] |= {"limits": [-0.01, 0.5], "q": 0.0, "v": -0.5}
+    scene["bodies"]["lying_rod3"]["shapes"] = [{"type": "sphere", "radius": 0.1, "position": [0, 0, -L]}]
+    scene["bodies"]["ball"] = {"mass": 1.0, "position": [9, 0, -1.815], "velocity": {"linear": [1, 0, -0.1]}}
+    scene["bodies"]["ball"]["shapes"] = [{"type": "sphere", "radius": 0.1}]
+    scene["world"] = {"shapes": [{"type": "plane", "position": [0, 0, -1.915]}]}
+    scene["contacts"] = {"friction": 0.5, "tolerance": 1e-12}
+    return simulated(scene["bodies"], scene["joints"]) | {"world": scene["world"], "contacts": scene["contacts"]}
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "baraff"])
+def test_trees_that_nothing_touches_move_as_with_rows_beside_contacts_and_limits(tmp_path, monkeypatch, method):
+    simulation, ends = prepared(tmp_path, machines_beside_contacts(), f"simulation.method={method}"), []
+    for with_rows in (False, True):
+        state, stepper = started_with_rows(monkeypatch, simulation) if with_rows else started(simulation)
+        work, touched = stepper.contact_work, set()
+        for _ in range(80):
+            assert stepper.step(state, 1) is None
+            if not with_rows and work.contact_count[0] + work.constraint_row_count[0] > 0:
+                touched.add(tuple(work.joint_friction.separate))
+        assert work.unsolved_steps[0] == 0
+        ends.append((state, work.joint_friction.previous_impulses[:4, 1].copy(), touched))
+    (one, friction, touched), (other, expected, _) = ends
+    alone = np.array(sorted(touched)).reshape(-1, 3, 4)
+    assert alone[:, 0].all()
+    assert not alone[:, 1].all()
+    assert not alone[:, 2].all()
+    np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())
+    np.testing.assert_allclose(friction, expected, atol=1e-7 * np.abs(expected).max())
+    np.testing.assert_allclose(one.ledger, other.ledger, atol=1e-8 * np.abs(other.ledger).max())
+
+
+def test_a_rod_that_is_a_node_of_baraff_is_solved_as_rows(tmp_path):
+    """A free body hangs on the last rod: its constraint is a node of the elimination tree, but no joint."""
+    scene = plane_chain(3, swing=0.0)
+    ends = [{"body": "rod2", "point": [0, 0, -L]}, {"body": "bob"}]
+    scene["bodies"]["bob"] = {"mass": 1.0, "inertia": {"principal": [0.1, 0.1, 0.1]}, "position": [0.3, 0, -1.9]}
+    scene["constraints"] = {"rod": {"type": "distance", "between": ends, "length": 0.5}}
+    state, stepper = started(prepared(tmp_path, scene, "simulation.method=baraff"))
+    other, reference = started(prepared(tmp_path, scene))
+    assert stepper.step(state, 1) is None
+    assert reference.step(other, 1) is None
+    assert stepper.contact_work.factors.rank.any(), "rows are solved"
+    friction, expected = (one.contact_work.joint_friction.previous_impulses[:, 1] for one in (stepper, reference))
+    np.testing.assert_allclose(friction, expected, atol=1e-8 * np.abs(expected).max())
