@@ -273,3 +273,18 @@ def test_points_of_patches_lie_between_the_surfaces():
         p, q = surface_points(contact)
         close((tilted.R.T @ (p - tilted.x))[2], -0.5, 1e-5)
         close(q[2], 0.5, 1e-5)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_two_points_of_a_rocking_box_coincide(seed):
+    """Whichever axis is the best, edges that meet have one point with one normal."""
+    rng = np.random.default_rng(seed)
+    tilt = 10.0 ** rng.uniform(-9, -1) * rng.normal(size=2)
+    gap = 10.0 ** rng.uniform(-8, -2)
+    upper = at(*rng.uniform(-0.8, 0.8, 2), 1.0 + gap, R=turned(*tilt, 0.0) @ turned(0.0, 0.0, rng.uniform(-3, 3)))
+    contacts = contacts_of(CUBE, ORIGIN, CUBE, upper, margin=0.5)
+    points = contacts["point"]
+    apart = np.linalg.norm(points[:, None] - points, axis=-1)[np.triu_indices(len(points), 1)]
+    assert len(points) > 1
+    assert apart.min() > 1e-3
+    assert len(set(contacts["feature"])) == len(points)

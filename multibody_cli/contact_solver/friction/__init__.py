@@ -6,6 +6,8 @@
     proximal                the solver of all scenes
     proximal_step           Newton's method of one of its iterations
     natural_map             Newton's method for the natural map
+    active_set              exchanges of states of single contacts
+    resting_guess           impulses of bodies that come to rest, without a guess
     smoothed_law            smoothed Coulomb's law and its Newton step
     central_path            path following for the smoothed law
     elimination_order       order of a sparse matrix over the contact graph, and its fill

@@ -22,8 +22,8 @@ If iterations stop near a solution, redundant contacts contradict each other by 
 them open (`active_set`); with a tight tolerance also from results of the natural map with several scales w.
 
 If that fails, the solver follows the path of `central_path` and restarts from its end: in rounds, with less compliance
-if the end of the path was reached, and with more if it was not.  If all rounds fail, the solver restarts from the
-convex relaxation of the problem.
+if the end of the path was reached, and with more if it was not.  If all rounds fail, the solver restarts without the
+guess, and then from the convex relaxation of the problem.  A problem without a guess starts from `resting_guess`.
 
 Sources: Rockafellar, SIAM J. Control Optim. 14 (1976) (proximal points); Castro, Permenter and Han, An unconstrained
 convex formulation of compliant contact, IEEE Trans. Robot. 39 (2023) (velocities as unknowns).
