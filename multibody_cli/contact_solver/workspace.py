@@ -42,7 +42,7 @@ class ContactWorkspace(NamedTuple):
     contact_count: Integers  # (1,) contacts of this step
     overflow: Integers  # (1,) whether a capacity is exceeded
     converged: Integers  # (bodies,) whether the impulses of an island have converged
-    island_failed: Integers  # (bodies,) whether the impulses of an island miss the tolerance
+    island_failed: Integers  # (bodies,) whether impulses or displacement miss the tolerance
     island_residual: Floats  # (bodies,) residual of an island
     unsolved_steps: Integers  # (1,) steps with a failed island since the last report
     island_steps: Integers  # (bodies,) number of Newton steps of an island
