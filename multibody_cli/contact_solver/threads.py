@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Thread
 from typing import Any
 from weakref import finalize
@@ -21,6 +24,18 @@ BODIES_PER_THREAD = 8
 
 THREAD_NAME = "islands"
 
+_most = ContextVar("_most", default=MOST_THREADS)
+
+
+@contextmanager
+def at_most_threads(number: int) -> Iterator[None]:
+    """Limit the number of threads of the runs that are prepared within a `with` statement."""
+    token = _most.set(number)
+    try:
+        yield
+    finally:
+        _most.reset(token)
+
 
 def workspace_with_team(owner: Any, system: System) -> ContactWorkspace:
     """Allocate the work arrays of a system with contacts or joint friction, and start the threads of its team.
@@ -32,7 +47,7 @@ def workspace_with_team(owner: Any, system: System) -> ContactWorkspace:
     if is_interpreted() or not len(system.contacts.geometry.geoms):
         return contact_work
     options, bodies = system.contacts.options, len(system.tree.links) - 1
-    threads = min(cores(), MOST_THREADS, bodies // BODIES_PER_THREAD)
+    threads = min(cores(), _most.get(), bodies // BODIES_PER_THREAD)
     serve_islands = bound_kernel(serve, solve_island=SOLVERS[options.staggered])
     serve_islands.prepared((options, contact_work), ())  # compiled for any number of cores, as in a wheel
     for _ in range(threads - 1):

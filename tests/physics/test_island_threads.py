@@ -13,7 +13,7 @@ import pytest
 import mbsim
 from multibody_cli.contact_solver import solution
 from multibody_cli.contact_solver.team import await_team, post
-from multibody_cli.contact_solver.threads import BODIES_PER_THREAD, THREAD_NAME
+from multibody_cli.contact_solver.threads import BODIES_PER_THREAD, THREAD_NAME, at_most_threads
 from multibody_cli.kernel import bound_kernel
 
 HEAD = "mbsim: 1\nname: towers\nworld: {shapes: [{type: plane}]}\ncontacts: {friction: 0.5}\nbodies:\n"
@@ -113,3 +113,14 @@ def test_one_thread_steps_a_few_bodies(monkeypatch):
     sim.step()
     assert sim._method.contact_work.groups.island_number[:few].max() == few - 1
     assert serving() == 0
+
+
+def test_the_number_of_threads_is_limited_where_runs_share_the_cores(monkeypatch):
+    monkeypatch.setenv("MBSIM_JOBS", "3")
+    with at_most_threads(1):
+        sim = mbsim.Simulation(scene("aba"))
+        assert serving() == 0
+        sim.step()
+    with at_most_threads(2):
+        sim = mbsim.Simulation(scene("aba"))
+    assert serving() == 1
