@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import math
-import time as clock
 from functools import cached_property
-from operator import index
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from multibody_cli.api.equations_of_motion import EquationsOfMotion, LinearModel
+from multibody_cli.api.memory import fresh_state, places_by_name, read_only
 from multibody_cli.api.observer import Observer
+from multibody_cli.api.pieces import take_steps, whole_number
 from multibody_cli.api.scene import Scene
 from multibody_cli.api.views import NamedViews
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, RunFailed
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Report, Status
-from multibody_cli.model import Floats, Model, State
+from multibody_cli.model import Floats
 from multibody_cli.outcome import Before, outcome_of
 from multibody_cli.output.carried_state import collect, restore
 from multibody_cli.output.checkpoint import packed, target, unpacked
 from multibody_cli.packing.applied_forces import with_applied_forces
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
 from multibody_cli.watch import domain_violation
-
-SHORT_CALL = 0.02
-"""Duration, s, of a call of compiled code below which the next one takes twice as many steps."""
 
 Snapshot = tuple[bytes, bytes]
 
@@ -36,7 +33,8 @@ class Simulation:
     """A scene at one instant, which steps forward in time.
 
     Each simulation has its own state and memory: any number can exist at the same time, and each can be used in another
-    thread.  Compiled code runs without Python's global lock.
+    thread.  Compiled code runs without Python's global lock.  One simulation belongs to one thread at a time.
+    `copy.copy` and `copy.deepcopy` return a simulation at the same instant; `pickle` is refused.
 
     Parameters
     ----------
@@ -72,18 +70,19 @@ class Simulation:
         settings, kind = prepared.scene.simulation, METHODS[prepared.scene.simulation.method]
         self.scene = scene
         self._model, self._forces, self._force_columns = actuated.model, actuated.forces, actuated.columns
-        self._memory, self._state = _fresh_state(prepared.fresh_state(), self._model)
+        self._memory, self._state = fresh_state(prepared.fresh_state(), self._model)
         options, control = kind.Options.model_validate(settings.options), prepared.compiled.control
         self._method = kind(self._model, prepared.integrator, control, self._state, options)
         self._settings = prepared.run_settings()
         self._adaptive = is_adaptive(settings)
         self._has_domains = any(joint.domains for joint in self._model.names.joints)
-        positions, columns, fixed = _places(self._model)
+        positions, columns, fixed = places_by_name(self._model)
         self._q = NamedViews("joint or free body", self._state.q, positions, fixed)
         self._v = NamedViews("joint or free body", self._state.v, columns, fixed)
-        self._a = NamedViews("joint or free body", _read_only(self._state.a), columns, frozenset())
+        self._a = NamedViews("joint or free body", read_only(self._state.a), columns, frozenset())
         self._force = NamedViews("joint with applied forces", self._forces, actuated.joints, frozenset())
         self._equations: EquationsOfMotion | None = None
+        self._is_stepping = False
         report = self._method.start(self._state)
         self._seen = self._snapshot()
         self._require_success(report, self._seen[0])
@@ -93,6 +92,21 @@ class Simulation:
 
     def __repr__(self) -> str:
         return f"<mbsim.Simulation of {self.scene.name} at t = {self.time:.9g} s>"
+
+    def __copy__(self) -> Simulation:
+        """Return a simulation of the same scene at the same instant, with its own state and memory."""
+        copy = type(self)(self.scene)
+        copy.restore(self.save())
+        return copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Simulation:
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentError(
+            "a simulation cannot be pickled: `save` returns its state as bytes, which `restore` accepts in a "
+            "simulation of the same scene"
+        )
 
     @property
     def q(self) -> NamedViews:
@@ -133,17 +147,24 @@ class Simulation:
         Raises
         ------
         ArgumentError
-            The count is not a whole number.
+            The count is not a whole number, or another thread is stepping the simulation.
         RunFailed
-            A step failed: the message is that of `mbsim run`.  `reset` and `restore` make the simulation usable again.
+            A step failed: the message is that of `mbsim run`, unless values written before are not finite.  `reset` and
+            `restore` make the simulation usable again.
         """
         if type(count) is not int:
-            count = _whole(count)
-        before = memory, forces = self._memory.tobytes(), self._forces.tobytes()
-        if before != self._seen:
-            self._method.restart()
-        failed = self._method.step(self._state, 1) if count == 1 else self._take_steps(count)
-        self._seen = self._memory.tobytes(), forces
+            count = whole_number(count)
+        if self._is_stepping:  # tested here, since each call counts
+            self._require_idle()
+        self._is_stepping = True
+        try:
+            before = memory, forces = self._memory.tobytes(), self._forces.tobytes()
+            if before != self._seen:
+                self._method.restart()
+            failed = self._method.step(self._state, 1) if count == 1 else take_steps(self._method, self._state, count)
+            self._seen = self._memory.tobytes(), forces
+        finally:
+            self._is_stepping = False
         if failed is not None or self._has_domains:
             self._require_success(failed or Report(), memory)
 
@@ -172,6 +193,7 @@ class Simulation:
 
     def reset(self) -> None:
         """Return to the initial state of the scene, without applied forces."""
+        self._require_idle()
         restore(self._holders, self._initial)
         self._seen = self._snapshot()
 
@@ -179,7 +201,14 @@ class Simulation:
         """Return all that the motion from here on depends on, applied forces included.
 
         `restore` continues with the same bits; it accepts the bytes in another process as well.
+
+        Raises
+        ------
+        RunFailed
+            A coordinate, a velocity or an applied force is not finite.
         """
+        self._require_idle()
+        self._require_finite(self._memory, "save")
         values = collect(self._holders)
         values |= {"changed": self._snapshot() != self._seen, "target": target(), "scene": self._scene_hash}
         return packed(values)
@@ -202,6 +231,7 @@ class Simulation:
             raise ResultError("the checkpoint is that of another scene: restore it in a simulation of its own scene")
         if values.pop("target", None) != target():
             raise ResultError("the checkpoint was saved on another kind of processor, where results have other bits")
+        self._require_idle()
         restore(self._holders, values)
         self._seen = (b"", b"") if changed else self._snapshot()
 
@@ -209,45 +239,52 @@ class Simulation:
     def _scene_hash(self) -> str:
         return self.scene.prepared.header().scene_sha256
 
+    def _require_idle(self) -> None:
+        """Refuse a call while another thread steps."""
+        if self._is_stepping:
+            raise ArgumentError(
+                "the simulation is stepping in another thread: give each thread a simulation of its own"
+            )
+
     def _snapshot(self) -> Snapshot:
         """Return what a program may change between steps: state and applied forces."""
         return self._memory.tobytes(), self._forces.tobytes()
 
-    def _take_steps(self, count: int) -> Report | None:
-        """Take steps in pieces, between which Ctrl-C raises KeyboardInterrupt; the pieces do not affect the results."""
-        if count < 0:
-            raise ArgumentError(f"expected a number of steps of at least 0, found {count}")
-        piece = 1
-        while count > 0:
-            began, taken = clock.monotonic(), min(piece, count)
-            failed = self._method.step(self._state, taken)
-            if failed is not None:
-                return failed
-            count -= taken
-            piece = 2 * piece if clock.monotonic() - began < SHORT_CALL else max(piece // 2, 1)
-        return None
-
     def _advance_adaptively(self, until: float) -> None:
-        before = self._snapshot()
-        if before != self._seen:
-            self._method.restart()
-        report, pieces = Report(), max(1, math.ceil((until - self.time) / self.scene.step))
-        start, step = self.time, (until - self.time) / pieces
-        for piece in range(1, pieces + 1):
-            report = self._method.advance(self._state, until if piece == pieces else start + piece * step)
-            if report.status is not Status.OK:
-                break
-        self._seen = self._snapshot()
+        self._require_idle()
+        self._is_stepping = True
+        try:
+            before = self._snapshot()
+            if before != self._seen:
+                self._method.restart()
+            report, pieces = Report(), max(1, math.ceil((until - self.time) / self.scene.step))
+            start, step = self.time, (until - self.time) / pieces
+            for piece in range(1, pieces + 1):
+                report = self._method.advance(self._state, until if piece == pieces else start + piece * step)
+                if report.status is not Status.OK:
+                    break
+            self._seen = self._snapshot()
+        finally:
+            self._is_stepping = False
         self._require_success(report, before[0])
 
     def _require_success(self, report: Report, before: bytes) -> None:
         """Raise the error of an advance that failed, from the bytes of q and v before it."""
+        if report.status is not Status.OK:
+            self._require_finite(np.frombuffer(before), "step")
         violation = domain_violation(self._model, self._state)
         if report.status is Status.OK and not violation:
             return
         last = Before(self.time, np.frombuffer(before)[len(self._state.q) :])
         outcome = outcome_of(self._model, self._state, report, last, violation, self._settings)
         raise RunFailed(f"{outcome.status}: {outcome.message}")
+
+    def _require_finite(self, memory: Floats, action: str) -> None:
+        """Refuse an action on q and v, side by side, or on applied forces that are not finite."""
+        nq = len(self._state.q)
+        self._q.require_finite("q", memory[:nq], action)
+        self._v.require_finite("v", memory[nq:], action)
+        self._force.require_finite("force", self._forces, action)
 
     # --- observation ----------------------------------------------------------------------------------------------
     def channel(self, path: str) -> Floats:
@@ -262,6 +299,7 @@ class Simulation:
         UnknownName
             There is no such channel, or it has no such component.
         """
+        self._require_idle()
         if self._snapshot() != self._seen:
             self._method.restart()
         report = self._method.advance(self._state, self.time)
@@ -338,61 +376,3 @@ class Simulation:
         controllers hold are constant.
         """
         return self.equations.linearize(self._state, self._forces, self._force_columns)
-
-
-def _fresh_state(initial: State, model: Model) -> tuple[Floats, State]:
-    """Return an initial state with the ledger of a model, and the memory of its q and v side by side."""
-    memory = np.concatenate([initial.q, initial.v])
-    q, v = memory[: model.nq], memory[model.nq :]
-    return memory, initial._replace(q=q, v=v, ledger=np.zeros(len(model.names.accounts)))
-
-
-def _whole(count: Any) -> int:
-    """Return a number of steps of an integer type.
-
-    Raises
-    ------
-    ArgumentError
-        It is not a whole number.
-    """
-    try:
-        return index(count)
-    except TypeError:
-        raise ArgumentError(f"expected a whole number of steps, found {count!r}") from None
-
-
-def _read_only(array: Floats) -> Floats:
-    """Return a view that cannot be written."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def _places(model: Model) -> tuple[dict[str, slice], dict[str, slice], frozenset[str]]:
-    """Return the parts of q and of v by name, and the names whose coordinates follow from others or from time."""
-    system, names = model.system, model.names
-    positions = {joint.name: joint.positions for joint in names.joints if len(joint.coordinates)}
-    columns = {joint.name: joint.columns for joint in names.joints if len(joint.coordinates)}
-    follows = np.array(system.tree.driven)
-    follows[system.tree.links["nv"].sum() :] = True
-    follows[system.reductions.dependents["iv"]] = True
-    fixed = frozenset(name for name, place in columns.items() if follows[place].all())
-    inboard = {joint.row for joint in names.joints}
-    for body, row in zip(names.bodies, names.body_rows.tolist(), strict=True):
-        if row not in inboard:
-            name = body if body not in columns else f"bodies/{body}"
-            positions[name], columns[name] = _place_of_free_body(model, row)
-    return positions, columns, fixed
-
-
-def _place_of_free_body(model: Model, row: int) -> tuple[slice, slice]:
-    """Return the parts of q and of v of a body without inboard joint, which may have several rows."""
-    names, links = model.names, model.system.tree.links
-    later = names.body_rows[names.body_rows > row]
-    if len(later):
-        end = links[int(later.min())]
-        ends = int(end["iq"]), int(end["iv"])
-    else:
-        loops = [joint.positions.start for joint in names.joints if joint.row >= len(links)]
-        ends = min(loops, default=model.nq), int(links["nv"].sum())
-    return slice(int(links[row]["iq"]), ends[0]), slice(int(links[row]["iv"]), ends[1])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import EllipsisType
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from multibody_cli.errors import ArgumentError, nearest
+from multibody_cli.errors import ArgumentError, RunFailed, nearest
 from multibody_cli.model import Floats
 
 
@@ -35,7 +36,7 @@ class NamedViews(Mapping[str, Floats]):
     """
 
     def __init__(self, kind: str, whole: Floats, places: Mapping[str, slice], fixed: frozenset[str]) -> None:
-        self._kind, self._whole = kind, whole
+        self._kind, self._whole, self._places = kind, whole, places
         self._views = {name: whole[place] for name, place in places.items()}
         for name in fixed & self._views.keys():
             self._views[name].flags.writeable = False
@@ -60,3 +61,17 @@ class NamedViews(Mapping[str, Floats]):
     def __repr__(self) -> str:
         entries = ", ".join(f"{name}: {view}" for name, view in self._views.items())
         return f"<{self._kind}: {entries}>"
+
+    def require_finite(self, symbol: str, values: Floats, action: str) -> None:
+        """Refuse an action if values of the array are not finite.
+
+        Raises
+        ------
+        RunFailed
+            The message names the first part with such a value.
+        """
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong):
+            parts = self._places.items()
+            name = next((name for name, place in parts if place.start <= wrong[0] < place.stop), str(wrong[0]))
+            raise RunFailed(f"cannot {action}: {symbol} of `{name}` is not finite: call `reset` or `restore`")

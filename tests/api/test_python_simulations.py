@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -396,6 +398,27 @@ def test_foreign_and_damaged_checkpoints_are_refused():
         sim.restore(b"anything")
 
 
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("name", ["revolute_joint", "falling_boxes", "adaptive_tolerance"])
+def test_a_copy_is_another_simulation_at_the_same_instant(name, duplicate):
+    sim = mbsim.Simulation(load(GALLERY / f"{name}.yaml"))
+    sim.step(5)
+    sim.v[...][:] *= 1.01
+    other = duplicate(sim)
+    before = sim.time, sim.q[...].copy()
+    other.step(20)
+    assert sim.time == before[0]
+    np.testing.assert_array_equal(sim.q[...], before[1])
+    sim.step(20)
+    np.testing.assert_array_equal(sim.q[...], other.q[...])
+    assert sim.channel("energy/total") == other.channel("energy/total")
+
+
+def test_a_simulation_is_not_pickled():
+    with pytest.raises(mbsim.ArgumentError, match="cannot be pickled: `save` returns"):
+        pickle.dumps(mbsim.Simulation(load(SWING)))
+
+
 # --- failures and independence ------------------------------------------------------------------------------------
 def test_a_failed_step_has_the_words_of_a_run_and_can_be_reset():
     sim = mbsim.Simulation(load(SWING))
@@ -406,6 +429,33 @@ def test_a_failed_step_has_the_words_of_a_run_and_can_be_reset():
     sim.reset()
     sim.step(10)
     assert sim.time == 0.01
+
+
+@pytest.mark.parametrize("part", ["q", "v", "force"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_named(part, value):
+    sim = mbsim.Simulation(load(SWING))
+    sim.step(3)
+    saved = sim.save()
+    getattr(sim, part)["hinge"] = value
+    with pytest.raises(mbsim.RunFailed, match=f"^cannot save: {part} of `hinge` is not finite"):
+        sim.save()
+    with pytest.raises(mbsim.RunFailed, match=f"^cannot step: {part} of `hinge` is not finite: call `reset`"):
+        sim.step()
+    with pytest.raises(mbsim.RunFailed, match="is not finite: call `reset` or `restore`"):
+        sim.step()
+    sim.restore(saved)
+    sim.step()
+    assert np.isfinite(sim.q["hinge"]).all()
+
+
+def test_the_second_step_after_a_failed_one_names_the_state():
+    sim = mbsim.Simulation(load(SWING))
+    sim.force["hinge"][:] = 1e300
+    with pytest.raises(mbsim.RunFailed, match="grew fastest"):
+        sim.step(50)
+    with pytest.raises(mbsim.RunFailed, match=r"^cannot step: . of `hinge` is not finite"):
+        sim.step()
 
 
 def test_times_that_are_not_reached_are_refused():
@@ -486,6 +536,37 @@ def test_runs_and_simulations_in_threads_share_no_scratch():
         thread.join()
     assert [found[k] for k in range(4)] == [alone.q["hinge"][0]] * 4
     assert all(np.array_equal(found[k], whole) for k in range(4, 8))
+
+
+@pytest.mark.parametrize(("integrator", "slow"), [("rk4", "step"), ("dop853", "advance")])
+def test_a_simulation_that_steps_in_another_thread_is_refused(integrator, slow, monkeypatch):
+    sim = mbsim.Simulation(load(SWING, {"simulation.integrator": integrator}))
+    data, inside, go = sim.save(), threading.Event(), threading.Event()
+    quick = getattr(sim._method, slow)
+
+    def wait(*arguments):
+        inside.set()
+        go.wait(60)
+        return quick(*arguments)
+
+    monkeypatch.setattr(sim._method, slow, wait)
+    thread = threading.Thread(target=sim.advance, args=(0.001,))
+    thread.start()
+    inside.wait(60)
+    for call in (
+        sim.step,
+        lambda: sim.advance(0.002),
+        sim.save,
+        sim.reset,
+        lambda: sim.restore(data),
+        lambda: sim.channel("energy/total"),
+    ):
+        with pytest.raises(mbsim.ArgumentError, match="is stepping in another thread"):
+            call()
+    go.set()
+    thread.join()
+    sim.advance(0.002)
+    assert sim.time == 0.002
 
 
 def test_threads_may_load_code_at_the_same_time():

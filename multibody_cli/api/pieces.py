@@ -1,0 +1,49 @@
+"""Many steps in one call: in pieces, between which Ctrl-C raises KeyboardInterrupt."""
+
+from __future__ import annotations
+
+import time as clock
+from operator import index
+from typing import Any
+
+from multibody_cli.errors import ArgumentError
+from multibody_cli.methods.contract import Method, Report
+from multibody_cli.model import State
+
+SHORT_CALL = 0.02
+"""Duration, s, of a call of compiled code below which the next one takes twice as many steps."""
+
+
+def take_steps(method: Method, state: State, count: int) -> Report | None:
+    """Take steps, and return the report of one that failed; the pieces do not affect the results.
+
+    Raises
+    ------
+    ArgumentError
+        The count is negative.
+    """
+    if count < 0:
+        raise ArgumentError(f"expected a number of steps of at least 0, found {count}")
+    piece = 1
+    while count > 0:
+        began, taken = clock.monotonic(), min(piece, count)
+        failed = method.step(state, taken)
+        if failed is not None:
+            return failed
+        count -= taken
+        piece = 2 * piece if clock.monotonic() - began < SHORT_CALL else max(piece // 2, 1)
+    return None
+
+
+def whole_number(count: Any) -> int:
+    """Return a number of steps of an integer type.
+
+    Raises
+    ------
+    ArgumentError
+        It is not a whole number.
+    """
+    try:
+        return index(count)
+    except TypeError:
+        raise ArgumentError(f"expected a whole number of steps, found {count!r}") from None
