@@ -5,7 +5,7 @@
     MbsimError                    exit code 1
     ├── Refused                   exit code 2: nothing was run
     │   ├── SceneError            an invalid scene file, with all its problems
-    │   ├── ArgumentError         an invalid command line
+    │   ├── ArgumentError         an invalid argument or environment variable
     │   ├── ExpressionError       an invalid expression
     │   ├── QuantityError         an invalid number or unit
     │   └── ResultError           a result file that cannot be read, or that lacks requested data
@@ -37,7 +37,7 @@ class Refused(MbsimError):
 
 
 class ArgumentError(Refused):
-    """An invalid command line."""
+    """An invalid argument or environment variable."""
 
 
 class ExpressionError(Refused, ValueError):

@@ -155,7 +155,7 @@ class Simulation:
         if type(count) is not int:
             count = whole_number(count)
         if self._is_stepping:  # tested here, since each call counts
-            self._require_idle()
+            self._refuse_while_stepping()
         self._is_stepping = True
         try:
             before = memory, forces = self._memory.tobytes(), self._forces.tobytes()
@@ -193,7 +193,7 @@ class Simulation:
 
     def reset(self) -> None:
         """Return to the initial state of the scene, without applied forces."""
-        self._require_idle()
+        self._refuse_while_stepping()
         restore(self._holders, self._initial)
         self._seen = self._snapshot()
 
@@ -207,7 +207,7 @@ class Simulation:
         RunFailed
             A coordinate, a velocity or an applied force is not finite.
         """
-        self._require_idle()
+        self._refuse_while_stepping()
         self._require_finite(self._memory, "save")
         values = collect(self._holders)
         values |= {"changed": self._snapshot() != self._seen, "target": target(), "scene": self._scene_hash}
@@ -231,7 +231,7 @@ class Simulation:
             raise ResultError("the checkpoint is that of another scene: restore it in a simulation of its own scene")
         if values.pop("target", None) != target():
             raise ResultError("the checkpoint was saved on another kind of processor, where results have other bits")
-        self._require_idle()
+        self._refuse_while_stepping()
         restore(self._holders, values)
         self._seen = (b"", b"") if changed else self._snapshot()
 
@@ -239,7 +239,7 @@ class Simulation:
     def _scene_hash(self) -> str:
         return self.scene.prepared.header().scene_sha256
 
-    def _require_idle(self) -> None:
+    def _refuse_while_stepping(self) -> None:
         """Refuse a call while another thread steps."""
         if self._is_stepping:
             raise ArgumentError(
@@ -251,7 +251,7 @@ class Simulation:
         return self._memory.tobytes(), self._forces.tobytes()
 
     def _advance_adaptively(self, until: float) -> None:
-        self._require_idle()
+        self._refuse_while_stepping()
         self._is_stepping = True
         try:
             before = self._snapshot()
@@ -299,7 +299,7 @@ class Simulation:
         UnknownName
             There is no such channel, or it has no such component.
         """
-        self._require_idle()
+        self._refuse_while_stepping()
         if self._snapshot() != self._seen:
             self._method.restart()
         report = self._method.advance(self._state, self.time)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from multibody_cli.errors import Refused
+from multibody_cli.errors import ArgumentError
 
 LANES = 8
 """Numbers in a vector of generated code: one register of x86-64-v4, two of x86-64-v3."""
@@ -39,13 +39,13 @@ def cpu() -> str:
 
     Raises
     ------
-    Refused
+    ArgumentError
         If `MBSIM_TARGET_CPU` is not a level that this machine supports.
     """
     valid = [*levels(), "x86-64"] if platform.machine().lower() in ("x86_64", "amd64") else ["generic"]
     named = os.environ.get("MBSIM_TARGET_CPU") or valid[0]
     if named not in valid:
-        raise Refused(f"MBSIM_TARGET_CPU={named}: this machine runs code for {', '.join(valid)}")
+        raise ArgumentError(f"MBSIM_TARGET_CPU={named}: this machine runs code for {', '.join(valid)}")
     return named
 
 

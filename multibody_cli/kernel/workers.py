@@ -20,7 +20,7 @@ from functools import cached_property
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
-from multibody_cli.errors import Refused
+from multibody_cli.errors import ArgumentError
 from multibody_cli.kernel import store
 from multibody_cli.kernel.loading import KernelError, read
 from multibody_cli.kernel.progress import Progress, observers
@@ -65,11 +65,17 @@ def compiled() -> int:
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use: `MBSIM_JOBS`, or all."""
+    """Return the number of cores that this process may use: `MBSIM_JOBS`, or all.
+
+    Raises
+    ------
+    ArgumentError
+        `MBSIM_JOBS` is not a number of at least 1.
+    """
     named = os.environ.get("MBSIM_JOBS", "")
     if named:
         if not named.isdigit() or int(named) == 0:
-            raise Refused(f"MBSIM_JOBS={named}: expected a number of processes, 1 or more")
+            raise ArgumentError(f"MBSIM_JOBS={named}: expected a number of processes or threads, 1 or more")
         return int(named)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -182,12 +188,12 @@ def _require_permission() -> None:
     """Refuse to compile if the user forbids it."""
     permission = os.environ.get("MBSIM_COMPILE", "")
     if permission == "never":
-        raise Refused(
+        raise ArgumentError(
             f"kernels of this run are not in {store.cache_root()}, and MBSIM_COMPILE=never forbids compiling them: "
             "`mbsim warm SCENE` compiles them where it is allowed"
         )
     if permission:
-        raise Refused(f"MBSIM_COMPILE={permission}: the only value is `never`")
+        raise ArgumentError(f"MBSIM_COMPILE={permission}: the only value is `never`")
 
 
 class _Session:

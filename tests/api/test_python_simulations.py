@@ -588,3 +588,10 @@ def test_a_count_of_steps_is_a_whole_number():
     with pytest.raises(mbsim.ArgumentError, match=r"expected a whole number of steps, found 2\.5"):
         sim.step(2.5)
     assert sim.time == 0.0
+
+
+def test_a_number_of_threads_that_is_none_is_an_argument_error(monkeypatch):
+    scene = load(GALLERY / "falling_boxes.yaml")
+    monkeypatch.setenv("MBSIM_JOBS", "abc")
+    with pytest.raises(mbsim.ArgumentError, match="expected a number of processes or threads"):
+        mbsim.Simulation(scene)

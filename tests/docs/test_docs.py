@@ -24,6 +24,7 @@ from multibody_cli.cli.reference import ENVIRONMENT
 from multibody_cli.cli.scene_values import EXAMPLES
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import SIGNAL, TEMPLATE, parse
+from multibody_cli.joints import JOINTS
 from multibody_cli.spec.rotations import FORMS, read_rotation
 
 README, TUTORIAL = ROOT / "README.md", ROOT / "docs/tutorial.md"
@@ -267,6 +268,13 @@ def test_the_readme_has_the_table_of_features():
     methods = README.read_text(encoding="utf-8").partition("## Methods")[2]
     shown = re.findall(r"^\| (.*) \|$", methods, re.MULTILINE)
     assert [line.split(" | ") for line in shown] == table
+
+
+def test_the_page_on_contacts_has_the_friction_surface_of_every_joint():
+    text = (ROOT / "docs/contacts.md").read_text()
+    section = text[text.index("## Friction in joints") : text.index("## Cores")]
+    listed = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+    assert listed == {name for name, kind in JOINTS.items() if "friction" in kind.spec.model_fields}
 
 
 def test_every_invariant_names_an_existing_test():
