@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from multibody_cli.document.document import parse_document
 from multibody_cli.document.nodes import Mark, Node, Path, format_path, mapping, sequence
+from multibody_cli.document.parameters import OWN_NAMES
 from multibody_cli.document.problems import Problems
-from multibody_cli.errors import SceneError, nearest
+from multibody_cli.errors import QuantityError, SceneError, nearest
+from multibody_cli.spec import units
 
 _STEP = re.compile(r"(?:^|\.)([^.\[\]=]+)|\[(\d{1,9})\]")
 _SHORT_FORM = re.compile(r"--(\w+)=(.*)", re.DOTALL)
@@ -55,7 +58,10 @@ def is_override(mark: Mark) -> bool:
 
 
 def apply_override(root: Node, override: Override, problems: Problems) -> Node:
-    """Return the tree with the value replaced."""
+    """Return the tree with the value replaced.
+
+    A variable with a unit is replaced by a value of the same dimension, or by one without a unit.
+    """
     return _replaced(root, override, 0, problems)
 
 
@@ -84,7 +90,7 @@ def _forget_lines(node: Node, mark: Mark) -> None:
 
 def _replaced(node: Node, override: Override, depth: int, problems: Problems) -> Node:
     if depth == len(override.path):
-        return override.node
+        return override.node if _agrees(node.value, override, problems) else node
     step = override.path[depth]
     if type(node.value) is list:
         if not isinstance(step, int) and step.isdecimal():
@@ -108,6 +114,28 @@ def _replaced(node: Node, override: Override, depth: int, problems: Problems) ->
     entry = _replaced(present, override, depth + 1, problems)
     keys = node.keys | ({step: override.mark} if depth == len(override.path) - 1 else {})
     return mapping({**node.value, step: entry}, node.mark, {step: override.mark} | keys)
+
+
+def _agrees(old: Any, override: Override, problems: Problems) -> bool:
+    """Whether a variable with a unit keeps its dimension; words are reported as well, expressions are accepted."""
+    before, new = _dimension(old), override.node.value
+    if not override.is_variable or before is None:
+        return True
+    is_word = isinstance(new, str) and new.isidentifier() and new not in OWN_NAMES
+    if not is_word and _dimension(new) in (None, before):
+        return True
+    message = f"expected a number, or a quantity of the dimension of `{old}` in the scene, found `{new}`"
+    problems.add(override.mark, override.path, message)
+    return False
+
+
+def _dimension(value: Any) -> units.Dimension | None:
+    """Return the dimension of a quantity with a unit; None of any other value."""
+    parts = units.split_quantity(value) if isinstance(value, str) else None
+    try:
+        return units.parse_unit(parts[1]).dimension if parts and parts[1] else None
+    except QuantityError:
+        return None
 
 
 def _may_be_new(override: Override, depth: int) -> bool:

@@ -63,7 +63,6 @@ def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -
     filled = substitute(plain_sections, scope, (), problems)
     if "repeat" in root.value:
         filled = expand(filled, root.value["repeat"], scope, problems)
-    filled = fill_parameters(filled, scope.values)
     written = filled
     for override in replaced:
         if override.path[0] in RESOLVED_KEYS and not override.is_variable:
@@ -72,6 +71,6 @@ def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -
             )
         elif not override.is_variable:
             filled = substitute(apply_override(filled, override, problems), scope, (), problems)
-            filled = fill_parameters(filled, scope.values)
+    filled = fill_parameters(filled, scope.values, problems)
     read_tables(filled, problems, usage)
     return Resolved(filled, written, frozenset(scope.values))

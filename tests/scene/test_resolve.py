@@ -156,6 +156,43 @@ def test_invalid_overrides_are_refused(tmp_path, override, message):
     assert problems(tmp_path, HEAD + "vars: {n: 1}\n", override) == [f"--set {override}: {message}"]
 
 
+SPRING = ARM + '{type: revolute, child: arm, force: "-k*(q - rest)", damping: "${c}"}\n'
+SPRING += "vars: {k: 50 N*m/rad, c: 2 N*m*s/rad, rest: 0.1, word: abc}\n"
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        (
+            "joints.hinge.force=-k*(q - rst)",
+            "joints.hinge.force: `-k*(q - rst)`: unknown name `rst`; did you mean `rest`?",
+        ),
+        ("joints.hinge.force=-xyz*q", "joints.hinge.force: `-xyz*q`: unknown name `xyz`; valid: c, k, q, rest, t, v"),
+        ("joints.hinge.force=-word*q", "joints.hinge.force: `-word*q`: the variable `word` is not a number, but `abc`"),
+        (
+            "vars.k=50 m",
+            "vars.k: expected a number, or a quantity of the dimension of `50 N*m/rad` in the scene, found `50 m`",
+        ),
+        (
+            "vars.c=3 deg",
+            "vars.c: expected a number, or a quantity of the dimension of `2 N*m*s/rad` in the scene, found `3 deg`",
+        ),
+        (
+            "vars.c=soft",
+            "vars.c: expected a number, or a quantity of the dimension of `2 N*m*s/rad` in the scene, found `soft`",
+        ),
+    ],
+)
+def test_overrides_name_the_variable_that_is_wrong(tmp_path, override, message):
+    assert problems(tmp_path, SPRING, override) == [f"--set {override}: {message}"]
+
+
+@pytest.mark.parametrize("value", ["60", "6e1 N*m", "${2*c}", "null", "60*t"])
+def test_a_variable_is_replaced_by_a_value_of_its_dimension_or_without_a_unit(tmp_path, value):
+    text = SPRING.replace("-k*(q - rest)", "${k}") if "t" in value else SPRING.replace("-k*(q - rest)", "q")
+    assert load(tmp_path, text, f"vars.k={value}").scene.joints["hinge"].force
+
+
 def test_aliases_are_repeated_in_full(tmp_path):
     text = f"mbsim: 1\nbodies: {{a: &ball {BALL}, b: *ball}}\nsimulation: {{duration: 1}}\n"
     scene = load(tmp_path, text).scene
