@@ -24,6 +24,7 @@ from multibody_cli.cli.startup import (
     exit_immediately,
     use_one_blas_thread,
 )
+from multibody_cli.cli.tables import STDOUT
 from multibody_cli.errors import ArgumentError, MbsimError, SceneError, nearest
 
 VERBS = (
@@ -83,6 +84,9 @@ def app() -> None:
     """Simulate multibody systems that are described by YAML scenes.
 
     Results are written to stdout, messages to stderr. `mbsim VERB --help` describes a verb.
+
+    Exit code: 0 on success, 1 on failure, also of writing a file or stdout, 2 if the arguments or the input are
+    rejected. The verbs whose codes mean more describe them.
     """
 
 
@@ -120,6 +124,7 @@ def _run(words: Sequence[str] | None) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
+        error.filename = STDOUT
         code = _stream_failed(error)
     return code
 

@@ -101,9 +101,10 @@ def verb(
     With --resume and --from, the run of a result file is repeated up to an output instant, and goes on from there in a
     new file, with the changes of the other options. FILE is not changed.
 
-    Exit code: 0 if the run completes, 1 if it diverges, an alarm makes it untrusted or an expectation of the scene
-    fails, 2 if the scene is rejected, 128 plus the number of the signal if one interrupts it: 130 for Ctrl-C, 143 for
-    SIGTERM, 129 for SIGHUP. The result file contains all output up to the end of the run.
+    Exit code: 0 if the run completes, 1 if it diverges, an alarm makes it untrusted, an expectation of the scene fails
+    or the result file cannot be written, 2 if the scene is rejected, 128 plus the number of the signal if one
+    interrupts it: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP. The result file contains all output up to the end of
+    the run.
     """
     if resume is not None and instant is not None:
         start = _branched(resume, scene, instant, overrides, output, force)

@@ -18,7 +18,7 @@ from multibody_cli.cli.options import OUTPUTS, run_settings
 from multibody_cli.cli.progress import Bar, Waiting
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.stop import StopRequest
-from multibody_cli.cli.tables import counted, show, show_json
+from multibody_cli.cli.tables import counted, duration, show, show_json, size
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def verb(
     A run that is refused, diverges or is untrusted is a row with its reason. The same command completes a sweep that
     was interrupted or killed. The table does not depend on the number of processes, nor on interruptions.
 
-    Exit code: 0 if all runs have their rows, whatever the rows say; 2 if the sweep is rejected; 128 plus the number of
-    the signal if one interrupts it: the table then has the rows so far.
+    Exit code: 0 if all runs have their rows, whatever the rows say; 1 if the table cannot be written; 2 if the sweep is
+    rejected; 128 plus the number of the signal if one interrupts it: the table then has the rows so far.
     """
     from multibody_cli.output.place import require_hdf5_name
     from multibody_cli.studies.sweep.design import Sampling, design_of
@@ -285,9 +285,9 @@ def _estimate(plan: _Plan, as_json: bool) -> int:
     show(f"{plan.sweep.name}: {counted(found.runs, 'run')}")
     show(f"  keys     {', '.join(plan.sweep.design.keys)}")
     where = f"one worker of {plan.dask}" if plan.dask else counted(plan.processes, "process", "processes")
-    show(f"  time     {found.seconds_of_run:.3g} s for one run, about {found.seconds:.3g} s for all in {where}")
-    show(f"  size     at most {found.table_bytes / 1e6:.3g} MB for the table")
+    show(f"  time     {duration(found.seconds_of_run)} for one run, about {duration(found.seconds)} for all in {where}")
+    show(f"  size     at most {size(found.table_bytes)} for the table")
     if found.trajectory_bytes:
-        show(f"           about {found.trajectory_bytes / 1e6:.3g} MB for the result files")
+        show(f"           about {size(found.trajectory_bytes)} for the result files")
     show(f"  columns  {', '.join(found.columns)}")
     return 0

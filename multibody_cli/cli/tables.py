@@ -10,6 +10,9 @@ import click
 
 from multibody_cli.escaping import escaped
 
+STDOUT = "standard output"
+"""Name of stdout in messages."""
+
 
 class Colored(NamedTuple):
     """A text in a color."""
@@ -20,7 +23,11 @@ class Colored(NamedTuple):
 
 def show(*pieces: object, nl: bool = True) -> None:
     """Write a line to stdout: texts, which cannot control the terminal, some of them `Colored`."""
-    click.echo("".join(map(_for_terminal, pieces)), nl=nl)
+    try:
+        click.echo("".join(map(_for_terminal, pieces)), nl=nl)
+    except OSError as error:
+        error.filename = STDOUT
+        raise
 
 
 def show_json(data: Any) -> None:
@@ -48,6 +55,27 @@ def table_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     widths = [max(len(line[column]) for line in cells) for column in range(len(heads))]
     right = [all(isinstance(row[head], int | float | None) for row in rows) for head in heads]
     return ["  ".join(_aligned(line, widths, right)).rstrip() for line in cells]
+
+
+def duration(seconds: float) -> str:
+    """Format a time with three digits, in s, min or h."""
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2.0 * size:
+            return f"{_with_three_digits(seconds / size)} {unit}"
+    return f"{_with_three_digits(seconds)} s"
+
+
+def size(number: float) -> str:
+    """Format a number of bytes with three digits, in MB, GB or TB."""
+    for unit, bytes_of_unit in (("TB", 1e12), ("GB", 1e9)):
+        if number >= bytes_of_unit:
+            return f"{_with_three_digits(number / bytes_of_unit)} {unit}"
+    return f"{_with_three_digits(number / 1e6)} MB"
+
+
+def _with_three_digits(number: float) -> str:
+    """Format a number; a large one has no exponent."""
+    return f"{number:.3g}" if number < 999.5 else f"{number:.0f}"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

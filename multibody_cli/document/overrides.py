@@ -121,10 +121,12 @@ def _agrees(old: Any, override: Override, problems: Problems) -> bool:
     before, new = _dimension(old), override.node.value
     if not override.is_variable or before is None:
         return True
+    after = _dimension(new)
     is_word = isinstance(new, str) and new.isidentifier() and new not in OWN_NAMES
-    if not is_word and _dimension(new) in (None, before):
+    if not is_word and after in (None, before):
         return True
-    message = f"expected a number, or a quantity of the dimension of `{old}` in the scene, found `{new}`"
+    wrong = f"found `{new}`" if after is None else f"but `{new}` is {units.kind_of(after)}"
+    message = f"expected a number, or a quantity as `{old}` in the scene, {wrong}"
     problems.add(override.mark, override.path, message)
     return False
 

@@ -54,7 +54,7 @@ REMEDIES = {
     errno.EROFS: f"that disk is read-only: {ELSEWHERE}",
     errno.ENOTDIR: f"a part of the path is a file, not a folder: {ELSEWHERE}",
     errno.EEXIST: f"a part of the path is a file or a broken link, not a folder: {ELSEWHERE}",
-    errno.ENOENT: f"its folder was removed: {ELSEWHERE}",
+    errno.ENOENT: f"its folder was removed, or files cannot be created in it: {ELSEWHERE}",
     errno.EAGAIN: f"another run is writing it: wait for it, or {ELSEWHERE}",
 }
 

@@ -39,6 +39,7 @@ from multibody_cli.output.hdf5_checks import (
     require_stored,
     sorted_parts,
 )
+from multibody_cli.output.sweep_table import FORMAT as TABLE_FORMAT
 from multibody_cli.output.wholeness import complete_rows
 
 if TYPE_CHECKING:
@@ -175,6 +176,11 @@ class ResultFile:
 
     def _read_attributes(self, file: h5g.GroupID) -> dict[str, Any]:
         found = plain_attributes(h5g.open(file, b"/"))
+        if found.get("format") == TABLE_FORMAT:
+            raise ResultError(
+                f"{self.path} is a table of `mbsim sweep`, not a result file: `mbsim info` shows it, and "
+                "`mbsim export` or h5py reads its columns"
+            )
         if found.get("format") != FORMAT:
             raise ResultError(f"{self.path} is an HDF5 file, but not a result file of mbsim")
         if found.get("format_version") != FORMAT_VERSION:

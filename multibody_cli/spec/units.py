@@ -53,7 +53,7 @@ def _kind(name: str, unit: str, mass: int = 0, length: int = 0, time: int = 0) -
 
 
 NUMBER = _kind("a plain number", "no unit")
-ANY = _kind("a number, with or without a unit", "")
+ANY = _kind("a number (with or without a unit)", "")
 ANGLE = _kind("an angle", "rad")
 LENGTH = _kind("a length", "m", length=1)
 TIME = _kind("a time", "s", time=1)

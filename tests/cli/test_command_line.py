@@ -138,7 +138,7 @@ def test_a_full_disk_under_stdout_is_reported(start: Start) -> None:
         process = start("list", "methods", stdout=full)
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert stderr.splitlines() == ["error: No space left on device"]
+    assert stderr.splitlines() == ["error: standard output: No space left on device"]
 
 
 def test_a_file_name_that_is_not_utf8_is_reported(start: Start) -> None:

@@ -72,6 +72,13 @@ def test_a_closed_stdout_is_no_internal_error(start: Callable[..., subprocess.Po
     assert "Traceback" not in remarks
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_a_folder_that_accepts_no_files_is_named_as_such(mbsim: Command, folder: Path) -> None:
+    end = mbsim("run", "pendulum.yaml", "-o", "/proc/x.h5")
+    assert end.code == 1
+    assert "cannot write /proc/x.h5.part: its folder was removed, or files cannot be created in it" in end.stderr
+
+
 def test_a_scene_with_a_mesh_can_be_repeated_without_its_file(mbsim: Command, folder: Path) -> None:
     trimesh = pytest.importorskip("trimesh")
     trimesh.creation.box((0.1, 0.2, 0.3)).export(folder / "block.stl")

@@ -15,6 +15,7 @@ import pytest
 from command_result import Command
 from scipy.special import ellipk
 
+from multibody_cli.cli.tables import duration, size
 from multibody_cli.output.sweep_table import SweepTable
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.sweep import workers
@@ -253,7 +254,8 @@ def test_a_run_that_ends_its_process_fails_and_the_others_do_not(folder: Path, m
 
 def test_the_summary_has_the_first_reason_of_each_status(mbsim: Command, folder: Path) -> None:
     words = ["sweep", "pendulum.yaml", "--vary", "vars.angle=1 deg, 2 kg, 3 kg, 4 deg", "--jobs", 2]
-    expected = "  reason   run 1 is refused: joints.hinge.q: expected an angle (rad), but `2 kg` is a mass\n"
+    reason = "vars.angle: expected a number, or a quantity as `30 deg` in the scene, but `2 kg` is a mass"
+    expected = f"  reason   run 1 is refused: {reason}\n"
     for _ in range(2):  # rows of workers, then those of the table
         shown = mbsim(*words).stdout
         assert "2 complete, 2 refused" in shown
@@ -287,6 +289,21 @@ def test_the_same_command_again_does_nothing_and_another_one_is_refused(mbsim: C
     scene = folder / "pendulum.yaml"
     scene.write_text(scene.read_text().replace("mass: 2 kg", "mass: 3 kg"))
     assert mbsim(*words[:-1], "vars.angle=10 deg, 30 deg").code == 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.1234, "0.123 s"), (119.9, "120 s"), (300.0, "5 min"), (1.96e4, "5.44 h"), (1e8, "27778 h")],
+)
+def test_long_times_are_in_hours(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(2e4, "0.02 MB"), (9.999e8, "1000 MB"), (1.44e9, "1.44 GB"), (5e15, "5000 TB")]
+)
+def test_large_sizes_are_in_gigabytes(number: float, text: str) -> None:
+    assert size(number) == text
 
 
 def test_dry_run_writes_nothing(mbsim: Command, folder: Path) -> None:

@@ -92,6 +92,12 @@ def test_a_file_open_elsewhere_can_be_read(file):
         assert len(read_trajectory(file).time) == 21
 
 
+def table_of_a_sweep(path, good):
+    path.write_bytes(good)
+    with h5py.File(path, "r+") as file:
+        file.attrs["format"] = "mbsim-sweep"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -102,8 +108,9 @@ def test_a_file_open_elsewhere_can_be_read(file):
         (lambda path, good: path.write_bytes(good[: len(good) // 2]), "damaged or truncated"),
         (lambda path, good: path.write_bytes(good[:600]), "damaged or truncated"),
         (lambda path, good: h5py.File(path, "w").close(), "not a result file of mbsim"),
+        (table_of_a_sweep, "is a table of `mbsim sweep`, not a result file: `mbsim info` shows it"),
     ],
-    ids=["missing", "folder", "text", "empty", "half", "head", "foreign"],
+    ids=["missing", "folder", "text", "empty", "half", "head", "foreign", "table"],
 )
 def test_other_files_are_refused(tmp_path, file, make, message):
     path = tmp_path / "other.h5"

@@ -171,15 +171,20 @@ SPRING += "vars: {k: 50 N*m/rad, c: 2 N*m*s/rad, rest: 0.1, word: abc}\n"
         ("joints.hinge.force=-word*q", "joints.hinge.force: `-word*q`: the variable `word` is not a number, but `abc`"),
         (
             "vars.k=50 m",
-            "vars.k: expected a number, or a quantity of the dimension of `50 N*m/rad` in the scene, found `50 m`",
+            "vars.k: expected a number, or a quantity as `50 N*m/rad` in the scene, but `50 m` is a length",
         ),
         (
-            "vars.c=3 deg",
-            "vars.c: expected a number, or a quantity of the dimension of `2 N*m*s/rad` in the scene, found `3 deg`",
+            "vars.k=3 deg",
+            "vars.k: expected a number, or a quantity as `50 N*m/rad` in the scene, "
+            "but `3 deg` is a plain number or an angle",
+        ),
+        (
+            "vars.c=3 s",
+            "vars.c: expected a number, or a quantity as `2 N*m*s/rad` in the scene, but `3 s` is a time",
         ),
         (
             "vars.c=soft",
-            "vars.c: expected a number, or a quantity of the dimension of `2 N*m*s/rad` in the scene, found `soft`",
+            "vars.c: expected a number, or a quantity as `2 N*m*s/rad` in the scene, found `soft`",
         ),
     ],
 )
