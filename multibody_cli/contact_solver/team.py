@@ -34,6 +34,8 @@ class Team(NamedTuple):
     equalities: Integers  # (1,) number of equalities of the step
     constraint_rows: Integers  # (1,) number of constraint rows of the step
 
+    is_carried = False  # see `output.carried_state`
+
 
 SIZES = 64
 """Number of sizes of islands: numbers of binary digits of their numbers of rows."""

@@ -69,6 +69,13 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(monkeypatch, end, metho
         np.testing.assert_array_equal(end_state(monkeypatch, threads, end, method, *settings), one)
 
 
+def wait_for(condition) -> None:
+    deadline = time.monotonic() + 10.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(1e-3)
+
+
 def posed(threads: int, monkeypatch):
     """Return a simulation, the work arrays of its last step without impulses, and the number of their islands."""
     monkeypatch.setenv("MBSIM_JOBS", str(threads))
@@ -88,18 +95,27 @@ def test_threads_alone_solve_islands_and_end_with_their_simulation(monkeypatch):
     assert islands == count >= 3
     post(work.team, count, work.groups.first_row, 0, 0)
     await_team(work.team)  # none is taken yet: it releases the mutex
-    deadline = time.monotonic() + 10.0
-    while work.team.next[0] < count or work.team.solving[0] > 0:
-        assert time.monotonic() < deadline
-        time.sleep(1e-3)
+    wait_for(lambda: work.team.next[0] >= count and work.team.solving[0] == 0)
     assert np.abs(expected.x).max() > 0.0
     np.testing.assert_array_equal(work.x, expected.x)
     assert serving() == 2
     del sim
-    gc.collect()
-    while serving():
-        assert time.monotonic() < deadline
-        time.sleep(1e-3)
+    wait_for(lambda: serving() == 0)
+
+
+def test_threads_still_serve_after_a_state_is_restored(monkeypatch):
+    """A state does not contain the team: the conditions of another process would never wake the threads of this one."""
+    sims = []
+    for threads in (1, 3):
+        monkeypatch.setenv("MBSIM_JOBS", str(threads))
+        sims.append(mbsim.Simulation(scene("aba")))
+        sims[-1].advance(until=0.1)
+    sims[1].restore(sims[0].save())
+    for sim in sims:
+        sim.advance(until=0.2)
+    np.testing.assert_array_equal(sims[1]._memory, sims[0]._memory)
+    del sim, sims
+    wait_for(lambda: serving() == 0)
 
 
 def test_one_thread_steps_a_few_bodies(monkeypatch):
