@@ -76,6 +76,29 @@ def wait_for(condition) -> None:
         time.sleep(1e-3)
 
 
+@pytest.mark.parametrize("settings", [(), ("contacts.method=staggered_projections",)])
+def test_an_island_uses_nothing_of_the_islands_before(monkeypatch, settings):
+    monkeypatch.setenv("MBSIM_JOBS", "1")
+    ends = []
+    for soiled in (False, True):
+        sim = mbsim.Simulation(scene("aba", *settings))
+        for _ in range(6):
+            sim.step()
+            if soiled:
+                soil(sim._method.contact_work.island)
+        ends.append(sim._memory.tobytes())
+    assert ends[0] == ends[1]
+
+
+def soil(arrays) -> None:
+    """Overwrite the numbers of work arrays, but not constants, which are infinite."""
+    for array in arrays:
+        if isinstance(array, tuple):
+            soil(array)
+        elif array.dtype.kind == "f" and not np.isinf(array).any():
+            array.fill(np.nan)
+
+
 def posed(threads: int, monkeypatch):
     """Return a simulation, the work arrays of its last step without impulses, and the number of their islands."""
     monkeypatch.setenv("MBSIM_JOBS", str(threads))

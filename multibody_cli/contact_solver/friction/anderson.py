@@ -81,7 +81,7 @@ def extrapolate(A, W, x):
             A.product[i] = 0.0
             for j in range(m):
                 A.product[i] += W[i, j] * A.gap_changes[a, j]
-        write_gram_row(A, a, A.product)
+        write_gram_row(A, a, A.product[:m])
     combine_iterations(A, x)
 
 
