@@ -257,6 +257,7 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
         contact_work.r[k] = 0.0
     add_gap_and_restitution_bias(contact_work, h, first, count)
     add_slip_changes(contact_work.joint_friction, contact_work.r, constraint_rows)
+    start_coupled_impulses(system, work, contact_work, size)
     find_sleeping_islands(system, contact_work, q, v, articulations, islands, first)
     keep_impulses(contact_work, islands, first)
     list_body_blocks(size, articulations, contact_work.rows, contact_work.sleep.asleep, G)
@@ -265,7 +266,6 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
         contact_work.overflow[0] = 1
         return -1
     reset_limit_iteration(contact_work.joint_friction)
-    start_coupled_impulses(system, work, contact_work, size)
     for _ in range(settings.options.sweeps):  # algorithm 8, lines 8 to 25
         solve_impulses(settings.options, contact_work, equalities, constraint_rows, islands)
         apply_impulses(system, work, contact_work, size)

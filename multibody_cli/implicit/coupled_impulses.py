@@ -28,11 +28,17 @@ from multibody_cli.tree.markers import update_marker_changes
 
 @template(apply_inverse_mass)
 def start_coupled_impulses(system, work, contact_work, size):
-    """Compute Z and the inverse of 1 - W^T Z, set c = 0, and store the velocities of the rows."""
-    C, k = work.coupling, len(work.coupling.forces)
+    """Compute Z and the inverse of 1 - W^T Z, set c = 0, and store the velocities of the rows.
+
+    Bodies that coupled forces move do not sleep: impulses elsewhere change these forces within the step.
+    """
+    C, k, G = work.coupling, len(work.coupling.forces), contact_work.groups
     write_coupled_matrix(system, work, 0)
     for i in range(k):
         C.impulses[i] = 0.0
+        for j in range(len(C.rates)):
+            if C.responses[i, j] != 0.0:
+                contact_work.sleep.at_rest[G.body_of_coordinate[j]] = 0
     for r in range(size):
         contact_work.r_without_coupled[r] = contact_work.r[r]
     C.sweeps[0] = system.contacts.options.sweeps
@@ -110,7 +116,7 @@ def change_row_velocities(tree, work, contact_work, islands):
             r += jacobian_product_of_row(row, contact_work.terms, work.bodies, C.rates)
             changed = changed or r != contact_work.r[G.rows[i]]
             contact_work.r[G.rows[i]] = r
-        contact_work.converged[island] = contact_work.sleep.island_asleep[island] or not changed
+        contact_work.converged[island] = not changed
 
 
 @kernel

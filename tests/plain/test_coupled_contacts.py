@@ -238,6 +238,27 @@ def test_contacts_elsewhere_are_solved_where_the_matrix_without_limits_is_singul
     np.testing.assert_allclose(run.state.v, 0.0, rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.compiled
+def test_a_body_that_sleeps_moves_in_the_step_whose_impact_changes_its_load():
+    """A ball that falls on the floor elsewhere switches a load of 600 N on."""
+    box = {"mass": 1.0, "position": [0, 0, 0.1], "shapes": [{"type": "box", "size": [0.2, 0.2, 0.2]}]}
+    rail = {"type": "prismatic", "axis": [0, 0, 1], "child": "ball", "origin": {"position": [5, 0, 0.2013]}, "v": -1.0}
+    ends = []
+    for sleeping in (True, False):
+        scene = {
+            "gravity": [0, 0, 0],
+            "world": {"shapes": [{"type": "plane"}]},
+            "bodies": {"box": box, "ball": BALL},
+            "joints": {"ball": rail},
+            "forces": {"load": {"body": "box", "force": ["600*(1 + joints.ball.v)", 0, -50]}},
+            "contacts": {"friction": 0.5, "restitution": 0.0, "sleeping": sleeping},
+        }
+        run = start(scene, "aba", integrator="linearly_implicit_euler", step=0.002).advance(0.11)
+        ends.append(run.state.v.copy())
+    assert ends[0][0] > 1.0
+    np.testing.assert_allclose(*ends, rtol=0.0, atol=1e-9)
+
+
 def test_an_update_maps_the_difference_to_the_change():
     """And as before what the inverse maps to a vector that is orthogonal to the change."""
     rng = np.random.default_rng(1)
