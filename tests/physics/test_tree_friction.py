@@ -285,3 +285,19 @@ def test_a_rod_that_is_a_node_of_baraff_is_solved_as_rows(tmp_path):
     assert stepper.contact_work.factors.rank.any(), "rows are solved"
     friction, expected = (one.contact_work.joint_friction.previous_impulses[:, 1] for one in (stepper, reference))
     np.testing.assert_allclose(friction, expected, atol=1e-8 * np.abs(expected).max())
+
+
+def test_a_tree_of_baraff_with_a_prescribed_joint_is_solved_as_rows(tmp_path):
+    """The friction is that of joint coordinates."""
+    scene = plane_chain(3)
+    base = {"mass": 1.0, "inertia": {"principal": [0.1, 0.1, 0.1]}}
+    scene["bodies"]["base"] = base
+    rail = {"type": "prismatic", "axis": [1, 0, 0], "child": "base", "motion": {"position": "0.2*t + 3*t**2"}}
+    scene["joints"]["rail"], scene["joints"]["hinge0"]["parent"] = rail, "base"
+    friction = []
+    for method in ("baraff", "aba"):
+        state, stepper = started(prepared(tmp_path, scene, f"simulation.method={method}"))
+        assert stepper.step(state, 1) is None
+        assert stepper.contact_work.factors.rank.any() == (method == "baraff")
+        friction.append(stepper.contact_work.joint_friction.previous_impulses[:, 1])
+    np.testing.assert_allclose(*friction, atol=1e-4 * np.abs(friction[1]).max())
