@@ -34,7 +34,10 @@ class Team(NamedTuple):
     equalities: Integers  # (1,) number of equalities of the step
     constraint_rows: Integers  # (1,) number of constraint rows of the step
 
-    is_carried = False  # see `output.carried_state`
+    @property
+    def is_carried(self) -> bool:
+        """Whether `output.carried_state` contains it."""
+        return False
 
 
 SIZES = 64
