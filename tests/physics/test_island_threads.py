@@ -33,23 +33,30 @@ def scene(method: str, *settings: str) -> mbsim.Scene:
     return mbsim.load(HEAD + "".join(boxes) + timing, [*settings])
 
 
+earlier: set[threading.Thread] = set()
+"""Threads of simulations that other tests keep."""
+
+
 @pytest.fixture(autouse=True)
-def no_warnings():
+def alone():
+    gc.collect()
+    earlier.update(threading.enumerate())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbsim.SceneWarning)
         yield
+    earlier.clear()
 
 
-def serving() -> int:
-    """The number of threads that serve a team."""
+def wait_until_serving(count: int) -> None:
+    """Wait until so many threads serve the teams of this test: those of a collected simulation end in a moment."""
     gc.collect()
-    return sum(thread.name == THREAD_NAME for thread in threading.enumerate())
+    wait_for(lambda: sum(one.name == THREAD_NAME for one in threading.enumerate() if one not in earlier) == count)
 
 
 def end_state(monkeypatch, threads: int, end: float, method: str, *settings: str) -> np.ndarray:
     monkeypatch.setenv("MBSIM_JOBS", str(threads))
     sim = mbsim.Simulation(scene(method, *settings))
-    assert serving() == threads - 1
+    wait_until_serving(threads - 1)
     sim.advance(until=end)
     return np.concatenate([sim._state.q, sim._state.v, sim._state.ledger])
 
@@ -121,9 +128,9 @@ def test_threads_alone_solve_islands_and_end_with_their_simulation(monkeypatch):
     wait_for(lambda: work.team.next[0] >= count and work.team.solving[0] == 0)
     assert np.abs(expected.x).max() > 0.0
     np.testing.assert_array_equal(work.x, expected.x)
-    assert serving() == 2
+    wait_until_serving(2)
     del sim
-    wait_for(lambda: serving() == 0)
+    wait_until_serving(0)
 
 
 def test_threads_still_serve_after_a_state_is_restored(monkeypatch):
@@ -138,7 +145,7 @@ def test_threads_still_serve_after_a_state_is_restored(monkeypatch):
         sim.advance(until=0.2)
     np.testing.assert_array_equal(sims[1]._memory, sims[0]._memory)
     del sim, sims
-    wait_for(lambda: serving() == 0)
+    wait_until_serving(0)
 
 
 def test_one_thread_steps_a_few_bodies(monkeypatch):
@@ -151,15 +158,15 @@ def test_one_thread_steps_a_few_bodies(monkeypatch):
     sim = mbsim.Simulation(mbsim.load(HEAD + boxes + "simulation: {duration: 0.1 s, step: 2 ms}\n"))
     sim.step()
     assert sim._method.contact_work.groups.island_number[:few].max() == few - 1
-    assert serving() == 0
+    wait_until_serving(0)
 
 
 def test_the_number_of_threads_is_limited_where_runs_share_the_cores(monkeypatch):
     monkeypatch.setenv("MBSIM_JOBS", "3")
     with at_most_threads(1):
         sim = mbsim.Simulation(scene("aba"))
-        assert serving() == 0
+        wait_until_serving(0)
         sim.step()
     with at_most_threads(2):
         sim = mbsim.Simulation(scene("aba"))
-    assert serving() == 1
+    wait_until_serving(1)
