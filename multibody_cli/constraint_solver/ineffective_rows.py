@@ -13,6 +13,9 @@ leaves displaces the mechanism by c / x from its branch. s_f drops the row long 
 inertia vary by many more orders of magnitude than masses, so that s_t is at round-off level.  In the stages of an
 integrator the mechanism is off the constraint manifold by an error e, and an ineffective row shows an apparent rotation
 of that order: both tolerances grow with e^2.
+
+In maximal coordinates, W_kk is the sum of such responses to row k and to the primary rows that balance it.  Their
+round-off exceeds that of row k alone where they act on lighter bodies between those of row k.
 """
 
 from __future__ import annotations
@@ -57,6 +60,22 @@ def ineffective_response(link, body, wrench, s_f, s_t):
         t = t - (1.0 / m) * cross(load(body.h), wrench.f)
     if trace > 0.0:
         total += s_t * dot(t, t) / trace
+    return total
+
+
+@kernel
+def primary_threshold(links, work) -> float:
+    """Return the value of W_kk up to which it is round-off of the impulses of primary rows that balance row k.
+
+    Their multipliers are those of the response to a unit impulse of row k.
+    """
+    total = 0.0
+    for r in range(len(work.rhs)):
+        row = work.rows[r]
+        if row.primary:
+            for k in range(row.first_term, row.last_term):
+                i, W = work.terms[k].body, row.multiplier * load_force(work.terms[k])
+                total += ineffective_response(links[i], work.bodies[i], W, MOMENT_TOLERANCE, MOMENT_TOLERANCE)
     return total
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold
+from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold, primary_threshold
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row, write_wrench
 from multibody_cli.kernel import allocate, formula, kernel, template
@@ -121,6 +121,7 @@ def fill_newton_delassus(system, work, step, count):
         clear_loop_coordinates(tree, work.impulse)
         threshold = ineffective_threshold(tree.links, work, 0.0)
         response_reusing_factors(system, work, step)
+        threshold += primary_threshold(tree.links, work)
         for i in range(count):
             W[i, k] = jacobian_product_of_row(rows[active_rows[i]], ends, work.bodies, work.response)
         is_ineffective[k] = abs(W[k, k]) <= threshold

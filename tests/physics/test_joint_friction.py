@@ -26,12 +26,15 @@ COARSE = "simulation.alarms.phase=false"
 """For steps that are long on purpose, whose motion is compared with the same steps elsewhere, or only at rest."""
 
 
-def run(scene: Path, *settings: str, solved: bool = True) -> Trajectory:
+def run(scene: Path, *settings: str, quiet: bool = True) -> Trajectory:
+    """Run a scene, in which all steps are solved, and without any alarm if it is to be quiet."""
     sink = MemorySink()
     prepare(scene, [*settings, "expect=[]"]).run(sink)
     trajectory = sink.trajectory()
     assert trajectory.attributes["status"] == "complete"
-    if solved:
+    if "contacts/unsolved" in trajectory.paths:
+        assert not trajectory.channel("contacts/unsolved").values.any()
+    if quiet:
         assert not trajectory.attributes["message"]
     return trajectory
 
@@ -216,9 +219,8 @@ def test_staggered_projections_move_joints_alike(scene, duration, tmp_path):
 @pytest.mark.parametrize("scene", [27, 28, 29, 30])
 def test_friction_only_takes_energy(method, scene):
     words = (f"simulation.method={method}", "output.every=1 ms")
-    found = run(SCENES / f"redmax_scene_{scene}.yaml", *words, solved=scene != 30)
-    energy, unsolved = found.channel("energy/total").values, found.channel("contacts/unsolved").values
-    assert unsolved.sum() <= (2 if scene == 30 else 0)  # where a hinge of a linkage turns around
+    found = run(SCENES / f"redmax_scene_{scene}.yaml", *words, quiet=scene != 30)
+    energy = found.channel("energy/total").values
     for path in found.paths:
         if path.startswith("energy/dissipation/joints/"):
             assert np.diff(found.channel(path).values).min() >= 0.0
@@ -321,8 +323,7 @@ def test_the_choice_of_the_loop_joint_does_not_change_the_plane_motion(tmp_path)
 def test_a_foot_slides_to_rest(method):
     """Scene 31: friction in the hinges and under the foot."""
     words = (f"simulation.method={method}", "output.every=1 ms")
-    found = run(SCENES / "redmax_scene_31.yaml", *words, solved=method != "variational_maximal")
-    assert found.channel("contacts/unsolved").values.sum() <= (1 if method == "variational_maximal" else 0)
+    found = run(SCENES / "redmax_scene_31.yaml", *words)
     energy, speed = found.channel("energy/total").values, found.channel("joints/hinge1/v").values
     assert np.diff(energy).max() <= 1e-9 * np.abs(energy).max()
     assert np.abs(speed[-1]).max() < 1e-9
@@ -334,12 +335,8 @@ def test_a_foot_slides_to_rest(method):
 
 @METHOD
 def test_a_linkage_crawls_straight(method):
-    """Scene 33.  Where the crank is in line with a bar, friction of a hinge that does not turn is what one likes.
-
-    In maximal coordinates, loads across the plane are not determinate: the loop constrains three directions twice.
-    """
-    found = run(SCENES / "redmax_scene_33.yaml", f"simulation.method={method}", "output.every=1 ms", solved=False)
-    assert found.channel("contacts/unsolved").values.sum() <= (10 if method == "variational_maximal" else 5)
+    """Scene 33.  The loop constrains three directions across the plane twice, and their rows bear no load."""
+    found = run(SCENES / "redmax_scene_33.yaml", f"simulation.method={method}", "output.every=1 ms")
     position, time = found.channel("bodies/position").values, found.channel("time").values
     np.testing.assert_allclose(found.channel("joints/crank/q").values[:, 0], -4 * math.pi * time, atol=1e-9)
     assert np.abs(position[:, :, 1]).max() < 1e-6
@@ -355,7 +352,7 @@ def test_the_drive_pays_for_what_it_crawls(method):
     left = []
     for h in (1e-3, 5e-4):
         words = (f"simulation.method={method}", f"simulation.step={h}", "simulation.duration=0.2 s")
-        found = run(SCENES / "redmax_scene_33.yaml", *words, solved=False)
+        found = run(SCENES / "redmax_scene_33.yaml", *words)
         left.append(np.abs(found.channel("energy/ledger_residual").values).max())
     assert left[0] < 0.05 * found.channel("energy/work/joints/crank/motion").values.max()
     assert left[1] < 0.7 * left[0]

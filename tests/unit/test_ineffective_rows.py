@@ -7,7 +7,7 @@ import pytest
 from loops import start
 from scipy.spatial.transform import Rotation
 
-from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold
+from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold, primary_threshold
 
 MASSES = {"slab": 3.0, "stick": 0.4}
 COMS = {"slab": np.array([0.1, -0.3, 0.2]), "stick": np.array([-0.2, 0.05, 0.4])}
@@ -15,7 +15,7 @@ MOMENTS = ([1.0, 0.7, 0.3], [0.3, 1.0, 0.7], [0.7, 0.3, 1.0])  # a lamina: the l
 AXES = Rotation.from_rotvec([0.4, -0.7, 0.2])
 
 
-def linkage(moments, tilt):
+def linkage(moments, tilt, method="aba"):
     """Two bodies in a chain, away from their joint frames, in a started run."""
     inertia = (tilt.as_matrix() @ np.diag(moments) @ tilt.as_matrix().T).tolist()
     bodies = {
@@ -27,7 +27,7 @@ def linkage(moments, tilt):
     }
     joints["lower"]["child_origin"] = {"position": [0.3, 0.2, -0.5]}
     joints["upper"]["origin"] = {"position": [0.0, 0.7, 0.4]}
-    return start({"bodies": bodies, "joints": joints})
+    return start({"bodies": bodies, "joints": joints}, method=method)
 
 
 def com_of(run, name):
@@ -52,3 +52,22 @@ def test_the_threshold_is_the_response_of_free_bodies(tilt, moments, error, shar
         expected += shares[0] * force @ force / MASSES[name] + shares[1] * about @ about / sum(moments)
     found = ineffective_threshold(run.compiled.model.system.tree.links, work, error)
     assert found == pytest.approx(expected, rel=1e-12, abs=0.0)
+
+
+def test_the_round_off_of_primary_impulses_is_that_of_each_on_the_free_bodies():
+    """The impulses of different joints do not cancel: 1e-13 of the sum of |f|^2 / m + |t|^2 / tr I over both bodies."""
+    run, rng = linkage(MOMENTS[0], AXES, "baraff"), np.random.default_rng(4)
+    work, names, tree = run.method.work, run.compiled.model.names, run.compiled.model.system.tree
+    rows = dict(zip(names.body_rows, names.bodies, strict=True))
+    coms = {name: com_of(run, name) for name in names.bodies}
+    expected = 0.0
+    for row in work.rows:
+        assert row["primary"]
+        row["multiplier"] = rng.normal()
+        for term in work.terms[row["first_term"] : row["last_term"]]:
+            if name := rows.get(int(term["body"])):
+                force, moment = row["multiplier"] * term["f"], row["multiplier"] * term["t"]
+                about = moment - np.cross(coms[name] - np.array(work.bodies[term["body"]]["x"]), force)
+                expected += 1e-13 * (force @ force / MASSES[name] + about @ about / sum(MOMENTS[0]))
+    assert expected > 0.0
+    assert primary_threshold(tree.links, work) == pytest.approx(expected, rel=1e-12, abs=0.0)
