@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.alarms.contract import Alarm, Reading, Remedy, RunSettings
-from multibody_cli.alarms.record import Count, Peak, RunRecord
+from multibody_cli.alarms.record import Peak, RunRecord
 from multibody_cli.alarms.remedies import MARGIN, reduce_step, resolve_better
+from multibody_cli.alarms.unsolved import read_contacts, read_implicit
 
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
 """Thresholds of the energy ledger by the order of the integrator; 0.002 for higher orders."""
@@ -166,33 +167,12 @@ def _read_penetration(record: RunRecord, settings: RunSettings) -> Reading:
     return Reading(lambda bound: peak.time_above(bound * length), "contacts/gap", message)
 
 
-def _counted(count: Count, channel: str, message: str) -> Reading:
-    return Reading(lambda _: count.first, channel, message)
-
-
-def _read_contacts(record: RunRecord, settings: RunSettings) -> Reading:
-    return _counted(
-        record.unsolved,
-        "contacts/unsolved",
-        f"contacts or friction did not converge to their tolerance in {record.unsolved.number} of {record.steps} steps",
-    )
-
-
 def _read_step_search(record: RunRecord, settings: RunSettings) -> Reading:
-    return _counted(
-        record.step_subdivisions,
+    return Reading(
+        lambda _: record.step_subdivisions.first,
         "solver/step_subdivisions",
         f"steps were halved {record.step_subdivisions.number} times because the solver did not converge: the motion is "
         "poorly resolved there, and a jump of the energy indicates convergence to a wrong solution",
-    )
-
-
-def _read_implicit(record: RunRecord, settings: RunSettings) -> Reading:
-    return _counted(
-        record.implicit_unsolved,
-        "",
-        "accelerations with implicit forces did not converge to their tolerance "
-        f"{record.implicit_unsolved.number} times",
     )
 
 
@@ -278,18 +258,16 @@ RUN_ALARMS = (
         "number of steps with contacts or friction that missed their tolerance",
         lambda _: 0.0,
         lambda record, _: record.unsolved.number,
-        _read_contacts,
-        lambda settings, *_: reduce_step(settings.step, 2.0, "increase `contacts.max_iterations`"),
+        read_contacts,
+        lambda settings, *_: reduce_step(settings.step, 2.0),
     ),
     Alarm(
         "implicit",
         "number of accelerations with implicit forces that missed their tolerance, or without a solution",
         lambda _: 0.0,
         lambda record, _: record.implicit_unsolved.number,
-        _read_implicit,
-        lambda settings, *_: reduce_step(
-            settings.step, 2.0, "with springs between bodies, increase `simulation.options.implicit_iterations`"
-        ),
+        read_implicit,
+        lambda settings, *_: reduce_step(settings.step, 2.0),
     ),
     Alarm(
         "step_search",

@@ -125,11 +125,15 @@ class RunSettings:
 
 
 class Reading(NamedTuple):
-    """Report of an alarm whose value exceeds the threshold: time of the first value above one, channel and message."""
+    """Report of an alarm whose value exceeds the threshold: time of the first value above one, channel and message.
+
+    `remedy` replaces that of the alarm, if it depends on the cause.
+    """
 
     time: Callable[[float], float]
     channel: str
     message: str
+    remedy: Remedy | None = None
 
 
 @dataclass(frozen=True)

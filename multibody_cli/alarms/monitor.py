@@ -47,7 +47,7 @@ def _raised(record: RunRecord, settings: RunSettings) -> Iterator[Raised]:
             alarm.name,
             "failed" if failed else alarm.level,
             reading.message,
-            alarm.remedy(settings, value, threshold),
+            reading.remedy or alarm.remedy(settings, value, threshold),
             reading.channel,
             reading.time(threshold),
             value,

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.alarms.largest import find_largest, integrate_phases
-from multibody_cli.methods.contract import Report
+from multibody_cli.contact_solver.friction.problem import Options
+from multibody_cli.contact_solver.friction.proximal import MAX_PATHS
+from multibody_cli.methods.contract import Causes, Report
 from multibody_cli.model import Floats, Integers, Model
 
 GROWTH = 1.5
@@ -128,6 +130,14 @@ class RunRecord:
         Depths of contacts, m.
     unsolved, step_subdivisions, implicit_unsolved
         Counts of `methods.contract.Report`.
+    causes
+        Numbers of unsolved steps and accelerations by cause.
+    law_residual
+        Largest residual of Coulomb's law in advances with unsolved steps, relative to the impulses.
+    iterations_remedy
+        The change of the largest number of iterations that may solve Coulomb's law; empty if it has no effect.
+    friction_cause
+        The joint whose friction disagreed with its loads, as `joints/<name>/friction`; empty if there is none.
     steps
         Number of steps.
     """
@@ -137,6 +147,10 @@ class RunRecord:
         self.loop_error, self.row_error, self.residual, self.gain, self.loss = (Peak() for _ in range(5))
         self.spin, self.loop_spin, self.speed, self.phase, self.penetration = (Peak() for _ in range(5))
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
+        self.causes, self.law_residual, self.friction_cause = Causes(), 0.0, ""
+        options = model.system.contacts.options if model.system.contacts else Options()
+        may_help = options.staggered or options.sweeps < MAX_PATHS
+        self.iterations_remedy = "increase `contacts.max_iterations`" if may_help else ""
         self.steps = 0
         self.length = 1.0
         scales = scales_of(model)
@@ -238,6 +252,11 @@ class RunRecord:
         self.steps = report.steps
         self.unsolved.add(report.unsolved, time)
         self.implicit_unsolved.add(report.implicit_unsolved, time)
+        self.causes = self.causes.plus(report.causes)
+        if report.unsolved:
+            self.law_residual = max(self.law_residual, report.contact_residual)
+        if report.friction_account >= 0:
+            self.friction_cause = self.names.accounts[report.friction_account].cause
         if report.diagnostics is not None:
             self.step_subdivisions.add(report.diagnostics.step_subdivisions, time)
 

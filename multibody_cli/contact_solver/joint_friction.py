@@ -39,7 +39,7 @@ from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.islands import island_of
 from multibody_cli.contact_solver.parameters import add_implicit_impulses
-from multibody_cli.contact_solver.results import AT_LIMIT
+from multibody_cli.contact_solver.results import AT_LIMIT, LIMITS
 from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, patch_axes
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.kernel import formula, kernel, records, template
@@ -69,6 +69,7 @@ class JointFrictionWorkspace(NamedTuple):
     secant: Floats  # (p, 3) previous limit, its error, and the next factor if there is no secant
     previous_impulses: Floats  # (p, 3) limit and friction impulses of the last solution or step, N s
     friction: Records  # (p,) friction of the previous step, in the axes of M, for output, N m and N
+    worst: Integers  # (2,) patch that disagrees most in the present iteration, and in the last unsolved step
     separate: Integers  # (p,) whether a patch is in an island without other rows
     slip_changes: Floats  # (p, 2) mean slip velocity of the step less that after the impulses; 0 in explicit steps
 
@@ -86,6 +87,7 @@ def joint_friction_workspace_for(joint_friction: JointFriction, bodies: int) -> 
         secant=np.zeros((patches, 3)),
         previous_impulses=np.zeros((patches, PER_CONTACT)),
         friction=records(np.zeros(patches, WRENCH)),
+        worst=np.zeros(2, np.int64),
         separate=np.zeros(patches, np.int64),
         slip_changes=np.zeros((patches, PER_CONTACT - 1)),
     )
@@ -280,6 +282,7 @@ def update_friction_limits(system, work, contact_work, h, constraint_rows, size,
         joint_friction.largest_load[island] = max(
             joint_friction.largest_load[island], joint_friction.limit[p] / patches[p].coefficient
         )
+    worst = 0.0
     for p in range(len(patches)):
         k, limit = constraint_rows + PER_CONTACT * p, joint_friction.limit[p]
         at = island_of(k, G)
@@ -292,7 +295,9 @@ def update_friction_limits(system, work, contact_work, h, constraint_rows, size,
             again = True
             x[k] = next_limit(x[k], limit, joint_friction.secant[p])
             contact_work.converged[island] = 0
-            contact_work.island_failed[island] = 1
+            contact_work.island_failed[island] = LIMITS
+            if error > worst * scale:
+                worst, joint_friction.worst[0] = error / scale, p
             contact_work.island_residual[island] = max(contact_work.island_residual[island], error / scale)
     return again
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, Factored
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
+from multibody_cli.contact_solver.results import DISPLACEMENT
 from multibody_cli.contact_solver.sleeping import set_at_rest
 from multibody_cli.contact_solver.solution import gather_row, number_blocks_of_island, remove_ineffective_rows
 from multibody_cli.kernel import kernel
@@ -36,7 +37,7 @@ def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> 
                 x[j] = 0.0
             report = solve_proximal(F, settings.options, x, contact_work.island.proximal)
             if report.status != SOLVED:
-                contact_work.island_failed[island] = 1
+                contact_work.island_failed[island] = DISPLACEMENT
                 contact_work.island_residual[island] = max(contact_work.island_residual[island], report.residual)
             for j in range(len(x)):
                 contact_work.x[contact_work.gathered_rows[j]] = x[j]

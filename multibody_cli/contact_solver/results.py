@@ -26,6 +26,11 @@ SLIP_SPEED = 1e-10
 
 OPEN, STICK, SLIP = range(3)
 
+LAW, LIMITS, DISPLACEMENT, MEAN_SLIP = range(1, 5)
+"""Causes of an unsolved step: impulses miss Coulomb's law; limits of joint friction differ from those due to the loads;
+penetration is not removed; the mean slip or the loads of a variational step differ from those of its impulses.
+"""
+
 
 @kernel
 def account_contacts(settings, contact_work, bodies, response, first_row, count, ledger):
@@ -83,12 +88,14 @@ def account_row_work(contact_work, equalities, ledger):
 
 @kernel
 def record_diagnostics(contact_work, islands):
-    """Record the residual of the step, and count the step as unsolved if an island failed."""
-    failed = 0
+    """Record the residual of the step, and count the step as unsolved, with one cause, if an island failed."""
+    cause = 0
     for island in range(islands):
-        failed += contact_work.island_failed[island]
+        cause = max(cause, contact_work.island_failed[island])
         contact_work.max_residual[0] = max(contact_work.max_residual[0], contact_work.island_residual[island])
-    contact_work.unsolved_steps[0] += failed > 0
+    if cause > 0:
+        contact_work.unsolved_steps[cause - 1] += 1
+        contact_work.joint_friction.worst[1] = contact_work.joint_friction.worst[0]
 
 
 # --- forces ---------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
 from multibody_cli.contact_solver.islands import has_nonzero_terms
 from multibody_cli.contact_solver.parameters import solve_island
+from multibody_cli.contact_solver.results import LAW
 from multibody_cli.contact_solver.team import await_team, finish_island, post, take_island
 from multibody_cli.kernel import kernel, template
 from multibody_cli.kernel.monitor import lock, unlock, wait
@@ -120,7 +121,7 @@ def solve_impulses_of_island(options, contact_work, island):
     initialize_island(F, island, constraint_rows, contact_work)
     report = solve_island(F, options, contact_work.island.impulses[: len(F.r)], contact_work)
     scatter_island(island, len(F.r), contact_work)
-    contact_work.island_failed[island] = report.status != SOLVED
+    contact_work.island_failed[island] = LAW if report.status != SOLVED else 0
     contact_work.island_residual[island] = report.residual
     contact_work.island_steps[island] = report.steps
 

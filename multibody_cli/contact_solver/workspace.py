@@ -13,6 +13,7 @@ from multibody_cli.contact_solver.friction.proximal import ProximalScratch, prox
 from multibody_cli.contact_solver.friction.staggered_projections import MAX_STAGGERED_ROWS, staggered_scratch_for
 from multibody_cli.contact_solver.islands import Groups, groups_for
 from multibody_cli.contact_solver.joint_friction import JointFrictionWorkspace, joint_friction_workspace_for
+from multibody_cli.contact_solver.results import MEAN_SLIP
 from multibody_cli.contact_solver.rows import TERMS
 from multibody_cli.contact_solver.sleeping import Sleep, sleep_for
 from multibody_cli.contact_solver.team import Team, team_for
@@ -42,9 +43,9 @@ class ContactWorkspace(NamedTuple):
     contact_count: Integers  # (1,) contacts of this step
     overflow: Integers  # (1,) whether a capacity is exceeded
     converged: Integers  # (bodies,) whether the impulses of an island have converged
-    island_failed: Integers  # (bodies,) whether impulses or displacement miss the tolerance
+    island_failed: Integers  # (bodies,) cause for which an island is unsolved (`results`), or 0
     island_residual: Floats  # (bodies,) residual of an island
-    unsolved_steps: Integers  # (1,) steps with a failed island since the last report
+    unsolved_steps: Integers  # (4,) steps with a failed island since the last report, by cause
     island_steps: Integers  # (bodies,) number of Newton steps of an island
     newton_steps: Integers  # (1,) largest number of Newton steps in one solve since the last report
     max_residual: Floats  # (1,) largest residual since the last report
@@ -104,7 +105,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         converged=np.zeros(bodies, np.int64),
         island_failed=np.zeros(bodies, np.int64),
         island_residual=np.zeros(bodies),
-        unsolved_steps=np.zeros(1, np.int64),
+        unsolved_steps=np.zeros(MEAN_SLIP, np.int64),
         island_steps=np.zeros(bodies, np.int64),
         newton_steps=np.zeros(1, np.int64),
         max_residual=np.zeros(1),

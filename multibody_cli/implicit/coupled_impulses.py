@@ -85,7 +85,7 @@ def update_coupled_impulses(system, work, contact_work, islands):
             C.impulses[i] -= C.rhs[i]  # also of forces that drives bear, without an effect on velocities
         return False
     if C.sweeps[0] <= 0:
-        C.unsolved[0] += 1
+        C.unsolved[1] += 1
         return False
     if C.sweeps[0] < system.contacts.options.sweeps - 1:
         update_inverse(C.inverse, C.change, C.values, C.row, C.excess)

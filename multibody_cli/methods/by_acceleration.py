@@ -26,6 +26,7 @@ from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.completion import completion, skip_work_update
 from multibody_cli.methods.contract import (
+    Causes,
     Dynamics,
     Feature,
     Integrator,
@@ -46,7 +47,7 @@ from multibody_cli.methods.evaluation import (
 from multibody_cli.methods.recording import observe_updated
 from multibody_cli.methods.sampling import Sampler
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
-from multibody_cli.model import Model, State, System
+from multibody_cli.model import JointFriction, Model, State, System
 from multibody_cli.spec import Spec
 from multibody_cli.tree.kinematics import update_tree_kinematics
 from multibody_cli.tree.workspace import Coupling, ImplicitSolve, Work, workspace_for
@@ -196,30 +197,37 @@ class AccelerationKind:
         return AccelerationMethod(kind, model, integrator, control, state, options)
 
 
-def with_contacts(report: Report, contact_work: ContactWorkspace) -> Report:
+def with_contacts(report: Report, contact_work: ContactWorkspace, joint_friction: JointFriction) -> Report:
     """Add the contact diagnostics since the last report, and clear them."""
     report = report._replace(
         iterations=max(report.iterations, int(contact_work.newton_steps[0])),
         contact_residual=float(contact_work.max_residual[0]),
-        unsolved=int(contact_work.unsolved_steps[0]),
     )
-    contact_work.newton_steps[0] = contact_work.max_residual[0] = contact_work.unsolved_steps[0] = 0
+    if contact_work.unsolved_steps.any():
+        unsolved = Causes(*contact_work.unsolved_steps.tolist())
+        report = report._replace(causes=report.causes.plus(unsolved))
+        if unsolved.limits + unsolved.mean_slip > 0:
+            worst = contact_work.joint_friction.worst[1]
+            report = report._replace(friction_account=int(joint_friction.patches["account"][worst]))
+    contact_work.newton_steps[0] = contact_work.max_residual[0] = contact_work.unsolved_steps[:] = 0
     return report._replace(status=Status.CONTACT_CAPACITY_EXCEEDED) if contact_work.overflow[0] else report
 
 
 def with_implicit_solve(report: Report, solve: ImplicitSolve) -> Report:
     """Add the diagnostics of implicit solves since the last report, and clear them."""
-    report = report._replace(iterations=int(solve.iterations[0]), implicit_unsolved=int(solve.unsolved[0]))
+    causes = report.causes.plus(Causes(implicit=int(solve.unsolved[0])))
+    report = report._replace(iterations=int(solve.iterations[0]), causes=causes)
     solve.iterations[0] = solve.unsolved[0] = 0
     return report
 
 
 def with_coupled_forces(report: Report, coupling: Coupling) -> Report:
     """Add the diagnostics of coupled forces since the last report, and clear them."""
-    report = report._replace(implicit_unsolved=report.implicit_unsolved + int(coupling.unsolved[0]))
+    limits, contacts = coupling.unsolved.tolist()
+    report = report._replace(causes=report.causes.plus(Causes(coupled_limits=limits, coupled_contacts=contacts)))
     if coupling.singular[0]:
         report = report._replace(status=Status.COUPLED_FORCES_SINGULAR)
-    coupling.unsolved[0] = coupling.singular[0] = 0
+    coupling.unsolved[:] = coupling.singular[0] = 0
     return report
 
 
@@ -318,7 +326,9 @@ class AccelerationMethod:
             report = with_implicit_solve(report, self.work.implicit_solve)
         if self._system.coupled:
             report = with_coupled_forces(report, self.work.coupling)
-        return with_contacts(report, self.contact_work) if self.contact_work else report
+        if not self.contact_work:
+            return report
+        return with_contacts(report, self.contact_work, self._system.contacts.joint_friction)
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:
         """Evaluate the accelerations of a state `count` times, for timing."""

@@ -233,7 +233,9 @@ class VariationalMethod:
             )
         if not valid:
             report = report._replace(status=Status.DIVERGED)
-        return with_contacts(report, self.contact_work) if self.contact_work else report
+        if not self.contact_work:
+            return report
+        return with_contacts(report, self.contact_work, self._system.contacts.joint_friction)
 
     def _remedy(self, iterations: int) -> str:
         """Return advice for a step that does not converge, other than a shorter one."""

@@ -97,24 +97,58 @@ class VariationalDiagnostics(NamedTuple):
     momentum: tuple[float, ...]
 
 
+class Causes(NamedTuple):
+    """Numbers of unsolved steps and of unsolved accelerations, by cause.
+
+    Steps: impulses miss Coulomb's law (`law`), limits of joint friction disagree with the loads (`limits`), penetration
+    is not removed (`displacement`), the mean slip or the loads of a variational step disagree with its impulses
+    (`mean_slip`), and coupled forces disagree with the impulses of contacts (`coupled_contacts`).  Accelerations:
+    implicit forces between bodies did not converge (`implicit`), and coupled forces have no solution, or several,
+    beside limits (`coupled_limits`).
+    """
+
+    law: int = 0
+    limits: int = 0
+    displacement: int = 0
+    mean_slip: int = 0
+    implicit: int = 0
+    coupled_limits: int = 0
+    coupled_contacts: int = 0
+
+    def plus(self, others: Causes) -> Causes:
+        """Return the sums."""
+        return Causes(*(one + other for one, other in zip(self, others, strict=True)))
+
+
 class Report(NamedTuple):
     """Result of an advance.
 
     `steps` counts all steps since the start.  Since the last report: the most iterations of a step, the largest
-    relative residual of contacts, the steps whose contacts miss their tolerance (`unsolved`), and the implicit solves
-    that miss theirs (`implicit_unsolved`).  `culprit` is the coordinate with the largest correction of a step that did
-    not converge, and `remedy` is advice for it.
+    relative residual of contacts, and the numbers of unsolved steps and accelerations by cause.  `friction_account` is
+    the account of the ledger of a joint whose friction was among the unsolved, or -1.  `culprit` is the coordinate with
+    the largest correction of a step that did not converge, and `remedy` is advice for it.
     """
 
     steps: int = 0
     iterations: int = 0
     contact_residual: float = 0.0
-    unsolved: int = 0
-    implicit_unsolved: int = 0
+    causes: Causes = Causes()
+    friction_account: int = -1
     status: Status = Status.OK
     culprit: int = -1
     remedy: str = ""
     diagnostics: VariationalDiagnostics | None = None
+
+    @property
+    def unsolved(self) -> int:
+        """Number of steps whose contacts or friction miss their tolerance."""
+        causes = self.causes
+        return causes.law + causes.limits + causes.displacement + causes.mean_slip
+
+    @property
+    def implicit_unsolved(self) -> int:
+        """Number of accelerations and steps whose implicit forces miss their tolerance."""
+        return self.causes.implicit + self.causes.coupled_limits + self.causes.coupled_contacts
 
     def after(self, earlier: Report) -> Report:
         """Combine this report with that of the advance before it."""
@@ -122,8 +156,8 @@ class Report(NamedTuple):
             self.steps,
             max(self.iterations, earlier.iterations),
             _larger(self.contact_residual, earlier.contact_residual),
-            self.unsolved + earlier.unsolved,
-            self.implicit_unsolved + earlier.implicit_unsolved,
+            self.causes.plus(earlier.causes),
+            max(self.friction_account, earlier.friction_account),
             self.status,
             self.culprit,
             self.remedy,

@@ -126,7 +126,7 @@ class Coupling(NamedTuple):
     excess: Annotated[Floats, "k"]
     sweeps: Annotated[Integers, 1]  # that are left to the step
     singular: Annotated[Integers, 1]  # whether 1 - W^T Z was singular since the last report
-    unsolved: Annotated[Integers, 1]  # solutions that were not found since then
+    unsolved: Annotated[Integers, 2]  # since then: solutions beside limits, and impulses of contacts, not found
 
 
 def coupling_for(system: System) -> Coupling:

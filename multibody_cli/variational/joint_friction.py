@@ -29,13 +29,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT, copy
 from multibody_cli.contact_solver.joint_friction import (
     friction_of_joint,
     joint_reaction,
     no_implicit_impulses,
 )
 from multibody_cli.contact_solver.joint_friction import update_joint_reactions as update_joint_reactions_with
+from multibody_cli.contact_solver.results import MEAN_SLIP
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import evaluate
@@ -87,8 +88,9 @@ def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v,
 
     A step whose slip velocities do not converge counts as unsolved.
     """
-    changes = step.joint_friction.slip_changes
-    unsolved, residual = contact_work.unsolved_steps[0], contact_work.max_residual[0]
+    changes, start = step.joint_friction.slip_changes, step.joint_friction
+    residual = contact_work.max_residual[0]
+    copy(contact_work.unsolved_steps, start.unsolved_steps, len(start.unsolved_steps))
     store_start(step, q, ledger)
     for iteration in range(MAX_ITERATIONS):
         for p in range(len(changes)):
@@ -108,8 +110,11 @@ def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v,
             return CONVERGED
         if iteration < MAX_ITERATIONS - 1:
             restore_start(step, q, ledger)
-            contact_work.unsolved_steps[0], contact_work.max_residual[0] = unsolved, residual
-    contact_work.unsolved_steps[0] = unsolved + 1
+            copy(start.unsolved_steps, contact_work.unsolved_steps, len(start.unsolved_steps))
+            contact_work.max_residual[0] = residual
+    copy(start.unsolved_steps, contact_work.unsolved_steps, len(start.unsolved_steps))
+    contact_work.unsolved_steps[MEAN_SLIP - 1] += 1
+    contact_work.joint_friction.worst[1] = contact_work.joint_friction.worst[0]
     return CONVERGED
 
 
@@ -164,6 +169,7 @@ def update_slip_changes(system, work, contact_work, step, h, v) -> bool:
         accuracy = tolerance * math.sqrt(dot(along.t, along.t) + dot(along.f, along.f))
         if largest > accuracy:
             changes[p, 0], changes[p, 1] = change_along, change_across
+            contact_work.joint_friction.worst[0] = p
             agree = False
         elif max(abs(change_along), abs(change_across)) <= accuracy:
             changes[p, 0] = changes[p, 1] = 0.0
@@ -184,17 +190,20 @@ def update_reactions(system, work, contact_work, step, h) -> bool:
     for i in range(1, len(tree.links)):
         store_force(work.wrenches[i], -load_force(work.wrenches[i]))
     write_loop_impulses(tree, work, step, h)
-    largest, error, patches = 0.0, 0.0, table.patches
+    largest, error, worst, patches = 0.0, 0.0, 0, table.patches
     for p in range(len(patches)):
         patch, transmitted = patches[p], load_force(joint_friction.transmitted[p])
         W = step_impulse(patch, patches, work, joint_friction.previous_impulses)
         largest = max(largest, patch.coefficient * load_sum(patch, W, table))
-        error = max(error, patch.coefficient * load_sum(patch, W - transmitted, table))
+        change = patch.coefficient * load_sum(patch, W - transmitted, table)
+        if change > error:
+            error, worst = change, p
     for i in range(1, len(tree.links)):
         momentum = load(step.discrete_motions[i].linear_momentum)
         largest = max(largest, math.sqrt(dot(momentum, momentum)))
     if error <= TOLERANCE_FACTOR * step.settings.tolerance * largest:
         return True
+    joint_friction.worst[0] = worst
     for p in range(len(patches)):
         transmitted = load_force(joint_friction.transmitted[p])
         W = step_impulse(patches[p], patches, work, joint_friction.previous_impulses)

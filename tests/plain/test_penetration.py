@@ -38,5 +38,6 @@ def test_a_displacement_that_is_not_solved_counts_as_an_unsolved_step(monkeypatc
         warnings.simplefilter("ignore", mbsim.SceneWarning)
         run = mbsim.load(SUNKEN).run()
     assert len(steps) == 1
+    assert ("in 1 some penetration is not removed" in str(run.attrs["message"])) == (not solved)
     assert run["contacts/unsolved"].values.sum() == (0 if solved else 1)
     assert run["contacts/residual"].values.max() == (pytest.approx(0.0, abs=1e-10) if solved else 0.25)
