@@ -71,12 +71,7 @@ def suits_bodies(system: System) -> bool:
         if node["first_row"] < node["last_row"]
     }
     joints = {(int(closure["parent"]), int(closure["child"]), int(closure["first_row"])) for closure in tree.closures}
-    of_joints = np.zeros(len(system.rows), bool)
-    for closure in tree.closures:
-        of_joints[closure["first_row"] : closure["last_row"]] = True
-    regular = np.all(system.rows["active"][of_joints] == 1)
-    whole = np.all(tree.closures["nv"] + tree.closures["last_row"] - tree.closures["first_row"] == AXES)
-    return rigid and joints == nodes and bool(regular and whole) and not np.any(tree.driven)
+    return rigid and joints == nodes and not np.any(tree.driven)
 
 
 # --- equations of a joint ---------------------------------------------------------------------------------------------

@@ -256,6 +256,25 @@ def test_implicit_damping_of_balls_acts_on_each_coordinate(tmp_path, monkeypatch
     compare_with_rows(tmp_path, monkeypatch, scene, method)
 
 
+@pytest.mark.parametrize("method", ["aba", "baraff"])
+@pytest.mark.parametrize("axis", range(3))
+def test_a_ball_that_turns_about_an_axis_of_its_surface_has_the_damping_of_that_axis(tmp_path, method, axis):
+    """The disc on the axis sticks; the others slide, each with the part of the load along its own axis."""
+    damping, speed, load = 5.0, 2.0, MASS * np.array([3.0, -2.0, 4.0])
+    ball = {"mass": MASS, "com": [0, 0, 0], "inertia": {"principal": SPIN.tolist()}}
+    rates = [speed if k == axis else 0.0 for k in range(3)]
+    friction = {"coefficient": MU, "surface": {"radius": RADIUS}}
+    joint = {"type": "spherical", "child": "ball", "v": rates, "damping": damping, "friction": friction}
+    scene = simulated({"ball": ball}, {"joint": joint}, "linearly_implicit_euler")
+    state, stepper = started(prepared(tmp_path, {**scene, "gravity": [3.0, -2.0, 4.0]}, f"simulation.method={method}"))
+    assert stepper.step(state, 1) is None
+    assert not stepper.contact_work.factors.rank.any(), "no rows are solved"
+    assert stepper.contact_work.tree_friction.state.tolist() == [0 if k == axis else 1 for k in range(3)]
+    torque = MU * RADIUS * np.delete(np.abs(load), axis).sum()
+    expected = (SPIN[axis] * speed - H * torque) / (SPIN[axis] + H * damping)
+    np.testing.assert_allclose(state.v[-3:], np.eye(3)[axis] * expected, atol=1e-10)
+
+
 @pytest.mark.parametrize("method", ["variational", "variational_maximal"])
 @pytest.mark.parametrize(("seed", "mu"), [(0, 0.3), (1, 0.3), (2, 0.3), (3, 2.0)])
 def test_variational_steps_move_as_with_rows(tmp_path, monkeypatch, seed, mu, method):
