@@ -76,7 +76,7 @@ from multibody_cli.contact_solver.parameters import (
     update_coupled_impulses,
     update_friction_limits,
     update_joint_reactions,
-    update_kinematics,
+    update_rates,
 )
 from multibody_cli.contact_solver.penetration import correct_penetration
 from multibody_cli.contact_solver.results import (
@@ -278,7 +278,7 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
 
 # --- step -------------------------------------------------------------------------------------------------------------
 @template(
-    update_kinematics,
+    update_rates,
     accelerate,
     apply_inverse_mass,
     find_contacts,
@@ -317,7 +317,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     compute_row_velocities(
         contact_work, work.bodies, work.response, constraint_rows, size, contact_work.velocity_before
     )
-    update_kinematics(system, t, q, v, contact_work.free_acceleration, work)
+    update_rates(system, t, q, v, contact_work.free_acceleration, work)
     copy_rows(contact_work.active_rows, constraint_rows, work.rows, work.terms, contact_work.rows, contact_work.terms)
     compute_row_velocities(contact_work, work.bodies, v, 0, size, contact_work.r)
     for k in range(size):
@@ -349,7 +349,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
 
 @cache
 def bind(
-    update_kinematics: Any,
+    update_rates: Any,
     accelerate: Any,
     apply_inverse_mass: Any,
     staggered: bool,
@@ -369,7 +369,7 @@ def bind(
     friction = bound_kernel(tree_friction.solve_tree_friction, **passes._asdict()) if passes else no_tree_friction
     return bound_kernel(
         solve_contact_step,
-        update_kinematics=update_kinematics,
+        update_rates=update_rates,
         accelerate=accelerate,
         apply_inverse_mass=apply_inverse_mass,
         find_contacts=detect_contacts if has_contacts else no_contacts,

@@ -8,8 +8,11 @@ from multibody_cli.kernel import kernel, kernel_parameter
 
 
 @kernel_parameter
-def update_kinematics(system: Any, t: float, q: Any, v: Any, a: Any, work: Any) -> None:
-    """Compute the kinematics: of bodies alone, or with markers, loop frames and constraint rows."""
+def update_rates(system: Any, t: float, q: Any, v: Any, a: Any, work: Any) -> None:
+    """Update the kinematics at the same t and q for other v: of bodies alone, or with markers, loop frames and rows.
+
+    Prescribed rates are those of v, at the end of the step, not those at t.
+    """
 
 
 @kernel_parameter

@@ -83,6 +83,7 @@ def update_coupled_impulses(system, work, contact_work, islands):
     if norm(C.rates) <= system.contacts.options.tolerance * norm(work.response):
         for i in range(k):
             C.impulses[i] -= C.rhs[i]  # also of forces that drives bear, without an effect on velocities
+        add_primary_multipliers(work)
         return False
     if C.sweeps[0] <= 0:
         C.unsolved[1] += 1
@@ -98,6 +99,16 @@ def update_coupled_impulses(system, work, contact_work, islands):
         C.impulses[i] += C.change[i]
     change_row_velocities(system.tree, work, contact_work, islands)
     return True
+
+
+@kernel
+def add_primary_multipliers(work):
+    """Add the multipliers due to c to those of the primary rows, which balance the impulses of the rows alone."""
+    C, rows = work.coupling, work.rows
+    for r in range(len(rows)):
+        if rows[r].primary:
+            for i in range(len(C.forces)):
+                rows[r].multiplier += C.impulses[i] * C.multipliers[i, r]
 
 
 @kernel

@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.solver import (
-    update_kinematics,
-)
+from multibody_cli.constraint_solver.solver import update_rates
 from multibody_cli.contact_solver import tree_friction
 from multibody_cli.contact_solver.joint_friction import no_implicit_impulses
 from multibody_cli.contact_solver.threads import workspace_with_team
@@ -49,7 +47,7 @@ from multibody_cli.methods.sampling import Sampler
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
 from multibody_cli.model import JointFriction, Model, State, System
 from multibody_cli.spec import Spec
-from multibody_cli.tree.kinematics import update_tree_kinematics
+from multibody_cli.tree.kinematics import update_tree_rates
 from multibody_cli.tree.workspace import Coupling, ImplicitSolve, Work, workspace_for
 
 
@@ -143,7 +141,7 @@ class AccelerationKind:
 
     def dynamics(self, system: System) -> Dynamics:
         """Return the kernels for a system."""
-        factor, apply_inverse_mass, kinematics_kernel = self.accelerate, self.apply_inverse_mass, update_kinematics
+        factor, apply_inverse_mass, rates_kernel = self.accelerate, self.apply_inverse_mass, update_rates
         if system.implicit:
             implicit = self.implicit(self.accelerate, self.apply_inverse_mass)
             factor, accelerate, apply_inverse_mass = implicit
@@ -168,7 +166,7 @@ class AccelerationKind:
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
         else:
-            alone, kinematics_kernel = unconstrained_dynamics(self.accelerate), update_tree_kinematics
+            alone, rates_kernel = unconstrained_dynamics(self.accelerate), update_tree_rates
         if not system.contacts:
             return alone
         contacts = system.contacts
@@ -182,7 +180,7 @@ class AccelerationKind:
             impulses,
             None if staggered else tree_friction.passes_for(system, impulses),
         )
-        return contact_dynamics(alone, kinematics_kernel, factor, apply_inverse_mass, *features)
+        return contact_dynamics(alone, rates_kernel, factor, apply_inverse_mass, *features)
 
     def shortcut_through(self, system: System) -> Shortcut | None:
         """Return the shortcut if it applies to this system."""

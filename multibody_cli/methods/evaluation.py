@@ -224,7 +224,7 @@ def constrained_dynamics(
 @cache
 def contact_dynamics(
     alone: Dynamics,
-    kinematics_kernel: Kernel,
+    rates_kernel: Kernel,
     accelerate: Kernel,
     apply_inverse_mass: Kernel,
     staggered: bool,
@@ -248,7 +248,7 @@ def contact_dynamics(
         alone.evaluate_projected,
         alone.project_onto_constraints,
         solve_contact_step=contact_step.bind(
-            kinematics_kernel,
+            rates_kernel,
             accelerate,
             apply_inverse_mass,
             staggered,

@@ -64,6 +64,12 @@ def update_motions(tree, q, v, a, work):
             general_link_kinematics(link, tree, parent, body, q, v, a, columns, rates, work.generated_buffers)
 
 
+@kernel
+def update_tree_rates(system, t, q, v, a, work):
+    """Update all that `update_tree_kinematics` has computed at the same t and q with other v."""
+    update_motions(system.tree, q, v, a, work)
+
+
 @formula
 def move_floating(link, body, v):
     """Compute the motion and the inertial wrench of a floating body, in its known pose; its accelerations are known."""

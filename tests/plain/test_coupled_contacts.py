@@ -195,6 +195,53 @@ def test_a_drive_bears_the_change_of_a_load_by_an_impact():
     assert ledger[names.index("joints/base/motion")] == pytest.approx(-90.0 * H * falling * 1.5, rel=1e-9)
 
 
+def impact_under_a_drive():
+    """A ball on an arm at rest meets the floor at 20 m/s; a drive, a spring and a load that reads the state act."""
+    rail, hinge = {"type": "prismatic", "axis": [1, 0, 0]}, {"type": "revolute", "axis": [0, 1, 0]}
+    arm = {"mass": 1.0, "com": [0.2, 0.05, 0.1], "inertia": {"principal": [0.02, 0.03, 0.025]}}
+    height = 0.3 + 0.4 * np.sin(0.3) + 0.2 * np.cos(0.3)
+    joints = {
+        "base": {**rail, "child": "base", "origin": {"position": [0, 0, height - 0.2]}},
+        "arm": {**hinge, "parent": "base", "child": "arm", "origin": {"position": [0.1, 0, 0]}, "q": 0.3, "v": 0},
+        "ball": {**rail, "axis": [0, 0, 1], "parent": "arm", "child": "ball", "v": -20.0},
+    }
+    joints["base"]["motion"] = {"position": "0.5*t + 2*t**2"}
+    joints["ball"]["origin"] = {"position": [0.4, 0, -0.2]}
+    ends = [{"body": "base", "point": [0, 0.1, 0.2]}, {"body": "ball", "point": [0.05, 0, 0.02]}]
+    spring = {"between": ends, "stiffness": 5000, "damping": 20, "rest_length": 0.3}
+    force = ["90*joints.arm.v", 0, "-30*joints.ball.v + 50*bodies.base.linear_velocity.x"]
+    return {
+        "world": {"shapes": [{"type": "plane"}]},
+        "contacts": {"friction": 0.4, "restitution": 0.0},
+        "bodies": {"base": {"mass": 2.0, "inertia": {"principal": [0.1, 0.2, 0.15]}}, "arm": arm, "ball": BALL},
+        "joints": joints,
+        "springs": {"spring": spring},
+        "forces": {"load": {"body": "ball", "point": [0.02, 0.01, -0.03], "force": force}},
+    }
+
+
+@pytest.mark.parametrize("h", [H, 0.1 * H])
+def test_methods_agree_on_a_violent_impact_with_a_drive_a_load_and_a_spring(h):
+    """The drive has the velocity at the end of the step, s' + h s'', and bears the changes of spring and load."""
+    found = {}
+    for method in METHODS:
+        run = start(impact_under_a_drive(), method, integrator="linearly_implicit_euler", step=h)
+        system, state, work = run.compiled.model.system, run.state, run.method.work
+        set_implicit_coefficients(system.tree, work, h, h, 0.0)
+        work.implicit_rates[:] = state.v
+        run.method.dynamics.evaluate(system, work, 0.0, state.q, state.v, state.a, np.zeros_like(state.ledger))
+        state.v[:] += h * state.a
+        ledger = np.zeros_like(state.ledger)
+        run.method.dynamics.solve_contact_step(system, work, run.method.contact_work, 0.0, h, state.q, state.v, ledger)
+        columns = [joint.columns for joint in run.compiled.model.names.joints]
+        impulse = run.method.contact_work.detection.contacts["impulse"][0]
+        found[method] = np.concatenate([impulse, *(state.v[one] for one in columns), [ledger.sum()]])
+    assert found["aba"][3] == pytest.approx(0.5 + 4.0 * h)
+    assert found["aba"][0] > 10.0
+    for method in METHODS[1:]:
+        np.testing.assert_allclose(found[method], found["aba"], rtol=0.0, atol=1e-8 * np.abs(found["aba"]).max())
+
+
 @pytest.mark.parametrize("most", [1, 4])
 def test_a_step_that_may_not_iterate_counts_as_unsolved_and_does_not_penetrate(most):
     """The last solution of the contacts has the forces without the impulses."""
