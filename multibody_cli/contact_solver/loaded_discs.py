@@ -33,9 +33,9 @@ import math
 from multibody_cli.contact_solver.joint_friction import joint_reaction
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.tree_friction_workspace import (
-    MIN_PIVOT,
     STICKS,
     jam,
+    jams_with,
     load_inertia,
     load_vector,
     store_inertia,
@@ -173,7 +173,7 @@ def cofactors(A):
 # --- elimination ------------------------------------------------------------------------------------------------------
 @kernel
 def eliminate_discs(system, work, joint_friction, T, h, v, i) -> bool:
-    """Eliminate the joint of body i from its inertia and bias impulse, in place; return False if D is not positive."""
+    """Eliminate the joint of body i from its inertia and bias impulse, in place; return False if D is singular."""
     patches, link, bodies = system.contacts.joint_friction.patches, system.tree.links[i], work.bodies
     first = T.discs[i]
     last = patches[first].last_patch
@@ -220,7 +220,7 @@ def eliminate_discs(system, work, joint_friction, T, h, v, i) -> bool:
         _, unloaded = cofactors(D)
         if sticking > 0:
             E, determinant, unloaded = outer(free, free), dot(free, loaded @ free), dot(free, D @ free)
-        if determinant > MIN_PIVOT * abs(unloaded):
+        if not jams_with(determinant, unloaded, T):
             break
         if attempt > 0:
             return False

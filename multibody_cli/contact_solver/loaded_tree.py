@@ -22,9 +22,9 @@ from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMMED,
     JAMS,
-    MIN_PIVOT,
     STICKS,
     jam,
+    jams_with,
     load_inertia,
     load_vector,
     store_own_inertia,
@@ -123,7 +123,7 @@ def slip_per_rate(patch, bodies, column):
 
 @kernel
 def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
-    """Inward pass: eliminate every joint; return False if a coordinate without friction has no positive D."""
+    """Inward pass: eliminate every joint; return False if one has D = 0."""
     tree, patches, inertias, columns = system.tree, system.contacts.joint_friction.patches, T.inertias, T.columns
     links, bodies = tree.links, work.bodies
     for i in range(1, len(links)):
@@ -152,7 +152,7 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
                 left = S - sigma * Motion(R @ g.t, R @ g.f)
                 u = sigma * (h * (dot(g.t, F.t) + dot(g.f, F.f)) + T.applied[k, 0])
                 D = power(left, U) + work.armature[j]
-                if not MIN_PIVOT * abs(free) < D:
+                if jams_with(D, free, T):
                     left, u, D = S, 0.0, free
                     jam(k, T)
             if k >= 0 and T.state[k] == STICKS:
@@ -161,7 +161,7 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
                 )
                 p = p + column.u * U
                 continue
-            if not D > 0.0:
+            if not abs(D) > 0.0:
                 return False
             u = u - power(left, p)
             V = transposed(A, left)

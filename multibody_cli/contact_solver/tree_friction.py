@@ -21,8 +21,9 @@ with S - sigma g in place of S on the left, so that articulated inertias are not
 A sticking joint passes A on as it is, with the impulse A S dv of its given change of rate dv = -v.
 
 One pass is Newton's step for the states and signs of the last one; it is exact if they do not change.  A sticking joint
-slides if its friction exceeds its limit; a sliding one sticks if its rate has the wrong sign.  D is positive unless
-friction increases with the slip by more than the slip requires: the joint jams.
+slides if its friction exceeds its limit; a sliding one sticks if its rate has the wrong sign.  D has the sign that it
+has without the friction of the joint unless friction increases with the slip by more than the slip requires: the joint
+jams.  D without friction is positive unless joints beyond jam.
 
 The patches of spherical, cylindrical and planar joints slip in two directions (`loaded_discs`).  The direction of slip
 is then unknown as well, and converges quadratically.  A disc that exceeds its limit slides against its last friction,
@@ -83,7 +84,7 @@ from multibody_cli.tree.jacobian import write_ball_columns
 MAX_ITERATIONS, MAX_DISC_ITERATIONS = 30, 240
 """Largest number of passes over the tree in a step, without and with discs."""
 
-MAX_SWEEPS, FIRST_ATTEMPT = 256, 4
+MAX_SWEEPS, FIRST_ATTEMPT = 256, 1
 """Largest number of sweeps in a step, and that after which their states are tried first."""
 
 STOPS = 0.1
@@ -157,7 +158,7 @@ def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool,
     Return whether all friction, limits and states agree, and the largest relative error of a limit.
     """
     table, agree, residual = system.contacts.joint_friction, True, 0.0
-    allowed = switches
+    allowed = before = switches
     for p in range(len(table.patches)):
         patch, x, y = table.patches[p], T.friction[p, 0], T.friction[p, 1]
         if patch.slip_directions == 1 or p == patch.first_patch:
@@ -191,6 +192,7 @@ def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool,
                 switches -= 1
                 agree = False
     update_signs(table, T)
+    T.kept[0] = T.kept[0] and switches == before
     return agree, residual
 
 
@@ -230,6 +232,7 @@ def update_signs(table, T):
 def guess_states(system, contact_work, T, first):
     """Guess states and directions of slip from the friction of the previous step, and no coupling impulses."""
     joint_friction, patches = contact_work.joint_friction, system.contacts.joint_friction.patches
+    T.kept[0] = 0
     for i in range(len(T.coupling.impulses)):
         store_force(T.coupling.impulses[i], no_force())
     for p in range(len(patches)):
@@ -303,7 +306,7 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
 
 @template(solve_motion, compute_slips, transmit_changes)
 def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int, float]:
-    """Solve for friction and loads in turn; after 4, 8, 16, ... sweeps, solve at once from the states so found.
+    """Solve for friction and loads in turn; after 1, 2, 4, ... sweeps, solve at once from the states so found.
 
     Return the number of sweeps, or -1 if they do not end, and the largest relative error of a limit.
     """
@@ -316,6 +319,7 @@ def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int
         if count == next_attempt:
             next_attempt *= 2
             update_signs(system.contacts.joint_friction, T)
+            T.kept[0] = 1
             passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, JOINT_ITERATIONS)
             if passes > 0:
                 return count, residual

@@ -20,7 +20,7 @@ from multibody_cli.tree.articulated_body import load_inertia as load_block
 from multibody_cli.tree.workspace import CHILD_INERTIA, WRENCH
 
 MIN_PIVOT = 1e-6
-"""Smallest D of a sliding joint, relative to its value without friction, that counts as positive: below it, it jams."""
+"""Smallest D of a sliding joint, relative to its value without friction: below it, the joint jams."""
 
 STICKS = 0
 
@@ -76,6 +76,7 @@ class TreeFriction(NamedTuple):
     columns: Records  # (m,)
     state: Integers  # (p,) sign of the slip along `direction`, or STICKS
     jams: Integers  # (p,) JAMS or JAMMED if D of a joint that slides is or was not positive, else 0
+    kept: Integers  # (1,) whether no state has changed since the last sweep (`staggered_tree_friction`)
     direction: Floats  # (p, 2) unit vector; (1, 0) if there is one slip direction
     speed: Floats  # (p,) speed of the slip along the direction of a disc that slides; 0 if it is not known
     drag: Floats  # (p, 2, 2) K of a disc that slides
@@ -151,6 +152,7 @@ def tree_friction_for(system: System) -> TreeFriction:
         columns=records(np.zeros(len(tree.driven), LOADED_COLUMN)),
         state=np.zeros(p, np.int64),
         jams=np.zeros(p, np.int64),
+        kept=np.zeros(1, np.int64),
         direction=np.tile([1.0, 0.0], (p, 1)),
         speed=np.zeros(p),
         drag=np.zeros((p, 2, 2)),
@@ -181,6 +183,17 @@ def clear_share(p, T):
     """Set g of a patch to 0."""
     T.shared[p] = STICKS
     store_vector(T.share[p], no_force())
+
+
+@formula
+def jams_with(D, free, T):
+    """Return whether a sliding joint jams, with D and its value without its own friction.
+
+    The latter is negative where joints beyond jam: then both are.  The states of a sweep that nothing contradicts are
+    those of a solution whatever the sign of D, which is not that of a joint alone.
+    """
+    size = abs(D) if T.kept[0] else D if free > 0.0 else -D
+    return not size > MIN_PIVOT * abs(free)
 
 
 @kernel

@@ -39,9 +39,9 @@ from multibody_cli.contact_solver.loaded_tree import add_inertia
 from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.tree_friction_workspace import (
-    MIN_PIVOT,
     STICKS,
     jam,
+    jams_with,
     load_inertia,
     load_vector,
     store_own_inertia,
@@ -219,7 +219,7 @@ def factor_joint(system, work, joint_friction, T, h, i, A) -> bool:
     if sliding > 0:
         unloaded = determinant(B, A, B.free)
         loaded = determinant(B, A, B.load)
-        if (loaded if unloaded > 0.0 else -loaded) > MIN_PIVOT * abs(unloaded):
+        if not jams_with(loaded, unloaded, T):
             return True
         for p in range(B.first_patch[i], B.last_patch[i]):
             if T.state[p] != STICKS:
