@@ -18,12 +18,14 @@ formed:
 In the second pass, the friction of a disc that slides moves along the tangent of its limit, by -limit / |u| times the
 slip along the tangent: the curvature of the limit for the multiplier |u| / limit.
 
-The projected Newton method moves from x towards the friction of the second pass, within the limits, as far as the
-function decreases.  A patch slides if it is at its limit and the slip opposes its friction; all others stick.  Once no
-state changes, the solution is exact.
+Without discs, all states that disagree with the second pass are exchanged at once (primal-dual active sets).  If that
+does not end soon, the projected Newton method moves from x towards the friction of the second pass, within the limits,
+as far as the function decreases.  A patch slides if it is at its limit and the slip opposes its friction; all others
+stick.  Once no state changes, the solution is exact.
 
-Sources: Sueda, notes 2.11, algorithm 8; Bertsekas, Projected Newton methods for optimization problems with simple
-constraints, SIAM J. Control Optim. 20 (1982).
+Sources: Sueda, notes 2.11, algorithm 8; Hintermueller, Ito and Kunisch, The primal-dual active set strategy as a
+semismooth Newton method, SIAM J. Optim. 13 (2002); Bertsekas, Projected Newton methods for optimization problems with
+simple constraints, SIAM J. Control Optim. 20 (1982).
 """
 
 from __future__ import annotations
@@ -49,6 +51,9 @@ from multibody_cli.spatial.memory import load_force
 
 MAX_NEWTON_STEPS = 100
 """Largest number of Newton steps of a projection."""
+
+MAX_EXCHANGES = 60
+"""Largest number of passes in which all states that disagree are exchanged."""
 
 MAX_BACKTRACKING = 30
 """Largest number of fractions of a Newton step that are tried, each half of the last."""
@@ -105,9 +110,46 @@ def copy_vectors(source, copy):
 
 
 @template(solve_motion, compute_slips, transmit_changes)
+def exchange_states(system, work, joint_friction, T, h, v, tolerance) -> bool:
+    """Like `project`, by exchanging all states that disagree at once, without discs; return False if they go on to."""
+    patches = system.contacts.joint_friction.patches
+    for p in range(len(T.state)):
+        if patches[p].slip_directions == 2:
+            return False
+        clear_drag(p, T)
+        apply_state(p, abs(T.friction[p, 0]) >= (1.0 - AT_LIMIT) * T.limit[p], T)
+    for _ in range(MAX_EXCHANGES):
+        if not move(system, work, joint_friction, T, h, v):
+            return False
+        transmit_changes(system, work)
+        compute_friction(system, work, joint_friction, T, h)
+        if states_agree(T, tolerance):
+            return True
+        for p in range(len(T.state)):
+            if T.state[p] == STICKS:
+                apply_state(p, abs(T.friction[p, 0]) > T.limit[p], T)
+            elif T.state[p] * T.slip[p, 0] < 0.0:
+                T.state[p] = STICKS
+    return False
+
+
+@kernel
+def apply_state(p, slides, T):
+    """Let a patch stick, or slide against its friction with that of its limit."""
+    T.state[p] = STICKS
+    if slides:
+        T.state[p] = -1 if T.friction[p, 0] > 0.0 else 1
+    T.applied[p, 0], T.applied[p, 1] = -T.state[p] * T.limit[p], 0.0
+
+
+@template(solve_motion, compute_slips, transmit_changes)
 def project(system, work, joint_friction, T, h, v, tolerance) -> bool:
     """Compute friction within the limits, and the motion that it causes; return False if the iteration does not end."""
     patches, count = system.contacts.joint_friction.patches, len(T.state)
+    copy_vectors(T.friction, T.start)
+    if exchange_states(system, work, joint_friction, T, h, v, tolerance):
+        return True
+    copy_vectors(T.start, T.friction)
     for p in range(count):
         T.applied[p, 0] = T.applied[p, 1] = 0.0
     if not slide_freely(system, work, joint_friction, T, h, v):

@@ -81,7 +81,7 @@ from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import dot, no_force
 from multibody_cli.tree.jacobian import write_ball_columns
 
-MAX_ITERATIONS, MAX_DISC_ITERATIONS = 30, 240
+MAX_ITERATIONS, MAX_DISC_ITERATIONS = 12, 240
 """Largest number of passes over the tree in a step, without and with discs."""
 
 MAX_SWEEPS, FIRST_ATTEMPT = 256, 1

@@ -17,9 +17,13 @@ from friction_trees import (
     started,
     started_with_rows,
 )
+from scipy.optimize import lsq_linear
 
+import mbsim
 from multibody_cli import prepare
-from multibody_cli.contact_solver import tree_friction
+from multibody_cli.contact_solver import staggered_tree_friction, tree_friction
+from multibody_cli.contact_solver.joint_friction import no_implicit_impulses
+from multibody_cli.kernel import bound_kernel
 
 G, L, MASS, SPIN = 9.81, 0.5, 1.5, 0.04
 MU, RADIUS = 0.4, 0.03
@@ -203,6 +207,31 @@ def test_steps_of_a_long_chain_of_crosses_take_few_sweeps(tmp_path):
         sweeps.append(int(method.contact_work.newton_steps[0]) - tree_friction.MAX_ITERATIONS)
     assert not method.contact_work.factors.rank.any(), "no rows are solved"
     assert 0 < max(sweeps) <= 4
+
+
+@pytest.mark.parametrize("solve", [staggered_tree_friction.exchange_states, staggered_tree_friction.project])
+@pytest.mark.parametrize("seed", range(5))
+def test_friction_for_given_limits_is_the_projection(tmp_path, solve, seed):
+    """min 1/2 x . W x + x . u0 within the limits, with W = r^2 M^-1 at the radius r; the gradient is the slip."""
+    n, rng = 8, np.random.default_rng(seed)
+    simulation = prepared(tmp_path, plane_chain(n), "simulation.method=aba")
+    system = simulation.compiled.model.system
+    _, method = started(simulation)
+    mass = mbsim.Simulation(mbsim.load(tmp_path / "scene.yaml")).mass_matrix()
+    passes = tree_friction.passes_for(system, no_implicit_impulses)
+    T, v = method.contact_work.tree_friction, rng.normal(size=n)
+    momenta = np.abs(mass @ v) / RADIUS
+    T.limit[:] = momenta * rng.uniform(0.0, 2.0, n)
+    T.friction[:, 0] = T.limit * rng.uniform(-1.0, 1.0, n)
+    T.share[:] = T.shared[:] = T.drag[:] = 0
+    bound = bound_kernel(solve, **passes._asdict())
+    assert bound(system, method.work, method.contact_work.joint_friction, T, 0.0, v, 1e-10)
+    root = RADIUS * np.linalg.inv(np.linalg.cholesky(mass))  # W = root^T root
+    limit = T.limit + 1e-300
+    wanted = lsq_linear(root, -np.linalg.solve(root.T, RADIUS * v), (-limit, limit), method="bvls", tol=1e-15).x
+    assert 0 < (np.abs(wanted) >= (1 - 1e-9) * limit).sum() < n
+    np.testing.assert_allclose(T.friction[:, 0], wanted, atol=1e-9 * momenta.max())
+    np.testing.assert_allclose(T.slip[:, 0], RADIUS * v + root.T @ root @ wanted, atol=1e-9)
 
 
 def high_slider(thrust=0.0):
