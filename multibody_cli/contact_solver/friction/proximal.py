@@ -23,7 +23,8 @@ them open (`active_set`); with a tight tolerance also from results of the natura
 
 If that fails, the solver follows the path of `central_path` and restarts from its end: in rounds, with less compliance
 if the end of the path was reached, and with more if it was not.  If all rounds fail, the solver restarts without the
-guess, and then from the convex relaxation of the problem.  A problem without a guess starts from `resting_guess`.
+guess, from the convex relaxation of the problem, and from multiples of the impulses so found.  A problem without a
+guess starts from `resting_guess`.
 
 Sources: Rockafellar, SIAM J. Control Optim. 14 (1976) (proximal points); Castro, Permenter and Han, An unconstrained
 convex formulation of compliant contact, IEEE Trans. Robot. 39 (2023) (velocities as unknowns).
@@ -98,8 +99,8 @@ INITIAL_SMOOTHING, FINAL_SMOOTHING, RESTART_SMOOTHING = 0.1, 0.1, 10.0
 another one, relative to the final sigma there.
 """
 
-MAX_PATHS = 8
-"""Largest number of paths."""
+MAX_PATHS, RESTART_FACTORS = 8, (2.0, 0.5)
+"""Largest number of paths, and multiples of unsolved impulses from which the solver restarts at last."""
 
 LOOSE = 1e-6
 """Tolerance at which iterations end; with smaller tolerances they continue, to round-off with the default of 1e-10."""
@@ -199,6 +200,9 @@ def solve_proximal(F, options, x, S) -> Report:
         report = restart_without_guess(F, options, x, S, n, report)
     if report.status != SOLVED and not F.convex:
         report = restart_from_relaxation(F, options, x, S, n, report)
+        for factor in RESTART_FACTORS:
+            if report.status != SOLVED:
+                report = restart_from_multiple(F, options, factor, x, S, n, report)
     return Report(report.status, report.sweeps, steps + report.steps, report.residual)
 
 
@@ -242,6 +246,19 @@ def restart_from_relaxation(F, options, x, S, n, failed) -> Report:
         elif failed.residual < report.residual:
             copy(S.unsolved, x, len(x))
     return Report(report.status, sweeps, steps, residual)
+
+
+@kernel
+def restart_from_multiple(F, options, factor, x, S, n, failed) -> Report:
+    """Solve again from a multiple of the impulses, with which other contacts slide; keep the impulses if that fails."""
+    copy(x, S.unsolved, len(x))
+    for k in range(len(x)):
+        x[k] *= factor
+    report = alternate_with_paths(F, options, x, S, n)
+    residual = report.residual if report.status == SOLVED else failed.residual
+    if report.status != SOLVED:
+        copy(S.unsolved, x, len(x))
+    return Report(report.status, failed.sweeps + report.sweeps, failed.steps + report.steps, residual)
 
 
 @kernel
