@@ -15,7 +15,7 @@ import numpy as np
 from multibody_cli.alarms.contract import Alarm, Reading, Remedy, RunSettings
 from multibody_cli.alarms.record import Peak, RunRecord
 from multibody_cli.alarms.remedies import MARGIN, reduce_step, resolve_better
-from multibody_cli.alarms.unsolved import read_contacts, read_implicit
+from multibody_cli.alarms.unsolved import read_contacts, read_implicit, read_jams
 
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
 """Thresholds of the energy ledger by the order of the integrator; 0.002 for higher orders."""
@@ -260,6 +260,15 @@ RUN_ALARMS = (
         lambda record, _: record.unsolved.number,
         read_contacts,
         lambda settings, *_: reduce_step(settings.step, 2.0),
+    ),
+    Alarm(
+        "jams",
+        "number of steps in which a sliding contact stops in an impact without collision",
+        lambda _: 0.0,
+        lambda record, _: record.jams.number,
+        read_jams,
+        lambda *_: Remedy(change="reduce its `friction` if it should slide on"),
+        level="note",
     ),
     Alarm(
         "implicit",

@@ -130,6 +130,8 @@ class RunRecord:
         Depths of contacts, m.
     unsolved, step_subdivisions, implicit_unsolved
         Counts of `methods.contract.Report`.
+    jams
+        Steps in which a sliding contact stops without a collision.
     causes
         Numbers of unsolved steps and accelerations by cause.
     law_residual
@@ -147,6 +149,7 @@ class RunRecord:
         self.loop_error, self.row_error, self.residual, self.gain, self.loss = (Peak() for _ in range(5))
         self.spin, self.loop_spin, self.speed, self.phase, self.penetration = (Peak() for _ in range(5))
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
+        self.jams = Count()
         self.causes, self.law_residual, self.friction_cause = Causes(), 0.0, ""
         options = model.system.contacts.options if model.system.contacts else Options()
         may_help = options.staggered or options.sweeps < MAX_PATHS
@@ -253,6 +256,7 @@ class RunRecord:
         self.unsolved.add(report.unsolved, time)
         self.implicit_unsolved.add(report.implicit_unsolved, time)
         self.causes = self.causes.plus(report.causes)
+        self.jams.add(report.jams, time)
         if report.unsolved:
             self.law_residual = max(self.law_residual, report.contact_residual)
         if report.friction_account >= 0:

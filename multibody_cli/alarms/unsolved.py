@@ -54,6 +54,15 @@ def read_contacts(record: RunRecord, settings: RunSettings) -> Reading:
     return Reading(lambda _: record.unsolved.first, "contacts/unsolved", message, remedy_of(found, settings))
 
 
+def read_jams(record: RunRecord, settings: RunSettings) -> Reading:
+    """Return the report of steps in which a sliding contact stops without a collision."""
+    message = (
+        f"in {record.jams.number} of {record.steps} steps a sliding contact stops in an impact without collision "
+        "(Painleve): above the critical friction, Coulomb's law has no solution with finite forces"
+    )
+    return Reading(lambda _: record.jams.first, "contacts/mode", message)
+
+
 def read_implicit(record: RunRecord, settings: RunSettings) -> Reading:
     """Return the report of accelerations and steps whose implicit forces are unsolved."""
     causes = record.causes

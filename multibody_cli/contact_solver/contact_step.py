@@ -80,6 +80,7 @@ from multibody_cli.contact_solver.parameters import (
 )
 from multibody_cli.contact_solver.penetration import correct_penetration
 from multibody_cli.contact_solver.results import (
+    IMPACT_SPEED,
     account_contacts,
     account_drive_work,
     account_row_work,
@@ -97,9 +98,6 @@ from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.markers import transfer_marker_wrenches
-
-IMPACT_SPEED = 1e-6
-"""Approach speed below which restitution is not applied, m/s."""
 
 
 # --- contact detection --------------------------------------------------------------------------------------------

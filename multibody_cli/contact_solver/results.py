@@ -21,6 +21,9 @@ from multibody_cli.tree.jacobian import column_of
 AT_LIMIT = 1e-9
 """Relative distance to the friction limit within which a contact may slip."""
 
+IMPACT_SPEED = 1e-6
+"""Approach speed below which restitution is not applied, m/s."""
+
 SLIP_SPEED = 1e-10
 """Tangential speed above which a contact at its friction limit slips, m/s."""
 
@@ -89,10 +92,12 @@ def account_row_work(contact_work, equalities, ledger):
 @kernel
 def record_diagnostics(contact_work, islands):
     """Record the residual of the step, and count the step as unsolved, with one cause, if an island failed."""
-    cause = 0
+    cause, jams = 0, 0
     for island in range(islands):
+        jams = max(jams, contact_work.island_jams[island])
         cause = max(cause, contact_work.island_failed[island])
         contact_work.max_residual[0] = max(contact_work.max_residual[0], contact_work.island_residual[island])
+    contact_work.jammed_steps[0] += jams
     if cause > 0:
         contact_work.unsolved_steps[cause - 1] += 1
         contact_work.joint_friction.worst[1] = contact_work.joint_friction.worst[0]

@@ -136,7 +136,7 @@ def keep_impulses(contact_work, islands, first):
     for island in range(islands):
         contact_work.converged[island] = S.island_asleep[island]
         contact_work.island_steps[island] = 0
-        contact_work.island_failed[island] = 0
+        contact_work.island_failed[island] = contact_work.island_jams[island] = 0
         contact_work.island_residual[island] = 0.0
     for k in range(contact_work.warm_start_count[0]):
         point = contact_work.warm_start[k]

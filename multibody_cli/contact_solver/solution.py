@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from multibody_cli.contact_solver.factors import filled
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT, Factored, Report, delassus_entry
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
 from multibody_cli.contact_solver.islands import has_nonzero_terms
 from multibody_cli.contact_solver.parameters import solve_island
-from multibody_cli.contact_solver.results import LAW
+from multibody_cli.contact_solver.results import AT_LIMIT, IMPACT_SPEED, LAW
 from multibody_cli.contact_solver.team import await_team, finish_island, post, take_island
 from multibody_cli.kernel import kernel, template
 from multibody_cli.kernel.monitor import lock, unlock, wait
@@ -124,6 +126,7 @@ def solve_impulses_of_island(options, contact_work, island):
     contact_work.island_failed[island] = LAW if report.status != SOLVED else 0
     contact_work.island_residual[island] = report.residual
     contact_work.island_steps[island] = report.steps
+    contact_work.island_jams[island] = jams(F, island, contact_work)
 
 
 @kernel
@@ -147,6 +150,25 @@ def initialize_island(F, island, constraint_rows, contact_work):
             if c < F.friction_patches
             else contact_work.detection.contacts[(k - constraint_rows) // PER_CONTACT - patches].friction
         )
+
+
+@kernel
+def jams(F, island, contact_work) -> bool:
+    """Return whether a contact that slid stops without a collision, where sliding friction would press it together.
+
+    With the impulse x of its normal, friction -mu x d against the slip d changes the normal velocity by W_nn x - mu x
+    W_nt . d.  If that is negative, no finite force lets it slide on (Painleve).
+    """
+    first, before, x = contact_work.groups.first_row[island], contact_work.velocity_before, contact_work.island.impulses
+    for j in range(F.equalities + F.limits + PER_CONTACT * F.friction_patches, len(F.r), PER_CONTACT):
+        k, mu = contact_work.groups.rows[first + j], F.mu[(j - F.equalities - F.limits) // PER_CONTACT]
+        speed = math.hypot(before[k + 1], before[k + 2])
+        sticks = math.hypot(x[j + 1], x[j + 2]) < (1.0 - AT_LIMIT) * mu * x[j]
+        if sticks and speed > IMPACT_SPEED and before[k] > -IMPACT_SPEED:
+            along = delassus_entry(F, j, j + 1) * before[k + 1] + delassus_entry(F, j, j + 2) * before[k + 2]
+            if delassus_entry(F, j, j) * speed < mu * along:
+                return True
+    return False
 
 
 @kernel

@@ -44,6 +44,8 @@ class ContactWorkspace(NamedTuple):
     overflow: Integers  # (1,) whether a capacity is exceeded
     converged: Integers  # (bodies,) whether the impulses of an island have converged
     island_failed: Integers  # (bodies,) cause for which an island is unsolved (`results`), or 0
+    island_jams: Integers  # (bodies,) whether a contact stops without a collision (`solution.jams`)
+    jammed_steps: Integers  # (1,) steps with such an island since the last report
     island_residual: Floats  # (bodies,) residual of an island
     unsolved_steps: Integers  # (4,) steps with a failed island since the last report, by cause
     island_steps: Integers  # (bodies,) number of Newton steps of an island
@@ -104,6 +106,8 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         overflow=np.zeros(1, np.int64),
         converged=np.zeros(bodies, np.int64),
         island_failed=np.zeros(bodies, np.int64),
+        island_jams=np.zeros(bodies, np.int64),
+        jammed_steps=np.zeros(1, np.int64),
         island_residual=np.zeros(bodies),
         unsolved_steps=np.zeros(MEAN_SLIP, np.int64),
         island_steps=np.zeros(bodies, np.int64),

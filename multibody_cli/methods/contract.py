@@ -124,7 +124,8 @@ class Report(NamedTuple):
     """Result of an advance.
 
     `steps` counts all steps since the start.  Since the last report: the most iterations of a step, the largest
-    relative residual of contacts, and the numbers of unsolved steps and accelerations by cause.  `friction_account` is
+    relative residual of contacts, the numbers of unsolved steps and accelerations by cause, and the number of steps in
+    which a sliding contact stops without a collision (`jams`).  `friction_account` is
     the account of the ledger of a joint whose friction was among the unsolved, or -1.  `culprit` is the coordinate with
     the largest correction of a step that did not converge, and `remedy` is advice for it.
     """
@@ -133,6 +134,7 @@ class Report(NamedTuple):
     iterations: int = 0
     contact_residual: float = 0.0
     causes: Causes = Causes()
+    jams: int = 0
     friction_account: int = -1
     status: Status = Status.OK
     culprit: int = -1
@@ -157,6 +159,7 @@ class Report(NamedTuple):
             max(self.iterations, earlier.iterations),
             _larger(self.contact_residual, earlier.contact_residual),
             self.causes.plus(earlier.causes),
+            self.jams + earlier.jams,
             max(self.friction_account, earlier.friction_account),
             self.status,
             self.culprit,

@@ -134,6 +134,18 @@ simulation: {duration: 0.2 s}
 """
 """A four-bar that carries a rotor."""
 
+PAINLEVE = """
+mbsim: 1
+world: {shapes: [{type: plane}]}
+contacts: {friction: 2}
+bodies:
+  rod: {mass: 1, com: [0, 0, 0], inertia: {principal: [1e-6, "${1/12}", "${1/12}"]},
+        position: [-0.25, 0, "${sqrt(3)/4 + 1e-3}"], rotation: {axis: [0, 1, 0], angle: 60 deg},
+        velocity: {linear: [2, 0, 0]}, shapes: [{type: sphere, radius: 1e-3, position: [0.5, 0, 0]}]}
+simulation: {duration: 10 ms, alarms: {ledger: false, spin: false}}
+"""
+"""A rod that slides on its lower end, leans against the motion, and stops there; the critical friction is 1.35."""
+
 FINE = ("simulation.step=10 ms",)
 
 
@@ -156,6 +168,7 @@ CASES = {
     "contacts": (STACK, ("contacts.max_iterations=1", "contacts.tolerance=1e-14"), ()),
     "implicit": (LATTICE, ("simulation.options={implicit_iterations: 1}",), ()),
     "step_search": (PENDULUM, (), FINE),
+    "jams": (PAINLEVE, (), ("contacts.friction=1",)),
 }
 
 

@@ -52,22 +52,25 @@ def test_the_end_stops_in_one_step(method, friction):
     scene = rod(friction)
     scene["contacts"]["method"] = method
     run = start(scene, integrator="semi_implicit_euler")
-    energies = [run.energy()[0]]
+    energies, jams = [run.energy()[0]], 0
     for k in range(1, 21):
         report = run.method.advance(run.state, k * 1e-3)
         assert report.unsolved == 0
+        jams += report.jams
         energies.append(run.energy()[0])
         if k == 2:
             v, w = run.body("rod", "linear_velocity"), run.body("rod", "angular_velocity")
             np.testing.assert_allclose([v[0], v[2], w[1]], sticking_impact(), atol=0.04)
     assert np.diff(energies).max() < 1e-9
+    assert jams == 1
 
 
 @pytest.mark.parametrize(("friction", "speed"), [(0.5 * CRITICAL, SPEED), (2.0, -SPEED)])
 def test_it_slides_below_the_critical_friction_or_with_the_motion(friction, speed):
     """Sliding decelerates the rod by friction times its load, g / (1 + 3 cos^2 -+ 3 mu sin cos) for each kilogram."""
     run = start(rod(friction, speed), integrator="semi_implicit_euler")
-    assert run.method.advance(run.state, 1e-3).unsolved == 0
+    report = run.method.advance(run.state, 1e-3)
+    assert (report.unsolved, report.jams) == (0, 0)
     direction = np.sign(speed)
     lever = 1 + 3 * np.cos(ANGLE) ** 2 - direction * 3 * friction * np.sin(ANGLE) * np.cos(ANGLE)
     change = -direction * friction * 9.81 / lever * 1e-3
