@@ -107,10 +107,10 @@ class Support(NamedTuple):
 def row_elimination_for(system: System) -> RowElimination | None:
     """Return the elimination of the equality rows of a system; None where it has no advantage.
 
-    Rows with bounds, rows of the coordinates of loop joints, and all rows of systems with contacts, implicit forces or
-    markers are rows of the Delassus matrix.
+    Rows with bounds, rows of the coordinates of loop joints, and all rows of systems with implicit forces or markers
+    are rows of the Delassus matrix.
     """
-    if system.implicit or system.contacts or len(system.tree.markers) > 0 or len(system.rows) == 0:
+    if system.implicit or len(system.tree.markers) > 0 or len(system.rows) == 0:
         return None
     supports = _supports_of(system)
     ineffective = always_ineffective_rows(system) & set(supports)

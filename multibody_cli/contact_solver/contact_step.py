@@ -50,6 +50,7 @@ from multibody_cli.contact_solver.factors import factor_rows
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.islands import (
     assign_articulations,
+    count_other_rows,
     find_articulations,
     find_islands,
     leave_out_patches,
@@ -209,10 +210,10 @@ def apply_impulses(system, work, contact_work, size):
 
 
 @template(solve_tree_friction)
-def solve_separate_trees(system, work, contact_work, h, v, constraint_rows, count) -> tuple[int, int]:
+def solve_separate_trees(system, work, contact_work, h, v, constraint_rows, count, has_other_rows) -> tuple[int, int]:
     """Find the islands of all rows, and guess their impulses; solve for the friction of trees that have no other rows.
 
-    Return the numbers of islands and of articulations.
+    `has_other_rows` is whether any tree has.  Return the numbers of islands and of articulations.
     """
     G, patches, contacts = contact_work.groups, system.contacts.joint_friction.patches, contact_work.detection.contacts
     first = constraint_rows + PER_CONTACT * len(patches)
@@ -222,9 +223,10 @@ def solve_separate_trees(system, work, contact_work, h, v, constraint_rows, coun
     islands = find_islands(size, articulations, G)
     load_initial_guess(contact_work, constraint_rows, count)
     separate, tolerance = contact_work.joint_friction.separate, system.contacts.options.tolerance
+    satisfied = contact_work.tree_friction.satisfied
     if (
-        constraint_rows + count > 0
-        and mark_separate_patches(separate, constraint_rows, first, size, islands, G) > 0
+        has_other_rows
+        and mark_separate_patches(separate, work.rows, work.terms, satisfied, constraint_rows, first, size, islands, G)
         and solve_tree_friction(system, work, contact_work, h, v, constraint_rows, tolerance)
     ):
         leave_out_patches(contact_work.joint_friction, contact_work.x, constraint_rows, G)
@@ -241,15 +243,18 @@ def solve_separate_trees(system, work, contact_work, h, v, constraint_rows, coun
     start_coupled_impulses,
     update_coupled_impulses,
 )
-def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows, count) -> int:
+def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows, count, has_other_rows) -> int:
     """Solve for the impulses of all rows and the change `work.response` (nv,) of the velocity v* (nv,).
 
-    Return the number of islands, or -1 if the capacity of the factors is exceeded.
+    `has_other_rows` is whether there are rows beside those of friction patches.  Return the number of islands, or -1
+    if the capacity of the factors is exceeded.
     """
     G, settings, patches = contact_work.groups, system.contacts, system.contacts.joint_friction.patches
     first = constraint_rows + PER_CONTACT * len(patches)
     size = first + PER_CONTACT * count
-    islands, articulations = solve_separate_trees(system, work, contact_work, h, v, constraint_rows, count)
+    islands, articulations = solve_separate_trees(
+        system, work, contact_work, h, v, constraint_rows, count, has_other_rows
+    )
     accelerate(system, work, work.response)
     for k in range(equalities):
         contact_work.r[k] = 0.0
@@ -321,8 +326,9 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     for k in range(size):
         contact_work.velocity_after[k] = contact_work.r[k]
     islands, tolerance = 0, settings.options.tolerance
-    if constraint_rows + count > 0 or not solve_tree_friction(system, work, contact_work, h, v, 0, tolerance):
-        islands = solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows, count)
+    has_other_rows = limits + count + count_other_rows(work.rows, contact_work.tree_friction.satisfied) > 0
+    if has_other_rows or not solve_tree_friction(system, work, contact_work, h, v, 0, tolerance):
+        islands = solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows, count, has_other_rows)
         if islands < 0:
             return False
     account_joint_friction(patches, contact_work, work.bodies, work.response, constraint_rows, ledger)

@@ -263,19 +263,44 @@ def island_of(k, G):
 
 # --- friction of joints apart from all other rows ---------------------------------------------------------------------
 @kernel
-def mark_separate_patches(separate, first, last, size, islands, G) -> int:
-    """Mark the friction patches, with rows [first, last), in islands without other rows; return their number."""
-    other, count = G.has_other_rows, 0
+def count_other_rows(rows, satisfied) -> int:
+    """Return the number of active equality rows that the passes over a tree do not satisfy (`satisfied`)."""
+    count = 0
+    for r in range(len(rows)):
+        count += is_other_row(rows[r], satisfied[r])
+    return count
+
+
+@formula
+def is_other_row(row, satisfied):
+    """Return whether a row is an active equality that the passes over a tree do not satisfy."""
+    return row.active == 1 and not row.one_sided and not (row.primary and satisfied)
+
+
+@kernel
+def mark_separate_patches(separate, rows, terms, satisfied, first, last, size, islands, G) -> bool:
+    """Mark the friction patches, with rows [first, last), in islands without other rows; return whether there are any.
+
+    `rows` and `terms` are those of all constraints, of which some are no rows of the step.
+    """
+    other, found = G.has_other_rows, False
     for i in range(islands):
         other[i] = 0
     for k in range(size):
         at = island_of(k, G)
-        if at >= 0 and not first <= k < last:
+        if at >= 0 and k >= last:
             other[G.island_number[at]] = 1
+    for r in range(len(rows)):
+        if is_other_row(rows[r], satisfied[r]) or (rows[r].one_sided and rows[r].active):
+            for k in range(rows[r].first_term, rows[r].last_term):
+                body = body_of_term(terms[k], G)
+                at = root(G.island, G.articulation[body]) if body > 0 else -1
+                if at >= 0 and G.island_number[at] >= 0:
+                    other[G.island_number[at]] = 1
     for p in range(len(separate)):
         separate[p] = other[G.island_number[island_of(first + PER_CONTACT * p, G)]] == 0
-        count += separate[p]
-    return count
+        found = found or separate[p] != 0
+    return found
 
 
 @kernel

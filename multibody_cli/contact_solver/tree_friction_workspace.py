@@ -67,6 +67,7 @@ class TreeFriction(NamedTuple):
 
     coupling: BodyCoupling
     bodies: TreeOfBodies
+    satisfied: Integers  # (rows,) whether a pass satisfies a constraint row: those of joints of the tree
     joints: Records  # (p,) coordinates of the joint of a patch
     patch: Integers  # (m,) patch whose slip velocity is in proportion to the rate of a coordinate, -1 for none
     coordinate: Integers  # (p,) that coordinate; the first of the joint of a disc
@@ -143,6 +144,7 @@ def tree_friction_for(system: System) -> TreeFriction:
     return TreeFriction(
         coupling=allocate(BodyCoupling, n=coupled, gap=gap, x=x, iterations=iterations),
         bodies=tree_of_bodies_for(system),
+        satisfied=np.full(len(system.rows), int(len(tree.inboard_joints) > 0)),
         joints=joints_of_patches(system),
         patch=patch,
         coordinate=coordinate,

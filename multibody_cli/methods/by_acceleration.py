@@ -74,6 +74,22 @@ class Shortcut(NamedTuple):
     update_work: Kernel
 
 
+class BesideContacts(NamedTuple):
+    """Kernels of a method that eliminates rows, for systems with contacts or joint friction.
+
+    Parameters
+    ----------
+    accelerate, apply_inverse_mass
+        The two kernels of the contact step, which eliminate no row.
+    finish
+        `AccelerationKind.finish`, after which no row is eliminated any more.
+    """
+
+    accelerate: Kernel
+    apply_inverse_mass: Kernel
+    finish: Kernel
+
+
 @dataclass(frozen=True)
 class AccelerationKind:
     """An entry of the catalogue of methods.
@@ -90,6 +106,8 @@ class AccelerationKind:
         `accelerate` with the factors of `factor` for the same positions, if the method keeps them.
     finish
         Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
+    beside_contacts
+        Other kernels for systems with contacts or joint friction, or None.
     supports
         The supported features.
     Options
@@ -123,6 +141,7 @@ class AccelerationKind:
     factor: Kernel | None = None
     accelerate_again: Kernel | None = None
     finish: Kernel | None = None
+    beside_contacts: BesideContacts | None = None
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
@@ -148,9 +167,12 @@ class AccelerationKind:
             terms = implicit_forces.add_implicit_terms
         else:
             accelerate, terms = factor, add_implicit_joint_terms
+        finish, of_contacts = self.finish or keep_accelerations, (factor, apply_inverse_mass)
+        if system.contacts and self.beside_contacts:
+            of_contacts, finish = self.beside_contacts[:2], self.beside_contacts.finish
         if system.coupled:
             terms = coupled_forces.with_coupling_terms(terms)
-            finish = coupled_forces.finish(apply_inverse_mass, self.finish or keep_accelerations)
+            finish = coupled_forces.finish(apply_inverse_mass, finish)
             alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, terms, finish)
         elif system.implicit:
             alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, terms)
@@ -161,7 +183,7 @@ class AccelerationKind:
                 self.accelerate_again or factor,
                 apply_inverse_mass,
                 terms,
-                self.finish or keep_accelerations,
+                finish,
             )
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
@@ -176,11 +198,11 @@ class AccelerationKind:
             staggered,
             len(contacts.geometry.geoms) > 0,
             len(contacts.joint_friction.patches) > 0,
-            coupled_impulses.kernels(apply_inverse_mass) if system.coupled else None,
+            coupled_impulses.kernels(of_contacts[1]) if system.coupled else None,
             impulses,
             None if staggered else tree_friction.passes_for(system, impulses),
         )
-        return contact_dynamics(alone, rates_kernel, factor, apply_inverse_mass, *features)
+        return contact_dynamics(alone, rates_kernel, *of_contacts, *features)
 
     def shortcut_through(self, system: System) -> Shortcut | None:
         """Return the shortcut if it applies to this system."""

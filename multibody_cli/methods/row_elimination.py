@@ -2,6 +2,8 @@
 
 The recursion computes the multipliers, and the responses of projections.  Any other method than `aba` then computes the
 accelerations under all forces, multipliers included, by its own equations.
+
+In a contact step, the rows are those of its problem, beside contacts and friction patches.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ from multibody_cli.constraint_solver import constrained_bodies
 from multibody_cli.constraint_solver.loop_joints import compute_loop_accelerations
 from multibody_cli.constraint_solver.row_elimination import row_elimination_for
 from multibody_cli.kernel import bound_kernel, template
-from multibody_cli.method_kernels import accelerate
-from multibody_cli.methods.by_acceleration import AccelerationKind
+from multibody_cli.method_kernels import accelerate, finish_accelerations
+from multibody_cli.methods.by_acceleration import AccelerationKind, BesideContacts
 from multibody_cli.methods.contract import Kernel
+from multibody_cli.methods.evaluation import keep_accelerations
 from multibody_cli.model import Model, System
 from multibody_cli.tree.workspace import Work
 
@@ -30,13 +33,27 @@ def accelerate_under_all_forces(system: Any, work: Any, a: Any) -> None:
     compute_loop_accelerations(system.tree, a, work)
 
 
+@template(finish_accelerations)
+def release_rows(system: Any, work: Any, a: Any) -> None:
+    """`finish_accelerations`; then leave the rows to the contact step."""
+    finish_accelerations(system, work, a)
+    for place in range(len(work.elimination.rows)):
+        work.rows[work.elimination.rows[place]].primary = False
+
+
 @cache
 def _own(kernel: Kernel) -> Kernel:
     return bound_kernel(accelerate_under_all_forces, accelerate=kernel)
 
 
+@cache
+def _released(finish: Kernel) -> Kernel:
+    return bound_kernel(release_rows, finish_accelerations=finish)
+
+
 def with_elimination(kind: AccelerationKind, *, own: bool = True) -> AccelerationKind:
     """Return a kind whose rows are eliminated; `own` is whether it computes the final accelerations itself."""
+    finish = _own(kind.accelerate) if own else keep_accelerations
 
     def workspace(model: Model, options: Any) -> Work:
         elimination = row_elimination_for(model.system)
@@ -51,7 +68,8 @@ def with_elimination(kind: AccelerationKind, *, own: bool = True) -> Acceleratio
         factor=constrained_bodies.factor,
         apply_inverse_mass=constrained_bodies.apply_inverse_mass,
         workspace=workspace,
-        finish=_own(kind.accelerate) if own else None,
+        finish=finish,
+        beside_contacts=BesideContacts(kind.accelerate, kind.apply_inverse_mass, _released(finish)),
     )
 
 
