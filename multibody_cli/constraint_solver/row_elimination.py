@@ -127,7 +127,7 @@ def _supports_of(system: System) -> dict[int, Support]:
         if i > 0 and link["joint_kernel"] != KERNEL_BALL:
             link_of[link["iv"] : link["iv"] + link["nv"]] = i
     loop_rows = {r for closure in tree.closures for r in range(closure["first_row"], closure["last_row"])}
-    supports = {}
+    supports, parents = {}, [int(link["parent"]) for link in tree.links]
     for r, row in enumerate(system.rows):
         numbers = range(row["first_term"], row["last_term"])
         wrenches = tuple((int(terms[k]["body"]), k) for k in numbers if terms[k]["iv"] < 0)
@@ -138,7 +138,7 @@ def _supports_of(system: System) -> dict[int, Support]:
             continue
         ends = {body for body, _ in wrenches} | {int(tree.links[link]["parent"]) for link, _, _ in coordinates}
         is_relative = r in loop_rows or not wrenches
-        closes_at = _common_ancestor(tree.links, ends) if is_relative or len(ends) > 1 else 0
+        closes_at = common_ancestor(parents, ends) if is_relative or len(ends) > 1 else 0
         supports[r] = Support(wrenches, coordinates, closes_at, is_relative or closes_at == 0)
     return supports
 
@@ -155,13 +155,13 @@ def _terms_of(system: System, work: Work) -> Records:
     return work.terms
 
 
-def _common_ancestor(links: Records, bodies: set[int]) -> int:
+def common_ancestor(parents: Sequence[int], bodies: set[int]) -> int:
     """Return the last body that is an ancestor of all, or one of them."""
     ends = set(bodies)
     while len(ends) > 1:
         last = max(ends)
         ends.remove(last)
-        ends.add(int(links[last]["parent"]))
+        ends.add(parents[last])
     return ends.pop()
 
 
@@ -209,36 +209,7 @@ class _Planner:
         for b, block in enumerate(blocks):
             for i in self._joints_of(block[0]):
                 self.passing[i].append(b)
-        near: list[set[int]] = [set() for _ in blocks]
-        for together in self.passing:
-            for b in together:
-                near[b].update(together)
-        for b, others in enumerate(near):
-            others.discard(b)
-        order: list[int] = []
-        later: list[set[int]] = []
-        inner = sorted((b for b in range(len(blocks)) if closes_at[b] > 0), key=lambda b: -closes_at[b])
-        for b in inner:
-            later.append(_eliminated(b, near))
-            order.append(b)
-        heap = [(len(near[b]), b) for b in range(len(blocks)) if closes_at[b] == 0]
-        heapq.heapify(heap)
-        done = set(order)
-        while heap:
-            degree, b = heapq.heappop(heap)
-            if b in done:
-                continue
-            if degree != len(near[b]):
-                heapq.heappush(heap, (len(near[b]), b))
-                continue
-            later.append(_eliminated(b, near))
-            order.append(b)
-            done.add(b)
-            for other in later[-1]:
-                heapq.heappush(heap, (len(near[other]), other))
-        number = {b: k for k, b in enumerate(order)}
-        self.later = [sorted(number[b] for b in others) for others in later]
-        self.passing = [sorted(number[b] for b in together) for together in self.passing]
+        order, self.later, self.passing = order_of_elimination(self.passing, closes_at)
         return [blocks[b] for b in order]
 
     # --- tables ---------------------------------------------------------------------------------------------------
@@ -353,6 +324,57 @@ class _Planner:
                 entry = link["first_entry"] + column * (link["last_passing"] - link["first_slot"]) + slot
                 places.append((term, -1, i, int(entry), 0))
         return np.array(places, TERM_PLACE)
+
+
+def order_of_elimination(
+    passing: Sequence[Sequence[int]], closes_at: Sequence[int]
+) -> tuple[list[int], list[list[int]], list[list[int]]]:
+    """Return the order in which blocks of rows are eliminated, from the leaves to the ground.
+
+    Parameters
+    ----------
+    passing
+        The blocks that are open at the joint of each body.
+    closes_at
+        The body at which each block closes, 0 for the ground; those of the ground are ordered by minimum degree.
+
+    Returns
+    -------
+    The blocks in their order; and, with their places in it as numbers, the later neighbours of each and `passing`.
+    """
+    near: list[set[int]] = [set() for _ in closes_at]
+    for together in passing:
+        for b in together:
+            near[b].update(together)
+    for b, others in enumerate(near):
+        others.discard(b)
+    order: list[int] = []
+    later: list[set[int]] = []
+    inner = sorted((b for b in range(len(near)) if closes_at[b] > 0), key=lambda b: -closes_at[b])
+    for b in inner:
+        later.append(_eliminated(b, near))
+        order.append(b)
+    heap = [(len(near[b]), b) for b in range(len(near)) if closes_at[b] == 0]
+    heapq.heapify(heap)
+    done = set(order)
+    while heap:
+        degree, b = heapq.heappop(heap)
+        if b in done:
+            continue
+        if degree != len(near[b]):
+            heapq.heappush(heap, (len(near[b]), b))
+            continue
+        later.append(_eliminated(b, near))
+        order.append(b)
+        done.add(b)
+        for other in later[-1]:
+            heapq.heappush(heap, (len(near[other]), other))
+    number = {b: k for k, b in enumerate(order)}
+    return (
+        order,
+        [sorted(number[b] for b in others) for others in later],
+        [sorted(number[b] for b in together) for together in passing],
+    )
 
 
 def _eliminated(b: int, near: list[set[int]]) -> set[int]:

@@ -327,7 +327,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         contact_work.velocity_after[k] = contact_work.r[k]
     islands, tolerance = 0, settings.options.tolerance
     has_other_rows = limits + count + count_other_rows(work.rows, contact_work.tree_friction.satisfied) > 0
-    if has_other_rows or not solve_tree_friction(system, work, contact_work, h, v, 0, tolerance):
+    if has_other_rows or not solve_tree_friction(system, work, contact_work, h, v, constraint_rows, tolerance):
         islands = solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows, count, has_other_rows)
         if islands < 0:
             return False

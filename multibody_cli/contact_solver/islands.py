@@ -274,7 +274,7 @@ def count_other_rows(rows, satisfied) -> int:
 @formula
 def is_other_row(row, satisfied):
     """Return whether a row is an active equality that the passes over a tree do not satisfy."""
-    return row.active == 1 and not row.one_sided and not (row.primary and satisfied)
+    return row.active == 1 and not row.one_sided and not satisfied
 
 
 @kernel
@@ -305,7 +305,16 @@ def mark_separate_patches(separate, rows, terms, satisfied, first, last, size, i
 
 @kernel
 def leave_out_patches(joint_friction, x, first, G):
-    """Leave the rows of marked patches out of all islands; guess the impulses of the others again."""
+    """Leave out of all islands the rows of marked patches, and before row `first` those of islands without other rows.
+
+    Guess the impulses of all others again.
+    """
+    for k in range(first):
+        at = island_of(k, G)
+        if at >= 0 and G.has_other_rows[G.island_number[at]]:
+            x[k] = 0.0
+        else:
+            G.row_articulations[k, 0] = G.row_articulations[k, 1] = -1
     for p in range(len(joint_friction.separate)):
         for j in range(PER_CONTACT):
             k = first + PER_CONTACT * p + j

@@ -209,7 +209,7 @@ def compute_changes(tree, work, T, change):
 
 
 @template(add_implicit_impulses)
-def transmit_tree_changes(system, work):
+def transmit_tree_changes(system, work, T):
     """`contact_solver.parameters.transmit_changes` in joint coordinates."""
     links, bodies, wrenches = system.tree.links, work.bodies, work.wrenches
     clear_impulses(work)

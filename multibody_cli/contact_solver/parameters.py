@@ -94,7 +94,7 @@ def compute_slips(system: Any, work: Any, joint_friction: Any, T: Any, v: Any) -
 
 
 @kernel_parameter
-def transmit_changes(system: Any, work: Any) -> None:
+def transmit_changes(system: Any, work: Any, T: Any) -> None:
     """Compute the impulses that all joints transmit, friction included, into `work.wrenches`."""
 
 

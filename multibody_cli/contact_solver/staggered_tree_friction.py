@@ -166,7 +166,7 @@ def project(system, work, joint_friction, T, h, v, tolerance) -> bool:
         copy_vectors(T.friction, T.start)
         if not move(system, work, joint_friction, T, h, v):
             return False
-        transmit_changes(system, work)
+        transmit_changes(system, work, T)
         compute_friction(system, work, joint_friction, T, h)
         if states_agree(T, tolerance):
             return True

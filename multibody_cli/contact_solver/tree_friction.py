@@ -71,9 +71,10 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
 from multibody_cli.contact_solver.tree_of_bodies import (
     compute_slips_of_bodies,
     solve_motion_of_bodies,
-    suits_bodies,
+    store_loop_multipliers,
     transmit_changes_of_bodies,
 )
+from multibody_cli.contact_solver.tree_of_bodies_workspace import suits_bodies
 from multibody_cli.kernel import bound_kernel, formula, kernel, template
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
@@ -86,6 +87,12 @@ MAX_ITERATIONS, MAX_DISC_ITERATIONS = 12, 240
 
 MAX_SWEEPS, FIRST_ATTEMPT = 256, 1
 """Largest number of sweeps in a step, and that after which their states are tried first."""
+
+SLIP_ROUND_OFF = 1e-10
+"""Slip velocity in a loop that counts as 0, relative to the largest without impulses.
+
+Where a loop and its drive determine the motion of a joint that sticks, its slip need not be 0.
+"""
 
 STOPS = 0.1
 """Part of its speed to which a disc must slow down in a pass to stick, if its friction is below its limit."""
@@ -172,6 +179,12 @@ def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool,
                         T.speed[p] = (math.hypot(x, y) - limit) / inertia_against_slip(p, T)
                 switches -= 1
                 agree = False
+            elif not math.hypot(T.slip[p, 0], T.slip[p, 1]) <= T.round_off[0] and len(T.bodies.loops) > 0:
+                if allowed > 0:
+                    slide_against(patch, p, -T.slip[p, 0], -T.slip[p, 1], T)
+                    T.speed[p] = math.hypot(T.slip[p, 0], T.slip[p, 1])
+                switches -= 1
+                agree = False
         else:
             n, m = T.state[p] * T.direction[p, 0], T.state[p] * T.direction[p, 1]
             along, stops = n * T.slip[p, 0] + m * T.slip[p, 1], False
@@ -186,7 +199,7 @@ def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool,
                 agree = False
             elif scale > 0.0:
                 residual = max(residual, error / scale)
-            if along < 0.0 or stops:
+            if along < -T.round_off[0] or stops:
                 if allowed > 0:
                     T.state[p] = STICKS
                 switches -= 1
@@ -231,7 +244,7 @@ def update_signs(table, T):
 @kernel
 def guess_states(system, contact_work, T, first):
     """Guess states and directions of slip from the friction of the previous step, and no coupling impulses."""
-    joint_friction, patches = contact_work.joint_friction, system.contacts.joint_friction.patches
+    joint_friction, patches, largest = contact_work.joint_friction, system.contacts.joint_friction.patches, 0.0
     T.kept[0] = 0
     for i in range(len(T.coupling.impulses)):
         store_force(T.coupling.impulses[i], no_force())
@@ -241,12 +254,15 @@ def guess_states(system, contact_work, T, first):
         x = T.friction[p, 0] = joint_friction.previous_impulses[p, 1]
         y = T.friction[p, 1] = joint_friction.previous_impulses[p, 2]
         T.state[p] = STICKS
+        if len(T.bodies.loops) > 0:
+            largest = max(largest, abs(contact_work.r[k + 1]), abs(contact_work.r[k + 2]))
         if math.hypot(x, y) >= (1.0 - AT_LIMIT) * limit:
-            slide_against(patches[p], p, x, y, T)
+            along, across = contact_work.velocity_before[k + 1], contact_work.velocity_before[k + 2]
+            slide_against(patches[p], p, x if x != 0.0 else -along, y, T)
             if patches[p].slip_directions == 2:
-                along, across = contact_work.velocity_before[k + 1], contact_work.velocity_before[k + 2]
                 slide_against(patches[p], p, -along, -across, T)
                 T.speed[p] = math.hypot(along, across)
+    T.round_off[0] = SLIP_ROUND_OFF * largest
 
 
 @template(solve_motion, compute_slips, transmit_changes)
@@ -257,6 +273,7 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
     """
     joint_friction, T = contact_work.joint_friction, contact_work.tree_friction
     write_ball_columns(system.tree, work)
+    T.bodies.axes_are_known[0] = 0
     guess_states(system, contact_work, T, first)
     most = MAX_ITERATIONS
     for i in range(len(T.discs)):
@@ -273,6 +290,7 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
         contact_work.x[k] = joint_friction.limit[p]
         contact_work.x[k + 1] = T.friction[p, 0]
         contact_work.x[k + 2] = T.friction[p, 1]
+    store_loop_multipliers(system, work, T.bodies, contact_work.active_rows, contact_work.x[:first])
     contact_work.newton_steps[0] = max(contact_work.newton_steps[0], passes)
     contact_work.max_residual[0] = max(contact_work.max_residual[0], residual)
     return True
@@ -294,7 +312,7 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
         if not (regular and solve_motion(system, work, joint_friction, T, h, v)):
             return -1, 0.0
         compute_slips(system, work, joint_friction, T, v)
-        transmit_changes(system, work)
+        transmit_changes(system, work, T)
         compute_friction(system, work, joint_friction, T, h)
         compute_loads(system, joint_friction, T)
         switches = len(T.state) if iteration % (2 * JOINT_ITERATIONS) < JOINT_ITERATIONS else 1

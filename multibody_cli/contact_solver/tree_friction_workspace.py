@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from multibody_cli.contact_solver.friction.anderson import Iterations, iterations_for
-from multibody_cli.contact_solver.tree_of_bodies_workspace import TreeOfBodies, tree_of_bodies_for
+from multibody_cli.contact_solver.tree_of_bodies_workspace import TreeOfBodies, suits_bodies, tree_of_bodies_for
 from multibody_cli.kernel import allocate, formula, kernel, records
 from multibody_cli.kkt.nodes import CELL, Cells, cells_for
 from multibody_cli.model import Floats, Integers, Records, System
@@ -67,12 +67,13 @@ class TreeFriction(NamedTuple):
 
     coupling: BodyCoupling
     bodies: TreeOfBodies
-    satisfied: Integers  # (rows,) whether a pass satisfies a constraint row: those of joints of the tree
+    satisfied: Integers  # (rows,) whether a pass satisfies a constraint row: those of joints
     joints: Records  # (p,) coordinates of the joint of a patch
     patch: Integers  # (m,) patch whose slip velocity is in proportion to the rate of a coordinate, -1 for none
     coordinate: Integers  # (p,) that coordinate; the first of the joint of a disc
     discs: Integers  # (n,) first patch of a joint with discs between a body and its parent, -1 for none
-    base: Integers  # (n,) the first body of the branch from the ground to which a body belongs
+    base: Integers  # (n,) a body that all bodies have in common to which joints connect a body apart from the ground
+    round_off: Floats  # (1,) slip velocity that counts as 0 in loops; 0 in trees
     inertias: Records  # (n,)
     columns: Records  # (m,)
     state: Integers  # (p,) sign of the slip along `direction`, or STICKS
@@ -139,17 +140,24 @@ def tree_friction_for(system: System) -> TreeFriction:
     for i, joint in enumerate(tree.inboard_joints if len(tree.inboard_joints) == n else tree.links):
         if joint["parent"] > 0:
             base[i] = base[joint["parent"]]
+    satisfied = np.zeros(len(system.rows), np.int64)
+    for closure in tree.closures if suits_bodies(system) else ():
+        satisfied[closure["first_row"] : closure["last_row"]] = 1
+        one, other = base[closure["parent"]], base[closure["child"]]
+        if closure["parent"] > 0:
+            base[base == one] = other
     coupled = n if system.implicit else 0
     gap, x, iterations = cells_for(coupled), cells_for(coupled), iterations_for(CELL * coupled)
     return TreeFriction(
         coupling=allocate(BodyCoupling, n=coupled, gap=gap, x=x, iterations=iterations),
         bodies=tree_of_bodies_for(system),
-        satisfied=np.full(len(system.rows), int(len(tree.inboard_joints) > 0)),
+        satisfied=satisfied,
         joints=joints_of_patches(system),
         patch=patch,
         coordinate=coordinate,
         discs=discs,
         base=base,
+        round_off=np.zeros(1),
         inertias=records(np.zeros(n, LOADED_INERTIA)),
         columns=records(np.zeros(len(tree.driven), LOADED_COLUMN)),
         state=np.zeros(p, np.int64),

@@ -1,4 +1,9 @@
-"""Work arrays of the friction of trees in maximal coordinates (`tree_of_bodies`)."""
+"""Plan and work arrays of the friction of trees and loops, body by body (`tree_of_bodies`, `open_loops`).
+
+A loop joint is *open* at the bodies on the two paths from its ends to their last common ancestor.  There it *closes*.
+The wrench of an open joint is unknown: the equations of two loops are coupled if both are open at one body, or if
+another one that is coupled to both is eliminated before them.
+"""
 
 from __future__ import annotations
 
@@ -6,46 +11,146 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.model import Floats, Integers, System
+from multibody_cli.constraint_solver.row_elimination import common_ancestor, order_of_elimination
+from multibody_cli.kernel import records
+from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records, System
 
 AXES = 6
 
+NODE = np.dtype(
+    [
+        ("parent", "i8"),
+        ("child", "i8"),
+        ("frame", "i8"),  # row of the body or loop frame in which wrench and motion are taken; 0 for a free body
+        ("iv", "i8"),
+        ("nv", "i8"),
+        ("first_axis", "i8"),  # of its constraint axes: rows of loop joints, or of `TreeOfBodies.axes`
+        ("last_axis", "i8"),
+        ("is_loop_joint", "i8"),  # whether it is a closure of the tree
+        ("first_patch", "i8"),
+        ("last_patch", "i8"),
+    ]
+)
+"""One row per body, for the joint that leads to it, then one per open joint of a loop."""
+
+LINK = np.dtype(
+    [
+        ("first_slot", "i8"),  # one slot for each loop that is open at the body, and then for each that closes there
+        ("last_open", "i8"),
+        ("last_slot", "i8"),
+        ("first_pair", "i8"),  # addresses in G of all pairs of loops that are open
+    ]
+)
+
+SLOT = np.dtype([("loop", "i8"), ("outer", "i8")])
+"""A loop at a body, and its slot at the parent; -1 at the ground."""
+
+LOOP = np.dtype(
+    [
+        ("first_neighbour", "i8"),
+        ("last_neighbour", "i8"),
+        ("slot", "i8"),  # where it closes; -1 at the ground
+        ("child_slot", "i8"),  # at the bodies that its joint connects; -1 at the ground
+        ("parent_slot", "i8"),
+        ("first_update", "i8"),  # addresses in G of all pairs of neighbours
+    ]
+)
+"""A loop, in the order of elimination."""
+
+NEIGHBOUR = np.dtype([("loop", "i8"), ("slot", "i8"), ("coupling", "i8"), ("transposed", "i8")])
+"""A loop that is eliminated later: its slot where this one closes, and the addresses in G of G_cd and G_dc."""
+
+
+def suits_bodies(system: System) -> bool:
+    """Return whether the joints of a system are a tree of bodies in maximal coordinates, or close loops.
+
+    The joints with friction have no prescribed coordinates, and in maximal coordinates no joint has.
+    """
+    tree, patches, inboard = system.tree, system.contacts.joint_friction.patches, system.tree.inboard_joints
+    if len(patches) == 0 or len(tree.markers) > 0 or len(tree.closures) == 0:
+        return False
+    maximal = len(inboard) > 0
+    of_joints, of_nodes = np.zeros(len(system.rows), bool), np.zeros(len(system.rows), bool)
+    for closure in tree.closures:
+        of_joints[closure["first_row"] : closure["last_row"]] = True
+    for node in inboard:
+        of_nodes[node["first_row"] : node["last_row"]] = True
+    rigid = bool(np.all(tree.links["nv"][1:] <= AXES)) and (not maximal or bool(np.all(tree.links["nv"][1:] == AXES)))
+    return rigid and not _is_driven(system) and not np.any(of_nodes & ~of_joints)
+
+
+def _is_driven(system: System) -> bool:
+    """Return whether a joint with friction has prescribed coordinates, or in maximal coordinates any joint."""
+    tree = system.tree
+    if len(tree.inboard_joints) > 0:
+        return bool(np.any(tree.driven))
+    for row in system.contacts.joint_friction.patches["row"]:
+        joint = tree.links[row] if row < len(tree.links) else tree.closures[row - len(tree.links)]
+        if np.any(tree.driven[joint["iv"] : joint["iv"] + joint["nv"]]):
+            return True
+    return False
+
 
 class TreeOfBodies(NamedTuple):
-    """Work arrays for n bodies; empty in joint coordinates."""
+    """Plan and work arrays for n bodies, l loops, s slots and g couplings; empty where no pass uses them."""
 
-    parent: Integers  # (n,)
-    closure: Integers  # (n,) the joint between a body and its parent, -1 for none
-    first_patch: Integers  # (n,) the patches of this joint
-    last_patch: Integers  # (n,)
+    nodes: Records  # (n + l,)
+    links: Records  # (n,)
+    slots: Records  # (s,)
+    pairs: Integers  # addresses in G
+    loops: Records  # (l,)
+    loop_of_row: Integers  # (rows,) the loop to whose joint a constraint row belongs, -1 for none
+    neighbours: Records
+    updates: Integers  # addresses in G
+    axes: Records  # constraint axes of joints in joint coordinates, world axes
+    axes_are_known: Integers  # (1,) whether they are those of the present step
     motion: Floats  # (6, 6) B
     load: Floats  # (6, 6) L
     free: Floats  # (6, 6) L without friction
     rhs: Floats  # (6,) c, then c - L p
-    matrix: Floats  # (6, 6) factors of B + L A
+    matrix: Floats  # (6, 6) factors of B + L A, or of B G + L
     order: Integers  # (6,)
     column: Floats  # (6,)
     solution: Floats  # (6,)
+    product: Floats  # (6, 6)
+    combination: Floats  # (6, 6) independent equations of motion of a loop joint, and those without effect
+    effects: Floats  # (6, 6) of these on one another
+    effect: Floats  # (6,) of each on itself
+    ineffective: Floats  # (6,) effect up to which they have none
+    equation: Integers  # (6,) their numbers among the equations of the joint
     Y: Floats  # (n, 6, 6) columns of Y
     y: Floats  # (n, 6)
+    P: Floats  # (s, 6, 6)
+    Q: Floats  # (s, 6, 6)
+    Z: Floats  # (s, 6, 6)
+    G: Floats  # (g, 6, 6)
+    g: Floats  # (l, 6)
+    K: Floats  # (l, 6, 6)
+    w: Floats  # (l, 6)
+    wrench: Floats  # (l, 6) of each loop joint on its child, about the origin of its frame
 
 
 def tree_of_bodies_for(system: System) -> TreeOfBodies:
-    """Allocate the work arrays."""
-    tree, patches = system.tree, system.contacts.joint_friction.patches
-    n = len(tree.links) if len(tree.inboard_joints) == len(tree.links) else 0
-    parent, closure = np.zeros(n, np.int64), np.full(n, -1)
-    first_patch, last_patch = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    for k, joint in enumerate(tree.closures if n else ()):
-        parent[joint["child"]], closure[joint["child"]] = joint["parent"], k
-    for patch in patches if n else ():
-        first_patch[patch["child"]], last_patch[patch["child"]] = patch["first_patch"], patch["last_patch"]
-    six = AXES if n else 0
+    """Allocate the work arrays, empty unless they suit the system."""
+    used = suits_bodies(system)
+    plan = _Plan(system) if used else None
+    n, loops, s, g = (len(plan.links), len(plan.loops), len(plan.slots), plan.couplings) if plan else (0, 0, 0, 0)
+    six = AXES if used else 0
+
+    def table(rows: list[tuple[int, ...]], dtype: np.dtype[np.void]) -> Records:
+        return records(np.array(rows, dtype))
+
     return TreeOfBodies(
-        parent=parent,
-        closure=closure,
-        first_patch=first_patch,
-        last_patch=last_patch,
+        nodes=table(plan.nodes if plan else [], NODE),
+        links=table(plan.links if plan else [], LINK),
+        slots=table(plan.slots if plan else [], SLOT),
+        pairs=np.array(plan.pairs if plan else [], np.int64),
+        loops=table(plan.loop_rows if plan else [], LOOP),
+        loop_of_row=plan.loop_of_row() if plan else np.full(len(system.rows), -1),
+        neighbours=table(plan.neighbours if plan else [], NEIGHBOUR),
+        updates=np.array(plan.updates if plan else [], np.int64),
+        axes=records(np.zeros(plan.axes if plan else 0, CONSTRAINT_AXIS)),
+        axes_are_known=np.zeros(1, np.int64),
         motion=np.zeros((six, six)),
         load=np.zeros((six, six)),
         free=np.zeros((six, six)),
@@ -54,6 +159,125 @@ def tree_of_bodies_for(system: System) -> TreeOfBodies:
         order=np.zeros(six, np.int64),
         column=np.zeros(six),
         solution=np.zeros(six),
+        product=np.zeros((six, six)),
+        combination=np.zeros((six, six)),
+        effects=np.zeros((six, six)),
+        effect=np.zeros(six),
+        ineffective=np.zeros(six),
+        equation=np.zeros(six, np.int64),
         Y=np.zeros((n, six, six)),
         y=np.zeros((n, six)),
+        P=np.zeros((s, six, six)),
+        Q=np.zeros((s, six, six)),
+        Z=np.zeros((s, six, six)),
+        G=np.zeros((g, six, six)),
+        g=np.zeros((loops, six)),
+        K=np.zeros((loops, six, six)),
+        w=np.zeros((loops, six)),
+        wrench=np.zeros((loops, six)),
     )
+
+
+class _Plan:
+    """The tables of a `TreeOfBodies`."""
+
+    def __init__(self, system: System) -> None:
+        self.tree, self.patches = system.tree, system.contacts.joint_friction.patches
+        self.nodes: list[tuple[int, ...]] = []
+        self.axes, self.rows = 0, len(system.rows)
+        loops = self._number_nodes()
+        self.parents = [node[0] for node in self.nodes]
+        self.loops, self.later, self.passing, self.closes_at = self._order(loops)
+        self.nodes += [self._node_of_closure(k) for k in self.loops]
+        self._place()
+
+    # --- joints -------------------------------------------------------------------------------------------------------
+    def _number_nodes(self) -> list[int]:
+        """List the joint that leads to each body; return the numbers of all other joints."""
+        tree, inboard = self.tree, self.tree.inboard_joints
+        if len(inboard) == 0:
+            for i, link in enumerate(tree.links):
+                free = int(np.sum(~tree.driven[link["iv"] : link["iv"] + link["nv"]]))
+                axes = self.axes, self.axes + (AXES - free if i > 0 else 0)
+                self.axes = axes[1]
+                ends = int(link["parent"]), i, i
+                self.nodes.append((*ends, int(link["iv"]), int(link["nv"]), *axes, 0, *self._patches_of(i)))
+            return list(range(len(tree.closures)))
+        of_body = {
+            int(closure["child"]): k
+            for k, closure in enumerate(tree.closures)
+            if int(inboard[closure["child"]]["first_row"]) == int(closure["first_row"])
+            and int(inboard[closure["child"]]["last_row"]) == int(closure["last_row"])
+        }
+        for i, link in enumerate(tree.links):
+            free = (0, i, 0, int(link["iv"]), int(link["nv"]), 0, 0, 0, 0, 0)
+            self.nodes.append(self._node_of_closure(of_body[i]) if i in of_body else free)
+        return [k for k in range(len(tree.closures)) if k not in of_body.values()]
+
+    def _node_of_closure(self, k: int) -> tuple[int, ...]:
+        closure = self.tree.closures[k]
+        fields = ("parent", "child", "loop_frame", "iv", "nv", "first_row", "last_row")
+        return (*(int(closure[name]) for name in fields), 1, *self._patches_of(int(closure["loop_frame"])))
+
+    def _patches_of(self, row: int) -> tuple[int, int]:
+        """Return the range of the patches of the joint with this row."""
+        of_joint = np.nonzero(self.patches["row"] == row)[0]
+        return (int(of_joint[0]), int(of_joint[-1]) + 1) if len(of_joint) else (0, 0)
+
+    # --- loops --------------------------------------------------------------------------------------------------------
+    def _order(self, closures: list[int]) -> tuple[list[int], list[list[int]], list[list[int]], list[int]]:
+        """Return the closures in their order, the later neighbours of each, where they are open, and where they close."""
+        passing: list[list[int]] = [[] for _ in self.parents]
+        closes_at = []
+        for c, k in enumerate(closures):
+            ends = int(self.tree.closures[k]["parent"]), int(self.tree.closures[k]["child"])
+            at = common_ancestor(self.parents, set(ends))
+            closes_at.append(at)
+            for end in ends:
+                while end != at:
+                    passing[end].append(c)
+                    end = self.parents[end]
+        order, later, passing = order_of_elimination(passing, closes_at)
+        return [closures[c] for c in order], later, passing, [closes_at[c] for c in order]
+
+    def _place(self) -> None:
+        """Number slots and couplings."""
+        n = len(self.parents)
+        closing: list[list[int]] = [[] for _ in range(n)]
+        for c, at in enumerate(self.closes_at):
+            closing[at].append(c)
+        self.links, self.slots, self.pairs, slot_of = [], [], [], {}
+        address = {(c, d): k for k, (c, d) in enumerate(self._coupled())}
+        self.couplings = len(address)
+        for i in range(n):
+            first, here = len(self.slots), self.passing[i] + (closing[i] if i > 0 else [])
+            for c in here:
+                slot_of[i, c] = len(self.slots)
+                outer = slot_of.get((self.parents[i], c), -1) if c in self.passing[i] else -1
+                self.slots.append((c, outer))
+            self.links.append((first, first + len(self.passing[i]), len(self.slots), len(self.pairs)))
+            self.pairs += [address[c, d] for c in self.passing[i] for d in self.passing[i]]
+        self.loop_rows, self.neighbours, self.updates = [], [], []
+        for c, later in enumerate(self.later):
+            at = self.closes_at[c]
+            span = len(self.neighbours), len(self.neighbours) + len(later)
+            ends = [int(self.tree.closures[self.loops[c]][name]) for name in ("child", "parent")]
+            slots = [slot_of[i, c] if i > 0 else -1 for i in (at, *ends)]
+            self.loop_rows.append((*span, *slots, len(self.updates)))
+            self.neighbours += [(d, slot_of[at, d] if at > 0 else -1, address[c, d], address[d, c]) for d in later]
+            self.updates += [address[d, e] for d in later for e in later]
+
+    def loop_of_row(self) -> Integers:
+        """Return the loop of each constraint row, -1 for rows of no loop."""
+        loops = np.full(self.rows, -1)
+        for c, k in enumerate(self.loops):
+            loops[self.tree.closures[k]["first_row"] : self.tree.closures[k]["last_row"]] = c
+        return loops
+
+    def _coupled(self) -> list[tuple[int, int]]:
+        """Return all ordered pairs of coupled loops; first of each loop with itself."""
+        pairs = [(c, c) for c in range(len(self.later))]
+        for c, later in enumerate(self.later):
+            for d in later:
+                pairs += [(c, d), (d, c)]
+        return pairs

@@ -80,14 +80,14 @@ class BesideContacts(NamedTuple):
     Parameters
     ----------
     accelerate, apply_inverse_mass
-        The two kernels of the contact step, which eliminate no row.
-    finish
-        `AccelerationKind.finish`, after which no row is eliminated any more.
+        The two kernels of the contact step, in which no row is eliminated.
+    enclose
+        Returns the kernel of a contact step before which the rows are released, and after which they are eliminated.
     """
 
     accelerate: Kernel
     apply_inverse_mass: Kernel
-    finish: Kernel
+    enclose: Callable[[Kernel], Kernel]
 
 
 @dataclass(frozen=True)
@@ -167,9 +167,9 @@ class AccelerationKind:
             terms = implicit_forces.add_implicit_terms
         else:
             accelerate, terms = factor, add_implicit_joint_terms
-        finish, of_contacts = self.finish or keep_accelerations, (factor, apply_inverse_mass)
-        if system.contacts and self.beside_contacts:
-            of_contacts, finish = self.beside_contacts[:2], self.beside_contacts.finish
+        beside = self.beside_contacts
+        of_contacts = (beside.accelerate, beside.apply_inverse_mass) if beside else (factor, apply_inverse_mass)
+        finish = self.finish or keep_accelerations
         if system.coupled:
             terms = coupled_forces.with_coupling_terms(terms)
             finish = coupled_forces.finish(apply_inverse_mass, finish)
@@ -202,7 +202,8 @@ class AccelerationKind:
             impulses,
             None if staggered else tree_friction.passes_for(system, impulses),
         )
-        return contact_dynamics(alone, rates_kernel, *of_contacts, *features)
+        dynamics = contact_dynamics(alone, rates_kernel, *of_contacts, *features)
+        return dynamics._replace(solve_contact_step=beside.enclose(dynamics.solve_contact_step)) if beside else dynamics
 
     def shortcut_through(self, system: System) -> Shortcut | None:
         """Return the shortcut if it applies to this system."""

@@ -17,13 +17,20 @@ import numpy as np
 from multibody_cli.constraint_solver import constrained_bodies
 from multibody_cli.constraint_solver.loop_joints import compute_loop_accelerations
 from multibody_cli.constraint_solver.row_elimination import row_elimination_for
-from multibody_cli.kernel import bound_kernel, template
-from multibody_cli.method_kernels import accelerate, finish_accelerations
+from multibody_cli.kernel import bound_kernel, kernel_parameter, template
+from multibody_cli.method_kernels import accelerate, solve_contact_step
 from multibody_cli.methods.by_acceleration import AccelerationKind, BesideContacts
 from multibody_cli.methods.contract import Kernel
-from multibody_cli.methods.evaluation import keep_accelerations
 from multibody_cli.model import Model, System
 from multibody_cli.tree.workspace import Work
+
+LOST = -1
+"""`RowElimination.regular` if another factorization has taken the place of its own."""
+
+
+@kernel_parameter
+def factor(system: Any, work: Any, a: Any) -> None:
+    """Factor the tree with its rows."""
 
 
 @template(accelerate)
@@ -33,12 +40,27 @@ def accelerate_under_all_forces(system: Any, work: Any, a: Any) -> None:
     compute_loop_accelerations(system.tree, a, work)
 
 
-@template(finish_accelerations)
-def release_rows(system: Any, work: Any, a: Any) -> None:
-    """`finish_accelerations`; then leave the rows to the contact step."""
-    finish_accelerations(system, work, a)
-    for place in range(len(work.elimination.rows)):
-        work.rows[work.elimination.rows[place]].primary = False
+@template(accelerate)
+def factor_tree(system: Any, work: Any, a: Any) -> None:
+    """Compute dv/dt (nv,) without rows by a method; the factors with rows eliminated are lost."""
+    work.elimination.regular[0] = LOST
+    accelerate(system, work, a)
+
+
+@template(factor, solve_contact_step)
+def solve_contact_step_with_rows(
+    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, ledger: Any
+) -> bool:
+    """Solve a contact step in which no row is eliminated, and factor again if it has lost the factors."""
+    E = work.elimination
+    for place in range(len(E.rows)):
+        work.rows[E.rows[place]].primary = False
+    solved = solve_contact_step(system, work, contact_work, t, h, q, v, ledger)
+    if E.regular[0] == LOST:
+        factor(system, work, work.response)
+    for place in range(len(E.rows)):
+        work.rows[E.rows[place]].primary = E.regular[0]
+    return solved
 
 
 @cache
@@ -47,13 +69,17 @@ def _own(kernel: Kernel) -> Kernel:
 
 
 @cache
-def _released(finish: Kernel) -> Kernel:
-    return bound_kernel(release_rows, finish_accelerations=finish)
+def _factor_tree(kernel: Kernel) -> Kernel:
+    return bound_kernel(factor_tree, accelerate=kernel)
+
+
+@cache
+def _with_rows(solve: Kernel) -> Kernel:
+    return bound_kernel(solve_contact_step_with_rows, factor=constrained_bodies.factor, solve_contact_step=solve)
 
 
 def with_elimination(kind: AccelerationKind, *, own: bool = True) -> AccelerationKind:
     """Return a kind whose rows are eliminated; `own` is whether it computes the final accelerations itself."""
-    finish = _own(kind.accelerate) if own else keep_accelerations
 
     def workspace(model: Model, options: Any) -> Work:
         elimination = row_elimination_for(model.system)
@@ -68,8 +94,8 @@ def with_elimination(kind: AccelerationKind, *, own: bool = True) -> Acceleratio
         factor=constrained_bodies.factor,
         apply_inverse_mass=constrained_bodies.apply_inverse_mass,
         workspace=workspace,
-        finish=finish,
-        beside_contacts=BesideContacts(kind.accelerate, kind.apply_inverse_mass, _released(finish)),
+        finish=_own(kind.accelerate) if own else None,
+        beside_contacts=BesideContacts(_factor_tree(kind.accelerate), kind.apply_inverse_mass, _with_rows),
     )
 
 

@@ -1,0 +1,207 @@
+"""The six equations of a joint for given states of its friction (`tree_friction`), in maximal coordinates.
+
+Each body has its own motion V, and each joint transmits a wrench W to its child, both about the origin of its frame M.
+A joint has six equations in V, W, and the motion of the parent,
+
+    B (V - V_parent) + L W = c:
+
+    T . (V - V_parent) = 0                               each constraint axis T of the joint
+    s . (V - V_parent) = -u                              each slip wrench s of a patch that sticks, with the slip u
+    S . W - sum_p (S . s_p) x_p(W, V - V_parent) = 0     each other column S: the force along it is that of the friction
+    N . W = 0                                            each direction in which a loop joint of planar bodies acts not
+
+in which the friction x of patches that slide is linear (`tree_friction`, `loaded_discs`); implicit forces of the joint
+add an armature times the rate.  Columns of prescribed coordinates count as constraint axes.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.contact_solver.loaded_discs import (
+    count_sticking,
+    joint_columns,
+    joint_values,
+    products,
+    rests,
+    store_slip_inertia,
+)
+from multibody_cli.contact_solver.rows import patch_axes
+from multibody_cli.contact_solver.tree_friction_workspace import STICKS, load_vector, store_vector
+from multibody_cli.contact_solver.tree_of_bodies_workspace import AXES
+from multibody_cli.joints.directions import complete, find_constraint_axes, find_dual_basis, orthonormalize
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.memory import load, load_force
+from multibody_cli.spatial.products import cross, dot, no_force, power, shift_motion
+from multibody_cli.spatial.unsymmetric_inertia import times
+from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
+from multibody_cli.tree.jacobian import column_of
+
+WORLD = Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
+
+
+# --- equations of a joint ---------------------------------------------------------------------------------------------
+@kernel
+def find_axes(tree, work, B):
+    """Compute constraint axes and dual bases of all joints in joint coordinates, once for each step."""
+    if not B.axes_are_known[0]:
+        B.axes_are_known[0] = 1
+        for i in range(1, len(B.links)):
+            node = B.nodes[i]
+            if not node.is_loop_joint and node.frame > 0:
+                first, last = node.iv, node.iv + node.nv
+                axes = B.axes[node.first_axis : node.last_axis]
+                find_dual_basis(work.columns, first, last, tree.driven, work.basis, work.dual_basis)
+                find_constraint_axes(work.columns, first, last, tree.driven, WORLD, work.basis, axes)
+
+
+@kernel
+def write_equations(system, work, joint_friction, T, h, node):
+    """Write B, L and c of a joint, with the friction of the present states."""
+    B, patches, columns, driven = T.bodies, system.contacts.joint_friction.patches, work.columns, system.tree.driven
+    for e in range(AXES):
+        store_vector(B.motion[e], no_force())
+        store_vector(B.load[e], no_force())
+        store_vector(B.free[e], no_force())
+        B.rhs[e] = 0.0
+    first, last, e = node.first_patch, node.last_patch, 0
+    for r in range(node.first_axis, node.last_axis):
+        store_vector(B.motion[e], load_force(work.constraint_axes[r] if node.is_loop_joint else B.axes[r]))
+        e += 1
+    if node.frame == 0:
+        for k in range(AXES):
+            B.load[k, k] = B.free[k, k] = 1.0
+        return
+    complete_equations(node, work, driven, B, e)
+    discs = first < last and patches[first].slip_directions == 2
+    if discs and rests(patches[first], T):
+        for k in range(node.nv):  # the slips of the first disc, and one of the second
+            write_rest(patches[first + k // 2], first + k // 2, k % 2 == 1, work, joint_friction, B, e + k)
+        return
+    if discs and count_sticking(patches[first], T) == 1:
+        for p in range(first, last):
+            if T.state[p] == STICKS:
+                write_rest(patches[p], p, False, work, joint_friction, B, e)
+                write_rest(patches[p], p, True, work, joint_friction, B, e + 1)
+                n = free_rates(node, columns, load_vector(B.motion[e]), load_vector(B.motion[e + 1]))
+                x, y, z = joint_columns(columns, node)
+                write_balance(patches, first, last, n.x * x + n.y * y + n.z * z, work, joint_friction, T, h, e + 2)
+                add_armature(B, e + 2, node, 0, n.x, work)
+                add_armature(B, e + 2, node, 1, n.y, work)
+                add_armature(B, e + 2, node, 2, n.z, work)
+        return
+    for j in range(node.nv):
+        if driven[node.iv + j]:
+            continue
+        if first < last and not discs and T.state[first + j] == STICKS:
+            write_rest(patches[first + j], first + j, False, work, joint_friction, B, e)
+        else:
+            S = column_of(columns[node.iv + j])
+            write_balance(patches, first, last, S, work, joint_friction, T, h, e)
+            add_armature(B, e, node, j, 1.0, work)
+        e += 1
+
+
+@kernel
+def complete_equations(node, work, driven, B, axes):
+    """Write the last equations of a loop joint of planar bodies, which has no wrench across their plane."""
+    count = axes
+    for j in range(node.iv, node.iv + node.nv):
+        count += not driven[j]
+    if count == AXES:
+        return
+    for e in range(axes):
+        store_vector(work.basis[e], load_vector(B.motion[e]))
+    for j in range(node.iv, node.iv + node.nv):
+        if not driven[j]:
+            store_vector(work.basis[axes], load_force(work.dual_basis[j]))
+            axes += orthonormalize(work.basis, axes)
+    for e in range(axes, AXES):
+        complete(work.basis, e)
+        for k in range(AXES):
+            B.load[e, k] = B.free[e, k] = work.basis[e, k]
+
+
+@formula
+def slip_wrenches(patch, bodies):
+    """Return the slip wrenches of a patch, along and across, world axes."""
+    R = patch_axes(patch, bodies)
+    along = Force(R @ load(patch.along_t), R @ load(patch.along_f))
+    return along, Force(R @ load(patch.across_t), R @ load(patch.across_f))
+
+
+@formula
+def at_frame(V, body, frame):
+    """Return the motion V of a body at the origin of a loop frame."""
+    return shift_motion(V, load(frame.x) - load(body.x))
+
+
+@formula
+def relative_twist(patch, bodies):
+    """Return the twist of the child of a patch relative to its parent, at the origin of its joint."""
+    frame, parent, child = bodies[patch.row], bodies[patch.parent], bodies[patch.child]
+    V = at_frame(Motion(load(child.w), load(child.v)), child, frame)
+    return V - at_frame(Motion(load(parent.w), load(parent.v)), parent, frame)
+
+
+@kernel
+def write_rest(patch, p, across, work, joint_friction, B, e):
+    """Write the equation of a slip that stops."""
+    s, other = slip_wrenches(patch, work.bodies)
+    if across:
+        s = other
+    store_vector(B.motion[e], s)
+    B.rhs[e] = -power(relative_twist(patch, work.bodies), s) - joint_friction.slip_changes[p, 1 if across else 0]
+
+
+@formula
+def free_rates(node, columns, along, across):
+    """Return the rates of three coordinates that do not move along two slip wrenches."""
+    x, y, z = joint_columns(columns, node)
+    return cross(products(x, y, z, along), products(x, y, z, across))
+
+
+@formula
+def add_armature(B, e, node, j, rate, work):
+    """Add the armature of coordinate j of a joint to the balance along a column that moves it with a rate."""
+    factor = rate * work.armature[node.iv + j]
+    store_vector(B.motion[e], load_vector(B.motion[e]) + factor * load_force(work.dual_basis[node.iv + j]))
+
+
+@kernel
+def write_balance(patches, first, last, S, work, joint_friction, T, h, e):
+    """Write the balance of force and friction along a column S of a joint with the patches [first, last)."""
+    B, L, K_row, c = T.bodies, S, no_force(), 0.0
+    for p in range(first, last):
+        if T.state[p] != STICKS:
+            along, across = slip_wrenches(patches[p], work.bodies)
+            R, g, K = patch_axes(patches[p], work.bodies), load_vector(T.share[p]), T.drag[p]
+            F, V = load_force(joint_friction.reactions[p]), relative_twist(patches[p], work.bodies)
+            a, b = power(S, along), power(S, across)
+            limited = T.direction[p, 0] * a + T.direction[p, 1] * b
+            by_along, by_across = a * K[0, 0] + b * K[1, 0], a * K[0, 1] + b * K[1, 1]
+            u = power(V, along) + joint_friction.slip_changes[p, 0]
+            w = power(V, across) + joint_friction.slip_changes[p, 1]
+            L = L - limited * Motion(R @ g.t, R @ g.f)
+            K_row = K_row + by_along * along + by_across * across
+            c += limited * h * (dot(g.t, F.t) + dot(g.f, F.f)) - by_along * u - by_across * w
+            c += a * T.applied[p, 0] + b * T.applied[p, 1]
+    store_vector(B.load[e], Force(L.w, L.v))
+    store_vector(B.free[e], Force(S.w, S.v))
+    store_vector(B.motion[e], K_row)
+    B.rhs[e] = c
+
+
+@kernel
+def store_disc_inertias(system, work, T, A, node):
+    """Store the inertias of the discs of a joint against slip, for the inertia A about its origin."""
+    patches, bodies = system.contacts.joint_friction.patches, work.bodies
+    first, last = node.first_patch, node.last_patch
+    if first < last and patches[first].slip_directions == 2:
+        x, y, z = joint_columns(work.columns, node)
+        armature = joint_values(work.armature, node, 1.0)
+        rotors = Mat3(Vec3(armature.x, 0.0, 0.0), Vec3(0.0, armature.y, 0.0), Vec3(0.0, 0.0, armature.z))
+        mass = rotors + Mat3(
+            products(x, y, z, times(A, x)), products(x, y, z, times(A, y)), products(x, y, z, times(A, z))
+        )
+        for p in range(first, last):
+            along, across = slip_wrenches(patches[p], bodies)
+            store_slip_inertia(T.slip_inertia[p], mass, products(x, y, z, along), products(x, y, z, across))

@@ -1,0 +1,420 @@
+"""Open loops in the elimination of bodies (`tree_of_bodies`): their wrenches are unknown until they close.
+
+With the wrenches W_c of the loop joints that are open at a body, the wrench of its own joint and the relative motion at
+each open loop are
+
+    W   = A V + p + sum_c P_c W_c
+    E_d = Q_d V + sum_c G_dc W_c + g_d.
+
+The joint of the body gives V = Y V_parent + y - sum_c Z_c W_c with Z_c = (B + L A)^-1 L P_c, and hence for the parent
+
+    P_c' = P_c - A Z_c,   Q_d' = Q_d Y,   G_dc' = G_dc - Q_d Z_c,   g_d' = g_d + Q_d y.
+
+Where loop c closes, its own six equations B E_c + L W_c = c (`joint_equations`) give, with S = B G_cc + L,
+
+    W_c = w - K (Q_c V + sum_d G_cd W_d),   K = S^-1 B,   w = S^-1 (c - B g_c),
+
+and A - P_c K Q_c, p + P_c w, and likewise for all other loops.  This is constraint propagation
+(`constraint_solver.constrained_bodies`) for six equations of each joint instead of its rows, with unsymmetric matrices.
+
+Equations of motion that depend on those of other joints leave components of W_c without effect on the motion.  A
+combination z of them without effect, z^T B E_c = 0, is replaced by (B^T z) . W_c = 0: the wrench of least norm.
+
+Sources: Popov, Vereshchagin and Zenkevich 1978; Sathya and Carpentier, Constrained articulated body dynamics
+algorithms, IEEE Transactions on Robotics 41 (2025).
+"""
+
+from __future__ import annotations
+
+from multibody_cli.constraint_solver.ineffective_rows import ineffective_response, ineffective_tolerances
+from multibody_cli.contact_solver.joint_equations import store_disc_inertias, write_equations
+from multibody_cli.contact_solver.tree_friction_workspace import (
+    STICKS,
+    jam,
+    jams_with,
+    load_inertia,
+    load_vector,
+    store_inertia,
+    store_vector,
+)
+from multibody_cli.contact_solver.tree_of_bodies_workspace import AXES
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
+from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT
+from multibody_cli.spatial.memory import load, load_force, store_force
+from multibody_cli.spatial.products import no_force, shift_force
+from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, shifted, times
+from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
+
+
+# --- products ---------------------------------------------------------------------------------------------------------
+@kernel
+def subtract_product(C, A, B):
+    """Subtract A B from C, all (6, 6)."""
+    for i in range(AXES):
+        for k in range(AXES):
+            a = A[i, k]
+            for j in range(AXES):
+                C[i, j] -= a * B[k, j]
+
+
+@kernel
+def write_product(C, A, B):
+    """Write A B into C, all (6, 6)."""
+    for i in range(AXES):
+        for j in range(AXES):
+            C[i, j] = 0.0
+        for k in range(AXES):
+            a = A[i, k]
+            for j in range(AXES):
+                C[i, j] += a * B[k, j]
+
+
+@kernel
+def add_vector_product(y, A, x, factor):
+    """Add `factor` A x to y (6,), for A (6, 6) and x (6,)."""
+    for i in range(AXES):
+        total = 0.0
+        for j in range(AXES):
+            total += A[i, j] * x[j]
+        y[i] += factor * total
+
+
+@kernel
+def solve_columns(B, X, Z):
+    """Write S^-1 X into Z, both (6, 6), for the factors S in B.matrix."""
+    for k in range(AXES):
+        for e in range(AXES):
+            B.column[e] = X[e, k]
+        solve_dense(B.matrix, B.order, B.column, B.solution)
+        for e in range(AXES):
+            Z[e, k] = B.solution[e]
+
+
+@formula
+def column_force(P, k):
+    """Return column k of a matrix (6, 6) as a Force."""
+    return Force(Vec3(P[0, k], P[1, k], P[2, k]), Vec3(P[3, k], P[4, k], P[5, k]))
+
+
+@formula
+def add_column(P, k, W):
+    """Add a Force to column k of a matrix (6, 6)."""
+    P[0, k] += W.t.x
+    P[1, k] += W.t.y
+    P[2, k] += W.t.z
+    P[3, k] += W.f.x
+    P[4, k] += W.f.y
+    P[5, k] += W.f.z
+
+
+@formula
+def add_row(Q, e, W):
+    """Add a Force to row e of a matrix (6, 6)."""
+    store_vector(Q[e], load_vector(Q[e]) + W)
+
+
+# --- start ------------------------------------------------------------------------------------------------------------
+@kernel
+def start_loops(bodies, B):
+    """Set P and Q of the bodies at both ends of all loops, and all other matrices to 0."""
+    for s in range(len(B.slots)):
+        for e in range(AXES):
+            for k in range(AXES):
+                B.P[s, e, k] = B.Q[s, e, k] = 0.0
+    for pair in range(len(B.G)):
+        for e in range(AXES):
+            for k in range(AXES):
+                B.G[pair, e, k] = 0.0
+    for c in range(len(B.loops)):
+        loop, node = B.loops[c], B.nodes[len(B.links) + c]
+        for e in range(AXES):
+            B.g[c, e] = 0.0
+        start_end(bodies, B, loop.child_slot, node, node.child, 1.0)
+        start_end(bodies, B, loop.parent_slot, node, node.parent, -1.0)
+
+
+@kernel
+def start_end(bodies, B, slot, node, i, sign):
+    """Set P and Q of one end of a loop; the joint acts on body i with its wrench times `sign`."""
+    if slot >= 0:
+        r = load(bodies[node.frame].x) - load(bodies[i].x)
+        for e in range(AXES):
+            for k in range(AXES):
+                B.column[k] = sign if k == e else 0.0
+            W = shift_force(load_vector(B.column), r)
+            add_column(B.P[slot], e, -W)
+            add_row(B.Q[slot], e, W)
+
+
+# --- joints that loops pass -------------------------------------------------------------------------------------------
+@kernel
+def pass_loops(B, i, A, inner, outer):
+    """Pass all open loops of body i to its parent, with its equations factored, and A about the origin of its joint.
+
+    `inner` leads from there to the body, and `outer` from the parent.
+    """
+    link = B.links[i]
+    first, count = link.first_slot, link.last_open - link.first_slot
+    for s in range(first, link.last_open):
+        for e in range(AXES):
+            store_vector(B.Q[s, e], shift_force(load_vector(B.Q[s, e]), inner))
+        for k in range(AXES):
+            W = shift_force(column_force(B.P[s], k), inner)
+            add_column(B.P[s], k, W - column_force(B.P[s], k))
+        write_product(B.product, B.load, B.P[s])
+        solve_columns(B, B.product, B.Z[s])
+    for a in range(count):
+        add_vector_product(B.g[B.slots[first + a].loop], B.Q[first + a], B.y[i], 1.0)
+        for b in range(count):
+            subtract_product(B.G[B.pairs[link.first_pair + count * a + b]], B.Q[first + a], B.Z[first + b])
+    for s in range(first, link.last_open):
+        if B.slots[s].outer >= 0:
+            pass_loop(B, i, s, A, outer)
+
+
+@kernel
+def pass_loop(B, i, s, A, outer):
+    """Add P' and Q' of one open loop to those of the parent."""
+    to = B.slots[s].outer
+    for k in range(AXES):
+        Z = column_force(B.Z[s], k)
+        add_column(B.P[to], k, shift_force(column_force(B.P[s], k) - times(A, Motion(Z.t, Z.f)), outer))
+    for e in range(AXES):
+        W = no_force()
+        for k in range(AXES):
+            B.column[k] = 0.0
+            for h in range(AXES):
+                B.column[k] += B.Q[s, e, h] * B.Y[i, k, h]
+        W = load_vector(B.column)
+        add_row(B.Q[to], e, shift_force(W, outer))
+
+
+# --- loops that close -------------------------------------------------------------------------------------------------
+@kernel
+def close_loops(system, work, joint_friction, T, h, i) -> bool:
+    """Eliminate the loops that close at body i from its inertia and bias impulse; return False if one is singular."""
+    B = T.bodies
+    for s in range(B.links[i].last_open, B.links[i].last_slot):
+        if not eliminate_loop(system, work, joint_friction, T, h, B.slots[s].loop):
+            return False
+        close_loop(T.inertias[i], B, B.slots[s].loop)
+    return True
+
+
+@kernel
+def close_loops_at_ground(system, work, joint_friction, T, h) -> bool:
+    """Eliminate the loops that close at the ground; return False if one is singular."""
+    for c in range(len(T.bodies.loops)):
+        if T.bodies.loops[c].slot < 0 and not eliminate_loop(system, work, joint_friction, T, h, c):
+            return False
+    return True
+
+
+@kernel
+def eliminate_loop(system, work, joint_friction, T, h, c) -> bool:
+    """Compute K and w of a loop, and eliminate it from the loops coupled to it; return False if it is singular."""
+    B = T.bodies
+    loop = B.loops[c]
+    if not factor_loop(system, work, joint_friction, T, h, c):
+        return False
+    for e in range(AXES):
+        for k in range(AXES):
+            B.rhs[e] -= B.motion[e, k] * B.g[c, k]
+    solve_dense(B.matrix, B.order, B.rhs, B.w[c])
+    solve_columns(B, B.motion, B.K[c])
+    for k in range(loop.first_neighbour, loop.last_neighbour):
+        one = B.neighbours[k]
+        write_product(B.product, B.K[c], B.G[one.coupling])
+        update = loop.first_update + k - loop.first_neighbour
+        for n in range(loop.first_neighbour, loop.last_neighbour):
+            subtract_product(B.G[B.updates[update]], B.G[B.neighbours[n].transposed], B.product)
+            update += loop.last_neighbour - loop.first_neighbour
+        if loop.slot >= 0:
+            subtract_product(B.P[one.slot], B.P[loop.slot], B.product)
+        add_vector_product(B.g[one.loop], B.G[one.transposed], B.w[c], 1.0)
+    return True
+
+
+@kernel
+def close_loop(record, B, c):
+    """Eliminate a loop from the inertia and the bias impulse of the body where it closes, and from Q of all others."""
+    loop = B.loops[c]
+    write_product(B.product, B.K[c], B.Q[loop.slot])
+    for k in range(loop.first_neighbour, loop.last_neighbour):
+        subtract_product(B.Q[B.neighbours[k].slot], B.G[B.neighbours[k].transposed], B.product)
+    for e in range(AXES):
+        B.column[e] = 0.0
+        for k in range(AXES):
+            B.matrix[e, k] = 0.0
+    add_vector_product(B.column, B.P[loop.slot], B.w[c], 1.0)
+    subtract_product(B.matrix, B.P[loop.slot], B.product)
+    A, D = load_inertia(record), B.matrix
+    store_inertia(
+        record,
+        UnsymmetricInertia(
+            A.J + corner(D[:3, :3]), A.H + corner(D[:3, 3:]), A.K + corner(D[3:, :3]), A.M + corner(D[3:, 3:])
+        ),
+    )
+    store_force(record, load_force(record) + load_vector(B.column))
+
+
+@formula
+def corner(D):
+    """Return a matrix (3, 3) as a Mat3."""
+    return Mat3(Vec3(D[0, 0], D[0, 1], D[0, 2]), Vec3(D[1, 0], D[1, 1], D[1, 2]), Vec3(D[2, 0], D[2, 1], D[2, 2]))
+
+
+# --- equations of a loop joint ----------------------------------------------------------------------------------------
+@kernel
+def factor_loop(system, work, joint_friction, T, h, c) -> bool:
+    """Factor the equations of a loop joint; return False if the matrix is singular.
+
+    If the joint jams, its patches slide without friction, or stick.
+    """
+    B, sliding = T.bodies, 0
+    node = B.nodes[len(B.links) + c]
+    for p in range(node.first_patch, node.last_patch):
+        sliding += T.state[p] != STICKS
+    if node.first_patch < node.last_patch:
+        r = load(work.bodies[node.child].x) - load(work.bodies[node.frame].x)
+        store_disc_inertias(system, work, T, shifted(load_inertia(T.inertias[node.child]), r), node)
+    write_independent_equations(system, work, joint_friction, T, h, c)
+    if sliding > 0:
+        unloaded = determinant_of_loop(B, B.G[c], B.free)
+        loaded = determinant_of_loop(B, B.G[c], B.load)
+        if not jams_with(loaded, unloaded, T):
+            return True
+        for p in range(node.first_patch, node.last_patch):
+            if T.state[p] != STICKS:
+                jam(p, T)
+        write_independent_equations(system, work, joint_friction, T, h, c)
+    return determinant_of_loop(B, B.G[c], B.load) != 0.0
+
+
+@kernel
+def write_independent_equations(system, work, joint_friction, T, h, c):
+    """Write the equations of a loop joint, with gauges in place of equations of motion that depend on others."""
+    B = T.bodies
+    node = B.nodes[len(B.links) + c]
+    write_equations(system, work, joint_friction, T, h, node)
+    count = write_effects(system.tree.links, work, B, node, B.G[c])
+    for n in range(count):
+        e = next_pivot(B, count, n)
+        if e < 0:
+            write_gauges(B, count, n)
+            return
+        exchange_rows(B, n, e)
+        for k in range(n + 1, count):
+            factor = B.effects[k, n] / B.effects[n, n]
+            for j in range(n, count):
+                B.effects[k, j] -= factor * B.effects[n, j]
+            for j in range(AXES):
+                B.combination[k, j] -= factor * B.combination[n, j]
+
+
+@kernel
+def write_effects(links, work, B, node, G) -> int:
+    """Write the equations of motion of a joint into `combination`, and their responses to one another into `effects`.
+
+    Return their number.
+    """
+    inner, outer = work.bodies[node.child], work.bodies[node.parent]
+    x = load(work.bodies[node.frame].x)
+    s_f, s_t = ineffective_tolerances(0.0)
+    count = 0
+    for e in range(AXES):
+        is_motion = True
+        for k in range(AXES):
+            is_motion = is_motion and B.free[e, k] == 0.0
+            B.combination[count, k] = B.motion[e, k]
+        if is_motion:
+            W = load_vector(B.motion[e])
+            at_child = shift_force(W, x - load(inner.x))
+            B.ineffective[count] = ineffective_response(links[node.child], inner, at_child, s_f, s_t)
+            if node.parent > 0:
+                at_parent = shift_force(W, x - load(outer.x))
+                B.ineffective[count] += ineffective_response(links[node.parent], outer, at_parent, s_f, s_t)
+            B.equation[count] = e
+            count += 1
+    for a in range(count):
+        for b in range(count):
+            B.effects[a, b] = 0.0
+            for e in range(AXES):
+                for k in range(AXES):
+                    B.effects[a, b] += B.combination[a, e] * G[e, k] * B.combination[b, k]
+        B.effect[a] = B.effects[a, a]
+    return count
+
+
+@kernel
+def next_pivot(B, count, n) -> int:
+    """Return the equation of motion with the largest part of its effect left, or -1 if all depend on the first n."""
+    best, largest = -1, DEPENDENT_PIVOT
+    for k in range(n, count):
+        if B.effects[k, k] > B.ineffective[k] and B.effects[k, k] > largest * B.effect[k]:
+            best, largest = k, B.effects[k, k] / B.effect[k]
+    return best
+
+
+@kernel
+def exchange_rows(B, n, k):
+    """Exchange the equations of motion n and k."""
+    for j in range(AXES):
+        B.combination[n, j], B.combination[k, j] = B.combination[k, j], B.combination[n, j]
+        B.effects[n, j], B.effects[k, j] = B.effects[k, j], B.effects[n, j]
+    for j in range(AXES):
+        B.effects[j, n], B.effects[j, k] = B.effects[j, k], B.effects[j, n]
+    B.effect[n], B.effect[k] = B.effect[k], B.effect[n]
+    B.ineffective[n], B.ineffective[k] = B.ineffective[k], B.ineffective[n]
+    B.equation[n], B.equation[k] = B.equation[k], B.equation[n]
+
+
+@kernel
+def write_gauges(B, count, first):
+    """Replace the equations of motion from `first` on, whose combinations have no effect, by gauges of the wrench."""
+    for n in range(first, count):
+        e = B.equation[n]
+        for k in range(AXES):
+            B.motion[e, k] = 0.0
+            B.load[e, k] = B.free[e, k] = B.combination[n, k]
+        B.rhs[e] = 0.0
+
+
+@kernel
+def determinant_of_loop(B, G, load) -> float:
+    """Factor B G + L, with the rows of L in `load` (6, 6), and return the determinant."""
+    write_product(B.matrix, B.motion, G)
+    for e in range(AXES):
+        for k in range(AXES):
+            B.matrix[e, k] += load[e, k]
+    return factored_determinant(B)
+
+
+@kernel
+def factored_determinant(B) -> float:
+    """Factor B.matrix in place and return the determinant."""
+    if not factor_dense(B.matrix, B.order):
+        return 0.0
+    value = 1.0
+    for e in range(AXES):
+        value *= B.matrix[e, e]
+        for k in range(e):
+            if B.order[k] > B.order[e]:
+                value = -value
+    return value
+
+
+# --- outward ----------------------------------------------------------------------------------------------------------
+@kernel
+def solve_loop(B, c):
+    """Compute the wrench of a loop joint from those of its neighbours, and the motion in B.column where it closes."""
+    loop, E = B.loops[c], B.rhs
+    for e in range(AXES):
+        E[e] = 0.0
+        B.wrench[c, e] = B.w[c, e]
+    for k in range(loop.first_neighbour, loop.last_neighbour):
+        add_vector_product(E, B.G[B.neighbours[k].coupling], B.wrench[B.neighbours[k].loop], 1.0)
+    if loop.slot >= 0:
+        add_vector_product(E, B.Q[loop.slot], B.column, 1.0)
+    add_vector_product(B.wrench[c], B.K[c], E, -1.0)
