@@ -226,7 +226,7 @@ class _Plan:
 
     # --- loops --------------------------------------------------------------------------------------------------------
     def _order(self, closures: list[int]) -> tuple[list[int], list[list[int]], list[list[int]], list[int]]:
-        """Return the closures in their order, the later neighbours of each, where they are open, and where they close."""
+        """Return the closures in order, the later neighbours of each, where they are open, and where they close."""
         passing: list[list[int]] = [[] for _ in self.parents]
         closes_at = []
         for c, k in enumerate(closures):
