@@ -102,6 +102,8 @@ class RunSettings:
         Number of degrees of freedom at the start.
     options
         Options of the method, as in the scene.
+    staggered
+        Whether staggered projections solve for the impulses of contacts and friction.
     alternative
         Integrator of higher order that the scene permits; empty if there is none.
     thresholds
@@ -118,6 +120,7 @@ class RunSettings:
     n_dofs: int
     rtol: float = 1e-9
     options: Mapping[str, Any] = field(default_factory=dict)
+    staggered: bool = False
     alternative: str = ""
     thresholds: Mapping[str, float] = field(default_factory=dict)
     stable_step: float = math.inf

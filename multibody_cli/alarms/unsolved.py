@@ -51,7 +51,8 @@ def read_contacts(record: RunRecord, settings: RunSettings) -> Reading:
     parts = "; ".join(one.text.format(one.number) for one in found if one.number)
     number = f"{record.unsolved.number} of {record.steps} steps"
     message = f"contacts or friction did not converge to their tolerance in {number}: {parts}"
-    return Reading(lambda _: record.unsolved.first, "contacts/unsolved", message, remedy_of(found, settings))
+    remedy = Remedy(change="use `contacts.method: proximal`") if settings.staggered else remedy_of(found, settings)
+    return Reading(lambda _: record.unsolved.first, "contacts/unsolved", message, remedy)
 
 
 def read_jams(record: RunRecord, settings: RunSettings) -> Reading:

@@ -121,7 +121,7 @@ def exchange_states(system, work, joint_friction, T, h, v, tolerance) -> bool:
     for _ in range(MAX_EXCHANGES):
         if not move(system, work, joint_friction, T, h, v):
             return False
-        transmit_changes(system, work)
+        transmit_changes(system, work, T)
         compute_friction(system, work, joint_friction, T, h)
         if states_agree(T, tolerance):
             return True

@@ -88,7 +88,7 @@ class Simulation:
 
     def run_settings(self) -> RunSettings:
         """Return the settings that the alarms of the run depend on."""
-        settings = self.scene.simulation
+        settings, contacts = self.scene.simulation, self.compiled.model.system.contacts
         default = INTEGRATORS[default_integrator(self.scene)]
         has_limits = any(entry.section == "joints" for entry in self.compiled.model.names.constraint_entries)
         better = METHODS[settings.method].own_integrator is None and default.order > self.integrator.order
@@ -99,6 +99,7 @@ class Simulation:
             n_dofs=self.compiled.n_dofs,
             rtol=settings.tolerance.rtol,
             options=settings.options,
+            staggered=bool(contacts and contacts.options.staggered),
             alternative=default.name if better else "",
             thresholds=settings.alarms,
             stable_step=self.compiled.stable_step,
