@@ -14,7 +14,11 @@
     loaded_discs    joints of this tree with friction in two directions
     implicit_tree_motion
                     one motion of this tree with implicit forces on bodies
-    tree_of_bodies  one pass over a tree in maximal coordinates
+    tree_of_bodies  one pass over a tree in maximal coordinates, and over loops
+    joint_equations the six equations of one joint in this pass
+    open_loops      the wrenches of joints that close loops
+    independent_equations
+                    their equations where loops constrain a motion more than once
     tree_friction_workspace, tree_of_bodies_workspace
                     work arrays of these
     warm_start      initial guess from the previous step: Alg. 7, line 2

@@ -7,6 +7,7 @@ another one that is coupled to both is eliminated before them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -137,7 +138,7 @@ def tree_of_bodies_for(system: System) -> TreeOfBodies:
     n, loops, s, g = (len(plan.links), len(plan.loops), len(plan.slots), plan.couplings) if plan else (0, 0, 0, 0)
     six = AXES if used else 0
 
-    def table(rows: list[tuple[int, ...]], dtype: np.dtype[np.void]) -> Records:
+    def table(rows: Sequence[tuple[int, ...]], dtype: np.dtype[np.void]) -> Records:
         return records(np.array(rows, dtype))
 
     return TreeOfBodies(
@@ -210,8 +211,8 @@ class _Plan:
             and int(inboard[closure["child"]]["last_row"]) == int(closure["last_row"])
         }
         for i, link in enumerate(tree.links):
-            free = (0, i, 0, int(link["iv"]), int(link["nv"]), 0, 0, 0, 0, 0)
-            self.nodes.append(self._node_of_closure(of_body[i]) if i in of_body else free)
+            alone = (0, i, 0, int(link["iv"]), int(link["nv"]), 0, 0, 0, 0, 0)
+            self.nodes.append(self._node_of_closure(of_body[i]) if i in of_body else alone)
         return [k for k in range(len(tree.closures)) if k not in of_body.values()]
 
     def _node_of_closure(self, k: int) -> tuple[int, ...]:
@@ -246,7 +247,10 @@ class _Plan:
         closing: list[list[int]] = [[] for _ in range(n)]
         for c, at in enumerate(self.closes_at):
             closing[at].append(c)
-        self.links, self.slots, self.pairs, slot_of = [], [], [], {}
+        self.links: list[tuple[int, ...]] = []
+        self.slots: list[tuple[int, int]] = []
+        self.pairs: list[int] = []
+        slot_of: dict[tuple[int, int], int] = {}
         address = {(c, d): k for k, (c, d) in enumerate(self._coupled())}
         self.couplings = len(address)
         for i in range(n):
@@ -257,7 +261,9 @@ class _Plan:
                 self.slots.append((c, outer))
             self.links.append((first, first + len(self.passing[i]), len(self.slots), len(self.pairs)))
             self.pairs += [address[c, d] for c in self.passing[i] for d in self.passing[i]]
-        self.loop_rows, self.neighbours, self.updates = [], [], []
+        self.loop_rows: list[tuple[int, ...]] = []
+        self.neighbours: list[tuple[int, ...]] = []
+        self.updates: list[int] = []
         for c, later in enumerate(self.later):
             at = self.closes_at[c]
             span = len(self.neighbours), len(self.neighbours) + len(later)

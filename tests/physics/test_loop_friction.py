@@ -1,0 +1,191 @@
+"""Dry friction in the joints of closed loops: the same problem as rows, and the power balance of a drive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from friction_trees import (
+    PLAIN,
+    compare_with_rows,
+    most_passes,
+    prepared,
+    require_losses,
+    simulated,
+    started,
+    started_with_rows,
+)
+
+from multibody_cli import MemorySink, prepare
+
+SCENES = Path(__file__).parents[2] / "scenes"
+METHODS = pytest.mark.parametrize(
+    "method", ["aba", "redmax", "symbolic", "baraff", "variational", "variational_maximal"]
+)
+ROD = {"mass": 1.2, "com": [0, 0, -0.2], "inertia": {"principal": [0.02, 0.021, 0.003]}}
+SURFACE = {"radius": 0.03, "length": 0.1}
+
+
+def friction(mu, **surface):
+    return {"coefficient": mu, "surface": surface or SURFACE}
+
+
+def four_bar(mu=0.4, closing="revolute", swing=1.5, drive=None, integrator="semi_implicit_euler"):
+    """A parallelogram in the plane x, z: two cranks that hang from the ground, and a coupler between their ends."""
+    hinge = {"type": "revolute", "axis": [0, 1, 0], "friction": friction(mu)}
+    crank = {"q": 0.4} | ({"motion": {"velocity": drive}} if drive else {"v": swing, "friction": friction(mu)})
+    ball = {"type": "spherical", "friction": friction(mu, radius=0.03)}
+    last = (hinge if closing == "revolute" else ball) | {
+        "parent": "coupler",
+        "child": "right",
+        "origin": {"position": [0.5, 0, 0]},
+        "child_origin": {"position": [0, 0, -0.4]},
+    }
+    coupler = {"parent": "left", "child": "coupler", "origin": {"position": [0, 0, -0.4]}, "q": -0.4}
+    joints = {
+        "a_left": {"type": "revolute", "axis": [0, 1, 0], "child": "left"} | crank,
+        "c_right": hinge | {"child": "right", "origin": {"position": [0.5, 0, 0]}, "q": 0.4},
+        "b_coupler": hinge | coupler | ({} if drive else {"v": -swing}),
+        "d_last": last | ({"q": 0.4} if closing == "revolute" else {}),
+    }
+    if not drive:
+        joints["c_right"]["v"] = swing
+    bodies = {
+        "left": ROD,
+        "right": ROD,
+        "coupler": {"mass": 0.8, "com": [0.25, 0, 0], "inertia": {"principal": [0.002, 0.02, 0.02]}},
+    }
+    return simulated(bodies, joints, integrator)
+
+
+def balls_in_space(mu=0.2):
+    """A loop of a hinge, a slider on a ball, and balls, in which no load is indeterminate but the spins of rods."""
+    ball = {"type": "spherical", "friction": friction(mu, radius=0.04)}
+    joints = {
+        "a_hinge": {"type": "revolute", "axis": [0, 1, 0], "child": "crank", "friction": friction(mu)},
+        "b_wrist": ball | {"parent": "crank", "child": "rod", "origin": {"position": [0, 0, -0.4]}},
+        "c_rail": {
+            "type": "prismatic",
+            "axis": [1, 0, 0],
+            "child": "block",
+            "origin": {"position": [0.3, 0.2, -0.6]},
+            "friction": friction(mu, size=[0.2, 0.05, 0.05]),
+        },
+        "d_end": {
+            "type": "spherical",
+            "parent": "rod",
+            "child": "block",
+            "origin": {"position": [0.3, 0.2, -0.2]},
+            "friction": friction(mu, radius=0.04),
+        },
+    }
+    bodies = {"crank": ROD, "rod": ROD, "block": {"mass": 0.7, "inertia": {"principal": [0.01, 0.012, 0.014]}}}
+    return simulated(bodies, joints) | {"gravity": [6, 0, -8]}
+
+
+@METHODS
+def test_a_four_bar_moves_as_with_rows(tmp_path, monkeypatch, method):
+    compare_with_rows(tmp_path, monkeypatch, four_bar(), method)
+
+
+@METHODS
+def test_a_four_bar_with_a_ball_moves_as_with_rows(tmp_path, monkeypatch, method):
+    compare_with_rows(tmp_path, monkeypatch, four_bar(closing="spherical"), method)
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic"])
+def test_loops_of_planar_bodies_move_as_with_rows(tmp_path, monkeypatch, method):
+    scene = yaml.safe_load((SCENES / "bench/ladder_planar.yaml").read_text(encoding="utf-8"))
+    for part in scene["repeat"]:
+        for joint in part["joints"].values():
+            joint["friction"] = friction(0.4)
+    scene["vars"]["n"] = 3
+    compare_with_rows(tmp_path, monkeypatch, scene, method)
+
+
+@METHODS
+def test_a_loop_in_space_moves_as_with_rows(tmp_path, monkeypatch, method):
+    compare_with_rows(tmp_path, monkeypatch, balls_in_space(), method)
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic"])
+def test_a_driven_four_bar_moves_as_with_rows(tmp_path, monkeypatch, method):
+    """The drive determines all slips; friction has no effect on the motion."""
+    compare_with_rows(tmp_path, monkeypatch, four_bar(drive=2.0), method)
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
+def test_loops_with_implicit_dampers_move_as_with_rows(tmp_path, monkeypatch, method):
+    scene = four_bar(integrator="linearly_implicit_euler")
+    ends = [{"body": name, "point": [0, 0, -0.3]} for name in ("left", "coupler")]
+    scene["springs"] = {"spring": {"between": ends, "stiffness": 800.0, "damping": 6.0, "rest_length": 0.1}}
+    compare_with_rows(tmp_path, monkeypatch, scene, method)
+
+
+@pytest.mark.parametrize("method", ["aba", "baraff"])
+@pytest.mark.parametrize("scene", [four_bar(), four_bar(closing="spherical"), balls_in_space()])
+def test_loops_only_lose_energy_in_their_joints(tmp_path, scene, method):
+    require_losses(prepared(tmp_path, scene, f"simulation.method={method}", "simulation.duration=2 s"))
+
+
+def test_the_drive_of_a_four_bar_pays_for_its_friction(tmp_path):
+    """In a whole turn of a parallelogram nothing but friction takes energy, and the drive alone has given it."""
+    sink = MemorySink()
+    prepared(tmp_path, four_bar(drive=2.0), "simulation.duration=0.5 s", "simulation.step=0.1 ms").run(sink)
+    found = sink.trajectory()
+    given = found.channel("energy/work/joints/a_left/motion").values
+    lost = sum(
+        found.channel(f"energy/dissipation/joints/{name}/friction").values
+        for name in ("b_coupler", "c_right", "d_last")
+    )
+    energy = found.channel("energy/kinetic").values + found.channel("energy/potential").values
+    assert lost[-1] > 0.01
+    np.testing.assert_allclose(given - lost, energy - energy[0], atol=2e-4 * lost[-1] + 2e-4 * np.ptp(energy))
+
+
+@pytest.mark.parametrize("n", [2, 20])
+def test_the_number_of_passes_does_not_grow_with_the_number_of_loops(n):
+    assert most_passes(prepare(SCENES / "bench/ladder_with_friction.yaml", [*PLAIN, f"vars.n={n}"])) <= 4
+
+
+def test_loops_stay_closed(tmp_path):
+    state, method = started(prepared(tmp_path, four_bar(), "simulation.method=aba"))
+    assert method.step(state, 500) is None
+    assert np.abs(method.work.rows["error"]).max() < 1e-13
+    assert not method.contact_work.factors.rank.any()
+
+
+def test_a_four_bar_that_friction_holds_stays_at_rest(tmp_path, monkeypatch):
+    """Four hinges hold one degree of freedom: how they share the load is indeterminate, that nothing moves is not."""
+    scene = four_bar(mu=30.0, swing=0.0)
+    for start in (started, lambda simulation: started_with_rows(monkeypatch, simulation)):
+        state, method = start(prepared(tmp_path, scene))
+        assert method.step(state, 100) is None
+        assert np.abs(state.v).max() < 1e-12
+        assert method.contact_work.unsolved_steps.sum() == 0
+
+
+def test_a_loop_beside_a_contact_keeps_its_own_solution(tmp_path, monkeypatch):
+    """A ball on a floor beside a four-bar does not make rows of its hinges."""
+    scene = four_bar()
+    scene["bodies"]["ball"] = {
+        "density": 1000,
+        "position": [2, 0, -0.9495],
+        "velocity": {"linear": [1, 0, -0.2]},
+        "shapes": [{"type": "sphere", "radius": 0.05}],
+    }
+    scene["world"] = {"shapes": [{"type": "plane", "position": [0, 0, -1]}]}
+    scene["contacts"] = {"friction": 0.5}
+    simulation, ends = prepared(tmp_path, scene, "simulation.method=aba"), []
+    for start in (started, lambda simulation: started_with_rows(monkeypatch, simulation)):
+        state, method = start(simulation)
+        apart = 0
+        for _ in range(30):
+            assert method.step(state, 1) is None
+            touches = method.contact_work.contact_count[0] > 0
+            apart += touches and method.contact_work.joint_friction.separate.all()
+        ends.append((state.v.copy(), apart))
+    np.testing.assert_allclose(ends[0][0], ends[1][0], atol=1e-8 * np.abs(ends[1][0]).max())
+    assert ends[0][1] > 10
