@@ -18,6 +18,11 @@ from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records, Syst
 
 AXES = 6
 
+MAX_UPDATES = 100_000
+"""Maximum number of pairs of loops that are coupled to one that is eliminated; beyond it the passes would take longer
+than dense rows, and their tables more memory.
+"""
+
 NODE = np.dtype(
     [
         ("parent", "i8"),
@@ -65,7 +70,8 @@ NEIGHBOUR = np.dtype([("loop", "i8"), ("slot", "i8"), ("coupling", "i8"), ("tran
 def suits_bodies(system: System) -> bool:
     """Return whether the joints of a system are a tree of bodies in maximal coordinates, or close loops.
 
-    The joints with friction have no prescribed coordinates, and in maximal coordinates no joint has.
+    The joints with friction have no prescribed coordinates, and in maximal coordinates no joint has.  Few loops are
+    open together.
     """
     tree, patches, inboard = system.tree, system.contacts.joint_friction.patches, system.tree.inboard_joints
     if len(patches) == 0 or len(tree.markers) > 0 or len(tree.closures) == 0:
@@ -77,7 +83,8 @@ def suits_bodies(system: System) -> bool:
     for node in inboard:
         of_nodes[node["first_row"] : node["last_row"]] = True
     rigid = bool(np.all(tree.links["nv"][1:] <= AXES)) and (not maximal or bool(np.all(tree.links["nv"][1:] == AXES)))
-    return rigid and not _is_driven(system) and not np.any(of_nodes & ~of_joints)
+    suits = rigid and not _is_driven(system) and not np.any(of_nodes & ~of_joints)
+    return suits and _Plan(system).updates_needed <= MAX_UPDATES
 
 
 def _is_driven(system: System) -> bool:
@@ -135,6 +142,8 @@ def tree_of_bodies_for(system: System) -> TreeOfBodies:
     """Allocate the work arrays, empty unless they suit the system."""
     used = suits_bodies(system)
     plan = _Plan(system) if used else None
+    if plan:
+        plan.place()
     n, loops, s, g = (len(plan.links), len(plan.loops), len(plan.slots), plan.couplings) if plan else (0, 0, 0, 0)
     six = AXES if used else 0
 
@@ -190,7 +199,7 @@ class _Plan:
         self.parents = [node[0] for node in self.nodes]
         self.loops, self.later, self.passing, self.closes_at = self._order(loops)
         self.nodes += [self._node_of_closure(k) for k in self.loops]
-        self._place()
+        self.updates_needed = sum(len(later) ** 2 for later in self.later)
 
     # --- joints -------------------------------------------------------------------------------------------------------
     def _number_nodes(self) -> list[int]:
@@ -241,7 +250,7 @@ class _Plan:
         order, later, passing = order_of_elimination(passing, closes_at)
         return [closures[c] for c in order], later, passing, [closes_at[c] for c in order]
 
-    def _place(self) -> None:
+    def place(self) -> None:
         """Number slots and couplings."""
         n = len(self.parents)
         closing: list[list[int]] = [[] for _ in range(n)]

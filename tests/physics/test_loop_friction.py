@@ -19,6 +19,7 @@ from friction_trees import (
 )
 
 from multibody_cli import MemorySink, prepare
+from multibody_cli.contact_solver.tree_of_bodies_workspace import suits_bodies
 
 SCENES = Path(__file__).parents[2] / "scenes"
 METHODS = pytest.mark.parametrize(
@@ -189,3 +190,31 @@ def test_a_loop_beside_a_contact_keeps_its_own_solution(tmp_path, monkeypatch):
         ends.append((state.v.copy(), apart))
     np.testing.assert_allclose(ends[0][0], ends[1][0], atol=1e-8 * np.abs(ends[1][0]).max())
     assert ends[0][1] > 10
+
+
+def table_on_legs(n):
+    """A table on n legs, each on a hinge at the table and on a ball at the ground: all loops are open at the table."""
+    bodies, joints = {"table": {"mass": 5.0, "inertia": {"principal": [1.0, 1.0, 1.0]}}}, {}
+    for i in range(n):
+        bodies[f"leg{i:03}"] = ROD
+        joints[f"a{i:03}"] = {
+            "type": "revolute",
+            "axis": [0, 1, 0],
+            "parent": "table",
+            "child": f"leg{i:03}",
+            "origin": {"position": [0.1 * i, 0, 0]},
+            "friction": friction(0.2),
+        }
+        joints[f"b{i:03}"] = {
+            "type": "spherical",
+            "child": f"leg{i:03}",
+            "origin": {"position": [0.1 * i, 0, -0.4]},
+            "child_origin": {"position": [0, 0, -0.4]},
+        }
+    return simulated(bodies, joints)
+
+
+@pytest.mark.parametrize(("n", "suits"), [(10, True), (90, False)])
+def test_many_loops_that_are_open_together_solve_rows(tmp_path, n, suits):
+    """The tables of the passes grow as the cube of the number of loops that are coupled."""
+    assert suits_bodies(prepared(tmp_path, table_on_legs(n)).compiled.model.system) == suits
