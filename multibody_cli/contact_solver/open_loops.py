@@ -259,8 +259,8 @@ def close_loop(record, B, c):
 
 @formula
 def corner(D):
-    """Return a matrix (3, 3) as a Mat3."""
-    return Mat3(Vec3(D[0, 0], D[0, 1], D[0, 2]), Vec3(D[1, 0], D[1, 1], D[1, 2]), Vec3(D[2, 0], D[2, 1], D[2, 2]))
+    """Return a matrix (3, 3) as a Mat3, which has its columns."""
+    return Mat3(Vec3(D[0, 0], D[1, 0], D[2, 0]), Vec3(D[0, 1], D[1, 1], D[2, 1]), Vec3(D[0, 2], D[1, 2], D[2, 2]))
 
 
 # --- equations of a loop joint ----------------------------------------------------------------------------------------

@@ -88,6 +88,9 @@ MAX_ITERATIONS, MAX_DISC_ITERATIONS = 12, 240
 MAX_SWEEPS, FIRST_ATTEMPT = 256, 1
 """Largest number of sweeps in a step, and that after which their states are tried first."""
 
+MAX_LOOP_SWEEPS = 8
+"""Largest number of sweeps in a step of a system with loops, of which few need rows for more than that."""
+
 SLIP_ROUND_OFF = 1e-10
 """Slip velocity in a loop that counts as 0, relative to the largest without impulses.
 
@@ -330,7 +333,7 @@ def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int
     """
     start_sweeps(joint_friction, T)
     next_attempt = FIRST_ATTEMPT
-    for count in range(1, MAX_SWEEPS + 1):
+    for count in range(1, (MAX_LOOP_SWEEPS if len(T.bodies.loops) > 0 else MAX_SWEEPS) + 1):
         agree, residual = sweep(system, work, joint_friction, T, h, v, tolerance)
         if agree:
             return count, residual

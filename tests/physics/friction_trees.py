@@ -57,10 +57,12 @@ def compare_with_rows(tmp_path, monkeypatch, scene, method, steps=30):
         for _ in range(steps):
             assert stepper.step(state, 1) is None
         assert stepper.contact_work.factors.rank.any() == with_rows
-        ends.append((state, friction_of_joints(simulation.compiled.model.system, stepper)))
-    (one, friction), (other, expected) = ends
+        rows = stepper.contact_work.x[: stepper.contact_work.constraint_row_count[0]].copy()
+        ends.append((state, friction_of_joints(simulation.compiled.model.system, stepper), rows))
+    (one, friction, rows), (other, expected, expected_rows) = ends
     np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())
     np.testing.assert_allclose(friction, expected, atol=1e-7 * np.abs(expected).max())
+    np.testing.assert_allclose(rows, expected_rows, atol=1e-7 * np.abs(expected_rows).max(initial=0.0))
     np.testing.assert_allclose(one.ledger, other.ledger, atol=1e-8 * np.abs(other.ledger).max())
 
 
