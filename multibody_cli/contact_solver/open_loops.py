@@ -40,7 +40,7 @@ from multibody_cli.contact_solver.tree_of_bodies_workspace import AXES
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import no_force, shift_force
+from multibody_cli.spatial.products import shift_force
 from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, shifted, times
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 
@@ -179,13 +179,11 @@ def pass_loop(B, i, s, A, outer):
         Z = column_force(B.Z[s], k)
         add_column(B.P[to], k, shift_force(column_force(B.P[s], k) - times(A, Motion(Z.t, Z.f)), outer))
     for e in range(AXES):
-        W = no_force()
         for k in range(AXES):
             B.column[k] = 0.0
             for h in range(AXES):
                 B.column[k] += B.Q[s, e, h] * B.Y[i, k, h]
-        W = load_vector(B.column)
-        add_row(B.Q[to], e, shift_force(W, outer))
+        add_row(B.Q[to], e, shift_force(load_vector(B.column), outer))
 
 
 # --- loops that close -------------------------------------------------------------------------------------------------
