@@ -33,7 +33,9 @@ INTERRUPTED = 130
 @click.option("--integrator", metavar="I[,I...]", help="Integrators, or `all`, instead of the scene's.")
 @click.option("--step", metavar="H[,H...]", help="Time steps of fixed-step integrators, as in 1ms,2ms.")
 @click.option("--tolerance", metavar="E[,E...]", help="Relative tolerances of adaptive integrators.")
-@click.option("--set", "set", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene.")
+@click.option(
+    "--set", "set", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene; null removes it."
+)
 @click.option("--size", metavar="KEY=2,4,8", help="Measure each scene with each of these values.")
 @click.option("--repeat", metavar="N", help="Blocks per timing, 1 to 1000. Default: 7.")
 @click.option("--accuracy", metavar="LENGTH", help="Measure errors as well, for this accuracy, as in 1mm.")

@@ -29,7 +29,12 @@ def _each_once(_context: click.Context, _option: click.Parameter, overrides: tup
 
 
 replaced_values = click.option(
-    "--set", "overrides", metavar="KEY=VALUE", multiple=True, callback=_each_once, help="Replace a value of the scene."
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=_each_once,
+    help="Replace a value of the scene; null removes it.",
 )
 """The option `--set`: the verb receives `overrides`, each `KEY=VALUE`."""
 

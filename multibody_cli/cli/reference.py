@@ -44,7 +44,9 @@ def scene_page() -> str:
     inner = {name: one for name, entry in definitions.items() if (one := _only_mapping(entry)) is not None}
     lines = [
         "A scene is a YAML file. Plain numbers are in SI units and radians; a string may carry a [unit](#units), as in",
-        "`30 deg` or `250 g`. `${...}` is [arithmetic](#expressions) on `vars`. All other keys are optional.",
+        "`30 deg` or `250 g`. `${...}` is [arithmetic](#expressions) on `vars`. A scene requires `bodies` and",
+        "`simulation`, in its file, in a file that it includes or in `repeat`. Other keys are optional, unless their",
+        "default is `required`.",
         "",
         "## Sections",
         "",

@@ -98,7 +98,9 @@ class Extras(NamedTuple):
     type=click.Path(path_type=Path),
     help="Take shapes and colors of a result from this scene file, as for meshes, which results do not contain.",
 )
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of a scene file.")
+@click.option(
+    "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of a scene file; null removes it."
+)
 def verb(
     file: Path,
     output: Path | None,

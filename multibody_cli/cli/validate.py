@@ -16,7 +16,9 @@ from multibody_cli.errors import Refused, SceneError
 
 @click.command("validate", cls=Verb, short_help="List all problems of scenes without running them.")
 @click.argument("scenes", metavar="SCENE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene.")
+@click.option(
+    "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene; null removes it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Write the problems as JSON.")
 def verb(scenes: tuple[Path, ...], overrides: tuple[str, ...], as_json: bool) -> int:
     """Check each SCENE and list all its problems, one per line: file:line:column: element: problem.

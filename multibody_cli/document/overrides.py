@@ -10,7 +10,7 @@ from multibody_cli.document.document import parse_document
 from multibody_cli.document.nodes import Mark, Node, Path, format_path, mapping, sequence
 from multibody_cli.document.parameters import OWN_NAMES
 from multibody_cli.document.problems import Problems
-from multibody_cli.errors import QuantityError, SceneError, nearest
+from multibody_cli.errors import QuantityError, SceneError, closest, nearest
 from multibody_cli.spec import units
 
 _STEP = re.compile(r"(?:^|\.)([^.\[\]=]+)|\[(\d{1,9})\]")
@@ -32,6 +32,11 @@ class Override:
     def is_variable(self) -> bool:
         """Whether the override replaces a variable; variables are replaced before evaluation."""
         return self.path[0] == "vars"
+
+    @property
+    def removes(self) -> bool:
+        """Whether the override removes an entry; a variable keeps its place with the value null."""
+        return self.node.value is None and not self.is_variable
 
 
 def read_override(text: str, problems: Problems) -> Override | None:
@@ -58,7 +63,7 @@ def is_override(mark: Mark) -> bool:
 
 
 def apply_override(root: Node, override: Override, problems: Problems) -> Node:
-    """Return the tree with the value replaced.
+    """Return the tree with the value replaced, or with the entry of a mapping removed if the value is null.
 
     A variable with a unit is replaced by a value of the same dimension, or by one without a unit.
     """
@@ -104,16 +109,32 @@ def _replaced(node: Node, override: Override, depth: int, problems: Problems) ->
     if type(node.value) is not dict or isinstance(step, int):
         _report(override, depth, "this value has no entries to set", problems)
         return node
+    assert node.keys is not None
     present = node.value.get(step)
+    if override.removes and depth == len(override.path) - 1 and present is not None:
+        return mapping(_without(node.value, step), node.mark, _without(node.keys, step))
     if present is None:
-        if not _may_be_new(override, depth):
-            _report(override, depth, f"unknown key `{step}`; {nearest(step, node.value)}", problems)
+        if override.removes or not _may_be_new(override, depth):
+            _report(override, depth, _absent(step, node.value, override, depth), problems)
             return node
         present = mapping({}, override.mark, {})
-    assert node.keys is not None
     entry = _replaced(present, override, depth + 1, problems)
     keys = node.keys | ({step: override.mark} if depth == len(override.path) - 1 else {})
     return mapping({**node.value, step: entry}, node.mark, {step: override.mark} | keys)
+
+
+def _without(entries: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: entry for name, entry in entries.items() if name != key}
+
+
+def _absent(step: str, present: dict[str, Node], override: Override, depth: int) -> str:
+    """Message for an entry that the scene does not have: a misspelled one, or one that must be set as a whole."""
+    if override.is_variable or closest(step, present):
+        return f"unknown key `{step}`; {nearest(step, present)}"
+    found = f"the scene has no entry `{step}` here, only {nearest(step, present).removeprefix('valid: ')}"
+    if override.removes:
+        return found
+    return f"{found}; set a new entry as a whole: `{format_path(override.path[: depth + 1])}={{...}}`"
 
 
 def _agrees(old: Any, override: Override, problems: Problems) -> bool:

@@ -139,11 +139,29 @@ def test_overrides(tmp_path):
     assert loaded.scene.name == "other"
 
 
+def test_an_override_with_null_removes_an_entry(tmp_path):
+    text = HEAD + "contacts: {}\n"
+    assert load(tmp_path, text).scene.contacts is not None
+    assert load(tmp_path, text, "contacts=null").scene.contacts is None
+    removed = load(tmp_path, text, "bodies.ball.position=[0, 0, 5]", "bodies.ball.position=")
+    assert removed.scene.bodies["ball"].position == (0, 0, 0)
+    assert "position" not in removed.scene.bodies["ball"].model_fields_set
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
         ("vars.m=1", "`vars.m`: unknown key `m`; valid: n"),
         ("bodies.bal.mass=1", "`bodies.bal`: unknown key `bal`; did you mean `ball`?"),
+        (
+            "bodies.ball.velocity.linear=[1, 0, 0]",
+            "`bodies.ball.velocity`: the scene has no entry `velocity` here, only mass, shapes; "
+            "set a new entry as a whole: `bodies.ball.velocity={...}`",
+        ),
+        (
+            "bodies.ball.velocity=null",
+            "`bodies.ball.velocity`: the scene has no entry `velocity` here, only mass, shapes",
+        ),
         ("simulation.stop=1", "simulation.stop: unknown key `stop`; did you mean `step`?"),
         ("simulation.step=1 kg", "simulation.step: expected a time (s), but `1 kg` is a mass"),
         ("bodies.ball.shapes[3].radius=1", "`bodies.ball.shapes[3]`: expected an index below 1"),
