@@ -15,7 +15,7 @@ from multibody_cli.errors import Problem, SceneError
 from multibody_cli.initial.assemble import ASSEMBLED, Assembler, AssemblyResult
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import JointSpec
-from multibody_cli.model import JointEntry, Model, Records, State
+from multibody_cli.model import JointEntry, Model, Records, RowName, State
 from multibody_cli.observation import bodies
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.samples import Samples, samples_for
@@ -123,6 +123,15 @@ def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) 
     return flags
 
 
+def _unit(row: RowName) -> str:
+    """Return the unit of the position error of a row, which its direction tells if it is along or about an axis."""
+    return {"along": "m", "about": "rad"}.get(row.direction.split()[0], "m or rad")
+
+
+def _rate_unit(row: RowName) -> str:
+    return " or ".join(f"{unit}/s" for unit in _unit(row).split(" or "))
+
+
 def _require_closable(loaded: LoadedScene, model: Model, found: AssemblyResult) -> None:
     if found.before <= ASSEMBLED:
         return
@@ -130,19 +139,27 @@ def _require_closable(loaded: LoadedScene, model: Model, found: AssemblyResult) 
     name = model.names.rows[found.row]
     if not found.closed:
         raise loaded.error(
-            f"cannot be closed: with all joints free to move, an error of {found.after:.3g} m or rad {name.direction} "
-            "remains; check the lengths, the frames and the initial coordinates",
+            f"cannot be closed: with all joints free to move{_except_for(model)}, an error of "
+            f"{found.after:.3g} {_unit(name)} {name.direction} remains; check the lengths, the frames and the initial "
+            "coordinates",
             name.section,
             name.element,
         )
     if found.before > tolerance:
         raise loaded.error(
-            f"has an initial error of {found.before:.3g} m or rad {name.direction}, above "
+            f"has an initial error of {found.before:.3g} {_unit(name)} {name.direction}, above "
             f"`simulation.assembly_tolerance` ({tolerance:g}): correct the initial coordinates"
             f"{_nearest_start(model, found)}, or increase the tolerance",
             name.section,
             name.element,
         )
+
+
+def _except_for(model: Model) -> str:
+    """Name the limits and motions that assembly keeps."""
+    limited = " within their limits" if model.system.rows["one_sided"].any() else ""
+    moved = [joint.name for joint in model.names.joints if model.system.tree.driven[joint.columns].any()]
+    return limited + (f", apart from the `motion` of {', '.join(f'`{name}`' for name in moved)}" if moved else "")
 
 
 def _nearest_start(model: Model, found: AssemblyResult) -> str:
@@ -160,14 +177,14 @@ def _require_consistent(loaded: LoadedScene, model: Model, found: AssemblyResult
     fastest = float(np.abs(state.v).max(initial=0.0))
     if not found.closed and found.after > ASSEMBLED * max(1.0, fastest):
         raise loaded.error(
-            f"cannot be satisfied by the initial velocities: an error of {found.after:.3g} m/s or rad/s "
+            f"cannot be satisfied by the initial velocities: an error of {found.after:.3g} {_rate_unit(name)} "
             f"{name.direction} remains; prescribed motions or constraints contradict each other",
             name.section,
             name.element,
         )
     if found.changed_given and found.before > REPORT_THRESHOLD * max(1.0, fastest):
         raise loaded.error(
-            f"contradicts the given initial velocities by {found.before:.3g} m/s or rad/s {name.direction}: "
+            f"contradicts the given initial velocities by {found.before:.3g} {_rate_unit(name)} {name.direction}: "
             "omit some of them, which then follow from the others",
             name.section,
             name.element,
@@ -228,7 +245,7 @@ def _how_far(loaded: LoadedScene, model: Model, found: AssemblyResult, words: st
     most = int(np.argmax(np.abs(found.moved)))
     return (
         f"{loaded.where(name.section, name.element)}: {name.section}.{name.element}: {words} {found.before:.3g} "
-        f"{name.direction}; {model.names.coordinates[most]} {verb} most, by {found.moved[most]:.4g}"
+        f"{_unit(name)} {name.direction}; {model.names.coordinates[most]} {verb} most, by {found.moved[most]:.4g}"
     )
 
 
@@ -238,7 +255,7 @@ def _completed_rates(loaded: LoadedScene, model: Model, state: State, found: Ass
     if found.before > REPORT_THRESHOLD:
         name = model.names.rows[found.row]
         section, element = name.section, name.element
-        removed = f", which removes an error of {found.before:.3g} m/s or rad/s {name.direction}"
+        removed = f", which removes an error of {found.before:.3g} {_rate_unit(name)} {name.direction}"
     else:
         driven = model.system.tree.driven & (state.v != 0.0)
         section, element, removed = "joints", next(j.name for j in model.names.joints if driven[j.columns].any()), ""

@@ -116,10 +116,10 @@ def _add_limits(
     account = context.packer.account("dissipation", f"joints/{name}/limits")
     iq, iv = context.joints[name]
     for k, pair in enumerate(joint.bounds or ()):
-        for bound, sign, words in zip(pair or (-math.inf, math.inf), (1.0, -1.0), ("below", "above"), strict=True):
+        for bound, sign, words in zip(pair or (-math.inf, math.inf), (1.0, -1.0), ("lower", "upper"), strict=True):
             if math.isfinite(bound):
                 term = rows.next_term
-                row = rows.add(RowName("joints", name, f"limited {words}"), 1, one_sided=True, account=account)
+                row = rows.add(RowName("joints", name, f"beyond its {words} limit"), 1, one_sided=True, account=account)
                 tables.add(limit.TABLE, [(0, 0, iq + k, iv + k, bound, sign)], row, term)
 
 

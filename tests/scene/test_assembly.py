@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from loops import close_loops, loaded, start
@@ -91,7 +93,19 @@ def test_a_start_far_from_closure_is_refused_with_a_proposal():
 
 def test_a_loop_that_cannot_close_is_refused():
     message = refusal(four_bar(jc={"origin": {"position": [9, 0, 0]}}))
-    assert "joints.close: cannot be closed" in message
+    assert "joints.close: cannot be closed: with all joints free to move, an error of" in message
+    assert re.search(r"an error of [0-9.]+ m along [xz] remains", message)
+
+
+@pytest.mark.parametrize(
+    ("close", "kept"),
+    [
+        ({"limits": [1.4, 1.5]}, "free to move within their limits, an error of"),
+        ({"motion": {"velocity": 1}, "q": 1.5}, "free to move, apart from the `motion` of `close`, an error of"),
+    ],
+)
+def test_a_loop_that_limits_or_motions_keep_open_is_refused_with_them(close, kept):
+    assert f"joints.close: cannot be closed: with all joints {kept}" in refusal(four_bar(close=close))
 
 
 def slider_crank(position, **crank):
