@@ -88,8 +88,8 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     Raises
     ------
     SceneError
-        A mesh file cannot be used, a joint does not suit its bodies, a loop cannot be closed, or bodies in contact
-        overlap.
+        A mesh file cannot be used, a joint does not suit its bodies, a function of time is not finite, a loop cannot be
+        closed, or bodies in contact overlap.
     """
     scene = loaded.scene
     simulation = scene.simulation
@@ -102,11 +102,11 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     except CannotReduce as error:
         message = "cannot be reduced: its coordinates are prescribed or already dependent"
         raise loaded.error(message, "couplings", str(error), "reduce") from None
+    signals = tuple(signal_alarms(loaded))
     n_dofs, messages = assemble_initial_state(loaded, model, state)
     if scene.strands:
         messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))
     checked = check_step(simulation, model, state)
-    signals = tuple(signal_alarms(loaded))
     alarms = (*checked.alarms, *(alarm for _, alarm in signals))
     messages = (*messages, *map(str, checked.alarms), *(f"{place}: {alarm}" for place, alarm in signals))
     if scene.contacts is not None:

@@ -4,6 +4,8 @@ An integrator evaluates a function of time a few times in each step.  What chang
 energies, so it is checked before the run: over a step, Simpson's rule with the values at start, middle and end is
 compared with Simpson's rule on sixteen parts; a pulse between two of these remains unnoticed.  A prescribed position
 that jumps has no velocity that makes it jump: its change over a step is compared with the integral of its derivative.
+
+A function without a finite value at one of these instants ends every run that reaches it, and the scene is rejected.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from multibody_cli.alarms.contract import Raised, Remedy
 from multibody_cli.alarms.remedies import DIVISORS, reduce_step
 from multibody_cli.document.nodes import Path, format_path
 from multibody_cli.kernel import kernel
+from multibody_cli.model import Floats
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.simulation import SimulationSpec
@@ -50,11 +53,11 @@ def integration_errors(
     """Compare integrals of signal k over `count` steps of h from `start`, one out of every `spacing`.
 
     `order` 0 integrates the value; 1 its derivative, which is compared with the change of the value.  Writes the sum
-    of the errors, the sum of the integrals of the absolute value, the largest error, its time, and the least and
-    greatest value to `found` (6,).
+    of the errors, the sum of the integrals of the absolute value, the largest error, its time, the least and greatest
+    value, and the first time without a finite value or, with `order` 1, derivative, else infinity, to `found` (7,).
     """
     found[:4] = 0.0
-    found[4], found[5] = math.inf, -math.inf
+    found[4], found[5], found[6] = math.inf, -math.inf, math.inf
     for step in range(count):
         t = start + step * spacing * h
         fine = size = coarse = change = 0.0
@@ -62,6 +65,9 @@ def integration_errors(
             value, rate, _ = evaluate(signals, k, t + h * (i / PARTS))
             weight = 1.0 if i == 0 or i == PARTS else (4.0 if i % 2 else 2.0)
             y = rate if order == 1 else value
+            if not (math.isfinite(value) and math.isfinite(y)):
+                found[6] = t + h * (i / PARTS)
+                return
             fine += weight * y
             size += weight * abs(y)
             if i == 0 or i == PARTS:
@@ -79,40 +85,60 @@ def integration_errors(
 
 
 def signal_alarms(loaded: LoadedScene) -> Iterator[tuple[str, Raised]]:
-    """Yield functions of time that steps of constant length do not resolve, and positions that jump, with the place."""
+    """Yield functions of time that steps of constant length do not resolve, and positions that jump, with the place.
+
+    Raises
+    ------
+    SceneError
+        A function has no finite value during the run, or a prescribed position no finite velocity.
+    """
     simulation = loaded.scene.simulation
     written = [(path, spec) for path, spec in signals_of(loaded.scene, ()) if _is_of_time(spec)]
-    if not written or is_adaptive(simulation):
+    if not written:
         return
     packer = ForcePacker()
     numbers = [packer.signal(spec) for _, spec in written]
     signals = packer.pack()[0].signals
     for (path, _), k in zip(written, numbers, strict=True):
-        for alarm in _alarms_of(simulation, path, signals, k):
-            yield loaded.where(*path), alarm
+        found = _errors_of(simulation, path, signals, k)
+        if found[6] < math.inf:
+            value = "value or velocity" if _is_position(path) else "value"
+            raise loaded.error(f"has no finite {value} at t = {found[6]:.4g} s, which is within the run", *path)
+        if not is_adaptive(simulation):
+            for alarm in _alarms_of(simulation, path, signals, k, found):
+                yield loaded.where(*path), alarm
 
 
 def _is_of_time(spec: SignalSpec) -> bool:
     return spec.constant is None and not spec.uses_state
 
 
-def _alarms_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int) -> Iterator[Raised]:
-    found = np.zeros(6)
-    steps, h = max(round(simulation.duration / simulation.step), 1), simulation.step
+def _is_position(path: Path) -> bool:
+    return "motion" in path and "position" in path
+
+
+def _errors_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int) -> Floats:
+    """Return the results (7,) of `integration_errors` over the run."""
+    found = np.zeros(7)
+    steps = max(round(simulation.duration / simulation.step), 1)
     spacing = -(-steps // MOST_STEPS)
-    is_position = "motion" in path and "position" in path
-    integration_errors(signals, k, 0.0, h, spacing, steps // spacing, int(is_position), found)
-    total, size, largest, time, least, greatest = (float(number) for number in found)
-    if is_position:
+    integration_errors(signals, k, 0.0, simulation.step, spacing, steps // spacing, int(_is_position(path)), found)
+    return found
+
+
+def _alarms_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int, found: Floats) -> Iterator[Raised]:
+    h = simulation.step
+    total, size, largest, time, least, greatest, _ = (float(number) for number in found)
+    if _is_position(path):
         allowed, name = simulation.alarms.get(JUMPS, LARGEST_JUMP), JUMPS
-        error, scale = (largest, greatest - least) if largest < math.inf else (0.0, 0.0)
+        error, scale = largest, greatest - least
     else:
         allowed, name = simulation.alarms.get(SIGNALS, LARGEST_ERROR), SIGNALS
         error, scale = total, size
     if not error > allowed * scale:
         return
     place = format_path(path)
-    if is_position:
+    if _is_position(path):
         message = (
             f"{place}: jumps by {largest:.3g} at t = {time:.4g} s, but its velocity does not, and the bodies that it "
             "moves receive no impulse"
@@ -129,7 +155,7 @@ def _alarms_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int)
 
 def _needed_factor(signals: Signals, k: int, start: float, h: float) -> float:
     """Return by how much the step must be smaller to resolve signal k from `start` to `start` + h."""
-    found = np.zeros(6)
+    found = np.zeros(7)
     for divisor in DIVISORS:
         integration_errors(signals, k, start, h / divisor, 1, divisor, 0, found)
         if found[0] <= RESOLVED * found[1]:

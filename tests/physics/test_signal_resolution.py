@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from multibody_cli.errors import SceneError
 from multibody_cli.studies.simulation import prepare
 
 
@@ -80,3 +81,23 @@ def test_continuous_positions_are_not_reported(tmp_path, motion):
 def test_a_long_run_is_checked_in_a_part_of_its_steps(tmp_path):
     """A periodic function is reported, though only one of several steps is checked."""
     assert len(warnings_of(tmp_path, duration=100.0, force="sin(2*pi*999*t)**2")) == 1
+
+
+@pytest.mark.parametrize(
+    ("joint", "message"),
+    [
+        ({"motion": {"position": "log(t)"}}, "joints.s.motion.position[0]: has no finite value or velocity at t = 0 s"),
+        (
+            {"motion": {"position": "sqrt(t)"}},
+            "joints.s.motion.position[0]: has no finite value or velocity at t = 0 s",
+        ),
+        ({"motion": {"velocity": "1/(0.5 - t)"}}, "joints.s.motion.velocity[0]: has no finite value at t = 0.5 s"),
+        ({"force": "sqrt(0.25 - t)"}, "joints.s.force[0]: has no finite value at t = 0.2501 s"),
+    ],
+)
+@pytest.mark.parametrize("integrator", ["rk4", "dop853"])
+def test_a_function_that_is_not_defined_during_the_run_is_rejected(tmp_path, integrator, joint, message):
+    with pytest.raises(SceneError, match=re.escape(message)):
+        warnings_of(tmp_path, integrator, **joint)
+    if "t = 0 s" not in message:
+        warnings_of(tmp_path, integrator, duration=0.2, **joint)
