@@ -14,7 +14,7 @@ import numpy as np
 
 from multibody_cli.alarms.contract import Alarm, Reading, Remedy, RunSettings
 from multibody_cli.alarms.record import Peak, RunRecord
-from multibody_cli.alarms.remedies import MARGIN, reduce_step, resolve_better
+from multibody_cli.alarms.remedies import MARGIN, reduce_step, remedy_of_open_constraints, resolve_better
 from multibody_cli.alarms.unsolved import read_contacts, read_implicit, read_jams
 
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
@@ -66,7 +66,7 @@ def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
 def _close_constraints(settings: RunSettings, value: float, threshold: float) -> Remedy:
     if settings.options.get("stabilization") == "baumgarte":
         return Remedy(change="use `simulation.options.stabilization: projection`")
-    return resolve_better(settings, value, threshold)
+    return remedy_of_open_constraints(settings, value, threshold)
 
 
 def _residual_of(record: Any, settings: RunSettings) -> Any:

@@ -102,6 +102,8 @@ class RunSettings:
         Number of degrees of freedom at the start.
     options
         Options of the method, as in the scene.
+    driven
+        Whether motions are prescribed beside closed loops, couplings or constraints, which may not permit them.
     staggered
         Whether staggered projections solve for the impulses of contacts and friction.
     alternative
@@ -120,6 +122,7 @@ class RunSettings:
     n_dofs: int
     rtol: float = 1e-9
     options: Mapping[str, Any] = field(default_factory=dict)
+    driven: bool = False
     staggered: bool = False
     alternative: str = ""
     thresholds: Mapping[str, float] = field(default_factory=dict)

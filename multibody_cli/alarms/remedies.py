@@ -34,6 +34,16 @@ IMPLICIT = "with stiff springs, dampers or muscles use an implicit integrator su
 """The alternative to a shorter step where fast forces limit it."""
 
 
+PERMITTED = "prescribe motions that the loops, couplings and constraints permit"
+"""The alternative to a shorter step where motions are prescribed beside them."""
+
+
+def remedy_of_open_constraints(settings: RunSettings, value: float, threshold: float) -> Remedy:
+    """Return the remedy of constraints with an error relative to their threshold."""
+    remedy = resolve_better(settings, value, threshold)
+    return replace(remedy, change=_alternatives(remedy.change, PERMITTED)) if settings.driven else remedy
+
+
 def remedy_of_divergence(settings: RunSettings) -> Remedy:
     """Return the remedy of a run that diverged: half of the stable step at the start, or a tenth of the step."""
     if settings.integrator.adaptive:
@@ -41,8 +51,13 @@ def remedy_of_divergence(settings: RunSettings) -> Remedy:
     exceeded = settings.step > settings.stable_step
     factor = 2.0 * settings.step / settings.stable_step if exceeded else 10.0
     is_explicit = settings.integrator.bind is not None and not settings.integrator.implicit
-    remedy = reduce_step(settings.step, factor, IMPLICIT if is_explicit else "")
+    change = _alternatives(IMPLICIT if is_explicit else "", PERMITTED if settings.driven else "")
+    remedy = reduce_step(settings.step, factor, change)
     return replace(remedy, integrator=settings.alternative)
+
+
+def _alternatives(*changes: str) -> str:
+    return ", or ".join(filter(None, changes))
 
 
 def with_one_remedy(alarms: Iterable[Raised], is_unstable: bool) -> tuple[Raised, ...]:

@@ -91,6 +91,8 @@ class Simulation:
         settings, contacts = self.scene.simulation, self.compiled.model.system.contacts
         default = INTEGRATORS[default_integrator(self.scene)]
         has_limits = any(entry.section == "joints" for entry in self.compiled.model.names.constraint_entries)
+        driven = any(getattr(joint, "motion", None) is not None for joint in self.scene.joints.values())
+        constrained = self.compiled.model.names.looped or self.scene.couplings or self.scene.constraints
         better = METHODS[settings.method].own_integrator is None and default.order > self.integrator.order
         return RunSettings(
             integrator=self.integrator,
@@ -99,6 +101,7 @@ class Simulation:
             n_dofs=self.compiled.n_dofs,
             rtol=settings.tolerance.rtol,
             options=settings.options,
+            driven=driven and bool(constrained),
             staggered=bool(contacts and contacts.options.staggered),
             alternative=default.name if better else "",
             thresholds=settings.alarms,

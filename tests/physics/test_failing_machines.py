@@ -91,6 +91,14 @@ def test_a_machine_that_goes_wrong_reports_it_and_its_twin_is_right(machine: Mac
     assert f"| {machine.name} | {machine.alarm} | {shown} |" in PAGE.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", ["drive beyond its reach", "drives that contradict each other"])
+def test_the_remedy_of_constraints_that_motions_violate_is_another_motion(name: str, tmp_path: Path) -> None:
+    machine = next(one for one in MACHINES if one.name == name)
+    alarms = run(machine, tmp_path)[1].alarms
+    [remedy] = [str(alarm.remedy) for alarm in alarms if alarm.name == "constraints"]
+    assert remedy.endswith("prescribe motions that the loops, couplings and constraints permit")
+
+
 def test_a_chaotic_machine_raises_no_alarm(tmp_path: Path) -> None:
     """Every step is accurate; only another run, as in `mbsim certify`, shows how errors grow."""
     chaotic = Machine("double pendulum", double_pendulum(30.0), "", "joints/elbow/q")
