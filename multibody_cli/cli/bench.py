@@ -40,9 +40,7 @@ INTERRUPTED = 130
 @click.option("--repeat", metavar="N", help="Blocks per timing, 1 to 1000. Default: 7.")
 @click.option("--accuracy", metavar="LENGTH", help="Measure errors as well, for this accuracy, as in 1mm.")
 @click.option("--batch", metavar="N", help="Time N runs together as well, from scattered initial velocities.")
-@click.option(
-    "--duration", metavar="TIME", help="Simulated time of these runs, and of blocks of steps --against peers."
-)
+@click.option("--duration", metavar="TIME", help="Simulated time of these runs, and of each block of steps.")
 @click.option("--against", metavar="PEER[,PEER]", help="Time the scene in other programs as well.")
 @click.option("--suite", metavar="NAME", help="Read the options from scenes/bench/suites/NAME.yaml, or from a file.")
 @click.option("--json", "json_file", metavar="FILE", help="Write all data as JSON; `-`: to stdout, without tables.")

@@ -101,6 +101,18 @@ def test_json_alone_on_stdout(mbsim: Command, chain: str) -> None:
     assert set(fits) == {"step", "evaluation"}
 
 
+def test_blocks_cover_the_duration_at_all_sizes(mbsim: Command, chain: str) -> None:
+    words = ["--size", "vars.n=2,8", "--duration", "0.123", "--repeat", "1", "--json", "-"]
+    ending = mbsim("bench", chain, *words)
+    assert [one["step"]["count"] for one in json.loads(ending.stdout)["measurements"]] == [123, 123]
+
+
+def test_blocks_end_before_a_run_diverges(mbsim: Command, folder: Path) -> None:
+    words = ["--set", "joints.slide.stiffness=1e6", "--step", "10ms", "--duration", "10", "--repeat", "1"]
+    [found] = json.loads(mbsim("bench", "stiff.yaml", *words, "--json", "-").stdout)["measurements"]
+    assert 1 <= found["step"]["count"] < 1000
+
+
 def test_table_and_json_file(mbsim: Command, chain: str, folder: Path) -> None:
     ending = mbsim("bench", chain, "--size", "vars.n=2,4", "--repeat", "1", "--json", "bench.json")
     assert ending.code == 0

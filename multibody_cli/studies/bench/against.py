@@ -21,7 +21,7 @@ from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import AGREEMENT, Mechanism, Motion, Peer, PeerKind, PeerRefusal
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.peers.motion import motion_of
-from multibody_cli.studies.bench.measurement import FEWEST_STEPS, Run, evaluate, run_steps
+from multibody_cli.studies.bench.measurement import FEWEST_STEPS, Run, evaluate, run_steps, steps_in
 from multibody_cli.studies.bench.quality import Quality, quality_of
 from multibody_cli.studies.bench.setup import Setup
 from multibody_cli.studies.bench.timing import Block
@@ -141,7 +141,7 @@ class _Ours:
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
         self._last: Run | None = None
-        self.integrator, self.step = simulation.integrator.name, simulation.scene.simulation.step
+        self.integrator = simulation.integrator.name
         contacts = simulation.compiled.model.system.contacts
         self._geometry = contacts.geometry if contacts and len(contacts.geometry.geoms) else None
         self.has_shapes = self._geometry is not None
@@ -165,6 +165,9 @@ class _Ours:
     def advance(self, count: int) -> Block:
         self._last = run_steps(self._simulation, count)
         return self._last.block
+
+    def steps_in(self, duration: float | None) -> int | None:
+        return steps_in(self._simulation, duration)
 
     @property
     def unsolved(self) -> int | None:
@@ -216,7 +219,7 @@ def _timed(ours: _Ours, ready: Sequence[_Built], repeat: int, duration: float | 
     evaluable = [] if ours.has_shapes else [one for one in ready if one.kind.evaluation]
     evaluations = in_turn(ours.evaluate, {one.label: one.peer.evaluate for one in evaluable}, repeat)
     stepping = {one.label: one.peer.advance for one in ready if ours.integrator in one.kind.integrators}
-    count = None if duration is None else max(1, round(duration / ours.step))
+    count = ours.steps_in(duration)
     steps = in_turn(ours.advance, stepping, repeat, FEWEST_STEPS, same_count=mechanism.is_constrained, count=count)
     own = ours.quality(mechanism) if mechanism.is_constrained else None
     for one in ready:

@@ -136,7 +136,7 @@ class _Bench:
     def _measure(self, case: Case, simulation: Simulation, setup: Mapping[str, Any]) -> bool:
         """Measure a case; return False if its first step diverges."""
         try:
-            self.found.measurements.append(measure(simulation, self.spec.repeat, setup))
+            self.found.measurements.append(measure(simulation, self.spec.repeat, setup, self.spec.duration))
         except RunFailed as failure:
             self._leave_out(case, "diverged", failure)
             return False

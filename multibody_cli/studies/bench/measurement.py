@@ -58,7 +58,9 @@ class Measurement(Setup):
     peak_memory: int
 
 
-def measure(simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Measurement:
+def measure(
+    simulation: Simulation, repeat: int, setup: Mapping[str, Any], duration: float | None = None
+) -> Measurement:
     """Measure one scene with its method.
 
     Parameters
@@ -69,6 +71,8 @@ def measure(simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Me
         Number of blocks.
     setup
         Fields of its `Setup`.
+    duration
+        Simulated time of each block of steps, s; by default, blocks are long enough for the clock.
 
     Raises
     ------
@@ -78,7 +82,9 @@ def measure(simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Me
     settings, model = simulation.scene.simulation, simulation.compiled.model
     preprocessing, first_call = _preprocessing(simulation), _first_call(simulation)
     step_block, evaluation_block = partial(take_steps, simulation), partial(evaluate, simulation)
-    count = count_long_enough(step_block, FEWEST_STEPS)
+    count = steps_in(simulation, duration)
+    if count is None or not step_block(count).succeeded:
+        count = count_long_enough(step_block, FEWEST_STEPS)
     step = time_blocks(step_block, count, repeat)
     evaluation = time_blocks(evaluation_block, count_long_enough(evaluation_block), repeat)
     simulated_per_step = count * settings.step / step.count  # of adaptive steps, the mean
@@ -96,6 +102,11 @@ def measure(simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Me
         memory=bytes_of((model.system, state, simulation.method_for(state).work)),
         peak_memory=_peak_memory(),
     )
+
+
+def steps_in(simulation: Simulation, duration: float | None) -> int | None:
+    """Return the number of steps in a simulated time, s, at least 1; None without a time."""
+    return None if duration is None else max(1, round(duration / simulation.scene.simulation.step))
 
 
 class Run(NamedTuple):

@@ -127,8 +127,7 @@ class BenchSpec(Spec):
         None, description="Number of whole runs that are timed together, by lanes where these are supported."
     )
     duration: Annotated[float, Quantity(units.TIME, above=0.0)] | None = Field(
-        None,
-        description="Simulated time, s, of the runs of `accuracy` and `batch`, and of blocks of steps `against` peers.",
+        None, description="Simulated time, s, of the runs of `accuracy` and `batch`, and of each block of steps."
     )
     against: Annotated[Names, BeforeValidator(_names("peer", PEERS))] = Field(
         (), description="Other programs in which the scene is timed."
