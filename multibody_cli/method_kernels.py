@@ -59,7 +59,10 @@ def complete_state(system: Any, work: Any, state: Any, powers: Any) -> None:
 
 @kernel_parameter
 def project_onto_constraints(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: Any) -> None:
-    """Project q and v onto all constraints, in place, after a step; `work` then has the kinematics at this q."""
+    """Project q and v onto all constraints, in place, after a step.
+
+    `evaluate_projected` uses the kinematics that it leaves in `work`.
+    """
 
 
 @kernel_parameter

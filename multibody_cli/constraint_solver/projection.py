@@ -20,13 +20,16 @@ from multibody_cli.constraint_solver.solver import (
     largest_position_error,
     select_active_rows,
     solve_dual,
+    update_rates_without_loop_motions,
     update_without_loop_motions,
     write_rhs,
     zero_rhs,
 )
 from multibody_cli.constraints.rows import jacobian_product_of_row, velocity_of_row
-from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import cross
 from multibody_cli.tree.configuration import displace, normalize
 
 MAX_PROJECTIONS = 25
@@ -60,7 +63,10 @@ SEPARATION_VELOCITY = 1e-9
 
 @template(accelerate, apply_inverse_mass)
 def project_onto_constraints(system, work, t, q, v, a, ledger):
-    """Project q and v onto the constraint manifold after a step, in place; `work` has the kinematics at this q."""
+    """Project q and v onto the constraint manifold after a step, in place.
+
+    With projection, `work` then has the kinematics of these q and v, except the motions of loop frames.
+    """
     work.dual.factored_time[0] = math.nan
     if work.baumgarte[0] > 0.0:
         return
@@ -94,6 +100,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         for j in range(len(v)):
             v[j] += work.response[j]
         account_row_impulses(work, ledger)
+        update_rates_without_loop_motions(system, t, q, v, a, work)
     deactivate_separating_rows(work)
 
 
@@ -196,12 +203,23 @@ def coordinate_scale(work):
 
 @kernel
 def speed_scale(work):
-    """Largest component of a velocity of a body, m/s or rad/s, but at least 1."""
+    """Largest component of the twist of a body at its own origin or at that of the world, m/s or rad/s, but at least 1.
+
+    The arms of the wrenches of rows have the round-off of the coordinates, and the velocities of rows that of their
+    products with angular velocities.
+    """
     scale = 1.0
     for i in range(len(work.child_inertias)):  # without loop frames, whose motions are not known
-        v, w = work.bodies[i].v, work.bodies[i].w
-        scale = max(scale, abs(v[0]), abs(v[1]), abs(v[2]), abs(w[0]), abs(w[1]), abs(w[2]))
+        body = work.bodies[i]
+        w, v = load(body.w), load(body.v)
+        scale = max(scale, largest_component(w), largest_component(v), largest_component(v + cross(load(body.x), w)))
     return scale
+
+
+@formula
+def largest_component(a):
+    """Largest absolute value of the components of a vector."""
+    return max(abs(a.x), abs(a.y), abs(a.z))
 
 
 @kernel

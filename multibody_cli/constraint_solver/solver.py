@@ -61,8 +61,7 @@ ACCELERATION, VELOCITY, POSITION = range(3)
 def update_kinematics(system, t, q, v, a, work):
     """Apply prescribed motions, compute the kinematics of bodies, markers and loop frames, and write all rows."""
     update_without_loop_motions(system, t, q, v, a, work)
-    update_loop_motions(system.tree, q, v, a, work)
-    update_loop_row_rates(system.tree, v, work)
+    add_loop_motions(system, q, v, a, work)
 
 
 @kernel
@@ -79,14 +78,26 @@ def update_without_loop_motions(system, t, q, v, a, work):
 
 
 @kernel
+def add_loop_motions(system, q, v, a, work):
+    """Compute all that `update_without_loop_motions` has left out."""
+    update_loop_motions(system.tree, q, v, a, work)
+    update_loop_row_rates(system.tree, v, work)
+
+
+@kernel
 def update_rates(system, t, q, v, a, work):
     """Update all that `update_kinematics` has computed at the same t and q with other v."""
+    update_rates_without_loop_motions(system, t, q, v, a, work)
+    add_loop_motions(system, q, v, a, work)
+
+
+@kernel
+def update_rates_without_loop_motions(system, t, q, v, a, work):
+    """Update all that `update_without_loop_motions` has computed at the same t and q with other v."""
     update_dependent_coordinates(system.reductions, q, v)
     update_motions(system.tree, q, v, a, work)
     update_markers(system.tree, work.bodies)
     update_loop_rates(system.tree, v, work)
-    update_loop_motions(system.tree, q, v, a, work)
-    update_loop_row_rates(system.tree, v, work)
     write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
 
 

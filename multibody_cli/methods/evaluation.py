@@ -15,9 +15,9 @@ from multibody_cli.constraint_solver.projection import (
 )
 from multibody_cli.constraint_solver.solver import (
     accumulate_row_power,
+    add_loop_motions,
     enforce_constraints,
     update_kinematics,
-    update_rates,
     write_acceleration_rhs,
 )
 from multibody_cli.contact_solver import joint_friction
@@ -85,12 +85,12 @@ def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: An
 
 @template(*PARAMETERS)
 def evaluate_constrained_projected(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """Like `evaluate_constrained`, after `project_onto_constraints`: poses are known, unless nothing was projected."""
+    """Like `evaluate_constrained`, after `project_onto_constraints`, with the kinematics of bodies that it leaves."""
     is_factored = take_factored_positions(work, t, q)
-    if work.baumgarte[0] > 0.0:
+    if work.baumgarte[0] > 0.0:  # nothing was projected
         update_kinematics(system, t, q, v, a, work)
     else:
-        update_rates(system, t, q, v, a, work)
+        add_loop_motions(system, q, v, a, work)
     compute_accelerations(system, work, t, q, v, a, powers, is_factored)
 
 

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from loops import THREE, close_loops, start
 
+from multibody_cli.constraint_solver.projection import compute_velocity_residuals
+from multibody_cli.constraint_solver.solver import largest_position_error
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.tree.configuration import displace
 
 every_method = pytest.mark.parametrize("method", THREE)
 G = 9.81
@@ -74,6 +77,23 @@ def planar_four_bar(q=(0.9, -0.7, 0.4), v=3.0):
     }
     close_loops(scene)
     del scene["joints"]["close"]["q"]
+    return scene
+
+
+def parallelogram(x):
+    """Two cranks that swing alike about parallel axes, the first one at x."""
+    joint = {"type": "revolute", "axis": [0, 1, 0]}
+    scene = {
+        "bodies": {"a": bar(0.5), "b": bar(1.3), "c": bar(0.5)},
+        "joints": {
+            "ja": {**joint, "child": "a", "origin": at(x, 0, 0), "q": 0.4, "v": 3.0},
+            "jb": {**joint, "parent": "a", "child": "b", "origin": at(0.5, 0, 0), "q": -0.4, "v": -3.0},
+            "jc": {**joint, "child": "c", "origin": at(x + 1.3, 0, 0), "q": 0.4, "v": 3.0},
+            "close": {**joint, "parent": "b", "child": "c", "origin": at(1.3, 0, 0), "q": 0.4, "v": 3.0},
+        },
+    }
+    close_loops(scene)
+    del scene["joints"]["close"]["q"], scene["joints"]["close"]["v"]
     return scene
 
 
@@ -173,6 +193,30 @@ def test_a_floating_ring_keeps_its_momentum_and_energy(method, integrator):
     assert np.abs(after.angular_momentum - before.angular_momentum).max() < allowed
     assert abs(run.energy()[0] - energy) < 1e-7 * (1 + abs(energy))
     assert max(run.errors()) < 1e-11
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax"])
+def test_round_off_far_from_the_origin_is_not_projected(method):
+    """At 1 km the arms of rows err by 1e-13 m: a parallelogram keeps its rates; larger errors are projected."""
+    run = start(parallelogram(1000.0), method, "semi_implicit_euler", step=1e-3).advance(0.05)
+    system, work, state = run.compiled.model.system, run.method.work, run.state
+
+    def projected(change):
+        """Rates after a step, with another rate of the left crank: before and after the projection."""
+        q, v, a = state.q.copy(), state.v + 1e-3 * state.a, state.a.copy()
+        v[0] += change
+        before = v.copy()
+        displace(system.tree, q, v, 1e-3)
+        run.method.dynamics.project_onto_constraints(system, work, state.time[0], q, v, a, state.ledger.copy())
+        assert largest_position_error(work) < 5e-13
+        assert compute_velocity_residuals(work, v) < 5e-12
+        return before[:3], v[:3]
+
+    for _ in range(5):
+        np.testing.assert_array_equal(*projected(0.0))
+        run.advance(state.time[0] + 1e-3)
+    before, after = projected(1e-9)
+    assert 1e-10 < np.abs(after - before).max() < 1e-8
 
 
 @every_method

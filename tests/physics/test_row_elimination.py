@@ -302,17 +302,19 @@ def moving_loop(kind: str) -> Data:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_evaluation_after_a_projection_needs_the_rates_alone(kind):
-    """With other rates at the same coordinates it computes all that a whole evaluation computes."""
+@pytest.mark.parametrize("change", [0.0, 0.3])
+def test_an_evaluation_after_a_projection_is_a_whole_evaluation(kind, change):
+    """A projection leaves the kinematics of the bodies, whether it changes the rates or not."""
     run = started(moving_loop(kind), ABA)
     dynamics, system, work, state = run.method.dynamics, run.compiled.model.system, run.method.work, run.state
     time, powers = state.time[0], np.zeros((2, len(state.ledger)))
-    v = np.where(system.tree.driven, state.v, state.v * 1.5 - 0.3)
+    q, v = state.q.copy(), np.where(system.tree.driven, state.v, state.v * (1.0 + change) - change)
+    dynamics.project_onto_constraints(system, work, time, q, v, state.a.copy(), state.ledger.copy())
     results = []
     for k, evaluate in enumerate((dynamics.evaluate_projected, dynamics.evaluate)):
-        q, rates, a = state.q.copy(), v.copy(), state.a.copy()
-        evaluate(system, work, time, q, rates, a, powers[k])
+        place, rates, a = q.copy(), v.copy(), state.a.copy()
+        evaluate(system, work, time, place, rates, a, powers[k])
         fields = [work.bodies[name][1:].copy() for name in ("x", "R", "w", "v", "alpha", "a", "dw", "dv", "t", "f")]
-        results.append([q, rates, a, powers[k], *fields, work.rows["rate"].copy(), work.rows["bias"].copy()])
+        results.append([place, rates, a, powers[k], *fields, work.rows["rate"].copy(), work.rows["bias"].copy()])
     for found, expected in zip(*results, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * (1 + np.abs(expected).max(initial=0.0)))
