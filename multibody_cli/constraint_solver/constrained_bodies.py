@@ -73,13 +73,31 @@ from multibody_cli.tree.articulated_body import (
 @kernel
 def accelerate(system, work, a):
     """Write dv/dt of the free coordinates into `a` (nv,), and the multipliers, with the rows at `work.rhs`."""
-    for r in range(len(work.rows)):
-        work.rows[r].multiplier = 0.0  # of one-sided rows, from the last projection
+    clear_multipliers(work)
     factor(system, work, a)
     if work.elimination.regular[0]:
         pass_outward(system.tree, a, work, work.elimination)
     else:
         articulated_body.outward_pass(system.tree, a, work)
+
+
+@kernel
+def accelerate_again(system, work, a):
+    """Like `accelerate`, with the factors of the same positions."""
+    clear_multipliers(work)
+    for i in range(len(system.tree.links)):
+        store_force(work.wrenches[i], -load_force(work.bodies[i]))
+    apply_inverse_mass(system, work, work.tau, work.response)
+    for j in range(len(a)):
+        if not system.tree.driven[j]:
+            a[j] = work.response[j]
+
+
+@kernel
+def clear_multipliers(work):
+    """Set the multipliers of all rows to 0: one-sided rows have those of the last projection."""
+    for r in range(len(work.rows)):
+        work.rows[r].multiplier = 0.0
 
 
 @kernel

@@ -105,6 +105,7 @@ def compute_accelerations(
     add_computed_torques(system, work, t, v, powers)
     if work.implicit_coefficients[0] > 0.0:
         add_implicit_terms(system, work, t)
+        is_factored = False  # they change the inertia
     apply_loop_forces(tree, work.tau, work)
     apply_contact_forces(work)
     transfer_marker_wrenches(tree, work.bodies)

@@ -86,12 +86,14 @@ def with_elimination(kind: AccelerationKind, *, own: bool = True) -> Acceleratio
         assert elimination is not None
         work = kind.workspace(model, options)
         work.rows["active"][elimination.ineffective] = 0
-        return work._replace(elimination=elimination, rhs=np.zeros(len(model.system.rows)))
+        dual = work.dual._replace(factored_q=np.zeros(model.nq))
+        return work._replace(elimination=elimination, rhs=np.zeros(len(model.system.rows)), dual=dual)
 
     return replace(
         kind,
         accelerate=constrained_bodies.accelerate,
         factor=constrained_bodies.factor,
+        accelerate_again=constrained_bodies.accelerate_again,
         apply_inverse_mass=constrained_bodies.apply_inverse_mass,
         workspace=workspace,
         finish=_own(kind.accelerate) if own else None,

@@ -27,6 +27,7 @@ from multibody_cli.methods.aba import ABA, CONSTRAINED
 from multibody_cli.methods.by_acceleration import AccelerationKind, AccelerationMethod
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.methods.row_elimination import has_elimination
 from multibody_cli.model import State
 
 HINGE: Data = {"type": "revolute", "axis": [0, 0, 1]}
@@ -303,18 +304,24 @@ def moving_loop(kind: str) -> Data:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("change", [0.0, 0.3])
-def test_an_evaluation_after_a_projection_is_a_whole_evaluation(kind, change):
-    """A projection leaves the kinematics of the bodies, whether it changes the rates or not."""
-    run = started(moving_loop(kind), ABA)
+@pytest.mark.parametrize("eliminated", [False, True])
+def test_an_evaluation_after_a_projection_is_a_whole_evaluation(kind, change, eliminated):
+    """A projection leaves the kinematics of the bodies, whether it changes the rates or not, and perhaps the factors."""
+    scene = moving_loop(kind)
+    if eliminated and not has_elimination(compile_scene(loaded(scene)).model.system):
+        return
+    run = started(scene, CONSTRAINED if eliminated else ABA)
     dynamics, system, work, state = run.method.dynamics, run.compiled.model.system, run.method.work, run.state
     time, powers = state.time[0], np.zeros((2, len(state.ledger)))
     q, v = state.q.copy(), np.where(system.tree.driven, state.v, state.v * (1.0 + change) - change)
     dynamics.project_onto_constraints(system, work, time, q, v, state.a.copy(), state.ledger.copy())
+    assert (work.dual.factored_time[0] == time) == (change > 0.0 and len(work.rows) > 0)
     results = []
     for k, evaluate in enumerate((dynamics.evaluate_projected, dynamics.evaluate)):
         place, rates, a = q.copy(), v.copy(), state.a.copy()
         evaluate(system, work, time, place, rates, a, powers[k])
-        fields = [work.bodies[name][1:].copy() for name in ("x", "R", "w", "v", "alpha", "a", "dw", "dv", "t", "f")]
-        results.append([place, rates, a, powers[k], *fields, work.rows["rate"].copy(), work.rows["bias"].copy()])
+        bodies = [work.bodies[name][1:].copy() for name in ("x", "R", "w", "v", "alpha", "a", "dw", "dv", "t", "f")]
+        rows = [work.rows[name].copy() for name in ("rate", "bias", "multiplier")]
+        results.append([place, rates, a, powers[k], *bodies, *rows])
     for found, expected in zip(*results, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * (1 + np.abs(expected).max(initial=0.0)))
