@@ -134,20 +134,29 @@ def factor_and_pass_inward(tree, work, E) -> bool:
     write_open_rows(tree, work, E)
     read_rhs(work, E)
     for i in range(len(links)):
-        store_child_inertia(child_inertias[i], no_inertia(), no_force())
+        if links[i].has_side_children or E.links[i].last_block > E.links[i].first_block:
+            store_child_inertia(child_inertias[i], no_inertia(), no_force())
+    A_in, p_in = no_inertia(), no_force()
     for i in range(len(links) - 1, 0, -1):
         link, body, open_link = links[i], bodies[i], E.links[i]
+        A, p = rigid_body_inertia(link, body) + A_in, load_force(body) + p_in
+        A_in, p_in = no_inertia(), no_force()
         for b in range(open_link.first_block, open_link.last_block):
             if not close_block(E, E.blocks[b], child_inertias[i]):
                 return False
-        A_side, p_side = load_child_inertia(child_inertias[i])
-        A, p = rigid_body_inertia(link, body) + A_side, load_force(body) + p_side
+        if link.has_side_children or open_link.last_block > open_link.first_block:
+            A_side, p_side = load_child_inertia(child_inertias[i])
+            A, p = A + A_side, p + p_side
         if link.joint_kernel == KERNEL_GENERAL:
             eliminate_general(link, driven, body, A, p, tau, armature, columns, child_inertias[link.parent])
         else:
             A, p = eliminate(link, body, A, p, tau, armature, columns)
             r = load(body.r)
-            add_child_inertia(child_inertias[link.parent], shift_inertia(A, r), shift_force(p, r))
+            A, p = shift_inertia(A, r), shift_force(p, r)
+            if link.parent == i - 1:
+                A_in, p_in = A, p
+            else:
+                add_child_inertia(child_inertias[link.parent], A, p)
         if open_link.last_passing > open_link.first_slot:
             pass_rows(link, open_link, driven, body, columns, E)
     for b in range(E.links[0].first_block, E.links[0].last_block):
