@@ -298,6 +298,15 @@ def apply_primary_row_forces(work):
 
 
 @kernel
+def apply_primary_row_impulses(tree, work):
+    """Add the impulses of the primary rows that balance the last response; not in maximal coordinates, as above."""
+    if not is_maximal(tree):
+        for r in range(len(work.rhs)):
+            if work.rows[r].primary:
+                apply_row_impulse(work.rows[r], work.terms, work.rows[r].multiplier, work.wrenches, work.impulse)
+
+
+@kernel
 def accumulate_row_power(work, v, powers):
     """Add the power of the rows that prescribe a velocity to their accounts in `powers` (na,), W: x . J v."""
     for k in range(len(work.special_rows)):

@@ -39,6 +39,7 @@ from multibody_cli.constraint_solver.ineffective_rows import ineffective_thresho
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
 from multibody_cli.constraint_solver.solver import (
     VELOCITY,
+    apply_primary_row_impulses,
     clear_impulses,
     impulse_response,
     is_row_active,
@@ -333,9 +334,10 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
             return False
     account_joint_friction(patches, contact_work, work.bodies, work.response, constraint_rows, ledger)
     account_contacts(settings, contact_work, work.bodies, work.response, first, count, ledger)
-    account_row_work(contact_work, equalities, ledger)
+    account_row_work(work, contact_work, equalities, ledger)
     if len(system.motions.rows) > 0:
         apply_row_impulses(work, contact_work, size)
+        apply_primary_row_impulses(system.tree, work)
         add_implicit_impulses(system, work)
         add_coupled_impulses(system, work)
         transmit_impulses(system.tree, contact_work, constraint_rows, work)

@@ -81,12 +81,19 @@ def account_drive_work(motions, work, v, ledger):
 
 
 @kernel
-def account_row_work(contact_work, equalities, ledger):
-    """Add the work of the impulses of rows that prescribe a velocity to the ledger; they keep that velocity."""
+def account_row_work(work, contact_work, equalities, ledger):
+    """Add the work of the impulses of rows that prescribe a velocity to the ledger; they keep that velocity.
+
+    Primary rows have the multipliers of the last response.
+    """
     for k in range(equalities):
         row = contact_work.rows[k]
         if row.account >= 0:
             ledger[row.account] -= contact_work.x[k] * row.rate
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        if row.primary and row.account >= 0:
+            ledger[row.account] -= row.multiplier * row.rate
 
 
 @kernel

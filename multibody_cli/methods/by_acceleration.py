@@ -74,22 +74,6 @@ class Shortcut(NamedTuple):
     update_work: Kernel
 
 
-class BesideContacts(NamedTuple):
-    """Kernels of a method that eliminates rows, for systems with contacts or joint friction.
-
-    Parameters
-    ----------
-    accelerate, apply_inverse_mass
-        The two kernels of the contact step, in which no row is eliminated.
-    enclose
-        Returns the kernel of a contact step before which the rows are released, and after which they are eliminated.
-    """
-
-    accelerate: Kernel
-    apply_inverse_mass: Kernel
-    enclose: Callable[[Kernel], Kernel]
-
-
 @dataclass(frozen=True)
 class AccelerationKind:
     """An entry of the catalogue of methods.
@@ -106,8 +90,6 @@ class AccelerationKind:
         `accelerate` with the factors of `factor` for the same positions, if the method keeps them.
     finish
         Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
-    beside_contacts
-        Other kernels for systems with contacts or joint friction, or None.
     supports
         The supported features.
     Options
@@ -141,7 +123,6 @@ class AccelerationKind:
     factor: Kernel | None = None
     accelerate_again: Kernel | None = None
     finish: Kernel | None = None
-    beside_contacts: BesideContacts | None = None
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
@@ -160,15 +141,11 @@ class AccelerationKind:
 
     def dynamics(self, system: System) -> Dynamics:
         """Return the kernels for a system."""
-        factor, apply_inverse_mass, rates_kernel = self.accelerate, self.apply_inverse_mass, update_rates
+        accelerate, apply_inverse_mass, rates_kernel = self.accelerate, self.apply_inverse_mass, update_rates
+        factor, terms = self.factor or accelerate, add_implicit_joint_terms
         if system.implicit:
-            implicit = self.implicit(self.accelerate, self.apply_inverse_mass)
-            factor, accelerate, apply_inverse_mass = implicit
+            factor, accelerate, apply_inverse_mass = self.implicit(self.accelerate, self.apply_inverse_mass)
             terms = implicit_forces.add_implicit_terms
-        else:
-            accelerate, terms = factor, add_implicit_joint_terms
-        beside = self.beside_contacts
-        of_contacts = (beside.accelerate, beside.apply_inverse_mass) if beside else (factor, apply_inverse_mass)
         finish = self.finish or keep_accelerations
         if system.coupled:
             terms = coupled_forces.with_coupling_terms(terms)
@@ -177,14 +154,8 @@ class AccelerationKind:
         elif system.implicit:
             alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, terms)
         elif system.is_constrained:
-            alone = constrained_dynamics(
-                self.factor or factor,
-                factor,
-                self.accelerate_again or factor,
-                apply_inverse_mass,
-                terms,
-                finish,
-            )
+            again = self.accelerate_again or accelerate
+            alone = constrained_dynamics(factor, accelerate, again, apply_inverse_mass, terms, finish)
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
         else:
@@ -198,12 +169,11 @@ class AccelerationKind:
             staggered,
             len(contacts.geometry.geoms) > 0,
             len(contacts.joint_friction.patches) > 0,
-            coupled_impulses.kernels(of_contacts[1]) if system.coupled else None,
+            coupled_impulses.kernels(apply_inverse_mass) if system.coupled else None,
             impulses,
             None if staggered else tree_friction.passes_for(system, impulses),
         )
-        dynamics = contact_dynamics(alone, rates_kernel, *of_contacts, *features)
-        return dynamics._replace(solve_contact_step=beside.enclose(dynamics.solve_contact_step)) if beside else dynamics
+        return contact_dynamics(alone, rates_kernel, factor, apply_inverse_mass, *features)
 
     def shortcut_through(self, system: System) -> Shortcut | None:
         """Return the shortcut if it applies to this system."""
