@@ -74,6 +74,22 @@ class Shortcut(NamedTuple):
     update_work: Kernel
 
 
+class BesideJointFriction(NamedTuple):
+    """Kernels of a method that eliminates rows, for systems with joint friction.
+
+    Parameters
+    ----------
+    factor, apply_inverse_mass
+        The two kernels of the contact step, in which no row is eliminated.
+    enclose
+        Returns the kernel of a contact step before which the rows are released, and after which they are eliminated.
+    """
+
+    factor: Kernel
+    apply_inverse_mass: Kernel
+    enclose: Callable[[Kernel], Kernel]
+
+
 @dataclass(frozen=True)
 class AccelerationKind:
     """An entry of the catalogue of methods.
@@ -90,6 +106,8 @@ class AccelerationKind:
         `accelerate` with the factors of `factor` for the same positions, if the method keeps them.
     finish
         Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
+    beside_joint_friction
+        Other kernels for the contact steps of systems with joint friction, or None.
     supports
         The supported features.
     Options
@@ -123,6 +141,7 @@ class AccelerationKind:
     factor: Kernel | None = None
     accelerate_again: Kernel | None = None
     finish: Kernel | None = None
+    beside_joint_friction: BesideJointFriction | None = None
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
@@ -162,7 +181,9 @@ class AccelerationKind:
             alone, rates_kernel = unconstrained_dynamics(self.accelerate), update_tree_rates
         if not system.contacts:
             return alone
-        contacts = system.contacts
+        contacts, beside = system.contacts, None
+        if len(contacts.joint_friction.patches) > 0 and (beside := self.beside_joint_friction):
+            factor, apply_inverse_mass = beside.factor, beside.apply_inverse_mass
         staggered = contacts.options.staggered
         impulses = implicit_forces.add_impulses_of_change if system.implicit else no_implicit_impulses
         features = (
@@ -173,7 +194,8 @@ class AccelerationKind:
             impulses,
             None if staggered else tree_friction.passes_for(system, impulses),
         )
-        return contact_dynamics(alone, rates_kernel, factor, apply_inverse_mass, *features)
+        dynamics = contact_dynamics(alone, rates_kernel, factor, apply_inverse_mass, *features)
+        return dynamics._replace(solve_contact_step=beside.enclose(dynamics.solve_contact_step)) if beside else dynamics
 
     def shortcut_through(self, system: System) -> Shortcut | None:
         """Return the shortcut if it applies to this system."""

@@ -2,6 +2,9 @@
 
 The recursion computes the multipliers, and the responses of projections and of contact steps.  Any other method than
 `aba` then computes the accelerations under all forces, multipliers included, by its own equations.
+
+With dry friction of joints, the rows are those of the problem of a contact step, beside contacts and friction patches:
+a loop may leave a patch without any response, whose friction changes the loads of the loop all the same.
 """
 
 from __future__ import annotations
@@ -15,12 +18,21 @@ import numpy as np
 from multibody_cli.constraint_solver import constrained_bodies
 from multibody_cli.constraint_solver.loop_joints import compute_loop_accelerations
 from multibody_cli.constraint_solver.row_elimination import row_elimination_for
-from multibody_cli.kernel import allocate, bound_kernel, template
-from multibody_cli.method_kernels import accelerate
-from multibody_cli.methods.by_acceleration import AccelerationKind
+from multibody_cli.kernel import allocate, bound_kernel, kernel_parameter, template
+from multibody_cli.method_kernels import accelerate, solve_contact_step
+from multibody_cli.methods.by_acceleration import AccelerationKind, BesideJointFriction
 from multibody_cli.methods.contract import Kernel
 from multibody_cli.model import Model, System
 from multibody_cli.tree.workspace import Dual, Work
+
+LOST = -1
+"""`RowElimination.regular` if another factorization has taken the place of its own."""
+
+
+@kernel_parameter
+def factor(system: Any, work: Any, a: Any) -> None:
+    """Factor the tree with its rows."""
+
 
 @template(accelerate)
 def accelerate_under_all_forces(system: Any, work: Any, a: Any) -> None:
@@ -29,9 +41,42 @@ def accelerate_under_all_forces(system: Any, work: Any, a: Any) -> None:
     compute_loop_accelerations(system.tree, a, work)
 
 
+@template(accelerate)
+def factor_tree(system: Any, work: Any, a: Any) -> None:
+    """Compute dv/dt (nv,) without rows by a method; the factors with rows eliminated are lost."""
+    work.elimination.regular[0] = LOST
+    accelerate(system, work, a)
+
+
+@template(factor, solve_contact_step)
+def solve_contact_step_with_rows(
+    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, ledger: Any
+) -> bool:
+    """Solve a contact step in which no row is eliminated, and factor again if it has lost the factors."""
+    E = work.elimination
+    for place in range(len(E.rows)):
+        work.rows[E.rows[place]].primary = False
+    solved = solve_contact_step(system, work, contact_work, t, h, q, v, ledger)
+    if E.regular[0] == LOST:
+        factor(system, work, work.response)
+    for place in range(len(E.rows)):
+        work.rows[E.rows[place]].primary = E.regular[0]
+    return solved
+
+
 @cache
 def _own(kernel: Kernel) -> Kernel:
     return bound_kernel(accelerate_under_all_forces, accelerate=kernel)
+
+
+@cache
+def _factor_tree(kernel: Kernel) -> Kernel:
+    return bound_kernel(factor_tree, accelerate=kernel)
+
+
+@cache
+def _with_rows(solve: Kernel) -> Kernel:
+    return bound_kernel(solve_contact_step_with_rows, factor=constrained_bodies.factor, solve_contact_step=solve)
 
 
 def with_elimination(kind: AccelerationKind, *, own: bool = True) -> AccelerationKind:
@@ -54,6 +99,7 @@ def with_elimination(kind: AccelerationKind, *, own: bool = True) -> Acceleratio
         apply_inverse_mass=constrained_bodies.apply_inverse_mass,
         workspace=workspace,
         finish=_own(kind.accelerate) if own else None,
+        beside_joint_friction=BesideJointFriction(_factor_tree(kind.accelerate), kind.apply_inverse_mass, _with_rows),
     )
 
 
