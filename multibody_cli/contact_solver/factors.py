@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.ineffective_rows import MOMENT_TOLERANCE, ineffective_response
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
 from multibody_cli.constraint_solver.solver import clear_impulses, zero_rhs
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, NODE
@@ -53,6 +54,7 @@ class Factors(NamedTuple):
     first_velocity: Integers  # (l,) start of the normal velocities of an articulation
     B: Floats  # body blocks of all rows
     first: Integers  # (m, 2) start of each body block of a row in B
+    round_off: Floats  # (n,) diagonal entry of A up to which it counts as 0: round-off where rows are primary, else 0
     independent: Integers  # (n,) independent basis impulses of one articulation
     column: Floats  # (n,) scratch
     upper: Floats  # (36,) transposed L of one free body
@@ -73,6 +75,7 @@ def factors_for(bodies: int, m: int) -> Factors:
         first_velocity=np.zeros(bodies, np.int64),
         B=np.zeros(min(BLOCKS_PER_ROW * m * filled(widest), MAX_ENTRIES)),
         first=np.zeros((m, BLOCKS_PER_ROW), np.int64),
+        round_off=np.zeros(n),
         independent=np.zeros(n, np.int64),
         column=np.zeros(n),
         upper=np.zeros(NODE * NODE),
@@ -159,6 +162,25 @@ def apply_basis_impulses(p, articulations, rows, terms, G, T, work):
 
 
 @kernel
+def write_round_off(p, articulations, tree, G, T, work):
+    """Store the round-off of the response to basis impulse p of every articulation, as far as primary rows balance it.
+
+    It is proportional to the response of the unconstrained bodies, or of the joint of a coordinate, to the impulse.
+    """
+    for c in range(articulations):
+        if p < T.basis[c]:
+            total = 0.0
+            for k in range(G.first_body[c], G.first_body[c + 1]):
+                link, body = tree.links[G.bodies[k]], work.bodies[G.bodies[k]]
+                W = load_force(work.wrenches[G.bodies[k]])
+                total += ineffective_response(link, body, W, MOMENT_TOLERANCE, MOMENT_TOLERANCE)
+                for j in range(link.iv, link.iv + link.nv):
+                    if work.impulse[j] != 0.0:
+                        total += MOMENT_TOLERANCE * work.impulse[j] ** 2 * work.columns[j].dinv
+            T.round_off[AXES * G.first_body[c] + p] = total
+
+
+@kernel
 def read_responses(p, articulations, rows, terms, G, T, work):
     """Store the velocities of the basis due to basis impulse p, for every articulation, and those of sampled rows."""
     for c in range(articulations):
@@ -219,6 +241,8 @@ def factor_rows(system, work, v, articulations, rows, terms, G, T) -> bool:
         apply_basis_impulses(p, articulations, rows, terms, G, T, work)
         apply_loop_impulses(tree, work.impulse, work)
         transfer_marker_wrenches(tree, work.wrenches)
+        if len(work.rhs) > 0:
+            write_round_off(p, articulations, tree, G, T, work)
         apply_inverse_mass(system, work, work.impulse, work.response)
         update_marker_changes(tree, work.bodies)
         compute_loop_rates(tree, work.response, work)
@@ -246,7 +270,8 @@ def factor_articulation(c, v, rows, terms, G, T, work):
         forward_substitute(T, at, g, rank, at + g * j, A)
         for b in range(rank):
             own -= A[at + g * j + b] ** 2
-        if own > DEPENDENT_PIVOT * A[at + g * j + j] and A[at + g * j + j] > NEGLIGIBLE_RESPONSE * largest:
+        least = max(NEGLIGIBLE_RESPONSE * largest, T.round_off[AXES * G.first_body[c] + j])
+        if own > DEPENDENT_PIVOT * A[at + g * j + j] and A[at + g * j + j] > least:
             A[at + g * j + rank] = math.sqrt(own)
             T.independent[rank] = j
             rank += 1
