@@ -55,6 +55,7 @@ def update_loop_frames(tree, q, v, work):
         if closure.joint_kernel == KERNEL_SCREW:
             fit_screw(tree.parts[closure.first_part], closure, loop_frame, q, work)
         elif closure.joint_kernel == KERNEL_BALL:
+            place_ball(closure, loop_frame, work)
             fit_ball(tree.parts[closure.first_part], closure, loop_frame, q, work)
         else:
             fit_position(tree, closure, loop_frame, q, v, work)
@@ -92,6 +93,12 @@ def update_loop_motions(tree, q, v, a, work):
 @kernel
 def fit_screw(part, closure, loop_frame, q, work):
     """Fit and place a single free screw: rotation, or else translation, from F to M."""
+    place_screw(part, closure, loop_frame, q, work, True)
+
+
+@formula
+def place_screw(part, closure, loop_frame, q, work, fits_angle):
+    """Place a single free screw; its coordinate is fitted if its position depends on it, or if it `fits_angle`."""
     parent, child = work.bodies[closure.parent], work.bodies[closure.child]
     P, C = load(parent.R), load(child.R)
     F, M, r = P @ load(closure.frame), C @ load(closure.child_frame), P @ load(closure.origin)
@@ -105,7 +112,8 @@ def fit_screw(part, closure, loop_frame, q, work):
         turned = rotation_vector_between(R, M)
     elif dot(m, S.w) > 0.0:
         R, turned = with_axis(M, m, S.w)
-        q[part.iq] = nearest_angle(angle_about(S.w, F, R), q[part.iq])
+        if fits_angle or dot(S.v, S.v) > 0.0:
+            q[part.iq] = nearest_angle(angle_about(S.w, F, R), q[part.iq])
     else:
         w, i, j, k = quaternion_of_rotation(transposed_product(F, M))
         angle = 2.0 * math.atan2(dot(load(part.turn), Vec3(i, j, k)), w)
@@ -122,6 +130,15 @@ def fit_screw(part, closure, loop_frame, q, work):
     store(loop_frame.dv, place - load(loop_frame.x))
 
 
+@formula
+def fit_angle(part, closure, loop_frame, q, work):
+    """Fit the coordinate of a single free screw that turns, with the pose of its loop frame."""
+    if part.axis_kind != NOT_TURNING:
+        F = load(work.bodies[closure.parent].R) @ load(closure.frame)
+        angle = angle_about(F @ load(part.turn), F, load(loop_frame.R))
+        q[part.iq] = nearest_angle(angle, q[part.iq])
+
+
 @kernel
 def move_across_screw(closure, loop_frame, v, work):
     """Compute the motion of the loop frame of a single free screw, with its pose and rate."""
@@ -129,27 +146,28 @@ def move_across_screw(closure, loop_frame, v, work):
     store_loop_motion(work.bodies[closure.parent], loop_frame, slide_and_spin)
 
 
-@kernel
-def fit_ball(part, closure, loop_frame, q, work):
-    """Fit and place a single free ball, from F to M."""
-    parent, child, dual_basis, columns = (
-        work.bodies[closure.parent],
-        work.bodies[closure.child],
-        work.dual_basis,
-        work.columns,
-    )
-    P, C, iv = load(parent.R), load(child.R), part.iv
-    M, r = C @ load(closure.child_frame), P @ load(closure.origin)
-    w, x, y, z = quaternion_of_rotation(transposed_product(P @ load(closure.frame), M))
-    write_quaternion(q, part.iq, w, Vec3(x, y, z))
-    for axis, j in ((M.x, iv), (M.y, iv + 1), (M.z, iv + 2)):
-        store_force(dual_basis[j], Force(axis, ZERO))
-        write_column(columns[j], axis, ZERO)
-    store(loop_frame.R, M)
+@formula
+def place_ball(closure, loop_frame, work):
+    """Place the loop frame of a single free ball."""
+    parent, child = work.bodies[closure.parent], work.bodies[closure.child]
+    P, C = load(parent.R), load(child.R)
+    r = P @ load(closure.origin)
+    store(loop_frame.R, C @ load(closure.child_frame))
     store(loop_frame.r, r)
     store(loop_frame.x, load(parent.x) + r)
     store(loop_frame.dw, ZERO)
     store(loop_frame.dv, load(child.x) + C @ load(closure.child_origin) - load(loop_frame.x))
+
+
+@formula
+def fit_ball(part, closure, loop_frame, q, work):
+    """Fit the quaternion of a single free ball, from F to M, with the pose of its loop frame; write its columns."""
+    F, M, iv = load(work.bodies[closure.parent].R) @ load(closure.frame), load(loop_frame.R), part.iv
+    w, x, y, z = quaternion_of_rotation(transposed_product(F, M))
+    write_quaternion(q, part.iq, w, Vec3(x, y, z))
+    for axis, j in ((M.x, iv), (M.y, iv + 1), (M.z, iv + 2)):
+        store_force(work.dual_basis[j], Force(axis, ZERO))
+        write_column(work.columns[j], axis, ZERO)
 
 
 @kernel

@@ -35,20 +35,40 @@ from multibody_cli.tree.jacobian import column_of
 @kernel
 def write_loop_rows(tree, v, work):
     """Write error, rate and terms of the rows of every closure."""
-    closures, bodies, rows, terms = tree.closures, work.bodies, work.rows, work.terms
+    closures, bodies = tree.closures, work.bodies
     for k in range(len(closures)):
-        closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
-        parent, child = bodies[closure.parent], bodies[closure.child]
-        inner, outer = load(loop_frame.x) - load(parent.x), load(loop_frame.x) - load(child.x)
-        prescribed, driven = prescribed_twist(tree.driven, closure, v, work.columns)
-        for r in range(closure.first_row, closure.last_row):
-            T, term = load_force(work.constraint_axes[r]), closure.first_term + 2 * (r - closure.first_row)
-            if rows[r].active:
-                at_child, at_parent = shift_force(T, outer), shift_force(T, inner)
-                write_wrench(terms[term], closure.child, at_child.t, at_child.f)
-                write_wrench(terms[term + 1], closure.parent, -at_parent.t, -at_parent.f)
-            rows[r].error = power(loop_closure_error(loop_frame), T)
-            rows[r].rate = -power(driven, T) if prescribed else 0.0
+        write_terms_of_closure(closures[k], bodies, work)
+        write_errors_of_closure(closures[k], bodies, work)
+        write_rates_of_closure(tree.driven, closures[k], v, work)
+
+
+@formula
+def write_terms_of_closure(closure, bodies, work):
+    """Write the terms of the active rows of a closure."""
+    x, rows, terms = load(bodies[closure.loop_frame].x), work.rows, work.terms
+    inner, outer = x - load(bodies[closure.parent].x), x - load(bodies[closure.child].x)
+    for r in range(closure.first_row, closure.last_row):
+        T, term = load_force(work.constraint_axes[r]), closure.first_term + 2 * (r - closure.first_row)
+        if rows[r].active:
+            at_child, at_parent = shift_force(T, outer), shift_force(T, inner)
+            write_wrench(terms[term], closure.child, at_child.t, at_child.f)
+            write_wrench(terms[term + 1], closure.parent, -at_parent.t, -at_parent.f)
+
+
+@formula
+def write_errors_of_closure(closure, bodies, work):
+    """Write the errors of the rows of a closure."""
+    error = loop_closure_error(bodies[closure.loop_frame])
+    for r in range(closure.first_row, closure.last_row):
+        work.rows[r].error = power(error, load_force(work.constraint_axes[r]))
+
+
+@formula
+def write_rates_of_closure(driven, closure, v, work):
+    """Write the rates of the rows of a closure, which are those of its prescribed coordinates."""
+    prescribed, twist = prescribed_twist(driven, closure, v, work.columns)
+    for r in range(closure.first_row, closure.last_row):
+        work.rows[r].rate = -power(twist, load_force(work.constraint_axes[r])) if prescribed else 0.0
 
 
 @kernel
@@ -143,13 +163,18 @@ def apply_loop_impulses(tree, x, work):
 @kernel
 def compute_loop_rates(tree, y, work):
     """Compute the free rates y (nv,) of the coordinates of closures from the velocity changes (dw, dv) of bodies."""
-    closures, bodies = tree.closures, work.bodies
+    closures = tree.closures
     for k in range(len(closures)):
-        closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
-        change = relative_twist_change(closure, loop_frame, bodies)
-        for j in range(closure.iv, closure.iv + closure.nv):
-            if not tree.driven[j]:
-                y[j] = power(change, load_force(work.dual_basis[j]))
+        compute_rates_of_closure(tree.driven, closures[k], y, work)
+
+
+@formula
+def compute_rates_of_closure(driven, closure, y, work):
+    """`compute_loop_rates` for one closure."""
+    change = relative_twist_change(closure, work.bodies[closure.loop_frame], work.bodies)
+    for j in range(closure.iv, closure.iv + closure.nv):
+        if not driven[j]:
+            y[j] = power(change, load_force(work.dual_basis[j]))
 
 
 @kernel

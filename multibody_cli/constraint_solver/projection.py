@@ -1,6 +1,8 @@
 """Projection of positions and velocities onto the constraints, after a step.
 
-Both are minimal in the metric of M. Positions are corrected until the error is round-off; then velocities.
+Both are minimal in the metric of M. Positions are corrected until the error is round-off; then velocities.  The kernels
+in `Projection` are those of any system in this file, and those of free bodies on primary rows alone in
+`projection_of_bodies`.
 
 Source: Sueda, notes 2.12, (2.122)-(2.127).
 """
@@ -8,7 +10,9 @@ Source: Sueda, notes 2.12, (2.122)-(2.127).
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
+from multibody_cli.constraint_solver.loop_frames import update_loop_rates
 from multibody_cli.constraint_solver.solver import (
     POSITION,
     VELOCITY,
@@ -20,13 +24,14 @@ from multibody_cli.constraint_solver.solver import (
     largest_position_error,
     select_active_rows,
     solve_dual,
+    update_errors,
     update_rates_without_loop_motions,
-    update_without_loop_motions,
+    value_at_level,
     write_rhs,
     zero_rhs,
 )
 from multibody_cli.constraints.rows import jacobian_product_of_row, velocity_of_row
-from multibody_cli.kernel import formula, kernel, template
+from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross
@@ -61,7 +66,57 @@ SEPARATION_VELOCITY = 1e-9
 """Rate up to which an active one-sided row stays active after a step."""
 
 
-@template(accelerate, apply_inverse_mass)
+# --- operations of a projection -----------------------------------------------------------------------------------
+@kernel_parameter
+def place(system: Any, t: float, q: Any, v: Any, a: Any, work: Any) -> None:
+    """Compute the poses at q, and the errors of all rows with their Jacobian."""
+
+
+@kernel_parameter
+def correct(system: Any, work: Any, level: int) -> None:
+    """Compute the smallest response, in the metric of M, that brings the residuals of all rows of a level to 0.
+
+    The rates of the response are in `work.response` (nv,), and the motions of the bodies in (dw, dv).
+    """
+
+
+@kernel_parameter
+def move(tree: Any, q: Any, y: Any) -> Any:
+    """Displace q (nq,) by a correction y (nv,), in place; return the largest entry of y."""
+    raise NotImplementedError
+
+
+@kernel_parameter
+def complete_positions(system: Any, q: Any, v: Any, work: Any) -> None:
+    """Compute all that `place` has left out for corrections of positions but evaluations need."""
+
+
+@kernel_parameter
+def compute_residuals(tree: Any, work: Any, v: Any) -> Any:
+    """Compute the residuals of all rows at velocity level; return the largest among the active rows."""
+    raise NotImplementedError
+
+
+@kernel_parameter
+def complete_velocities(system: Any, t: float, q: Any, v: Any, a: Any, work: Any, corrected: bool) -> None:
+    """Update the kinematics, except the motions of loop frames, for the final v; it has changed if `corrected`."""
+
+
+class Projection(NamedTuple):
+    """The operations of a projection of one method."""
+
+    place: Any
+    correct: Any
+    move: Any
+    complete_positions: Any
+    compute_residuals: Any
+    complete_velocities: Any
+
+
+PARAMETERS = (accelerate, place, correct, move, complete_positions, compute_residuals, complete_velocities)
+
+
+@template(*PARAMETERS)
 def project_onto_constraints(system, work, t, q, v, a, ledger):
     """Project q and v onto the constraint manifold after a step, in place.
 
@@ -72,7 +127,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         return
     tree, before, reused, suspended, reach = system.tree, math.inf, False, False, math.inf
     for _ in range(MAX_PROJECTIONS):
-        update_without_loop_motions(system, t, q, v, a, work)
+        place(system, t, q, v, a, work)
         activate_unilateral_rows(work)
         error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * coordinate_scale(work)
         work.dual.position_error[0] = error
@@ -84,36 +139,34 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
             suspended = suspend_nonholonomic_rows(work)
             accelerate(system, work, work.response)
         before = error
-        project(system, work, POSITION)
-        reach = largest_entry(work.response)
-        displace(tree, q, work.response, 1.0)
-        normalize(tree, q)
+        correct(system, work, POSITION)
+        reach = move(tree, q, work.response)
     else:
-        update_without_loop_motions(system, t, q, v, a, work)
+        place(system, t, q, v, a, work)
+    complete_positions(system, q, v, work)
     resume_nonholonomic_rows(work)
-    residual = compute_velocity_residuals(work, v)
-    if residual > PROJECTION_TOLERANCE * speed_scale(work):
+    residual = compute_residuals(tree, work, v)
+    corrected = residual > PROJECTION_TOLERANCE * speed_scale(work)
+    if corrected:
         if residual > REUSED_ERROR or suspended:
             accelerate(system, work, work.response)
             store_factored_positions(work, t, q)
-        project(system, work, VELOCITY)
+        correct(system, work, VELOCITY)
         for j in range(len(v)):
             v[j] += work.response[j]
         account_row_impulses(work, ledger)
-        update_rates_without_loop_motions(system, t, q, v, a, work)
+    complete_velocities(system, t, q, v, a, work, corrected)
     deactivate_separating_rows(work)
 
 
+# --- for any system -----------------------------------------------------------------------------------------------
 @template(apply_inverse_mass)
 def project(system, work, level):
-    """Compute the smallest response, in the metric of M, that brings the residuals of all rows of a level to 0."""
+    """Compute the response `correct` from the dual problem of the rows that are not primary."""
     rows, active_rows = work.rows, work.dual.active_rows
-    if level == POSITION:
-        for r in range(len(rows)):
-            rows[r].residual = rows[r].error
     count = select_active_rows(work, level)
     for k in range(count):
-        work.dual.r[k] = rows[active_rows[k]].residual
+        work.dual.r[k] = value_at_level(rows[active_rows[k]], level)
     if len(work.rhs) > 0 and count > 0:
         clear_impulses(work)
         write_rhs(work, level)
@@ -130,6 +183,47 @@ def project(system, work, level):
     impulse_response(system, work)
 
 
+@kernel
+def move_coordinates(tree, q, y):
+    """Displace q (nq,) by a correction y (nv,), in place; return the largest entry of y."""
+    displace(tree, q, y, 1.0)
+    normalize(tree, q)
+    return largest_entry(y)
+
+
+@kernel
+def complete_loop_rates(system, q, v, work):
+    """Compute the rates of loop joints, which corrections of positions do not read."""
+    update_loop_rates(system.tree, v, work)
+
+
+@kernel
+def compute_residuals_of_rows(tree, work, v):
+    """Compute the residuals of all rows at velocity level; return the largest among the active rows."""
+    return compute_velocity_residuals(work, v)
+
+
+@kernel
+def update_corrected_rates(system, t, q, v, a, work, corrected):
+    """Update the kinematics, except the motions of loop frames, if v has changed."""
+    if corrected:
+        update_rates_without_loop_motions(system, t, q, v, a, work)
+
+
+def projection_with(apply_inverse_mass: Any) -> Projection:
+    """Return the operations for any system, with the inverse mass matrix of a method."""
+    correct = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
+    return Projection(
+        update_errors,
+        correct,
+        move_coordinates,
+        complete_loop_rates,
+        compute_residuals_of_rows,
+        update_corrected_rates,
+    )
+
+
+# --- active rows and residuals ------------------------------------------------------------------------------------
 @kernel
 def activate_unilateral_rows(work):
     """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection."""

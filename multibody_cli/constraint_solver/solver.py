@@ -60,26 +60,26 @@ ACCELERATION, VELOCITY, POSITION = range(3)
 @kernel
 def update_kinematics(system, t, q, v, a, work):
     """Apply prescribed motions, compute the kinematics of bodies, markers and loop frames, and write all rows."""
-    update_without_loop_motions(system, t, q, v, a, work)
+    update_errors(system, t, q, v, a, work)
+    update_loop_rates(system.tree, v, work)
     add_loop_motions(system, q, v, a, work)
 
 
 @kernel
-def update_without_loop_motions(system, t, q, v, a, work):
-    """`update_kinematics` without the motions of loop frames and the biases of their rows, which projections ignore."""
+def update_errors(system, t, q, v, a, work):
+    """`update_kinematics` without rates and motions of loop joints and the biases of their rows."""
     prescribe(system.motions, t, q, v, a)
     update_dependent_coordinates(system.reductions, q, v)
     forward_kinematics(system.tree, q, v, a, work)
     update_markers(system.tree, work.bodies)
     update_loop_frames(system.tree, q, v, work)
-    update_loop_rates(system.tree, v, work)
     write_loop_rows(system.tree, v, work)
     write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
 
 
 @kernel
 def add_loop_motions(system, q, v, a, work):
-    """Compute all that `update_without_loop_motions` has left out."""
+    """Compute the motions of loop frames and the biases of their rows, after all else of `update_kinematics`."""
     update_loop_motions(system.tree, q, v, a, work)
     update_loop_row_rates(system.tree, v, work)
 
@@ -93,7 +93,7 @@ def update_rates(system, t, q, v, a, work):
 
 @kernel
 def update_rates_without_loop_motions(system, t, q, v, a, work):
-    """Update all that `update_without_loop_motions` has computed at the same t and q with other v."""
+    """`update_rates` without the motions of loop frames and the biases of their rows."""
     update_dependent_coordinates(system.reductions, q, v)
     update_motions(system.tree, q, v, a, work)
     update_markers(system.tree, work.bodies)
@@ -144,14 +144,20 @@ def clear_impulses(work):
 
 @kernel
 def write_rhs(work, level):
-    """Set the right-hand sides to minus the residuals; nonholonomic rows do not move positions.
+    """Set the right-hand sides to minus the errors or residuals; nonholonomic rows do not move positions.
 
     A method that decides in `accelerate` which rows are primary reads those that it needs.
     """
     rows, rhs = work.rows, work.rhs
     for r in range(len(rhs)):
         if rows[r].active:
-            rhs[r] = -rows[r].residual if rows[r].holonomic or level != POSITION else 0.0
+            rhs[r] = -value_at_level(rows[r], level) if rows[r].holonomic or level != POSITION else 0.0
+
+
+@formula
+def value_at_level(row, level):
+    """Error of a row at the level of positions, its residual at other levels."""
+    return row.error if level == POSITION else row.residual
 
 
 @kernel

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from multibody_cli.kernel import formula
 from multibody_cli.kkt.ldl_rigid import load_block, packed, store_block, unpacked
+from multibody_cli.kkt.ldl_screw import store_motion
 from multibody_cli.spatial.factor import factor, solve, solve_lower
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import (
@@ -74,16 +75,26 @@ def reduce_ball(node, outer, cells, x, y):
 def recover_ball(node, outer, cells, x, y):
     """Outward pass for a body: compute its motion and its multipliers from the motion of the parent."""
     wrenches = cells.wrenches
-    arms, D, p, above = (
-        wrenches[node.far],
-        load_block(wrenches, node.block),
-        load_force(x.wrenches[node.x]),
-        x.wrenches[outer.x],
-    )
-    e, v = displacement(node, wrenches, y), shift_motion(Motion(load(above.t), load(above.f)), load(arms.f)).v
-    w = solve(unpacked(D.J), p.t - D.H @ v)
-    f = transposed_times(D.H, w) + D.M @ v - p.f
+    D, p, e = load_block(wrenches, node.block), load_force(x.wrenches[node.x]), displacement(node, wrenches, y)
+    V = motion_of_centre(node, outer, cells, x)
+    f = transposed_times(D.H, V.w) + D.M @ V.v - p.f
     for r in range(node.last_row - node.first_row):
         y[node.first_row + r] = dot(load(wrenches[node.near + r].f), f)
-    a = shift_motion(Motion(w, v + e), load(arms.t))
-    store_force(x.wrenches[node.x], Force(a.w, a.v))
+    store_motion(x.wrenches[node.x], shift_motion(Motion(V.w, V.v + e), load(wrenches[node.far].t)))
+
+
+@formula
+def move_ball(node, outer, cells, x, y):
+    """`recover_ball` without the multipliers."""
+    wrenches = cells.wrenches
+    V, e = motion_of_centre(node, outer, cells, x), displacement(node, wrenches, y)
+    store_motion(x.wrenches[node.x], shift_motion(Motion(V.w, V.v + e), load(wrenches[node.far].t)))
+
+
+@formula
+def motion_of_centre(node, outer, cells, x):
+    """Return (w, v) at the centre, with the velocity of the parent there: without e."""
+    wrenches, above = cells.wrenches, x.wrenches[outer.x]
+    D, p = load_block(wrenches, node.block), load_force(x.wrenches[node.x])
+    v = shift_motion(Motion(load(above.t), load(above.f)), load(wrenches[node.far].f)).v
+    return Motion(solve(unpacked(D.J), p.t - D.H @ v), v)

@@ -13,7 +13,8 @@ and s alone yields the inverse of the block of body and constraint, [D  -j^T; -j
                          a = b + B c,  lambda = B^T (D b - x)
 
 D stays in the block of the body, B is in `near`; the first three rows of `far` are s, U, and the vector from the parent
-to the body with 1/h.  These are the equations of section 6 for the coordinates (s, B), in which j is (0, 1).
+to the body with 1/h.  The inward pass leaves B c in the first row of `lower`.  These are the equations of section 6 for
+the coordinates (s, B), in which j is (0, 1).
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def reduce_screw(node, outer, cells, x, y):
     V = Motion(ZERO, ZERO)
     for r in range(node.last_row - node.first_row):
         V = V + y[node.first_row + r] * load_motion(wrenches[near + r])
+    store_motion(wrenches[node.lower], V)
     p = load_force(x.wrenches[node.x]) - load_block(wrenches, node.block) @ V
     store_force(x.wrenches[node.x], p)
     u = wrenches[far + 2].f[0] * power(load_motion(wrenches[far]), p)
@@ -74,14 +76,27 @@ def reduce_screw(node, outer, cells, x, y):
 @formula
 def recover_screw(node, outer, cells, x, y):
     """Outward pass for a body: compute its motion and its multipliers from the motion of the parent."""
-    wrenches, near, far = cells.wrenches, node.near, node.far
-    p, s = load_force(x.wrenches[node.x]), load_motion(wrenches[far])
-    a = shift_motion(load_motion(x.wrenches[outer.x]), load(wrenches[far + 2].t))
-    rate = wrenches[far + 2].f[0] * (power(s, p) - power(a, load_force(wrenches[far + 1])))
-    a = a + rate * s
-    W = load_block(wrenches, node.block) @ a - p
+    wrenches, a = cells.wrenches, motion_on_rows(node, outer, cells, x)
+    W = load_block(wrenches, node.block) @ a - load_force(x.wrenches[node.x])
     for r in range(node.last_row - node.first_row):
-        b, c = load_motion(wrenches[near + r]), y[node.first_row + r]
+        b, c = load_motion(wrenches[node.near + r]), y[node.first_row + r]
         y[node.first_row + r] = power(b, W)
         a = a + c * b
     store_motion(x.wrenches[node.x], a)
+
+
+@formula
+def move_screw(node, outer, cells, x):
+    """`recover_screw` without the multipliers."""
+    b = motion_on_rows(node, outer, cells, x)
+    store_motion(x.wrenches[node.x], b + load_motion(cells.wrenches[node.lower]))
+
+
+@formula
+def motion_on_rows(node, outer, cells, x):
+    """Return b = X a_parent + s w, the motion of a body without B c."""
+    wrenches, far = cells.wrenches, node.far
+    p, s = load_force(x.wrenches[node.x]), load_motion(wrenches[far])
+    a = shift_motion(load_motion(x.wrenches[outer.x]), load(wrenches[far + 2].t))
+    rate = wrenches[far + 2].f[0] * (power(s, p) - power(a, load_force(wrenches[far + 1])))
+    return a + rate * s

@@ -33,10 +33,10 @@ Source: Baraff 1996, sections 6 and 7 and appendix A, with an L d L^T factorizat
 from __future__ import annotations
 
 from multibody_cli.kernel import bound_kernel, formula
-from multibody_cli.kkt.ldl_ball import eliminate_ball, recover_ball, reduce_ball
+from multibody_cli.kkt.ldl_ball import eliminate_ball, move_ball, recover_ball, reduce_ball
 from multibody_cli.kkt.ldl_general import eliminate_general, recover_general, reduce_general
 from multibody_cli.kkt.ldl_rigid import eliminate_rigid, recover_rigid, reduce_rigid
-from multibody_cli.kkt.ldl_screw import eliminate_screw, recover_screw, reduce_screw
+from multibody_cli.kkt.ldl_screw import eliminate_screw, move_screw, recover_screw, reduce_screw
 from multibody_cli.kkt.nodes import ON_BALL, ON_SCREW
 from multibody_cli.kkt.tree_passes import factor_tree, solve_tree
 
@@ -86,6 +86,17 @@ def recover_by_value(node, outer, cells, x, y):
         recover_rigid(node, outer, cells, x, y)
 
 
+@formula
+def move_by_value(node, outer, cells, x, y):
+    """`recover_by_value` without the multipliers of a joint that is one block with its body."""
+    if node.joint == ON_SCREW:
+        move_screw(node, outer, cells, x)
+    elif node.joint == ON_BALL:
+        move_ball(node, outer, cells, x, y)
+    else:
+        recover_rigid(node, outer, cells, x, y)
+
+
 factor = bound_kernel(factor_tree, eliminate_rigid=eliminate_by_value, eliminate_general=eliminate_general)
 solve = bound_kernel(
     solve_tree,
@@ -95,3 +106,12 @@ solve = bound_kernel(
     recover_rigid=recover_by_value,
     recover_general=recover_general,
 )
+solve_motions = bound_kernel(
+    solve_tree,
+    solve_l_multipliers=solve_l_multipliers,
+    reduce_rigid=reduce_by_value,
+    reduce_general=reduce_general,
+    recover_rigid=move_by_value,
+    recover_general=recover_general,
+)
+"""`solve` without the multipliers of joints that are one block with their body, whose entries of y are left."""

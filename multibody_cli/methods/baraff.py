@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.projection import Projection
+from multibody_cli.constraint_solver.projection_of_bodies import projection_of_bodies
 from multibody_cli.constraint_solver.uncertain_rows import mark_primary_rows, raise_thresholds, uncertain_rows_of
 from multibody_cli.kernel import kernel
 from multibody_cli.kkt.assembly import (
@@ -28,12 +30,12 @@ from multibody_cli.kkt.assembly import (
     scatter_motions,
 )
 from multibody_cli.kkt.joint_nodes import joint_nodes_of, mark_joint_nodes, write_joint_nodes
-from multibody_cli.kkt.ldl_tree import factor, solve
+from multibody_cli.kkt.ldl_tree import factor, solve, solve_motions
 from multibody_cli.kkt.nodes import Cells, KktTree, kkt_tree_for, vector_for
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
-from multibody_cli.model import Floats, Integers, Model, Records
+from multibody_cli.model import KERNEL_GENERAL, Floats, Integers, Model, Records, System
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.workspace import Work, workspace_for
 
@@ -103,6 +105,40 @@ def apply_inverse_mass(system, work, x, y):
 
 
 @kernel
+def respond(system, work, y):
+    """Compute the motions of all bodies, as rates y and as (dw, dv), for the right-hand sides of the rows alone.
+
+    Only special rows get multipliers.
+    """
+    sparse, rows, special = work.scratch, work.rows, work.special_rows
+    x, multipliers = sparse.x, sparse.multipliers
+    for k in range(len(x.numbers)):
+        x.numbers[k] = 0.0
+    for r in range(len(work.rhs)):
+        multipliers[r] = work.rhs[r]
+    solve_motions(sparse.kkt, x, multipliers)
+    scatter_motions(sparse.kkt, sparse.first_links, system.tree, work, x, y)
+    for k in range(len(special)):
+        rows[special[k]].multiplier = multipliers[special[k]]
+
+
+PROJECTION = projection_of_bodies(respond)
+
+
+def projection_of(system: System) -> Projection | None:
+    """Return the operations of projections for free bodies on primary rows alone, or None for any other system.
+
+    Of joints with terms that no factorization reads, the projection writes none: their bodies are one block with them.
+    """
+    links, n_dofs = bodies_of(system.tree)
+    rows, kernels = system.rows, system.tree.closures["joint_kernel"]
+    if not np.all(rows["primary"] & (rows["active"] == 1)):
+        return None
+    blocks = joint_nodes_of(system, links, n_dofs)
+    return PROJECTION if len(blocks) == np.count_nonzero(kernels != KERNEL_GENERAL) else None
+
+
+@kernel
 def solve_for_bodies(system, work, y):
     """Compute the motions of all bodies, as rates y and as (dw, dv), and the multipliers of the primary rows."""
     sparse, rows, rhs = work.scratch, work.rows, work.rhs
@@ -123,6 +159,7 @@ BARAFF = AccelerationKind(
     accelerate=accelerate,
     factor=factor_bodies,
     accelerate_again=accelerate_again,
+    projection=projection_of,
     apply_inverse_mass=apply_inverse_mass,
     supports=frozenset(Feature) - {Feature.REDUCTION, Feature.ROTORS, Feature.COMPUTED_TORQUE},
     Options=ImplicitOptions,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.projection import Projection, projection_with
 from multibody_cli.constraint_solver.solver import update_rates
 from multibody_cli.contact_solver import tree_friction
 from multibody_cli.contact_solver.joint_friction import no_implicit_impulses
@@ -104,6 +105,8 @@ class AccelerationKind:
         `accelerate` for the factors alone, if that is faster.
     accelerate_again
         `accelerate` with the factors of `factor` for the same positions, if the method keeps them.
+    projection
+        Returns faster operations of projections for a system without implicit forces, or None if there are none.
     finish
         Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
     beside_joint_friction
@@ -140,6 +143,7 @@ class AccelerationKind:
     chosen: Callable[[Any, System], AccelerationKind] | None = None
     factor: Kernel | None = None
     accelerate_again: Kernel | None = None
+    projection: Callable[[System], Projection | None] | None = None
     finish: Kernel | None = None
     beside_joint_friction: BesideJointFriction | None = None
 
@@ -169,12 +173,15 @@ class AccelerationKind:
         if system.coupled:
             terms = coupled_forces.with_coupling_terms(terms)
             finish = coupled_forces.finish(apply_inverse_mass, finish)
-            alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, terms, finish)
+            projection = projection_with(apply_inverse_mass)
+            alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, projection, terms, finish)
         elif system.implicit:
-            alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, terms)
+            projection = projection_with(apply_inverse_mass)
+            alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, projection, terms)
         elif system.is_constrained:
             again = self.accelerate_again or accelerate
-            alone = constrained_dynamics(factor, accelerate, again, apply_inverse_mass, terms, finish)
+            projection = (self.projection and self.projection(system)) or projection_with(apply_inverse_mass)
+            alone = constrained_dynamics(factor, accelerate, again, apply_inverse_mass, projection, terms, finish)
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
         else:

@@ -10,6 +10,7 @@ from typing import Any
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces, compute_loop_reactions
 from multibody_cli.constraint_solver.projection import (
+    Projection,
     project_onto_constraints,
     take_factored_positions,
 )
@@ -203,6 +204,7 @@ def constrained_dynamics(
     accelerate: Kernel,
     accelerate_again: Kernel,
     apply_inverse_mass: Kernel,
+    projection: Projection,
     add_implicit_terms: Kernel,
     finish_accelerations: Kernel = keep_accelerations,
 ) -> Dynamics:
@@ -217,7 +219,7 @@ def constrained_dynamics(
     return Dynamics(
         bound_kernel(evaluate_constrained, **kernels),
         bound_kernel(evaluate_constrained_projected, **kernels),
-        bound_kernel(project_onto_constraints, accelerate=factor, apply_inverse_mass=apply_inverse_mass),
+        bound_kernel(project_onto_constraints, accelerate=factor, **projection._asdict()),
         **NO_CONTACTS,
     )
 

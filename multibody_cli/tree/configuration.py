@@ -72,7 +72,12 @@ def displace_coordinates(plain, quaternions, q, v, h):
 @kernel
 def normalize(tree, q):
     """Normalize all quaternions, in place."""
-    quaternions = tree.quaternions
+    normalize_quaternions(tree.quaternions, q)
+
+
+@kernel
+def normalize_quaternions(quaternions, q):
+    """`normalize` for the given quaternions alone."""
     for k in range(len(quaternions)):
         i = quaternions[k].iq
         scale = 1.0 / math.sqrt(q[i] ** 2 + q[i + 1] ** 2 + q[i + 2] ** 2 + q[i + 3] ** 2)

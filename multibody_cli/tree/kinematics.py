@@ -46,6 +46,22 @@ def forward_kinematics(tree, q, v, a, work):
 
 
 @kernel
+def place_bodies(tree, q, v, a, work):
+    """`forward_kinematics` without the inertial wrenches of floating bodies."""
+    links, bodies, columns, rates = tree.links, work.bodies, work.columns, work.column_rates
+    for i in range(1, len(links)):
+        link = links[i]
+        if link.floats:
+            place_floating(link, bodies[0], bodies[i], q, v)
+        elif link.joint_kernel == KERNEL_GENERAL:
+            general_link_kinematics(
+                link, tree, bodies[link.parent], bodies[i], q, v, a, columns, rates, work.generated_buffers
+            )
+        else:
+            link_kinematics(link, bodies[link.parent], bodies[i], q, v, columns)
+
+
+@kernel
 def update_motions(tree, q, v, a, work):
     """Update velocities, accelerations and inertial wrenches of all bodies, for other v at the same q."""
     if len(work.column_rates) > 0:
@@ -142,6 +158,24 @@ def floating_link_kinematics(link, ground, body, q, v):
     store(body.x, x)
     store(body.v, Vec3(v[i], v[i + 1], v[i + 2]))
     store_motion_and_inertia(link, body, R, Vec3(v[i + 3], v[i + 4], v[i + 5]), ZERO, a)
+
+
+@formula
+def place_floating(link, ground, body, q, v):
+    """`floating_link_kinematics` without the inertial wrench."""
+    k, i = link.iq, link.iv
+    x = load(link.origin) + Vec3(q[k], q[k + 1], q[k + 2])
+    R = rotation_of_quaternion(q[k + 3], q[k + 4], q[k + 5], q[k + 6])
+    c = R @ load(link.com)
+    store(body.R, R)
+    store(body.r, x)
+    store(body.x, x)
+    store(body.v, Vec3(v[i], v[i + 1], v[i + 2]))
+    store(body.w, Vec3(v[i + 3], v[i + 4], v[i + 5]))
+    store(body.alpha, ZERO)
+    store(body.a, load(ground.a))
+    store(body.J, steiner(central_inertia(link, R), link.mass, c))
+    store(body.h, link.mass * c)
 
 
 @kernel

@@ -306,7 +306,7 @@ def moving_loop(kind: str) -> Data:
 @pytest.mark.parametrize("change", [0.0, 0.3])
 @pytest.mark.parametrize("eliminated", [False, True])
 def test_an_evaluation_after_a_projection_is_a_whole_evaluation(kind, change, eliminated):
-    """A projection leaves the kinematics of the bodies, whether it changes the rates or not, and perhaps the factors."""
+    """A projection leaves the kinematics of the bodies, whether it changes rates or not, and perhaps the factors."""
     scene = moving_loop(kind)
     if eliminated and not has_elimination(compile_scene(loaded(scene)).model.system):
         return

@@ -7,8 +7,8 @@ import pytest
 from loops import close_loops, n_dofs, random_body, random_joint, random_pose, start
 
 from multibody_cli.constraint_solver.solver import update_rates
-from multibody_cli.kkt.ldl_tree import solve
-from multibody_cli.kkt.nodes import vector_for
+from multibody_cli.kkt.ldl_tree import solve, solve_motions
+from multibody_cli.kkt.nodes import BY_ROWS, vector_for
 from multibody_cli.methods.baraff import factor_bodies
 
 KINDS = {"revolute": 1, "prismatic": 1, "screw": 1, "spherical": 1, "universal": 0}
@@ -103,3 +103,24 @@ def test_a_factored_tree_serves_any_number_of_right_hand_sides():
         x.numbers[6:] = scale * rng.normal(size=len(expected))
         solve(kkt, x, y)
         np.testing.assert_allclose(x.numbers[6:], scale * expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_motions_do_not_depend_on_whether_multipliers_are_computed(seed):
+    """The multipliers of single rows are computed anyway; the entries of the others stay right-hand sides."""
+    run = start(mechanism(seed)[0], "baraff")
+    kkt, work = run.method.work.scratch.kkt, run.method.work
+    factor_bodies(run.compiled.model.system, work, np.zeros(len(run.state.v)))
+    rng, found = np.random.default_rng(seed), []
+    f, c = rng.normal(size=6 * len(kkt.nodes)), rng.normal(size=len(work.rows))
+    f[:6] = 0.0
+    for solution_with in (solve, solve_motions):
+        x, y = vector_for(kkt), c.copy()
+        x.numbers[:] = f
+        solution_with(kkt, x, y)
+        found.append((x.numbers.copy(), y))
+    np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-13, atol=1e-14)
+    for node in kkt.nodes[1:]:
+        rows = slice(node["first_row"], node["last_row"])
+        expected = found[0][1] if node["joint"] == BY_ROWS else c
+        np.testing.assert_allclose(found[1][1][rows], expected[rows], rtol=1e-12, atol=1e-13)

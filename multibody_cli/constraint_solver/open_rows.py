@@ -1,0 +1,109 @@
+"""Rows that are open at a body, past its joint (`constrained_bodies`).
+
+Each of these rows has the wrench K of a unit multiplier, and with the others the accelerations L and l.  The columns of
+a joint are eliminated from them when the body is; impulses and multipliers then pass the joint with the same k.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.kernel import kernel
+from multibody_cli.model import KERNEL_BALL
+from multibody_cli.spatial.factor import Ldl3, solve
+from multibody_cli.spatial.memory import load, load_force, store, store_force
+from multibody_cli.spatial.products import ZERO, dot, power, shift_force, transposed_times
+from multibody_cli.spatial.values import Force, Motion, Vec3
+
+
+@kernel
+def pass_rows(link, open_link, driven, body, columns, E):
+    """Eliminate the coordinates of a joint from the rows that pass it, and add their wrenches to the parent's."""
+    if link.joint_kernel == KERNEL_BALL:
+        pass_rows_past_ball(open_link, body, E)
+    else:
+        for j in range(link.nv):
+            if not driven[link.iv + j]:
+                pass_rows_past_column(open_link, j, columns[link.iv + j], E)
+    r = load(body.r)
+    for s in range(open_link.first_slot, open_link.last_passing):
+        parent = E.slots[s].parent
+        if parent >= 0:
+            outer = E.K[parent]
+            store_force(outer, load_force(outer) + shift_force(load_force(E.K[s]), r))
+
+
+@kernel
+def pass_rows_past_column(open_link, j, column, E):
+    """Eliminate column j of a joint: k, and the changes of K, L and l."""
+    first, n, pair = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_pair
+    wrenches, slots, pairs, L = E.K[first : first + n], E.slots[first : first + n], E.pairs, E.L
+    S, U = Motion(load(column.angular), load(column.linear)), Force(load(column.Ut), load(column.Uf))
+    entry = open_link.first_entry + n * j
+    coefficients, own = E.coefficients[entry : entry + n], E.k[entry : entry + n]
+    dinv, u = column.dinv, column.u
+    for s in range(n):
+        K = load_force(wrenches[s])
+        k = power(S, K) + coefficients[s]
+        own[s] = k
+        if k != 0.0:  # many rows of plane mechanisms do not move the joint
+            scaled = k * dinv
+            store_force(wrenches[s], K - scaled * U)
+            E.ell[slots[s].place] += scaled * u
+            for t in range(s + 1):
+                L[pairs[pair + t]] += scaled * own[t]
+        pair += s + 1
+
+
+@kernel
+def pass_rows_past_ball(open_link, body, E):
+    """Eliminate a ball: the moments k of the rows, and the changes of K, L and l."""
+    first, n, pair = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_pair
+    F, H, u = Ldl3(load(body.dinv), load(body.lower)), load(body.H), load(body.drive)
+    entry = open_link.first_entry
+    for s in range(n):
+        K, place = E.K[first + s], E.slots[first + s].place
+        k, f = load(K.t), load(K.f)
+        g = solve(F, k)
+        E.k[entry + 3 * s], E.k[entry + 3 * s + 1], E.k[entry + 3 * s + 2] = k.x, k.y, k.z
+        store_force(K, Force(ZERO, f - transposed_times(H, g)))
+        E.ell[place] += dot(g, u)
+        for t in range(s + 1):
+            at = entry + 3 * t
+            E.L[E.pairs[pair + t]] += dot(g, Vec3(E.k[at], E.k[at + 1], E.k[at + 2]))
+        pair += s + 1
+
+
+@kernel
+def add_impulse_to_rows(link, open_link, driven, body, columns, E):
+    """Add the motion of a joint under impulses to the rows that pass it."""
+    first, n, entry = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_entry
+    if link.joint_kernel == KERNEL_BALL:
+        turn = solve(Ldl3(load(body.dinv), load(body.lower)), load(body.drive))
+        for s in range(n):
+            at = entry + 3 * s
+            E.ell[E.slots[first + s].place] += dot(turn, Vec3(E.k[at], E.k[at + 1], E.k[at + 2]))
+        return
+    for j in range(link.nv):
+        if not driven[link.iv + j]:
+            column = columns[link.iv + j]
+            rate = column.dinv * column.u
+            for s in range(n):
+                E.ell[E.slots[first + s].place] += rate * E.k[entry + n * j + s]
+
+
+@kernel
+def apply_multipliers(link, open_link, driven, body, columns, E):
+    """Add the multipliers of the rows that pass a joint to the generalized forces of its columns."""
+    first, n, entry = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_entry
+    if link.joint_kernel == KERNEL_BALL:
+        drive = load(body.drive)
+        for s in range(n):
+            at = entry + 3 * s
+            drive = drive + E.x[E.slots[first + s].place] * Vec3(E.k[at], E.k[at + 1], E.k[at + 2])
+        store(body.drive, drive)
+        return
+    for j in range(link.nv):
+        if not driven[link.iv + j]:
+            total = columns[link.iv + j].u
+            for s in range(n):
+                total += E.k[entry + n * j + s] * E.x[E.slots[first + s].place]
+            columns[link.iv + j].u = total
