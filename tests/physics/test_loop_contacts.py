@@ -329,7 +329,7 @@ ELIMINATED += [(driven_arm, method) for method in ("aba", "baraff", "variational
 
 
 @pytest.mark.parametrize(("scene", "method"), ELIMINATED)
-def test_a_mechanism_without_freedom_that_presses_on_the_ground(scene, method):
+def test_a_structure_that_presses_on_the_ground(scene, method):
     """No impulse changes its motion, and round-off of the rows that hold it is no response."""
     run = start(scene(), method, "semi_implicit_euler", step=H)
     for _ in range(30):
