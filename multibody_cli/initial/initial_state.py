@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -277,7 +278,12 @@ def _completed_rates(loaded: LoadedScene, model: Model, state: State, found: Ass
 
 
 def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> Iterator[str]:
-    names = model.names.rows
+    """Report the dependent rows of each element; elements with the same rows share a message."""
+    names, alike = model.names.rows, defaultdict[str, list[tuple[str, str]]](list)
+    rubs = any(getattr(joint, "friction", None) is not None for joint in loaded.scene.joints.values())
+    affected = (
+        "their multipliers and the dry friction that depends on them are those of" if rubs else "their multipliers are"
+    )
     for (section, element), rows in groupby(dependent, key=lambda r: (names[r].section, names[r].element)):
         which = list(rows)
         total = sum(
@@ -285,7 +291,12 @@ def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> I
             for name, row in zip(names, model.system.rows, strict=True)
         )
         words = ", ".join(names[r].direction for r in which)
-        yield (
-            f"{loaded.where(section, element)}: {section}.{element}: {len(which)} of its {total} constraint rows "
-            f"({words}) depend on the others in the initial state; their multipliers are the least-norm solution"
+        message = (
+            f"{len(which)} of its {total} constraint rows ({words}) depend on the others in the initial state; "
+            f"{affected} the least-norm solution; see `mbsim doctor`"
         )
+        alike[message].append((section, element))
+    for message, elements in alike.items():
+        section, element = elements[0]
+        more = f" (and {len(elements) - 1} similar)" if len(elements) > 1 else ""
+        yield f"{loaded.where(section, element)}: {section}.{element}: {message}{more}"

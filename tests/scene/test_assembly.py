@@ -170,6 +170,25 @@ def test_redundant_rows_are_named():
     assert "joints.close: 3 of its 5 constraint rows (along y, about x, about z) depend on the others" in warning
 
 
+def test_elements_with_the_same_redundant_rows_share_a_warning():
+    scene, other = four_bar(), four_bar()
+    scene["bodies"] |= {f"{name}2": body for name, body in other["bodies"].items()}
+    for name, joint in other["joints"].items():
+        ends = {end: f"{joint[end]}2" for end in ("parent", "child") if joint.get(end, "world") != "world"}
+        scene["joints"][f"{name}2"] = joint | ends
+    (warning,) = (w for w in compile_scene(loaded(scene)).warnings if "depend on the others" in w)
+    assert "joints.close: 3 of its 5" in warning
+    assert warning.endswith("(and 1 similar)")
+
+
+@pytest.mark.parametrize("rubs", [True, False])
+def test_the_warning_of_redundant_rows_names_the_dry_friction_that_depends_on_them(rubs):
+    friction = {"friction": {"coefficient": 0.1, "surface": {"radius": 0.01, "length": 0.02}}}
+    scene = four_bar(ja=friction if rubs else {})
+    (warning,) = (w for w in compile_scene(loaded(scene)).warnings if "depend on the others" in w)
+    assert ("dry friction" in warning) == rubs
+
+
 def test_a_loop_joint_may_have_a_prescribed_position():
     """The tree assembles itself around it."""
     run = start(four_bar(close={"motion": {"position": "0.3 + 0.01"}}), assembly_tolerance=0.1)
