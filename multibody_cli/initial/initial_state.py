@@ -15,6 +15,7 @@ from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.initial.assemble import ASSEMBLED, Assembler, AssemblyResult
 from multibody_cli.joints import JOINTS
+from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.model import JointEntry, Model, Records, RowName, State
 from multibody_cli.observation import bodies
@@ -280,7 +281,7 @@ def _completed_rates(loaded: LoadedScene, model: Model, state: State, found: Ass
 def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> Iterator[str]:
     """Report the dependent rows of each element; elements with the same rows share a message."""
     names, alike = model.names.rows, defaultdict[str, list[tuple[str, str]]](list)
-    rubs = any(getattr(joint, "friction", None) is not None for joint in loaded.scene.joints.values())
+    rubs = any(map(has_friction, loaded.scene.joints.values()))
     affected = (
         "their multipliers and the dry friction that depends on them are those of" if rubs else "their multipliers are"
     )

@@ -13,6 +13,7 @@ import numpy as np
 
 from multibody_cli.errors import SceneError
 from multibody_cli.joints import JOINTS
+from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import sampled_configurations
@@ -39,6 +40,12 @@ def find_redundancy(subject: Subject) -> Iterator[Finding]:
     normal = _common_normal(subject, bodies)
     settings: tuple[str, ...] = () if normal is None else planar_settings(subject, bodies, normal)
     tried = len(settings) > 0
+    rubs = any(map(has_friction, subject.scene.joints.values()))
+    consequence = (
+        "their reactions and the dry friction that depends on them are not unique"
+        if rubs
+        else "the motion is right, but their reactions are not unique"
+    )
     for element, group in groupby(rows, key=lambda r: (names[r].section, names[r].element)):
         which = list(group)
         total = sum(
@@ -47,8 +54,8 @@ def find_redundancy(subject: Subject) -> Iterator[Finding]:
         )
         directions = ", ".join(names[r].direction for r in which)
         cause = (
-            f"{len(which)} of its {total} constraint rows ({directions}) repeat constraints of other elements: the "
-            "motion is right, but their reactions are not unique, and manufacturing errors would jam the mechanism"
+            f"{len(which)} of its {total} constraint rows ({directions}) repeat constraints of other elements: "
+            f"{consequence}, and manufacturing errors would jam the mechanism"
         )
         advice = _advice(element, directions, bodies, normal, tried)
         yield subject.finding(CHECK, Weight.ACCURACY, element, cause, advice, settings)
