@@ -97,7 +97,7 @@ class RunSettings:
     integrator, step, rtol
         Integrator, its step, s, and its relative tolerance, if it is adaptive.
     order
-        Order of accuracy: that of the integrator, or 1 with limits, whose impacts are at the end of a step.
+        Order of accuracy: that of the integrator, or 1 with limits, contacts or dry friction, of variational steps too.
     n_dofs
         Number of degrees of freedom at the start.
     options

@@ -97,7 +97,7 @@ class Simulation:
         return RunSettings(
             integrator=self.integrator,
             step=settings.step,
-            order=1 if has_limits else self.integrator.order,
+            order=1 if has_limits or default.order == 1 else self.integrator.order,
             n_dofs=self.compiled.n_dofs,
             rtol=settings.tolerance.rtol,
             options=settings.options,
