@@ -129,6 +129,8 @@ def _without(entries: dict[str, Any], key: str) -> dict[str, Any]:
 
 def _absent(step: str, present: dict[str, Node], override: Override, depth: int) -> str:
     """Message for an entry that the scene does not have: a misspelled one, or one that must be set as a whole."""
+    if override.is_variable and depth == 0:
+        return "the scene has no variables"
     if override.is_variable or closest(step, present):
         return f"unknown key `{step}`; {nearest(step, present)}"
     found = f"the scene has no entry `{step}` here, only {nearest(step, present).removeprefix('valid: ')}"

@@ -174,6 +174,10 @@ def test_invalid_overrides_are_refused(tmp_path, override, message):
     assert problems(tmp_path, HEAD + "vars: {n: 1}\n", override) == [f"--set {override}: {message}"]
 
 
+def test_a_variable_of_a_scene_without_variables_is_refused(tmp_path):
+    assert problems(tmp_path, HEAD, "vars.n=2") == ["--set vars.n=2: `vars`: the scene has no variables"]
+
+
 SPRING = ARM + '{type: revolute, child: arm, force: "-k*(q - rest)", damping: "${c}"}\n'
 SPRING += "vars: {k: 50 N*m/rad, c: 2 N*m*s/rad, rest: 0.1, word: abc}\n"
 
