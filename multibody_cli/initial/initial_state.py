@@ -281,9 +281,11 @@ def _completed_rates(loaded: LoadedScene, model: Model, state: State, found: Ass
 def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> Iterator[str]:
     """Report the dependent rows of each element; elements with the same rows share a message."""
     names, alike = model.names.rows, defaultdict[str, list[tuple[str, str]]](list)
-    rubs = any(map(has_friction, loaded.scene.joints.values()))
+    has_dry_friction = any(map(has_friction, loaded.scene.joints.values()))
     affected = (
-        "their multipliers and the dry friction that depends on them are those of" if rubs else "their multipliers are"
+        "their multipliers and the dry friction that depends on them are those of"
+        if has_dry_friction
+        else "their multipliers are"
     )
     for (section, element), rows in groupby(dependent, key=lambda r: (names[r].section, names[r].element)):
         which = list(rows)

@@ -181,12 +181,12 @@ def test_elements_with_the_same_redundant_rows_share_a_warning():
     assert warning.endswith("(and 1 similar)")
 
 
-@pytest.mark.parametrize("rubs", [True, False])
-def test_the_warning_of_redundant_rows_names_the_dry_friction_that_depends_on_them(rubs):
+@pytest.mark.parametrize("has_dry_friction", [True, False])
+def test_the_warning_of_redundant_rows_names_the_dry_friction_that_depends_on_them(has_dry_friction):
     friction = {"friction": {"coefficient": 0.1, "surface": {"radius": 0.01, "length": 0.02}}}
-    scene = four_bar(ja=friction if rubs else {})
+    scene = four_bar(ja=friction if has_dry_friction else {})
     (warning,) = (w for w in compile_scene(loaded(scene)).warnings if "depend on the others" in w)
-    assert ("dry friction" in warning) == rubs
+    assert ("dry friction" in warning) == has_dry_friction
 
 
 def test_a_loop_joint_may_have_a_prescribed_position():

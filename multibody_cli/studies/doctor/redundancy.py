@@ -40,10 +40,10 @@ def find_redundancy(subject: Subject) -> Iterator[Finding]:
     normal = _common_normal(subject, bodies)
     settings: tuple[str, ...] = () if normal is None else planar_settings(subject, bodies, normal)
     tried = len(settings) > 0
-    rubs = any(map(has_friction, subject.scene.joints.values()))
+    has_dry_friction = any(map(has_friction, subject.scene.joints.values()))
     consequence = (
         "their reactions and the dry friction that depends on them are not unique"
-        if rubs
+        if has_dry_friction
         else "the motion is right, but their reactions are not unique"
     )
     for element, group in groupby(rows, key=lambda r: (names[r].section, names[r].element)):
