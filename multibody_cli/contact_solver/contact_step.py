@@ -9,8 +9,10 @@ impulses of the step satisfy
 
 and Coulomb's law in the tangent plane (`contact_solver.friction`).  Active constraint rows (loops, couplings, limits)
 are part of the same problem, which separates into islands.  Equality rows keep the velocity v*, which satisfies them at
-the end of the step.  An impulse x along a row with velocities u before and u' after the step dissipates the energy -x
-(u + u') / 2: the ledger has an account for normals (impact) and one for tangents (friction).
+the end of the step.  Those that the method eliminates (*primary* rows) are no rows of the problem: they hold in every
+response, and have the multipliers of the response to all impulses.  An impulse x along a row with velocities u before
+and u' after the step dissipates the energy -x (u + u') / 2: the ledger has an account for normals (impact) and one for
+tangents (friction).
 
 Friction patches of joints (`contact_solver.joint_friction`) are rows of the same problem.  Their friction limits depend
 on the impulses, so that limits and impulses are computed by a fixed-point iteration that starts from the limits of the

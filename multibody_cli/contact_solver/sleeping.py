@@ -15,7 +15,8 @@ wakes the island in the step in which it does, and nothing has to be known about
 REST is far above round-off, and far below the relative velocities that the solver resolves: a body on an incline whose
 friction is too small by one part in 1e9 gains more than REST v* in a step, and does not sleep.
 
-Islands with constraint rows (loops, couplings, active limits) or dry friction of joints do not sleep.
+Islands with constraint rows in the problem (active limits, and loops and couplings that the method does not eliminate)
+or dry friction of joints do not sleep.
 """
 
 from __future__ import annotations
