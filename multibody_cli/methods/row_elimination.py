@@ -18,12 +18,12 @@ import numpy as np
 from multibody_cli.constraint_solver import constrained_bodies
 from multibody_cli.constraint_solver.loop_joints import compute_loop_accelerations
 from multibody_cli.constraint_solver.row_elimination import row_elimination_for
-from multibody_cli.kernel import allocate, bound_kernel, kernel_parameter, template
+from multibody_cli.kernel import bound_kernel, kernel_parameter, template
 from multibody_cli.method_kernels import accelerate, solve_contact_step
 from multibody_cli.methods.by_acceleration import AccelerationKind, BesideJointFriction
 from multibody_cli.methods.contract import Kernel
 from multibody_cli.model import Model, System
-from multibody_cli.tree.workspace import Dual, Work
+from multibody_cli.tree.workspace import Work, dual_for
 
 LOST = -1
 """`RowElimination.regular` if another factorization has taken the place of its own."""
@@ -88,7 +88,7 @@ def with_elimination(kind: AccelerationKind, *, own: bool = True) -> Acceleratio
         work = kind.workspace(model, options)
         work.rows["active"][elimination.ineffective] = 0
         n = len(model.system.rows)
-        dual = allocate(Dual, m=n - len(elimination.ineffective), nq=model.nq)  # for all rows that can be active
+        dual = dual_for(n - len(elimination.ineffective), model.nq)  # for all rows that can be active
         return work._replace(elimination=elimination, rhs=np.zeros(n), dual=dual)
 
     return replace(

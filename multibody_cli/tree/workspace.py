@@ -6,6 +6,7 @@ from the parent through the joint.  Behind these follow the markers of affine bo
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -158,6 +159,11 @@ class Dual(NamedTuple):
     solver: Scratch
 
 
+def dual_for(rows: int, nq: int) -> Dual:
+    """Allocate the dual problem of a number of rows; nq is the length of `factored_q`, and nothing is factored."""
+    return allocate(Dual, m=rows, nq=nq, factored_time=np.full(1, math.nan))
+
+
 class Work(NamedTuple):
     """Work arrays for one model: n velocities, m constraint rows.
 
@@ -252,7 +258,7 @@ def workspace_for(
         rows=records(np.array(system.rows)),
         special_rows=_special_rows(system.rows),
         terms=records(np.array(system.terms)),
-        dual=allocate(Dual, m=k, nq=nq if reuses_factors else 0),
+        dual=dual_for(k, nq if reuses_factors else 0),
         scratch=scratch,
         elimination=(),
     )

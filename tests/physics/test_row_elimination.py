@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from loops import (
 )
 from strategies import random_quaternion
 
+from multibody_cli import prepare
 from multibody_cli.compile import compile_scene
 from multibody_cli.constraint_solver.always_ineffective import always_ineffective_rows
 from multibody_cli.methods import redmax, symbolic
@@ -30,6 +32,7 @@ from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.methods.row_elimination import has_elimination
 from multibody_cli.model import State
 
+SCENES = Path(__file__).parents[2] / "scenes"
 HINGE: Data = {"type": "revolute", "axis": [0, 0, 1]}
 
 
@@ -325,3 +328,17 @@ def test_an_evaluation_after_a_projection_is_a_whole_evaluation(kind, change, el
         results.append([place, rates, a, powers[k], *bodies, *rows])
     for found, expected in zip(*results, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * (1 + np.abs(expected).max(initial=0.0)))
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax"])
+def test_an_evaluation_before_any_projection_has_no_factors(method):
+    """At 0 s and with all coordinates 0, as at the start of planar bodies that are placed by their positions."""
+    settings = ["vars.n=3", "gravity=[3, -9.81, 0]", f"simulation.method={method}"]
+    simulation = prepare(SCENES / "bench" / "ladder_planar.yaml", settings)
+    states = [simulation.fresh_state() for _ in range(2)]
+    fresh, begun = (simulation.method_for(state) for state in states)
+    assert not states[0].q.any()
+    fresh.evaluate_repeatedly(states[0], 1)
+    begun.start(states[1])
+    assert np.abs(states[1].a).max() > 1.0
+    np.testing.assert_allclose(states[0].a, states[1].a, rtol=0, atol=1e-12 * np.abs(states[1].a).max())
