@@ -115,7 +115,7 @@ REST = {"time_step": 0.01, "tolerance": None, "settings": (), "size": None, "siz
 
 
 def test_without_a_reference_nothing_is_compared(write) -> None:
-    ready = write(SLIDER.replace("stiffness: 50", 'force: "1/(t - 1)**2"'))
+    ready = write(SLIDER.replace("stiffness: 50", 'force: "50*q**3"'))
     with pytest.raises(RunFailed, match="no reference run for the errors"):
         errors(ready, [()])
 
