@@ -11,7 +11,7 @@ Joints whose patches slip in one direction are eliminated here, coordinate by co
 from __future__ import annotations
 
 from multibody_cli.constraint_solver.solver import clear_impulses
-from multibody_cli.contact_solver.joint_friction import distribute_normal_load, joint_reaction
+from multibody_cli.contact_solver.joint_friction import joint_reaction
 from multibody_cli.contact_solver.loaded_discs import (
     balance_discs,
     compute_disc_slips,
@@ -270,10 +270,21 @@ def clear_loads(T):
         T.largest_load[i] = 0.0
 
 
-@formula
+@kernel
 def compute_limit(p, patch, W, table, joint_friction, T):
-    """Compute the limit of patch p due to the reaction W, and the largest load of its branch."""
-    load_sum = distribute_normal_load(patch, W, table, joint_friction.normal_loads)
+    """Compute loads and limit of patch p due to the reaction W, their signs, and the largest load of its branch."""
+    points, loads, load_sum = table.points, table.loads, 0.0
+    for k in range(patch.first_point, patch.last_point):
+        at_point = 0.0
+        for i in range(points[k].first_load, points[k].last_load):
+            c = load_force(loads[i])
+            a = dot(c.t, W.t) + dot(c.f, W.f)
+            sign = 1.0 if a >= 0.0 else -1.0
+            if sign != T.signs[i]:
+                T.signs[i], T.shared[p] = sign, STICKS
+            at_point += abs(a)
+        joint_friction.normal_loads[k] = at_point
+        load_sum += at_point
     joint_friction.limit[p] = patch.coefficient * load_sum
     base = T.base[patch.child]
     T.largest_load[base] = max(T.largest_load[base], load_sum)

@@ -20,7 +20,8 @@ with S - sigma g in place of S on the left, so that articulated inertias are not
 
 A sticking joint passes A on as it is, with the impulse A S dv of its given change of rate dv = -v.
 
-One pass is Newton's step for the states and signs of the last one; it is exact if they do not change.  A sticking joint
+One pass is Newton's step for the states and signs of the last one; it is exact if they do not change.  The first one
+has the signs of the last step, and its states, which are extrapolated from the last two steps.  A sticking joint
 slides if its friction exceeds its limit; a sliding one sticks if its rate has the wrong sign.  D has the sign that it
 has without the friction of the joint unless friction increases with the slip by more than the slip requires: the joint
 jams.  D without friction is positive unless joints beyond jam.
@@ -79,7 +80,7 @@ from multibody_cli.kernel import bound_kernel, formula, kernel, template
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
 from multibody_cli.spatial.memory import load_force, store_force
-from multibody_cli.spatial.products import dot, no_force
+from multibody_cli.spatial.products import no_force
 from multibody_cli.tree.jacobian import write_ball_columns
 
 MAX_ITERATIONS, MAX_DISC_ITERATIONS = 12, 240
@@ -138,7 +139,7 @@ def suits(system: System) -> bool:
 # --- friction and loads -----------------------------------------------------------------------------------------------
 @kernel
 def compute_loads(system, joint_friction, T):
-    """Compute loads and limits of all joints from the impulses that they transmit, and from their friction."""
+    """Compute loads, their signs, and limits of all joints from the impulses that they transmit, and their friction."""
     table = system.contacts.joint_friction
     clear_loads(T)
     for p in range(len(table.patches)):
@@ -163,7 +164,7 @@ def compute_loads(system, joint_friction, T):
 
 @kernel
 def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool, float]:
-    """Update signs of loads, directions of slip, and up to `switches` states that disagree with motion or friction.
+    """Update directions of slip, and up to `switches` states that disagree with motion or friction.
 
     Return whether all friction, limits and states agree, and the largest relative error of a limit.
     """
@@ -207,7 +208,6 @@ def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool,
                     T.state[p] = STICKS
                 switches -= 1
                 agree = False
-    update_signs(table, T)
     T.kept[0] = T.kept[0] and switches == before
     return agree, residual
 
@@ -230,23 +230,10 @@ def inertia_against_slip(p, T):
     return n * n * inertia[0] + 2.0 * n * m * inertia[1] + m * m * inertia[2]
 
 
-@kernel
-def update_signs(table, T):
-    """Update the signs of all loads from the reactions W."""
-    for p in range(len(table.patches)):
-        patch, W = table.patches[p], load_vector(T.reaction[p])
-        for k in range(patch.first_point, patch.last_point):
-            for i in range(table.points[k].first_load, table.points[k].last_load):
-                c = load_force(table.loads[i])
-                sign = 1.0 if dot(c.t, W.t) + dot(c.f, W.f) >= 0.0 else -1.0
-                if sign != T.signs[i]:
-                    T.signs[i], T.shared[p] = sign, STICKS
-
-
 # --- step -------------------------------------------------------------------------------------------------------------
 @kernel
 def guess_states(system, contact_work, T, first):
-    """Guess states and directions of slip from the friction of the previous step, and no coupling impulses."""
+    """Guess states and directions of slip from the friction of the previous steps, and no coupling impulses."""
     joint_friction, patches, largest = contact_work.joint_friction, system.contacts.joint_friction.patches, 0.0
     T.kept[0] = 0
     for i in range(len(T.coupling.impulses)):
@@ -256,16 +243,31 @@ def guess_states(system, contact_work, T, first):
         limit = joint_friction.limit[p] = joint_friction.previous_impulses[p, 0]
         x = T.friction[p, 0] = joint_friction.previous_impulses[p, 1]
         y = T.friction[p, 1] = joint_friction.previous_impulses[p, 2]
+        along, across = contact_work.velocity_before[k + 1], contact_work.velocity_before[k + 2]
         T.state[p] = STICKS
         if len(T.bodies.loops) > 0:
             largest = max(largest, abs(contact_work.r[k + 1]), abs(contact_work.r[k + 2]))
         if math.hypot(x, y) >= (1.0 - AT_LIMIT) * limit:
-            along, across = contact_work.velocity_before[k + 1], contact_work.velocity_before[k + 2]
             slide_against(patches[p], p, x if x != 0.0 else -along, y, T)
             if patches[p].slip_directions == 2:
                 slide_against(patches[p], p, -along, -across, T)
                 T.speed[p] = math.hypot(along, across)
+        if patches[p].slip_directions == 1:
+            extrapolate_state(patches[p], p, along, x, limit, T)
     T.round_off[0] = SLIP_ROUND_OFF * largest
+
+
+@kernel
+def extrapolate_state(patch, p, slip, x, limit, T):
+    """Change the state of a patch with one slip direction that stops, or exceeds its limit, by linear extrapolation."""
+    earlier = T.earlier[p]
+    next_slip, next_x, next_limit = 2.0 * slip - earlier[0], 2.0 * x - earlier[1], 2.0 * limit - earlier[2]
+    if T.state[p] != STICKS:
+        if T.state[p] * next_slip < 0.0:
+            T.state[p] = STICKS
+    elif abs(next_x) > next_limit:
+        slide_against(patch, p, next_x, 0.0, T)
+    earlier[0], earlier[1], earlier[2] = slip, x, limit
 
 
 @template(solve_motion, compute_slips, transmit_changes)
@@ -339,7 +341,6 @@ def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int
             return count, residual
         if count == next_attempt:
             next_attempt *= 2
-            update_signs(system.contacts.joint_friction, T)
             T.kept[0] = 1
             passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, JOINT_ITERATIONS)
             if passes > 0:

@@ -80,6 +80,7 @@ class TreeFriction(NamedTuple):
     jams: Integers  # (p,) JAMS or JAMMED if D of a joint that slides is or was not positive, else 0
     kept: Integers  # (1,) whether no state has changed since the last sweep (`staggered_tree_friction`)
     direction: Floats  # (p, 2) unit vector; (1, 0) if there is one slip direction
+    earlier: Floats  # (p, 3) slip velocity, friction and limit that the last step began with
     speed: Floats  # (p,) speed of the slip along the direction of a disc that slides; 0 if it is not known
     drag: Floats  # (p, 2, 2) K of a disc that slides
     weight: Floats  # (p,) weights of the shares of a torque (`share_torque`)
@@ -164,6 +165,7 @@ def tree_friction_for(system: System) -> TreeFriction:
         jams=np.zeros(p, np.int64),
         kept=np.zeros(1, np.int64),
         direction=np.tile([1.0, 0.0], (p, 1)),
+        earlier=np.zeros((p, 3)),
         speed=np.zeros(p),
         drag=np.zeros((p, 2, 2)),
         weight=np.zeros(p),

@@ -22,10 +22,8 @@ from scipy.optimize import minimize
 
 from multibody_cli import MemorySink
 from multibody_cli.contact_solver import tree_friction
-from multibody_cli.contact_solver.joint_friction import distribute_normal_load
 from multibody_cli.contact_solver.loaded_discs import write_drags
-from multibody_cli.contact_solver.loaded_tree import write_load_shares
-from multibody_cli.contact_solver.tree_friction import update_signs
+from multibody_cli.contact_solver.loaded_tree import compute_limit, write_load_shares
 from multibody_cli.contact_solver.tree_friction_workspace import load_vector
 
 G, MASS, MU = 9.81, 1.5, 0.4
@@ -390,12 +388,9 @@ def test_the_drag_of_a_disc_is_the_derivative_of_its_friction(tmp_path):
         for _ in range(20):  # signs of the loads
             friction = friction_at(table, T, carried, slips)
             T.reaction[:] = [np.linalg.solve(shares(table, T, p), carried[p]) for p in range(len(carried))]
-            update_signs(table, T)
+            for p, patch in enumerate(table.patches):
+                compute_limit(p, patch, load_vector(T.reaction[p]), table, loads, T)
         T.friction[:], T.speed[:] = friction, np.linalg.norm(slips, axis=1)
-        for p, patch in enumerate(table.patches):
-            loads.limit[p] = patch["coefficient"] * distribute_normal_load(
-                patch, load_vector(T.reaction[p]), table, loads.normal_loads
-            )
         np.testing.assert_allclose(np.linalg.norm(friction, axis=1), loads.limit, rtol=1e-12)
         write_drags(table.patches, loads, T)
         drag = T.drag.copy()

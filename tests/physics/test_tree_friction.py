@@ -254,6 +254,23 @@ def test_a_slider_that_jams_stops_at_once_in_few_passes(tmp_path, thrust):
     assert method.contact_work.newton_steps[0] <= 5
 
 
+def test_the_steps_in_which_a_slider_stops_and_starts_take_one_pass(tmp_path):
+    """The thrust grows with time: the block slows down, sticks, and slides on with the thrust."""
+    friction = {"coefficient": 0.5, "surface": {"size": [0.4, 0.3, 0.3]}}
+    body = {"mass": 2.0, "inertia": {"principal": [0.1, 0.1, 0.1]}}
+    rail = {"type": "prismatic", "axis": [1, 0, 0], "child": "block", "v": 0.2, "force": "40*t", "friction": friction}
+    state, method = started(prepared(tmp_path, simulated({"block": body}, {"rail": rail})))
+    moves, passes = [], []
+    for _ in range(400):
+        method.contact_work.newton_steps[0] = 0
+        assert method.step(state, 1) is None
+        moves.append(state.v[0] > 0.0)
+        passes.append(int(method.contact_work.newton_steps[0]))
+    changes = 1 + np.flatnonzero(np.diff(moves))
+    assert [moves[0], len(changes)] == [True, 2]
+    assert set(passes[2:]) == {1}
+
+
 def test_a_chain_in_which_many_hinges_jam_obeys_the_law_in_every_step(tmp_path):
     """From 0.2 s on, Newton's method for friction and loads at once cycles in some steps."""
     simulation = prepare(SCENES / "bench" / "chain_of_crosses.yaml", [*PLAIN, "vars.n=100"])
