@@ -12,9 +12,9 @@ Elimination of one column S with generalized force tau and coefficients c of its
 
     k = K^T S + c,    K' = K - U k^T / D,    L' = L + k k^T / D,    l' = l + k u / D
 
-and in the outward pass dv/dt = (u + k . x - U . da) / D.  At the last common ancestor of the bodies of a block of rows
-its multipliers are eliminated (`row_blocks`); the multipliers of blocks that close at the ground follow from a sparse
-system, in the order of `row_elimination`.
+and in the outward pass dv/dt = (u + k . x - U . da) / D (`open_rows`).  At the last common ancestor of the bodies of a
+block of rows its multipliers are eliminated (`row_blocks`); the multipliers of blocks that close at the ground follow
+from a sparse system, in the order of `row_elimination`.
 
 The kernels satisfy the interface of a method (`method_kernels`), with all these rows primary.  Where rows of different
 blocks depend on each other they eliminate no row, and all rows are rows of the Delassus matrix (`solver`).
@@ -25,15 +25,19 @@ algorithms, IEEE Transactions on Robotics 41 (2025).
 
 from __future__ import annotations
 
-from multibody_cli.constraint_solver.ineffective_rows import ineffective_response, ineffective_tolerances
-from multibody_cli.constraint_solver.open_rows import add_impulse_to_rows, apply_multipliers, pass_rows
+from multibody_cli.constraint_solver.open_rows import (
+    add_impulse_to_rows,
+    apply_multipliers,
+    pass_rows,
+    read_rhs,
+    write_open_rows,
+)
 from multibody_cli.constraint_solver.row_blocks import (
     factor_block,
     reduce_neighbours,
     reduce_rhs,
     solve_for_multipliers,
 )
-from multibody_cli.constraint_solver.solver import largest_position_error
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, load_force, store_force
@@ -162,40 +166,6 @@ def factor_and_pass_inward(tree, work, E) -> bool:
         reduce_neighbours(E, block)
         reduce_rhs(E, block)
     return True
-
-
-@kernel
-def write_open_rows(tree, work, E):
-    """Set the wrenches, coefficients and thresholds of all rows, and set L and l to 0."""
-    links, bodies, terms = tree.links, work.bodies, work.terms
-    s_f, s_t = ineffective_tolerances(largest_position_error(work))
-    for s in range(len(E.K)):
-        store_force(E.K[s], no_force())
-    for n in range(len(E.L)):
-        E.L[n] = E.reduction[n] = 0.0
-    for place in range(len(E.threshold)):
-        E.threshold[place] = 0.0
-    for n in range(len(E.coefficients)):
-        E.coefficients[n] = 0.0
-    for n in range(len(E.term_places)):
-        at = E.term_places[n]
-        term = terms[at.term]
-        if at.entry >= 0:
-            E.coefficients[at.entry] += term.coefficient
-            continue
-        K = load_force(E.K[at.slot]) + load_force(term)
-        store_force(E.K[at.slot], K)
-        if at.last:
-            place = E.slots[at.slot].place
-            E.threshold[place] += ineffective_response(links[at.link], bodies[at.link], K, s_f, s_t)
-
-
-@kernel
-def read_rhs(work, E):
-    """Read the right-hand sides of all rows, and set their accelerations due to forces to 0."""
-    for place in range(len(E.rows)):
-        E.rhs[place] = work.rhs[E.rows[place]]
-        E.ell[place] = 0.0
 
 
 @kernel

@@ -1,17 +1,54 @@
-"""Rows that are open at a body, past its joint (`constrained_bodies`).
+"""Open rows: their wrenches and coefficients, and the elimination of joint coordinates from the rows that pass a joint.
 
-Each of these rows has the wrench K of a unit multiplier, and with the others the accelerations L and l.  The columns of
-a joint are eliminated from them when the body is; impulses and multipliers then pass the joint with the same k.
+A row is open at the bodies on the way from those on which it acts to the body at which it closes (`row_elimination`).
+The formulas are those of `constrained_bodies`: k, K', L' and l' of each row that passes a joint, and the generalized
+force k . x of its multiplier on the joint.
 """
 
 from __future__ import annotations
 
+from multibody_cli.constraint_solver.ineffective_rows import ineffective_response, ineffective_tolerances
+from multibody_cli.constraint_solver.solver import largest_position_error
 from multibody_cli.kernel import kernel
 from multibody_cli.model import KERNEL_BALL
 from multibody_cli.spatial.factor import Ldl3, solve
 from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import ZERO, dot, power, shift_force, transposed_times
+from multibody_cli.spatial.products import ZERO, dot, no_force, power, shift_force, transposed_times
 from multibody_cli.spatial.values import Force, Motion, Vec3
+
+
+@kernel
+def write_open_rows(tree, work, E):
+    """Set the wrenches, coefficients and thresholds of all rows, and set L and l to 0."""
+    links, bodies, terms = tree.links, work.bodies, work.terms
+    s_f, s_t = ineffective_tolerances(largest_position_error(work))
+    for s in range(len(E.K)):
+        store_force(E.K[s], no_force())
+    for n in range(len(E.L)):
+        E.L[n] = E.reduction[n] = 0.0
+    for place in range(len(E.threshold)):
+        E.threshold[place] = 0.0
+    for n in range(len(E.coefficients)):
+        E.coefficients[n] = 0.0
+    for n in range(len(E.term_places)):
+        at = E.term_places[n]
+        term = terms[at.term]
+        if at.entry >= 0:
+            E.coefficients[at.entry] += term.coefficient
+            continue
+        K = load_force(E.K[at.slot]) + load_force(term)
+        store_force(E.K[at.slot], K)
+        if at.last:
+            place = E.slots[at.slot].place
+            E.threshold[place] += ineffective_response(links[at.link], bodies[at.link], K, s_f, s_t)
+
+
+@kernel
+def read_rhs(work, E):
+    """Read the right-hand sides of all rows, and set their accelerations due to forces to 0."""
+    for place in range(len(E.rows)):
+        E.rhs[place] = work.rhs[E.rows[place]]
+        E.ell[place] = 0.0
 
 
 @kernel
