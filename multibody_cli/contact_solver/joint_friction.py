@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_reactions
-from multibody_cli.constraint_solver.solver import apply_primary_row_impulses, clear_impulses
+from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.islands import island_of
@@ -267,7 +267,6 @@ def update_friction_limits(system, work, contact_work, h, constraint_rows, size,
     """
     joint_friction, G, x = contact_work.joint_friction, contact_work.groups, contact_work.x
     apply_row_impulses(work, contact_work, size)
-    apply_primary_row_impulses(system.tree, work)
     add_implicit_impulses(system, work)
     transmit_impulses(system.tree, contact_work, constraint_rows, work)
     patches, again = system.contacts.joint_friction.patches, False

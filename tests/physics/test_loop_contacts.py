@@ -73,13 +73,21 @@ def rows_of(run: Run) -> int:
     return int(run.method.contact_work.constraint_row_count[0])
 
 
-def compared(scene: Data, steps: int, pair=PAIRS["aba"], tolerance: float = 1e-9, unique: bool = True, **simulation):
+def compared(
+    scene: Data,
+    steps: int,
+    pair=PAIRS["aba"],
+    tolerance: float = 1e-9,
+    unique: bool = True,
+    integrator: str = "semi_implicit_euler",
+    **simulation: Any,
+):
     """Steps agree with those of the rows.
 
     Impulses, the multipliers that they cause and single accounts are compared if they are `unique`; 10 N s is the
     weight of 1 kg in a second.
     """
-    found, dense = (started(scene, kind, "semi_implicit_euler", step=H, **simulation) for kind in pair)
+    found, dense = (started(scene, kind, integrator, step=H, **simulation) for kind in pair)
     pressed, eliminated = 0, True
     for _ in range(steps):
         for run in (found, dense):
@@ -137,6 +145,30 @@ def test_drives_of_loops(name):
         rest = 0.5 if driven == "ja0" else 1.0
         scene["joints"][driven]["motion"] = {"position": f"{rest} + 0.2*sin(5*t)"}
         compared(scene, steps=150, pair=PAIRS[name])
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_forces_that_depend_on_other_joints(name):
+    """Implicit steps with a driven loop: impulses of contacts change the forces within the step."""
+    scene = without_rates(rhombi(1, 0.4, 0.2))
+    scene["joints"]["ja0"].pop("q")
+    scene["joints"]["ja0"]["motion"] = {"position": "0.5 + 0.2*sin(5*t)"}
+    scene["joints"]["jb0"]["force"] = "-2*joints.jc0.v - 20*joints.jd0.q"
+    compared(scene, steps=100, pair=PAIRS[name], integrator="linearly_implicit_euler")
+
+
+def test_a_ladder_of_planar_bodies():
+    """The last rail rides on a plane; one degree of freedom, without friction."""
+    scene = yaml.safe_load((SCENES / "bench" / "ladder_planar.yaml").read_text(encoding="utf-8"))
+    scene["vars"]["n"] = 3
+    rail = scene["repeat"][1]["bodies"]["rail${i}"]
+    rail["shapes"] = [{"type": "sphere", "radius": 0.05, "contact": "${i == n - 1}"}]
+    upright = {"rotation": {"axis": [1, 0, 0], "angle": -np.pi / 2}}
+    scene["world"] = {"shapes": [{"type": "plane", "position": [0, 0.94, 0], **upright}]}
+    scene["contacts"] = {"friction": 0.0, "sleeping": False}
+    scene["joints"] = {}
+    _, eliminated = compared(scene, steps=200)
+    assert eliminated
 
 
 @pytest.mark.parametrize("constraint", ["velocity", "knife_edge", "rod", "gear"])
