@@ -84,6 +84,19 @@ def finalize_output(
 
 
 @kernel_parameter
+def displace_step(system: Any, work: Any, h: float, q: Any, v: Any) -> None:
+    """Displace the coordinates q (nq,) for a step of h at the rates v (nv,), in place.
+
+    `work` has the arrays of the last evaluation, at the start of the step.
+    """
+
+
+@kernel_parameter
+def restore_factors(system: Any, work: Any, t: float, q: Any, v: Any, a: Any) -> None:
+    """Compute what `displace_step` reads again, where other evaluations than that of the state have changed it."""
+
+
+@kernel_parameter
 def hold_bodies_at_rest(system: Any, contact_work: Any, q: Any) -> None:
     """Restore the coordinates q (nq,) of bodies at rest, which normalization may change by round-off."""
 

@@ -132,11 +132,16 @@ def place_screw(part, closure, loop_frame, q, work, fits_angle):
 
 @formula
 def fit_angle(part, closure, loop_frame, q, work):
-    """Fit the coordinate of a single free screw that turns, with the pose of its loop frame."""
+    """Fit the coordinate of a single free screw that turns, with the pose of its loop frame.
+
+    The result is the same for all last angles that are nearer to it than half a turn: a fit of fitted coordinates
+    changes nothing.
+    """
     if part.axis_kind != NOT_TURNING:
         F = load(work.bodies[closure.parent].R) @ load(closure.frame)
         angle = angle_about(F @ load(part.turn), F, load(loop_frame.R))
-        q[part.iq] = nearest_angle(angle, q[part.iq])
+        turns = math.floor((q[part.iq] - angle) / (2.0 * math.pi) + 0.5)
+        q[part.iq] = angle + 2.0 * math.pi * turns
 
 
 @kernel

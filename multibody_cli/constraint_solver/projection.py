@@ -31,11 +31,10 @@ from multibody_cli.constraint_solver.solver import (
     zero_rhs,
 )
 from multibody_cli.constraints.rows import jacobian_product_of_row, velocity_of_row
-from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
-from multibody_cli.spatial.memory import load
-from multibody_cli.spatial.products import cross
 from multibody_cli.tree.configuration import displace, normalize
+from multibody_cli.tree.kinematics import largest_speed
 
 MAX_PROJECTIONS = 25
 """Maximum number of position projections after a step."""
@@ -69,14 +68,15 @@ SEPARATION_VELOCITY = 1e-9
 # --- operations of a projection -----------------------------------------------------------------------------------
 @kernel_parameter
 def place(system: Any, t: float, q: Any, v: Any, a: Any, work: Any) -> None:
-    """Compute the poses at q, and the errors of all rows with their Jacobian."""
+    """Compute the poses at q, the errors of all rows with their Jacobian, and the scale of positions."""
 
 
 @kernel_parameter
 def correct(system: Any, work: Any, level: int) -> None:
     """Compute the smallest response, in the metric of M, that brings the residuals of all rows of a level to 0.
 
-    The rates of the response are in `work.response` (nv,), and the motions of the bodies in (dw, dv).
+    It follows `place` at the level of positions, and `compute_residuals` at that of velocities.  The rates of the
+    response are in `work.response` (nv,), and the motions of the bodies in (dw, dv).
     """
 
 
@@ -93,7 +93,7 @@ def complete_positions(system: Any, q: Any, v: Any, work: Any) -> None:
 
 @kernel_parameter
 def compute_residuals(tree: Any, work: Any, v: Any) -> Any:
-    """Compute the residuals of all rows at velocity level; return the largest among the active rows."""
+    """Compute the residuals of all rows at velocity level, and the scale; return the largest among the active rows."""
     raise NotImplementedError
 
 
@@ -129,7 +129,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     for _ in range(MAX_PROJECTIONS):
         place(system, t, q, v, a, work)
         activate_unilateral_rows(work)
-        error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * coordinate_scale(work)
+        error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * work.dual.scales[0]
         work.dual.position_error[0] = error
         halved = error <= 0.5 * before
         if error <= tolerance or not (halved or (reused and error > REUSED_ERROR)):
@@ -146,7 +146,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     complete_positions(system, q, v, work)
     resume_nonholonomic_rows(work)
     residual = compute_residuals(tree, work, v)
-    corrected = residual > PROJECTION_TOLERANCE * speed_scale(work)
+    corrected = residual > PROJECTION_TOLERANCE * work.dual.scales[1]
     if corrected:
         if residual > REUSED_ERROR or suspended:
             accelerate(system, work, work.response)
@@ -184,6 +184,13 @@ def project(system, work, level):
 
 
 @kernel
+def place_any_system(system, t, q, v, a, work):
+    """Compute the poses at q, the errors of all rows with their Jacobian, and the scale of positions."""
+    update_errors(system, t, q, v, a, work)
+    work.dual.scales[0] = coordinate_scale(work)
+
+
+@kernel
 def move_coordinates(tree, q, y):
     """Displace q (nq,) by a correction y (nv,), in place; return the largest entry of y."""
     displace(tree, q, y, 1.0)
@@ -199,7 +206,8 @@ def complete_loop_rates(system, q, v, work):
 
 @kernel
 def compute_residuals_of_rows(tree, work, v):
-    """Compute the residuals of all rows at velocity level; return the largest among the active rows."""
+    """Compute the residuals of all rows at velocity level, and the scale; return the largest among the active rows."""
+    work.dual.scales[1] = speed_scale(work)
     return compute_velocity_residuals(work, v)
 
 
@@ -214,7 +222,7 @@ def projection_with(apply_inverse_mass: Any) -> Projection:
     """Return the operations for any system, with the inverse mass matrix of a method."""
     correct = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
     return Projection(
-        update_errors,
+        place_any_system,
         correct,
         move_coordinates,
         complete_loop_rates,
@@ -252,7 +260,8 @@ def store_factored_positions(work, t, q):
 
 @kernel
 def take_factored_positions(work, t, q) -> bool:
-    """Whether the last factorization is that of t and q; the next call returns False."""
+    """Whether the last factorization is that of t and q; the next call returns False.  Counts the evaluations."""
+    work.dual.evaluations[0] += 1
     same = len(work.dual.factored_q) > 0 and work.dual.factored_time[0] == t
     work.dual.factored_time[0] = math.nan
     if same:
@@ -297,23 +306,15 @@ def coordinate_scale(work):
 
 @kernel
 def speed_scale(work):
-    """Largest component of the twist of a body at its own origin or at that of the world, m/s or rad/s, but at least 1.
+    """`largest_speed` of all bodies, m/s or rad/s, but at least 1.
 
     The arms of the wrenches of rows have the round-off of the coordinates, and the velocities of rows that of their
     products with angular velocities.
     """
     scale = 1.0
     for i in range(len(work.child_inertias)):  # without loop frames, whose motions are not known
-        body = work.bodies[i]
-        w, v = load(body.w), load(body.v)
-        scale = max(scale, largest_component(w), largest_component(v), largest_component(v + cross(load(body.x), w)))
+        scale = max(scale, largest_speed(work.bodies[i]))
     return scale
-
-
-@formula
-def largest_component(a):
-    """Largest absolute value of the components of a vector."""
-    return max(abs(a.x), abs(a.y), abs(a.z))
 
 
 @kernel

@@ -13,6 +13,7 @@ from multibody_cli.constraint_solver.loop_frames import (
     fit_angle,
     fit_ball,
     fit_position,
+    loop_closure_error,
     place_ball,
     place_screw,
     relative_twist,
@@ -20,7 +21,6 @@ from multibody_cli.constraint_solver.loop_frames import (
 )
 from multibody_cli.constraint_solver.loop_joints import (
     compute_rates_of_closure,
-    write_errors_of_closure,
     write_rates_of_closure,
     write_terms_of_closure,
 )
@@ -29,12 +29,12 @@ from multibody_cli.constraint_solver.solver import (
     VELOCITY,
     is_row_active,
     update_rates_without_loop_motions,
-    write_rhs,
+    write_rhs_from,
 )
 from multibody_cli.constraints.elements import write_all
 from multibody_cli.constraints.rows import velocity_of_row
 from multibody_cli.joints.motion import prescribe
-from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
+from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, number_parameter, template
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW
 from multibody_cli.spatial.memory import load_force
 from multibody_cli.spatial.products import power
@@ -48,12 +48,17 @@ def respond(system: Any, work: Any, y: Any) -> None:
     """Compute the motions of all bodies for the right-hand sides of the rows, as rates y (nv,) and as (dw, dv)."""
 
 
+FITS_BY_ITERATION = number_parameter("FITS_BY_ITERATION", bool)
+"""Whether the coordinates of any joint are fitted by iteration, and are therefore displaced with those of bodies."""
+
+
 @kernel
 def place_on_bodies(system, t, q, v, a, work):
-    """Compute the poses of bodies and loop frames, and the errors of all rows."""
+    """Compute the poses of bodies and loop frames, the errors of all rows, and the scales of both tolerances."""
     tree, closures = system.tree, system.tree.closures
     prescribe(system.motions, t, q, v, a)
-    place_bodies(tree, q, v, a, work)
+    farthest, fastest = place_bodies(tree, q, v, a, work)
+    work.dual.scales[0], work.dual.scales[1] = max(1.0, farthest), max(1.0, fastest)
     update_markers(tree, work.bodies)
     for k in range(len(closures)):
         closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
@@ -64,50 +69,76 @@ def place_on_bodies(system, t, q, v, a, work):
         else:
             fit_position(tree, closure, loop_frame, q, v, work)
         update_constraint_axes(tree, closure, loop_frame, work)
-        write_errors_of_closure(closure, work.bodies, work)
+        write_errors_with_rhs(closure, work)
         if closure.joint_kernel == KERNEL_GENERAL:
             write_terms_of_closure(closure, work.bodies, work)
     write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
 
 
-@template(respond)
+@formula
+def write_errors_with_rhs(closure, work):
+    """Write the errors of the rows of a closure, and their right-hand sides in a correction of positions."""
+    error = loop_closure_error(work.bodies[closure.loop_frame])
+    for r in range(closure.first_row, closure.last_row):
+        work.rows[r].error = power(error, load_force(work.constraint_axes[r]))
+        work.rhs[r] = -work.rows[r].error
+
+
+@template(respond, FITS_BY_ITERATION)
 def correct_bodies(system, work, level):
-    """Compute the response `projection.correct`; the rates of single screws and balls are left out."""
-    tree = system.tree
-    write_rhs(work, level)
-    respond(system, work, work.response)
-    for k in range(len(tree.closures)):
-        if tree.closures[k].joint_kernel == KERNEL_GENERAL:
-            compute_rates_of_closure(tree.driven, tree.closures[k], work.response, work)
+    """Compute the response `projection.correct`; single screws and balls, which are not displaced, have no rates.
 
-
-@kernel
-def move_bodies(tree, q, y):
-    """Displace the coordinates of bodies by a correction y (nv,); return its largest entry for bodies.
-
-    Coordinates of joints that are fitted by iteration are displaced too, so that this starts close to its solution.
+    The rows of joints have their right-hand sides with their errors or residuals.
     """
-    closures, plain, quaternions, n = tree.closures, tree.plain, tree.quaternions, len(y)
-    n_plain, n_quaternions = len(plain), len(quaternions)
-    if len(closures) > 0:
-        n_plain, n_quaternions, n = closures[0].first_plain, closures[0].first_quaternion, closures[0].iv
-    displace_and_normalize(plain[:n_plain], quaternions[:n_quaternions], q, y)
-    for k in range(len(closures)):
-        if closures[k].joint_kernel == KERNEL_GENERAL:
-            displace_and_normalize(
-                plain[closures[k].first_plain : closures[k].last_plain],
-                quaternions[closures[k].first_quaternion : closures[k].last_quaternion],
-                q,
-                y,
-            )
-    return largest_entry(y[:n])
+    write_rhs_from(work, level, first_constraint_row(system.tree))
+    respond_with_joints(system, work)
 
 
 @formula
-def displace_and_normalize(plain, quaternions, q, y):
-    """Displace the given coordinates by y (nv,)."""
-    displace_coordinates(plain, quaternions, q, y, 1.0)
-    normalize_quaternions(quaternions, q)
+def first_constraint_row(tree):
+    """Number of the first row that is not of a joint."""
+    return tree.closures[len(tree.closures) - 1].last_row if len(tree.closures) > 0 else 0
+
+
+@template(respond, FITS_BY_ITERATION)
+def respond_with_joints(system, work):
+    """Compute the response to the right-hand sides, with rates of joints that are fitted by iteration, 0 for others."""
+    tree, y = system.tree, work.response
+    respond(system, work, y)
+    for j in range(first_rate_of_joints(tree), len(y)):
+        y[j] = 0.0
+    if FITS_BY_ITERATION:
+        for k in range(len(tree.closures)):
+            if tree.closures[k].joint_kernel == KERNEL_GENERAL:
+                compute_rates_of_closure(tree.driven, tree.closures[k], y, work)
+
+
+@formula
+def first_rate_of_joints(tree):
+    """Number of the first rate of a joint, behind those of bodies."""
+    return tree.closures[0].iv if len(tree.closures) > 0 else len(tree.driven)
+
+
+@template(FITS_BY_ITERATION)
+def move_bodies(tree, q, y):
+    """Displace the coordinates of bodies by a correction y (nv,); return its largest entry."""
+    displace_bodies(tree, q, y, 1.0)
+    return largest_entry(y)
+
+
+@template(FITS_BY_ITERATION)
+def displace_bodies(tree, q, rates, h):
+    """Displace q (nq,) at the rates (nv,) for the time h, without quaternions of balls, which are fitted."""
+    closures, plain, quaternions = tree.closures, tree.plain, tree.quaternions
+    last = closures[0].first_quaternion if len(closures) > 0 else len(quaternions)
+    displace_coordinates(plain, quaternions[:last], q, rates, h)
+    normalize_quaternions(quaternions[:last], q)
+    if FITS_BY_ITERATION:
+        for k in range(len(closures)):
+            if closures[k].joint_kernel == KERNEL_GENERAL:
+                of_joint = quaternions[closures[k].first_quaternion : closures[k].last_quaternion]
+                displace_coordinates(plain[:0], of_joint, q, rates, h)
+                normalize_quaternions(of_joint, q)
 
 
 @kernel
@@ -127,14 +158,13 @@ def complete_joints(system, q, v, work):
 
 @kernel
 def compute_residuals_of_bodies(tree, work, v):
-    """Compute the residuals of all rows at velocity level; return the largest among the active rows."""
-    closures, rows, largest, first = tree.closures, work.rows, 0.0, 0
+    """Compute the residuals of all rows at velocity level; return the largest."""
+    closures, rows, largest = tree.closures, work.rows, 0.0
     for k in range(len(closures)):
         closure = closures[k]
         write_rates_of_closure(tree.driven, closure, v, work)
         largest = max(largest, compute_residuals_of_closure(closure, work))
-        first = closure.last_row
-    for r in range(first, len(rows)):
+    for r in range(first_constraint_row(tree), len(rows)):
         rows[r].residual = velocity_of_row(rows[r], work.terms, work.bodies, v)
         if is_row_active(rows[r], VELOCITY):
             largest = max(largest, abs(rows[r].residual))
@@ -143,11 +173,15 @@ def compute_residuals_of_bodies(tree, work, v):
 
 @formula
 def compute_residuals_of_closure(closure, work):
-    """Compute the residuals of the rows of a closure from the relative twist of its bodies; return the largest."""
+    """Compute the residuals of the rows of a closure from the relative twist of its bodies; return the largest.
+
+    Their right-hand sides in a correction of velocities are written, too.
+    """
     V, rows, largest = relative_twist(closure, work.bodies[closure.loop_frame], work.bodies), work.rows, 0.0
     for r in range(closure.first_row, closure.last_row):
         residual = power(V, load_force(work.constraint_axes[r])) + rows[r].rate
         rows[r].residual = residual
+        work.rhs[r] = -residual
         largest = max(largest, abs(residual))
     return largest
 
@@ -158,9 +192,18 @@ def update_rates_and_wrenches(system, t, q, v, a, work, corrected):
     update_rates_without_loop_motions(system, t, q, v, a, work)
 
 
-def projection_of_bodies(respond: Any) -> Projection:
-    """Return the operations for free bodies whose rows are all primary, with the response `respond` of a method."""
-    correct = bound_kernel(correct_bodies, respond=respond)
+def projection_of_bodies(respond: Any, fits_by_iteration: bool) -> Projection:
+    """Return the operations for free bodies whose rows are all primary.
+
+    Parameters
+    ----------
+    respond
+        The response of a method to right-hand sides alone.
+    fits_by_iteration
+        Whether any joint is neither a single screw nor a single ball.
+    """
+    correct = bound_kernel(correct_bodies, respond=respond, FITS_BY_ITERATION=fits_by_iteration)
+    move = bound_kernel(move_bodies, FITS_BY_ITERATION=fits_by_iteration)
     return Projection(
-        place_on_bodies, correct, move_bodies, complete_joints, compute_residuals_of_bodies, update_rates_and_wrenches
+        place_on_bodies, correct, move, complete_joints, compute_residuals_of_bodies, update_rates_and_wrenches
     )

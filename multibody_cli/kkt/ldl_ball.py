@@ -10,7 +10,8 @@ constraint follows from J alone:
                          a = (w, v + e),  lambda = T^T (H^T w + M v - f)
 
 X shifts a motion of the parent to the centre.  D at the centre, with the factors of J, is in the block of the body; T
-is in `near`; the first row of `far` has the vectors from the centre to the body and from the parent to the centre.  S
+is in `near`; the first row of `far` has the vectors from the centre to the body and from the parent to the centre.  The
+inward pass leaves e in the first row of `lower`.  S
 has no rotational part at all, which preserves the accuracy of long chains.
 """
 
@@ -20,7 +21,7 @@ from multibody_cli.kernel import formula
 from multibody_cli.kkt.ldl_rigid import load_block, packed, store_block, unpacked
 from multibody_cli.kkt.ldl_screw import store_motion
 from multibody_cli.spatial.factor import factor, solve, solve_lower
-from multibody_cli.spatial.memory import load, load_force, store_force
+from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import (
     ZERO,
     dot,
@@ -64,6 +65,7 @@ def reduce_ball(node, outer, cells, x, y):
     """Inward pass for a body: eliminate its right-hand side and that of its rows, and add the rest to the parent's."""
     wrenches = cells.wrenches
     arms, D, e = wrenches[node.far], load_block(wrenches, node.block), displacement(node, wrenches, y)
+    store(wrenches[node.lower].f, e)
     p = shift_force(load_force(x.wrenches[node.x]), load(arms.t)) - Force(D.H @ e, D.M @ e)
     store_force(x.wrenches[node.x], p)
     f = p.f - transposed_times(D.H, solve(unpacked(D.J), p.t))
@@ -75,7 +77,7 @@ def reduce_ball(node, outer, cells, x, y):
 def recover_ball(node, outer, cells, x, y):
     """Outward pass for a body: compute its motion and its multipliers from the motion of the parent."""
     wrenches = cells.wrenches
-    D, p, e = load_block(wrenches, node.block), load_force(x.wrenches[node.x]), displacement(node, wrenches, y)
+    D, p, e = load_block(wrenches, node.block), load_force(x.wrenches[node.x]), load(wrenches[node.lower].f)
     V = motion_of_centre(node, outer, cells, x)
     f = transposed_times(D.H, V.w) + D.M @ V.v - p.f
     for r in range(node.last_row - node.first_row):
@@ -84,10 +86,10 @@ def recover_ball(node, outer, cells, x, y):
 
 
 @formula
-def move_ball(node, outer, cells, x, y):
+def move_ball(node, outer, cells, x):
     """`recover_ball` without the multipliers."""
     wrenches = cells.wrenches
-    V, e = motion_of_centre(node, outer, cells, x), displacement(node, wrenches, y)
+    V, e = motion_of_centre(node, outer, cells, x), load(wrenches[node.lower].f)
     store_motion(x.wrenches[node.x], shift_motion(Motion(V.w, V.v + e), load(wrenches[node.far].t)))
 
 

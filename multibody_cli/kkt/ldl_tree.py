@@ -92,7 +92,7 @@ def move_by_value(node, outer, cells, x, y):
     if node.joint == ON_SCREW:
         move_screw(node, outer, cells, x)
     elif node.joint == ON_BALL:
-        move_ball(node, outer, cells, x, y)
+        move_ball(node, outer, cells, x)
     else:
         recover_rigid(node, outer, cells, x, y)
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.prediction import Prediction, prediction_with
 from multibody_cli.constraint_solver.projection import Projection
 from multibody_cli.constraint_solver.projection_of_bodies import projection_of_bodies
 from multibody_cli.constraint_solver.uncertain_rows import mark_primary_rows, raise_thresholds, uncertain_rows_of
@@ -122,20 +123,31 @@ def respond(system, work, y):
         rows[special[k]].multiplier = multipliers[special[k]]
 
 
-PROJECTION = projection_of_bodies(respond)
-
-
 def projection_of(system: System) -> Projection | None:
     """Return the operations of projections for free bodies on primary rows alone, or None for any other system.
 
-    Of joints with terms that no factorization reads, the projection writes none: their bodies are one block with them.
+    Single screws and balls are one block with their body there, so that the factorization reads no terms of their rows.
     """
     links, n_dofs = bodies_of(system.tree)
     rows, kernels = system.rows, system.tree.closures["joint_kernel"]
     if not np.all(rows["primary"] & (rows["active"] == 1)):
         return None
     blocks = joint_nodes_of(system, links, n_dofs)
-    return PROJECTION if len(blocks) == np.count_nonzero(kernels != KERNEL_GENERAL) else None
+    if len(blocks) < np.count_nonzero(kernels != KERNEL_GENERAL):
+        return None
+    return projection_of_bodies(respond, fits_by_iteration(system))
+
+
+def fits_by_iteration(system: System) -> bool:
+    """Whether the coordinates of any joint are fitted by iteration."""
+    return bool(np.any(system.tree.closures["joint_kernel"] == KERNEL_GENERAL))
+
+
+def prediction_of(system: System) -> Prediction | None:
+    """Return the kernels that predict position errors, or None where a row is nonholonomic or `projection_of` is."""
+    if projection_of(system) is None or not np.all(system.rows["holonomic"]):
+        return None
+    return prediction_with(factor_bodies, respond, fits_by_iteration(system))
 
 
 @kernel
@@ -160,6 +172,7 @@ BARAFF = AccelerationKind(
     factor=factor_bodies,
     accelerate_again=accelerate_again,
     projection=projection_of,
+    prediction=prediction_of,
     apply_inverse_mass=apply_inverse_mass,
     supports=frozenset(Feature) - {Feature.REDUCTION, Feature.ROTORS, Feature.COMPUTED_TORQUE},
     Options=ImplicitOptions,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.prediction import Prediction
 from multibody_cli.constraint_solver.projection import Projection, projection_with
 from multibody_cli.constraint_solver.solver import update_rates
 from multibody_cli.contact_solver import tree_friction
@@ -107,6 +108,8 @@ class AccelerationKind:
         `accelerate` with the factors of `factor` for the same positions, if the method keeps them.
     projection
         Returns faster operations of projections for a system without implicit forces, or None if there are none.
+    prediction
+        Returns the kernels that predict position errors for a system without implicit forces, or None.
     finish
         Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
     beside_joint_friction
@@ -144,6 +147,7 @@ class AccelerationKind:
     factor: Kernel | None = None
     accelerate_again: Kernel | None = None
     projection: Callable[[System], Projection | None] | None = None
+    prediction: Callable[[System], Prediction | None] | None = None
     finish: Kernel | None = None
     beside_joint_friction: BesideJointFriction | None = None
 
@@ -182,6 +186,8 @@ class AccelerationKind:
             again = self.accelerate_again or accelerate
             projection = (self.projection and self.projection(system)) or projection_with(apply_inverse_mass)
             alone = constrained_dynamics(factor, accelerate, again, apply_inverse_mass, projection, terms, finish)
+            if self.prediction and (prediction := self.prediction(system)):
+                alone = alone._replace(**prediction._asdict())
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
         else:

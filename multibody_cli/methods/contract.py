@@ -41,7 +41,7 @@ class Kernel(Protocol):
 class Dynamics(NamedTuple):
     """The kernels of a method that integrators use.
 
-    The last four kernels are for steps with contacts or joint friction; they do nothing unless `solves_contacts`.
+    Four kernels are for steps with contacts or joint friction; they do nothing unless `solves_contacts`.
     """
 
     evaluate: Kernel
@@ -51,6 +51,8 @@ class Dynamics(NamedTuple):
     finalize_output: Kernel
     resume_stepping: Kernel
     hold_bodies_at_rest: Kernel
+    displace_step: Kernel
+    restore_factors: Kernel
     solves_contacts: bool = False
 
 

@@ -36,6 +36,7 @@ from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, templat
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass, evaluate, finish_accelerations
 from multibody_cli.methods.contract import Dynamics, Kernel
 from multibody_cli.tree.computed_torque import add_computed_torques
+from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.joint_wrenches import accumulate_drive_power, compute_joint_wrenches
 from multibody_cli.tree.kinematics import update_tree_kinematics
 from multibody_cli.tree.markers import transfer_marker_wrenches
@@ -156,6 +157,18 @@ def skip_resumption(contact_work, a):
     """Replace `resume_stepping` in systems without contacts."""
 
 
+@kernel
+def displace_at_rates(system, work, h, q, v):
+    """Displace the coordinates q (nq,) for a step of h at the rates v (nv,), in place."""
+    displace(system.tree, q, v, h)
+    normalize(system.tree, q)
+
+
+@kernel
+def restore_nothing(system, work, t, q, v, a):
+    """Replace `restore_factors` where displacements depend on rates alone."""
+
+
 @template(evaluate, update_joint_reactions)
 def finalize_contact_output(
     system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
@@ -184,18 +197,21 @@ NO_CONTACTS = {
     "hold_bodies_at_rest": hold_nothing,
 }
 
+AT_RATES = {"displace_step": displace_at_rates, "restore_factors": restore_nothing}
+"""Displacements of a step that depend on rates alone."""
+
 
 @cache
 def unconstrained_dynamics(accelerate: Kernel) -> Dynamics:
     """Bind a method's kernel for systems without constraint rows and markers."""
     evaluate = bound_kernel(evaluate_unconstrained, accelerate=accelerate)
-    return Dynamics(evaluate, evaluate, project_nothing, **NO_CONTACTS)
+    return Dynamics(evaluate, evaluate, project_nothing, **NO_CONTACTS, **AT_RATES)
 
 
 @cache
 def shortcut_dynamics(evaluate: Kernel) -> Dynamics:
     """Bind a method's own evaluation of simple systems."""
-    return Dynamics(evaluate, evaluate, project_nothing, **NO_CONTACTS)
+    return Dynamics(evaluate, evaluate, project_nothing, **NO_CONTACTS, **AT_RATES)
 
 
 @cache
@@ -221,6 +237,7 @@ def constrained_dynamics(
         bound_kernel(evaluate_constrained_projected, **kernels),
         bound_kernel(project_onto_constraints, accelerate=factor, **projection._asdict()),
         **NO_CONTACTS,
+        **AT_RATES,
     )
 
 
@@ -268,6 +285,7 @@ def contact_dynamics(
         ),
         resume_stepping=resume_contact_stepping,
         hold_bodies_at_rest=hold_bodies_at_rest if has_contacts else hold_nothing,
+        **AT_RATES,
         solves_contacts=True,
     )
 

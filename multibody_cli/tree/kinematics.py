@@ -47,8 +47,12 @@ def forward_kinematics(tree, q, v, a, work):
 
 @kernel
 def place_bodies(tree, q, v, a, work):
-    """`forward_kinematics` without the inertial wrenches of floating bodies."""
+    """`forward_kinematics` without the inertial wrenches of floating bodies.
+
+    Return the largest coordinate of the origin of a body, m, and the `largest_speed`, m/s or rad/s.
+    """
     links, bodies, columns, rates = tree.links, work.bodies, work.columns, work.column_rates
+    farthest, fastest = 0.0, 0.0
     for i in range(1, len(links)):
         link = links[i]
         if link.floats:
@@ -59,6 +63,22 @@ def place_bodies(tree, q, v, a, work):
             )
         else:
             link_kinematics(link, bodies[link.parent], bodies[i], q, v, columns)
+        farthest = max(farthest, largest_component(load(bodies[i].x)))
+        fastest = max(fastest, largest_speed(bodies[i]))
+    return farthest, fastest
+
+
+@formula
+def largest_speed(body):
+    """Largest component of the twist of a body, at its own origin or at that of the world, m/s or rad/s."""
+    w, v = load(body.w), load(body.v)
+    return max(largest_component(w), largest_component(v), largest_component(v + cross(load(body.x), w)))
+
+
+@formula
+def largest_component(a):
+    """Largest absolute value of the components of a vector."""
+    return max(abs(a.x), abs(a.y), abs(a.z))
 
 
 @kernel

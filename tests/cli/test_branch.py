@@ -38,6 +38,7 @@ RUNS = {
     "adaptive steps": ("windmill", 0.5, "simulation.integrator=dop853"),
     "implicit springs": ("springs", 0.5, "simulation.integrator=linearly_implicit_euler", "simulation.duration=1"),
     "joint friction": ("joint_friction", 0.3, "simulation.method=baraff"),
+    "predicted errors": ("windmill", 0.5, "simulation.method=baraff", "simulation.integrator=semi_implicit_euler"),
     "at the start": ("joint_friction", 0.0),
     "at the end": ("joint_friction", 0.6),
 }

@@ -32,6 +32,7 @@ RUNS = {
     "singular frames": ("curve_joint",),
     "maximal coordinates": ("couplings", "simulation.method=variational_maximal"),
     "joint friction": ("joint_friction", "simulation.method=baraff"),
+    "predicted errors": ("windmill", "simulation.method=baraff", "simulation.integrator=semi_implicit_euler"),
     "many accounts": ("arm_muscles",),
     "sampled controllers": ("pid_control", "simulation.duration=2"),
     "sampled controllers, adaptive steps": (

@@ -9,7 +9,7 @@ from typing import Any
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import Kernel, Recording, Report, Status, StepControl
 from multibody_cli.methods.recording import record_steps
-from multibody_cli.model import Floats, State, System
+from multibody_cli.model import State, System
 from multibody_cli.tree.workspace import Work
 
 
@@ -31,7 +31,7 @@ class FixedStepper:
     """
 
     def __init__(
-        self, take: Kernel, system: System, work: Work, scratch: tuple[Floats, ...], control: StepControl
+        self, take: Kernel, system: System, work: Work, scratch: tuple[Any, ...], control: StepControl
     ) -> None:
         self._kernel = take
         self._system = system

@@ -12,10 +12,12 @@ import numpy as np
 
 from multibody_cli.kernel import bound_kernel, template
 from multibody_cli.method_kernels import (
+    displace_step,
     evaluate_projected,
     finalize_output,
     hold_bodies_at_rest,
     project_onto_constraints,
+    restore_factors,
     resume_stepping,
     solve_contact_step,
 )
@@ -24,7 +26,7 @@ from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import semi_implicit_euler_step_limit
 from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_finite_and_bounded
 from multibody_cli.model import State, System
-from multibody_cli.tree.configuration import displace, normalize, recentre
+from multibody_cli.tree.configuration import recentre
 from multibody_cli.tree.workspace import Work
 
 
@@ -35,11 +37,13 @@ from multibody_cli.tree.workspace import Work
     hold_bodies_at_rest,
     finalize_output,
     resume_stepping,
+    displace_step,
+    restore_factors,
 )
 def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
-    before, after, contact_work = scratch
+    before, after, contact_work, evaluations = scratch
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, before)
@@ -47,12 +51,13 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
             return -1
     else:
         resume_stepping(contact_work, a)
+        if evaluations[0] != work.dual.evaluations[0]:
+            restore_factors(system, work, time[0], q, v, a)
     for step in range(first + 1, first + count + 1):
         add_scaled(v, h, a)
         if not solve_contact_step(system, work, contact_work, time[0], h, q, v, ledger):
             return step - first - 1
-        displace(tree, q, v, h)
-        normalize(tree, q)
+        displace_step(system, work, h, q, v)
         recentre(tree, q, v)
         hold_bodies_at_rest(system, contact_work, q)
         time[0] = start + step * h
@@ -64,6 +69,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
             ledger[i] += 0.5 * h * (before[i] + after[i])
             before[i] = after[i]
     finalize_output(system, work, contact_work, time[0], h, q, v, a, after)
+    evaluations[0] = work.dual.evaluations[0]
     return count
 
 
@@ -78,6 +84,8 @@ def make(dynamics: Dynamics) -> Kernel:
         hold_bodies_at_rest=dynamics.hold_bodies_at_rest,
         finalize_output=dynamics.finalize_output,
         resume_stepping=dynamics.resume_stepping,
+        displace_step=dynamics.displace_step,
+        restore_factors=dynamics.restore_factors,
     )
 
 
@@ -85,7 +93,7 @@ def bind(
     dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
 ) -> Stepper:
     """Bind to a model."""
-    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work)
+    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work, np.zeros(1, np.int64))
     return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
