@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.ineffective_rows import MOMENT_TOLERANCE, ineffective_response
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
 from multibody_cli.constraint_solver.solver import clear_impulses, zero_rhs
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, NODE
@@ -28,14 +27,23 @@ from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT
 from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.model import Floats, Integers
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import power
+from multibody_cli.spatial.products import dot, power
 from multibody_cli.spatial.values import Motion
+from multibody_cli.tree.jacobian import column_of
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes
 
 MAX_ENTRIES = 1 << 26
 """Largest number of entries allocated for B."""
 
 AXES = 6
+
+ROUND_OFF = 1e-12
+"""Diagonal entry of A that counts as 0 where primary rows balance it, relative to the response of the articulation as
+one rigid body.
+"""
+
+TINY = 1e-300
+"""Smallest mass and inertia of an articulation, kg and kg m^2."""
 
 NEGLIGIBLE_RESPONSE = 1e-28
 """Diagonal entry of A, relative to the largest, that counts as 0: the squared round-off of a Jacobian."""
@@ -165,19 +173,35 @@ def apply_basis_impulses(p, articulations, rows, terms, G, T, work):
 def write_round_off(p, articulations, tree, G, T, work):
     """Store the round-off of the response to basis impulse p of every articulation, as far as primary rows balance it.
 
-    It is proportional to the response of the unconstrained bodies, or of the joint of a coordinate, to the impulse.
+    It is proportional to the response of the articulation as one rigid body.  That of a light part alone would exceed
+    the response of a part that is fixed to a heavy one.
     """
     for c in range(articulations):
         if p < T.basis[c]:
+            mass, inertia = rigid_inertia(c, tree.links, G, work.bodies)
             total = 0.0
             for k in range(G.first_body[c], G.first_body[c + 1]):
-                link, body = tree.links[G.bodies[k]], work.bodies[G.bodies[k]]
-                W = load_force(work.wrenches[G.bodies[k]])
-                total += ineffective_response(link, body, W, MOMENT_TOLERANCE, MOMENT_TOLERANCE)
+                link, W = tree.links[G.bodies[k]], load_force(work.wrenches[G.bodies[k]])
+                total += dot(W.f, W.f) / mass + dot(W.t, W.t) / inertia
                 for j in range(link.iv, link.iv + link.nv):
                     if work.impulse[j] != 0.0:
-                        total += MOMENT_TOLERANCE * work.impulse[j] ** 2 * work.columns[j].dinv
-            T.round_off[AXES * G.first_body[c] + p] = total
+                        S = column_of(work.columns[j])
+                        total += work.impulse[j] ** 2 / (mass * dot(S.v, S.v) + inertia * dot(S.w, S.w))
+            T.round_off[AXES * G.first_body[c] + p] = ROUND_OFF * total
+
+
+@kernel
+def rigid_inertia(c, links, G, bodies) -> tuple[float, float]:
+    """Return the mass of an articulation, and the trace of its inertia about its first body, both positive."""
+    mass, inertia, x = 0.0, 0.0, load(bodies[G.bodies[G.first_body[c]]].x)
+    for k in range(G.first_body[c], G.first_body[c + 1]):
+        link, body = links[G.bodies[k]], bodies[G.bodies[k]]
+        r, h = load(body.x) - x, load(body.h)
+        mass += link.mass
+        inertia += link.central[0] + link.central[3] + link.central[5] + link.mass * dot(r, r) + 2.0 * dot(h, r)
+        if link.mass > 0.0:
+            inertia += dot(h, h) / link.mass
+    return max(mass, TINY), max(inertia, TINY)
 
 
 @kernel

@@ -390,3 +390,34 @@ def test_a_linkage_at_rest_sleeps_and_wakes():
         assert np.abs(run.state.v).max() > 0.1
         ends.append(run)
     np.testing.assert_allclose(ends[0].state.v, ends[1].state.v, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "baraff"])
+@pytest.mark.parametrize(("mass", "inertia", "block"), [(1e-3, 1e-6, 1e3), (1e-6, 1e-9, 1e4)])
+def test_a_light_foot_carries_a_heavy_block_beside_a_loop(method, mass, inertia, block):
+    """The response of the light body alone exceeds that of both by a factor of 1e10 and more."""
+    light = {"mass": mass, "inertia": {"principal": [inertia] * 3}}
+    heavy = {"mass": block, "inertia": {"principal": [block] * 3}, "position": [5, 0, 1]}
+    scene = driven_four_bar()
+    scene["bodies"] |= {"block": heavy, "toe": foot(light, [0, 0, -0.9495])}
+    scene["joints"] |= {"ankle": {"type": "fixed", "parent": "block", "child": "toe"}}
+    scene["bodies"]["rail"] = rod()
+    scene["world"] = {"shapes": [{"type": "plane"}]}
+    run = start(scene, method, "semi_implicit_euler", step=H)
+    for _ in range(20):
+        assert run.method.step(run.state, 1) is None
+    run.method.advance(run.state, float(run.state.time[0]))
+    np.testing.assert_allclose(impulses_of(run)[:, 0].sum(), block * 9.81 * H, rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax"])
+def test_a_structure_presses_on_the_ground_beside_a_free_ball(method):
+    """The round-off of each articulation is its own."""
+    scene = driven_four_bar()
+    ball = {"mass": 1.0, "inertia": {"principal": [0.01] * 3}, "position": [5, 0, -0.8 * np.cos(0.3) + 0.05]}
+    scene["bodies"] = {"ball": foot(ball, [0, 0, 0], 0.1), **scene["bodies"]}
+    run = start(scene, method, "semi_implicit_euler", step=H)
+    for _ in range(30):
+        assert run.method.step(run.state, 1) is None
+    run.method.advance(run.state, float(run.state.time[0]))
+    assert np.abs(impulses_of(run)).max() < 10.0
