@@ -115,3 +115,13 @@ def test_a_row_of_a_coordinate_requires_the_operations_of_any_system():
     scene["joints"]["j"]["limits"] = [-3.0, 3.0]
     scene["simulation"] = {"integrator": "semi_implicit_euler"}
     assert projection_of(start(scene, "baraff", "semi_implicit_euler").compiled.model.system) is None
+
+
+def test_the_angle_of_a_hinge_counts_turns():
+    """A rotor turns by 20 rad about its centre of mass, three times and a seventh."""
+    rotor = {"mass": 1.0, "inertia": {"principal": [0.1, 0.2, 0.3]}}
+    hinge = {"type": "revolute", "axis": [0, 0, 1], "child": "rotor", "v": 20.0}
+    run = start({"bodies": {"rotor": rotor}, "joints": {"axle": hinge}}, "baraff", "semi_implicit_euler", step=1e-3)
+    assert projection_of(run.compiled.model.system) is not None
+    assert run.method.step(run.state, 1000) is None
+    np.testing.assert_allclose(run.state.q[-1], 20.0, rtol=1e-9)

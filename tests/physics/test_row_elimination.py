@@ -342,3 +342,14 @@ def test_an_evaluation_before_any_projection_has_no_factors(method):
     begun.start(states[1])
     assert np.abs(states[1].a).max() > 1.0
     np.testing.assert_allclose(states[0].a, states[1].a, rtol=0, atol=1e-12 * np.abs(states[1].a).max())
+
+
+def test_a_ring_that_closes_at_its_free_first_body():
+    """The only child of that body is the next one, whose inertia reaches it past the rows that close there."""
+    joints: Data = {}
+    for k, v in ((1, 1.0), (2, -1.0), (3, 1.0)):
+        ends = {"parent": f"b{k - 1}", "child": f"b{k}", "origin": at(1)}
+        joints[f"j{k}"] = {**HINGE, **ends, "q": np.pi / 2, "v": v}
+    joints["last"] = {**HINGE, "parent": "b3", "child": "b0", "origin": at(1)}
+    scene = {"bodies": {f"b{k}": rod() for k in range(4)}, "joints": joints}
+    require_agreement(scene, until=0.3, step=1e-3)
