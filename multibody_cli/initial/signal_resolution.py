@@ -5,7 +5,7 @@ energies, so it is checked before the run: over a step, Simpson's rule with the 
 compared with Simpson's rule on sixteen parts; a pulse between two of these remains unnoticed.  A prescribed position
 that jumps has no velocity that makes it jump: its change over a step is compared with the integral of its derivative.
 
-A function without a finite value at one of these instants ends every run that reaches it, and the scene is rejected.
+A scene with a function that has no finite value at one of these instants is rejected.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ LARGEST_JUMP = 0.01
 
 @kernel
 def integration_errors(
-    signals: Any, k: int, start: float, h: float, spacing: int, count: int, order: int, found: Any
+    signals: Any, k: int, start: float, h: float, spacing: int, count: int, end: float, order: int, found: Any
 ) -> None:
     """Compare integrals of signal k over `count` steps of h from `start`, one out of every `spacing`.
 
+    The signal is not evaluated after `end`, which the last step may exceed, at least by its round-off.
     `order` 0 integrates the value; 1 its derivative, which is compared with the change of the value.  Writes the sum
     of the errors, the sum of the integrals of the absolute value, the largest error, its time, the least and greatest
     value, and the first time without a finite value or, with `order` 1, derivative, else infinity, to `found` (7,).
@@ -62,11 +63,11 @@ def integration_errors(
         t = start + step * spacing * h
         fine = size = coarse = change = 0.0
         for i in range(PARTS + 1):
-            value, rate, _ = evaluate(signals, k, t + h * (i / PARTS))
+            value, rate, _ = evaluate(signals, k, min(t + h * (i / PARTS), end))
             weight = 1.0 if i == 0 or i == PARTS else (4.0 if i % 2 else 2.0)
             y = rate if order == 1 else value
             if not (math.isfinite(value) and math.isfinite(y)):
-                found[6] = t + h * (i / PARTS)
+                found[6] = min(t + h * (i / PARTS), end)
                 return
             fine += weight * y
             size += weight * abs(y)
@@ -114,7 +115,7 @@ def _is_of_time(spec: SignalSpec) -> bool:
 
 
 def _is_position(path: Path) -> bool:
-    return "motion" in path and "position" in path
+    return path[-3:-1] == ("motion", "position")
 
 
 def _errors_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int) -> Floats:
@@ -122,7 +123,8 @@ def _errors_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int)
     found = np.zeros(7)
     steps = max(round(simulation.duration / simulation.step), 1)
     spacing = -(-steps // MOST_STEPS)
-    integration_errors(signals, k, 0.0, simulation.step, spacing, steps // spacing, int(_is_position(path)), found)
+    h, end, order = simulation.step, simulation.duration, int(_is_position(path))
+    integration_errors(signals, k, 0.0, h, spacing, steps // spacing, end, order, found)
     return found
 
 
@@ -157,7 +159,7 @@ def _needed_factor(signals: Signals, k: int, start: float, h: float) -> float:
     """Return by how much the step must be smaller to resolve signal k from `start` to `start` + h."""
     found = np.zeros(7)
     for divisor in DIVISORS:
-        integration_errors(signals, k, start, h / divisor, 1, divisor, 0, found)
+        integration_errors(signals, k, start, h / divisor, 1, divisor, start + h, 0, found)
         if found[0] <= RESOLVED * found[1]:
             return float(divisor)
     return float(DIVISORS[-1])

@@ -11,16 +11,16 @@ from multibody_cli.errors import SceneError
 from multibody_cli.studies.simulation import prepare
 
 
-def warnings_of(tmp_path, integrator="rk4", duration=1.0, **joint):
+def warnings_of(tmp_path, integrator="rk4", duration=1.0, step=1e-3, name="s", **joint):
     scene = {
         "mbsim": 1,
         "bodies": {"m": {"mass": 1, "inertia": {"principal": [1, 1, 1]}}},
-        "joints": {"s": {"type": "prismatic", "child": "m", "axis": [1, 0, 0], **joint}},
-        "simulation": {"duration": duration, "step": 1e-3, "integrator": integrator},
+        "joints": {name: {"type": "prismatic", "child": "m", "axis": [1, 0, 0], **joint}},
+        "simulation": {"duration": duration, "step": step, "integrator": integrator},
     }
     path = tmp_path / "scene.yaml"
     path.write_text(json.dumps(scene), encoding="utf-8")
-    return [text for text in prepare(path).compiled.warnings if "joints.s" in text]
+    return [text for text in prepare(path).compiled.warnings if f"joints.{name}" in text]
 
 
 def test_the_error_of_an_integral_is_that_of_the_closed_form(tmp_path):
@@ -101,3 +101,20 @@ def test_a_function_that_is_not_defined_during_the_run_is_rejected(tmp_path, int
         warnings_of(tmp_path, integrator, **joint)
     if "t = 0 s" not in message:
         warnings_of(tmp_path, integrator, duration=0.2, **joint)
+
+
+@pytest.mark.parametrize(
+    ("duration", "step", "end"),
+    [(0.7, 1e-3, "0.7"), (1.0, 0.35, "1.01")],
+    ids=["the sum of the steps is rounded up", "steps of an adaptive integrator are no part of the duration"],
+)
+def test_functions_are_not_evaluated_after_the_end_of_the_run(tmp_path, duration, step, end):
+    assert warnings_of(tmp_path, "dop853", duration, step, force=f"sqrt({end} - t)") == []
+
+
+@pytest.mark.parametrize("name", ["s", "position"])
+def test_only_a_prescribed_position_needs_a_velocity(tmp_path, name):
+    """sqrt(t) has no derivative at 0, whatever the name of the joint."""
+    assert warnings_of(tmp_path, "dop853", name=name, motion={"velocity": "sqrt(t)"}) == []
+    with pytest.raises(SceneError, match="no finite value or velocity at t = 0 s"):
+        warnings_of(tmp_path, "dop853", name=name, motion={"position": "sqrt(t)"})
