@@ -126,7 +126,7 @@ def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) 
 
 
 def _unit(row: RowName) -> str:
-    """Return the unit of the position error of a row, which its direction tells if it is along or about an axis."""
+    """Return the unit of the position error of a row: m along an axis, rad about it, both if it has no direction."""
     return {"along": "m", "about": "rad"}.get(row.direction.split()[0], "m or rad")
 
 
