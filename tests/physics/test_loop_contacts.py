@@ -421,3 +421,21 @@ def test_a_structure_presses_on_the_ground_beside_a_free_ball(method):
         assert run.method.step(run.state, 1) is None
     run.method.advance(run.state, float(run.state.time[0]))
     assert np.abs(impulses_of(run)).max() < 10.0
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax"])
+def test_a_foot_geared_to_a_flywheel_bears_its_weight(method):
+    """Through a ratio of 1e-4 m/rad the flywheel has the inertia of 1e8 kg at the foot of 1 kg."""
+    slider = foot({"mass": 1.0, "inertia": {"principal": [0.01] * 3}}, [0, 0, 0])
+    joints = {
+        "guide": {"type": "prismatic", "axis": [0, 0, 1], "child": "slider"},
+        "axle": {"type": "revolute", "axis": [1, 0, 0], "child": "wheel", "origin": at(2)},
+    }
+    bodies = {"slider": slider, "wheel": {"mass": 1.0, "inertia": {"principal": [1.0] * 3}}}
+    scene = on_ground({"bodies": bodies, "joints": joints}, -0.05, 0.5)
+    scene["couplings"] = {"screw": {"type": "linear", "terms": {"guide": 1.0, "axle": -1e-4}}}
+    run = start(scene, method, "semi_implicit_euler", step=H)
+    for _ in range(20):
+        assert run.method.step(run.state, 1) is None
+    run.method.advance(run.state, float(run.state.time[0]))
+    np.testing.assert_allclose(impulses_of(run)[:, 0].sum(), 9.81 * H, rtol=1e-6)
