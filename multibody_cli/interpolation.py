@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from multibody_cli.kernel import Floats
 
 
 def _linear_pieces(times: Floats, values: Floats) -> Floats:

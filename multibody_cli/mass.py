@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from multibody_cli.kernel import Floats as Floats
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,9 @@ from multibody_cli.forces.elements import Forces
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.motion import Motions
 from multibody_cli.joints.shape import JointMap
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Records = NDArray[np.void]
+from multibody_cli.kernel import Floats as Floats
+from multibody_cli.kernel import Integers as Integers
+from multibody_cli.kernel import Records as Records
 
 # Kernels that eliminate a joint: two specialised kernels, and the general one for any sequence of parts.
 KERNEL_SCREW, KERNEL_BALL, KERNEL_GENERAL = range(3)

@@ -16,10 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.kernel import formula, kernel
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from multibody_cli.kernel import Floats as Floats
+from multibody_cli.kernel import Integers, formula, kernel
 
 
 class Signals(NamedTuple):

@@ -10,15 +10,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.alarms.catalogue import RUN_ALARMS
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.largest import find_largest, integrate_phases
 from multibody_cli.alarms.record import RESOLVED, SMALLEST_LIFT, scales_of
+from multibody_cli.kernel import Flags
 from multibody_cli.model import Floats, Model
-
-Flags = NDArray[np.bool_]
 
 NEAR = 0.999
 """Ratio of a value to its threshold from which a run does not count as quiet."""

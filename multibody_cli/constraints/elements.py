@@ -7,14 +7,11 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.constraints import TABLES
 from multibody_cli.constraints.contract import Table, write
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, number_parameter, records, template
+from multibody_cli.kernel import Records, bound_kernel, kernel, kernel_parameter, number_parameter, records, template
 from multibody_cli.signals import Signals
-
-Records = NDArray[np.void]
 
 
 class Constraints(NamedTuple):

@@ -28,11 +28,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Records = NDArray[np.void]
+from multibody_cli.kernel import Floats as Floats
+from multibody_cli.kernel import Integers as Integers
+from multibody_cli.kernel import Records as Records
 
 
 class GeomKind(IntEnum):

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.forces import (
     body_drag,
@@ -36,12 +35,10 @@ from multibody_cli.forces.contract import (
 from multibody_cli.forces.contract import add_stiffness_blocks as add_stiffness_blocks_of
 from multibody_cli.forces.contract import elastic_energy as elastic_energy_of
 from multibody_cli.forces.quantities import Quantity, measure
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, number_parameter, template
+from multibody_cli.kernel import Integers, bound_kernel, kernel, kernel_parameter, number_parameter, template
+from multibody_cli.kernel import Records as Records
 from multibody_cli.signals import Signals, evaluate
 from multibody_cli.spec import Spec
-
-Records = NDArray[np.void]
-Integers = NDArray[np.int64]
 
 ELEMENTS: tuple[ForceElement, ...] = tuple(
     module.ELEMENT

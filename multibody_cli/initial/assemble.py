@@ -36,15 +36,13 @@ from multibody_cli.constraint_solver.solver import (
     update_kinematics,
     zero_rhs,
 )
-from multibody_cli.kernel import bound_kernel, records
+from multibody_cli.kernel import Flags, bound_kernel, records
 from multibody_cli.linalg.free_rows import rank_of
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW, Floats, Model, Records, State, System, Tree
 from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.energy import subtract_momenta
 from multibody_cli.tree.workspace import workspace_for
-
-Flags = NDArray[np.bool_]
 
 MAX_ITERATIONS = 100
 

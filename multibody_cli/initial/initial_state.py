@@ -17,6 +17,7 @@ from multibody_cli.initial.assemble import ASSEMBLED, Assembler, AssemblyResult
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec
+from multibody_cli.kernel import Flags
 from multibody_cli.model import JointEntry, Model, Records, RowName, State
 from multibody_cli.observation import bodies
 from multibody_cli.observation.element_rows import element_rows
@@ -26,8 +27,6 @@ from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import Scene
 from multibody_cli.tree.kinematics import update_tree_kinematics
 from multibody_cli.tree.workspace import Work, workspace_for
-
-Flags = NDArray[np.bool_]
 
 REPORT_THRESHOLD = 1e-6
 """Largest change of the initial state that is round-off of the input and not reported, in rad, m or their rates."""

@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.alarms.catalogue import STABILITY
 from multibody_cli.alarms.contract import Raised, Remedy
@@ -19,13 +18,12 @@ from multibody_cli.initial.linearized_motion import (
     modes_of,
     modes_of_trees,
 )
+from multibody_cli.kernel import Flags
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator
 from multibody_cli.methods.stabilization import StabilizationOptions
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.scene.simulation import SimulationSpec
-
-Flags = NDArray[np.bool_]
 
 MOST_DIFFERENCED = 30
 """Largest number of coordinates of a model whose accelerations are differenced: 4 evaluations for each, 0.03 s in all.

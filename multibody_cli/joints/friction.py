@@ -31,13 +31,12 @@ from itertools import product
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
+from multibody_cli.kernel import Floats
 from multibody_cli.spec import NonNegative, PositiveLength, Spec, Vector, Vector3, units
 from multibody_cli.spec.quantities import format_value
 
-Floats = NDArray[np.float64]
 Points = Annotated[int, Field(ge=4, multiple_of=2)]
 
 SIDES = (-1.0, 1.0)

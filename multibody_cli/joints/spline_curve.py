@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.joints.contract import JointKind, Part, generated_part
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.shape import Constants, Direction, Factor, Frame, MapCoordinate, Pieces, PoseAndSubspace, Turn
+from multibody_cli.kernel import Floats
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
 from multibody_cli.spec import Pose
 from multibody_cli.spec.reading import located_error
@@ -33,8 +33,6 @@ from multibody_cli.spec.rotation_matrix import rotation_matrix
 from multibody_cli.spec.rotations import relative_quaternion
 from multibody_cli.symbolic.derivative import differentiate
 from multibody_cli.symbolic.scalar import Value, cos, sin
-
-Floats = NDArray[np.float64]
 
 LEAST_FRAMES = 4
 

@@ -15,19 +15,17 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from multibody_cli.joints.contract import JointKind, Part, generated_part
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import DomainJointSpec, Interval
 from multibody_cli.joints.shape import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
+from multibody_cli.kernel import Floats
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Quantity, Spec, units
 from multibody_cli.spec.reading import located_error
 from multibody_cli.symbolic.scalar import Value
-
-Floats = NDArray[np.float64]
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 LEAST_CONTROLS = 4

@@ -26,7 +26,7 @@ Rules for templates: a parameter is declared once and has no default; a template
 `docs/adr/0022-compiled-objects.md`.
 """
 
-from multibody_cli.kernel.allocation import allocate, records
+from multibody_cli.kernel.allocation import Flags, Floats, Integers, Records, allocate, records
 from multibody_cli.kernel.functions import (
     Choice,
     Formula,
@@ -49,10 +49,14 @@ from multibody_cli.kernel.templates import Template, bound_kernel, kernel_parame
 __all__ = [
     "LANES",
     "Choice",
+    "Flags",
+    "Floats",
     "Formula",
     "Instructions",
+    "Integers",
     "Kernel",
     "KernelError",
+    "Records",
     "Template",
     "allocate",
     "bound_kernel",

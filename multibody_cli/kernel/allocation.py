@@ -7,8 +7,8 @@
 
     rows = allocate(Rows, m=12, bounds=...)
 
-The shape follows the type of the array: names of sizes, and numbers.  An array of records, `NDArray[np.void]`, also has
-their dtype.  A field that is a named tuple itself is allocated with the same sizes.
+The shape follows the type of the array: names of sizes, and numbers.  `Floats`, `Integers` and `Flags` declare their
+dtype; `Records` have it after the shape.  A field that is a named tuple itself is allocated with the same sizes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,14 @@ from functools import cache, partial
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multibody_cli.kernel.mode import is_interpreted
+
+Floats = Annotated[NDArray[np.float64], np.dtype(np.float64)]
+Integers = Annotated[NDArray[np.int64], np.dtype(np.int64)]
+Flags = Annotated[NDArray[np.bool_], np.dtype(np.bool_)]
+Records = NDArray[np.void]
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
@@ -68,34 +74,34 @@ def _sizes(kind: type) -> frozenset[str]:
     """Return the names of sizes that the fields of a named tuple declare, also those of inner named tuples."""
     found: set[str] = set()
     for hint in _declared(kind).values():
-        if get_origin(hint) is Annotated:
-            found.update(size for size in get_args(hint)[1:] if isinstance(size, str))
-        elif _has_arrays(hint):
+        if hasattr(hint, "_fields"):
             found |= _sizes(hint)
+        else:
+            found.update(size for size in _shape(hint) if isinstance(size, str))
     return frozenset(found)
 
 
-def _has_arrays(hint: Any) -> bool:
-    return get_origin(hint) is Annotated or hasattr(hint, "_fields")
+def _shape(hint: Any) -> list[str | int]:
+    """Return the declared shape of an array, which is empty if the field is not allocated."""
+    declared = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return [one for one in declared if isinstance(one, str | int)]
 
 
 @cache
 def _makers(kind: type) -> Mapping[str, Callable[[Mapping[str, int]], Any]]:
     """Return for each field that is allocated the function from the sizes to its value."""
-    return {name: _maker(hint) for name, hint in _declared(kind).items() if _has_arrays(hint)}
+    hints = _declared(kind)
+    return {name: _maker(hint) for name, hint in hints.items() if hasattr(hint, "_fields") or _shape(hint)}
 
 
 def _maker(hint: Any) -> Callable[[Mapping[str, int]], Any]:
-    if get_origin(hint) is not Annotated:
+    if hasattr(hint, "_fields"):
         return partial(_allocate, hint, values={})
-    array, *declared = get_args(hint)
-    (dtype,) = get_args(get_args(array)[1])
-    if dtype is np.void:
-        *declared, dtype = declared
-    dtype = np.dtype(dtype)
+    shape = _shape(hint)
+    (dtype,) = (one for one in get_args(hint) if isinstance(one, np.dtype))
 
     def make(sizes: Mapping[str, int]) -> Any:
-        zeros = np.zeros([sizes[one] if isinstance(one, str) else one for one in declared], dtype)
+        zeros = np.zeros([sizes[one] if isinstance(one, str) else one for one in shape], dtype)
         return records(zeros) if dtype.names else zeros
 
     return make

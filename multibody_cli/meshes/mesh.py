@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from multibody_cli.kernel import Floats as Floats
+from multibody_cli.kernel import Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,15 +13,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions.evaluation import value_of
 from multibody_cli.forces.muscle_spec import MuscleSpec
 from multibody_cli.interpolation import INTERPOLATIONS
+from multibody_cli.kernel import Floats
 from multibody_cli.spec import SignalSpec
-
-Floats = NDArray[np.float64]
 
 RTOL, ATOL = 1e-11, 1e-13
 """Tolerances of the solution."""

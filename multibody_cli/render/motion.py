@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.errors import ArgumentError, ResultError
+from multibody_cli.kernel import Integers as Integers
 from multibody_cli.model import Floats
 from multibody_cli.output.contact_channels import OFFSET
 from multibody_cli.output.trajectory import Trajectory
 
-Integers = NDArray[np.int64]
 NO_FORCES = np.zeros((0, 3))
 
 

@@ -25,15 +25,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.comparison.equivalence import nearest_equivalent
+from multibody_cli.kernel import Flags as Flags
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
     from multibody_cli.output.trajectory import Record, Trajectory
 
-Flags = NDArray[np.bool_]
 
 SAFETY = 1.5
 """Factor of the differences between the runs of one method."""

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from multibody_cli.kernel import allocate, interpreted
+from multibody_cli.kernel import Flags, Floats, Integers, Records, allocate, interpreted
 
 PAIR = np.dtype([("a", "f8", 3), ("b", "i8")])
 
 
 class Inner(NamedTuple):
-    numbers: Annotated[NDArray[np.int64], "m", 2]
+    numbers: Annotated[Integers, "m", 2]
     tolerance: float = 0.5
 
 
 class Outer(NamedTuple):
-    matrix: Annotated[NDArray[np.float64], "n", "m"]
-    flags: Annotated[NDArray[np.bool_], 3]
-    pairs: Annotated[NDArray[np.void], "n", PAIR]
+    matrix: Annotated[Floats, "n", "m"]
+    flags: Annotated[Flags, 3]
+    pairs: Annotated[Records, "n", PAIR]
     inner: Inner
-    other: Any
+    other: Floats  # without a shape, it is not allocated
 
 
 def test_arrays_have_the_declared_shapes_and_are_zero():

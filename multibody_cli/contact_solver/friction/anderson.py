@@ -15,14 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.kernel import allocate, kernel
+from multibody_cli.kernel import Floats, allocate, kernel
 from multibody_cli.linalg import free_rows
 from multibody_cli.linalg.multipliers import solve_multipliers
 
 DEPTH = 10
 """Number of previous iterations that are combined."""
-
-Floats = NDArray[np.float64]
 
 
 class Iterations(NamedTuple):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.contact_solver.friction.elimination_order import Elimination, elimination_for
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, NODE, PER_CONTACT, block_of_rows
@@ -25,10 +24,7 @@ from multibody_cli.contact_solver.friction.six_columns import (
     subtract_transposed_product,
     subtract_transposed_vector_product,
 )
-from multibody_cli.kernel import kernel
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from multibody_cli.kernel import Floats, Integers, kernel
 
 ENTRIES = NODE * NODE
 """Entries of a block, row by row."""

@@ -16,14 +16,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import Floats, formula, kernel
 from multibody_cli.linalg.free_rows import zero_diagonal
-
-Floats = NDArray[np.float64]
 
 WITHIN = 1.0 - 2.0**-50
 """Factor of friction at its limit, so that round-off does not exceed the limit."""

@@ -17,9 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.contact_solver.friction.problem import NODE, PER_CONTACT, block_of_rows
-from multibody_cli.kernel import kernel
-
-Integers = NDArray[np.int64]
+from multibody_cli.kernel import Integers, kernel
 
 
 class Elimination(NamedTuple):

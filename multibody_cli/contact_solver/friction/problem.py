@@ -23,10 +23,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.contact_solver.friction.six_columns import COLUMNS, add_row
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import Floats, Integers, formula, kernel
 from multibody_cli.linalg.pivoted_lu import NEGLIGIBLE
 
 PER_CONTACT = 3
@@ -40,9 +39,6 @@ NODE = COLUMNS
 
 BLOCKS_PER_ROW = 2
 """Largest number of articulations that a row acts on."""
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Options(NamedTuple):

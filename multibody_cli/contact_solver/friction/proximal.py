@@ -36,7 +36,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.contact_solver.friction.active_set import (
     NEARLY_SOLVED,
@@ -66,11 +65,8 @@ from multibody_cli.contact_solver.friction.problem import (
 from multibody_cli.contact_solver.friction.proximal_step import EQUATION_TOLERANCE, follow_coulomb
 from multibody_cli.contact_solver.friction.resting_guess import guess_rest
 from multibody_cli.contact_solver.friction.smoothed_law import SmoothedScratch, smoothed_scratch_for
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import Floats, Integers, kernel
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MIN_INITIAL_COMPLIANCE, MAX_INITIAL_COMPLIANCE, INITIAL_RATIO, MIN_COMPLIANCE = 1e-4, 0.03, 10.0, 1e-8
 """Compliance of a row relative to its own W: bounds of the initial value, its ratio to the residual of the guess, and

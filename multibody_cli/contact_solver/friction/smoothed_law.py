@@ -25,7 +25,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.contact_solver.friction.block_matrix import add_rows, clear, eliminate, substitute
 from multibody_cli.contact_solver.friction.cones import (
@@ -42,9 +41,7 @@ from multibody_cli.contact_solver.friction.problem import (
     add_row_product,
     compute_row_velocities,
 )
-from multibody_cli.kernel import formula, kernel
-
-Floats = NDArray[np.float64]
+from multibody_cli.kernel import Floats, formula, kernel
 
 SPEED_SMOOTHING = 1e-3
 """Smoothing of the sliding speed |u_t|, relative to sigma."""

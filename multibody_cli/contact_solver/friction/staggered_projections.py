@@ -46,7 +46,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.contact_solver.friction.anderson import Iterations, extrapolate, iterations_for, store_iteration
 from multibody_cli.contact_solver.friction.dense import (
@@ -62,12 +61,10 @@ from multibody_cli.contact_solver.friction.dense import (
     tangent_weight,
 )
 from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT, Report, delassus_entry
-from multibody_cli.kernel import allocate, kernel
+from multibody_cli.kernel import Floats, allocate, kernel
 from multibody_cli.linalg import free_rows
 from multibody_cli.linalg.free_rows import zero_diagonal
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED, is_finite, solve_multipliers
-
-Floats = NDArray[np.float64]
 
 MAX_PROGRAMS = 10
 """Largest number of programs with boxes for one program with discs; usual are one to five."""

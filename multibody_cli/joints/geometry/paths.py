@@ -10,17 +10,16 @@ from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.geometry.written import Expressions
 from multibody_cli.joints.shape import Constants, MapCoordinate, NamedConstants, Pieces, derivative
+from multibody_cli.kernel import Floats as Floats
+from multibody_cli.kernel import Integers
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.scalar import Value, cos, name, sin, sqrt
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Row = tuple[float, ...]
 
 SAME = 1e-9

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from multibody_cli.joints.parts.crossing import Crossing, write_column
 from multibody_cli.joints.shape import FIRST_COLUMN, MAX_OUTPUTS, PER_COLUMN
-from multibody_cli.kernel import formula
+from multibody_cli.kernel import Floats, formula
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
@@ -24,8 +21,8 @@ from multibody_cli.symbolic.generated import call
 class GeneratedBuffers(NamedTuple):
     """Input and output of generated code: the constants of all parts, and the results for one of them."""
 
-    constants: NDArray[np.float64]
-    out: Annotated[NDArray[np.float64], MAX_OUTPUTS]
+    constants: Floats
+    out: Annotated[Floats, MAX_OUTPUTS]
 
 
 @formula

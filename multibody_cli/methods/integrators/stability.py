@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from multibody_cli.kernel import Floats
 
 _TINY = 1e-300
 
