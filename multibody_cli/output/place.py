@@ -63,10 +63,10 @@ def without_links(path: Path) -> Path:
     """
     if not path.is_symlink():
         return path
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):  # RuntimeError up to Python 3.12
-        raise ArgumentError(f"{path} is a symbolic link that leads to itself: choose another name") from None
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise ArgumentError(f"{path} is a symbolic link that leads to itself: choose another name")
+    return target
 
 
 @contextmanager
