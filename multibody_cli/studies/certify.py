@@ -150,7 +150,7 @@ def certify(
 
         trajectories.append(_run(one, channels, on_output, stop_asked))
     runs = Runs(own, trajectories[:3], trajectories[3:-1], trajectories[-1], plan.refinement)
-    return certificate_of([estimate(path, runs) for path in plan.paths], runs, plan)
+    return certificate_of([estimate(path, runs, _is_continuous(path)) for path in plan.paths], runs, plan)
 
 
 def certificate_of(estimates: Sequence[Estimate], runs: Runs, plan: Plan) -> Certificate:
@@ -273,7 +273,7 @@ def _levels_of(simulation: Simulation) -> tuple[tuple[str, ...], Refinement, boo
         levels = [f"simulation.tolerance={{rtol: {k * rtol:.15g}, atol: {k * atol:.15g}}}" for k in ratios]
         return tuple(levels), Refinement(factor, TOLERANCE_ORDER), impacts
     steps = [settings.step / k for k in (1, 2, 4)]
-    refinement = Refinement(2.0, 1.0 if impacts else float(integrator.order))
+    refinement = Refinement(2.0, 1.0, settings.step) if impacts else Refinement(2.0, float(integrator.order))
     return tuple(f"simulation.step={step!r}" for step in steps), refinement, impacts
 
 

@@ -14,6 +14,14 @@ impacts. The error bar of the run u is
 with w_2 the finest run of another method and e_w its estimate. Round-off is estimated from the growth of a small
 perturbation of the initial velocities.
 
+Impacts, and changes between sticking and sliding, happen at some time within a step, so that runs agree by chance where
+all of them have an event in the same interval.  The error bar of a continuous channel then has the additional term
+
+    h J    step, and largest change of slope between consecutive output instants so far,
+
+which is the change by an event that shifts by a step.  Other channels jump at an event: their bar is the largest one
+within the window in which events shift between the runs, and the largest jump in it.
+
 Source: Roache 1994, Perspective: a method for uniform reporting of grid refinement studies.
 """
 
@@ -25,6 +33,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d
 
 from multibody_cli.comparison.equivalence import nearest_equivalent
 from multibody_cli.kernel import Flags as Flags
@@ -43,6 +52,9 @@ LEAST_RATIO = math.sqrt(2.0)
 SHARE = 0.1
 """Least share of the largest earlier difference, because a difference may vanish for an instant by a change of sign."""
 
+SHIFTED = 0.25
+"""Least difference between runs at an instant between the same event in both, relative to the largest difference."""
+
 PERTURBATION = 1e-9
 """Perturbation of each initial velocity, relative to its size, or absolute if that is below 1."""
 
@@ -59,10 +71,14 @@ class Refinement:
         Ratio of the steps, or of the tolerances, of consecutive levels.
     order
         Largest exponent of the step, or of the tolerance, in the error.
+    event_time
+        Error of the times of impacts, and of changes between sticking and sliding, in the run itself, s; 0 in motion
+        without them.
     """
 
     factor: float
     order: float
+    event_time: float = 0.0
 
     @property
     def largest_ratio(self) -> float:
@@ -137,7 +153,7 @@ class Estimate:
         return largest
 
 
-def estimate(path: str, runs: Runs) -> Estimate:
+def estimate(path: str, runs: Runs, continuous: bool = True) -> Estimate:
     """Estimate the errors of one channel.
 
     Parameters
@@ -146,6 +162,8 @@ def estimate(path: str, runs: Runs) -> Estimate:
         Path of the channel, which has one row for each output instant.
     runs
         The runs.
+    continuous
+        Whether the channel is continuous at impacts.
 
     Raises
     ------
@@ -170,7 +188,14 @@ def estimate(path: str, runs: Runs) -> Estimate:
         others = [of(run) for run in runs.others]
         other_error, _ = _finest_error(others[0], others[1], others[2], runs.refinement)
         spread = np.abs(reference - others[2])
-    bars = SAFETY * (np.abs(own - reference) + finest_error) + np.maximum(spread - other_error, 0.0) + round_off
+    bars = SAFETY * (np.abs(own - reference) + finest_error)
+    if runs.refinement.event_time:
+        unwound = _flat(_without_turns(runs.own.channel(path, rows).values, record.same))
+        if continuous:
+            bars += runs.refinement.event_time * _largest_kinks(unwound, runs.own.time[rows])
+        else:
+            bars = _within_windows(bars, unwound, np.abs(own - reference))
+    bars += np.maximum(spread - other_error, 0.0) + round_off
     explained = 2.0 * SAFETY * (finest_error + other_error) + round_off + record.atol + record.rtol * scale
     differences = np.abs(coarse - reference).max(initial=0.0)
     return Estimate(
@@ -193,6 +218,40 @@ def _finest_error(coarse: Floats, middle: Floats, fine: Floats, refinement: Refi
     ratio = np.clip(ratio, min(LEAST_RATIO, refinement.largest_ratio), refinement.largest_ratio)
     least = SHARE * np.maximum.accumulate(narrow, axis=0)
     return np.maximum(narrow, least) / (ratio[:, None] - 1.0), ratio
+
+
+def _largest_kinks(values: Floats, time: Floats) -> Floats:
+    """Return the largest change of slope between consecutive instants so far, (T, n)."""
+    kinks = np.zeros_like(values)
+    kinks[1:-1] = np.abs(np.diff(np.diff(values, axis=0) / np.diff(time)[:, None], axis=0))
+    kinks[:-1] = np.maximum(kinks[:-1], kinks[1:])  # an event lies before or after the instant of the largest change
+    largest: Floats = np.maximum.accumulate(kinks)
+    return largest
+
+
+def _within_windows(bars: Floats, values: Floats, shifts: Floats) -> Floats:
+    """Return bars that hold if events shift in time, (T, n), from values and their differences between two runs."""
+    jumps = np.abs(np.diff(values, axis=0, prepend=values[:1]))
+    widened = np.empty_like(bars)
+    for k in range(bars.shape[1]):
+        shift = _longest(shifts[:, k] > SHIFTED * shifts[:, k].max(initial=0.0)) + 1
+        widened[:, k] = sum(maximum_filter1d(one[:, k], 2 * shift + 1) for one in (bars, jumps))
+    return widened
+
+
+def _without_turns(values: Floats, same: str) -> Floats:
+    """Replace each value by the equivalent value nearest to that of the instant before."""
+    continued = values.copy()
+    for row in range(1, len(values) if same else 0):
+        now = slice(row, row + 1)
+        continued[now] = nearest_equivalent(values[now], continued[row - 1 : row], same)
+    return continued
+
+
+def _longest(flags: Flags) -> int:
+    """Return the largest number of consecutive rows at which a flag is set."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False]))))
+    return int(np.max(edges[1::2] - edges[::2], initial=0))
 
 
 def _order(ratio: Floats, refinement: Refinement) -> float:

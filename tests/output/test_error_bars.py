@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from multibody_cli.output.trajectory import Record, Trajectory
 from multibody_cli.studies.certify import Plan, certificate_of
@@ -146,3 +148,65 @@ def test_at_impacts_only_positions_are_judged():
     assert certificate.verdict.endswith("; no other method supports the scene")
     assert certificate.bars[VELOCITY].values.max() >= 2.0
     assert certificate_of(bars, both[0], replace(plan, impacts=False)).status == "not converged"
+
+
+GRAVITY = 9.81
+
+
+def bounces(height, velocity, restitution, step=None):
+    """Height and velocity of a ball on a floor: the closed form, or steps that apply impacts at their start."""
+    if step is None:
+        z, v, since, rows = height, velocity, 0.0, []
+        for time in INSTANTS:
+            while 1e-9 < (impact := (v + math.sqrt(v * v + 2.0 * GRAVITY * z)) / GRAVITY) < time - since:
+                v, z, since = -restitution * (v - GRAVITY * impact), 0.0, since + impact
+            if impact <= 1e-9:
+                z, v, since = 0.0, 0.0, time
+            rows.append((z + v * (time - since) - GRAVITY * (time - since) ** 2 / 2.0, v - GRAVITY * (time - since)))
+        return np.array(rows)
+    z, v, rows = height, velocity, [(height, velocity)]
+    for _ in INSTANTS[1:]:
+        for _ in range(round(INSTANTS[1] / step)):
+            after = v - step * GRAVITY
+            if z + step * after < 0.0:
+                v = -restitution * after
+                z += step * v
+            else:
+                z += step * (v + after) / 2.0
+                v = after
+        rows.append((z, v))
+    return np.array(rows)
+
+
+INSTANTS = np.linspace(0.0, 1.0, 501)
+
+
+def recorded(motion, column):
+    """A run with the height as an angle that passes a whole turn, or with the velocity."""
+    path, same = ((PATH, "turn"), (VELOCITY, ""))[column]
+
+    def load(name, rows):
+        numbers = (
+            INSTANTS
+            if name == "time"
+            else np.remainder(motion + 6.0, math.tau)[:, :1]
+            if column == 0
+            else motion[:, 1:]
+        )
+        return Record(name, numbers[rows], (("q",),), "rad", "", "", 1e-6, 1e-9, "coordinate", same)
+
+    return Trajectory("the run", {"steps": 1000, "message": ""}, "", (), np.zeros((0, 3)), ("time", path), load)
+
+
+@given(st.floats(0.1, 1.5), st.floats(-2.0, 2.0), st.floats(0.5, 0.95))
+def test_impacts_that_shift_in_time_stay_within_the_bars(height, velocity, restitution):
+    exact = bounces(height, velocity, restitution)
+    motions = [bounces(height, velocity, restitution, step) for step in (2e-3, 1e-3, 5e-4)]
+    for column, continuous in ((0, True), (1, False)):
+        levels = [recorded(motion, column) for motion in motions]
+        runs = Runs(levels[0], levels, (), levels[2], Refinement(2.0, 1.0, 2e-3))
+        found = estimate((PATH, VELOCITY)[column], runs, continuous)
+        errors = np.abs(motions[0] - exact)[:, column]
+        seen = slice(None if continuous else -25)  # no run shows an event that it has after the end
+        assert (errors <= found.bars[:, 0] + 1e-9)[seen].all()
+        assert not continuous or found.bars[:, 0].max() <= 0.1
