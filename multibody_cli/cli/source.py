@@ -36,7 +36,9 @@ def denotes_result(path: Path) -> bool:
     return is_result(path) or path.suffix in ENDINGS
 
 
-def prepare_and_warn(path: Path, overrides: Sequence[str] = (), text: str = "") -> Simulation:
+def prepare_and_warn(
+    path: Path, overrides: Sequence[str] = (), text: str = "", reported: set[str] | None = None
+) -> Simulation:
     """Load and compile a scene, and report its warnings.
 
     Parameters
@@ -47,6 +49,8 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = (), text: str = "") 
         Values to replace, each `KEY=VALUE`.
     text
         The resolved scene of the result file, if it is read already.
+    reported
+        Warnings that are not repeated; those of this scene are added.
 
     Raises
     ------
@@ -62,8 +66,11 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = (), text: str = "") 
         simulation = prepare(scene, overrides)
     show_compilation(purpose_of(simulation))
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
-    for text in (*simulation.loaded.warnings, *simulation.compiled.warnings):
-        messages.warning(text)
+    reported = set() if reported is None else reported
+    for warning in (*simulation.loaded.warnings, *simulation.compiled.warnings):
+        if warning not in reported:
+            messages.warning(warning)
+        reported.add(warning)
     return simulation
 
 

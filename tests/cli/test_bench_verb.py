@@ -107,6 +107,20 @@ def test_blocks_cover_the_duration_at_all_sizes(mbsim: Command, chain: str) -> N
     assert [one["step"]["count"] for one in json.loads(ending.stdout)["measurements"]] == [123, 123]
 
 
+def test_a_warning_of_several_cases_is_reported_once(mbsim: Command, folder: Path) -> None:
+    (folder / "door.yaml").write_text(
+        "mbsim: 1\n"
+        "bodies: {door: {mass: 20, com: [0.4, 0, 0.7], inertia: {principal: [5, 6, 1.1]}}}\n"
+        "joints:\n"
+        "  low: {type: revolute, child: door, v: 1}\n"
+        "  high: {type: revolute, child: door, origin: {position: [0, 0, 1]}, child_origin: {position: [0, 0, 1]}}\n"
+        "simulation: {duration: 10 ms, step: 1 ms}\n"
+    )
+    ending = mbsim("bench", "door.yaml", "--method", "aba,redmax", "--repeat", "1")
+    assert ending.code == 0
+    assert ending.stderr.count("warning:") == 1
+
+
 def test_blocks_end_before_a_run_diverges(mbsim: Command, folder: Path) -> None:
     words = ["--set", "joints.slide.stiffness=1e6", "--step", "10ms", "--duration", "10", "--repeat", "1"]
     [found] = json.loads(mbsim("bench", "stiff.yaml", *words, "--json", "-").stdout)["measurements"]

@@ -93,6 +93,26 @@ def test_without_an_adaptive_integrator_the_reference_is_a_fine_step(write) -> N
     assert 1e-4 < comparison.reference.error < found
 
 
+BLOCK = """\
+mbsim: 1
+gravity: [4.905, 0, -9.81]
+world: {shapes: [{type: plane}]}
+contacts: {friction: 0.2}
+bodies: {block: {mass: 1, shapes: [{type: box, size: [1, 1, 0.2]}], position: [0, 0, 0.1]}}
+simulation: {duration: 0.1, step: 10 ms, method: variational}
+"""
+"""A block that slides with an acceleration of 2.943 m/s^2, so that steps of h displace it by 0.0147 (1 + h / 0.1) m."""
+
+
+@pytest.mark.parametrize("method", ["variational", "aba"])
+def test_contacts_have_a_reference_of_an_integrator_for_impacts(write, method: str) -> None:
+    comparison, [found] = errors(write(BLOCK), [(f"simulation.method={method}",)])
+    assert (comparison.reference.method, comparison.reference.integrator) == ("aba", "semi_implicit_euler")
+    assert comparison.reference.settings == ("simulation.step=0.0003125",)
+    assert found == pytest.approx((0.1 - 0.003125) * 0.5 * 2.943 * 0.1**2, rel=1e-6)
+    assert comparison.reference.error == pytest.approx(0.003125 * 0.5 * 2.943 * 0.1**2, rel=1e-6)
+
+
 def test_affine_bodies_are_measured_with_the_only_supporting_method(write) -> None:
     affine = SLIDER.replace("cart: {mass", "cart: {kind: affine, mass").replace(
         "joints: {slide: {type: prismatic, child: cart, axis: [1, 0, 0], q: 1, stiffness: 50}}\n", ""

@@ -33,8 +33,14 @@ MOST_INSTANTS = 100
 FINE, COARSE = 1e-13, 1e-12
 """Tolerances of the reference run and of its coarser counterpart, for adaptive integrators."""
 
-FINER, LESS_FINE = 8, 4
-"""Ratios of the finest requested step to that of the reference and of its coarser counterpart, for fixed steps."""
+IMPACTS = "semi_implicit_euler"
+"""Integrator of the reference run of motion with impacts or dry friction, if that of the scene does not support it."""
+
+FINER = {1: 32, 2: 8, 4: 8}
+"""Ratio of the finest requested step to that of the reference, by the order of the integrator; for fixed steps.
+
+The step of the coarser counterpart is twice that of the reference.
+"""
 
 Prepare = Callable[[tuple[str, ...]], Simulation]
 """Prepares the scene with replaced values; raises a `SceneError` if it is invalid."""
@@ -215,11 +221,13 @@ def _references(simulations: Sequence[Simulation]) -> Iterator[tuple[Case, Case]
     steps = [one.scene.simulation.step for one in simulations if not _is_adaptive(one)]
     finest = min(steps, default=own.step)
     methods = [method for method in dict.fromkeys(("aba", own.method)) if METHODS[method].own_integrator is None]
-    for integrator, method in product(("dop853", "rk4"), methods):
+    integrators = dict.fromkeys(("dop853", "rk4", own.integrator, IMPACTS))
+    for integrator, method in product(integrators, methods):
         if INTEGRATORS[integrator].adaptive:
             yield Case(method, integrator, None, FINE), Case(method, integrator, None, COARSE)
         else:
-            yield Case(method, integrator, finest / FINER), Case(method, integrator, finest / LESS_FINE)
+            step = finest / FINER[INTEGRATORS[integrator].order]
+            yield Case(method, integrator, step), Case(method, integrator, 2.0 * step)
 
 
 def _settings_of(case: Case, first: Simulation) -> tuple[str, ...]:
