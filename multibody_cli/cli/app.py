@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 
 import click
 
-from multibody_cli import __version__
 from multibody_cli.cli import messages
 from multibody_cli.cli.startup import (
     disable_garbage_collection,
@@ -26,6 +25,7 @@ from multibody_cli.cli.startup import (
 )
 from multibody_cli.cli.tables import STDOUT
 from multibody_cli.errors import ArgumentError, MbsimError, SceneError, nearest
+from multibody_cli.version import full_version
 
 VERBS = (
     "new",
@@ -78,8 +78,16 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _show_version(context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted:
+        click.echo(f"mbsim, version {full_version()}")
+        context.exit()
+
+
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="mbsim")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Print the version."
+)
 def app() -> None:
     """Simulate multibody systems that are described by YAML scenes.
 

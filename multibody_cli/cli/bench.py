@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from multibody_cli.studies.bench.campaign import Findings
     from multibody_cli.studies.bench.options import BenchSpec
 
-SCENES = Path("scenes/bench")
-"""Folder of the scenes that are measured when none is named."""
-
 INTERRUPTED = 130
 
 
@@ -43,14 +40,14 @@ INTERRUPTED = 130
 @click.option("--batch", metavar="N", help="Time N runs together as well, from scattered initial velocities.")
 @click.option("--duration", metavar="TIME", help="Simulated time of these runs, and of each block of steps.")
 @click.option("--against", metavar="PEER[,PEER]", help="Time the scene in other programs as well.")
-@click.option("--suite", metavar="NAME", help="Read the options from scenes/bench/suites/NAME.yaml, or from a file.")
+@click.option("--suite", metavar="NAME", help="Read the options from a suite of the project, or from a file NAME.yaml.")
 @click.option("--json", "json_file", metavar="FILE", help="Write all data as JSON; `-`: to stdout, without tables.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the tables as Markdown.")
 @click.option(
     "--plot", metavar="FILE", type=click.Path(path_type=Path), help="Plot growth and accuracy as PNG, SVG or PDF."
 )
 def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: Path | None, **words: Any) -> int:
-    """Measure the time per step and per evaluation of each SCENE, or of the scenes in scenes/bench.
+    """Measure the time per step and per evaluation of each SCENE, or of the benchmarks of the project.
 
     Runs every scene with every combination of the given methods, integrators, steps or tolerances, and sizes. A
     combination that a method or an integrator does not support is listed with the reason. Output is disabled while
@@ -72,7 +69,7 @@ def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: 
 
 def _specs(suite: str | None, given: dict[str, Any]) -> list[BenchSpec]:
     """Return the requested benchmarks; options of the command line take precedence over the suite."""
-    from multibody_cli.studies.bench.suite import read_suite
+    from multibody_cli.studies.bench.suite import bench_scenes, read_suite
 
     asked = _read(given)
     if suite is not None:
@@ -80,7 +77,7 @@ def _specs(suite: str | None, given: dict[str, Any]) -> list[BenchSpec]:
         specs = [spec.model_copy(update=changes) for spec in read_suite(suite)]
     else:
         specs = [asked]
-    scenes = _scenes_of_the_project() if not all(spec.scenes for spec in specs) else ()
+    scenes = tuple(sorted(bench_scenes().glob("*.yaml")))
     return [spec if spec.scenes else spec.model_copy(update={"scenes": scenes}) for spec in specs]
 
 
@@ -96,13 +93,6 @@ def _read(given: dict[str, Any]) -> BenchSpec:
     except ValidationError as error:
         problems = dict.fromkeys(f"--{path[0]}: {message}" for path, message in explain(error, BenchSpec))
         raise ArgumentError("\n".join(problems)) from None
-
-
-def _scenes_of_the_project() -> tuple[Path, ...]:
-    scenes = tuple(sorted(SCENES.glob("*.yaml")))
-    if not scenes:
-        raise ArgumentError(f"no scenes in {SCENES}: name one, as in `mbsim bench SCENE`")
-    return scenes
 
 
 def _require_files(json_file: str | None, markdown: Path | None, plot: Path | None, specs: Sequence[BenchSpec]) -> None:

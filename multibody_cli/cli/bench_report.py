@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from multibody_cli import __version__
 from multibody_cli.cli.markdown import markdown_table
 from multibody_cli.cli.tables import table_lines, to_json
 from multibody_cli.studies.bench.accuracy import Accuracy, Study
@@ -20,6 +19,7 @@ from multibody_cli.studies.bench.pareto import displayed_error
 from multibody_cli.studies.bench.setup import Setup
 from multibody_cli.studies.bench.timing import Timing
 from multibody_cli.studies.bench.turns import Pair
+from multibody_cli.version import __version__, commit, full_version
 
 Row = Mapping[str, Any]
 
@@ -45,7 +45,7 @@ def as_text(found: Findings) -> Iterator[str]:
 def as_markdown(found: Findings, status: str) -> str:
     """Return a page with all tables and a description of the machine."""
     machine = ", ".join(f"{key} {value}" for key, value in describe_machine().items() if value)
-    lines = ["# Benchmark", "", f"mbsim {__version__}; {machine}."]
+    lines = ["# Benchmark", "", f"mbsim {full_version()}; {machine}."]
     if status != "complete":
         lines += ["", f"The benchmark was {status}; these are the measurements made so far."]
     for section in _sections(found):
@@ -63,6 +63,7 @@ def as_json(found: Findings, status: str) -> str:
             "format": "mbsim-bench",
             "format_version": 1,
             "mbsim_version": __version__,
+            "mbsim_commit": commit(),
             "status": status,
             "machine": describe_machine(),
             "units": {"time": "s", "memory": "bytes", "error": "m"},

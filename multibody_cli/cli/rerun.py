@@ -46,7 +46,7 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
     from multibody_cli.comparison.tolerance import Policy
     from multibody_cli.output.certificate import add_certificate
     from multibody_cli.output.trajectory import read_trajectory
-    from multibody_cli.version import __version__
+    from multibody_cli.version import described, full_version
 
     run = read_trajectory(file)
     recorded = run.attributes
@@ -60,7 +60,8 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
         certificate = run.certificate
         if certificate is not None:  # a copy: `mbsim certify` repeats its runs
             add_certificate(new, certificate)
-        versions = f"written by mbsim {recorded['mbsim_version']}, repeated by {__version__}"
+        written = described(recorded["mbsim_version"], recorded.get("mbsim_commit", ""))
+        versions = f"written by mbsim {written}, repeated by {full_version()}"
         if file.read_bytes() == new.read_bytes():
             show_json({"file": str(file), "same_bytes": True}) if as_json else show(f"{file}: same bytes")
             return 0

@@ -33,6 +33,11 @@ ATTRIBUTES = {
     "format": Attribute(str, f"always `{FORMAT}`"),
     "format_version": Attribute(int, f"version of this format, {FORMAT_VERSION}"),
     "mbsim_version": Attribute(str, "version of the program that wrote the file"),
+    "mbsim_commit": Attribute(
+        str,
+        "commit of the source of the program, if it is known, with `+` if the code differed from it",
+        is_required=False,
+    ),
     "name": Attribute(str, "name of the scene"),
     "description": Attribute(str, "description of the scene"),
     "method": Attribute(str, "method that advanced the state"),

@@ -37,8 +37,10 @@ class Checkpoint:
 
     Parameters
     ----------
-    scene_yaml, scene_sha256, mbsim_version
+    scene_yaml, scene_sha256
         Those of the result file.
+    mbsim_version
+        Version of the program, with its commit.
     target
         The processor that the kernels were compiled for.
     instants

@@ -32,6 +32,7 @@ from multibody_cli.output.place import require_hdf5_name, require_replaceable, w
 from multibody_cli.output.recorded_rows import copy_rows
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Outcome
+from multibody_cli.version import full_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -181,7 +182,7 @@ class Hdf5Sink:
             checkpoint = Checkpoint(
                 scene_yaml=self._header.scene_yaml,
                 scene_sha256=self._header.scene_sha256,
-                mbsim_version=self._header.mbsim_version,
+                mbsim_version=full_version(),
                 target=target(),
                 instants=self._history.instants,
                 checksums={column.series.path: column.checksum for column in self._columns},

@@ -48,6 +48,8 @@ class Header:
         Options of the method, as in the scene.
     name, description
         Name and description of the scene.
+    mbsim_commit
+        The commit of this program; empty if it is not known.
     block_rows
         Number of rows of a full block, see `block_rows`; the maximum for every block.
     earlier
@@ -66,6 +68,7 @@ class Header:
     options: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     description: str = ""
+    mbsim_commit: str = ""
     block_rows: int = BLOCK_ROWS
     earlier: tuple[EarlierScene, ...] = ()
 
@@ -75,6 +78,7 @@ class Header:
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "mbsim_version": self.mbsim_version,
+            **({"mbsim_commit": self.mbsim_commit} if self.mbsim_commit else {}),
             "name": self.name,
             "description": self.description,
             "method": self.method,

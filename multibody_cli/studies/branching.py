@@ -34,7 +34,7 @@ from multibody_cli.scene.simulation import OutputSpec
 from multibody_cli.spec import Quantity, units
 from multibody_cli.studies.simulation import Simulation, prepare
 from multibody_cli.timeline import IntervalProgress
-from multibody_cli.version import __version__
+from multibody_cli.version import described, full_version
 
 
 def earlier_scenes(run: Trajectory, recorded: Simulation, time: str) -> tuple[EarlierScene, ...]:
@@ -119,9 +119,10 @@ def require_same_rows(run: Trajectory, continued: Continued) -> None:
     """
     checkpoint = continued.checkpoint
     if not holds_rows(Path(run.source), checkpoint.instants, checkpoint.checksums):
+        written = described(run.attributes["mbsim_version"], run.attributes.get("mbsim_commit", ""))
         raise ResultError(
             f"{run.source}: its rows differ from those of the repeated run: it is damaged, or was written on another "
-            f"processor or by another version (mbsim {run.attributes['mbsim_version']}; this is {__version__}). Run "
+            f"processor or by another version (mbsim {written}; this is {full_version()}). Run "
             "the scene again, and branch from the new file"
         )
 

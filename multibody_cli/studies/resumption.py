@@ -12,7 +12,7 @@ from multibody_cli.output.hdf5 import Continued, part_path
 from multibody_cli.output.place import without_links
 from multibody_cli.output.recorded_rows import holds_rows
 from multibody_cli.output.trajectory import read_trajectory
-from multibody_cli.version import __version__
+from multibody_cli.version import full_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,9 +153,9 @@ def _require_same_program(result: Path, checkpoint: Checkpoint, run: Trajectory)
     path, again = checkpoint_path(result), "delete it to begin again at 0 s"
     if checkpoint.scene_sha256 != run.attributes["scene_sha256"]:
         raise ResultError(f"{path} is the checkpoint of another scene than that of {run.source}: {again}")
-    if checkpoint.mbsim_version != __version__:
+    if checkpoint.mbsim_version != full_version():
         raise ResultError(
-            f"{path} was written by mbsim {checkpoint.mbsim_version}, and this is {__version__}, whose results may "
+            f"{path} was written by mbsim {checkpoint.mbsim_version}, and this is {full_version()}, whose results may "
             f"differ: use that version, or {again}"
         )
     if checkpoint.target != target():

@@ -34,7 +34,7 @@ from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
 from multibody_cli.spec import Spec
 from multibody_cli.studies.expect import find_unreadable
 from multibody_cli.timeline import Summary, WhileComputing, replay, simulate
-from multibody_cli.version import __version__
+from multibody_cli.version import __version__, commit
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,7 @@ class Simulation:
             scene_yaml=text,
             scene_sha256=hashlib.sha256(text.encode()).hexdigest(),
             mbsim_version=__version__,
+            mbsim_commit=commit(),
             options=settings.options,
             name=self.scene.name,
             description=self.scene.description,

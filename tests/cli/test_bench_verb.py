@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -309,7 +310,7 @@ benches:
 
 @pytest.fixture
 def suites(chain: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(suite, "SUITES", Path("suites"))
+    monkeypatch.setattr(suite, "bench_scenes", Path)
     (folder / "suites").mkdir()
     (folder / "suites/two.yaml").write_text(SUITE)
     return folder / "suites"
@@ -331,7 +332,20 @@ def test_arguments_of_the_command_line_override_the_suite(mbsim: Command, suites
 def test_an_unknown_suite_is_refused_with_the_known_names(mbsim: Command, suites: Path) -> None:
     ending = mbsim("bench", "--suite", "tow")
     assert (ending.code, ending.stdout) == (2, "")
-    assert ending.stderr == "error: no suite `tow` in suites: did you mean `two`?; available: two\n"
+    assert ending.stderr == "error: no suite `tow`: did you mean `two`?; available: two\n"
+
+
+@pytest.mark.parametrize("place", ["scenes", "multibody_cli/scenes"])
+def test_suites_of_the_project_are_beside_the_package_or_in_it(
+    chain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    suites = tmp_path / "installed" / place / "bench" / "suites"
+    suites.mkdir(parents=True)
+    shutil.copy(chain, suites.parent / "chain.yaml")
+    (suites / "two.yaml").write_text(SUITE)
+    monkeypatch.setattr(suite, "__file__", str(tmp_path / "installed/multibody_cli/studies/bench/suite.py"))
+    benches = suite.read_suite("two")
+    assert [bench.scenes[0].absolute() for bench in benches] == [suites.parent / "chain.yaml"] * 2
 
 
 @pytest.mark.parametrize(
@@ -355,8 +369,7 @@ def test_problems_of_a_suite_are_reported_with_their_locations(
 
 
 @pytest.mark.parametrize("name", ["growth", "accuracy", "general_joints", "peers", "scale"])
-def test_suites_of_the_project_can_be_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])
+def test_suites_of_the_project_can_be_read_in_any_folder(name: str, folder: Path) -> None:
     benches = suite.read_suite(name)
     assert benches
     assert all(scene.is_file() for bench in benches for scene in bench.scenes)

@@ -177,6 +177,7 @@ def test_different_settings_are_reported_and_are_no_difference(run: Path, tmp_pa
         scene_sha256="2",
         method="redmax",
         mbsim_version="0.0.9",
+        mbsim_commit="0123456789ab",  # no setting: each commit would be one
         options={"tolerance": 1},
     )
     found = compare_files(one, other)

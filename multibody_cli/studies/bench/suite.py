@@ -17,8 +17,13 @@ from multibody_cli.scene.explain import explain
 from multibody_cli.spec import Spec
 from multibody_cli.studies.bench.options import BenchSpec
 
-SUITES = Path("scenes/bench/suites")
-"""Folder of the named suites."""
+
+def bench_scenes() -> Path:
+    """Return the folder of the project's benchmarks: beside the package in a checkout, in it if it is installed."""
+    package = Path(__file__).parents[2]
+    beside, inside = package.parent / "scenes" / "bench", package / "scenes" / "bench"
+    folder = beside if beside.is_dir() else inside
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 class SuiteSpec(Spec):
@@ -34,7 +39,7 @@ def read_suite(name: str) -> list[BenchSpec]:
     Parameters
     ----------
     name
-        Name of a file in `SUITES`, or path of any other file. Scene paths in it are relative to the file.
+        Name of a suite of the project, or path of any other file. Scene paths in it are relative to the file.
 
     Raises
     ------
@@ -63,12 +68,11 @@ def _path_of(name: str) -> Path:
     path = Path(name)
     if path.suffix == ".yaml" or len(path.parts) > 1:
         return path
-    path = SUITES / f"{name}.yaml"
+    suites = bench_scenes() / "suites"
+    path = suites / f"{name}.yaml"
     if not path.is_file():
-        there = sorted(suite.stem for suite in SUITES.glob("*.yaml"))
-        hint = nearest(name, there) if there else "give the path of its file"
-        known = f"; available: {', '.join(there)}" if there else ""
-        raise ArgumentError(f"no suite `{name}` in {SUITES}: {hint}{known}")
+        there = sorted(suite.stem for suite in suites.glob("*.yaml"))
+        raise ArgumentError(f"no suite `{name}`: {nearest(name, there)}; available: {', '.join(there)}")
     return path
 
 

@@ -29,7 +29,7 @@ from multibody_cli.studies.sweep.design import Along, Design
 from multibody_cli.studies.sweep.keeping import Kept, channels_of, instants_of, unknown_channels
 from multibody_cli.studies.sweep.lanes import objection_to_lanes, save_time
 from multibody_cli.studies.sweep.values import numbers_of
-from multibody_cli.version import __version__
+from multibody_cli.version import __version__, commit, full_version
 
 COMPLETE, INTERRUPTED = "complete", "interrupted"
 DIGEST_FILE = "sweep.digest"
@@ -77,6 +77,7 @@ class Sweep:
         }
         return {
             "mbsim_version": __version__,
+            **({"mbsim_commit": commit()} if commit() else {}),
             "name": self.name,
             "runs": self.design.count,
             "digest": self.digest,
@@ -187,7 +188,7 @@ def plan_sweep(
     except ResultError as error:
         raise unknown_channels(error) from None
     content = {
-        "version": __version__,
+        "version": full_version(),
         "format": FORMAT_VERSION,
         "target": target(),
         "text": plain(read_scene(scene).root),
