@@ -95,7 +95,7 @@ CLOSURE = np.dtype(
         ("first_row", "i8"),  # its constraint rows; the same range of the constraint axes
         ("last_row", "i8"),
         ("first_term", "i8"),
-        ("constant_axes", "i8"),  # whether its constraint axes are constant in M
+        ("last_constant_row", "i8"),  # of its rows: the constraint axes of those before it are constant in M
         ("one_plane", "i8"),  # whether both bodies move in one plane, so that it constrains no motion out of that plane
         ("origin", "f8", 3),  # F in the parent's joint frame
         ("frame", "f8", 9),
@@ -142,6 +142,7 @@ class Tree(NamedTuple):
     markers: Records  # points of affine bodies with forces or constraints
     inboard_joints: Records  # in maximal coordinates: parent and rows of each body in the elimination tree
     constraint_axes: Records  # in the axes of M, one per row of a loop joint; 0 unless constant
+    has_effect: NDArray[np.bool_]  # one per row of a loop joint: False if it has none in any configuration
     driven: NDArray[np.bool_]  # (nv,) whether the motion of a coordinate is prescribed
     gravity: Floats  # (3,)
     normals: Floats  # (3 n,) of the planes of planar bodies with an inboard joint, world axes; 0 for others; or empty

@@ -334,7 +334,9 @@ def find_constraint_axes_at(
         return find_planar_constraint_axes(
             columns, 0, len(driven), driven, load(loop_frame.R), n, basis, constraint_axes
         )
-    find_constraint_axes(columns, 0, len(driven), driven, load(loop_frame.R), basis, constraint_axes)
+    find_constraint_axes(
+        columns, 0, len(driven), driven, load(loop_frame.R), constraint_axes[:0], basis, constraint_axes
+    )
     return len(constraint_axes)
 
 
@@ -381,8 +383,8 @@ def relative_twist(closure, loop_frame, bodies):
 def update_constraint_axes(tree, closure, loop_frame, work):
     """Compute the constraint axes of a closure, world axes."""
     R, constraint_axes = load(loop_frame.R), work.constraint_axes[closure.first_row : closure.last_row]
-    if closure.constant_axes:
-        given = tree.constraint_axes[closure.first_row : closure.last_row]
+    given = tree.constraint_axes[closure.first_row : closure.last_constant_row]
+    if closure.last_constant_row == closure.last_row:
         for r in range(len(constraint_axes)):
             store_force(constraint_axes[r], Force(R @ load(given[r].t), R @ load(given[r].f)))
         return
@@ -392,6 +394,6 @@ def update_constraint_axes(tree, closure, loop_frame, work):
             work.columns, closure.iv, last, tree.driven, R, load(closure.normal), work.basis, constraint_axes
         )
     else:
-        find_constraint_axes(work.columns, closure.iv, last, tree.driven, R, work.basis, constraint_axes)
+        find_constraint_axes(work.columns, closure.iv, last, tree.driven, R, given, work.basis, constraint_axes)
     for r in range(len(constraint_axes)):
         store_force(constraint_axes[r], Force(R @ load(constraint_axes[r].t), R @ load(constraint_axes[r].f)))

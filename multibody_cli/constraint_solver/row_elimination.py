@@ -15,7 +15,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.always_ineffective import always_ineffective_rows
 from multibody_cli.constraints.elements import write_all
 from multibody_cli.kernel import allocate, records
 from multibody_cli.linalg.pivoted_lu import PivotedLdl
@@ -113,7 +112,7 @@ def row_elimination_for(system: System) -> RowElimination | None:
     if system.implicit or len(system.tree.markers) > 0 or len(system.rows) == 0:
         return None
     supports = _supports_of(system)
-    ineffective = always_ineffective_rows(system) & set(supports)
+    ineffective = set(np.flatnonzero(~system.tree.has_effect).tolist()) & set(supports)
     supports = {r: support for r, support in supports.items() if r not in ineffective}
     return _Planner(system, supports, ineffective).plan() if supports else None
 

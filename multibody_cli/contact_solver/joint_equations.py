@@ -50,7 +50,7 @@ def find_axes(tree, work, B):
                 first, last = node.iv, node.iv + node.nv
                 axes = B.axes[node.first_axis : node.last_axis]
                 find_dual_basis(work.columns, first, last, tree.driven, work.basis, work.dual_basis)
-                find_constraint_axes(work.columns, first, last, tree.driven, WORLD, work.basis, axes)
+                find_constraint_axes(work.columns, first, last, tree.driven, WORLD, axes[:0], work.basis, axes)
 
 
 @kernel

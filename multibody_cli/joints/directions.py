@@ -80,12 +80,14 @@ def sweep(A, n, k, full):
 
 # --- constraint axes ----------------------------------------------------------------------------------------------
 @kernel
-def find_constraint_axes(columns, first, last, driven, R, basis, constraint_axes):
+def find_constraint_axes(columns, first, last, driven, R, constant_axes, basis, constraint_axes):
     """Compute the constraint axes of the free columns in first:last, in the axes R; `basis` (6, 6) is scratch.
 
-    The basis is completed from the axes of R, forces before moments, so that its vectors are parallel to axes if S is.
+    The first ones are `constant_axes`, those that all configurations have in the axes R.  The others complete the basis
+    from the axes of R, forces before moments, so that they are parallel to axes if S is: their order and their
+    directions change with the configuration.
     """
-    k = span(columns, first, last, driven, R, basis)
+    k = span(columns, first, last, driven, R, constant_axes, basis)
     for r in range(len(constraint_axes)):
         store_row(constraint_axes[r], basis[k + r])
 
@@ -97,7 +99,7 @@ def find_planar_constraint_axes(columns, first, last, driven, R, normal, basis, 
     Keeps the part of each constraint axis that acts within the plane, moments about the normal and forces perpendicular
     to it, and only independent ones.
     """
-    k, count = span(columns, first, last, driven, R, basis), 0
+    k, count = span(columns, first, last, driven, R, constraint_axes[:0], basis), 0
     for r in range(k, 6):
         t, f = Vec3(basis[r, 0], basis[r, 1], basis[r, 2]), Vec3(basis[r, 3], basis[r, 4], basis[r, 5])
         t, f = dot(normal, t) * normal, f - dot(normal, f) * normal
@@ -111,15 +113,22 @@ def find_planar_constraint_axes(columns, first, last, driven, R, normal, basis, 
 
 
 @kernel
-def span(columns, first, last, driven, R, basis) -> int:
-    """Compute an orthonormal basis in the axes R whose leading rows span the free columns; return their number."""
+def span(columns, first, last, driven, R, constant_axes, basis) -> int:
+    """Compute an orthonormal basis in the axes R whose leading rows span the free columns; return their number.
+
+    The rows that follow are `constant_axes`.
+    """
     k = 0
     for j in range(first, last):
         if not driven[j]:
             write_axes(basis[k], transposed_times(R, load(columns[j].angular)))
             write_axes(basis[k, 3:], transposed_times(R, load(columns[j].linear)))
             k += orthonormalize(basis, k)
-    for r in range(k, 6):
+    n = k + len(constant_axes)
+    for r in range(k, n):
+        write_axes(basis[r], load(constant_axes[r - k].t))
+        write_axes(basis[r, 3:], load(constant_axes[r - k].f))
+    for r in range(n, 6):
         complete(basis, r)
     return k
 

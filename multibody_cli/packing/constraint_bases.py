@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -9,24 +10,18 @@ import numpy as np
 
 from multibody_cli.constraint_solver.loop_frames import find_constraint_axes_at
 from multibody_cli.joints.contract import Part
-from multibody_cli.joints.directions import find_dual_basis
+from multibody_cli.joints.directions import find_constraint_axes, find_dual_basis
 from multibody_cli.joints.parts.generated import GeneratedBuffers
 from multibody_cli.kernel import allocate, records
 from multibody_cli.model import CONSTRAINT_AXIS, PART, Floats
 from multibody_cli.packing.part_tables import PartTables
+from multibody_cli.spatial.products import UNIT
 from multibody_cli.tree.workspace import BODY, COLUMN, WRENCH
 
 Vector = tuple[float, float, float]
 
 SAMPLE_SPREAD = 0.01
 """Offset of the sampled coordinates from the regular ones, for joints given by a joint map."""
-
-
-class ConstraintAxes(NamedTuple):
-    """Constraint axes [t; f] of a joint, in the axes of M, and whether they are the same in all configurations."""
-
-    directions: list[tuple[Vector, Vector]]
-    constant_axes: bool
 
 
 class JointConfiguration(NamedTuple):
@@ -44,15 +39,21 @@ class JointConfiguration(NamedTuple):
     rotation: Floats
 
 
-@lru_cache(maxsize=4096)
-def constraint_axes_of(
-    parts: tuple[Part, ...], driven: tuple[bool, ...], normal: Vector | None = None
-) -> ConstraintAxes:
-    """Compute the constraint axes of a joint; for bodies in the plane of a `normal` in M, those within the plane."""
-    found = [configuration.constraint_axes for configuration in sampled_configurations(parts, driven, normal)]
-    spans = [T.T @ T for T in found]
-    constant_axes = all(np.allclose(span, spans[0], rtol=0.0, atol=1e-12) for span in spans)
-    return ConstraintAxes([(tuple(T[:3].tolist()), tuple(T[3:].tolist())) for T in found[0]], constant_axes)
+def constraint_axes_of(parts: Sequence[Part], driven: Sequence[bool], normal: Vector | None = None) -> Floats:
+    """Compute the constraint axes (m, 6), [t; f], of a joint in one configuration, in the axes of M.
+
+    For bodies in the plane of a `normal` in M, they are those within the plane.
+    """
+    return sampled_configurations(tuple(parts), tuple(driven), normal)[0].constraint_axes
+
+
+def complement(motions: Floats) -> Floats:
+    """Return an orthonormal basis (6 - k, 6) of the wrenches without power on independent motions (k, 6)."""
+    columns, axes = np.zeros(len(motions), COLUMN), records(np.zeros(6 - len(motions), CONSTRAINT_AXIS))
+    columns["angular"], columns["linear"] = motions[:, :3], motions[:, 3:]
+    free = np.zeros(len(motions), np.bool_)
+    find_constraint_axes(records(columns), 0, len(motions), free, UNIT, axes[:0], np.zeros((6, 6)), axes)
+    return np.column_stack([axes["t"], axes["f"]])
 
 
 @lru_cache(maxsize=4096)

@@ -37,8 +37,8 @@ def has_independent_rows(scene: Scene, joint: JointSpec) -> bool:
     normal = common_normal(scene, joint)
     kinds = [scene.bodies[name].kind for name in (joint.parent, joint.child) if name != WORLD]
     parts, _, driven, _, _ = joint_data(joint)
-    found = constraint_axes_of(tuple(parts), tuple(driven), normal)
-    return len(found.directions) > 0 and (normal is not None or "planar" not in kinds)
+    found = constraint_axes_of(parts, driven, normal)
+    return len(found) > 0 and (normal is not None or "planar" not in kinds)
 
 
 def _constraints_of(scene: Scene) -> Iterator[Candidate]:

@@ -27,7 +27,7 @@ from multibody_cli.model import (
     Floats,
     Tree,
 )
-from multibody_cli.packing.constraint_bases import constraint_axes_of
+from multibody_cli.packing.loop_motions import constraint_axes_of_loop
 from multibody_cli.packing.part_tables import PartTables, axis_kind
 from multibody_cli.scene.links import IN_PLACE, Link, LoopJoint, Placement
 
@@ -80,13 +80,14 @@ def pack_tree(tree_links: Sequence[Link], gravity: Vector, loops: Sequence[LoopJ
         if tree_link.parent != row - 1 or link["joint_kernel"] == KERNEL_GENERAL:
             links["has_side_children"][tree_link.parent] = 1
     closures = np.zeros(len(loops), CLOSURE)
-    constraint_axes: list[tuple[Vector, Vector]] = []
+    constraint_axes: list[Floats] = []
+    has_effect: list[bool] = []
     for k, loop in enumerate(loops):
         row = len(links) + k
         first_q[row], first_v[row] = tables.nq, tables.nv
         body_frames[row] = loop.child_origin.inverse()
         closures[k]["loop_frame"] = row
-        _pack_loop(loop, body_frames, closures[k], tables, constraint_axes)
+        _pack_loop(loop, tree_links, body_frames, closures[k], tables, constraint_axes, has_effect)
     hung: list[Link | LoopJoint] = [*tree_links, *loops]
     tree = Tree(
         links=_frozen(links),
@@ -99,7 +100,8 @@ def pack_tree(tree_links: Sequence[Link], gravity: Vector, loops: Sequence[LoopJ
         closures=_frozen(closures),
         markers=_frozen(np.zeros(0, MARKER)),
         inboard_joints=_frozen(np.zeros(0, INBOARD_JOINT)),
-        constraint_axes=_frozen(np.array(constraint_axes, dtype=CONSTRAINT_AXIS)),
+        constraint_axes=_frozen(np.array([(T[:3], T[3:]) for T in constraint_axes], dtype=CONSTRAINT_AXIS)),
+        has_effect=_frozen(np.array(has_effect, dtype=np.bool_)),
         driven=_frozen(np.array([flag for one in hung for flag in one.driven], dtype=np.bool_)),
         gravity=_frozen(np.array(gravity, dtype=np.float64)),
         normals=_frozen(_normals(tree_links)),
@@ -140,12 +142,14 @@ def _copy_screw(part: Part, link: np.void) -> None:
 
 def _pack_loop(
     loop: LoopJoint,
+    tree_links: Sequence[Link],
     body_frames: Mapping[int, Placement],
     closure: np.void,
     tables: PartTables,
-    constraint_axes: list[tuple[Vector, Vector]],
+    constraint_axes: list[Floats],
+    has_effect: list[bool],
 ) -> None:
-    found = constraint_axes_of(tuple(loop.parts), tuple(loop.driven), loop.normal)
+    axes = constraint_axes_of_loop(loop, tree_links)
     closure["parent"], closure["child"] = loop.parent, loop.child
     closure["joint_kernel"] = _joint_kernel(loop)
     closure["iv"], closure["first_part"] = tables.nv, len(tables.parts)
@@ -154,13 +158,12 @@ def _pack_loop(
         tables.add(part)
     closure["nv"], closure["last_part"] = tables.nv - closure["iv"], len(tables.parts)
     closure["last_plain"], closure["last_quaternion"] = len(tables.plain), len(tables.quaternions)
-    closure["first_row"], closure["last_row"] = len(constraint_axes), len(constraint_axes) + len(found.directions)
-    closure["first_term"] = 2 * len(constraint_axes)
-    closure["constant_axes"], closure["one_plane"] = found.constant_axes, loop.normal is not None
+    first = len(constraint_axes)
+    closure["first_row"], closure["last_row"], closure["first_term"] = first, first + len(axes.directions), 2 * first
+    closure["last_constant_row"], closure["one_plane"] = first + axes.constant, loop.normal is not None
     closure["normal"][:] = loop.normal or (0.0, 0.0, 0.0)
-    constraint_axes.extend(
-        found.directions if found.constant_axes else [((0.0,) * 3, (0.0,) * 3)] * len(found.directions)
-    )
+    constraint_axes.extend(axes.directions)
+    has_effect.extend(axes.has_effect)
     # a marker has no row among the bodies; it is its own frame
     _write_placement(body_frames.get(loop.parent, IN_PLACE) @ loop.origin, closure)
     at_child = body_frames.get(loop.child, IN_PLACE) @ loop.child_origin

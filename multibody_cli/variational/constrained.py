@@ -96,7 +96,7 @@ def write_remaining_rows(system, work, step, t):
     update_markers(system.tree, bodies)
     update_loop_frames(constrained.tree, q, step.scratch, constrained.work)
     for k in range(len(closures)):
-        if not (closures[k].constant_axes or closures[k].one_plane):
+        if closures[k].last_constant_row < closures[k].last_row and not closures[k].one_plane:
             track_constraint_axes(constrained.tree, closures[k], work.constraint_axes, constrained.work)
     write_loop_rows(constrained.tree, step.scratch, constrained.work)
     write_all(system.constraints, t, bodies, q, rows, constrained.work.terms)

@@ -99,7 +99,7 @@ def maximal_joint_kind(tree: Tree, closure: np.void) -> int | None:
     """Return the kind of maximal-coordinate joint of a closure; None for any other joint."""
     parts = tree.parts[closure["first_part"] : closure["last_part"]]
     if (
-        not closure["constant_axes"]
+        closure["last_constant_row"] < closure["last_row"]
         or len(parts) > 1
         or np.any(tree.driven[closure["iv"] : closure["iv"] + closure["nv"]])
     ):

@@ -26,11 +26,6 @@ EQUIVALENT = {
         for edge in (f"((1.0 if k & {bit} else -1.0) * box.size[{axis}]) * box.R[{axis}]" for bit, axis in ("1j", "2h"))
     },
     (
-        "constraint_solver/always_ineffective.py",
-        "W, i, moment = shift_force(W, arm), links[i].parent, moment + dot(arm, arm) ** 0.5 * force  ->  "
-        "W, i, moment = shift_force(W, arm), links[i].parent, moment + dot(arm, arm) ** 0.505 * force",
-    ): "a bound of round-off, whose size counts to a factor of 1e6",
-    (
         "linalg/free_rows.py",
         "largest = 1e-280  # avoids division by 0 if all rows are zero  ->  "
         "largest = 1.01e-280  # avoids division by 0 if all rows are zero",

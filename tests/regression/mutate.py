@@ -83,7 +83,6 @@ QUICK = (
 FIRST = {
     "actuators/": ("tests/plain/test_sampled_controllers.py", "tests/plain/test_state_expressions.py"),
     "alarms/": ("tests/physics/test_alarms.py",),
-    "constraint_solver/always_ineffective.py": ("tests/physics/test_row_elimination.py",),
     "constraint_solver/projection.py": ("tests/physics/test_constrained_motion.py",),
     "constraints/limit.py": ("limits-aba",),
     "constraints/reduction.py": ("tests/physics/test_constrained_motion.py",),

@@ -25,7 +25,8 @@ def directions(S, driven, count):
     columns["angular"], columns["linear"] = S[:, :3], S[:, 3:]
     dual_basis, constraint_axes, scratch = np.zeros(n, WRENCH), np.zeros(count, CONSTRAINT_AXIS), np.zeros((6, 6))
     find_dual_basis(records(columns), 0, n, driven, scratch, records(dual_basis))
-    find_constraint_axes(records(columns), 0, n, driven, UPRIGHT, scratch, records(constraint_axes))
+    axes = records(constraint_axes)
+    find_constraint_axes(records(columns), 0, n, driven, UPRIGHT, axes[:0], scratch, axes)
     stack = lambda wrenches: np.hstack([wrenches["t"], wrenches["f"]])  # noqa: E731
     return stack(dual_basis), stack(constraint_axes)
 
