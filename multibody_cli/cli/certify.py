@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,7 @@ def verb(
     simulation = prepare_and_warn(scene, overrides)
     result = result_path(output, simulation, scene)
     recorded = simulation.scene.output
-    sink = Hdf5Sink(result, recorded.channels, recorded.compression, force)
+    sink = Hdf5Sink(result, recorded.channels, recorded.compression, force, keep_part=True)
     source, names = scene_of(scene), channels.split(",") if channels else ()
     with Waiting("preparing finer runs"):
         plan = plan_of(simulation, lambda more: prepare(source, [*overrides, *more]), names, against)
@@ -98,8 +99,9 @@ def verb(
         if outcome.message:
             messages.warning(outcome.message)
         with SimulatedTime() as bar:
-            certificate = certify(read_trajectory(result), plan, bar.show, stop.asked)
-    add_certificate(result, certificate)
+            certificate = certify(read_trajectory(sink.part), plan, bar.show, stop.asked)
+    add_certificate(sink.part, certificate)
+    os.replace(sink.part, sink.path)
     trajectory = read_trajectory(result)
     report = Report(simulation, result, trajectory, certificate, evaluate(simulation.scene.expect, trajectory))
     show_json(_as_data(report)) if as_json else _show(report)

@@ -84,6 +84,8 @@ class Hdf5Sink:
         Use the more compact file format, which cannot be read while it is written.
     continued
         The run that this one continues; None for a run from the start.
+    keep_part
+        Whether the file of a complete run remains at `part`, where the caller completes and renames it.
 
     Raises
     ------
@@ -103,6 +105,7 @@ class Hdf5Sink:
         force: bool = False,
         compact: bool = False,
         continued: Continued | None = None,
+        keep_part: bool = False,
     ) -> None:
         self.path = without_links(Path(path))
         require_replaceable(self.path, force)
@@ -121,6 +124,7 @@ class Hdf5Sink:
                 "--force replaces it, -o chooses another name"
             )
         self._continued = continued
+        self._keep_part = keep_part
         self._channels = channels
         self._compression = compression
         self._format = COMPACT_FORMAT if compact else LIBRARY_FORMAT
@@ -208,7 +212,7 @@ class Hdf5Sink:
             self._columns, self._datasets = [], None
             self._file.close()
             self._file = None
-            self._storage.finish(self.path)
+            self._storage.finish(self.part if self._keep_part and outcome.status == "complete" else self.path)
             if outcome.status != "interrupted" and not self._checkpoint_is_current:
                 checkpoint_path(self.path).unlink(missing_ok=True)
 

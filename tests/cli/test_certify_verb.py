@@ -69,6 +69,24 @@ def test_a_certified_run_is_not_resumed(mbsim: Command, certified: Path) -> None
     assert certified.read_bytes() == before
 
 
+def test_a_file_without_its_certificate_never_has_the_name_of_the_result(
+    mbsim: Command, certified: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    before = certified.read_bytes()
+    for step in ("studies.certify.certify", "output.certificate.add_certificate"):
+        with monkeypatch.context() as change:
+            change.setattr(f"multibody_cli.{step}", stop)
+            assert mbsim("certify", "pendulum.yaml", "-o", "a.h5", "--force").code == 130
+        assert certified.read_bytes() == before, step
+        assert certified.with_name("a.h5.part").exists()
+    ending = mbsim("run", "--resume", "a.h5")
+    assert ending.code == 0, ending.stderr
+    assert read_trajectory("a.h5").certificate is None
+
+
 def test_an_untrusted_run_has_no_certificate(mbsim: Command) -> None:
     bad = ("--set", "joints.hinge.stiffness=5e5", "--step", "2.5 ms", "--duration", "0.05", "--set", "expect=[]")
     words = ("certify", "pendulum.yaml", *bad, "--integrator", "semi_implicit_euler", "--set", "output.every=2.5 ms")
