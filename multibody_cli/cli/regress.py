@@ -54,7 +54,8 @@ def verb(
 
     A SCENE may be a table of `mbsim sweep`, which is compared with the accepted table, <table>/sweep.h5.
 
-    A result that misses an expectation of its scene fails, unless its baseline was accepted with the same miss.
+    A result that misses an expectation of its scene fails, unless its baseline was accepted with the same miss. A
+    baseline whose scene is in no folder of the given ones is named. `-v` lists the datasets of a single comparison.
 
     --accept replaces the baselines that differ and creates missing ones; the reason given by --why is appended to the
     history in the file, and expectations that the result misses are marked there.
@@ -67,7 +68,7 @@ def verb(
     from multibody_cli.cli import reports
     from multibody_cli.comparison.cases import Case, worst
     from multibody_cli.comparison.tolerance import Policy, read_rules
-    from multibody_cli.studies.regression import plan, run_trial
+    from multibody_cli.studies.regression import plan, run_trial, without_scene
 
     if output is not None and output.resolve() == baselines.resolve():
         raise ArgumentError(f"{output} holds the baselines: use another folder with -o, or --accept to replace them")
@@ -93,7 +94,8 @@ def verb(
                     cases.append(case)
         except KeyboardInterrupt:
             interrupted = True
-        reports.write(cases, "mbsim regress", as_json, junit, markdown)
+        remarks = without_scene(scenes, baselines)
+        reports.write(cases, "mbsim regress", as_json, junit, markdown, remarks, in_detail=messages.is_verbose())
     if interrupted:
         messages.error(f"interrupted after {counted(len(cases), 'run')} of {len(trials)}")
         return INTERRUPTED

@@ -44,8 +44,24 @@ def write(
     junit: Path | None = None,
     markdown: Path | None = None,
     remarks: Sequence[str] = (),
+    in_detail: bool = True,
 ) -> None:
-    """Write the report to stdout and to the requested files; `suite` is the name of the test suite in JUnit.
+    """Write the report to stdout and to the requested files.
+
+    Parameters
+    ----------
+    cases
+        The comparisons.
+    suite
+        Name of the test suite in JUnit.
+    as_json
+        Whether to write JSON to stdout instead of text.
+    junit, markdown
+        Files of further reports.
+    remarks
+        Lines at the end.
+    in_detail
+        Whether the text about a single comparison lists its datasets; else it is a line, as that about one of several.
 
     Raises
     ------
@@ -60,13 +76,13 @@ def write(
     if as_json:
         show_json(as_data(cases, remarks))
     else:
-        for line in _lines(cases, remarks):
+        for line in _lines(cases, remarks, in_detail):
             show(*([line] if isinstance(line, str) else line))
 
 
 # --- text ---------------------------------------------------------------------------------------------------
-def _lines(cases: Sequence[Case], remarks: Sequence[str]) -> Iterator[Line]:
-    if len(cases) == 1 and cases[0].comparison is not None:
+def _lines(cases: Sequence[Case], remarks: Sequence[str], in_detail: bool) -> Iterator[Line]:
+    if in_detail and len(cases) == 1 and cases[0].comparison is not None:
         yield from _one(cases[0], cases[0].comparison, remarks)
         return
     word_width = max(map(len, WORDS.values()))

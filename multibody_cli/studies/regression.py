@@ -97,6 +97,17 @@ def plan(scenes: Sequence[Path], baselines: Path, methods: Sequence[str]) -> lis
     return trials
 
 
+def without_scene(scenes: Sequence[Path], baselines: Path) -> list[str]:
+    """Name the baselines whose scenes are in no folder of the given ones, as after a scene was deleted or renamed."""
+    beside = {place for folder in {scene.parent for scene in scenes} for place in folder.glob("*")}
+    there = {place.stem for place in beside if place.is_file()}
+    return [
+        f"{folder} has no scene: name the scene, or remove the folder"
+        for folder in sorted({baseline.parent for baseline in baselines.glob("*/*.h5")})
+        if folder.name not in there
+    ]
+
+
 def run_trial(
     trial: Trial,
     baselines: Path,

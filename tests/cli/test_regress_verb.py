@@ -49,7 +49,8 @@ def test_an_unchanged_scene_passes(regress: Regress, accepted: Path) -> None:
     before = accepted.read_bytes()
     end = regress("pendulum.yaml")
     assert end.code == 0
-    assert "verdict    same: 0 of " in end.stdout
+    assert end.stdout == "same       pendulum/aba  equal in every digit\n1 comparison: 1 same\n"
+    assert "verdict    same: 0 of " in regress("pendulum.yaml", "-v").stdout
     assert regress("pendulum.yaml", "--accept", "--why", "nothing new").code == 0
     assert accepted.read_bytes() == before  # nothing to accept
 
@@ -60,16 +61,29 @@ def test_a_change_fails_until_it_is_accepted_with_a_reason(regress: Regress, fol
     before = accepted.read_bytes()
     end = regress("pendulum.yaml", "--junit", "r.xml")
     assert end.code == 1
-    assert "settings   bodies.rod.mass: 2 kg -> 2.001 kg" in end.stdout
+    [first, *rest] = end.stdout.splitlines()
+    assert first.startswith("DIFFERENT  pendulum/aba  worst energy/")
+    assert rest == ["changed    bodies.rod.mass: 2 kg -> 2.001 kg  (pendulum/aba)", "1 comparison: 1 different"]
     assert accepted.read_bytes() == before
     assert ElementTree.parse(folder / "r.xml").getroot()[0].get("failures") == "1"
     end = regress("pendulum.yaml", "--accept", "--why", "a heavier rod, schwerer", "--junit", "r.xml")
     assert end.code == 0
     assert ElementTree.parse(folder / "r.xml").getroot()[0].get("failures") == "0"
-    assert "verdict    same: accepted; " in end.stdout
+    assert end.stdout.startswith("same       pendulum/aba  accepted; worst energy/")
     assert acceptance_reasons(accepted) == [f"{__version__}: first of all", f"{__version__}: a heavier rod, schwerer"]
     assert regress("pendulum.yaml").code == 0
     assert [path.name for path in accepted.parent.iterdir()] == ["aba.h5"]
+
+
+def test_baselines_without_a_scene_are_named(regress: Regress, folder: Path, accepted: Path) -> None:
+    (folder / "other.yaml").write_text((folder / "pendulum.yaml").read_text())
+    assert "pendulum has no scene" not in regress("other.yaml", "--accept", "--why", "a copy").stdout
+    (folder / "pendulum.yaml").unlink()
+    end = regress("other.yaml", "--markdown", "r.md")
+    remark = "base/pendulum has no scene: name the scene, or remove the folder"
+    assert (end.code, end.stdout.splitlines()[-1]) == (0, remark)
+    assert remark in (folder / "r.md").read_text()
+    assert json.loads(regress("other.yaml", "--json").stdout)["remarks"] == [remark]
 
 
 def test_a_damaged_baseline_is_an_error_and_can_be_renewed(regress: Regress, accepted: Path) -> None:
@@ -246,8 +260,7 @@ def test_a_result_that_misses_an_expectation_fails_although_it_agrees(
     expecting(folder, f"{ACCELERATION}, value: {1.01 * RELEASE}")
     end = regress("pendulum.yaml", "--junit", "r.xml")
     assert end.code == 1
-    assert "verdict    MISSED: 0 of " in end.stdout
-    assert f"expect     misses joints/hinge/acceleration at 0.0 s: found {RELEASE:.5f}" in end.stdout
+    assert f"MISSED     pendulum/aba  misses joints/hinge/acceleration at 0.0 s: found {RELEASE:.5f}" in end.stdout
     [failure] = ElementTree.parse(folder / "r.xml").getroot().iter("failure")
     assert failure.get("type") == "missed"
 
@@ -257,7 +270,7 @@ def test_an_accepted_miss_is_marked_and_no_other_miss_passes(regress: Regress, f
     expecting(folder, wrong)
     end = regress("pendulum.yaml", "--accept", "--why", "known to be off")
     assert end.code == 0
-    assert "expect     accepted miss: joints/hinge/acceleration at 0.0 s: found " in end.stdout
+    assert "; accepted miss: joints/hinge/acceleration at 0.0 s: found " in end.stdout
     assert accepted_misses(accepted) == ["joints/hinge/acceleration at 0.0 s"]
     end = regress("pendulum.yaml", "--markdown", "r.md")
     assert end.code == 0
