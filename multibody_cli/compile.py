@@ -45,6 +45,7 @@ from multibody_cli.packing.reductions import ReductionPacker
 from multibody_cli.packing.rows import RowPacker, name_of_constraint_axis
 from multibody_cli.packing.tree import PackedTree, pack_tree
 from multibody_cli.scene.body_kinds import KINDS
+from multibody_cli.scene.channels import actuator_entries
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.mass_properties import mass_properties_of
 from multibody_cli.scene.schema import Scene
@@ -262,6 +263,7 @@ def _pack(
             bodies=tuple(scene.bodies),
             springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),
             muscles=crossing.muscles,
+            actuators=tuple(actuator_entries(scene)),
             body_rows=np.array([layout.rows[body] for body in scene.bodies], dtype=np.int64),
             joints=joints,
             accounts=accounts,

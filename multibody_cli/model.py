@@ -24,8 +24,7 @@ from multibody_cli.kernel import Floats as Floats
 from multibody_cli.kernel import Integers as Integers
 from multibody_cli.kernel import Records as Records
 
-# Kernels that eliminate a joint: two specialised kernels, and the general one for any sequence of parts.
-KERNEL_SCREW, KERNEL_BALL, KERNEL_GENERAL = range(3)
+KERNEL_SCREW, KERNEL_BALL, KERNEL_GENERAL = range(3)  # eliminations of a joint; the last of any sequence of parts
 
 LINK = np.dtype(
     [
@@ -287,12 +286,12 @@ class ConstraintEntry:
 
 
 @dataclass(frozen=True)
-class MuscleEntry:
-    """One muscle: the slice of its moment arms, and the names of their coordinates."""
+class ActingEntry:
+    """One muscle or actuator: the slice of its moment arms or forces, and the names of their coordinates."""
 
     name: str
-    arms: slice
-    crossed: tuple[str, ...]
+    columns: slice
+    coordinates: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -334,7 +333,8 @@ class Names:
     rows: tuple[RowName, ...]  # (m,)
     constraint_entries: tuple[ConstraintEntry, ...]
     springs: tuple[str, ...] = ()  # along cables
-    muscles: tuple[MuscleEntry, ...] = ()
+    muscles: tuple[ActingEntry, ...] = ()
+    actuators: tuple[ActingEntry, ...] = ()
     affine: tuple[str, ...] = ()  # affine bodies, whose deformation is recorded
     contacts: int = 0  # contact capacity; 0 without contacts
     friction_joints: tuple[str, ...] = ()  # joints with dry friction

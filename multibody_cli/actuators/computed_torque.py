@@ -33,3 +33,8 @@ class ComputedTorqueSpec(Spec):
         0.0, description="Gain of the error, 1/s^2."
     )
     kd: Annotated[float, Quantity(units.RATE, least=0.0)] = Field(0.0, description="Gain of its rate, 1/s.")
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The coordinates on which it acts."""
+        return tuple(self.joints)

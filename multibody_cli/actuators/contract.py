@@ -103,6 +103,11 @@ class ActuatorSpec(Spec):
         return self
 
     @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The coordinates on which it acts."""
+        return (self.joint,)
+
+    @property
     def sampling_period(self) -> float | None:
         """Time between samples, s; None for a continuous actuator."""
         return 1.0 / self.rate if self.rate is not None else self.period

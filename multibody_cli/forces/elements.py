@@ -60,7 +60,7 @@ ELEMENTS: tuple[ForceElement, ...] = tuple(
 PLACES = {element.name: place for place, element in enumerate(ELEMENTS)}
 """The place of each table in `Forces.tables`."""
 
-SPRINGS, MUSCLES = PLACES["springs"], PLACES["muscles"]
+SPRINGS, MUSCLES, CONTROLS = PLACES["springs"], PLACES["muscles"], PLACES["controls"]
 
 
 # --- scene files ------------------------------------------------------------------------------------------------------

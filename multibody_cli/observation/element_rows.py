@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.model import Integers, Model
+from multibody_cli.forces.elements import CONTROLS
+from multibody_cli.model import Account, Integers, Model
 
 
 class ElementRows(NamedTuple):
-    """Rows of bodies and joints, and the number of the body of each row."""
+    """Rows of bodies and joints, the number of the body of each row, and the rows of the forces of actuators."""
 
     bodies: Integers  # (nb,)
     joints: Integers  # (nj,) of the child, or of the loop frame
     numbers: Integers  # (rows of the tree,) -1 for the world
+    actuators: Integers  # (forces of actuators,) in the table of controls; -1 - k for command k
 
 
 def element_rows(model: Model) -> ElementRows:
@@ -22,4 +25,13 @@ def element_rows(model: Model) -> ElementRows:
     names = model.names
     numbers = np.full(len(model.system.tree.links), -1)
     numbers[names.body_rows] = np.arange(len(names.body_rows))
-    return ElementRows(names.body_rows, np.array([joint.row for joint in names.joints], dtype=np.int64), numbers)
+    joints = np.array([joint.row for joint in names.joints], dtype=np.int64)
+    return ElementRows(names.body_rows, joints, numbers, np.array(list(_actuator_rows(model)), dtype=np.int64))
+
+
+def _actuator_rows(model: Model) -> Iterator[int]:
+    controls, commands = model.system.forces.tables[CONTROLS], model.system.commands
+    for actuator in model.names.actuators:
+        account = model.names.accounts.index(Account("work", f"actuators/{actuator.name}"))
+        yield from np.flatnonzero(controls["account"] == account).tolist()
+        yield from (-1 - np.flatnonzero(commands["account"] == account)).tolist()

@@ -48,6 +48,9 @@ AXES = {
 }
 """Labels of the axes of constant length."""
 
+OF_ONE_ELEMENT = ("crossed", "actuated")
+"""Axes with labels of their own for each element, in the dataset of their name beside the channel."""
+
 
 class Item(NamedTuple):
     """Element for which a channel is written: its name in the path, and the position of its data in the samples.

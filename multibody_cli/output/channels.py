@@ -175,6 +175,16 @@ CHANNELS: tuple[Channel, ...] = (
     *CONTACT_CHANNELS,
     *VARIATIONAL_CHANNELS,
     Channel(
+        "actuators/{actuator}/force",
+        "N or N m",
+        "Force of the actuator on each of its coordinates.",
+        "actuator_force",
+        "actuators",
+        dimensions=("actuated",),
+        atol=1e-7,
+        role="reaction",
+    ),
+    Channel(
         "springs/{spring}/length",
         "m",
         "Length of the spring along its path points.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT
+from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, OF_ONE_ELEMENT
 from multibody_cli.output.channels import declaration_of
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def _dimensions(record: Record) -> tuple[str, ...]:
     for name, labels in zip(channel.dimensions, record.labels, strict=True):
         if name in AXES or name == "body":
             names.append(name)
-        elif name == "crossed":
-            names.append(f"{record.path.rpartition('/')[0]}/crossed")
+        elif name in OF_ONE_ELEMENT:
+            names.append(f"{record.path.rpartition('/')[0]}/{name}")
         else:
             names.append(f"{name}s_{len(labels)}")
     return tuple(names)

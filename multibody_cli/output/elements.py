@@ -14,7 +14,7 @@ from multibody_cli.output.variational_channels import VARIATIONAL_STEPS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from multibody_cli.model import Names
+    from multibody_cli.model import ActingEntry, Names
 
 
 class Expansion(NamedTuple):
@@ -78,6 +78,14 @@ def _account_items(kind: str) -> Callable[[Names], list[Item]]:
     ]
 
 
+def _acting_items(entries: Sequence[ActingEntry]) -> list[Item]:
+    return [
+        Item(_path_component(entry.name), columns=entry.columns, labels=entry.coordinates)
+        for entry in entries
+        if entry.coordinates
+    ]
+
+
 EXPANSIONS: dict[str, Expansion] = {
     "": Expansion(lambda names: [Item()]),
     "affine": Expansion(lambda names: _numbered(names.affine), lambda names: len(names.affine)),
@@ -86,13 +94,8 @@ EXPANSIONS: dict[str, Expansion] = {
     "muscle": Expansion(
         lambda names: _numbered([entry.name for entry in names.muscles]), lambda names: len(names.muscles)
     ),
-    "crossing": Expansion(
-        lambda names: [
-            Item(_path_component(entry.name), columns=entry.arms, labels=entry.crossed)
-            for entry in names.muscles
-            if entry.crossed
-        ]
-    ),
+    "actuator": Expansion(lambda names: _acting_items(names.actuators)),
+    "crossing": Expansion(lambda names: _acting_items(names.muscles)),
     "friction_joint": Expansion(
         lambda names: _numbered(names.friction_joints), lambda names: len(names.friction_joints)
     ),
@@ -116,6 +119,13 @@ def _numbered_axis(path: str, length: int) -> Dimension:
     return Dimension(f"{path}_{length}", tuple(str(place) for place in range(length)))
 
 
+def _acting_axis(section: str, name: str, entries: Callable[[Names], Sequence[ActingEntry]]) -> Axis:
+    return Axis(
+        lambda _, item: Dimension(f"{section}/{item.text}/{name}", item.labels),
+        lambda names: sum(len(entry.coordinates) for entry in entries(names)),
+    )
+
+
 DIMENSIONS: dict[str, Axis] = {
     **{name: _constant(name) for name in AXES},
     "body": Axis(lambda names, _: Dimension("bodies/name", names.bodies)),
@@ -123,10 +133,8 @@ DIMENSIONS: dict[str, Axis] = {
         lambda _, entry: _numbered_axis("rows", len(entry.units)),
         lambda names: max((entry.rows.stop for entry in names.constraint_entries), default=0),
     ),
-    "crossed": Axis(
-        lambda _, muscle: Dimension(f"muscles/{muscle.text}/crossed", muscle.labels),
-        lambda names: sum(len(muscle.crossed) for muscle in names.muscles),
-    ),
+    "crossed": _acting_axis("muscles", "crossed", lambda names: names.muscles),
+    "actuated": _acting_axis("actuators", "actuated", lambda names: names.actuators),
     "coordinate": Axis(
         lambda _, joint: _numbered_axis("coordinates", len(joint.units)), lambda names: len(names.coordinates)
     ),

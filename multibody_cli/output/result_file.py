@@ -22,7 +22,7 @@ from multibody_cli.errors import ResultError
 from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION, Status
 from multibody_cli.output.certificate import GROUP as CERTIFICATE
 from multibody_cli.output.certificate import Certificate, ErrorBar
-from multibody_cli.output.channel import AXES, BOUND, INSTANT, ROWS, Channel
+from multibody_cli.output.channel import AXES, BOUND, INSTANT, OF_ONE_ELEMENT, ROWS, Channel
 from multibody_cli.output.channels import declaration_of
 from multibody_cli.output.contact_channels import BODY_PAIR, OFFSET
 from multibody_cli.output.global_heaps import open_checked
@@ -315,9 +315,9 @@ class OpenFile(AbstractContextManager["OpenFile"]):
 
     def _labels_of(self, dimension: str, length: int, path: str) -> tuple[str, ...]:
         found = self._result.bodies if dimension == "body" else AXES.get(dimension, ())
-        crossed = f"{path.rpartition('/')[0]}/{dimension}"
-        if dimension == "crossed" and crossed in self._file:
-            found = read_texts(crossed, self._file[crossed].id, self._result.file_bytes)
+        labels = f"{path.rpartition('/')[0]}/{dimension}"
+        if dimension in OF_ONE_ELEMENT and labels in self._file:
+            found = read_texts(labels, self._file[labels].id, self._result.file_bytes)
         return found if len(found) == length else tuple(str(place) for place in range(length))
 
     def certificate(self) -> Certificate | None:

@@ -26,6 +26,7 @@ LENGTHS = {name: str(len(labels)) for name, labels in AXES.items()} | {
     "body": "B",
     "coordinate": "n",
     "crossed": "c",
+    "actuated": "k",
     "row": "m",
 }
 """Symbol of the length of each axis after the first, for the reference page."""

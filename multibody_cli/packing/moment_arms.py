@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.kernel import records
-from multibody_cli.model import ARM, Integers, JointEntry, MuscleEntry, Records
+from multibody_cli.model import ARM, ActingEntry, Integers, JointEntry, Records
 from multibody_cli.scene.muscle_paths import coordinates_crossed, crossings
 from multibody_cli.scene.schema import Scene
 
@@ -15,7 +15,7 @@ from multibody_cli.scene.schema import Scene
 class PackedArms(NamedTuple):
     """Entries of the muscles, rows of ARM, and the numbers of the path points outboard of the joints."""
 
-    muscles: tuple[MuscleEntry, ...]
+    muscles: tuple[ActingEntry, ...]
     arms: Records
     carried: Integers
 
@@ -32,7 +32,7 @@ def pack_arms(scene: Scene, joints: tuple[JointEntry, ...], muscles: Records) ->
     muscles
         (n,) rows of MUSCLE, in scene order.
     """
-    entries: list[MuscleEntry] = []
+    entries: list[ActingEntry] = []
     arms: list[tuple[int, ...]] = []
     carried: list[int] = []
     places = {joint.name: joint for joint in joints}
@@ -42,7 +42,7 @@ def pack_arms(scene: Scene, joints: tuple[JointEntry, ...], muscles: Records) ->
             entry, span = places[joint], (len(carried), len(carried) + len(outward))
             carried += [begin + k for k in outward]
             arms += [(entry.row, iv, begin, end, *span) for iv in range(entry.columns.start, entry.columns.stop)]
-        entries.append(MuscleEntry(name, slice(first, len(arms)), coordinates_crossed(scene, name)))
+        entries.append(ActingEntry(name, slice(first, len(arms)), coordinates_crossed(scene, name)))
     return PackedArms(tuple(entries), _frozen(np.array(arms, ARM)), np.array(carried, dtype=np.int64))
 
 

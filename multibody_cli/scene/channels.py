@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
+from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.forces.elements import element_of, elements_of_joint
 from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS
-from multibody_cli.model import Account, ConstraintEntry, JointEntry, MuscleEntry, Names
+from multibody_cli.model import Account, ActingEntry, ConstraintEntry, JointEntry, Names
 from multibody_cli.output.bodies import BODY_CHANNELS
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.channels import CHANNELS
@@ -99,12 +101,22 @@ def _names_of(scene: Scene) -> Names:
         rows=(),
         constraint_entries=tuple(_constraint_entries(scene)),
         springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),
-        muscles=tuple(MuscleEntry(name, slice(len(crossed)), crossed) for name, crossed in muscles),
+        muscles=tuple(ActingEntry(name, slice(len(crossed)), crossed) for name, crossed in muscles),
+        actuators=tuple(actuator_entries(scene)),
         affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
         contacts=int(scene.contacts is not None),
         friction_joints=tuple(name for name, joint in scene.joints.items() if has_friction(joint)),
         variational=_is_variational(scene),
     )
+
+
+def actuator_entries(scene: Scene) -> Iterator[ActingEntry]:
+    """Yield the actuators of a scene; their forces are in its order."""
+    count = 0
+    for name, actuator in scene.actuators.items():
+        assert isinstance(actuator, ActuatorSpec | ComputedTorqueSpec)
+        yield ActingEntry(name, slice(count, count + len(actuator.coordinates)), actuator.coordinates)
+        count += len(actuator.coordinates)
 
 
 def _constraint_entries(scene: Scene) -> Iterator[ConstraintEntry]:

@@ -24,6 +24,7 @@ ChannelGroup = Literal[
     "constraints",
     "springs",
     "muscles",
+    "actuators",
     "contacts",
     "energy",
     "momentum",

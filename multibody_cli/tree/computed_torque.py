@@ -40,4 +40,5 @@ def add_computed_torques(system, work, t, v, powers):
         S = Motion(load(column.angular), load(column.linear))
         force = power(S, load_force(work.wrenches[commands[k].row])) + tree.rotor_inertia[iv] * a[iv] - work.tau[iv]
         work.tau[iv] += force
+        work.command_forces[k] = force
         powers[commands[k].account] += force * v[iv]

@@ -179,6 +179,7 @@ class Work(NamedTuple):
     child_inertias: Annotated[Records, "nl", CHILD_INERTIA]
     wrenches: Annotated[Records, "nb", WRENCH]
     tau: Annotated[Floats, "n"]
+    command_forces: Annotated[Floats, "n"]  # of `tree.computed_torque`, in the order of the commands
     warnings: tuple[Integers, ...]  # bits for each record of each table of forces: see `forces.contract`
     q: Annotated[Floats, "nq"]  # of the last forward kinematics
     v: Annotated[Floats, "nd"]  # of the last forward kinematics

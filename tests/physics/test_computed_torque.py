@@ -58,3 +58,11 @@ def test_errors_decay_as_the_gains_determine(method: str, tmp_path: Path) -> Non
         e0 = error[0]
         decay = np.exp(-10.0 * t)[:, None]
         np.testing.assert_allclose(error, (e0 + (rates[joint] + 10.0 * e0) * t[:, None]) * decay, rtol=0.0, atol=1e-7)
+
+    spring_and_damper = (
+        5.0 * (found.channel("joints/shoulder/q").values - 0.4) + 0.3 * found.channel("joints/shoulder/v").values
+    )
+    record = found.channel("actuators/follow/force")
+    assert record.labels == (("shoulder", "elbow", "wrist/0", "wrist/1"),)
+    moment = found.channel("joints/shoulder/force").values[:, 1]
+    np.testing.assert_allclose(record.values[:, 0], moment + spring_and_damper[:, 0], rtol=0.0, atol=1e-9)

@@ -119,7 +119,7 @@ def test_moment_arms_are_derivatives_of_the_path_length(method: str) -> None:
     """-dl/dq against finite differences of the written length, and the rate of the length from them, along a run."""
     run = started(arm(), method)
     names = run.compiled.model.names
-    assert [muscle.crossed for muscle in names.muscles] == [
+    assert [muscle.coordinates for muscle in names.muscles] == [
         ("shoulder/0", "shoulder/1", "shoulder/2", "elbow", "slider"),
         ("elbow",),
     ]

@@ -86,6 +86,19 @@ def test_a_held_force_has_the_exact_discrete_solution(method, integrator):
     assert missed < 1e-11
 
 
+@pytest.mark.parametrize(("method", "integrator"), METHODS)
+def test_the_force_of_each_actuator_is_a_channel(method, integrator):
+    """A held force, and one as a function of state and time, which together accelerate the mass."""
+    scene = cart(**GENERAL)
+    scene["actuators"]["pull"] = {"type": "general", "joint": "slide", "force": "3*q + t"}
+    run = start(scene, method, integrator=integrator, step=STEP, duration=1.0)
+    samples = run.advance(0.5 * PERIOD).observed()
+    [q] = run.joint("slide", "coordinates")
+    expected = [-40 * 0.4 + 5 * 0.3, 3 * q + 0.5 * PERIOD]
+    np.testing.assert_allclose(samples.actuator_force[0], expected, rtol=1e-12)
+    np.testing.assert_allclose(MASS * run.joint("slide", "acceleration"), [sum(expected)], rtol=1e-9)
+
+
 def test_pid_with_limits_and_anti_windup_follows_its_definition():
     found, missed = positions(cart(**PID), "aba", "rk4", INSTANTS)
     np.testing.assert_allclose(found, discrete(pid(), 15), atol=1e-12)
