@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -171,11 +172,23 @@ def test_quick_start_is_two_commands_of_one_line():
 
 def test_continuous_integration_runs_the_quick_start():
     """`.ci/quick_start` reads its commands from the README; with `--show` it only prints them."""
-    assert (ROOT / ".ci/run").read_text().rstrip().endswith('quick_start" 2')
+    assert (ROOT / ".ci/run").read_text().rstrip().endswith("quick_start 2")
     for number, block in enumerate(_quick_start(), start=1):
         words = ["bash", str(ROOT / ".ci/quick_start"), str(number), "--show"]
         shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
         assert shown == block.text
+
+
+def test_supported_versions_of_python_are_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    versions = [word for line in project["classifiers"] for word in re.findall(r"Python :: (3\.\d+)$", line)]
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
+    matrices = {name: job["strategy"]["matrix"] for name, job in jobs.items() if "strategy" in job}
+    assert project["requires-python"] == f">={versions[0]}"
+    assert f"Requires Python {versions[0]} to {versions[-1]}." in README.read_text(encoding="utf-8")
+    assert matrices["check"]["python-version"] == versions
+    assert matrices["test"]["python-version"] == [versions[0], versions[-1]]
+    assert [one["python-version"] for one in matrices["dependencies"]["include"]] == [versions[0], versions[-1]]
 
 
 def _quick_start() -> list[Block]:
