@@ -5,12 +5,12 @@ of the mass matrix.  The other rates are those of an impulsive start from rest: 
 the prescribed motions and the given rates, those of least kinetic energy.  They do not depend on the choice of the
 joint that closes a loop.  An articulation that no motion drives keeps its rates if they satisfy its rows as written.
 
-If this does not suffice, the given coordinates or rates change as well.
+If this does not suffice, the given coordinates or rates change as well, as little as possible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -102,11 +102,13 @@ class Assembler:
         before, row = self._error(self._model.system, POSITION)
         if before <= ASSEMBLED:
             return AssemblyResult(before, before, row, np.zeros_like(self._state.v), False)
-        found = self._first_that_succeeds(self._project_positions, before, row, kept, POSITION)
+        attempts = self._project_positions, self._project_positions
+        found = self._first_that_succeeds(attempts, before, row, kept, POSITION)
         for number in range(len(OFFSETS)):
             if found.closed:
                 return found
-            again = self._first_that_succeeds(partial(self._project_from_nearby, number), before, row, kept, POSITION)
+            nearby = partial(self._project_from_nearby, number)
+            again = self._first_that_succeeds((nearby, nearby), before, row, kept, POSITION)
             found = again if again.closed else found
         return found
 
@@ -116,7 +118,8 @@ class Assembler:
         started = self._started()
         if not started.any():
             return AssemblyResult(before, before, row, np.zeros_like(self._state.v), False)
-        return self._first_that_succeeds(self._start_impulsively, before, row, kept | ~started, VELOCITY)
+        attempts = self._start_impulsively, self._project_rates
+        return self._first_that_succeeds(attempts, before, row, kept | ~started, VELOCITY)
 
     def dependent_rows(self) -> list[int]:
         """Return the equality rows that depend on others in the current configuration."""
@@ -129,12 +132,12 @@ class Assembler:
         return [int(work.dual.active_rows[k]) for k in np.flatnonzero(work.dual.solver.dependent[:count])]
 
     def _first_that_succeeds(
-        self, change: Callable[[System], Floats], before: float, row: int, kept: Flags, level: int
+        self, attempts: Sequence[Callable[[System], Floats]], before: float, row: int, kept: Flags, level: int
     ) -> AssemblyResult:
-        """Change the state with the given coordinates or rates kept, and, if an error remains, without."""
+        """Change the state by the first attempt with the given values kept, and, if an error remains, without."""
         state, system = self._state, self._model.system
         start, driven = (state.q.copy(), state.v.copy()), system.tree.driven
-        for held in (driven | kept, driven):
+        for change, held in zip(attempts, (driven | kept, driven), strict=True):
             state.q[:], state.v[:] = start
             moved = change(_with_fixed_coordinates(system, held))
             moved[system.tree.links["nv"].sum() :] = 0.0  # coordinates of closures follow from the others
@@ -192,12 +195,33 @@ class Assembler:
         state.v[:] += work.response
         error, _ = self._error(system, VELOCITY)
         if error > 0.1 * ASSEMBLED:  # round-off of the first projection
-            accelerate(system, work, work.response)
-            self._project(system, work, VELOCITY)
-            state.v[:] += work.response
-        one_sided = work.rows["one_sided"] == 1
-        work.rows["active"][one_sided] = 0
+            self._correct_rates(system)
+        self._release_limits()
         return state.v - start
+
+    def _project_rates(self, system: System) -> Floats:
+        """Change the rates as little as possible, in the metric of the mass matrix; return the change (nv,)."""
+        start = self._state.v.copy()
+        self._place(system)
+        activate_unilateral_rows(self._work)
+        for _ in range(2):  # the second one removes the round-off of the first
+            compute_velocity_residuals(self._work, self._state.v)
+            self._correct_rates(system)
+            self._place(system)
+        self._release_limits()
+        return self._state.v - start
+
+    def _correct_rates(self, system: System) -> None:
+        """Correct the rates by the residuals of the rows."""
+        work = self._work
+        accelerate(system, work, work.response)
+        self._project(system, work, VELOCITY)
+        self._state.v[:] += work.response
+
+    def _release_limits(self) -> None:
+        """Deactivate the one-sided rows: the first step resolves their impacts."""
+        rows = self._work.rows
+        rows["active"][rows["one_sided"] == 1] = 0
 
     def _started(self) -> Flags:
         """Return which rates (nv,) belong to an articulation with a violated row or with a motion that drives it.

@@ -176,7 +176,7 @@ def _require_consistent(loaded: LoadedScene, model: Model, found: AssemblyResult
         return
     name = model.names.rows[found.row]
     fastest = float(np.abs(state.v).max(initial=0.0))
-    if not found.closed and found.after > ASSEMBLED * max(1.0, fastest):
+    if found.after > REPORT_THRESHOLD * max(1.0, fastest):
         raise loaded.error(
             f"cannot be satisfied by the initial velocities: an error of {found.after:.3g} {_rate_unit(name)} "
             f"{name.direction} remains; prescribed motions or constraints contradict each other",
@@ -253,12 +253,12 @@ def _how_far(loaded: LoadedScene, model: Model, found: AssemblyResult, words: st
 def _completed_rates(loaded: LoadedScene, model: Model, state: State, found: AssemblyResult, written: Samples) -> str:
     """Report the bodies whose velocities were completed, at the violated row or else at a driven joint."""
     completed = initial_samples(model, state)
-    if found.before > REPORT_THRESHOLD:
+    driven = model.system.tree.driven & (state.v != 0.0)
+    if found.before > REPORT_THRESHOLD or not driven.any():
         name = model.names.rows[found.row]
         section, element = name.section, name.element
         removed = f", which removes an error of {found.before:.3g} {_rate_unit(name)} {name.direction}"
     else:
-        driven = model.system.tree.driven & (state.v != 0.0)
         section, element, removed = "joints", next(j.name for j in model.names.joints if driven[j.columns].any()), ""
     change = np.maximum(
         np.abs(completed.linear_velocity[0] - written.linear_velocity[0]).max(axis=1),
