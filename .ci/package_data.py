@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import runpy
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -31,4 +33,8 @@ class PackageData(BuildHookInterface):  # type: ignore[misc,type-arg,unused-igno
             if (package / "kernel" / "shipped").is_dir():
                 build_data["artifacts"].append("multibody_cli/kernel/shipped/**")
                 build_data["pure_python"] = False
-                build_data["infer_tag"] = True
+                if sys.platform == "linux":  # the code calls functions of libm alone, the digests are of one Python
+                    interpreter = f"cp{sys.version_info.major}{sys.version_info.minor}"
+                    build_data["tag"] = f"{interpreter}-none-manylinux_2_17_{platform.machine()}"
+                else:
+                    build_data["infer_tag"] = True

@@ -16,7 +16,7 @@ import yaml
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
-AT_ROOT = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
+AT_ROOT = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE", "CITATION.cff")
 SCENES = sorted((ROOT / "scenes").rglob("*.yaml"))
 FILMS = "films"
 

@@ -1,8 +1,8 @@
 """Build a wheel that contains compiled code: `python -m multibody_cli.kernel.shipping DIST`, in a checkout.
 
-For each level of the processor that this machine supports, from x86-64-v3 on, the example scenes are compiled with
-every method and integrator, and the scenes of the gallery with their own, into an empty cache.  Their object code is
-copied to `shipped/`, without bitcode, and from there into the wheel.
+For each level of x86-64 that this machine supports, from v3 on, or for that of `MBSIM_TARGET_CPU`, the example scenes
+are compiled with every method and integrator, and the scenes of the gallery and of `mbsim new` with their own, into an
+empty cache.  Their object code is copied to `shipped/`, without bitcode, and from there into the wheel.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ import tempfile
 from pathlib import Path
 
 from multibody_cli.kernel import store
-from multibody_cli.kernel.target import levels
+from multibody_cli.kernel.target import cpu, levels
 
 PACKAGE = Path(__file__).parents[1]
 
 
 def main(destination: Path) -> None:
     """Compile, copy, and build the wheel into a folder."""
-    gallery = sorted(map(str, (PACKAGE.parent / "scenes" / "gallery").glob("*.yaml")))
+    folders = (PACKAGE.parent / "scenes" / "gallery", PACKAGE / "cli" / "templates")
+    scenes = sorted(str(scene) for folder in folders for scene in folder.glob("*.yaml"))
     shutil.rmtree(store.SHIPPED, ignore_errors=True)
-    for level in levels():
+    chosen = os.environ.get("MBSIM_TARGET_CPU")
+    for level in [chosen] if chosen else levels() or [cpu()]:
         with tempfile.TemporaryDirectory() as cache:
             environment = {**os.environ, "MBSIM_CACHE_DIR": cache, "MBSIM_TARGET_CPU": level}
-            for words in (["--all"], gallery):
+            for words in (["--all"], scenes):
                 command = [sys.executable, "-m", "multibody_cli", "warm", *words]
                 subprocess.run(command, env=environment, check=True)
             gather(Path(cache))

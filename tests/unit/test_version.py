@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from multibody_cli import version
 
@@ -36,6 +37,11 @@ def committed(folder: Path) -> str:
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", "first")
     return git(folder, "rev-parse", "HEAD")[:12]
+
+
+def test_the_citation_has_the_version() -> None:
+    citation = yaml.safe_load((Path(version.__file__).parents[1] / "CITATION.cff").read_text())
+    assert citation["version"] == version.__version__
 
 
 def test_a_checkout_has_the_commit_of_git_and_a_mark_of_changed_code(package: Path) -> None:
