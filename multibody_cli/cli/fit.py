@@ -27,7 +27,7 @@ EXIT_CODES = {"converged": 0, "not converged": 1, "interrupted": 130}
 @click.command("fit", cls=Verb, short_help="Fit parameters of a scene to measured motion.")
 @click.argument("scene", type=click.Path(path_type=Path))
 @click.option(
-    "--data", metavar="FILE", required=True, type=click.Path(path_type=Path), help="Measured motion, a CSV file."
+    "--data", metavar="FILE", required=True, type=click.Path(path_type=Path), help="Measured motion, a table."
 )
 @click.option(
     "--vary",
@@ -56,7 +56,7 @@ def verb(
     """Fit parameters of SCENE to measured motion by weighted least squares.
 
     The first line of FILE names its columns: `time`, and quantities of a run such as `joints/hinge/q`, each with an
-    optional unit in parentheses, as `mbsim export` writes them. An empty cell is a missing value.
+    optional unit, as `mbsim export` writes them. An empty cell is a missing value.
 
     The output is the value and the standard error of each parameter, correlations, and the options that run the scene
     with the fitted values.

@@ -18,18 +18,22 @@ UNKNOWN = Unknown()
 
 
 class Mark(NamedTuple):
-    """A position in a file; lines and columns count from 1, and line 0 denotes the whole text."""
+    """A position in a file; lines and columns count from 1, and line 0 denotes the whole text.
+
+    `folder` is that of the scene if the text is an option, in place of a file.
+    """
 
     file: str
     line: int = 0
     column: int = 0
+    folder: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
     def resolve_path(self, name: str) -> FilePath:
-        """Return the path of a file that is named relative to this one."""
-        return FilePath(self.file).parent / name
+        """Return the path of a file that is named relative to this one, or to the scene."""
+        return FilePath(self.folder or FilePath(self.file).parent, name)
 
 
 @dataclass(slots=True, eq=False)

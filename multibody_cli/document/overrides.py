@@ -39,10 +39,13 @@ class Override:
         return self.node.value is None and not self.is_variable
 
 
-def read_override(text: str, problems: Problems) -> Override | None:
-    """Parse `KEY=VALUE`, or `--KEY=VALUE` for a key of `simulation`; the value is YAML."""
+def read_override(text: str, problems: Problems, folder: str) -> Override | None:
+    """Parse `KEY=VALUE`, or `--KEY=VALUE` for a key of `simulation`; the value is YAML.
+
+    Files that it names are relative to `folder`, that of the scene, as those that the scene names.
+    """
     short = _SHORT_FORM.fullmatch(text)
-    mark = Mark(f"--{short[1]} {short[2]}" if short else f"--set {text}")
+    mark = Mark(f"--{short[1]} {short[2]}" if short else f"--set {text}", folder=folder)
     key, equals, value = f"simulation.{short[1]}={short[2]}".partition("=") if short else text.partition("=")
     path = path_of(key)
     if not equals or path is None:

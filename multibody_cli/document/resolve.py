@@ -10,7 +10,7 @@ from multibody_cli.document.overrides import apply_override, read_override
 from multibody_cli.document.parameters import fill_parameters
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.repeat import ELEMENTS, expand, number_of_elements
-from multibody_cli.document.source import RESOLVED_KEYS, SceneSource, read_root
+from multibody_cli.document.source import RESOLVED_KEYS, SceneSource, file_of, read_root
 from multibody_cli.document.tables import read_tables
 from multibody_cli.document.templates import substitute
 from multibody_cli.document.variables import resolve_variables
@@ -48,7 +48,8 @@ def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -
         Collects problems.
     """
     root, usage = read_root(source, problems)
-    replaced = [override for text in overrides if (override := read_override(text, problems)) is not None]
+    folder = str(file_of(source).parent)
+    replaced = [override for text in overrides if (override := read_override(text, problems, folder)) is not None]
     for override in replaced:
         if override.is_variable:
             root = apply_override(root, override, problems)

@@ -65,6 +65,10 @@ class Table(Spec):
         "cubics, which do not overshoot); by default `cubic` for prescribed positions, otherwise `linear`. Outside the "
         "range of the instants the end value is held.",
     )
+    in_degrees: bool = Field(
+        False,
+        description="Whether angles without a unit are in degrees, as by `inDegrees=yes` in files of OpenSim.",
+    )
 
 
 @dataclass(frozen=True)
@@ -154,13 +158,17 @@ def signal_schema() -> dict[str, Any]:
     table = {
         "type": "object",
         "properties": {
-            "file": {"type": "string", "description": "CSV file with named columns, relative to the scene file."},
+            "file": {
+                "type": "string",
+                "description": "Table with named columns (CSV, `.sto`, `.mot`), relative to the scene file.",
+            },
             "times": {**entries, "description": fields["times"].description},
             "values": {**entries, "description": fields["values"].description},
             "interpolation": {
                 "enum": list(get_args(Interpolation)),
                 "description": fields["interpolation"].description,
             },
+            "in_degrees": {"type": "boolean", "default": False, "description": fields["in_degrees"].description},
         },
         "required": ["times", "values"],
         "additionalProperties": False,
@@ -172,6 +180,11 @@ def _read_table(value: dict[str, Any], kind: units.Kind, smooth: bool) -> Signal
     table = Table.model_validate(value)
     times = _read_column("times", table.times, units.TIME)
     values = _read_column("values", table.values, kind)
+    if table.in_degrees and kind in (units.ANGLE, units.ANGULAR_SPEED, units.ANGULAR_ACCELERATION):
+        written = [units.split_quantity(str(entry)) for entry in table.values]
+        values = tuple(
+            value if parts and parts[1] else math.radians(value) for value, parts in zip(values, written, strict=True)
+        )
     if len(times) != len(values):
         raise ValueError(f"expected as many `values` as `times`, found {len(values)} and {len(times)}")
     if len(times) < 2:

@@ -194,10 +194,11 @@ def fit(
         np.array([parameter.low for parameter in parameters]) / scales,
         np.array([parameter.high for parameter in parameters]) / scales,
     )
-    weights = np.array([given.get(name, problem.spread(k)) for k, name in enumerate(measurements.names)])
+    weights = np.ones(len(measurements.names))
     values, jacobian, status = start, np.full((0, len(start)), math.nan), INTERRUPTED
     try:
         problem.require_run(start * scales)
+        weights = np.array([given.get(name, problem.spread(k)) for k, name in enumerate(measurements.names)])
         values, jacobian, status = problem.solve(values, scales, bounds, weights)
         if not given:
             weights = problem.estimated_sigmas(values * scales)
@@ -266,7 +267,7 @@ class _Problem:
         return max(float(np.std(values)), ROUND_OFF * size) or 1.0
 
     def require_run(self, values: Floats) -> None:
-        """Raise the error of the run with the first values, if there is one."""
+        """Run with the first values, which determines the units of the columns; raise the error of the run, if any."""
         self._predicted(values)
 
     def solve(
@@ -328,6 +329,7 @@ class _Problem:
         self._alarms = tuple(alarm for alarm in outcome.alarms if alarm.level != "note")
         trajectory = sink.trajectory()
         scalars = self._measurements.scalars_of(trajectory)
+        self._measurements = self._measurements.in_radians(scalars)
         self._units = [scalar.units for scalar in scalars]
         columns = []
         for scalar in scalars:

@@ -1,6 +1,6 @@
-"""Measured motion: a CSV file with a column `time` and columns that are named like quantities of a run.
+"""Measured motion: a table with a column `time` and columns that are named like quantities of a run.
 
-The first line names the columns, each with an optional unit in parentheses, as `mbsim export` writes them:
+The headings are those that `mbsim export` writes:
 
     time (s), joints/hinge/q (deg), joints/hinge/force[fx] (N)
 
@@ -10,23 +10,22 @@ A column without a unit is in SI units and radians.  An empty cell is a missing 
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multibody_cli.errors import QuantityError, ResultError
+from multibody_cli.document.table_file import NO_UNIT, TableFile, number_in, read_table
+from multibody_cli.errors import ResultError
+from multibody_cli.limits import Usage
 from multibody_cli.output.selection import Scalar, select
-from multibody_cli.spec.units import Unit, kind_of, parse_unit
-from multibody_cli.studies.csv_cells import read_cells
+from multibody_cli.spec.units import KINDS, TIME, Unit, kind_of, parse_unit
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
     from multibody_cli.output.trajectory import Trajectory
-
-_HEADING = re.compile(r"\s*(?P<name>.*?)\s*(?:\((?P<unit>[^()]*)\))?\s*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -35,21 +34,25 @@ class Measurements:
 
     Parameters
     ----------
-    source
-        The file, for messages.
+    source, line
+        The file, and the line of its headings, for messages.
     times
         (T,) instants, s, ascending.
     names, units
         Of the columns; the unit is empty if the file has none.
     values
         (T, c) in SI units; NaN for a missing value.
+    in_degrees
+        Whether angles without a unit are in degrees.
     """
 
     source: str
+    line: int
     times: Floats
     names: tuple[str, ...]
     units: tuple[str, ...]
     values: Floats
+    in_degrees: bool
 
     def scalars_of(self, trajectory: Trajectory) -> list[Scalar]:
         """Return the quantity of a run that each column measures.
@@ -64,20 +67,36 @@ class Measurements:
             try:
                 found.append(_scalar(trajectory, name, unit))
             except ResultError as error:
-                problems.append(f"{self.source}: column `{name}`: {error}")
+                problems.append(f"{self.source}:{self.line}: column `{name}`: {error}")
         if problems:
             raise ResultError("\n".join(problems))
         return found
+
+    def in_radians(self, scalars: Sequence[Scalar]) -> Measurements:
+        """Return these measurements of scalars of a run with angles in radians."""
+        of_angles = ("rad", "rad/s", "rad/s^2")
+        degrees = [
+            self.in_degrees and not unit and scalar.units in of_angles
+            for unit, scalar in zip(self.units, scalars, strict=True)
+        ]
+        return replace(self, values=self.values * np.where(degrees, math.radians(1.0), 1.0), in_degrees=False)
 
 
 def _scalar(trajectory: Trajectory, name: str, unit: str) -> Scalar:
     scalars = select(trajectory, [name])
     if len(scalars) > 1:
         raise ResultError(f"expected one quantity, found {len(scalars)}: name a component, as in `{scalars[0]}`")
-    wanted, given = _unit(scalars[0].units), _unit(unit)
-    if unit and wanted.dimension != given.dimension:
-        raise ResultError(f"expected {scalars[0].units}, but `{unit}` is {kind_of(given.dimension)}")
+    wanted, given = scalars[0].units, _unit(unit)
+    if unit and _unit(wanted).dimension != given.dimension:
+        raise ResultError(f"expected {wanted}, but `{unit}` is {kind_of(given.dimension)}")
+    if unit and any((kind.unit, kind.ambiguous) == (wanted, unit) for kind in KINDS):
+        raise ResultError(f"expected {wanted}: write rad/s, deg/s, turn/s or rpm in place of `{unit}`")
     return scalars[0]
+
+
+def _unit(text: str) -> Unit:
+    """Return a unit; numbers without unit, and dimensionless ones, have the unit of an angle."""
+    return parse_unit("rad" if text in ("", NO_UNIT) else text)
 
 
 def read_measurements(path: Path) -> Measurements:
@@ -86,54 +105,44 @@ def read_measurements(path: Path) -> Measurements:
     Raises
     ------
     ArgumentError
-        It cannot be read.
+        It cannot be read, or a cell is not a number.
     ResultError
-        A cell is not a number; the message names file, line and column.
+        It has no values, or its times are not ascending.
     """
-    lines = read_cells(path)
-    if len(lines) < 2:
-        raise ResultError(f"{path} has no values: expected a line of headings and a line for each instant")
-    headings = [_HEADING.fullmatch(word) for word in lines[0][1]]
-    names = [heading["name"] if heading else "" for heading in headings]
-    units = [(heading["unit"] or "").strip() if heading else "" for heading in headings]
+    table = read_table(path, Usage())
+    names = [heading.name for heading in table.headings]
     if names.count("time") != 1 or len(names) < 2 or len(set(names)) < len(names):
         raise ResultError(
-            f"{path}:{lines[0][0]}: expected a column `time` and others with different names, found {', '.join(names)}"
+            f"{path}:{table.line}: expected a column `time` and others with different names, found {', '.join(names)}"
         )
-    factors = [_factor(path, lines[0][0], name, unit) for name, unit in zip(names, units, strict=True)]
-    rows = np.array([_row(path, number, line, names) for number, line in lines[1:]]) * factors
+    units = [table.unit_of(place) for place in range(len(names))]
     place = names.index("time")
+    if (unit := units[place]) is not None and unit.dimension != TIME.dimension:
+        found = f"`{table.headings[place].unit}` is {kind_of(unit.dimension)}"
+        raise table.error(table.line, place, f"expected a time (s), but {found}")
+    values = [_row(table, number, row) for number, row in table.rows]
+    if not values:
+        raise ResultError(f"{path} has no values: expected a line of headings and a line for each instant")
+    rows = np.array(values) * [1.0 if unit is None else unit.factor for unit in units]
     times = rows[:, place]
     if not (np.isfinite(times).all() and (np.diff(times) > 0.0).all() and times[0] >= 0.0):
         raise ResultError(f"{path}: `time` must rise from line to line, from 0 s or later, without missing values")
     others = [k for k in range(len(names)) if k != place]
     return Measurements(
-        str(path), times, tuple(names[k] for k in others), tuple(units[k] for k in others), rows[:, others]
+        str(path),
+        table.line,
+        times,
+        tuple(names[k] for k in others),
+        tuple(table.headings[k].unit for k in others),
+        rows[:, others],
+        table.in_degrees,
     )
 
 
-def _factor(path: Path, number: int, name: str, unit: str) -> float:
-    """Return the size of the unit of a column in SI units."""
-    try:
-        return _unit(unit).factor
-    except QuantityError as error:
-        raise ResultError(f"{path}:{number}: column `{name}`: {error}") from None
-
-
-def _unit(text: str) -> Unit:
-    """Return a unit; numbers without unit, and dimensionless ones, have the unit of an angle."""
-    return parse_unit("rad" if text in ("", "1") else text)
-
-
-def _row(path: Path, number: int, cells: list[str], names: list[str]) -> list[float]:
+def _row(table: TableFile, line: int, row: list[str]) -> list[float]:
     """Return the numbers of a line; NaN for an empty cell."""
-    if len(cells) != len(names):
-        raise ResultError(f"{path}:{number}: expected {len(names)} cells, found {len(cells)}")
-    row = []
-    for name, cell in zip(names, cells, strict=True):
-        try:
-            value = float(cell) if cell.strip() else math.nan
-        except ValueError:
-            raise ResultError(f"{path}:{number}: column `{name}`: expected a number, found `{cell.strip()}`") from None
-        row.append(value)
-    return row
+    numbers = [number_in(cell) for cell in row]
+    for place, (number, cell) in enumerate(zip(numbers, row, strict=True)):
+        if not math.isfinite(number) and cell.lower() not in ("", "nan"):
+            raise table.error(line, place, f"expected a number, found `{cell}`")
+    return numbers

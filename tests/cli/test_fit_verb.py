@@ -147,11 +147,15 @@ def test_a_bound_holds(mbsim: Command, folder: Path) -> None:
     ("content", "words", "message"),
     [
         ("time,joints/rail/w\n0,1\n1,2\n", (), "column `joints/rail/w`: the run has no channel or group"),
-        ("time,joints/rail/q (kg)\n0,1\n1,2\n", (), "column `joints/rail/q`: expected m, but `kg` is a mass"),
+        (
+            "time,joints/rail/q (kg)\n0,1\n1,2\n",
+            (),
+            "data.csv:1: column `joints/rail/q`: expected m, but `kg` is a mass",
+        ),
         ("time,joints/rail/q (foo)\n0,1\n1,2\n", (), "data.csv:1: column `joints/rail/q`: unknown unit `foo`"),
         ("time,joints/rail/force\n0,1\n1,2\n", (), "expected one quantity, found 6: name a component"),
         ("time,joints/rail/q\n0,1\n1,x\n", (), "data.csv:3: column `joints/rail/q`: expected a number, found `x`"),
-        ("time,joints/rail/q\n0,1\n1\n", (), "data.csv:3: expected 2 cells, found 1"),
+        ("time,joints/rail/q\n0,1\n1\n", (), "data.csv:3: expected 2 fields as in line 1, found 1"),
         ("time,joints/rail/q\n1,1\n0.5,2\n", (), "`time` must rise from line to line"),
         ("joints/rail/q\n1\n2\n", (), "expected a column `time` and others"),
         ("time,joints/rail/q\n", (), "data.csv has no values"),
@@ -172,7 +176,8 @@ def test_a_bound_holds(mbsim: Command, folder: Path) -> None:
             (),
             "data.csv:1: the headings are separated by commas",
         ),
-        ("time;joints/rail/q\n0;1\n1;2,5\n", (), "data.csv:3: write the number `2,5` with a decimal point: 2.5"),
+        ("time (kg),joints/rail/q\n0,1\n1,2\n", (), "data.csv:1: column `time`: expected a time (s), but `kg` is a"),
+        ("time,joints/rail/q\n0,0,5\n1,1,5\n", (), "data.csv:2: expected 2 fields as in line 1, found 3"),
         ("time;joints/rail/q\n0;1\n", (), "data.csv has 1 values, too few for 1 parameters"),
     ],
 )

@@ -92,7 +92,8 @@ def test_a_cell_of_a_table_has_a_largest_length(tmp_path):
     (tmp_path / "a.csv").write_text('t,f\n"' + "1" * 140_000 + '",1\n')
     found = problems(tmp_path, HEAD + FORCE + "[0, 0, {file: a.csv, times: t, values: f}]}}\n")
     assert found == [
-        "scene.yaml:4:47: forces.f.force[2].file: a.csv: is not a CSV file: field larger than field limit (131072)"
+        f"scene.yaml:4:47: forces.f.force[2].file: {tmp_path}/a.csv:2: cannot read the cells: field larger than "
+        "field limit (131072)"
     ]
 
 
@@ -106,7 +107,7 @@ def test_quotes_and_comments_in_a_table(tmp_path):
 def test_a_cell_that_is_no_number_is_refused_with_its_line(tmp_path, cell):
     (tmp_path / "a.csv").write_text(f"t,f\n\n0,1\n1,{cell}\n")
     (found,) = problems(tmp_path, HEAD + FORCE + "[0, 0, {file: a.csv, times: t, values: f}]}}\n")
-    assert found.endswith(f"a.csv: line 4: expected a number in column `f`, found `{cell}`")
+    assert found.endswith(f"a.csv:4: column `f`: expected a number, found `{cell}`")
 
 
 def test_an_entry_of_a_list_is_set_by_its_number(tmp_path):

@@ -47,16 +47,19 @@ def test_a_column_without_unit_is_in_si_units(tmp_path):
 @pytest.mark.parametrize(
     ("csv", "message"),
     [
-        (None, "force.file: gait.csv: no such file or directory"),
-        ("time,knee\n0,1\n", "gait.csv: has no column `load`; its columns are `time`, `knee`"),
-        ("time,load,load\n0,1,2\n", "gait.csv: has more than one column `load`"),
-        ("# a comment\ntime,load\n0,1\n1,two\n", "gait.csv: line 4: expected a number in column `load`, found `two`"),
-        ("time,load\n0,1\n1\n", "line 3: expected a number in column `load`, found ``"),
-        ("time,load\n0,1\n1,nan\n", "line 3: expected a number in column `load`, found `nan`"),
-        ("time,load [furlong]\n0,1\n1,2\n", "furlong"),
+        (None, "/gait.csv: cannot read the file: No such file or directory"),
+        ("time,knee\n0,1\n", "gait.csv:1: no column `load`; the columns are `time`, `knee`"),
+        ("time,load,load\n0,1,2\n", "gait.csv:1: more than one column `load`"),
+        ("# a comment\ntime,load\n0,1\n1,two\n", "gait.csv:4: column `load`: expected a number, found `two`"),
+        ("time,load\n0,1\n1\n", "gait.csv:3: expected 2 fields as in line 1, found 1"),
+        ("time,load\n0,1\n1,nan\n", "gait.csv:3: column `load`: expected a number, found `nan`"),
+        ("time,load [furlongs^2/x]\n0,1\n1,2\n", "gait.csv:1: column `load`: unknown unit `x`"),
         ("time,load\n0,1\n", "expected at least two `times`"),
-        ("time,load [m]\n0,1\n1,2\n2,3\n", "force.values[0]: expected a torque (N*m), but `1 m` is a length (2 more"),
-        ("", "gait.csv: is empty"),
+        (
+            "time,load [m]\n0,1\n1,2\n2,3\n",
+            "gait.csv:1:1: joints.hinge.force.values[0]: expected a torque (N*m), but `1 m` is a length (2 more",
+        ),
+        ("", "gait.csv is empty"),
     ],
 )
 def test_files_without_the_numbers_are_refused(tmp_path, csv, message):
@@ -67,7 +70,7 @@ def test_files_without_the_numbers_are_refused(tmp_path, csv, message):
 
 def test_a_file_that_is_not_text_is_refused(tmp_path):
     (tmp_path / "gait.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SceneError, match=r"gait\.csv: is not UTF-8 text$"):
+    with pytest.raises(SceneError, match=r"gait\.csv is not UTF-8 text$"):
         scene_with(tmp_path, force={"file": "gait.csv", "times": "time", "values": "load"})
 
 

@@ -6,7 +6,6 @@ Factors are combined to a grid, the last one fastest.  The keys of one factor va
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,14 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.document.table_file import NO_UNIT, TableFile, read_table
 from multibody_cli.errors import ArgumentError
-from multibody_cli.limits import require_within
+from multibody_cli.limits import Usage, require_within
 from multibody_cli.model import Floats
 from multibody_cli.spec.units import split_quantity
-from multibody_cli.studies.csv_cells import read_cells
 from multibody_cli.studies.sweep.values import SHOWN, Distribution, read_values, split
 
-_HEADING = re.compile(r"\s*(?P<key>.*?)\s*(?:\(\s*(?P<unit>[^()]*?)\s*\))?\s*")
 _SMALLEST = 2.0**-53
 """Smallest cumulative probability: quantiles at 0 and 1 may be infinite."""
 
@@ -112,7 +110,7 @@ def design_of(given: Sequence[str], rows_file: Path | None, sampling: Sampling, 
     given
         Values of `--vary`, each `KEY=VALUES`, or several of these separated by `;`, whose keys vary together.
     rows_file
-        CSV file with a row for each run and a key for each column.
+        File with a row for each run and a key for each column.
     sampling
         How random values are drawn; all of them are one factor.
     fixed
@@ -214,40 +212,34 @@ def _drawn(random: dict[str, Distribution], sampling: Sampling) -> Factor:
 
 # --- a file of rows -----------------------------------------------------------------------------------------------
 def _read_rows(path: Path) -> Factor:
-    """Read a CSV file: the header has the keys, with optional units in parentheses, and each line the values of a run.
+    """Read a file: the header has the keys, with optional units, and each line the values of a run.
 
     Raises
     ------
     ArgumentError
         The file cannot be read, a line has too few or too many values, or a value has a unit beside that of its column.
     """
-    lines = read_cells(path)
-    if len(lines) < 2:
+    table = read_table(path, Usage())
+    keys = tuple(heading.name for heading in table.headings)
+    if "" in keys:
+        raise ArgumentError(f"{path}:{table.line}: expected a key, with an optional unit, as in `vars.a (deg)`")
+    if table.in_degrees:
+        raise ArgumentError(f"{path}: `inDegrees=yes` has no meaning for keys of a scene: write units in the headings")
+    for place in range(len(keys)):
+        table.unit_of(place)
+    rows = tuple(tuple(_values(table, number, row)) for number, row in table.rows)
+    if not rows:
         raise ArgumentError(f"--rows {path}: expected a header with the keys and a line for each run")
-    headings = [_heading(text, path, lines[0][0]) for text in lines[0][1]]
-    for number, line in lines[1:]:
-        if len(line) != len(headings):
-            raise ArgumentError(f"{path}:{number}: expected {len(headings)} values, found {len(line)}")
-        if "" in map(str.strip, line):
-            raise ArgumentError(
-                f"{path}:{number}: the value of `{headings[[*map(str.strip, line)].index('')][0]}` is missing"
-            )
-    rows = tuple(tuple(_values(headings, line, f"{path}:{number}")) for number, line in lines[1:])
     require_within("runs", len(rows))
-    return Factor(tuple(key for key, _ in headings), rows, f"--rows {path}:")
+    return Factor(keys, rows, f"--rows {path}:")
 
 
-def _heading(text: str, path: Path, number: int) -> tuple[str, str]:
-    match = _HEADING.fullmatch(text)
-    if match is None or not match["key"]:
-        raise ArgumentError(f"{path}:{number}: expected a key, with an optional unit, as in `vars.a (deg)`")
-    return match["key"], match["unit"] or ""
-
-
-def _values(headings: Sequence[tuple[str, str]], line: Sequence[str], where: str) -> Iterator[str]:
-    for (key, unit), text in zip(headings, map(str.strip, line), strict=True):
+def _values(table: TableFile, line: int, row: Sequence[str]) -> Iterator[str]:
+    for place, (heading, text) in enumerate(zip(table.headings, row, strict=True)):
+        unit = heading.unit.replace(NO_UNIT, "")
+        if not text:
+            raise table.error(line, place, "the value is missing")
         if unit and (split_quantity(text) or ("", text))[1]:
-            raise ArgumentError(
-                f"{where}: `{key}` is in {unit} by its heading: expected a number without a unit, found `{text}`"
-            )
+            found = f"expected a number without a unit, found `{text}`"
+            raise table.error(line, place, f"the heading has the unit {unit}: {found}")
         yield f"{text} {unit}" if unit else text

@@ -1,0 +1,236 @@
+"""Tables in text files: the one reader of columns of scenes, of measurements, and of rows of sweeps.
+
+The first line names the columns.  Commas, semicolons or tabs separate them, and `[mm]`, `(mm)`, `, mm` or ` / mm`
+behind a name is the unit of a column:
+
+    time (ms), knee [deg], load
+
+Lines that are empty or begin with `#` are skipped.  Beside semicolons and tabs, a comma in a number is a decimal mark.
+Files of OpenSim (`.sto`, `.mot`) have lines of settings up to `endheader`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from multibody_cli.document.document import ENCODING, read_bytes
+from multibody_cli.errors import ArgumentError, QuantityError
+from multibody_cli.limits import Usage
+from multibody_cli.spec.units import COMMON, Unit, parse_unit
+
+NO_UNIT = "1"
+"""Unit of a column of plain numbers, as `mbsim export` writes it; `[-]` is the same."""
+
+_SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
+_QUOTED = re.compile(r'"[^"]*"')
+_OPENED = {")": "(", "]": "["}
+_BEHIND_MARK = re.compile(r"(?P<name>.*), (?P<unit>.*)|(?P<name2>.*?) / (?P<unit2>.*)")
+_END_OF_HEADER = re.compile(rb"(?mi)^[ \t]*endheader[ \t]*\r?$")
+_IN_DEGREES = re.compile(r"\s*inDegrees\s*=\s*yes\s*", re.IGNORECASE)
+_POINT = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?(?:\s.*)?")
+_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?(?:\s.*)?")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}(?:\s.*)?")
+
+
+class Heading(NamedTuple):
+    """A heading: the name of a column, its unit (empty if it has none), and the whole text."""
+
+    name: str
+    unit: str
+    text: str
+
+
+def read_heading(text: str) -> Heading:
+    """Split a heading into name and unit."""
+    text = " ".join(text.split())
+    name, unit = text, ""
+    if text[-1:] in _OPENED and (start := _start_of_bracket(text)) > 0:
+        inside = text[start + 1 : -1].strip()
+        if text[start] == "(" or text[start - 1] == " " or not _is_component(text[:start], inside):
+            name, unit = text[:start], inside
+    elif match := _BEHIND_MARK.fullmatch(text):
+        name, unit = match["name"] or match["name2"] or "", match["unit"] or match["unit2"] or ""
+    elif text.count("/") == 1 and text.partition("/")[2] in COMMON:
+        name, _, unit = text.partition("/")
+    return Heading(name.rstrip(" /"), NO_UNIT if unit == "-" else unit, text)
+
+
+def _start_of_bracket(text: str) -> int:
+    """Return the place of the bracket that the last character closes; -1 if there is none."""
+    depth = 0
+    for place in range(len(text) - 1, -1, -1):
+        depth += (text[place] == text[-1]) - (text[place] == _OPENED[text[-1]])
+        if not depth:
+            return place
+    return -1
+
+
+def _is_component(name: str, inside: str) -> bool:
+    """Whether a bracket directly behind a name is part of it: `limits[0]`, `joints/hinge/force[fz]`."""
+    if inside.isdecimal() or not ("/" in name or "." in name):
+        return inside.isdecimal()
+    try:
+        parse_unit(inside)
+    except QuantityError:
+        return True
+    return False
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table.
+
+    Parameters
+    ----------
+    path
+        The file.
+    line
+        Number of the line of the headings.
+    headings
+        The headings of its columns.
+    in_degrees
+        Whether angles without a unit are in degrees, by the settings of OpenSim.
+    rows
+        The number of each line and its cells, as many as headings, without spaces around them; decimal marks are
+        points.  An `ArgumentError` reports a line with other cells.
+    """
+
+    path: Path
+    line: int
+    headings: tuple[Heading, ...]
+    in_degrees: bool
+    rows: Iterator[tuple[int, list[str]]]
+
+    def place_of(self, word: str) -> int:
+        """Return the place of the column that a word names, with or without its unit; refuse none and several."""
+        wanted, texts = read_heading(word), [heading.text for heading in self.headings]
+        found = [k for k, text in enumerate(texts) if text == wanted.text] or [
+            k
+            for k, heading in enumerate(self.headings)
+            if heading.name == wanted.name and wanted.unit in ("", heading.unit)
+        ]
+        if len(found) != 1:
+            count = "more than one" if found else "no"
+            shown = ", ".join(f"`{text}`" for text in texts)
+            raise ArgumentError(f"{self.path}:{self.line}: {count} column `{word}`; the columns are {shown}")
+        return found[0]
+
+    def unit_of(self, place: int) -> Unit | None:
+        """Return the unit of a column; None if it has none."""
+        heading = self.headings[place]
+        if not heading.unit:
+            return None
+        try:
+            return parse_unit("rad" if heading.unit == NO_UNIT else heading.unit)
+        except QuantityError as error:
+            raise self.error(self.line, place, str(error)) from None
+
+    def error(self, line: int, place: int, message: str) -> ArgumentError:
+        """Return the error of a cell or a heading."""
+        return ArgumentError(f"{self.path}:{line}: column `{self.headings[place].name}`: {message}")
+
+
+def number_in(cell: str) -> float:
+    """Return the number in a cell; NaN if there is none."""
+    try:
+        return math.nan if "_" in cell else float(cell)
+    except ValueError:
+        return math.nan
+
+
+def read_table(path: Path, usage: Usage) -> TableFile:
+    """Read the headings of a file; its rows are read as they are asked for.
+
+    Raises
+    ------
+    ArgumentError
+        The file cannot be read, or its headings are ambiguous.
+    LimitError
+        The file is too large.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise ArgumentError(f"{path} is not a regular file")
+        content = read_bytes(path, usage)
+    except OSError as error:
+        raise ArgumentError(f"{os.path.abspath(path)}: cannot read the file: {error.strerror or error}") from None
+    end = match.end() if (match := _END_OF_HEADER.search(content)) else 0
+    settings = content[:end].decode(ENCODING, errors="replace").splitlines()
+    lines = _lines(path, content[end:], max(0, len(settings) - 1))
+    number, first = next(lines, (0, ""))
+    if not first:
+        raise ArgumentError(f"{path} is empty")
+    bare = _QUOTED.sub("", first)
+    separator = next((mark for mark in _SEPARATORS if mark in bare), " " if settings else ",")
+    cells = _cells(path, number, first, separator)
+    headings = tuple(map(read_heading, cells))
+    for heading in headings if separator in "\t;" else ():
+        if "," in heading.name and f'"{heading.text}"' not in first:
+            words = f"commas and {_SEPARATORS[separator]}"
+            raise ArgumentError(f"{path}:{number}: the headings are separated by {words}: use one of them")
+    in_degrees = any(map(_IN_DEGREES.fullmatch, settings))
+    return TableFile(path, number, headings, in_degrees, _rows(path, number, len(headings), separator, lines))
+
+
+def _lines(path: Path, content: bytes, before: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines with content, decoded one by one: the text of a large file takes much memory."""
+    try:
+        for number, line in enumerate(io.TextIOWrapper(io.BytesIO(content), ENCODING, newline=""), before + 1):
+            if line.lstrip()[:1] not in ("", "#"):
+                yield number, line
+    except UnicodeDecodeError:
+        raise ArgumentError(f"{path} is not UTF-8 text") from None
+
+
+def _cells(path: Path, number: int, line: str, separator: str) -> list[str]:
+    if separator == " ":
+        return line.split()
+    try:
+        if line.count('"') % 2:
+            raise csv.Error("a quotation mark is not closed")
+        cells = next(csv.reader([line], delimiter=separator)) if '"' in line else line.split(separator)
+    except csv.Error as error:
+        raise ArgumentError(f"{path}:{number}: cannot read the cells: {error}") from None
+    return [cell.strip() for cell in cells]
+
+
+def _rows(
+    path: Path, head: int, width: int, separator: str, lines: Iterator[tuple[int, str]]
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows; beside tabs, `1,234` may have a decimal comma or thousands, which other numbers decide."""
+    point = comma = 0
+    is_decimal = separator == ";"
+    for number, line in lines:
+        cells = _cells(path, number, line, separator)
+        if not any(cells):
+            continue
+        if len(cells) != width:
+            cause = ""
+            if separator == "," and len(cells) > width:
+                cause = "; if commas are decimal marks, write points, or separate the columns by semicolons or tabs"
+            raise ArgumentError(
+                f"{path}:{number}: expected {width} fields as in line {head}, found {len(cells)}{cause}"
+            )
+        if separator != ",":
+            marked = [k for k, cell in enumerate(cells) if _COMMA.fullmatch(cell)] if "," in line else []
+            is_decimal = is_decimal or not all(_THOUSANDS.fullmatch(cells[k]) for k in marked)
+            if marked:
+                comma = comma or number
+            if "." in line and any(map(_POINT.fullmatch, cells)):
+                point = point or number
+            if point and comma:
+                both = f"of line {point} is a point, that of line {comma} a comma"
+                raise ArgumentError(f"{path}:{number}: the decimal mark {both}: write points")
+            for k in marked:
+                cells[k] = cells[k].replace(",", ".", 1)
+        yield number, cells
+    if comma and not is_decimal:
+        raise ArgumentError(f"{path}:{comma}: is the comma a decimal mark, or does it separate thousands? Write points")
