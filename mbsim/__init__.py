@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from multibody_cli.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from multibody_cli.api.equations_of_motion import LinearModel
+    from multibody_cli.api.linear_model import LinearModel
     from multibody_cli.api.scene import Scene, SceneWarning, UnsuccessfulRun, load, read
     from multibody_cli.api.sensitivities import sensitivities
     from multibody_cli.api.simulation import Simulation
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "api.equations_of_motion": ("LinearModel",),
+    "api.linear_model": ("LinearModel",),
     "api.scene": ("Scene", "SceneWarning", "UnsuccessfulRun", "load", "read"),
     "api.sensitivities": ("sensitivities",),
     "api.simulation": ("Simulation",),

@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from multibody_cli.api.equations_of_motion import EquationsOfMotion, LinearModel
+from multibody_cli.api.equations_of_motion import EquationsOfMotion
+from multibody_cli.api.linear_model import LinearModel, linearize
 from multibody_cli.api.memory import fresh_state, places_by_name, read_only
 from multibody_cli.api.observer import Observer
 from multibody_cli.api.pieces import take_steps, whole_number
@@ -372,7 +373,12 @@ class Simulation:
     def linearize(self) -> LinearModel:
         """Linearize the motion at the present state and applied forces: dx/dt = A x + B u.
 
-        See `LinearModel` for the components.  Contacts and dry friction do not count, and forces that sampled
-        controllers hold are constant.
+        The state may move.  See `LinearModel` for the components, which with a method in maximal coordinates are those
+        of the bodies.  Contacts and dry friction do not count, and forces that sampled controllers hold are constant.
+
+        Raises
+        ------
+        ArgumentError
+            Bodies without inertia can move, or an acceleration is not finite.
         """
-        return self.equations.linearize(self._state, self._forces, self._force_columns)
+        return linearize(self._model, self._state, self._forces, self._force_columns)

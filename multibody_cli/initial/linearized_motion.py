@@ -26,7 +26,8 @@ from multibody_cli.methods.aba import ABA
 from multibody_cli.methods.integrators.vectors import copy
 from multibody_cli.model import Floats, Integers, Model, State
 from multibody_cli.tree.configuration import displace, normalize
-from multibody_cli.tree.workspace import workspace_for
+from multibody_cli.tree.mechanism_length import length_of
+from multibody_cli.tree.workspace import Work, workspace_for
 
 Complex = NDArray[np.complex128]
 
@@ -34,7 +35,10 @@ MOST_COORDINATES = 500
 """Largest model that is linearized; a larger one takes seconds."""
 
 ROUND_OFF = 1e-10
-"""Rank tolerance of the constraint Jacobian, relative to its largest singular value."""
+"""Tolerance of the lengths of rows of the constraint Jacobian and of its rank, relative to the largest.
+
+Columns are divided by the roots of the inertias of coordinates, and rows by their wrenches: units have no effect.
+"""
 
 DISPLACEMENT, RATE = 1e-5, 1e-4
 """Offsets of the central differences: rad or m, and rad/s or m/s."""
@@ -44,13 +48,15 @@ class Linearization(NamedTuple):
     """Linearized motion about a state, for the n free coordinates of the tree.
 
     `free` (n,) are their indices in v; `M` (n, n) is the mass matrix, and `G` (m, n) the Jacobian of all constraint
-    rows.  `directions` (nv, k) are the columns N: an orthonormal basis of the velocities that satisfy the equalities.
+    rows.  `directions` (nv, k) are the columns N: an orthonormal basis of the velocities that satisfy the equalities;
+    `displacements` (nv, p) is that of the displacements, which nonholonomic rows leave free.
     """
 
     free: Integers
     M: Floats
     G: Floats
     directions: Floats
+    displacements: Floats
 
 
 def linearization_of(model: Model, state: State) -> Linearization:
@@ -70,19 +76,31 @@ def linearization_of(model: Model, state: State) -> Linearization:
     free = np.flatnonzero(~system.tree.driven[:n])
     M, G = M[np.ix_(free, free)], G[:, free]
     np.linalg.cholesky(M)  # raises where bodies without inertia can move
-    basis = null_space(G[system.rows["one_sided"] == 0])
-    directions = np.zeros((model.nv, basis.shape[1]))
-    directions[free] = basis
-    return Linearization(free, M, G, directions)
+    scaled = G / np.sqrt(np.diag(M)) / _wrenches_of(work, length_of(system.tree))[:, None]
+    equality, bases = system.rows["one_sided"] == 0, []
+    for rows in (equality, equality & (system.rows["holonomic"] == 1)):
+        basis = (
+            np.linalg.qr(null_space(scaled[rows]) / np.sqrt(np.diag(M))[:, None])[0] if rows.any() else np.eye(len(M))
+        )
+        bases.append(np.zeros((model.nv, basis.shape[1])))
+        bases[-1][free] = basis
+    return Linearization(free, M, G, *bases)
+
+
+def _wrenches_of(work: Work, length: float) -> Floats:
+    """Return the largest wrench of each row (m,), with its moment divided by a length; 1 for rows of coordinates."""
+    terms = work.terms
+    sizes = np.maximum(np.linalg.norm(terms["f"], axis=1), np.linalg.norm(terms["t"], axis=1) / length)
+    of_rows = [sizes[row["first_term"] : row["last_term"]].max(initial=0.0) for row in work.rows]
+    return np.array([size or 1.0 for size in of_rows])
 
 
 def null_space(G: Floats) -> Floats:
-    """Return an orthonormal basis of the null space of a matrix (m, n), as columns."""
-    if G.size == 0:
-        return np.eye(G.shape[1])
-    _, sizes, directions = np.linalg.svd(G)
-    rank = int(np.count_nonzero(sizes > ROUND_OFF * max(sizes[0], 1e-300)))
-    return np.asarray(directions[rank:].T)
+    """Return an orthonormal basis of the null space of a matrix (m, n), as columns; rows of round-off count as 0."""
+    lengths = np.linalg.norm(G, axis=1, keepdims=True)
+    effective = lengths[:, 0] > ROUND_OFF * lengths.max()
+    _, sizes, directions = np.linalg.svd(G[effective] / lengths[effective])
+    return np.asarray(directions[np.count_nonzero(sizes > ROUND_OFF * sizes.max(initial=0.0)) :].T)
 
 
 class Modes(NamedTuple):
@@ -175,7 +193,7 @@ def modes_of_trees(model: Model, q: Floats, v: Floats) -> Modes:
     one = nearby[:, :-1].reshape(len(q), n, 4, n)
     K, D = (-np.swapaxes(one[:, :, i] - one[:, :, i + 1], 1, 2) / (2.0 * h) for i, h in ((0, DISPLACEMENT), (2, RATE)))
     known = np.isfinite(nearby).all(axis=(1, 2))
-    found = modes_of(Linearization(np.arange(n), M[known], np.zeros((0, n)), np.eye(n)), K[known], D[known])
+    found = modes_of(Linearization(np.arange(n), M[known], np.zeros((0, n)), np.eye(n), np.eye(n)), K[known], D[known])
     whole = [np.full((len(q), *values.shape[1:]), np.nan, values.dtype) for values in found]
     for into, values in zip(whole, found, strict=True):
         into[known] = values

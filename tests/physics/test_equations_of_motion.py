@@ -11,6 +11,8 @@ from test_forward_dynamics import dense, largest
 
 import mbsim
 from multibody_cli.api.equations_of_motion import EquationsOfMotion
+from multibody_cli.api.linear_model import displacement
+from multibody_cli.tree.configuration import displace
 
 ARM = """
 mbsim: 1
@@ -126,52 +128,108 @@ def position(sim: mbsim.Simulation, body: str, point) -> np.ndarray:
     return sim.channel(f"bodies/{body}/position") + r + 2.0 * np.cross(u, np.cross(u, r) + w * r)
 
 
-def deviation(sim: mbsim.Simulation, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Deviation of a state from (q, v), rotations in the frame of their angular velocity."""
-    equations = sim.equations
-    n = equations.n
-    return np.concatenate([equations._difference(sim.q[...], q)[:n], (sim.v[...] - v)[:n]])
+WHEEL = """
+mbsim: 1
+name: wheel
+bodies:
+  wheel: {mass: 2.0, inertia: {principal: [0.05, 0.1, 0.05]}, position: [0, 0, 0.28190778623577255],
+    rotation: {axis: [1, 0, 0], angle: 20 deg}}
+  bob: {mass: 0.7, com: [0, 0.02, -0.1], inertia: {principal: [0.002, 0.003, 0.001]}}
+joints:
+  hub: {type: universal, parent: wheel, child: bob, q: [0.2, 0.3], v: [1, -2], damping: [0.02, 0.03],
+    origin: {position: [0, 0.05, 0]}}
+constraints:
+  contact: {type: rolling, body: wheel, radius: 0.3, axis: [0, 1, 0]}
+simulation: {duration: 1 s, step: 0.1 ms, assembly_tolerance: 10}
+"""
+"""A tilted wheel that rolls, with a pendulum on its hub."""
+
+CLOSED_CHAIN = """
+mbsim: 1
+name: closed_chain
+bodies:
+  crank: {mass: 1.0, com: [0.1, 0, 0], inertia: {principal: [0.01, 0.02, 0.02]}}
+  rod: {mass: 1.5, com: [0.2, 0, 0], inertia: {principal: [0.01, 0.1, 0.1]}}
+  slider: {mass: 0.4, inertia: {principal: [2e-3, 3e-3, 4e-3]}}
+joints:
+  a: {type: revolute, child: crank, axis: [0.2, 1, 0.1], q: 50 deg}
+  b: {type: spherical, parent: crank, child: rod, origin: {position: [0.2, 0, 0]}}
+  c: {type: cylindrical, parent: rod, axis: [0.3, 1, 2], origin: {position: [0.6, 0, 0]}, child: slider}
+  d: {type: spherical, child: slider, origin: {position: [0.5, 0.3, 0.2]}}
+simulation: {duration: 1 s, step: 0.1 ms, assembly_tolerance: 10}
+"""
+"""A spatial loop with several degrees of freedom."""
+
+SLEIGH = """
+mbsim: 1
+name: sleigh
+gravity: [0, -2, -9.81]
+bodies:
+  sleigh: {mass: 3.0, com: [0.1, 0.02, 0], inertia: {principal: [0.1, 0.2, 0.3]}}
+joints:
+  ice: {type: free2d, child: sleigh, q: [0, 0, 0.4]}
+constraints:
+  blade: {type: knife_edge, body: sleigh, point: [-0.2, 0, 0], edge: [1, 0, 0]}
+simulation: {duration: 1 s, step: 0.1 ms}
+"""
+
+MOVING = {
+    "arm": (ARM, {}),
+    "four-bar": (FOUR_BAR, {}),
+    "four-bar of bodies": (FOUR_BAR, {"simulation.method": "baraff"}),
+    "closed chain": (CLOSED_CHAIN, {}),
+    "sleigh": (SLEIGH, {}),
+    "wheel": (WHEEL, {}),
+    "wheel of bodies": (WHEEL, {"simulation.method": "baraff"}),
+    "wheel by steps of momentum": (WHEEL, {"simulation.method": "variational", "simulation.step": 2e-5}),
+}
 
 
-def flow(sim: mbsim.Simulation, data: bytes, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """The state some steps after a checkpoint."""
-    sim.restore(data)
-    sim.step(steps)
-    return sim.q[...].copy(), sim.v[...].copy()
-
-
-def test_the_linear_model_predicts_the_flow_of_an_arm():
-    """exp(A t) x is the difference of two runs of 0.4 ms, to second order of their length and of the deviation."""
-    sim = loaded(ARM)
-    sim.advance(0.02)
+@pytest.mark.parametrize("name", MOVING)
+def test_the_linear_model_of_a_motion_predicts_its_flow(name):
+    """Differences of runs of t, 2 t and 3 t from displaced states, extrapolated to t = 0."""
+    text, overrides = MOVING[name]
+    sim = loaded(text, overrides)
+    tree = sim._model.system.tree
+    sim.v[...][: int(tree.links["nv"].sum())] += np.random.default_rng(3).normal(0.0, 2.0, int(tree.links["nv"].sum()))
+    sim.step(20)
     model, data = sim.linearize(), sim.save()
-    n, steps, size = len(model.basis), 4, 1e-5
-    t = steps * sim.scene.step
-    np.testing.assert_array_equal(model.basis, np.eye(n))
-    q, v = flow(sim, data, steps)
-    for column in range(2 * n):
-        differences = []
-        for sign in (1.0, -1.0):
-            sim.restore(data)
-            displace(sim, column, sign * size)
+    P, N = model.position_basis, model.basis
+    n, p, k = len(N), P.shape[1], N.shape[1]
+    assert p - k == {"sleigh": 1, "wheel": 2}.get(name.split()[0], 0)
+    assert model.A.shape == (p + k, p + k)
+    system, nv = sim._model.system, len(sim.v[...])
+    steps = round(2e-4 / sim.scene.step)
+
+    def reduced(q0: np.ndarray, v0: np.ndarray) -> np.ndarray:
+        return np.concatenate([P.T @ displacement(system, q0, sim.q[...])[:n], N.T @ (sim.v[...] - v0)[:n]])
+
+    def ends() -> list[tuple[np.ndarray, np.ndarray]]:
+        found = []
+        for _ in range(4):
+            found.append((sim.q[...].copy(), sim.v[...].copy()))
             sim.step(steps)
-            differences.append(deviation(sim, q, v))
-        rate = ((differences[0] - differences[1]) / (2.0 * size) - np.eye(2 * n)[column]) / t
-        expected = model.A[:, column] + 0.5 * t * (model.A @ model.A)[:, column]
-        np.testing.assert_allclose(rate, expected, rtol=0, atol=2e-3 * max(1.0, np.abs(model.A).max()))
+        return found
 
-
-def displace(sim: mbsim.Simulation, column: int, size: float) -> None:
-    """Change one component of the deviation."""
-    from multibody_cli.tree.configuration import displace as move
-
-    n = sim.equations.n
-    if column >= n:
-        sim.v[...][column - n] += size
-        return
-    shift = np.zeros(len(sim.v[...]))
-    shift[column] = size
-    move(sim._model.system.tree, sim.q[...], shift, 1.0)
+    sim.restore(data)
+    base, deviations = ends(), []
+    for direction in np.hstack([np.eye(p + k), -np.eye(p + k)]).T:
+        sim.restore(data)
+        shift, change = np.zeros((2, nv))
+        shift[:n], change[:n] = 1e-4 * P @ direction[:p], 1e-3 * N @ direction[p:]
+        displace(system.tree, sim.q[...], shift, 1.0)
+        sim.v[...][:] += change
+        sim.channel("time")  # back to the constraints
+        deviations.append([])
+        for number in range(4):
+            deviations[-1].append(reduced(*base[number]))
+            sim.step(steps)
+    plus, minus = np.reshape(deviations, (2, p + k, 4, p + k))
+    starts, *later = (plus - minus).transpose(1, 2, 0)
+    t = steps * sim.scene.step
+    rates = [(one @ np.linalg.inv(starts) - np.eye(p + k)) / (t * m) for m, one in enumerate(later, start=1)]
+    found = 3.0 * rates[0] - 3.0 * rates[1] + rates[2]
+    np.testing.assert_allclose(found, model.A, rtol=0, atol=3e-5 * np.abs(model.A).max())
 
 
 def test_the_response_to_forces_is_that_of_the_motion():
@@ -185,38 +243,6 @@ def test_the_response_to_forces_is_that_of_the_motion():
         a[torque] = sim.a[...].copy()
     np.testing.assert_allclose(model.B[len(model.basis) :, -1], a[1.0] - a[0.0], rtol=0, atol=1e-9)
     assert not model.B[: len(model.basis)].any()
-
-
-def test_the_linear_model_of_a_moving_loop_predicts_its_flow():
-    """One degree of freedom, with a curved configuration space and a velocity."""
-    sim = loaded(FOUR_BAR)
-    model, data = sim.linearize(), sim.save()
-    assert model.A.shape == (2, 2)
-    N, n = model.basis, len(model.basis)
-    q, v = sim.q[...].copy(), sim.v[...].copy()
-    steps = 5
-    t = steps * sim.scene.step
-
-    def reduced(q0: np.ndarray, v0: np.ndarray) -> np.ndarray:
-        x = deviation(sim, q0, v0)
-        return np.concatenate([N.T @ x[:n], N.T @ x[n:]])
-
-    q1, v1 = flow(sim, data, steps)
-    starts, ends = [], []
-    for direction in np.eye(2):
-        for sign in (1.0, -1.0):
-            sim.restore(data)
-            sim.q[...][:n] += sign * 1e-4 * direction[0] * N[:, 0]
-            sim.v[...][:n] += sign * 1e-3 * direction[1] * N[:, 0]
-            sim.channel("time")  # back to the loop
-            starts.append(reduced(q, v))
-            sim.step(steps)
-            ends.append(reduced(q1, v1))
-    starts, ends = np.array(starts).T, np.array(ends).T
-    X, Y = starts[:, ::2] - starts[:, 1::2], ends[:, ::2] - ends[:, 1::2]
-    rate = (Y @ np.linalg.inv(X) - np.eye(2)) / t
-    expected = model.A + 0.5 * t * model.A @ model.A
-    np.testing.assert_allclose(rate, expected, rtol=0, atol=3e-3 * np.abs(model.A).max())
 
 
 def test_maximal_coordinates_have_no_mass_matrix_of_joints():

@@ -1,0 +1,184 @@
+"""Linearized motion about a state, at rest or moving, with loops and constraints.
+
+The configurations q that satisfy all loops and holonomic constraints are a manifold, and the velocities v that satisfy
+all rows a space at each q.  With orthonormal bases P of the displacements and N of the velocities at the state,
+
+    x = [P^T dq; N^T dv],    dx/dt = [P^T (dv + W dq); N^T da],
+
+where W turns the deviations of rotations.  Nonholonomic rows restrict N alone, so that P has more columns.  A curve of
+states on the constraints leaves the state along each column of P and of N: the state is displaced along the column and
+projected onto the constraints, positions first and then velocities, which brings in the derivatives of the rows along
+the displacement.  With X and Y the derivatives of x and dx/dt along all curves, A = Y X^-1.
+
+The derivatives are central differences of sixth order, of several offsets: for each curve, those that differ least from
+the differences of fourth order.  Their error is that of round-off, about 1e-13 of the accelerations.
+
+Sources: Schwab and Meijaard, Dynamics of flexible multibody systems with non-holonomic constraints: a finite element
+approach, Multibody System Dynamics 10 (2003), for P and N; Fornberg, Generation of finite difference formulas on
+arbitrarily spaced grids, Math. Comp. 51 (1988), table 1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from multibody_cli.constraint_solver.solver import update_kinematics
+from multibody_cli.errors import ArgumentError
+from multibody_cli.initial.linearized_motion import linearization_of
+from multibody_cli.kernel import records
+from multibody_cli.methods.aba import ABA
+from multibody_cli.model import Floats, Integers, Model, State, System
+from multibody_cli.studies.differentiation import FOURTH, SHIFTS, SIXTH
+from multibody_cli.tree.configuration import displace, normalize
+from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
+from multibody_cli.tree.mechanism_length import length_of
+from multibody_cli.tree.workspace import workspace_for
+
+OFFSETS = (1e-1, 1e-2, 1e-3, 1e-4)
+"""Offsets of the differences, relative to the motion of the mechanism by its length or by 1 rad, or to its rates."""
+
+
+class LinearModel(NamedTuple):
+    """Linearized motion dx/dt = A x + B u about a state.
+
+    The columns of `basis` (n, k) are an orthonormal basis N of the velocities that loops, constraints and prescribed
+    motions leave free, and those of `position_basis` (n, p) a basis P of the displacements; without any constraints,
+    both are the identity.  They differ only if a constraint restricts velocities alone, as rolling does: p > k.  x is
+    [P^T dq, N^T dv] (p + k,): the deviation from the motion of the scene, in which the deviation of a rotation is a
+    rotation vector in the frame of its angular velocity.  u (m,) are applied forces, in the order of `inputs`.  `A` is
+    (p + k, p + k), `B` (p + k, m).
+    """
+
+    A: Floats
+    B: Floats
+    basis: Floats
+    position_basis: Floats
+    inputs: tuple[str, ...]
+
+
+def linearize(model: Model, state: State, forces: Floats, columns: Integers) -> LinearModel:
+    """Linearize the motion about a state.
+
+    Parameters
+    ----------
+    model
+        The model, in coordinates of joints or of bodies.
+    state
+        A state that satisfies loops and constraints.
+    forces, columns
+        Applied forces of the model (m,), and their indices in v.
+
+    Raises
+    ------
+    ArgumentError
+        Bodies without inertia can move, or an acceleration is not finite.
+    """
+    return _Linearizer(model).linearize(state, forces, columns)
+
+
+class _Linearizer:
+    """Linearizes the motion of a model by the kernels of `aba`, with all rows in the dual problem."""
+
+    def __init__(self, model: Model) -> None:
+        rows = np.array(model.system.rows)
+        rows["primary"] = 0
+        tree = model.system.tree._replace(inboard_joints=model.system.tree.inboard_joints[:0])
+        self._system = model.system._replace(tree=tree, rows=records(rows))
+        self._model, self._dynamics, self._work = model, ABA.dynamics(self._system), workspace_for(self._system)
+        self._length = length_of(tree)
+
+    def linearize(self, state: State, forces: Floats, columns: Integers) -> LinearModel:
+        """Linearize the motion; see `linearize`."""
+        try:
+            linear = linearization_of(self._model, state)
+        except np.linalg.LinAlgError:
+            raise ArgumentError("the motion cannot be linearized: bodies without inertia can move") from None
+        P, N = linear.displacements, linear.directions
+        n, nothing = int(self._system.tree.links["nv"].sum()), np.zeros(self._model.nv)
+        rate = self._rate(state)
+        moved = [self._along(state, column, nothing, 1.0) for column in P.T]
+        changed = [self._along(state, nothing, column, rate) for column in N.T]
+        dq, dv, da = np.reshape([*moved, *changed], (-1, 3, self._model.nv)).transpose(1, 2, 0)
+        X = np.concatenate([P.T @ dq, N.T @ dv])
+        Y = np.concatenate([P.T @ (dv + self._turning(state) @ dq), N.T @ da])
+        A = np.linalg.solve(X.T, Y.T).T
+        names = tuple(self._model.names.coordinates[column].removeprefix("joint ") for column in columns)
+        B = np.zeros((len(A), len(forces)))
+        B[P.shape[1] :] = N.T @ self._responses(state, forces)
+        return LinearModel(A, B, N[:n], P[:n], names)
+
+    def _along(self, state: State, shift: Floats, change: Floats, rate: float) -> Floats:
+        """Return the derivatives (3, nv) of q, v and the accelerations along a displacement and a change of rates."""
+        size = self._motion(state, shift + change) / rate
+
+        def differences(offset: float) -> tuple[float, Floats]:
+            each = np.array([self._deviation(state, k * offset * shift, k * offset * change) for k in SHIFTS])
+            sixth, fourth = (np.tensordot(weights, each, 1) / offset for weights in (SIXTH, FOURTH))
+            return float(np.abs(sixth - fourth)[2].max(initial=0.0)), sixth
+
+        return min((differences(offset / size) for offset in OFFSETS), key=lambda found: found[0])[1]
+
+    def _motion(self, state: State, v: Floats) -> float:
+        """Return the largest motion of a body with rates v (nv,), 1/s: angular, or linear by the length."""
+        tree, bodies = self._system.tree, self._work.bodies
+        update_kinematics(self._system, state.time[0], state.q.copy(), state.v.copy(), state.a.copy(), self._work)
+        write_ball_columns(tree, self._work)
+        jacobian_times(tree, np.ascontiguousarray(v), self._work)
+        moving = bodies[: len(tree.links)]
+        return float(max(np.abs(moving["dw"]).max(), np.abs(moving["dv"]).max() / self._length)) or 1.0
+
+    def _rate(self, state: State) -> float:
+        """Return the rate of the motion, 1/s: of the bodies, or of an acceleration from rest; 1 at rest without any."""
+        a = self._deviation(state, np.zeros(self._model.nv), np.zeros(self._model.nv))[2]
+        return max(self._motion(state, state.v), np.sqrt(self._motion(state, a))) or 1.0
+
+    def _responses(self, state: State, forces: Floats) -> Floats:
+        """Return the accelerations (nv, m) by unit applied forces, in which they are linear."""
+        given, nothing, responses = forces.copy(), np.zeros(self._model.nv), np.zeros((self._model.nv, len(forces)))
+        try:
+            for place in range(len(forces)):
+                for sign in (1.0, -1.0):
+                    forces[place] = given[place] + sign
+                    responses[:, place] += 0.5 * sign * self._deviation(state, nothing, nothing)[2]
+                forces[place] = given[place]
+        finally:
+            forces[:] = given
+        return responses
+
+    def _deviation(self, state: State, shift: Floats, change: Floats) -> Floats:
+        """Return the deviations (3, nv) of q and v of a displaced state on the constraints, and its accelerations."""
+        system, work, t = self._system, self._work, state.time[0]
+        q, v, a, ledger = state.q.copy(), state.v + change, np.zeros(self._model.nv), state.ledger.copy()
+        displace(system.tree, q, np.ascontiguousarray(shift), 1.0)
+        normalize(system.tree, q)
+        self._dynamics.project_onto_constraints(system, work, t, q, v, a, ledger)
+        self._dynamics.evaluate(system, work, t, q, v, a, np.zeros_like(ledger))
+        if not np.isfinite(a).all():
+            raise ArgumentError("the motion cannot be linearized: an acceleration is not finite")
+        return np.array([displacement(self._system, state.q, q), v - state.v, a])
+
+    def _turning(self, state: State) -> Floats:
+        """Return the part (nv, nv) of the rate of dq that is linear in dq: the deviation of a rotation turns."""
+        turning = np.zeros((self._model.nv, self._model.nv))
+        for place in self._system.tree.quaternions:
+            j = int(place["iv"])
+            x, y, z = (-1.0 if place["outer"] else 1.0) * state.v[j : j + 3]
+            turning[j : j + 3, j : j + 3] = [[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]
+        return turning
+
+
+def displacement(system: System, origin: Floats, q: Floats) -> Floats:
+    """Return the displacement (nv,) from one configuration (nq,) to another near it."""
+    tree = system.tree
+    shift = np.zeros(len(tree.driven))
+    shift[tree.plain["iv"]] = (q - origin)[tree.plain["iq"]]
+    for place in tree.quaternions:
+        i, j = int(place["iq"]), int(place["iv"])
+        x, y = q[i : i + 4], origin[i : i + 4] / np.linalg.norm(origin[i : i + 4])
+        sign = 1.0 if place["outer"] else -1.0  # of the cross product in y^-1 x, and in x y^-1
+        u = y[0] * x[1:] - x[0] * y[1:] + sign * np.cross(x[1:], y[1:])
+        w, size = float(x @ y), float(np.linalg.norm(u))
+        shift[j : j + 3] = 2.0 * u / w if size == 0.0 else 2.0 * np.arctan2(size, w) * u / size
+    return shift
