@@ -54,8 +54,9 @@ class Observer:
             return np.array(series.read(self._block)[0]), series.labels[-1] if series.labels else ()
         names = self._model.names
         found = find_body_channel(path, names.bodies)
-        if found is None:
-            raise UnknownName(f"no channel `{path}`: {nearest(path, [*self._series, *body_paths(names.bodies)])}")
+        if found is None or not set(found[0].paths) <= self._series.keys():
+            known = [*self._series, *body_paths(names.bodies, self._series)]
+            raise UnknownName(f"no channel `{path}`: {nearest(path, known)}")
         channel, body = found
         stored = [self._series[need] for need in channel.paths]
         values = channel.compute(*(series.read(self._block)[:, body] for series in stored), self._model.com[body])

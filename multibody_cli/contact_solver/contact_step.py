@@ -304,6 +304,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     """
     settings, patches = system.contacts, system.contacts.joint_friction.patches
     update_joint_reactions(system, work, contact_work.joint_friction)
+    contact_work.step[0] = h
     count = find_contacts(system, work, contact_work, h)
     if contact_work.overflow[0]:
         return False

@@ -40,6 +40,7 @@ class ContactWorkspace(NamedTuple):
     detection: DetectionWorkspace
     joint_friction: JointFrictionWorkspace
     tree_friction: TreeFriction
+    step: Floats  # (1,) length of this step, s
     contact_count: Integers  # (1,) contacts of this step
     overflow: Integers  # (1,) whether a capacity is exceeded
     converged: Integers  # (bodies,) whether the impulses of an island have converged
@@ -102,6 +103,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         detection=detection_workspace_for(contacts.geometry, max(16, 2 * max_contacts), max_contacts),
         joint_friction=joint_friction_workspace_for(contacts.joint_friction, bodies),
         tree_friction=tree_friction_for(system),
+        step=np.zeros(1),
         contact_count=np.zeros(1, np.int64),
         overflow=np.zeros(1, np.int64),
         converged=np.zeros(bodies, np.int64),

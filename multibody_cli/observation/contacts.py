@@ -1,4 +1,4 @@
-"""Contacts of the last step."""
+"""Contacts of the last step, and their resultant on each body: impulses divided by the step."""
 
 from __future__ import annotations
 
@@ -9,30 +9,52 @@ from multibody_cli.contact_solver.results import STICK
 from multibody_cli.contact_solver.rows import tangent_of
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, store
-from multibody_cli.spatial.products import cross
+from multibody_cli.spatial.products import ZERO, cross
+from multibody_cli.spatial.values import Vec3
 
 
 @kernel
 def observe(system, contact_work, rows, samples, k):
-    """Store the contacts, and the largest tangential speed of those that stick."""
+    """Store the contacts, their resultants, and the largest tangential speed of those that stick."""
     creep, count = 0.0, contact_work.contact_count[0]
     first_row = contact_work.constraint_row_count[0] + PER_CONTACT * len(contact_work.joint_friction.limit)
     samples.contact_count[k] = count
+    for body in range(len(rows.bodies)):
+        store(samples.contact_force[k, body], ZERO)
+        store(samples.contact_torque[k, body], ZERO)
     for c in range(count):
         contact, first = contact_work.detection.contacts[c], first_row + PER_CONTACT * c
         n = load(contact.normal)
         t = tangent_of(n)
         x = load(contact.impulse)
-        samples.contact_body_a[k, c] = rows.numbers[contact.body_a]
-        samples.contact_body_b[k, c] = rows.numbers[contact.body_b]
+        tangential = x.y * t + x.z * cross(n, t)
+        force = (1.0 / contact_work.step[0]) * (x.x * n + tangential)
+        a, b = rows.numbers[contact.body_a], rows.numbers[contact.body_b]
+        for body, f in ((a, -1.0 * force), (b, force)):
+            add_force(
+                samples.position[k], samples.contact_force[k], samples.contact_torque[k], body, load(contact.point), f
+            )
+        samples.contact_body_a[k, c] = a
+        samples.contact_body_b[k, c] = b
         store(samples.contact_point[k, c], load(contact.point))
         store(samples.contact_normal[k, c], n)
         samples.contact_gap[k, c] = contact.gap
         samples.contact_normal_impulse[k, c] = x.x
-        store(samples.contact_tangential_impulse[k, c], x.y * t + x.z * cross(n, t))
+        store(samples.contact_tangential_impulse[k, c], tangential)
         samples.contact_mode[k, c] = contact.mode
         if contact.mode == STICK:
             creep = max(
                 creep, math.hypot(contact_work.velocity_after[first + 1], contact_work.velocity_after[first + 2])
             )
     samples.creep[k] = creep
+
+
+@kernel
+def add_force(position, force, torque, body, point, f):
+    """Add a force f at a point to the resultant on a body, about the origin of its frame; the world has none."""
+    if body >= 0:
+        x = position[body]
+        t = cross(point - Vec3(x[0], x[1], x[2]), f)
+        for i in range(3):
+            force[body, i] += f[i]
+            torque[body, i] += t[i]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
 
     from multibody_cli.model import Floats
 
@@ -65,6 +65,8 @@ BODY_CHANNELS: dict[str, BodyChannel] = {
     "quaternion": _stored("quaternion", "Orientation of the body frame, (w, x, y, z)."),
     "linear_velocity": _stored("linear_velocity", "Velocity of the origin of the body frame."),
     "angular_velocity": _stored("angular_velocity", "Angular velocity of the body."),
+    "contact_force": _stored("contact_force", "Resultant of the contacts of the body."),
+    "contact_torque": _stored("contact_torque", "Torque of the contacts of the body about the origin of its frame."),
     "com": BodyChannel(
         ("position", "quaternion"),
         "Position of the center of mass.",
@@ -89,6 +91,7 @@ def find_body_channel(path: str, bodies: Sequence[str]) -> tuple[BodyChannel, in
     return BODY_CHANNELS[quantity], bodies.index(name)
 
 
-def body_paths(bodies: Sequence[str]) -> list[str]:
-    """List the paths of the channels of every body."""
-    return [f"bodies/{name}/{quantity}" for name in bodies for quantity in BODY_CHANNELS]
+def body_paths(bodies: Sequence[str], stored: Container[str]) -> list[str]:
+    """List the paths of the channels of every body that the stored channels determine."""
+    known = [quantity for quantity, one in BODY_CHANNELS.items() if all(path in stored for path in one.paths)]
+    return [f"bodies/{name}/{quantity}" for name in bodies for quantity in known]

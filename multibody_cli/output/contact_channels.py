@@ -31,7 +31,25 @@ _WHOLE: dict[str, Any] = {"dtype": "<i8", "rtol": 0.0, "atol": 0.0}
 
 _WORLD: dict[str, Any] = {"frame": "world", "dimensions": ("xyz",)}
 
+_RESULTANT: dict[str, Any] = {"frame": "world", "dimensions": ("body", "xyz"), "role": "reaction", "element": GROUP}
+
 CONTACT_CHANNELS: tuple[Channel, ...] = (
+    Channel(
+        "bodies/contact_force",
+        "N",
+        "Resultant of the contacts on each body: impulses of the last step before the output, divided by the step.",
+        "contact_force",
+        "contacts",
+        **_RESULTANT,
+    ),
+    Channel(
+        "bodies/contact_torque",
+        "N m",
+        "Torque of the contacts on each body about the origin of its frame, as for the force.",
+        "contact_torque",
+        "contacts",
+        **_RESULTANT,
+    ),
     Channel(
         COUNT,
         "1",

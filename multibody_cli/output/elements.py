@@ -148,12 +148,13 @@ def is_ragged(channel: Channel) -> bool:
 
 
 def sample_shape(channel: Channel, names: Names) -> tuple[int, ...]:
-    """Return the shape of the field of a channel at one instant: that of all elements."""
+    """Return the shape of the field of a channel at one instant: that of all elements; empty if the model has none."""
     length = EXPANSIONS[channel.expansion].length
     first = (names.contacts,) if channel.per == CONTACT else ()
     if length is not None and not is_ragged(channel):
         first = (length(names),)
-    return *first, *(_sample_length(DIMENSIONS[dimension], names) for dimension in channel.dimensions)
+    shape = *first, *(_sample_length(DIMENSIONS[dimension], names) for dimension in channel.dimensions)
+    return (0,) * len(shape) if channel.element and not EXPANSIONS[channel.element].items(names) else shape
 
 
 def _sample_length(axis: Axis, names: Names) -> int:

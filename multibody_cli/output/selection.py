@@ -127,7 +127,7 @@ def row_kinds(trajectory: Trajectory, word: str) -> set[str]:
 
 def known_names(trajectory: Trajectory) -> set[str]:
     """Return the paths of all channels and groups."""
-    paths = {*trajectory.paths, *body_paths(trajectory.bodies)}
+    paths = {*trajectory.paths, *body_paths(trajectory.bodies, trajectory.paths)}
     return paths | {path[: slash.start()] for path in paths for slash in re.finditer("/", path)}
 
 
@@ -166,12 +166,7 @@ def _paths(pattern: str, trajectory: Trajectory) -> list[str]:
     stored = [path for path in trajectory.paths if path == pattern or (matches(path, pattern) and path != "time")]
     if not _ALL_BODIES.isdisjoint(stored):
         return stored
-    own = [path for path in body_paths(trajectory.bodies) if matches(path, pattern)]
-    return stored + [path for path in own if path == pattern or _is_recorded(path, trajectory)]
-
-
-def _is_recorded(path: str, trajectory: Trajectory) -> bool:
-    return set(BODY_CHANNELS[path.rpartition("/")[2]].paths) <= set(trajectory.paths)
+    return stored + [path for path in body_paths(trajectory.bodies, trajectory.paths) if matches(path, pattern)]
 
 
 def _scalars(record: Record) -> Iterator[tuple[str, Scalar]]:

@@ -136,7 +136,7 @@ class Trajectory:
             return self._load(path, rows)
         found = find_body_channel(path, self.bodies)
         if found is None:
-            known = [*self.paths, *body_paths(self.bodies)]
+            known = [*self.paths, *body_paths(self.bodies, self.paths)]
             raise ResultError(f"{self.source} has no channel `{path}`: {nearest(path, known)}")
         channel, body = found
         records = [self._stored(need, path, rows) for need in channel.paths]

@@ -17,7 +17,7 @@ from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS
 from multibody_cli.model import Account, ActingEntry, ConstraintEntry, JointEntry, Names
-from multibody_cli.output.bodies import BODY_CHANNELS
+from multibody_cli.output.bodies import BODY_CHANNELS, body_paths
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.series import series_of
@@ -70,10 +70,9 @@ def channels(scene: Scene) -> dict[str, Channel]:
 def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
     every = [series for series in series_of(_names_of(scene)) if series.channel.per == INSTANT]
     of_all_bodies = {series.path: series for series in every if "body" in series.channel.dimensions}
-    for quantity, body_channel in BODY_CHANNELS.items():
-        kinds = _kinds_of(of_all_bodies[body_channel.paths[0]].units, of_all_bodies[body_channel.paths[0]].shape[1])
-        for name in scene.bodies:
-            yield f"bodies/{name}/{quantity}", kinds
+    for path in body_paths(list(scene.bodies), of_all_bodies):
+        stored = of_all_bodies[BODY_CHANNELS[path.rpartition("/")[2]].paths[0]]
+        yield path, _kinds_of(stored.units, stored.shape[1])
     for series in every:
         if series.path not in of_all_bodies:  # an array of all bodies is not a channel of an assertion
             yield series.path, _kinds_of(series.units, math.prod(series.shape))

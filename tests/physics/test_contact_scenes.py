@@ -47,6 +47,32 @@ def lean(tmp_path: Path) -> Callable[..., np.ndarray]:
     return lambda *settings: run(scene, *settings).channel("bodies/linear_velocity").values[-1, 0]
 
 
+# --- forces -------------------------------------------------------------------------------------------------------
+PRESSED = """
+mbsim: 1
+world: {shapes: [{type: plane}]}
+contacts: {friction: 0.5}
+bodies:
+  low: {mass: 2, shapes: [{type: box, size: [1, 1, 0.2]}], position: [0, 0, 0.1]}
+  top: {mass: 1, shapes: [{type: box, size: [0.2, 0.2, 0.2]}], position: [0.3, 0, 0.3]}
+forces: {push: {body: low, force: [3, 2, 0], point: [0, 0.1, 0.2]}}
+simulation: {duration: 20 ms, step: 1 ms}
+"""
+"""Two boxes at rest, pushed above the center of the lower one."""
+
+
+@METHOD
+def test_contacts_balance_all_other_forces_and_torques_on_a_body_at_rest(method, tmp_path):
+    scene = tmp_path / "pressed.yaml"
+    scene.write_text(PRESSED, encoding="utf-8")
+    found = run(scene, f"simulation.method={method}")
+    force, torque = (found.channel(f"bodies/low/contact_{word}").values for word in ("force", "torque"))
+    assert np.abs(np.stack([force[0], torque[0]])).max() == 0.0  # before the first step
+    np.testing.assert_allclose(force[-1], [-3, -2, 2 * G], atol=1e-9)
+    np.testing.assert_allclose(torque[-1], -np.cross([0, 0.1, 0.2], [3, 2, 0]), atol=1e-9)
+    np.testing.assert_allclose(found.channel("bodies/top/contact_force").values[-1], [0, 0, G], atol=1e-9)
+
+
 # --- slopes -------------------------------------------------------------------------------------------------------
 @METHOD
 @pytest.mark.parametrize("heading", [0, 22.5, 45, 70])

@@ -41,7 +41,7 @@ def test_channels_are_those_of_the_result_file(path):
         for series in series_of(names)
         if series.channel.per == INSTANT and "body" not in series.channel.dimensions
     }
-    of_bodies = set(body_paths(names.bodies))
+    of_bodies = set(body_paths(names.bodies, {series.path for series in series_of(names)}))
     assert {name: width for name, width in known.items() if name not in of_bodies} == recorded
     assert of_bodies <= known.keys()
 
