@@ -1,14 +1,17 @@
-"""mbsim: multibody systems from YAML scenes.
+"""mbsim: simulation of multibody systems, in Python.
 
-As a library::
+    import mbsim                            # or multibody_cli, the name of the distribution
 
-    from multibody_cli import MemorySink, prepare
+    scene = mbsim.load("swing.yaml", {"simulation.duration": "1 s"})
+    run = scene.run()                       # an xarray dataset with units
+    print(run["joints/hinge/q"][-1])
 
-    sink = MemorySink()
-    prepare("scene.yaml", ["vars.n=3"]).run(sink)
-    print(sink.trajectory().channel("energy/total").values)
+    sim = mbsim.Simulation(scene)           # step by step
+    sim.force["hinge"][:] = -2.0 * sim.v["hinge"]
+    sim.step()
 
-What stands here is imported when it is first asked for, so that `import multibody_cli` costs nothing.
+Everything is in SI units and radians.  `docs/python.md` is the guide; the command line is `mbsim`.  A name is imported
+when it is first used, so that the import of the package is light.
 """
 
 from __future__ import annotations
@@ -19,7 +22,13 @@ from typing import TYPE_CHECKING, Any
 from multibody_cli.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from multibody_cli.api.linear_model import LinearModel
+    from multibody_cli.api.scene import Scene, SceneWarning, UnsuccessfulRun, load, read
+    from multibody_cli.api.sensitivities import sensitivities
+    from multibody_cli.api.simulation import Simulation
+    from multibody_cli.api.views import NamedViews, UnknownName
     from multibody_cli.compile import compile_scene
+    from multibody_cli.errors import ArgumentError, MbsimError, OutputError, ResultError, RunFailed, SceneError
     from multibody_cli.methods import METHODS
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.output.sink import MemorySink
@@ -30,31 +39,54 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHODS",
+    "ArgumentError",
     "Hdf5Sink",
+    "LinearModel",
+    "MbsimError",
     "MemorySink",
+    "NamedViews",
+    "OutputError",
+    "ResultError",
+    "RunFailed",
+    "Scene",
+    "SceneError",
+    "SceneWarning",
+    "Simulation",
+    "UnknownName",
+    "UnsuccessfulRun",
     "compile_scene",
+    "load",
     "load_scene",
     "prepare",
+    "read",
     "read_trajectory",
+    "sensitivities",
     "simulate",
 ]
 
 _HOMES = {
-    "METHODS": "methods",
-    "Hdf5Sink": "output.hdf5",
-    "MemorySink": "output.sink",
-    "compile_scene": "compile",
-    "load_scene": "scene.load",
-    "prepare": "studies.simulation",
-    "read_trajectory": "output.trajectory",
-    "simulate": "timeline",
+    "api.linear_model": ("LinearModel",),
+    "api.scene": ("Scene", "SceneWarning", "UnsuccessfulRun", "load", "read"),
+    "api.sensitivities": ("sensitivities",),
+    "api.simulation": ("Simulation",),
+    "api.views": ("NamedViews", "UnknownName"),
+    "compile": ("compile_scene",),
+    "errors": ("ArgumentError", "MbsimError", "OutputError", "ResultError", "RunFailed", "SceneError"),
+    "methods": ("METHODS",),
+    "output.hdf5": ("Hdf5Sink",),
+    "output.sink": ("MemorySink",),
+    "output.trajectory": ("read_trajectory",),
+    "scene.load": ("load_scene",),
+    "studies.simulation": ("prepare",),
+    "timeline": ("simulate",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"multibody_cli.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

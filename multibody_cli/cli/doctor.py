@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import run_settings
 from multibody_cli.cli.progress import Waiting
@@ -40,12 +42,26 @@ def verb(scene: Path, overrides: tuple[str, ...], as_json: bool) -> int:
     from multibody_cli.cli.compilation import show_compilation
     from multibody_cli.studies.doctor.diagnosis import diagnose
 
+    _warn_of_a_namesake()
     show_compilation(f"the examination of {scene.name}")
     source = scene_of(scene)
     with Waiting(f"examining {scene.name}"):
         diagnosis = diagnose(source, overrides)
     show_json(_as_data(diagnosis)) if as_json else _show(diagnosis)
     return 0
+
+
+def _warn_of_a_namesake() -> None:
+    """Warn if another program is installed whose distribution, folder and command are named `mbsim`."""
+    try:
+        version = metadata.version("mbsim")
+    except metadata.PackageNotFoundError:
+        return
+    messages.warning(
+        f"the distribution `mbsim` {version}, another program, is installed beside `multibody-cli`, and both have a "
+        "folder and a command `mbsim`: use `multibody-cli` and `import multibody_cli`, or keep this program alone by "
+        "`pip uninstall mbsim && pip install --force-reinstall --no-deps multibody-cli`"
+    )
 
 
 def _show(diagnosis: Diagnosis) -> None:

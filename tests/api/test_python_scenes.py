@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import h5py
@@ -172,19 +173,27 @@ def test_contacts_have_a_dimension_of_their_own():
     assert run["contacts/offset"].sizes["bound"] == run.sizes["time"] + 1
 
 
-def test_the_names_of_the_package_exist():
-    for name in mbsim.__all__:
-        assert getattr(mbsim, name).__doc__
-    assert mbsim.__version__ == multibody_cli.__version__
-    with pytest.raises(AttributeError, match="no attribute 'lod'"):
-        getattr(mbsim, "lod")  # noqa: B009
+def test_both_packages_have_the_same_names():
+    assert dir(mbsim) == dir(multibody_cli)
+    for name in dir(multibody_cli):
+        assert getattr(mbsim, name) is getattr(multibody_cli, name)
+    assert all(getattr(multibody_cli, name).__doc__ for name in multibody_cli.__all__)
+    for package in (mbsim, multibody_cli):
+        with pytest.raises(AttributeError, match="no attribute 'lod'"):
+            getattr(package, "lod")  # noqa: B009
 
 
-def test_the_import_is_light_and_changes_nothing():
+def test_the_project_has_a_command_of_each_name():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == dict.fromkeys(["mbsim", project["name"]], "multibody_cli.cli.app:enter")
+
+
+@pytest.mark.parametrize("package", ["mbsim", "multibody_cli"])
+def test_the_import_is_light_and_changes_nothing(package):
     code = (
         "import signal, sys, warnings\n"
         "before = [signal.getsignal(n) for n in signal.valid_signals()], list(warnings.filters)\n"
-        "import mbsim\n"
+        f"import {package} as mbsim\n"
         "heavy = {'numpy', 'xarray', 'h5py', 'numba', 'scipy', 'pydantic', 'yaml'} & sys.modules.keys()\n"
         "assert not heavy, heavy\n"
         f"scene = mbsim.load({SWING!r})\n"

@@ -67,7 +67,7 @@ def surface_of(shape: MeshSpec, file: Path) -> Any:
     try:
         import trimesh
     except ImportError:
-        raise Refused("a mesh requires the package trimesh: install mbsim with the extra `mesh`") from None
+        raise Refused("a mesh requires the package trimesh: pip install 'multibody-cli[mesh]'") from None
     if shape.vertices:
         return trimesh.Trimesh(shape.vertices).convex_hull
     if file.suffix.lower() not in FORMATS:
