@@ -125,9 +125,11 @@ def _shares(masses: Mapping[str, MassProperties], model: Model, state: State, v:
             R = rotation_matrix(samples.quaternion[0, k])
             velocity = samples.linear_velocity[0, k] + np.cross(w, R @ com)
             energies[k] += properties.mass * (velocity @ velocity) + w @ R @ properties.inertia @ R.T @ w
-    total = max(float(energies.sum()), 1e-300)
-    order = [k for k in np.argsort(-energies, kind="stable") if energies[k] >= SMALLEST_SHARE * total]
-    return {model.names.bodies[k]: float(energies[k]) / total for k in order}
+    shares = energies / max(float(energies.sum()), 1e-300)
+    order = np.argsort(
+        -shares.round(9), kind="stable"
+    )  # equal shares in the order of the bodies, whatever the round-off
+    return {model.names.bodies[k]: float(shares[k]) for k in order if shares[k] >= SMALLEST_SHARE}
 
 
 def _shares_of_span(
