@@ -14,17 +14,27 @@ inertia vary by many more orders of magnitude than masses, so that s_t is at rou
 integrator the mechanism is off the constraint manifold by an error e, and an ineffective row shows an apparent rotation
 of that order: both tolerances grow with e^2.
 
+An effective row of which little more than its dependence on other rows is left has a pivot that is a difference of
+responses.  The round-off of these is relative to the response of the unconstrained bodies, R: an entry W_kj has an
+error of e sqrt(R_k W_jj), and the pivot one of e sqrt(R_k W_kk).  The size of row k, to which pivots are compared, is
+therefore sqrt(R_k W_kk) where W_kk is much smaller than R_k.
+
 In maximal coordinates, W_kk is the sum of such responses to row k and to the primary rows that balance it.  Their
 round-off exceeds that of row k alone where they act on lighter bodies between those of row k.
 """
 
 from __future__ import annotations
 
+import math
+
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import cross, dot
 
 FORCE_TOLERANCE, MOMENT_TOLERANCE, MAX_TOLERANCE = 1e-9, 1e-13, 1e-8
+
+WEAK = 1e6
+"""Response of a row, relative to its threshold, below which it is much smaller than that of unconstrained bodies."""
 
 ROTATION_PER_ERROR = 10.0
 """Rotation that is assumed for a unit error of position, rad/m."""
@@ -61,6 +71,14 @@ def ineffective_response(link, body, wrench, s_f, s_t):
     if trace > 0.0:
         total += s_t * dot(t, t) / trace
     return total
+
+
+@formula
+def row_size(response, threshold):
+    """Return the size of a row with the response W_kk and its threshold, to which its pivots are compared."""
+    if 0.0 < response < WEAK * threshold:
+        return max(response, math.sqrt(response * (threshold / FORCE_TOLERANCE)))
+    return response
 
 
 @kernel

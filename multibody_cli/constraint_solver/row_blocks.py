@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.constraint_solver.ineffective_rows import row_size
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT, NEGLIGIBLE, factor_relative, solve_least_norm
 from multibody_cli.spatial.memory import load_force, store_force
@@ -30,7 +31,6 @@ def factor_block(E, block) -> bool:
     """
     L, reduction, factors = E.L, E.reduction, E.factors
     first, n, address = block.first, block.last - block.first, block.address
-    regular = True
     for i in range(n):
         own = L[address + (n + 1) * i]
         if own <= E.threshold[first + i]:
@@ -49,11 +49,10 @@ def factor_block(E, block) -> bool:
             elif E.threshold[first + i] == math.inf:
                 factors[at + i] = 0.0
             else:
+                if not total > DEPENDENT_PIVOT * row_size(L[at + i], E.threshold[first + i]):
+                    return bool(block.local) and factor_dependent_block(E, block)
                 factors[at + i] = 1.0 / total
-                regular = regular and total > DEPENDENT_PIVOT * L[at + i]
-    if regular:
-        return True
-    return bool(block.local) and factor_dependent_block(E, block)
+    return True
 
 
 @kernel
@@ -101,7 +100,7 @@ def load_rows(E, block, reduced):
     F, n = E.block, block.last - block.first
     for i in range(n):
         F.rows[i] = i
-        F.diagonal[i] = E.L[block.address + (n + 1) * i]
+        F.diagonal[i] = row_size(E.L[block.address + (n + 1) * i], E.threshold[block.first + i])
         for j in range(i + 1):
             at = block.address + n * i + j
             F.A[i, j] = E.L[at] - reduced * E.reduction[at]

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.constraint_solver.ineffective_rows import drop_ineffective_row, ineffective_threshold
+from multibody_cli.constraint_solver.ineffective_rows import drop_ineffective_row, ineffective_threshold, row_size
 from multibody_cli.constraint_solver.loop_frames import (
     update_loop_frames,
     update_loop_motions,
@@ -201,6 +201,7 @@ def build_delassus(system, work, count):
         compute_loop_rates(tree, work.response, work)
         for i in range(k, count):
             W[i, k] = jacobian_product_of_row(rows[active_rows[i]], terms, work.bodies, work.response)
+        work.dual.solver.size[k] = row_size(W[k, k], least)
         if W[k, k] <= least:
             drop_ineffective_row(W, k, count)
             work.dual.r[k] = 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.linalg.pivoted_lu import NEGLIGIBLE, PivotedLdl, factor, solve_least_norm
+from multibody_cli.linalg.pivoted_lu import NEGLIGIBLE, PivotedLdl, factor_relative, solve_least_norm
 from multibody_cli.model import Floats, Integers
 
 # State of a row: at a bound; free; at a bound, where it returned at once after its release; at a bound, since the free
@@ -27,6 +27,7 @@ class Scratch(NamedTuple):
     factors: PivotedLdl
     free: Annotated[Integers, "m"]  # FIXED, FREE, BLOCKED or ABANDONED
     dependent: Annotated[Integers, "m"]  # whether a row was dependent in the last factorization of the free rows
+    size: Annotated[Floats, "m"]  # of each row, if it exceeds its diagonal entry: pivots are relative to it
     target: Annotated[Floats, "m"]  # solution for the free rows, in the order of factors.rows
     ray: Annotated[Floats, "m"]  # direction of unbounded descent of the objective, likewise
 
@@ -73,7 +74,8 @@ def factor_free_rows(W, m, floor, scratch) -> tuple[int, int]:
         i = rows[k]
         for h in range(k + 1):
             A[k, h] = W[i, rows[h]]
-    rank = factor(F, n, floor)
+        F.diagonal[k] = max(A[k, k], scratch.size[i])
+    rank = factor_relative(F, n, floor)
     for k in range(rank, n):
         dependent[rows[k]] = 1
     return n, rank

@@ -16,10 +16,11 @@ and moments the distribution depends on their units.  A round-off error of P doe
 only by combinations of null vectors.
 
 Pivots: elimination is invariant to a symmetric scaling, so that the criterion is the *relative pivot* of a row, its
-remaining pivot divided by its own diagonal entry: the squared sine of the angle between the row and the rows before it,
-in the norm of W. The next pivot is the first row whose relative pivot is at least a tenth of the largest.  Hence
-entries of L stay below sqrt(10) in scaled terms, nearly as with complete pivoting, and of rows that depend on each
-other the later are classified as dependent, unless an earlier row is much closer to dependence.
+remaining pivot divided by its size, which is its own diagonal entry if nothing else is known about its round-off: the
+squared sine of the angle between the row and the rows before it, in the norm of W.  The next pivot is the first row
+whose relative pivot is at least a tenth of the largest.  Hence entries of L stay below sqrt(10) in scaled terms, nearly
+as with complete pivoting, and of rows that depend on each other the later are classified as dependent, unless an
+earlier row is much closer to dependence.
 
 Sources: Golub and Van Loan, Matrix Computations, 4.2.8 (semidefinite matrices, diagonal pivoting) and 5.5
 (pseudo-inverse); Higham, Accuracy and Stability of Numerical Algorithms, 10.3.
@@ -54,24 +55,16 @@ class PivotedLdl(NamedTuple):
 
     rows: Annotated[Integers, "m"]  # numbers of the rows; from `rank` on the dependent ones
     A: Annotated[Floats, "m", "m"]  # lower: L and D of W11; T; and below the independent rows L and D of N^T N
-    diagonal: Annotated[Floats, "m"]  # diagonal of W
+    diagonal: Annotated[Floats, "m"]  # sizes of the rows: the diagonal of W, or more
     column: Annotated[Floats, "m"]  # scratch
 
 
 @kernel
-def factor(F, n, floor) -> int:
+def factor_relative(F, n, floor) -> int:
     """Factor the n rows in F.A (lower triangle), whose numbers are in F.rows in ascending order; return the rank.
 
-    Rows whose diagonal entry is at most `floor` count as zero.
+    Pivots are relative to the sizes of the rows in F.diagonal.  Rows whose size is at most `floor` count as zero.
     """
-    for i in range(n):
-        F.diagonal[i] = F.A[i, i]
-    return factor_relative(F, n, floor)
-
-
-@kernel
-def factor_relative(F, n, floor) -> int:
-    """Like `factor`, with pivots relative to given numbers in F.diagonal."""
     A, diagonal, rows, column = F.A, F.diagonal, F.rows, F.column
     rank = 0
     while rank < n:
