@@ -15,7 +15,7 @@ import numpy as np
 from multibody_cli.alarms.contract import Alarm, Reading, Remedy, RunSettings
 from multibody_cli.alarms.record import Peak, RunRecord
 from multibody_cli.alarms.remedies import MARGIN, reduce_step, remedy_of_open_constraints, resolve_better
-from multibody_cli.alarms.unsolved import read_contacts, read_implicit, read_jams
+from multibody_cli.alarms.unsolved import read_contacts, read_energizing, read_implicit, read_jams
 
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
 """Thresholds of the energy ledger by the order of the integrator; 0.002 for higher orders."""
@@ -260,6 +260,14 @@ RUN_ALARMS = (
         lambda record, _: record.unsolved.number,
         read_contacts,
         lambda settings, *_: reduce_step(settings.step, 2.0),
+    ),
+    Alarm(
+        "added_energy",
+        "number of steps in which contacts and friction add energy",
+        lambda _: 0.0,
+        lambda record, _: record.energizing.number,
+        read_energizing,
+        lambda *_: Remedy(change="use `contacts.impacts: energetic`"),
     ),
     Alarm(
         "jams",

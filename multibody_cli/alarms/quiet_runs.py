@@ -53,7 +53,7 @@ class LargestOfRuns:
 
     def __init__(self, model: Model, samples: Any, runs: int, with_phases: bool) -> None:
         scales = scales_of(model)
-        self.unsolved = self.implicit_unsolved = self.step_subdivisions = self.jams = Number(0)
+        self.unsolved = self.implicit_unsolved = self.step_subdivisions = self.jams = self.energizing = Number(0)
         self.penetration = Largest(np.zeros(runs))
         self.length = _lengths_of(_by_run(samples.position, runs)[:, 0], scales.offset)
         self.loop_error = _largest(samples.constraint_error, runs)

@@ -132,6 +132,8 @@ class RunRecord:
         Counts of `methods.contract.Report`.
     jams
         Steps in which a sliding contact stops without a collision.
+    energizing, added_energy
+        Steps whose impulses of contacts add energy, and this energy, J.
     causes
         Numbers of unsolved steps and accelerations by cause.
     law_residual
@@ -149,7 +151,7 @@ class RunRecord:
         self.loop_error, self.row_error, self.residual, self.gain, self.loss = (Peak() for _ in range(5))
         self.spin, self.loop_spin, self.speed, self.phase, self.penetration = (Peak() for _ in range(5))
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
-        self.jams = Count()
+        self.jams, self.energizing, self.added_energy = Count(), Count(), 0.0
         self.causes, self.law_residual, self.friction_cause = Causes(), 0.0, ""
         options = model.system.contacts.options if model.system.contacts else Options()
         may_help = options.staggered or options.sweeps < MAX_PATHS
@@ -257,6 +259,8 @@ class RunRecord:
         self.implicit_unsolved.add(report.implicit_unsolved, time)
         self.causes = self.causes.plus(report.causes)
         self.jams.add(report.jams, time)
+        self.energizing.add(report.energizing, time)
+        self.added_energy += report.added_energy
         if report.unsolved:
             self.law_residual = max(self.law_residual, report.contact_residual)
         if report.friction_account >= 0:

@@ -51,6 +51,7 @@ from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
 from multibody_cli.contact_solver import joint_friction, solution, tree_friction
 from multibody_cli.contact_solver.factors import factor_rows
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.impacts import IMPACT_SPEED
 from multibody_cli.contact_solver.islands import (
     assign_articulations,
     count_other_rows,
@@ -84,7 +85,6 @@ from multibody_cli.contact_solver.parameters import (
 )
 from multibody_cli.contact_solver.penetration import correct_penetration
 from multibody_cli.contact_solver.results import (
-    IMPACT_SPEED,
     account_contacts,
     account_drive_work,
     account_row_work,
@@ -174,13 +174,19 @@ def compute_row_velocities(contact_work, bodies, v, first, last, u):
 
 @kernel
 def add_gap_and_restitution_bias(contact_work, h, first, count):
-    """Add gap / h, or the restitution velocity, to the normal velocities v* of contacts, with rows from `first` on."""
+    """Add gap / h, or the restitution velocity, to the normal velocities v* of contacts, with rows from `first` on.
+
+    `closing` (m,) becomes gap / h, `rebound` (m,) what restitution adds to it, and `turned_work` (m,) 0.
+    """
+    for k in range(first + PER_CONTACT * count):
+        contact_work.closing[k] = contact_work.rebound[k] = contact_work.turned_work[k] = 0.0
     for c in range(count):
         contact, k = contact_work.detection.contacts[c], first + PER_CONTACT * c
         velocity, approach = contact_work.r[k], contact_work.velocity_before[k]
-        gap_velocity = max(contact.gap, 0.0) / h
+        gap_velocity = contact_work.closing[k] = max(contact.gap, 0.0) / h
         if contact.restitution > 0.0 and approach < -IMPACT_SPEED and velocity + gap_velocity < 0.0:
             contact_work.r[k] += contact.restitution * approach
+            contact_work.rebound[k] = contact.restitution * approach - gap_velocity
         else:
             contact_work.r[k] += gap_velocity
 
@@ -336,7 +342,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         if islands < 0:
             return False
     account_joint_friction(patches, contact_work, work.bodies, work.response, constraint_rows, ledger)
-    account_contacts(settings, contact_work, work.bodies, work.response, first, count, ledger)
+    account_contacts(settings, contact_work, work.bodies, work.response, equalities, islands, first, count, ledger)
     account_row_work(work, contact_work, equalities, ledger)
     if len(system.motions.rows) > 0:
         apply_row_impulses(work, contact_work, size)

@@ -10,6 +10,7 @@ import math
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.islands import island_of
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.sleeping import contact_sleeps
 from multibody_cli.kernel import kernel
@@ -20,9 +21,6 @@ from multibody_cli.tree.jacobian import column_of
 
 AT_LIMIT = 1e-9
 """Relative distance to the friction limit within which a contact may slip."""
-
-IMPACT_SPEED = 1e-6
-"""Approach speed below which restitution is not applied, m/s."""
 
 SLIP_SPEED = 1e-10
 """Tangential speed above which a contact at its friction limit slips, m/s."""
@@ -35,14 +33,37 @@ penetration is not removed; the mean slip or the loads of a variational step dif
 """
 
 
+ROUND_OFF = 1e-9
+"""Energy that impulses add in a step, relative to the sum of their absolute works, that counts as round-off beside ten
+times the tolerance of the solver.
+"""
+
+
+IMPACT, FRICTION, OTHERS, TO_FREE, SIZE = range(5)
+"""Energies of an island in a step, J: dissipated by normals, tangents, and limits and friction patches of joints; by
+contacts relative to the motion without impulses; and the sum of absolute works of contacts.
+"""
+
+
 @kernel
-def account_contacts(settings, contact_work, bodies, response, first_row, count, ledger):
-    """Add the energy dissipated by contacts to the ledger; store impulse, mode and velocity after the step of each."""
+def account_contacts(settings, contact_work, bodies, response, equalities, islands, first_row, count, ledger):
+    """Add the energy dissipated by contacts to the ledger; store impulse, mode and velocity after the step of each.
+
+    The division between normals and tangents depends on the changes of slip within the step.  A part that would be
+    negative is set off against the other, unless both together are: the impulses may then have added energy
+    (`impacts`), and the step is counted.
+    """
+    energies = contact_work.island_energies
+    for island in range(islands):
+        for i in range(SIZE + 1):
+            energies[island, i] = 0.0
+    account_other_rows(contact_work, bodies, response, equalities, first_row)
     for c in range(count):
         contact, first = contact_work.detection.contacts[c], first_row + PER_CONTACT * c
+        own = energies[contact_work.groups.island_number[island_of(first, contact_work.groups)]]
         for j in range(PER_CONTACT):
             k = first + j
-            x = contact_work.x[k]
+            x, before, free = contact_work.x[k], contact_work.velocity_before[k], contact_work.velocity_after[k]
             if contact_sleeps(k, contact_work.groups, contact_work.sleep):
                 contact_work.velocity_after[k] = 0.0
             else:
@@ -50,11 +71,42 @@ def account_contacts(settings, contact_work, bodies, response, first_row, count,
                     contact_work.rows[k], contact_work.terms, bodies, response
                 )
             contact.impulse[j] = x
-            account = settings.friction_account if j > 0 else settings.impact_account
-            ledger[account] -= 0.5 * x * (contact_work.velocity_before[k] + contact_work.velocity_after[k])
+            after = contact_work.velocity_after[k]
+            own[FRICTION if j > 0 else IMPACT] -= 0.5 * x * (before + after)
+            own[TO_FREE] -= 0.5 * x * (free + after)
+            own[SIZE] += abs(x) * (abs(before) + abs(free) + abs(after))
+        own[IMPACT] -= contact_work.turned_work[first]
+        own[FRICTION] += contact_work.turned_work[first]
         contact.mode = contact_mode(
             contact, contact_work.velocity_after[first + 1], contact_work.velocity_after[first + 2]
         )
+    added = 0.0
+    for island in range(islands):
+        own = energies[island]
+        both = own[IMPACT] + own[FRICTION]
+        if min(own[IMPACT], own[FRICTION]) < 0.0 <= both:
+            own[IMPACT], own[FRICTION] = (0.0, both) if own[IMPACT] < 0.0 else (both, 0.0)
+        ledger[settings.impact_account] += own[IMPACT]
+        ledger[settings.friction_account] += own[FRICTION]
+        gain = -max(both, own[TO_FREE]) - own[OTHERS]
+        if gain > (ROUND_OFF + 10.0 * settings.options.tolerance) * own[SIZE]:
+            added += gain
+    contact_work.energizing_steps[0] += added > 0.0
+    contact_work.added_energy[0] += added
+
+
+@kernel
+def account_other_rows(contact_work, bodies, response, equalities, first_row):
+    """Add the energy that limits and friction patches of joints dissipate to the energies of their islands."""
+    limits, G = contact_work.constraint_row_count[0], contact_work.groups
+    for k in range(equalities, first_row):
+        at, patch = island_of(k, G), (k - limits) % PER_CONTACT if k >= limits else 1
+        if at >= 0 and patch > 0:
+            mean = 0.5 * (contact_work.velocity_before[k] + contact_work.velocity_after[k])
+            if k < limits:
+                change = jacobian_product_of_row(contact_work.rows[k], contact_work.terms, bodies, response)
+                mean = contact_work.velocity_after[k] + 0.5 * change
+            contact_work.island_energies[G.island_number[at], OTHERS] -= contact_work.x[k] * mean
 
 
 @kernel

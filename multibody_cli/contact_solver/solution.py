@@ -8,9 +8,10 @@ from multibody_cli.contact_solver.factors import filled
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT, Factored, Report, delassus_entry
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
+from multibody_cli.contact_solver.impacts import IMPACT_SPEED, NEWTON, has_impact, solve_impacts
 from multibody_cli.contact_solver.islands import has_nonzero_terms
 from multibody_cli.contact_solver.parameters import solve_island
-from multibody_cli.contact_solver.results import AT_LIMIT, IMPACT_SPEED, LAW
+from multibody_cli.contact_solver.results import AT_LIMIT, LAW
 from multibody_cli.contact_solver.team import await_team, finish_island, post, take_island
 from multibody_cli.kernel import kernel, template
 from multibody_cli.kernel.monitor import lock, unlock, wait
@@ -121,7 +122,11 @@ def solve_impulses_of_island(options, contact_work, island):
     constraint_rows = team.constraint_rows[0]
     F = gather_island(island, team.equalities[0], constraint_rows, options.convex, contact_work)
     initialize_island(F, island, constraint_rows, contact_work)
-    report = solve_island(F, options, contact_work.island.impulses[: len(F.r)], contact_work)
+    x = contact_work.island.impulses[: len(F.r)]
+    if options.impacts != NEWTON and has_impact(island, contact_work):
+        report = solve_impacts(F, options, island, x, contact_work)
+    else:
+        report = solve_island(F, options, x, contact_work)
     scatter_island(island, len(F.r), contact_work)
     contact_work.island_failed[island] = LAW if report.status != SOLVED else 0
     contact_work.island_residual[island] = report.residual
@@ -131,11 +136,12 @@ def solve_impulses_of_island(options, contact_work, island):
 
 @kernel
 def initialize_island(F, island, constraint_rows, contact_work):
-    """Set xi0, r, mu and the initial guess of an island."""
+    """Set xi0, r, mu and the initial guess of an island, and the places of its blocks in their order."""
     G, T, place = contact_work.groups, contact_work.factors, 0
     first = G.first_row[island]
     for b in range(len(F.width)):
         c = contact_work.island.articulation_of_block[b]
+        F.start[b] = place
         for i in range(F.width[b]):
             F.xi0[place + i] = T.xi0[T.first_velocity[c] + i] if i < T.rank[c] else 0.0
         place += F.width[b]

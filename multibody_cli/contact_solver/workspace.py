@@ -11,9 +11,10 @@ from multibody_cli.contact_solver.factors import AXES, Factors, factors_for
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, FactoredScratch, factored_scratch_for
 from multibody_cli.contact_solver.friction.proximal import ProximalScratch, proximal_scratch_for
 from multibody_cli.contact_solver.friction.staggered_projections import MAX_STAGGERED_ROWS, staggered_scratch_for
+from multibody_cli.contact_solver.impacts import ImpactWorkspace, impact_workspace_for
 from multibody_cli.contact_solver.islands import Groups, groups_for
 from multibody_cli.contact_solver.joint_friction import JointFrictionWorkspace, joint_friction_workspace_for
-from multibody_cli.contact_solver.results import MEAN_SLIP
+from multibody_cli.contact_solver.results import MEAN_SLIP, SIZE
 from multibody_cli.contact_solver.rows import TERMS
 from multibody_cli.contact_solver.sleeping import Sleep, sleep_for
 from multibody_cli.contact_solver.team import Team, team_for
@@ -31,6 +32,7 @@ class IslandWorkspace(NamedTuple):
     impulses: Floats  # (m,) impulses of the island
     factored: FactoredScratch
     proximal: ProximalScratch
+    impact: ImpactWorkspace
     staggered: Any  # work arrays of staggered projections; empty if they are not used
 
 
@@ -47,6 +49,9 @@ class ContactWorkspace(NamedTuple):
     island_failed: Integers  # (bodies,) cause for which an island is unsolved (`results`), or 0
     island_jams: Integers  # (bodies,) whether a contact stops without a collision (`solution.jams`)
     jammed_steps: Integers  # (1,) steps with such an island since the last report
+    island_energies: Floats  # (bodies, 5) energies of an island in a step (`results`), J
+    energizing_steps: Integers  # (1,) steps whose impulses added energy since the last report
+    added_energy: Floats  # (1,) that energy, J
     island_residual: Floats  # (bodies,) residual of an island
     unsolved_steps: Integers  # (4,) steps with a failed island since the last report, by cause
     island_steps: Integers  # (bodies,) number of Newton steps of an island
@@ -61,6 +66,9 @@ class ContactWorkspace(NamedTuple):
     diagonal_bound: Floats  # (e,) diagonal Delassus entry below which a constraint row is ineffective
     r: Floats  # (m,) velocities of all rows without impulses of rows
     r_without_coupled: Floats  # (m,) the same without impulses of coupled forces; (0,) if there are none
+    closing: Floats  # (m,) gap of a contact over the step, m/s, at its normal
+    rebound: Floats  # (m,) what restitution adds to r, at the normal
+    turned_work: Floats  # (m,) what friction dissipates beyond its mean over the step because slip turns, at the normal
     x: Floats  # (m,) impulses of all rows
     warm_start: Records  # (c,) impulses of the previous step
     warm_start_count: Integers  # (1,) number of contacts in `warm_start`
@@ -90,6 +98,7 @@ def island_workspace_for(system: System) -> IslandWorkspace:
         impulses=np.zeros(m),
         factored=factored_scratch_for(*size),
         proximal=proximal_scratch_for(*size),
+        impact=impact_workspace_for(m, AXES * bodies),
         staggered=staggered_scratch_for(min(m, MAX_STAGGERED_ROWS)) if system.contacts.options.staggered else (),
     )
 
@@ -110,6 +119,9 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         island_failed=np.zeros(bodies, np.int64),
         island_jams=np.zeros(bodies, np.int64),
         jammed_steps=np.zeros(1, np.int64),
+        island_energies=np.zeros((bodies, SIZE + 1)),
+        energizing_steps=np.zeros(1, np.int64),
+        added_energy=np.zeros(1),
         island_residual=np.zeros(bodies),
         unsolved_steps=np.zeros(MEAN_SLIP, np.int64),
         island_steps=np.zeros(bodies, np.int64),
@@ -124,6 +136,9 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         diagonal_bound=np.zeros(others),
         r=np.zeros(m),
         r_without_coupled=np.zeros(m if system.coupled else 0),
+        closing=np.zeros(m),
+        rebound=np.zeros(m),
+        turned_work=np.zeros(m),
         x=np.zeros(m),
         warm_start=warm_start_for(max_contacts),
         warm_start_count=np.zeros(1, np.int64),

@@ -229,6 +229,8 @@ def with_contacts(report: Report, contact_work: ContactWorkspace, joint_friction
         iterations=max(report.iterations, int(contact_work.newton_steps[0])),
         contact_residual=float(contact_work.max_residual[0]),
         jams=int(contact_work.jammed_steps[0]),
+        energizing=int(contact_work.energizing_steps[0]),
+        added_energy=float(contact_work.added_energy[0]),
     )
     if contact_work.unsolved_steps.any():
         unsolved = Causes(*contact_work.unsolved_steps.tolist())
@@ -237,6 +239,7 @@ def with_contacts(report: Report, contact_work: ContactWorkspace, joint_friction
             worst = contact_work.joint_friction.worst[1]
             report = report._replace(friction_account=int(joint_friction.patches["account"][worst]))
     contact_work.newton_steps[0] = contact_work.max_residual[0] = contact_work.jammed_steps[0] = 0
+    contact_work.energizing_steps[0] = contact_work.added_energy[0] = 0
     contact_work.unsolved_steps[:] = 0
     return report._replace(status=Status.CONTACT_CAPACITY_EXCEEDED) if contact_work.overflow[0] else report
 

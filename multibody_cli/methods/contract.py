@@ -127,9 +127,10 @@ class Report(NamedTuple):
 
     `steps` counts all steps since the start.  Since the last report: the most iterations of a step, the largest
     relative residual of contacts, the numbers of unsolved steps and accelerations by cause, and the number of steps in
-    which a sliding contact stops without a collision (`jams`).  `friction_account` is
-    the account of the ledger of a joint whose friction was among the unsolved, or -1.  `culprit` is the coordinate with
-    the largest correction of a step that did not converge, and `remedy` is advice for it.
+    which a sliding contact stops without a collision (`jams`), and that of steps whose impulses of contacts add energy
+    (`energizing`), with this energy, J.  `friction_account` is the account of the ledger of a joint whose friction was
+    among the unsolved, or -1.  `culprit` is the coordinate with the largest correction of a step that did not converge,
+    and `remedy` is advice for it.
     """
 
     steps: int = 0
@@ -137,6 +138,8 @@ class Report(NamedTuple):
     contact_residual: float = 0.0
     causes: Causes = Causes()
     jams: int = 0
+    energizing: int = 0
+    added_energy: float = 0.0
     friction_account: int = -1
     status: Status = Status.OK
     culprit: int = -1
@@ -162,6 +165,8 @@ class Report(NamedTuple):
             _larger(self.contact_residual, earlier.contact_residual),
             self.causes.plus(earlier.causes),
             self.jams + earlier.jams,
+            self.energizing + earlier.energizing,
+            self.added_energy + earlier.added_energy,
             max(self.friction_account, earlier.friction_account),
             self.status,
             self.culprit,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.contact_solver.friction.problem import Options
+from multibody_cli.contact_solver.impacts import LAWS
 from multibody_cli.contacts.forms import Collider, geometry_of
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.limits import LimitError, require_within
@@ -78,6 +79,7 @@ def pack_contacts(
             staggered=settings.method == "staggered_projections",
             convex=settings.method == "single_qp",
             sleeping=touches and settings.sleeping,
+            impacts=LAWS.index(settings.impacts),
         ),
         max_contacts=capacity if touches else 0,
         joint_friction=joint_friction,

@@ -20,6 +20,12 @@ class ContactsSpec(Spec):
 
     friction: NonNegative = Field(0.5, description="Default coefficient of dry friction of shapes.")
     restitution: Fraction = Field(0.0, description="Default coefficient of restitution of shapes, 0 to 1.")
+    impacts: Literal["energetic", "newton", "propagating"] = Field(
+        "energetic",
+        description="Law of impact. `energetic`: Newton's restitution where it adds no energy, Stronge's for a single "
+        "contact whose slip turns. `newton`: Newton's restitution, which may add energy with friction. `propagating`: "
+        "impacts pass on from contact to contact, as in Newton's cradle.",
+    )
     pairs: Pairs = Field(
         "auto",
         description="`auto`: all pairs of bodies, and each body with the world, except pairs of bodies connected by a "

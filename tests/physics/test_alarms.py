@@ -146,6 +146,19 @@ simulation: {duration: 10 ms, alarms: {ledger: false, spin: false}}
 """
 """A rod that slides on its lower end, leans against the motion, and stops there; the critical friction is 1.35."""
 
+ROD = """
+mbsim: 1
+gravity: [0, 0, 0]
+world: {shapes: [{type: plane}]}
+contacts: {friction: 1.48, restitution: 1, impacts: newton}
+bodies:
+  rod: {mass: 1, inertia: {principal: [1e-3, "${1/12}", "${1/12}"]}, position: [0, 0, 0.395],
+        shapes: [{type: sphere, radius: 0.01, position: [0.5, 0, 0]}], rotation: {axis: [0, 1, 0], angle: 50 deg},
+        velocity: {linear: [-0.4, 0, -1], angular: [0, 2, 0]}}
+simulation: {duration: 20 ms, step: 1 ms}
+"""
+"""A rod whose lower end hits the floor and stops to slip."""
+
 FINE = ("simulation.step=10 ms",)
 
 
@@ -169,6 +182,7 @@ CASES = {
     "implicit": (LATTICE, ("simulation.options={implicit_iterations: 1}",), ()),
     "step_search": (PENDULUM, (), FINE),
     "jams": (PAINLEVE, (), ("contacts.friction=1",)),
+    "added_energy": (ROD, (), ("contacts.impacts=energetic",)),
 }
 
 

@@ -49,6 +49,7 @@ class Options(NamedTuple):
     staggered: bool = False  # whether to use staggered projections instead of the proximal method
     convex: bool = False  # whether to solve the convex relaxation of Coulomb's law (`cones`)
     sleeping: bool = False  # whether islands at rest keep their impulses (`contact_solver.sleeping`)
+    impacts: int = 1  # law of impact (`contact_solver.impacts`)
 
 
 class Report(NamedTuple):

@@ -1,0 +1,342 @@
+"""Laws of impact for the rows of one island: how its contacts separate, without gain of energy.
+
+An *impact* is a contact whose bodies approach each other before the step, at u_n < 0, and would penetrate in it.
+
+    NEWTON       it separates at -e u_n, all impacts at once
+    ENERGETIC    the same as far as energy allows (the default)
+    PROPAGATING  impacts pass on: those contacts alone that approach separate at -e u_n, again and again, until none
+                 does; the velocities so found take the place of -e u_n
+
+Newton's law with friction may add energy.  With the other two laws,
+
+    a single contact that is pressed has the impulse of `impact_path`, Stronge's energetic restitution;
+    several have the impulses x = y + s (x_N - y), with y those of the same problem without restitution, x_N those with,
+    and s in [0, 1] the largest share that adds no energy.
+
+Both equal Newton's law where it adds none without friction.  The impulses y add no energy, the energy is a convex
+function of s, and admissible impulses are a convex set, so that there is such a share.  Impulses *add* energy if the
+kinetic energy after them exceeds both that before the step and that of the step without impulses, up to the work of
+other forces.
+
+Sources: Stronge, Proc. R. Soc. A 431 (1990); Smith, Kaufman, Vouga, Tamstorf and Grinspun, Reflections on simultaneous
+impact, ACM Trans. Graph. 31 (2012), for impacts that pass on.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from multibody_cli.contact_solver.friction.dense import clipped
+from multibody_cli.contact_solver.friction.problem import (
+    BLOCKS_PER_ROW,
+    PER_CONTACT,
+    Report,
+    accumulate_transposed,
+    add_row_product,
+    copy,
+    delassus_entry,
+)
+from multibody_cli.contact_solver.impact_path import STRAIGHT, follow_impact
+from multibody_cli.contact_solver.parameters import solve_island
+from multibody_cli.kernel import kernel, template
+from multibody_cli.linalg.multipliers import SOLVED
+from multibody_cli.model import Floats, Integers
+
+NEWTON, ENERGETIC, PROPAGATING = range(3)
+"""Laws of impact, `Options.impacts`."""
+
+LAWS = ("newton", "energetic", "propagating")
+"""Their names in scenes."""
+
+IMPACT_SPEED = 1e-6
+"""Approach speed below which restitution is not applied, m/s."""
+
+ROUND_OFF = 1e-12
+"""Energy that impulses add, relative to the sum of the absolute works of all rows, that counts as 0."""
+
+MAX_PASSES = 1000
+"""Largest number of passes of impacts that pass on; bodies that still approach each other then do not rebound."""
+
+
+class ImpactWorkspace(NamedTuple):
+    """Work arrays for the impacts of an island with m rows and n normal velocities."""
+
+    before: Floats  # (m,) velocities before the step; of constraint rows, those without impulses
+    free: Floats  # (m,) velocities without impulses
+    rebound: Floats  # (m,) what restitution adds to the velocity r of a normal
+    other: Floats  # (m,) impulses of another problem
+    total: Floats  # (m,) impulses of all passes
+    u: Floats  # (m,) velocities, or W x
+    change: Floats  # (m,) W x of other impulses
+    xi: Floats  # (n,)
+    block: Integers  # (m, 2) blocks of all rows
+    W: Floats  # (3, 3) Delassus matrix of a single contact, and its velocity and impulse
+    velocity: Floats  # (3,)
+    impulse: Floats  # (3,)
+
+
+def impact_workspace_for(m: int, n: int) -> ImpactWorkspace:
+    """Allocate the work arrays."""
+    return ImpactWorkspace(
+        before=np.zeros(m),
+        free=np.zeros(m),
+        rebound=np.zeros(m),
+        other=np.zeros(m),
+        total=np.zeros(m),
+        u=np.zeros(m),
+        change=np.zeros(m),
+        xi=np.zeros(n),
+        block=np.zeros((m, BLOCKS_PER_ROW), np.int64),
+        W=np.zeros((PER_CONTACT, PER_CONTACT)),
+        velocity=np.zeros(PER_CONTACT),
+        impulse=np.zeros(PER_CONTACT),
+    )
+
+
+@kernel
+def has_impact(island, contact_work) -> bool:
+    """Return whether a contact of an island rebounds."""
+    G = contact_work.groups
+    found = False
+    for i in range(G.first_row[island], G.first_row[island + 1]):
+        found = found or contact_work.rebound[G.rows[i]] != 0.0
+    return found
+
+
+@template(solve_island)
+def solve_impacts(F, options, island, x, contact_work) -> Report:
+    """Solve for the impulses x of one island with impacts; x holds the initial guess."""
+    read_velocities(F, island, contact_work)
+    if options.impacts == PROPAGATING:
+        pass_on(F, options, island, x, contact_work)
+    report = solve_island(F, options, x, contact_work)
+    row = only_pressed_normal(F, x)
+    if row >= 0 and contact_work.island.impact.rebound[row] != 0.0:
+        report = replace_by_path(F, options, island, row, x, report, contact_work)
+    return share_restitution(F, options, x, report, contact_work)
+
+
+@kernel
+def read_velocities(F, island, contact_work):
+    """Copy the velocities and rebounds of the rows of an island."""
+    G, S, first = contact_work.groups, contact_work.island.impact, contact_work.groups.first_row[island]
+    for j in range(len(F.r)):
+        k = G.rows[first + j]
+        S.rebound[j] = contact_work.rebound[k]
+        S.free[j] = F.r[j] - contact_work.closing[k] - contact_work.rebound[k]
+        S.before[j] = contact_work.velocity_before[k] if j >= F.equalities + F.limits else S.free[j]
+
+
+@kernel
+def write_rebounds(F, island, contact_work):
+    """Set the velocities r of the rows of an island to those with rebounds."""
+    G, S = contact_work.groups, contact_work.island.impact
+    for j in range(F.equalities, len(F.r)):
+        F.r[j] = S.free[j] + contact_work.closing[G.rows[G.first_row[island] + j]] + S.rebound[j]
+
+
+@kernel
+def compute_changes(F, x, xi, u):
+    """Compute u = W x."""
+    n = 0
+    for b in range(len(F.width)):
+        n = max(n, F.start[b] + F.width[b])
+    for i in range(n):
+        xi[i] = 0.0
+    accumulate_transposed(F, x, xi)
+    for k in range(len(F.r)):
+        u[k] = add_row_product(F, k, xi, 0.0)
+
+
+@kernel
+def worse(one, other) -> Report:
+    """Return the report of two solves in turn."""
+    status = one.status if one.status != SOLVED else other.status
+    residual = max(one.residual, other.residual)
+    return Report(status, one.sweeps + other.sweeps, one.steps + other.steps, residual)
+
+
+# --- a single contact -----------------------------------------------------------------------------------------------
+@kernel
+def only_pressed_normal(F, x) -> int:
+    """Return the normal row of the only contact with an impulse, if no other row has one and none may; -1 else."""
+    static, normal = F.equalities + F.limits, -1
+    if F.equalities + F.friction_patches > 0:
+        return -1
+    for j in range(F.equalities, static):
+        if x[j] > 0.0:
+            return -1
+    for j in range(static, len(F.r), PER_CONTACT):
+        if x[j] > 0.0:
+            if normal >= 0:
+                return -1
+            normal = j
+    return normal
+
+
+@template(solve_island)
+def replace_by_path(F, options, island, row, x, report, contact_work) -> Report:
+    """Replace Newton's impulse of a single contact by that of its path, and solve for those of the other forces.
+
+    The path leads from the velocity before the step to that after the impact.  Forces that press the contact in the
+    step are balanced by impulses that keep this velocity; forces that separate it diminish the impulse of the path.
+    """
+    S, k = contact_work.island.impact, contact_work.groups.rows[contact_work.groups.first_row[island] + row]
+    patches = len(contact_work.joint_friction.limit)
+    contact = contact_work.detection.contacts[(k - contact_work.constraint_row_count[0]) // PER_CONTACT - patches]
+    if contact.friction * math.hypot(delassus_entry(F, row, row + 1), delassus_entry(F, row, row + 2)) <= (
+        STRAIGHT * delassus_entry(F, row, row)
+    ):
+        return report
+    for i in range(PER_CONTACT):
+        S.velocity[i] = S.before[row + i]
+        for j in range(PER_CONTACT):
+            S.W[i, j] = delassus_entry(F, row + i, row + j)
+    dissipated = follow_impact(S.W, contact.friction, contact.restitution, S.velocity, S.impulse)
+    straight, pull = 0.0, max(S.free[row] - S.before[row], 0.0)
+    for i in range(1, PER_CONTACT):
+        straight -= 0.5 * S.impulse[i] * (S.before[row + i] + S.velocity[i])
+    share = max(1.0 - pull / (S.velocity[0] - S.before[row]), 0.0)
+    contact_work.turned_work[k] = share * (dissipated - straight)
+    for i in range(len(F.r)):
+        S.other[i] = 0.0
+        for j in range(PER_CONTACT):
+            F.r[i] += share * S.impulse[j] * delassus_entry(F, i, row + j)
+    F.r[row] -= contact_work.closing[k] + S.rebound[row] + S.velocity[0]
+    if closes(F, ROUND_OFF * (abs(S.before[row]) + S.velocity[0]) / math.sqrt(S.W[0, 0])):
+        report = worse(report, solve_island(F, options, S.other[: len(x)], contact_work))
+    copy(S.other, x, len(x))
+    write_rebounds(F, island, contact_work)
+    for i in range(PER_CONTACT):
+        x[row + i] += share * S.impulse[i]
+    x[row + 1], x[row + 2] = clipped(x[row + 1], x[row + 2], contact.friction * x[row])
+    return report
+
+
+@kernel
+def closes(F, speed) -> bool:
+    """Return whether a limit or a normal closes faster than a speed in the mass norm, without further impulses."""
+    static, found = F.equalities + F.limits, False
+    for j in range(F.equalities, len(F.r)):
+        if j < static or (j - static) % PER_CONTACT == 0:
+            found = found or -F.r[j] > speed * math.sqrt(delassus_entry(F, j, j))
+    return found
+
+
+# --- several contacts -----------------------------------------------------------------------------------------------
+@kernel
+def added_energy(F, x, u, start, S) -> tuple[float, float]:
+    """Return the work of impulses x with u = W x, from the velocities `start`, and the sum of its absolute parts."""
+    work = size = 0.0
+    for j in range(F.equalities, len(x)):
+        if not is_given_load(F, j):
+            work += x[j] * (0.5 * (start[j] + S.free[j] + u[j]))
+            size += abs(x[j]) * (abs(start[j]) + abs(S.free[j] + u[j]))
+    return work, size
+
+
+@kernel
+def is_given_load(F, j) -> bool:
+    """Return whether row j is the normal of a friction patch of a joint."""
+    place = j - F.equalities - F.limits
+    return 0 <= place < PER_CONTACT * F.friction_patches and place % PER_CONTACT == 0
+
+
+@template(solve_island)
+def share_restitution(F, options, x, report, contact_work) -> Report:
+    """Replace the impulses x by those between x and the impulses without restitution, if x adds energy."""
+    S = contact_work.island.impact
+    compute_changes(F, x, S.xi, S.u)
+    by_before, size = added_energy(F, x, S.u, S.before, S)
+    by_free, _ = added_energy(F, x, S.u, S.free, S)
+    if not min(by_before, by_free) > ROUND_OFF * size:
+        return report
+    for j in range(len(x)):
+        F.r[j] -= S.rebound[j]
+        S.other[j] = x[j]
+    without = solve_island(F, options, S.other[: len(x)], contact_work)
+    compute_changes(F, S.other[: len(x)], S.xi, S.change)
+    share = max(largest_share(F, x, S.before, S), largest_share(F, x, S.free, S))
+    for j in range(len(x)):
+        x[j] = S.other[j] + share * (x[j] - S.other[j])
+    return worse(report, without)
+
+
+@kernel
+def largest_share(F, x, start, S) -> float:
+    """Return the largest share s up to 1 of x with which `other` + s (x - `other`) adds no energy to `start`; or 0."""
+    a = b = c = 0.0
+    for j in range(F.equalities, len(x)):
+        if not is_given_load(F, j):
+            d, change = x[j] - S.other[j], S.u[j] - S.change[j]
+            mean = 0.5 * (start[j] + S.free[j] + S.change[j])
+            a += 0.5 * d * change
+            b += d * mean + 0.5 * S.other[j] * change
+            c += S.other[j] * mean
+    if c > 0.0 or not a > 0.0:
+        return 0.0
+    root = math.sqrt(b * b - 4.0 * a * c)
+    return min(max(-2.0 * c / (b + root) if b > 0.0 else (root - b) / (2.0 * a), 0.0), 1.0)
+
+
+# --- impacts that pass on -------------------------------------------------------------------------------------------
+@template(solve_island)
+def pass_on(F, options, island, x, contact_work):
+    """Set the rebounds to the velocities after impacts that pass on, without friction, and guess the impulses x."""
+    S, static = contact_work.island.impact, F.equalities + F.limits
+    for j in range(len(F.r)):
+        S.u[j] = S.before[j] if j >= static else 0.0
+        S.total[j] = 0.0
+        for side in range(BLOCKS_PER_ROW):
+            S.block[j, side] = F.block[j, side]
+    for _ in range(MAX_PASSES):
+        if not select_approaching(F, island, contact_work):
+            break
+        for j in range(len(F.r)):
+            S.other[j] = 0.0
+        solve_island(F, options, S.other[: len(F.r)], contact_work)
+        restore_blocks(F, S)
+        compute_changes(F, S.other[: len(F.r)], S.xi, S.change)
+        for j in range(len(F.r)):
+            S.u[j] += S.change[j]
+            S.total[j] += S.other[j]
+    restore_blocks(F, S)
+    first = contact_work.groups.first_row[island]
+    for j in range(len(F.r)):
+        S.rebound[j] = 0.0
+        if j >= static and S.total[j] > 0.0:
+            S.rebound[j] = -max(S.u[j], 0.0) - contact_work.closing[contact_work.groups.rows[first + j]]
+            x[j] = S.total[j]
+    write_rebounds(F, island, contact_work)
+
+
+@kernel
+def select_approaching(F, island, contact_work) -> bool:
+    """Leave in the problem constraint rows and the normals that approach; return whether there are any of these."""
+    G, S, found = contact_work.groups, contact_work.island.impact, False
+    patches, static = len(contact_work.joint_friction.limit), F.equalities + F.limits
+    for j in range(static):
+        F.r[j] = S.u[j] if j >= F.equalities else 0.0
+    for j in range(static, len(F.r)):
+        k = G.rows[G.first_row[island] + j]
+        c = (k - contact_work.constraint_row_count[0]) // PER_CONTACT - patches
+        approaches = (j - static) % PER_CONTACT == 0 and c >= 0 and S.u[j] < -IMPACT_SPEED
+        if approaches and S.u[j] + contact_work.closing[k] < 0.0:
+            F.r[j] = (1.0 + contact_work.detection.contacts[c].restitution) * S.u[j]
+            found = True
+        else:
+            F.r[j] = 0.0
+            for side in range(BLOCKS_PER_ROW):
+                F.block[j, side] = -1
+    return found
+
+
+@kernel
+def restore_blocks(F, S):
+    """Restore the blocks of all rows."""
+    for j in range(len(F.r)):
+        for side in range(BLOCKS_PER_ROW):
+            F.block[j, side] = S.block[j, side]

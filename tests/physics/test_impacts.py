@@ -1,0 +1,224 @@
+"""Laws of impact in scenes, for every method: energy, accounts, alarms, and impacts that pass on."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import mbsim
+from multibody_cli.methods import METHODS
+
+HEAD = "mbsim: 1\nname: impacts\ngravity: [0, 0, 0]\n"
+RUN = "simulation: {duration: %s ms, step: 1 ms}\noutput: {every: 1 ms}\n"
+FLOOR = "world: {shapes: [{type: plane, friction: 1}]}\n"
+FRICTION, IMPACT = "energy/dissipation/contacts/friction", "energy/dissipation/contacts/impact"
+
+KANE = {"e": 1.0, "mu": 1.48, "angle": 0.8789286886595062, "vx": -0.43185288573628977, "w": 2.0580882875399436}
+"""A rod that hits the floor with its lower end, to which Newton's restitution adds 44 % of its energy."""
+SECOND = {"e": 0.9, "mu": 0.5077, "angle": 0.7388, "vx": 0.1673, "w": 2.1199}
+
+
+LYING = "{type: capsule, radius: 0.01, length: 1, rotation: {axis: [0, 1, 0], angle: 90 deg}}"
+
+
+def rod(e, mu, angle, vx, w, shape=LYING):
+    """A rod in the plane y = 0 that approaches the floor; its contact is closed in the first step."""
+    height = 0.5 * math.sin(angle) + 0.0105
+    return (
+        HEAD + FLOOR + f"contacts: {{friction: {mu * mu}, restitution: {e}}}\n"
+        f"bodies: {{rod: {{mass: 1, inertia: {{principal: [1e-3, {1 / 12!r}, {1 / 12!r}]}}, shapes: [{shape}], "
+        f"position: [0, 0, {height!r}], rotation: {{axis: [0, 1, 0], angle: {angle!r}}}, "
+        f"velocity: {{linear: [{vx!r}, 0, -1], angular: [0, {w!r}, 0]}}}}}}\n" + RUN % 3
+    )
+
+
+def run_of(text, *changes):
+    """Return the trajectory of a scene, whose warnings are part of its result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbsim.SceneWarning)
+        return mbsim.load(text, changes).run()
+
+
+def energies_of(run):
+    """Return the kinetic energy and both accounts."""
+    return (run[name].values for name in ("energy/kinetic", FRICTION, IMPACT))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_rod_with_much_friction_gains_no_energy(method):
+    """With e = 1, friction alone dissipates."""
+    for case in (KANE, {**KANE, "mu": 0.51}, SECOND):
+        kinetic, friction, impact = energies_of(run_of(rod(**case), f"simulation.method={method}"))
+        assert kinetic[1] < kinetic[0]
+        assert np.diff(friction).min() >= 0.0
+        assert np.diff(impact).min() >= -1e-15
+        assert kinetic[0] - kinetic[1] == pytest.approx(friction[1] + impact[1], rel=1e-9)
+        if case["e"] == 1.0:
+            assert impact[1] == pytest.approx(0.0, abs=1e-12)
+            assert friction[1] > 1e-3
+
+
+def stronge(e, mu, angle, vx, w):
+    """Return the velocity of the center and the spin after the impact of `rod` whose slip stops and sticks or reverses.
+
+    Before: slip u_t < 0 with friction +mu.  Normal impulse s of each phase, energies of the normal: Stronge 1990.
+    """
+    r = np.array([0.5 * math.cos(angle), -0.5 * math.sin(angle) - 0.01 - 0.00025])
+    J = np.array([[0.0, 1.0, -r[0]], [1.0, 0.0, r[1]]])  # of (vx, vz, w): normal, tangent
+    M = np.diag([1.0, 1.0, 12.0])
+    W, v = J @ M @ J.T, np.array([vx, -1.0, w])
+    u, x = J @ v, np.zeros(2)
+    sign = math.copysign(1.0, u[1])
+    for g in (-mu * sign, -W[1, 0] / W[1, 1] if abs(W[1, 0]) <= mu * W[1, 1] else mu * sign):
+        rate = W @ [1.0, g]
+        stop = -u[1] / rate[1] if u[1] * rate[1] < 0.0 else math.inf
+        if not x[0]:
+            assert u[0] + rate[0] * stop < 0.0, "slip stops during compression"
+            absorbed = -(u[0] + 0.5 * rate[0] * stop) * stop
+            x, u = x + np.array([1.0, g]) * stop, u + rate * stop
+    absorbed += 0.5 * u[0] ** 2 / rate[0]
+    x = x + np.array([1.0, g]) * (-u[0] + e * math.sqrt(2.0 * rate[0] * absorbed)) / rate[0]
+    return v + M @ J.T @ x
+
+
+@pytest.mark.parametrize("case", [KANE, {**KANE, "mu": 0.9}, {**KANE, "e": 0.5}], ids=str)
+def test_a_single_contact_has_stronges_restitution(case):
+    """The rod after the impact against the closed form of impacts in a plane."""
+    run = run_of(rod(**case))
+    vx, vz, w = stronge(**case)
+    assert run["bodies/linear_velocity"].values[1, 0] == pytest.approx([vx, 0.0, vz], abs=1e-9)
+    assert run["bodies/angular_velocity"].values[1, 0] == pytest.approx([0.0, w, 0.0], abs=1e-9)
+
+
+def test_newtons_law_is_an_option_with_an_alarm():
+    """It adds 44 %; two rods side by side, with two contacts, gain energy as well, and none by default."""
+    two = ", ".join(LYING.replace("{type", f"{{position: [0, {y}, 0], type") for y in (-0.2, 0.2))
+    for text in (rod(**KANE), rod(**KANE, shape=two)):
+        newton, default = run_of(text, "contacts.impacts=newton"), run_of(text)
+        assert newton["energy/kinetic"].values[1] > 1.1 * newton["energy/kinetic"].values[0]
+        assert "contacts and friction added" in str(newton.attrs["message"])
+        assert default["energy/kinetic"].values[1] <= default["energy/kinetic"].values[0] * (1.0 + 1e-14)
+        assert "added" not in str(default.attrs["message"])
+    kinetic, friction, _ = energies_of(run_of(rod(**KANE), "contacts.impacts=newton"))
+    assert (kinetic[1], friction[1]) == pytest.approx((1.1113, -0.3416), abs=1e-4)
+
+
+def random_impacts(rng, count):
+    """Return a scene of bodies that hit the floor, each with as many points as its pose gives it, and their inertias.
+
+    Half of the poses are special: faces, edges and corners, up to 1e-9 and 1e-5 rad.  Inertias are those of spheres, so
+    that free rotations keep their energy exactly.
+    """
+    bodies, masses = {}, np.zeros((count, 2))
+    for i in range(count):
+        special = np.radians(rng.choice([0, 30, 45, 90, 180], 3)) + rng.choice([0.0, 1e-9, 1e-5], 3)
+        x, y, z = special if rng.uniform() < 0.5 else rng.uniform(0.0, 2.0 * math.pi, 3)
+        half = rng.uniform(0.05, 0.5, 3)
+        axis = np.array(
+            [-math.sin(y), math.sin(x) * math.cos(y), math.cos(x) * math.cos(y)]
+        )  # the vertical in the body
+        length = 2.0 * half[0]
+        low, shape = [
+            (abs(axis) @ half, {"type": "box", "size": (2.0 * half).tolist()}),
+            (abs(axis[2]) * half[0] + 0.02, {"type": "capsule", "radius": 0.02, "length": length}),
+            (
+                abs(axis[2]) * half[0] + half[1] * math.sqrt(max(1.0 - axis[2] ** 2, 0.0)),
+                {"type": "cylinder", "radius": half[1], "length": length},
+            ),
+        ][rng.integers(3)]
+        masses[i] = rng.uniform(0.5, 2.0), rng.uniform(0.003, 0.2)
+        v, w = rng.normal(size=3), 2.0 * rng.normal(size=3) * (rng.uniform() < 0.8)
+        e = float(rng.choice([0.0, 1.0, rng.uniform()]))
+        bodies[f"b{i}"] = {
+            "mass": masses[i, 0],
+            "inertia": {"principal": [masses[i, 1]] * 3},
+            "shapes": [shape | {"friction": rng.uniform(0.0, 2.0) ** 2, "restitution": e}],
+            "position": [4.0 * (i % 10), 4.0 * (i // 10), float(low + rng.choice([0.0, 1e-4, 5e-4]))],
+            "rotation": {"euler": [float(z), float(y), float(x)], "order": "ZYX"},
+            "velocity": {"linear": [v[0], v[1], -1.0 - abs(v[2])], "angular": w.tolist()},
+        }
+    return bodies, masses
+
+
+def check_random_impacts(seed, count, law):
+    """No body gains energy beyond round-off; the accounts dissipate what all bodies lose; nearly all rebound."""
+    bodies, masses = random_impacts(np.random.default_rng(seed), count)
+    scene = {
+        "mbsim": 1,
+        "gravity": [0, 0, 0],
+        "world": {"shapes": [{"type": "plane", "friction": 1}]},
+        "contacts": {"friction": 1, "impacts": law},
+        "bodies": bodies,
+        "simulation": {"duration": 3e-3, "step": 1e-3},
+        "output": {"every": 1e-3},
+    }
+    run = run_of(json.dumps(scene, indent=1))
+    v, w = (run[f"bodies/{name}_velocity"].values for name in ("linear", "angular"))
+    kinetic = 0.5 * (masses[:, 0] * (v**2).sum(2) + masses[:, 1] * (w**2).sum(2))
+    rises = np.diff(kinetic, axis=0) / kinetic[0]
+    assert rises.max() < 1e-12
+    assert (rises[0] < -1e-6).sum() + (abs(np.diff(v, axis=0)[0]).max(1) > 1e-3).sum() > 1.8 * count
+    total, friction, impact = energies_of(run)
+    assert np.diff(friction).min() > -1e-12
+    assert np.diff(impact).min() > -1e-12
+    assert total[0] - total == pytest.approx(friction + impact, rel=1e-9)
+    assert "added" not in str(run.attrs["message"])
+
+
+def test_random_impacts_gain_no_energy():
+    check_random_impacts(0, 60, "energetic")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("law", ["energetic", "propagating"])
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_a_thousand_random_impacts_gain_no_energy(seed, law):
+    check_random_impacts(seed, 100, law)
+
+
+# --- impacts that pass on -------------------------------------------------------------------------------------------
+def balls(places, velocities, law, e=1.0):
+    """Return the velocities (n, 3) after 10 ms of equal balls of 5 cm radius, and the run."""
+    ball = "  b%d: {mass: 1, shapes: [{type: sphere, radius: 0.05}], position: %s, velocity: {linear: %s}}\n"
+    lines = [ball % (i, list(x), list(v)) for i, (x, v) in enumerate(zip(places, velocities, strict=True))]
+    text = HEAD + f"contacts: {{friction: 0, restitution: {e}, impacts: {law}}}\nbodies:\n" + "".join(lines) + RUN % 10
+    run = run_of(text)
+    return run["bodies/linear_velocity"].values[-1], run
+
+
+@pytest.mark.parametrize("moving", [1, 2, 3, 4])
+@pytest.mark.parametrize("gap", [0.0, 1e-9, 1e-4])
+def test_as_many_balls_leave_a_row_as_hit_it(moving, gap):
+    """Newton's cradle: one out for one in, two for two."""
+    places = [((0.1 + gap) * i - 5e-4 * (i < moving), 0.0, 0.0) for i in range(5)]
+    velocities = [(1.0 * (i < moving), 0.0, 0.0) for i in range(5)]
+    after, _ = balls(places, velocities, "propagating")
+    assert after[:, 0] == pytest.approx([0.0] * (5 - moving) + [1.0] * moving, abs=1e-12)
+    assert after[:, 1:] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_row_that_does_not_pass_on_moves_away_together():
+    """The simultaneous law: four balls leave with the speed 2 / 5, and the first rebounds with 3 / 5."""
+    places, velocities = [(0.1 * i, 0.0, 0.0) for i in range(5)], [(1.0 * (i < 1), 0.0, 0.0) for i in range(5)]
+    after, _ = balls(places, velocities, "energetic")
+    assert after[:, 0] == pytest.approx([-0.6, 0.4, 0.4, 0.4, 0.4], abs=1e-12)
+
+
+@pytest.mark.parametrize("e", [1.0, 0.8])
+def test_a_rack_breaks_symmetrically(e):
+    """A triangle of ten touching balls: mirror images about the line of the shot, momentum, and no gain of energy."""
+    rack = [(0.1 * math.sin(math.pi / 3) * k, 0.1 * (j - 0.5 * k), 0.0) for k in range(4) for j in range(k + 1)]
+    mirror = [0] + [1 + k * (k + 1) // 2 + k - j for k in range(4) for j in range(k + 1)]
+    places = [(-0.1005, 0.0, 0.0), *rack]
+    after, run = balls(places, [(2.0, 0.0, 0.0)] + [(0.0, 0.0, 0.0)] * 10, "propagating", e)
+    assert after[mirror] * [1.0, -1.0, 1.0] == pytest.approx(after, abs=1e-9)
+    assert after.sum(0) == pytest.approx([2.0, 0.0, 0.0], abs=1e-12)
+    energy = run["energy/kinetic"].values
+    assert np.diff(energy).max() <= 1e-12
+    if e == 1.0:
+        assert energy[-1] == pytest.approx(energy[0], rel=1e-12)
+    assert (np.abs(after).max(1) > 0.01).sum() >= 5

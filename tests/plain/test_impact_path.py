@@ -1,0 +1,112 @@
+"""The impulse of a single impact against closed forms and a direct integration, as plain Python."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from multibody_cli.contact_solver.impact_path import follow_impact
+from multibody_cli.kernel.mode import interpreted
+
+CENTRAL = np.diag([2.0, 3.0, 3.0])
+
+
+def impact(W, mu, e, u):
+    """Return the impulse, the velocity after the impact and the energy that friction dissipates."""
+    x, u = np.zeros(3), np.array(u, float)
+    with interpreted():
+        dissipated = follow_impact(np.array(W, float), mu, e, u, x)
+    return x, u, dissipated
+
+
+def random_impact(rng, axes=3):
+    """Return a Delassus matrix, friction, restitution and approach velocity; without the second tangent for 2 axes."""
+    J = rng.normal(size=(3, 6))
+    J[axes:] = 0.0
+    u = rng.normal(size=3) * (np.arange(3) < axes)
+    u[0] = -abs(u[0])
+    return J @ J.T, rng.uniform(0.0, 2.0), rng.choice([0.0, 1.0, rng.uniform()]), u
+
+
+def planar_impact(W, mu, e, u):
+    """Return the impulse (normal, tangent) in a plane: slip, then rest or reversed slip, each of constant direction."""
+    u, x, ends = np.array(u[:2], float), np.zeros(2), []
+    sticks = abs(W[1, 0]) <= mu * W[1, 1]
+    while True:
+        if u[1] != 0.0:
+            g = -mu * math.copysign(1.0, u[1])
+        else:
+            g = -W[1, 0] / W[1, 1] if sticks else -mu * math.copysign(1.0, W[1, 0])
+        rate = W[:2, :2] @ [1.0, g]
+        stop = -u[1] / rate[1] if u[1] * rate[1] < 0.0 else math.inf
+        # energy of the normal as a function of the length of this side, from the sides before
+        sums = np.cumsum([0.0, *(0.5 * (a + b) * s for a, b, s in ends)])
+        before, least = sums[-1], min(sums)
+        lowest = -u[0] / rate[0] if u[0] < 0.0 < rate[0] else 0.0
+        least = min(least, before + u[0] * lowest + 0.5 * rate[0] * lowest**2)
+        square = u[0] ** 2 - 2.0 * rate[0] * (before - (1.0 - e * e) * least)
+        end = (math.sqrt(max(square, 0.0)) - u[0]) / rate[0] if rate[0] > 0.0 or square > 0.0 else math.inf
+        if lowest <= end <= stop:
+            return x + np.array([1.0, g]) * end
+        # split where the normal changes its sign, so that the lowest energy is an end
+        for s in (lowest, stop - lowest) if 0.0 < lowest < stop else (stop,):
+            ends.append((u[0], u[0] + rate[0] * s, s))
+            u, x = u + rate * s, x + np.array([1.0, g]) * s
+        u[1] = 0.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_impulse_obeys_coulomb_and_dissipates(seed):
+    """Momentum, the cone of friction, separation, and both parts of the dissipated energy are never negative."""
+    W, mu, e, before = random_impact(np.random.default_rng(seed))
+    x, after, friction = impact(W, mu, e, before)
+    assert after == pytest.approx(before + W @ x, abs=1e-12 * max(1.0, abs(W @ x).max()))
+    assert math.hypot(x[1], x[2]) <= mu * x[0] * (1.0 + 1e-12)
+    assert after[0] >= -1e-12
+    total = -0.5 * x @ (before + after)
+    assert 0.0 <= friction <= total + 1e-12
+    if e == 1.0:
+        assert friction == pytest.approx(total, abs=1e-12)  # the normal returns all that it absorbed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_impacts_in_a_plane_have_their_closed_form(seed):
+    """Slip that goes on, stops, and reverses; the closed form has double roots, with the root of the round-off."""
+    W, mu, e, before = random_impact(np.random.default_rng(100 + seed), axes=2)
+    x, _, _ = impact(W, mu, e, before)
+    assert x[:2] == pytest.approx(planar_impact(W, mu, e, before), rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slip_that_turns_agrees_with_small_steps(seed):
+    """Friction of smoothed direction, integrated with steps of 1e-5 of the impulse."""
+    W, mu, e, u = random_impact(np.random.default_rng(200 + seed))
+    mu, e = 0.3, 0.7
+    x, after, _ = impact(W, mu, e, u)
+    step, absorbed, returned = 1e-5 * x[0], 0.0, 0.0
+    while returned < e * e * absorbed or u[0] < 0.0:
+        d = u[1:] / math.sqrt(u[1:] @ u[1:] + 1e-8)
+        change = W @ np.array([step, *(-mu * step * d)])
+        work = (u[0] + 0.5 * change[0]) * step
+        absorbed, returned, u = absorbed - min(work, 0.0), returned + max(work, 0.0), u + change
+    assert after == pytest.approx(u, abs=2e-3)
+
+
+@pytest.mark.parametrize("e", [0.0, 0.4, 1.0])
+def test_it_is_newtons_law_where_slip_keeps_its_direction(e):
+    """Without friction, central with and without slip that ends, and with slip that goes on: u_n' = -e u_n."""
+    W, _, _, u = random_impact(np.random.default_rng(5), axes=2)
+    slow = np.array([u[0], math.copysign(20.0, u[1]), 0.0])
+    for W_, mu, before in ((W, 0.0, u), (CENTRAL, 0.5, u), (CENTRAL, 0.5, [-1.0, 0.0, 0.0]), (W, 0.1, slow)):
+        _, after, _ = impact(W_, mu, e, before)
+        assert after[0] == pytest.approx(-e * before[0], rel=1e-12, abs=1e-13)
+
+
+def test_a_contact_that_cannot_slip_in_one_direction_or_at_all():
+    """Tangents without mobility get no impulse that matters, and no division by 0."""
+    x, after, _ = impact(np.diag([1.0, 0.0, 0.0]), 0.5, 0.5, [-1.0, 0.0, 0.0])
+    assert (x[0], after[0]) == (1.5, 0.5)
+    x, after, _ = impact(np.diag([1.0, 2.0, 0.0]), 0.5, 1.0, [-1.0, 0.1, 0.0])
+    assert after == pytest.approx([1.0, 0.0, 0.0], abs=1e-12)
