@@ -29,6 +29,16 @@ def test_the_default_result_is_named_after_the_scene(mbsim: Command, folder: Pat
     np.testing.assert_allclose(run.time, np.linspace(0, 0.1, 11), atol=1e-15)
 
 
+def test_a_result_names_the_commit_of_the_program(
+    mbsim: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for commit, attributes in (("0123456789ab", {"mbsim_commit": "0123456789ab"}), ("", {})):
+        monkeypatch.setattr("multibody_cli.studies.simulation.commit", lambda commit=commit: commit)
+        assert mbsim("run", "pendulum.yaml", "--force").code == 0
+        found = read_trajectory(folder / "outputs/pendulum.h5").attributes
+        assert {name: found[name] for name in found if name == "mbsim_commit"} == attributes
+
+
 def test_options_are_short_forms_of_set(mbsim: Command, folder: Path) -> None:
     assert (
         mbsim("run", "pendulum.yaml", "--step", "2 ms", "--duration", "0.2", "--integrator", "rk4", "-o", "a.h5").code
