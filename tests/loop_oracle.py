@@ -167,7 +167,8 @@ class Loops:
         x = Vt[real].T @ ((U[:, real].T @ right) / s[real])
         x = x + Vt[real].T @ ((U[:, real].T @ (right - K @ x)) / s[real])
         kept = s[real]
-        return Solution(self, x[:n], x[n:], Vt[~real], float(np.abs(K @ x - right).max()), kept[-1] / s[0])
+        return Solution(self, x[:n], x[n:], Vt[~real], float(np.abs(K @ x - right).max()), kept[-1] / s[0],
+                        s[~real].max(initial=0.0) / s[0])  # fmt: skip
 
 
 @dataclass
@@ -179,13 +180,15 @@ class Solution:
     multipliers: np.ndarray
     free: np.ndarray
     residual: float
-    smallest: float
+    smallest: float  # singular values that are kept, and that are left out, relative to the largest
+    left_out: float
 
     @property
     def is_sharp(self) -> bool:
         """Whether prescribed motions are consistent and the rank is well determined."""
         undetermined = np.abs(self.free[:, : self.loops.size]).max(initial=0.0)
-        return bool(self.residual < 1e-8 and self.smallest > 1e-5 and undetermined < 1e-9)
+        clear = self.smallest > 1e-5 and self.left_out < 1e-13
+        return bool(self.residual < 1e-8 and clear and undetermined < 1e-9)
 
     def reaction(self, joint: str) -> tuple[np.ndarray, np.ndarray]:
         """[moment; force] in the axes of M (6,), and which of them the equations determine."""

@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from hypothesis import assume
 from hypothesis import strategies as st
+from hypothesis.errors import UnsatisfiedAssumption
 from loop_oracle import Loops, forward, placement, pose_of_joint
 from oracle import across, rotation_of_quaternion, vee
 from scipy.spatial.transform import Rotation
@@ -366,8 +366,8 @@ def all_poses(specs: Scene, q, inboard) -> dict[str, tuple[np.ndarray, np.ndarra
     return forward(specs, q, inboard, roots)
 
 
-def set_rates(rng, scene: Data, drivers: Mapping[tuple[str, int], Driver], extra=()) -> None:
-    """Rates that all joints and the rows of `extra` allow, next to random ones."""
+def set_rates(rng, scene: Data, drivers: Mapping[tuple[str, int], Driver], extra=(), scale: float = 1.0) -> None:
+    """Rates that all joints and the rows of `extra` allow, next to random ones of a scale."""
     specs = validated(scene)
     inboard = inboard_joints_of(specs)
     q = {name: start_of(scene["joints"][name], joint) for name, joint in specs.joints.items()}
@@ -379,8 +379,9 @@ def set_rates(rng, scene: Data, drivers: Mapping[tuple[str, int], Driver], extra
     assert np.abs(loops.rows(np.zeros(loops.size))[0]).max(initial=0.0) < 1e-12
     place = {"position": 1, "velocity": 0}
     moving = {key: driver(0.0)[place[driver.given]] for key, driver in drivers.items() if driver.given in place}
-    v, left = loops.consistent(rng.normal(size=loops.size), moving)
-    assume(left < 1e-10)  # prescribed rates that no motion of the loops has
+    v, left = loops.consistent(scale * rng.normal(size=loops.size), moving)
+    if left >= 1e-10:
+        raise UnsatisfiedAssumption("prescribed rates that no motion of the loops has")
     for name, joint in scene["joints"].items():
         rates = v[loops.hinges[name].columns]
         driven = [key for key in drivers if key[0] == name]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
-from loops import KINDS, THREE, RandomLoops, accelerations_of, oracle_of, random_loops, start
+from loops import KINDS, THREE, RandomLoops, accelerations_of, oracle_of, start
+from structured import any_loops
 
 ACCELERATIONS, REACTIONS = 1e-9, 1e-7
 """Differences that are allowed, of the largest acceleration and the largest reaction; some 1e-11 are found."""
@@ -30,7 +31,7 @@ def require_agreement(machine: RandomLoops) -> None:
 
 
 @settings(max_examples=40)
-@given(random_loops())
+@given(any_loops())
 def test_methods_and_oracle_agree(machine):
     require_agreement(machine)
 
@@ -38,7 +39,7 @@ def test_methods_and_oracle_agree(machine):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loop_that_is_closed_by_a_joint_of_each_kind(kind):
     @settings(max_examples=6)
-    @given(random_loops(closing=kind, max_bodies=3))
+    @given(any_loops(closing=kind, max_bodies=3))
     def check(machine):
         require_agreement(machine)
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import yaml
 from hypothesis import assume, given, settings
-from loops import Data, Run, loaded, random_loops, start
+from loops import Data, Run, loaded, start
 from scipy.spatial.transform import Rotation
+from structured import any_loops
 from test_row_elimination import HINGE, OTHERS, at, chain_of_loops, is_eliminated, rod, started
 
 from multibody_cli.compile import compile_scene
@@ -221,7 +222,7 @@ def test_a_robot_with_four_legs_of_five_bars(friction):
 
 
 @settings(max_examples=25)
-@given(random_loops(driven=False))
+@given(any_loops(driven=False))
 def test_random_loops_on_a_foot(machine):
     """A foot at the lowest body; only the sum of the accounts of impact and friction is unique."""
     scene = copy.deepcopy(machine.scene)
