@@ -150,7 +150,8 @@ def _call(words: Sequence[str] | None) -> int:
     except click.ClickException as error:
         text = io.StringIO()
         error.show(text)
-        messages.problems(text.getvalue().removesuffix("\n"))
+        # click lists choices with tabs, which are escaped in messages
+        messages.problems(text.getvalue().removesuffix("\n").replace("\n\t", " "))
         return error.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
         if isinstance(error.__cause__, EOFError):  # click takes it for the end of the input of a prompt

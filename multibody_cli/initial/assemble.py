@@ -10,6 +10,7 @@ If this does not suffice, the given coordinates or rates change as well, as litt
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,11 +32,11 @@ from multibody_cli.constraint_solver.solver import (
     build_delassus,
     clear_impulses,
     impulse_response,
-    largest_position_error,
     select_active_rows,
     update_kinematics,
     zero_rhs,
 )
+from multibody_cli.initial.scales import scales_of
 from multibody_cli.kernel import Flags, bound_kernel, records
 from multibody_cli.linalg.free_rows import rank_of
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW, Floats, Model, Records, State, System, Tree
@@ -47,16 +48,41 @@ from multibody_cli.tree.workspace import workspace_for
 MAX_ITERATIONS = 100
 
 MAX_DISPLACEMENT = 0.3
-"""Largest displacement of one iteration, rad or m; Newton's method diverges from far off."""
+"""Largest displacement of one iteration; Newton's method diverges from far off."""
 
 OFFSETS = (0.01, 0.1, 0.3, 1.0, 3.0)
-"""Distances of other configurations from which the projection is repeated if it fails, rad or m.
+"""Distances of other configurations from which the projection is repeated if it fails.
 
 Where rods are collinear, no displacement changes their length to first order, and the projection ends there.
 """
 
 ASSEMBLED = 1e-10
-"""Largest error of position or of velocity of a consistent state: m, rad, m/s or rad/s."""
+"""Largest error of position or of velocity of a consistent state."""
+
+
+@dataclass(frozen=True)
+class RowError:
+    """The largest relative error of any row.
+
+    Parameters
+    ----------
+    value, relative
+        The error, in m, rad or their rates, and relative.
+    row
+        The row; -1 without rows.
+    largest
+        The largest error of any row, in its unit.
+    """
+
+    value: float
+    relative: float
+    row: int
+    largest: float
+
+    @property
+    def small(self) -> bool:
+        """Whether it is that of a consistent state."""
+        return self.relative <= ASSEMBLED
 
 
 @dataclass(frozen=True)
@@ -67,59 +93,66 @@ class AssemblyResult:
     ----------
     before, after
         Largest error of any row, as written and after assembly.
-    row
-        The row of the largest error: after assembly, if that failed; otherwise before.
     moved
         (nv,) change of each coordinate or rate of the tree; 0 for those of loop joints.
+    change
+        The largest of these, relative.
     changed_given
         Whether coordinates or rates that the scene gives were changed.
     """
 
-    before: float
-    after: float
-    row: int
+    before: RowError
+    after: RowError
     moved: Floats
+    change: float
     changed_given: bool
 
     @property
     def closed(self) -> bool:
         """Whether all rows are satisfied."""
-        return self.after <= ASSEMBLED
+        return self.after.small
+
+    @property
+    def row(self) -> int:
+        """The row of the largest error: after assembly, if that failed; otherwise before."""
+        return self.before.row if self.closed else self.after.row
 
 
 class Assembler:
     """Corrects the state of one model, in place, by articulated-body solves."""
 
-    def __init__(self, model: Model, state: State) -> None:
-        self._model, self._state = model, state
+    def __init__(self, model: Model, state: State, duration: float = math.inf) -> None:
+        self._model, self._state, self._slowest = model, state, ASSEMBLED / duration
         self._work = workspace_for(model.system)
         self._build_delassus = bound_kernel(build_delassus, apply_inverse_mass=apply_inverse_mass)
         self._impulse_response = bound_kernel(impulse_response, apply_inverse_mass=apply_inverse_mass)
         self._project = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
+        self.scales = scales_of(model, state, self._work, self._slowest)
 
     def assemble_positions(self, kept: Flags) -> AssemblyResult:
         """Satisfy all rows at the level of positions; `kept` (nv,) are the given coordinates."""
-        before, row = self._error(self._model.system, POSITION)
-        if before <= ASSEMBLED:
-            return AssemblyResult(before, before, row, np.zeros_like(self._state.v), False)
+        before = self._error(self._model.system, POSITION)
+        if before.small:
+            return self._unchanged(before)
         attempts = self._project_positions, self._project_positions
-        found = self._first_that_succeeds(attempts, before, row, kept, POSITION)
+        found = self._first_that_succeeds(attempts, before, kept, POSITION)
         for number in range(len(OFFSETS)):
             if found.closed:
                 return found
             nearby = partial(self._project_from_nearby, number)
-            again = self._first_that_succeeds((nearby, nearby), before, row, kept, POSITION)
+            again = self._first_that_succeeds((nearby, nearby), before, kept, POSITION)
             found = again if again.closed else found
         return found
 
     def complete_rates(self, kept: Flags) -> AssemblyResult:
         """Satisfy all rows and motions at the level of velocities; `kept` (nv,) are the given rates."""
-        before, row = self._error(self._model.system, VELOCITY)
+        self.scales = scales_of(self._model, self._state, self._work, self._slowest)
+        before = self._error(self._model.system, VELOCITY)
         started = self._started()
         if not started.any():
-            return AssemblyResult(before, before, row, np.zeros_like(self._state.v), False)
+            return self._unchanged(before)
         attempts = self._start_impulsively, self._project_rates
-        return self._first_that_succeeds(attempts, before, row, kept | ~started, VELOCITY)
+        return self._first_that_succeeds(attempts, before, kept | ~started, VELOCITY)
 
     def dependent_rows(self) -> list[int]:
         """Return the equality rows that depend on others in the current configuration."""
@@ -132,7 +165,7 @@ class Assembler:
         return [int(work.dual.active_rows[k]) for k in np.flatnonzero(work.dual.solver.dependent[:count])]
 
     def _first_that_succeeds(
-        self, attempts: Sequence[Callable[[System], Floats]], before: float, row: int, kept: Flags, level: int
+        self, attempts: Sequence[Callable[[System], Floats]], before: RowError, kept: Flags, level: int
     ) -> AssemblyResult:
         """Change the state by the first attempt with the given values kept, and, if an error remains, without."""
         state, system = self._state, self._model.system
@@ -141,22 +174,25 @@ class Assembler:
             state.q[:], state.v[:] = start
             moved = change(_with_fixed_coordinates(system, held))
             moved[system.tree.links["nv"].sum() :] = 0.0  # coordinates of closures follow from the others
-            after, left = self._error(system, level)
-            if after <= ASSEMBLED:
-                return AssemblyResult(before, after, row, moved, held is driven)
-        return AssemblyResult(before, after, left, moved, True)
+            after = self._error(system, level)
+            if after.small:
+                break
+        size = self.scales.largest(moved) / (self.scales.rate if level == VELOCITY else 1.0)
+        return AssemblyResult(before, after, moved, size, held is driven)
+
+    def _unchanged(self, error: RowError) -> AssemblyResult:
+        return AssemblyResult(error, error, np.zeros_like(self._state.v), 0.0, False)
 
     def _project_positions(self, system: System) -> Floats:
         """Project the configuration onto the constraint manifold; return the displacements (nv,)."""
         state, work = self._state, self._work
         moved = np.zeros_like(state.v)
         for _ in range(MAX_ITERATIONS):
-            error, _ = self._error(system, POSITION)
-            if not error > 0.1 * ASSEMBLED:
+            if not self._error(system, POSITION).relative > 0.1 * ASSEMBLED:
                 break
             accelerate(system, work, work.response)
             self._project(system, work, POSITION)
-            scale = min(1.0, MAX_DISPLACEMENT / max(np.abs(work.response).max(), 1e-300))
+            scale = min(1.0, MAX_DISPLACEMENT / max(self.scales.largest(work.response), 1e-300))
             displace(system.tree, state.q, work.response, scale)
             normalize(system.tree, state.q)
             moved += scale * work.response
@@ -165,7 +201,7 @@ class Assembler:
     def _project_from_nearby(self, number: int, system: System) -> Floats:
         """Project a configuration nearby, whose free coordinates differ by up to the offset with a number."""
         tree, size = system.tree, OFFSETS[number]
-        offset = np.random.default_rng(number).uniform(-size, size, len(self._state.v))
+        offset = np.random.default_rng(number).uniform(-size, size, len(self._state.v)) * self.scales.coordinates
         offset[tree.driven] = 0.0
         offset[tree.links["nv"].sum() :] = 0.0
         displace(tree, self._state.q, offset, 1.0)
@@ -193,8 +229,7 @@ class Assembler:
         state.v[:] += work.response
         self._project(system, work, VELOCITY)
         state.v[:] += work.response
-        error, _ = self._error(system, VELOCITY)
-        if error > 0.1 * ASSEMBLED:  # round-off of the first projection
+        if self._error(system, VELOCITY).relative > 0.1 * ASSEMBLED:  # round-off of the first projection
             self._correct_rates(system)
         self._release_limits()
         return state.v - start
@@ -230,7 +265,7 @@ class Assembler:
         """
         tree, rows, v = self._model.system.tree, self._work.rows, self._state.v
         articulations = _Articulations(tree, rows, self._work.terms)
-        violated = (rows["one_sided"] == 0) & (np.abs(rows["residual"]) > ASSEMBLED)
+        violated = (rows["one_sided"] == 0) & (self._errors(VELOCITY)[1] > ASSEMBLED)
         started = {articulations.of_body(int(i)) for i in articulations.body_of_rate[tree.driven & (v != 0.0)]}
         for row in rows[violated]:
             started |= {articulations.of_body(i) for i in articulations.bodies_of_row(row)}
@@ -240,17 +275,25 @@ class Assembler:
         state = self._state
         update_kinematics(system, state.time[0], state.q, state.v, state.a, self._work)
 
-    def _error(self, system: System, level: int) -> tuple[float, int]:
-        """Return the largest error at a level, and its row; -1 without rows."""
-        work = self._work
+    def _error(self, system: System, level: int) -> RowError:
+        """Return the largest error at a level."""
         self._place(system)
-        worst = largest_position_error(work) if level == POSITION else compute_velocity_residuals(work, self._state.v)
-        one_sided = work.rows["one_sided"] == 1
+        compute_velocity_residuals(self._work, self._state.v)
+        errors, relative = self._errors(level)
+        if not len(relative):
+            return RowError(0.0, 0.0, -1, 0.0)
+        row = int(np.argmax(relative))
+        return RowError(float(errors[row]), float(relative[row]), row, float(errors.max()))
+
+    def _errors(self, level: int) -> tuple[Floats, Floats]:
+        """Return the errors of all rows (m,), and relative ones; the first step resolves impacts of limits."""
+        rows, scales = self._work.rows, self.scales
+        one_sided = rows["one_sided"] == 1
         if level == POSITION:
-            sizes = np.where(one_sided, -work.rows["error"], np.abs(work.rows["error"]))
-        else:  # the first step resolves the impacts of one-sided rows
-            sizes = np.where(one_sided, 0.0, np.abs(work.rows["residual"]))
-        return float(worst), int(np.argmax(sizes)) if len(sizes) else -1
+            errors = np.where(one_sided, np.maximum(-rows["error"], 0.0), np.abs(rows["error"]))
+            return errors, errors / scales.rows
+        errors = np.where(one_sided, 0.0, np.abs(rows["residual"]))
+        return errors, errors / (scales.rows * scales.rate)
 
 
 def _with_fixed_coordinates(system: System, held: Flags) -> System:

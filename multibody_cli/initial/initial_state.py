@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import Problem, SceneError
-from multibody_cli.initial.assemble import ASSEMBLED, Assembler, AssemblyResult
+from multibody_cli.initial.assemble import Assembler, AssemblyResult
+from multibody_cli.initial.scales import Scales
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec
@@ -29,7 +30,10 @@ from multibody_cli.tree.kinematics import update_tree_kinematics
 from multibody_cli.tree.workspace import Work, workspace_for
 
 REPORT_THRESHOLD = 1e-6
-"""Largest change of the initial state that is round-off of the input and not reported, in rad, m or their rates."""
+"""Largest change of the initial state that is round-off of the input and not reported, relative as in `Scales`."""
+
+TURNED, MOVED = 0.01, 0.02
+"""Default of `simulation.assembly_tolerance`: rad, and relative to the length of the mechanism."""
 
 MAX_BODIES = 4
 """Largest number of bodies that a message lists."""
@@ -60,21 +64,28 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     constrained = len(model.system.rows) > 0
     if not constrained and not _is_driven(model, state):
         return InitialState(free, ())
-    assembler = Assembler(model, state)
+    assembler = Assembler(model, state, loaded.scene.simulation.duration)
     messages: list[str] = []
     positions = assembler.assemble_positions(_written(loaded.scene, model, "q", ("position", "rotation")))
-    _require_closable(loaded, model, positions)
-    if positions.before > REPORT_THRESHOLD:
+    _require_closable(loaded, model, positions, assembler.scales)
+    if positions.before.relative > REPORT_THRESHOLD:
         messages.append(
-            _how_far(loaded, model, positions, "the initial state was assembled: removed an error of", "moved")
+            _how_far(
+                loaded,
+                model,
+                positions,
+                assembler.scales,
+                "the initial state was assembled: removed an error of",
+                "moved",
+            )
         )
     as_written = initial_samples(model, state)
     velocities = assembler.complete_rates(_written(loaded.scene, model, "v", ("velocity", "velocity")))
-    _require_consistent(loaded, model, velocities, state)
-    if max(velocities.before, np.abs(velocities.moved).max(initial=0.0)) > REPORT_THRESHOLD:
-        messages.append(_completed_rates(loaded, model, state, velocities, as_written))
-    _require_agreement(loaded, model, state)
-    _require_one_plane(loaded, model, state)
+    _require_consistent(loaded, model, velocities)
+    if max(velocities.before.relative, velocities.change) > REPORT_THRESHOLD:
+        messages.append(_completed_rates(loaded, model, state, velocities, assembler.scales, as_written))
+    _require_agreement(loaded, model, state, assembler.scales)
+    _require_one_plane(loaded, model, state, assembler.scales)
     dependent = assembler.dependent_rows() if constrained else []
     independent = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
     return InitialState(free - independent, (*messages, *_redundant(loaded, model, dependent)))
@@ -133,24 +144,29 @@ def _rate_unit(row: RowName) -> str:
     return " or ".join(f"{unit}/s" for unit in _unit(row).split(" or "))
 
 
-def _require_closable(loaded: LoadedScene, model: Model, found: AssemblyResult) -> None:
-    if found.before <= ASSEMBLED:
+def _require_closable(loaded: LoadedScene, model: Model, found: AssemblyResult, scales: Scales) -> None:
+    if found.before.small:
         return
     tolerance = loaded.scene.simulation.assembly_tolerance
     name = model.names.rows[found.row]
     if not found.closed:
         raise loaded.error(
             f"cannot be closed: with all joints free to move{_except_for(model)}, an error of "
-            f"{found.after:.3g} {_unit(name)} {name.direction} remains; check the lengths, the frames and the initial "
-            "coordinates",
+            f"{found.after.value:.3g} {_unit(name)} {name.direction} remains; check the lengths, the frames and the "
+            "initial coordinates",
             name.section,
             name.element,
         )
-    if found.before > tolerance:
+    if tolerance is None:
+        far = found.before.relative > (TURNED if _unit(name) == "rad" else MOVED)
+        allowed = f"{MOVED * scales.length:.3g} m or {TURNED:g} rad"
+    else:
+        far, allowed = found.before.largest > tolerance, f"{tolerance:g}"
+    if far:
         raise loaded.error(
-            f"has an initial error of {found.before:.3g} {_unit(name)} {name.direction}, above "
-            f"`simulation.assembly_tolerance` ({tolerance:g}): correct the initial coordinates"
-            f"{_nearest_start(model, found)}, or increase the tolerance",
+            f"has an initial error of {found.before.value:.3g} {_unit(name)} {name.direction}, above "
+            f"`simulation.assembly_tolerance` ({allowed}): correct the initial coordinates"
+            f"{_nearest_start(model, found, scales)}, or increase the tolerance",
             name.section,
             name.element,
         )
@@ -163,44 +179,44 @@ def _except_for(model: Model) -> str:
     return limited + (f", apart from the `motion` of {', '.join(f'`{name}`' for name in moved)}" if moved else "")
 
 
-def _nearest_start(model: Model, found: AssemblyResult) -> str:
+def _nearest_start(model: Model, found: AssemblyResult, scales: Scales) -> str:
     """Name the coordinate with the largest correction."""
     if not len(found.moved):
         return ""
-    most = int(np.argmax(np.abs(found.moved)))
+    most = int(np.argmax(np.abs(found.moved) / scales.coordinates))
     return f" ({model.names.coordinates[most]} by {found.moved[most]:.4g})"
 
 
-def _require_consistent(loaded: LoadedScene, model: Model, found: AssemblyResult, state: State) -> None:
-    if found.before <= ASSEMBLED:
+def _require_consistent(loaded: LoadedScene, model: Model, found: AssemblyResult) -> None:
+    if found.before.small:
         return
     name = model.names.rows[found.row]
-    fastest = float(np.abs(state.v).max(initial=0.0))
-    if found.after > REPORT_THRESHOLD * max(1.0, fastest):
+    if found.after.relative > REPORT_THRESHOLD:
         raise loaded.error(
-            f"cannot be satisfied by the initial velocities: an error of {found.after:.3g} {_rate_unit(name)} "
+            f"cannot be satisfied by the initial velocities: an error of {found.after.value:.3g} {_rate_unit(name)} "
             f"{name.direction} remains; prescribed motions or constraints contradict each other",
             name.section,
             name.element,
         )
-    if found.changed_given and found.before > REPORT_THRESHOLD * max(1.0, fastest):
+    if found.changed_given and found.before.relative > REPORT_THRESHOLD:
         raise loaded.error(
-            f"contradicts the given initial velocities by {found.before:.3g} {_rate_unit(name)} {name.direction}: "
-            "omit some of them, which then follow from the others",
+            f"contradicts the given initial velocities by {found.before.value:.3g} {_rate_unit(name)} "
+            f"{name.direction}: omit some of them, which then follow from the others",
             name.section,
             name.element,
         )
 
 
-def _require_agreement(loaded: LoadedScene, model: Model, state: State) -> None:
+def _require_agreement(loaded: LoadedScene, model: Model, state: State, scales: Scales) -> None:
     """Refuse rates of a loop joint that differ from those of its bodies."""
     problems: list[Problem] = []
-    tolerance = loaded.scene.simulation.assembly_tolerance
+    tolerance = loaded.scene.simulation.assembly_tolerance or TURNED
     for joint in _closing(model):
         spec = loaded.scene.joints[joint.name]
         if "v" in spec.model_fields_set:
-            written, found = np.array(_rates(spec)), state.v[joint.columns]
-            if np.abs(written - found).max() > REPORT_THRESHOLD + tolerance * np.abs(found).max():
+            written, found, sizes = np.array(_rates(spec)), state.v[joint.columns], scales.coordinates[joint.columns]
+            allowed = REPORT_THRESHOLD * scales.rate + tolerance * np.abs(found / sizes).max(initial=0.0)
+            if np.abs((written - found) / sizes).max(initial=0.0) > allowed:
                 problems += loaded.error(
                     f"expected {_numbers(found)}, the velocity of its bodies: omit `v`, since this joint closes a loop",
                     "joints",
@@ -211,16 +227,17 @@ def _require_agreement(loaded: LoadedScene, model: Model, state: State) -> None:
         raise SceneError(problems)
 
 
-def _require_one_plane(loaded: LoadedScene, model: Model, state: State) -> None:
+def _require_one_plane(loaded: LoadedScene, model: Model, state: State, scales: Scales) -> None:
     """Refuse joints of planar bodies with an error out of the common plane, which no motion can remove."""
     problems: list[Problem] = []
     bodies, tree = placed_bodies(model, state), model.system.tree
     for joint in _closing(model):
-        error = math.hypot(*bodies[joint.row]["dw"], *bodies[joint.row]["dv"])
-        if tree.closures[joint.row - len(tree.links)]["one_plane"] and error > REPORT_THRESHOLD:
+        turn, slide = (math.hypot(*bodies[joint.row][part]) for part in ("dw", "dv"))
+        outside = max(turn, slide / scales.length) > REPORT_THRESHOLD
+        if outside and tree.closures[joint.row - len(tree.links)]["one_plane"]:
             problems += loaded.error(
-                f"has an error of {error:.3g} m or rad out of the plane of its bodies, which no motion can correct: "
-                "check the positions of its frames and of the bodies",
+                f"has an error of {math.hypot(turn, slide):.3g} m or rad out of the plane of its bodies, which no "
+                "motion can correct: check the positions of its frames and of the bodies",
                 "joints",
                 joint.name,
             ).problems
@@ -241,30 +258,32 @@ def _numbers(values: NDArray[np.float64]) -> str:
     return text if len(values) == 1 else f"[{text}]"
 
 
-def _how_far(loaded: LoadedScene, model: Model, found: AssemblyResult, words: str, verb: str) -> str:
+def _how_far(loaded: LoadedScene, model: Model, found: AssemblyResult, scales: Scales, words: str, verb: str) -> str:
     name = model.names.rows[found.row]
-    most = int(np.argmax(np.abs(found.moved)))
+    most = int(np.argmax(np.abs(found.moved) / scales.coordinates))
     return (
-        f"{loaded.where(name.section, name.element)}: {name.section}.{name.element}: {words} {found.before:.3g} "
+        f"{loaded.where(name.section, name.element)}: {name.section}.{name.element}: {words} {found.before.value:.3g} "
         f"{_unit(name)} {name.direction}; {model.names.coordinates[most]} {verb} most, by {found.moved[most]:.4g}"
     )
 
 
-def _completed_rates(loaded: LoadedScene, model: Model, state: State, found: AssemblyResult, written: Samples) -> str:
+def _completed_rates(
+    loaded: LoadedScene, model: Model, state: State, found: AssemblyResult, scales: Scales, written: Samples
+) -> str:
     """Report the bodies whose velocities were completed, at the violated row or else at a driven joint."""
     completed = initial_samples(model, state)
     driven = model.system.tree.driven & (state.v != 0.0)
-    if found.before > REPORT_THRESHOLD or not driven.any():
+    if found.before.relative > REPORT_THRESHOLD or not driven.any():
         name = model.names.rows[found.row]
         section, element = name.section, name.element
-        removed = f", which removes an error of {found.before:.3g} {_rate_unit(name)} {name.direction}"
+        removed = f", which removes an error of {found.before.value:.3g} {_rate_unit(name)} {name.direction}"
     else:
         section, element, removed = "joints", next(j.name for j in model.names.joints if driven[j.columns].any()), ""
     change = np.maximum(
-        np.abs(completed.linear_velocity[0] - written.linear_velocity[0]).max(axis=1),
+        np.abs(completed.linear_velocity[0] - written.linear_velocity[0]).max(axis=1) / scales.length,
         np.abs(completed.angular_velocity[0] - written.angular_velocity[0]).max(axis=1),
     )
-    moving = [i for i in np.argsort(-change, kind="stable") if change[i] > REPORT_THRESHOLD]
+    moving = [i for i in np.argsort(-change, kind="stable") if change[i] > REPORT_THRESHOLD * scales.rate]
     words = [
         f"`{model.names.bodies[i]}` at {np.linalg.norm(completed.linear_velocity[0, i]):.4g} m/s and "
         f"{np.linalg.norm(completed.angular_velocity[0, i]):.4g} rad/s"

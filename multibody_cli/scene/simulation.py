@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from multibody_cli.alarms.catalogue import DESCRIPTIONS
 from multibody_cli.errors import QuantityError, nearest
-from multibody_cli.spec import PositiveTime, Quantity, Spec, units
+from multibody_cli.spec import PositiveLength, PositiveTime, Quantity, Spec, units
 
 AUTO = "auto"
 """Keyword of the default integrator, which depends on the scene."""
@@ -78,8 +78,11 @@ class SimulationSpec(Spec):
         ToleranceSpec(), description="Tolerance of an adaptive integrator: `rtol`, or {rtol, atol}."
     )
 
-    assembly_tolerance: PositiveNumber = Field(
-        0.01, description="Largest constraint violation of the specified initial state, m or rad."
+    assembly_tolerance: PositiveLength | None = Field(
+        None,
+        description="Largest constraint violation of the specified initial state, m or rad; by default 0.01 rad, or "
+        "0.02 of the length of the mechanism: the largest distance in a body of its joints and its centre of mass, or "
+        "its radius of gyration.",
     )
 
     alarms: dict[str, Annotated[float, Threshold()]] = Field(

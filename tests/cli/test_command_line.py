@@ -83,6 +83,7 @@ def test_without_arguments_it_prints_help(mbsim: Command) -> None:
         (["info", "missing.h5"], "missing.h5"),
         (["plot", "missing.h5"], "missing.h5"),
         (["validate"], "Missing argument 'SCENE...'"),
+        (["list"], "Choose from: methods, features, integrators, "),
         (["list", "jonts"], "'joints'"),
         (["bench", "pendulum.yaml", "--size", "vars.n=2,x"], "KEY=2,4,8"),
         (["schema", "--write", "--check"], "exclude"),

@@ -21,6 +21,7 @@ from multibody_cli.studies.doctor.steps import written
 from multibody_cli.studies.simulation import prepare
 
 G = 9.81
+EULER = "semi_implicit_euler"
 POINT = {"mass": 1.0, "inertia": {"principal": [1e-3, 1e-3, 1e-3]}}
 
 ENGINE = """
@@ -220,6 +221,20 @@ def test_overlapping_bodies_are_reported_with_their_depth(examine):
     assert "`a` and `b` by 0.05 m" in cause
     assert "`c`" not in cause
     assert not causes(examine({"bodies": {"a": ball(0.0), "b": ball(0.25)}}), "overlap")
+
+
+@pytest.mark.parametrize("fields", [{}, {"contact": False}], ids=["without contacts", "contact: false"])
+def test_a_mesh_that_is_not_convex_is_examined_by_its_surface(examine, tmp_path, fields):
+    """A cube of 2 km with a dent, whose bottom is the centre."""
+    corners = [(x, y, z) for x in (-1e3, 1e3) for y in (-1e3, 1e3) for z in (-1e3, 1e3)]
+    faces = ["0 1 3", "0 3 2", "4 6 7", "4 7 5", "0 4 5", "0 5 1", "2 3 7", "2 7 6", "0 2 6", "0 6 4"]
+    faces += [f"{a} {b} 8" for a, b in ((1, 5), (5, 7), (7, 3), (3, 1))]
+    lines = ["OFF", "9 14 0", *(" ".join(map(str, corner)) for corner in [*corners, (0, 0, 0)])]
+    (tmp_path / "dent.off").write_text("\n".join([*lines, *(f"3 {face}" for face in faces), ""]))
+    shape = {"type": "mesh", "file": "dent.off", "density": 1000, **fields}
+    contacts = {"contacts": {}} if fields else {}
+    found = causes(examine({"bodies": {"cube": {"shapes": [shape]}}, **contacts}, integrator=EULER), "units")
+    assert f"has a radius of {1e3 * math.sqrt(3.0):.4g} m" in found
 
 
 def test_bodies_that_nothing_holds_are_reported(examine):

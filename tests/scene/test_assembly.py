@@ -140,6 +140,49 @@ def test_a_slider_crank_far_from_closure_is_not_called_impossible(crank):
     assert abs(np.sin(found.state.q[0])) == pytest.approx(1.0, rel=1e-9)
 
 
+def scaled(size: float, **fields):
+    """The four-bar of another size, with a given rate of its crank."""
+    scene = four_bar(**{"ja": {"v": 4.0}, "jb": {"q": 0.75}, **fields})
+    for body in scene["bodies"].values():
+        body["com"] = [size * x for x in body["com"]]
+        body["inertia"] = {"principal": [size**2 * x for x in body["inertia"]["principal"]]}
+    for joint in scene["joints"].values():
+        for frame in ("origin", "child_origin"):
+            if frame in joint:
+                joint[frame] = joint[frame] | {"position": [size * float(x) for x in joint[frame]["position"]]}
+    return scene
+
+
+SIZES = (1e-9, 1e-6, 1e-3, 1e3, 1e6)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_mechanism_of_any_size_is_assembled_alike(size):
+    """Angles, rates and messages have the same digits, except those of lengths."""
+    found, wanted = (compile_scene(loaded(scaled(s), assembly_tolerance=10.0 * s)) for s in (size, 1.0))
+    np.testing.assert_allclose(found.state.q, wanted.state.q, rtol=1e-9)
+    np.testing.assert_allclose(found.state.v, wanted.state.v, rtol=1e-9)
+    assert found.state.v[0] == 4.0
+    assert [digits(one, size) for one in found.warnings] == [digits(one, 1.0) for one in wanted.warnings]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_mechanism_of_any_size_is_refused_alike(size):
+    far = {"jb": {"q": 1.2}}
+    assert digits(refusal(scaled(size, **far)), size) == digits(refusal(scaled(1.0, **far)), 1.0)
+    contradictory = {"jc": {"v": 0.5}}
+    allowed = {"assembly_tolerance": 10.0 * size}
+    message = refusal(scaled(size, **contradictory), **allowed)
+    assert "contradicts the given initial velocities" in message
+    assert digits(message, size) == digits(refusal(scaled(1.0, **contradictory), assembly_tolerance=10.0), 1.0)
+
+
+def digits(message: str, size: float) -> str:
+    """The message with its lengths and speeds in units of the size."""
+    body = message.split(": ", 1)[1]
+    return re.sub(r"([-0-9.e+]+) (?=m\b(?! or rad))", lambda found: f"{float(found[1]) / size:.2g} ", body)
+
+
 def test_rates_follow_from_a_given_rate():
     run = start(four_bar(ja={"v": 2.0}))
     assert run.joint("ja", "velocity")[0] == pytest.approx(2.0, abs=1e-12)

@@ -121,6 +121,20 @@ def test_the_mass_of_a_mesh_is_that_of_its_volume(tmp_path):
     np.testing.assert_allclose(properties.inertia, np.trace(second) * np.eye(3) - second, atol=1e-12)
 
 
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e6])
+def test_vertices_that_a_file_repeats_at_one_position_are_one(tmp_path, size):
+    """The corner above, with a normal and a texture coordinate for each vertex of each face."""
+    pytest.importorskip("trimesh")
+    corners = [line.split()[1:] for line in TETRAHEDRON.splitlines()]
+    vertices, faces = corners[:4], corners[4:]
+    lines = [f"v {' '.join(str(size * float(x)) for x in vertex)}" for vertex in vertices]
+    lines += [f"vt 0.{k} 0\nvn 0 {k} 1" for k in range(1, 5)]
+    lines += ["f " + " ".join(f"{vertex}/{k}/{k}" for vertex in face) for k, face in enumerate(faces, 1)]
+    file = tmp_path / "corner.obj"
+    file.write_text("\n".join(lines))
+    assert volume_of("mesh", file, file=str(file)).volume == pytest.approx(size**3, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

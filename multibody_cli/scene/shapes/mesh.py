@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,6 +23,9 @@ CONVEX = 1e-6
 
 FLAT = 1e-9
 """Smallest extent of vertices, relative to the largest, that have a volume."""
+
+DIGITS, SMALLEST = 8, 1e-100
+"""Digits, relative to the extent of a mesh, in which vertices at one position agree; smallest extent."""
 
 FORMATS = (".stl", ".obj", ".ply", ".off")
 """Formats of mesh files: those that cannot refer to other files, and are not archives."""
@@ -74,7 +78,10 @@ def surface_of(shape: MeshSpec, file: Path) -> Any:
         raise Refused(f"the mesh {file} cannot be read: expected a file {', '.join(FORMATS)}")
     try:
         require_within("bytes", file.stat().st_size)
-        mesh = trimesh.load_mesh(BytesIO(file.read_bytes()), file_type=file.suffix.lower()[1:])
+        mesh = trimesh.load_mesh(BytesIO(file.read_bytes()), file_type=file.suffix.lower()[1:], process=False)
+        # a file may repeat a vertex for its normals and texture coordinates
+        extent = max(float(np.ptp(mesh.vertices, axis=0).max()), SMALLEST)
+        mesh.merge_vertices(merge_tex=True, merge_norm=True, digits_vertex=DIGITS - math.ceil(math.log10(extent)))
     except LimitError:
         raise
     except Exception as error:  # a reader of many formats fails in many ways

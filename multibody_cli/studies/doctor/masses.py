@@ -69,9 +69,12 @@ def _shapes(subject: Subject, name: str, mass: float) -> Iterator[Finding]:
     shapes, volume = subject.scene.bodies[name].shapes, 0.0
     for k, shape in enumerate(shapes):
         file = subject.simulation.loaded.resolve_path(getattr(shape, "file", ""), "bodies", name, "shapes", k)
-        volume_of, form_of = SHAPES[shape.type].volume, SHAPES[shape.type].form
-        volume += volume_of(shape, file).volume if volume_of else 0.0
-        radius = form_of(shape, file).bounding_radius if form_of else math.nan
+        kind, radius = SHAPES[shape.type], math.nan
+        volume += kind.volume(shape, file).volume if kind.volume else 0.0
+        if kind.mesh is not None:  # which need not be convex
+            radius = float(np.linalg.norm(kind.mesh(shape, file).vertices, axis=1).max())
+        elif kind.form is not None:
+            radius = kind.form(shape, file).bounding_radius
         if math.isfinite(radius) and not PLAUSIBLE_SIZE[0] <= radius <= PLAUSIBLE_SIZE[1]:
             cause = f"has a radius of {radius:.4g} m"
             yield _odd(subject, ("bodies", name, "shapes", k), cause, "lengths with their unit, as in `40 mm`")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from multibody_cli.contacts.forms import geometry_of
+from multibody_cli.errors import Refused
 from multibody_cli.forces.spec import BodyForceSpec
 from multibody_cli.initial.overlap import overlap_depths
 from multibody_cli.joints.spec import WORLD
@@ -37,8 +38,11 @@ def find_overlaps(subject: Subject) -> Iterator[Finding]:
         for row, frame in enumerate(tree.frames)
     }
     excluded = [(rows[a], rows[b]) for a, b in excluded_pairs(subject.scene, settings)]
-    geometry = geometry_of(list(colliders_of(subject.simulation.loaded, settings, rows, frames)), excluded)
-    depths = overlap_depths(geometry, model, state)
+    try:
+        colliders = list(colliders_of(subject.simulation.loaded, settings, rows, frames))
+    except Refused:  # contacts with a mesh that is not convex are not supported
+        return
+    depths = overlap_depths(geometry_of(colliders, excluded), model, state)
     if not depths:
         return
     order = sorted(depths, key=lambda pair: -depths[pair])

@@ -126,9 +126,7 @@ def _shares(masses: Mapping[str, MassProperties], model: Model, state: State, v:
             velocity = samples.linear_velocity[0, k] + np.cross(w, R @ com)
             energies[k] += properties.mass * (velocity @ velocity) + w @ R @ properties.inertia @ R.T @ w
     shares = energies / max(float(energies.sum()), 1e-300)
-    order = np.argsort(
-        -shares.round(9), kind="stable"
-    )  # equal shares in the order of the bodies, whatever the round-off
+    order = np.argsort(-shares.round(9), kind="stable")  # equal shares up to round-off: as the bodies
     return {model.names.bodies[k]: float(shares[k]) for k in order if shares[k] >= SMALLEST_SHARE}
 
 

@@ -1,0 +1,71 @@
+"""Scales of an initial state, which make its tolerances independent of the size and the speed of a mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from multibody_cli.constraint_solver.solver import update_kinematics
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.model import Floats, Model, State
+from multibody_cli.tree.jacobian import write_ball_columns
+from multibody_cli.tree.mechanism_length import length_of
+from multibody_cli.tree.workspace import Work
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Sizes that errors and changes are relative to.
+
+    Parameters
+    ----------
+    length
+        Length of the mechanism, m.
+    coordinates
+        (nv,) the displacement of each coordinate that turns a body by 1 rad or moves it by the length.
+    rows
+        (m,) the error of each row by such displacements: 1 rad or the length.
+    rate
+        Rate of the motion, 1/s: the largest of all rates, relative to their coordinates, and of prescribed velocities,
+        relative to their rows, but at least one that displaces nothing noticeably during a run; 1 at rest.
+    """
+
+    length: float
+    coordinates: Floats
+    rows: Floats
+    rate: float
+
+    def largest(self, change: Floats) -> float:
+        """Return the largest change of coordinates (nv,), relative to them."""
+        return float((np.abs(change) / self.coordinates).max(initial=0.0))
+
+
+def scales_of(model: Model, state: State, work: Work, slowest: float) -> Scales:
+    """Compute the scales of a state.
+
+    Parameters
+    ----------
+    model, state, work
+        The model, its state, and work arrays, which receive the kinematics.
+    slowest
+        Smallest rate, 1/s, that displaces anything noticeably.
+    """
+    tree = model.system.tree
+    update_kinematics(model.system, state.time[0], state.q, state.v, state.a, work)
+    write_ball_columns(tree, work)
+    length, ends = length_of(tree), int(tree.links["nv"].sum())
+    turns, slides = (np.linalg.norm(work.columns[part], axis=1) for part in ("angular", "linear"))
+    coordinates = 1.0 / np.maximum(np.maximum(turns, slides / length), 1e-300)
+    for joint in model.names.joints:
+        if joint.columns.start >= ends:
+            lengths = [kind is Coordinate.LENGTH for kind in joint.coordinates]
+            coordinates[joint.columns] = np.where(lengths, length, 1.0)
+    terms = work.terms
+    of_bodies = np.maximum(np.linalg.norm(terms["f"], axis=1) * length, np.linalg.norm(terms["t"], axis=1))
+    of_coordinates = np.abs(terms["coefficient"]) * np.append(coordinates, 0.0)[terms["iv"]]  # -1: of a body
+    sizes = np.where(terms["iv"] >= 0, of_coordinates, of_bodies)
+    rows = np.array([sizes[row["first_term"] : row["last_term"]].max(initial=0.0) or 1.0 for row in work.rows])
+    prescribed = (np.abs(work.rows["rate"]) / rows).max(initial=0.0)
+    rate = float(max((np.abs(state.v) / coordinates).max(initial=0.0), prescribed, slowest)) or 1.0
+    return Scales(length, coordinates, rows, rate)
