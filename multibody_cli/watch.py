@@ -87,7 +87,8 @@ class JointDomainMonitor:
                 yield (
                     f"joint `{joint.name}` came near a singular position of its parametrization at t = {time:.6g} s, "
                     f"where it loses a degree of freedom (a column of S fell to {independence:.1e} of its usual size): "
-                    "check the energy there, reduce the step, or choose other coordinates"
+                    "check the energy there, reduce the step, or choose other coordinates, such as `parametrization: "
+                    "quaternion` of a `spherical` joint"
                 )
 
 

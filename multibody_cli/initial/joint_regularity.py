@@ -1,8 +1,8 @@
-"""Regularity of joints given by a joint map: in the initial configuration, S is defined and has full rank."""
+"""Regularity of joints that may be singular: in the initial configuration, S is defined and has full rank."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ NOWHERE = "its motion is not defined anywhere: a straight curve has no Frenet fr
 
 
 def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]:
-    """Return the typical norm of each column of the motion subspace, for joints with a joint map and without motion.
+    """Return the typical norm of each column of the motion subspace, for joints that may be singular, without motion.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]
     for name, joint in scene.joints.items():
         kind = JOINTS[joint.type]
         parts = tuple(kind.parts(joint))
-        if not any(part.joint_map for part in parts):
+        if not may_be_singular(parts):
             continue
         try:
             found[name], columns = _around(joint, parts, np.array(kind.start(joint).q))
@@ -53,7 +53,8 @@ def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]
         else:  # assembly determines the initial coordinates of a loop joint
             free = _free(joint)
             sizes = np.array(found[name])
-            messages = list(_objections(columns, sizes, free)) if name in carrying else []
+            is_map = any(part.joint_map for part in parts)  # the axes of a gimbal may coincide where it has armatures
+            messages = list(_objections(columns, sizes, free)) if name in carrying and is_map else []
             if not free.all():  # a prescribed coordinate may be stationary, as a piston at its dead centre
                 del found[name]
         for message in messages:
@@ -61,6 +62,11 @@ def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]
     if problems:
         raise SceneError(problems)
     return found
+
+
+def may_be_singular(parts: Sequence[Part]) -> bool:
+    """Whether a joint may lose a degree of freedom: a joint map, or angles about three axes, as in a gimbal."""
+    return any(part.joint_map for part in parts) or sum(any(part.turn) for part in parts) >= 3
 
 
 def _around(joint: JointSpec, parts: tuple[Part, ...], q: Floats) -> tuple[tuple[float, ...], Floats]:

@@ -129,6 +129,24 @@ def test_approaching_a_singular_position_is_warned_of(tmp_path):
     assert away.outcome.message == ""
 
 
+GIMBALS = {
+    "euler": "type: spherical, parametrization: euler_xzx, q: {axis: [0, 0, 1], angle: 60 deg}, v: [1e-3, 2e-4, -3]",
+    "composite": "type: composite, parts: [{type: revolute, axis: [1, 0, 0]}, {type: revolute, axis: [0, 0, 1]}, "
+    "{type: revolute, axis: [1, 0, 0]}], q: [0, 60 deg, 0], v: [1e-3, -3, 2e-4]",
+}
+
+
+@pytest.mark.parametrize("gimbal", GIMBALS)
+def test_a_run_that_diverges_in_a_gimbal_names_its_parametrization(tmp_path, gimbal):
+    """The middle angle falls to 0 at 0.35 s, where the outer axes coincide; as a quaternion the joint has no axes."""
+    outcome = scene(tmp_path, GIMBALS[gimbal]).run(MemorySink()).outcome
+    assert outcome.status == "diverged"
+    assert "joint `j` came near a singular position of its parametrization at t = 0.34 s" in outcome.message
+    assert "`parametrization: quaternion`" in outcome.message
+    free = GIMBALS["euler"].replace("euler_xzx", "quaternion")
+    assert scene(tmp_path, free).run(MemorySink()).outcome.message == ""
+
+
 JUMPS = {
     "a Frenet frame where its curve is straight": (
         "type: curve, orientation: frenet, curve: {type: expression, position: [s, 0, 's**3 - s']}, q: -0.5, v: 3"
