@@ -301,9 +301,9 @@ def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> I
     names, alike = model.names.rows, defaultdict[str, list[tuple[str, str]]](list)
     has_dry_friction = any(map(has_friction, loaded.scene.joints.values()))
     affected = (
-        "their multipliers and the dry friction that depends on them are those of"
+        "their loads, and the dry friction that depends on them, are one of many distributions"
         if has_dry_friction
-        else "their multipliers are"
+        else "the motion is right, but their loads are one of many distributions"
     )
     for (section, element), rows in groupby(dependent, key=lambda r: (names[r].section, names[r].element)):
         which = list(rows)
@@ -314,7 +314,7 @@ def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> I
         words = ", ".join(names[r].direction for r in which)
         message = (
             f"{len(which)} of its {total} constraint rows ({words}) depend on the others in the initial state; "
-            f"{affected} the least-norm solution; see `mbsim doctor`"
+            f"{affected}, of which only the sum is certain; see `mbsim doctor`"
         )
         alike[message].append((section, element))
     for message, elements in alike.items():

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from loops import start
 
+import mbsim
 from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.doctor import subject
@@ -176,6 +177,39 @@ def test_planar_bodies_are_not_advised_where_the_frames_do_not_suit(examine):
     found = [one for one in examine(fourbar(0.3)).findings if one.check == "redundant constraints"]
     assert found
     assert not any(one.settings for one in found)
+
+
+DOOR = """
+mbsim: 1
+name: door
+bodies:
+  door: {mass: 20, com: [0.4, 0, 0.7], inertia: {principal: [5, 6, 1.1]}}
+joints:
+  low: {type: revolute, child: door, q: 0.3, v: 1}
+  high: {type: revolute, child: door, origin: {position: [0, 0, 1.4]}, child_origin: {position: [0, 0, 1.4]}}
+simulation: {duration: 0.5, step: 1 ms, integrator: rk4}
+"""
+
+
+def test_the_advice_for_two_hinges_on_one_axis_are_bearings_with_the_loads_of_statics(tmp_path):
+    """The lower one carries m g, and both carry m g 0.4 / 1.4 across, with m w^2 0.4 / 2 towards the axis."""
+    path = tmp_path / "door.yaml"
+    path.write_text(DOOR)
+    with pytest.warns(mbsim.SceneWarning, match="of which only the sum is certain"):
+        mbsim.load(path)
+    [finding] = [one for one in diagnose(path).findings if one.check == "redundant constraints"]
+    assert finding.path == "joints.high"
+    assert "make `low` a `spherical` joint" in finding.advice
+    changed = diagnose(path, finding.settings)
+    assert (changed.count.total, changed.count.redundant) == (1, 0)
+    run = mbsim.Simulation(mbsim.load(path, list(finding.settings)))
+    run.advance(0.5)
+    low, high = (run.channel(f"joints/{name}/force")[3:] for name in ("low", "high"))
+    couple, pull = 20 * 9.81 * 0.4 / 1.4, 20 * 0.4 / 2.0
+    assert (low[2], high[2]) == pytest.approx((20 * 9.81, 0.0), abs=1e-9)
+    assert np.linalg.norm(low[:2]) == pytest.approx(couple - pull, abs=1e-9)
+    assert np.linalg.norm(high[:2]) == pytest.approx(couple + pull, abs=1e-9)
+    assert run.channel("bodies/door/angular_velocity")[2] == pytest.approx(1.0, abs=1e-12)
 
 
 # --- steps ----------------------------------------------------------------------------------------------------------

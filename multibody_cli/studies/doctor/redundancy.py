@@ -1,7 +1,8 @@
-"""Redundant constraint rows, and the change that removes them: planar bodies in a planar linkage.
+"""Redundant constraint rows, and the change that removes them: planar bodies in a planar linkage, bearings for hinges.
 
 A planar loop in space has three redundant rows: two rotations out of the plane, and the translation along its normal.
-Bodies of `kind: planar` have none.  The change is tried on the scene before it is advised.
+Bodies of `kind: planar` have none.  Two hinges on one axis hold a body twice; a ball and a ball that slides along the
+axis, as a fixed and a floating bearing, hold it once.  A change is tried on the scene before its settings are advised.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from itertools import groupby
 
 import numpy as np
 
+from multibody_cli.constraints.rolling import tangents_of
 from multibody_cli.errors import SceneError
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import has_friction
+from multibody_cli.joints.revolute import RevoluteSpec
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import sampled_configurations
@@ -57,7 +60,11 @@ def find_redundancy(subject: Subject) -> Iterator[Finding]:
             f"{len(which)} of its {total} constraint rows ({directions}) repeat constraints of other elements: "
             f"{consequence}, and manufacturing errors would jam the mechanism"
         )
-        advice = _advice(element, directions, bodies, normal, tried)
+        twin = _twin_hinge(subject.scene, element) if len(which) == total else None
+        if twin is None:
+            advice = _advice(element, directions, bodies, normal, tried)
+        else:
+            advice, settings = _bearings(twin, element[1]), bearing_settings(subject, twin, element[1])
         yield subject.finding(CHECK, Weight.ACCURACY, element, cause, advice, settings)
         settings = ()  # they are those of all elements
 
@@ -80,6 +87,46 @@ def _advice(
     )
 
 
+def _twin_hinge(scene: Scene, element: tuple[str, str]) -> str | None:
+    """Return another hinge of the same two bodies as a hinge without any effect: both have one axis."""
+    joint = scene.joints.get(element[1]) if element[0] == "joints" else None
+    if not isinstance(joint, RevoluteSpec):
+        return None
+    ends = {joint.parent, joint.child}
+    twins = (
+        name for name, one in scene.joints.items() if isinstance(one, RevoluteSpec) and {one.parent, one.child} == ends
+    )
+    return next((name for name in twins if name != element[1]), None)
+
+
+def _bearings(fixed: str, floating: str) -> str:
+    return (
+        f"`{fixed}` and `{floating}` have one axis: make `{fixed}` a `spherical` joint, which carries the load along "
+        f"the axis, and `{floating}` a `composite` joint of a `prismatic` part along the axis and three `revolute` "
+        "parts, which guides across it; the turn about the axis remains"
+    )
+
+
+def bearing_settings(subject: Subject, fixed: str, floating: str) -> tuple[str, ...]:
+    """Return values for `--set` that make two coaxial hinges bearings; empty if that changes the mechanism."""
+    hinge, other = subject.scene.joints[fixed], subject.scene.joints[floating]
+    assert isinstance(hinge, RevoluteSpec)
+    assert isinstance(other, RevoluteSpec)
+    start, axis, along = JOINTS[hinge.type].start(hinge), np.array(hinge.axis), np.array(other.axis)
+    across = tangents_of(tuple(along.tolist()))
+    turns = ", ".join(f"{{type: revolute, axis: {_numbers(one)}}}" for one in (along, *across))
+    settings = [
+        *([f"joints.{fixed}.axis=null"] if "axis" in hinge.model_fields_set else []),
+        f"joints.{fixed}.type=spherical",
+        f"joints.{fixed}.q={{axis: {_numbers(axis)}, angle: {start.q[0]!r}}}",
+        f"joints.{fixed}.v={_numbers(start.v[0] * axis)}",
+        *(f"joints.{floating}.{key}=null" for key in ("axis", "q", "v") if key in other.model_fields_set),
+        f"joints.{floating}.type=composite",
+        f"joints.{floating}.parts=[{{type: prismatic, axis: {_numbers(along)}}}, {turns}]",
+    ]
+    return _if_equivalent(subject, settings)
+
+
 def planar_settings(subject: Subject, bodies: Sequence[str], normal: Floats) -> tuple[str, ...]:
     """Return values for `--set` that make bodies planar; empty if that fails or changes the mechanism."""
     if subject.samples is None:
@@ -99,6 +146,11 @@ def planar_settings(subject: Subject, bodies: Sequence[str], normal: Floats) -> 
         linear, angular = subject.samples.linear_velocity[0, body], subject.samples.angular_velocity[0, body]
         if linear.any() or angular.any():
             settings.append(f"bodies.{name}.velocity={{linear: {_numbers(linear)}, angular: {_numbers(angular)}}}")
+    return _if_equivalent(subject, settings)
+
+
+def _if_equivalent(subject: Subject, settings: Sequence[str]) -> tuple[str, ...]:
+    """Return settings if the changed scene has the same degrees of freedom and no redundant rows; else none."""
     try:
         changed = Subject(subject.source, (*subject.overrides, *settings))
     except SceneError:
