@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ class Signals(NamedTuple):
     code: Integers  # (m,) operations
     operand: Floats  # (m,) value of a CONSTANT
     knots: Floats  # (p,) start of each piece, s
-    instants: Floats  # (i,) knots of functions of time, s
+    instants: Floats  # (p,) those of them at which a function of time is not smooth, s; NaN elsewhere
     pieces: Floats  # (p, 4) value and Taylor coefficients of each piece, lowest power first
     quantities: Floats  # (k,) quantities of the state: see `quantities`
     directions: Floats  # (k,) their derivatives along a change of the state
@@ -39,6 +39,15 @@ class Signals(NamedTuple):
         """Return these signals with scratch of their own, for another thread."""
         own = {name: np.zeros_like(getattr(self, name)) for name in SCRATCH}
         return self._replace(**own)
+
+
+def with_signals(system: Any, signals: Signals) -> Any:
+    """Return a `model.System` with other arrays of signals."""
+    return system._replace(
+        forces=system.forces._replace(signals=signals),
+        motions=system.motions._replace(signals=signals),
+        constraints=system.constraints._replace(signals=signals),
+    )
 
 
 SCRATCH = ("quantities", "directions", "stack")

@@ -2,8 +2,9 @@
 
 An integrator evaluates a function of time a few times in each step.  What changes faster leaves no trace in forces or
 energies, so it is checked before the run: over a step, Simpson's rule with the values at start, middle and end is
-compared with Simpson's rule on sixteen parts; a pulse between two of these remains unnoticed.  A prescribed position
-that jumps has no velocity that makes it jump: its change over a step is compared with the integral of its derivative.
+compared with Simpson's rule on sixteen parts; a pulse between two of these remains unnoticed, unless it is made of
+functions with knots, between which steps integrate them.  A prescribed position that jumps has no velocity that makes
+it jump: its change over a step is compared with the integral of its derivative.
 
 A scene with a function that has no finite value at one of these instants is rejected.
 """
@@ -21,6 +22,7 @@ from multibody_cli.alarms.contract import Raised, Remedy
 from multibody_cli.alarms.remedies import DIVISORS, reduce_step
 from multibody_cli.document.nodes import Path, format_path
 from multibody_cli.kernel import kernel
+from multibody_cli.knots import knots_of
 from multibody_cli.model import Floats
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.scene.load import LoadedScene
@@ -139,6 +141,9 @@ def _alarms_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int,
         error, scale = total, size
     if not error > allowed * scale:
         return
+    knots = knots_of(signals, simulation.duration).at
+    if not _is_position(path) and ((knots >= time) & (knots <= time + h)).any():
+        return  # integrated from knot to knot
     place = format_path(path)
     if _is_position(path):
         message = (

@@ -6,6 +6,7 @@ of a single run to round-off.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from multibody_cli.forces.bushing import ELEMENT as BUSHINGS
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.kernel import LANES, is_interpreted
 from multibody_cli.kernel.workers import cores
+from multibody_cli.knots import knots_of
 from multibody_cli.lanes.execution import execute, initial_numbers, result_sizes, shared_arrays
 from multibody_cli.lanes.forces import Parameters, write_forces
 from multibody_cli.lanes.program import Program, are_alike, compile_program, limits_of
@@ -88,15 +90,20 @@ class Runs(NamedTuple):
     instants: Integers
     start: float = 0.0
 
+    @property
+    def end(self) -> float:
+        """Time of the last instant, s."""
+        return self.start + self.step * float(self.instants[-1])
+
 
 def is_worthwhile(runs: int, steps: int, bodies: int) -> bool:
     """Whether lanes save time in a number of runs of so many steps and bodies."""
     return runs * steps * bodies >= WORTHWHILE
 
 
-def supported(models: Sequence[Model], integrator: str) -> str | None:
-    """Return why lanes do not support models with an integrator; None if they do."""
-    for is_given, reason in _obstacles(models[0], integrator):
+def supported(models: Sequence[Model], integrator: str, end: float = math.inf) -> str | None:
+    """Return why lanes do not support models with an integrator up to the time `end`, s; None if they do."""
+    for is_given, reason in _obstacles(models[0], integrator, end):
         if is_given:
             return reason
     try:
@@ -107,7 +114,7 @@ def supported(models: Sequence[Model], integrator: str) -> str | None:
     return None if are_alike(models) else "models that differ in more than the values of constants"
 
 
-def _obstacles(model: Model, integrator: str) -> Iterable[tuple[bool, str]]:
+def _obstacles(model: Model, integrator: str, end: float) -> Iterable[tuple[bool, str]]:
     system, tree = model.system, model.system.tree
     yield is_interpreted(), "kernels that are interpreted"
     yield integrator not in SCHEMES, f"integrators other than {' and '.join(SCHEMES)}"
@@ -127,6 +134,8 @@ def _obstacles(model: Model, integrator: str) -> Iterable[tuple[bool, str]]:
     yield any(any(one.pieces) for one in model.joint_maps.values()), "joints with splines"
     bounds = [bound for joint in model.names.joints for domain in joint.domains for bound in domain]
     yield bool(np.isfinite(bounds).any()), "joints with domains"
+    knots = knots_of(system.forces.signals, end).at
+    yield bool(((knots > 0.0) & (knots <= end)).any()), "functions of time with knots, which divide steps"
 
 
 def run_batch(
@@ -162,7 +171,7 @@ def run_batch(
     count, last = len(runs.q), int(runs.instants[-1])
     if in_lanes is None:
         in_lanes = is_worthwhile(count, last, len(runs.models[0].names.bodies))
-    if in_lanes and count > 0 and supported(runs.models, runs.integrator) is None:
+    if in_lanes and count > 0 and supported(runs.models, runs.integrator, runs.end) is None:
         program = compile_program(runs.models, SCHEMES[runs.integrator])
         _run_lanes(runs, program, jobs or cores(), batch, on_done)
     done = int(batch.in_lanes.sum())

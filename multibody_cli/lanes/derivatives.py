@@ -64,7 +64,7 @@ def differentiate_run(runs: Runs, directions: Floats) -> Derivatives:
         The generated code does not support the models or the integrator, a limit of a joint acts, points of a
         spring coincide, or a derivative is not finite.
     """
-    if (reason := supported(runs.models, runs.integrator)) is not None:
+    if (reason := supported(runs.models, runs.integrator, runs.end)) is not None:
         raise Unsupported(reason)
     scheme, model = SCHEMES[runs.integrator], runs.models[0]
     program = compile_program(runs.models, scheme, DUAL)

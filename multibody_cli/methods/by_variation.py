@@ -26,6 +26,7 @@ from multibody_cli.methods.contract import (
     VariationalDiagnostics,
 )
 from multibody_cli.methods.evaluation import repeated_evaluation
+from multibody_cli.methods.integrators.at_knots import smoothed_steps
 from multibody_cli.methods.integrators.stability import variational_step_limit
 from multibody_cli.methods.integrators.variational_steps import MAX_SUBDIVISIONS, STAGES, RootFinder, bind
 from multibody_cli.methods.sampling import Sampler
@@ -145,7 +146,8 @@ class VariationalMethod:
     """A variational method bound to one model."""
 
     def __init__(self, kind: VariationalKind, model: Model, control: StepControl, state: State, options: Any) -> None:
-        system = self._system = model.system
+        self._at_knots = smoothed_steps(model.system, control.step, control.end)
+        system = self._system = self._at_knots.system if self._at_knots else model.system
         order = options.order or (1 if system.contacts else 2)
         settings = Settings(
             tolerance=options.tolerance,
@@ -204,7 +206,20 @@ class VariationalMethod:
         scratch = (self._step_workspace, self._powers, self.contact_work)
         h, first = self._control.step, self._since_start
         count = int(np.rint((until - state.time[0]) / h))
-        done = int(self._take(self._system, state, self.work, scratch, h, self._start, first, count, int(self._fresh)))
+
+        def take(h: float, start: float, first: int, count: int, fresh: int) -> int:
+            step, is_continued = self._step_workspace, count == 0 and first > 0
+            momentum, energy = step.momentum.copy(), step.energy[2]
+            done = int(self._take(system, state, self.work, scratch, h, start, first, count, fresh))
+            if is_continued:  # an evaluation after a step, whose diagnostics hold
+                step.momentum[:], step.energy[2] = momentum, energy
+            return done
+
+        system, fresh = self._system, int(self._fresh)
+        if self._at_knots:
+            done = self._at_knots.take(take, state, self._start, first, count, fresh)
+        else:
+            done = take(h, self._start, first, count, fresh)
         self._fresh = False
         self._since_start += max(done, 0)
         self._steps += max(done, 0)

@@ -14,8 +14,8 @@ import numpy as np
 from multibody_cli.forces import joint_actuator
 from multibody_cli.forces.elements import PLACES
 from multibody_cli.kernel import records
-from multibody_cli.model import Account, Floats, Integers, Model, System
-from multibody_cli.signals import Operation, Signals
+from multibody_cli.model import Account, Floats, Integers, Model
+from multibody_cli.signals import Operation, Signals, with_signals
 
 
 class Actuated(NamedTuple):
@@ -65,15 +65,6 @@ def with_applied_forces(model: Model) -> Actuated:
     forces = signals.operand[len(signals.operand) - len(rows) :]
     copy = replace(model, system=system, names=replace(model.names, accounts=tuple(accounts)))
     return Actuated(copy, forces, np.array(columns, np.int64), places)
-
-
-def with_signals(system: System, signals: Signals) -> System:
-    """Return a system with other arrays of signals."""
-    return system._replace(
-        forces=system.forces._replace(signals=signals),
-        motions=system.motions._replace(signals=signals),
-        constraints=system.constraints._replace(signals=signals),
-    )
 
 
 def _with_constants(signals: Signals, count: int) -> Signals:

@@ -116,7 +116,8 @@ class ForcePacker:
         """Add the activation of a muscle over a run of this duration, s; its number."""
         if spec.activation is not None:
             return self.signal(spec.activation)
-        return self._signals.add_hermite(*follow_excitation(spec, duration))
+        assert spec.excitation is not None
+        return self._signals.add_hermite(*follow_excitation(spec, duration), corners=spec.excitation.times)
 
     def cable(self, points: Iterable[tuple[int, Any]]) -> tuple[int, int]:
         """Add the points of a cable, each with its row: the range that they take."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -50,16 +50,24 @@ class SignalPacker:
 
     def add_table(self, times: Floats, values: Floats, interpolation: str, *, of_time: bool = True) -> int:
         """Add a piecewise polynomial through (times, values) by one of `INTERPOLATIONS`; or of another argument."""
-        return self._add_pieces(times, INTERPOLATIONS[interpolation](times, values), of_time)
+        instants = times if of_time else np.full(len(times), np.nan)
+        return self._add_pieces(times, INTERPOLATIONS[interpolation](times, values), instants)
 
-    def add_hermite(self, times: Floats, values: Floats, slopes: Floats) -> int:
-        """Add cubics through (times, values) with the given slopes (n - 1, 2) at both ends of each piece."""
+    def add_hermite(self, times: Floats, values: Floats, slopes: Floats, corners: Sequence[float]) -> int:
+        """Add cubics through (times, values) with the given slopes (n - 1, 2) at both ends of each piece.
+
+        They are smooth apart from corners, to which the nearest of the times belong.
+        """
         lengths, steps = np.diff(times), np.diff(values)
         mean = steps / lengths
         quadratic = (3.0 * mean - 2.0 * slopes[:, 0] - slopes[:, 1]) / lengths
         cubic = (slopes[:, 0] + slopes[:, 1] - 2.0 * mean) / lengths**2
         pieces = np.column_stack([values[:-1], slopes[:, 0], quadratic, cubic])
-        return self._add_pieces(times, np.vstack([pieces, [values[-1], 0.0, 0.0, 0.0]]), of_time=True)
+        instants = np.full(len(times), np.nan)
+        for corner in (times[0], times[-1], *corners):
+            place = int(np.abs(times - corner).argmin())
+            instants[place] = times[place]
+        return self._add_pieces(times, np.vstack([pieces, [values[-1], 0.0, 0.0, 0.0]]), instants)
 
     def pack(self, quantities: int = 0) -> Signals:
         """Return the arrays of all signals added so far, which read this number of quantities."""
@@ -78,12 +86,11 @@ class SignalPacker:
             stack=np.zeros((self._depth, 3)),
         )
 
-    def _add_pieces(self, knots: Floats, pieces: Floats, of_time: bool) -> int:
-        """Add a table of knots (n,) and polynomials (n, 4)."""
+    def _add_pieces(self, knots: Floats, pieces: Floats, instants: Floats) -> int:
+        """Add a table of knots (n,), polynomials (n, 4), and those of the knots that are instants, else NaN (n,)."""
         first = self._knot_count
         self._knots.append(knots)
-        if of_time:
-            self._instants.append(knots)
+        self._instants.append(instants)
         self._pieces.append(pieces)
         self._knot_count += len(knots)
         self._ranges.append((True, first, self._knot_count))

@@ -25,12 +25,12 @@ from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.recorder import States
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Header, Sink, block_rows
-from multibody_cli.packing.applied_forces import with_signals
 from multibody_cli.scene.default_integrator import default_integrator
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
+from multibody_cli.signals import with_signals
 from multibody_cli.spec import Spec
 from multibody_cli.studies.expect import find_unreadable
 from multibody_cli.timeline import Summary, WhileComputing, replay, simulate

@@ -1,8 +1,9 @@
 """DOP853: the Runge-Kutta method of Dormand and Prince of order 8, with adaptive steps and dense output of order 7.
 
 Step sizes are controlled by the error of q and v, relative to atol + rtol |y|; the ledger is integrated along.  No step
-crosses a knot of a table, where derivatives are discontinuous and a short pulse could be missed, the next sample of a
-controller, or the end of the run.
+crosses a knot of a function of time, where derivatives are discontinuous and a short pulse could be missed, the next
+sample of a controller, or the end of the run: a step ends with the values before a knot, the next begins with those
+behind it.
 Output is interpolated within steps, and does not shorten them.
 
 Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd ed., II.4-II.6 and II.10.
@@ -17,6 +18,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from multibody_cli.kernel import allocate, bound_kernel, kernel, template
+from multibody_cli.knots import knots_of
 from multibody_cli.limits import limit_of
 from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
@@ -35,7 +37,8 @@ class Scratch(NamedTuple):
     """Data of the integrator between outputs; y = [q, v, ledger]."""
 
     times: Floats  # (4,) start and end of the last step, size of the next, instant that no step crosses
-    breaks: Floats  # (m,) instants that no step crosses, s, rising: the points of tables and the end of the run
+    breaks: Floats  # (m,) instants that no step crosses, s, rising: those before knots, and the end of the run
+    behind: Floats  # (m,) instants from which the steps after them begin, s
     y0: Annotated[Floats, "n"]  # at the start of the last step
     y1: Annotated[Floats, "n"]  # at its end
     stage: Annotated[Floats, "n"]  # argument of a stage
@@ -71,11 +74,17 @@ def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
     times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
     times[0], h, rejected = times[1], times[2], False
     copy(y1, y0)
-    if recentre(system.tree, y0[:nq], y0[nq : nq + nv]):
+    passed = count_up_to(scratch.breaks, times[0] + 1e-13 * max(1.0, abs(times[0])))
+    is_at_knot = passed > 0 and scratch.behind[passed - 1] > times[0]
+    if is_at_knot:
+        times[0] = scratch.behind[passed - 1]
+    if recentre(system.tree, y0[:nq], y0[nq : nq + nv]) or is_at_knot:
         slope(system, work, times[0], y0, slopes[0], scratch.a, nq, nv)
     else:
         copy(slopes[_LAST], slopes[0])
-    attempts, h = 0, min(h, time_to_break(scratch.breaks, times[0]), times[3] - times[0])
+    attempts, h = 0, min(h, times[3] - times[0])
+    if passed < len(scratch.breaks):
+        h = min(h, scratch.breaks[passed] - times[0])
     while h > 1e-14 * max(1.0, abs(times[0])):
         attempts += 1
         for s in range(1, STAGES):
@@ -163,13 +172,16 @@ def make(dynamics: Dynamics) -> Kernel:
 
 
 @kernel
-def time_to_break(breaks, t):
-    """Return the time to the next instant that no step may cross: a knot of a table, or the end of the run."""
-    near = 1e-13 * max(1.0, abs(t))
-    for k in range(len(breaks)):
-        if breaks[k] > t + near:
-            return breaks[k] - t
-    return math.inf
+def count_up_to(breaks, t):
+    """Return how many of the breaks, which rise, are not after t."""
+    low, high = 0, len(breaks)
+    while low < high:
+        middle = (low + high) // 2
+        if breaks[middle] <= t:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel
@@ -252,12 +264,15 @@ def bind(
     dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
 ) -> Stepper:
     """Bind to a model."""
+    knots = knots_of(system.forces.signals, control.end)
+    inside = knots.before < control.end
     scratch = allocate(
         Scratch,
         n=len(state.q) + len(state.v) + len(state.ledger),
         nv=len(state.v),
         times=np.array([0.0, 0.0, control.step, np.inf]),
-        breaks=np.unique(np.append(system.forces.signals.instants, control.end)),
+        breaks=np.append(knots.before[inside], control.end),
+        behind=np.append(knots.after[inside], control.end),
     )
     return Dop853Stepper(make(dynamics), system, work, scratch, control)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import Kernel, Recording, Report, Status, StepControl
+from multibody_cli.methods.integrators.at_knots import AtKnots, divided_steps
 from multibody_cli.methods.recording import record_steps
 from multibody_cli.model import State, System
 from multibody_cli.tree.workspace import Work
@@ -31,10 +32,17 @@ class FixedStepper:
     """
 
     def __init__(
-        self, take: Kernel, system: System, work: Work, scratch: tuple[Any, ...], control: StepControl
+        self,
+        take: Kernel,
+        system: System,
+        work: Work,
+        scratch: tuple[Any, ...],
+        control: StepControl,
+        at_knots: AtKnots = divided_steps,
     ) -> None:
         self._kernel = take
-        self._system = system
+        self._at_knots = at_knots(system, control.step, control.end)
+        self._system = self._at_knots.system if self._at_knots else system
         self._work = work
         self._scratch = scratch
         self._prepared = _Prepared()
@@ -56,7 +64,10 @@ class FixedStepper:
             self._start = float(state.time[0])
         if prepared.state is not state:
             self._prepare(state)
-        done = prepared.take(self._h, self._start, self._since_start, count, self._fresh)
+        if self._at_knots:
+            done = self._at_knots.take(prepared.take, state, self._start, self._since_start, count, self._fresh)
+        else:
+            done = prepared.take(self._h, self._start, self._since_start, count, self._fresh)
         if done != count:
             return self._count(done, count)
         self._fresh = 0
@@ -76,8 +87,10 @@ class FixedStepper:
             self._steps += done
         return None if done == count else self._failure()
 
-    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording:
-        """Return the compiled loop over output instants of a state."""
+    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording | None:
+        """Return the compiled loop over output instants of a state; None with knots, which divide its calls."""
+        if self._at_knots:
+            return None
         loop = bound_kernel(record_steps, take_steps=self._kernel, observe=observe)
         take = loop.on(self._system, state, self._work, self._scratch, rows, samples)
 

@@ -22,6 +22,7 @@ from multibody_cli.method_kernels import (
     solve_contact_step,
 )
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper
+from multibody_cli.methods.integrators.at_knots import smoothed_steps
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import semi_implicit_euler_step_limit
 from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_finite_and_bounded
@@ -94,7 +95,7 @@ def bind(
 ) -> Stepper:
     """Bind to a model."""
     scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work, np.zeros(1, np.int64))
-    return FixedStepper(make(dynamics), system, work, scratch, control)
+    return FixedStepper(make(dynamics), system, work, scratch, control, smoothed_steps)
 
 
 INTEGRATOR = Integrator(

@@ -121,7 +121,7 @@ def measure_batch(
         steps=steps,
         threads=threads,
         in_lanes=max(int(one.in_lanes.sum()) for one in batches),
-        reason=supported(runs.models, runs.integrator) or "",
+        reason=supported(runs.models, runs.integrator, runs.end) or "",
         batch=timing_of(own, count * steps),
         single=timings.pop(""),
         peers=timings,

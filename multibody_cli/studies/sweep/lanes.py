@@ -39,7 +39,7 @@ def objection_to_lanes(simulations: Sequence[Simulation]) -> str | None:
     model, name = reference.compiled.model, reference.scene.simulation.method
     if METHODS[name].maximal or METHODS[name].own_integrator is not None:
         return f"lanes do not support method `{name}`"
-    if (reason := supported([model], reference.integrator.name)) is not None:
+    if (reason := supported([model], reference.integrator.name, reference.scene.simulation.duration)) is not None:
         return f"lanes do not support {reason}"
     if any(joint.sizes or joint.domains for joint in model.names.joints):
         return "lanes do not support joints that are monitored at each output instant"

@@ -1,0 +1,193 @@
+"""Steps of constant length at the knots of functions of time.
+
+Between knots, steps are taken as if there were none.  Integrators of higher order divide a step at its knots: each part
+ends with the values before a knot, and the next one begins with those behind it, so that the order of the integrator
+holds.  Schemes that apply an impulse h f once or twice in a step keep the step, on whose length contacts, friction and
+symplectic schemes depend: functions of time are smoothed over it, so that the impulses of forces are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from multibody_cli.constraints import TABLES
+from multibody_cli.constraints.velocity import VELOCITY as VELOCITY_ROW
+from multibody_cli.joints.motion import ACCELERATION, POSITION, VELOCITY
+from multibody_cli.knots import ROUND_OFF, Knots, is_of_time, knots_of
+from multibody_cli.model import Floats, Integers, State, System
+from multibody_cli.signals import Signals, evaluate, with_signals
+
+Take = Callable[[float, float, int, int, int], int]
+"""Function `take(h, start, first, count, fresh)` of a state: see `FixedStepper`."""
+
+AtKnots = Callable[[System, float, float], "DividedSteps | None"]
+"""Function of a system, the step and the end of a run that returns its steps at knots; None if there are none."""
+
+Coefficients = tuple[float, float, float, float]
+"""Coefficients of a cubic in the time since the start of the step, lowest power first."""
+
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(4)
+
+
+class _StepsWithKnots:
+    """The numbers of the steps with knots, for one start of the steps; no part of the state of a run."""
+
+    __slots__ = ("found", "start")
+
+    def __init__(self) -> None:
+        self.start: float | None = None
+        self.found: Integers
+
+
+class DividedSteps:
+    """Divides steps at knots."""
+
+    def __init__(self, knots: Knots, h: float, system: System) -> None:
+        self._knots, self._h, self._steps = knots, h, _StepsWithKnots()
+        self.system = system
+        """The system of the kernels."""
+
+    def take(self, take: Take, state: State, start: float, first: int, count: int, fresh: int) -> int:
+        """Take `count` steps; return how many ended valid, -1 if the accelerations at the start were not finite."""
+        if self._steps.start != start:
+            self._steps.start, self._steps.found = start, self._with_knots(start)
+        done, h, numbers = 0, self._h, self._steps.found
+        while done < count:
+            place = int(numbers.searchsorted(first + done))
+            clear = min(int(numbers[place]) - first if place < len(numbers) else count, count) - done
+            if clear > 0:
+                taken = int(take(h, start, first + done, clear, fresh))
+                if taken < clear:
+                    return taken if taken < 0 and not done else done + max(taken, 0)
+                done += clear
+            else:
+                if not self._cross(take, state, start, first + done, fresh):
+                    return done
+                done += 1
+            fresh = 0
+        if not count:
+            take(h, start, first, 0, fresh)
+        return done
+
+    def _with_knots(self, start: float) -> Integers:
+        lower, upper = self._range_of_steps(start)
+        return np.unique(np.concatenate([lower, upper]))
+
+    def _range_of_steps(self, start: float) -> tuple[Integers, Integers]:
+        """Return the first steps that end after `before` of the knots, and the last that begin before their `after`."""
+        before, after, h = self._knots.before, self._knots.after, self._h
+        lower = np.floor((before - start) / h).astype(np.int64) - 1
+        for _ in range(2):
+            lower += start + (lower + 1) * h <= before
+        upper = np.floor((after - start) / h).astype(np.int64) + 1
+        for _ in range(2):
+            upper -= start + upper * h >= after
+        return lower, upper
+
+    def _cross(self, take: Take, state: State, start: float, index: int, fresh: int) -> bool:
+        """Take the step with this number, divided at its knots; return whether it is valid."""
+        t, end = start + index * self._h, start + (index + 1) * self._h
+        knots, shortest = self._knots, ROUND_OFF * end
+        first, last = int(knots.after.searchsorted(t, "right")), int(knots.before.searchsorted(end))
+        for before, after in zip(knots.before[first:last].tolist(), knots.after[first:last].tolist(), strict=True):
+            if before > t + shortest and take(before - t, t, 0, 1, fresh) != 1:
+                return False
+            t = max(t, after)
+            state.time[0], fresh = t, 1
+        if end > t + shortest and take(end - t, t, 0, 1, fresh) != 1:
+            return False
+        state.time[0] = end
+        return end > t + shortest or take(self._h, end, 0, 0, 1) == 0
+
+
+class SmoothedSteps(DividedSteps):
+    """Takes steps with knots as a whole, with one polynomial for each function of time over them.
+
+    Forces and given accelerations have their mean.  Given rates are linear between their values at both ends, and given
+    positions cubic with the rates there, so that the mean acceleration is that of the function: its power, by the rule
+    of the ends, has no error of the order of a jump.  The polynomials are tables in arrays of `system` of their own.
+    """
+
+    def __init__(self, knots: Knots, h: float, system: System, end: float) -> None:
+        written, n = system.forces.signals, len(system.forces.signals.first)
+        signals = written._replace(
+            is_table=written.is_table.copy(),
+            first=written.first.copy(),
+            last=written.last.copy(),
+            knots=np.concatenate([written.knots, np.zeros(2 * n)]),
+            pieces=np.concatenate([written.pieces, np.zeros((2 * n, 4))]),
+        )
+        super().__init__(knots, h, with_signals(system, signals))
+        self._written, self._signals = written, signals
+        fits = dict.fromkeys(range(n), mean)
+        for row in system.motions.rows:
+            fits[int(row["signal"])] = _FITS[int(row["given"])]
+        for table, records in zip(TABLES, system.constraints.tables, strict=True):
+            if table.dtype == VELOCITY_ROW:
+                fits |= dict.fromkeys(map(int, records["value"]), line)
+        self._fits = {k: fit for k, fit in fits.items() if is_of_time(written, k)}
+        self._moves = np.isin(knots.at, knots_of(written, end, [k for k, fit in fits.items() if fit is not mean]).at)
+
+    def _with_knots(self, start: float) -> Integers:
+        lower, _ = self._range_of_steps(start)
+        t, end = start + lower * self._h, start + (lower + 1) * self._h
+        inside = (self._knots.before > t) & (self._knots.after < end - ROUND_OFF * end)  # not at an end of the step
+        return np.unique(lower[(inside | self._moves) & (lower >= 0)])
+
+    def _cross(self, take: Take, state: State, start: float, index: int, fresh: int) -> bool:
+        t, end = start + index * self._h, start + (index + 1) * self._h
+        knots = self._knots.at
+        instants = np.concatenate([[t], knots[knots.searchsorted(t, "right") : knots.searchsorted(end)], [end]])
+        signals, written = self._signals, self._written
+        for k, fit in self._fits.items():
+            place = len(written.knots) + 2 * k
+            signals.knots[place : place + 2] = t, end + self._h
+            signals.pieces[place] = fit(written, k, instants)
+            signals.is_table[k], signals.first[k], signals.last[k] = True, place, place + 2
+        valid = take(self._h, start, index, 1, 1) == 1
+        for name in ("is_table", "first", "last"):
+            getattr(signals, name)[:] = getattr(written, name)
+        return valid and take(self._h, start, index + 1, 0, 1) == 0
+
+
+def mean(signals: Signals, k: int, instants: Floats) -> Coefficients:
+    """Return the mean of signal k over instants that enclose its knots, by Gaussian quadrature between these."""
+    lengths, total = np.diff(instants), 0.0
+    for t, h in zip(instants[:-1].tolist(), lengths.tolist(), strict=True):
+        values = [evaluate(signals, k, t + 0.5 * h * (1.0 + x))[0] for x in _POINTS.tolist()]
+        total += 0.5 * h * float(_WEIGHTS @ values)
+    return total / float(lengths.sum()), 0.0, 0.0, 0.0
+
+
+def line(signals: Signals, k: int, instants: Floats) -> Coefficients:
+    """Return the line through the values of signal k at the first and the last instant."""
+    (first, _, _), (last, _, _) = (evaluate(signals, k, float(t)) for t in instants[[0, -1]])
+    return first, (last - first) / float(instants[-1] - instants[0]), 0.0, 0.0
+
+
+def cubic(signals: Signals, k: int, instants: Floats) -> Coefficients:
+    """Return the cubic with the values and slopes of signal k at the first and the last instant."""
+    h = float(instants[-1] - instants[0])
+    value, change, _, _ = line(signals, k, instants)
+    inside = 1e-9 * h  # a knot at an end belongs to the step beside it
+    (_, first, _), (_, last, _) = (
+        evaluate(signals, k, float(t)) for t in (instants[0] + inside, instants[-1] - inside)
+    )
+    return value, first, (3.0 * change - 2.0 * first - last) / h, (first + last - 2.0 * change) / h**2
+
+
+_FITS = {POSITION: cubic, VELOCITY: line, ACCELERATION: mean}
+
+
+def divided_steps(system: System, h: float, end: float) -> DividedSteps | None:
+    """Return the division of steps at the knots of a system up to `end`; None if there are no knots."""
+    knots = knots_of(system.forces.signals, end)
+    return DividedSteps(knots, h, system) if len(knots.at) else None
+
+
+def smoothed_steps(system: System, h: float, end: float) -> SmoothedSteps | None:
+    """Return the steps of a system with smoothed functions of time up to `end`; None if there are no knots."""
+    knots = knots_of(system.forces.signals, end)
+    return SmoothedSteps(knots, h, system, end) if len(knots.at) else None
