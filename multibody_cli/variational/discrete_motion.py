@@ -1,31 +1,36 @@
 """Discrete motions: the displacement of every body over a step, and its discrete momentum.
 
 In a step h the center of mass of a body moves from c to c', and the body rotates by the unit quaternion (s, u), in
-world axes. Its central inertia at the start of the step is J. The discrete Lagrangian of free motion is
+world axes, that is by the rotation vector a u with a(y) = 2 asin(sqrt y) / sqrt y and y = u . u.  Its central inertia
+at the start of the step is J.  The discrete Lagrangian of free motion is
 
-    L_d = m |c' - c|^2 / (2 h)  +  (2 / h) u . J u
+    L_d = m |c' - c|^2 / (2 h)  +  a^2 u . J u / (2 h)
 
-The discrete Legendre transforms give the momentum. For free motion it is the same at both ends of the step:
+An additional small rotation w at the end changes the quaternion by du = (s w + w x u) / 2, ds = -u . w / 2, and y by
+s u . w.  The discrete Legendre transforms give the momentum.  For free motion it is the same at both ends of the step:
 
-    p = m (c' - c) / h                           linear,
-    l = (2 / h) (s J u + u x J u)                angular, about the center of mass, world axes.
+    p = m (c' - c) / h                                  linear,
+    l = (a^2 k / 2 + b (u . J u) u) / h                 angular, about the center of mass, world axes,
+        k = s J u + u x J u,   b = s a a_y
 
-Without applied forces, p and l are constant and c moves uniformly. The quaternion replaces the logarithm in SE(3): it
-needs no trigonometric functions and changes L_d in its third order in h. Rotations of half a revolution or more in a
-step cannot be represented.
+Without applied forces, p and l are constant and c moves uniformly.  A rotation about a principal axis is exact: l is J
+times the rotation vector over h.  With a = 2 in place of a(y), the same formulas are the scheme of Bruedigam and
+Manchester, whose rotation by an angle phi in a step has l = J sin(phi) / h, so that a rotor turns too far by phi^3 / 6.
+Rotations of half a revolution or more in a step cannot be represented.
 
 For Newton's method: with r, e from the body origin to its center of mass at the start and at the end, an additional
 twist (w, v) h at the end, in world axes about the origin there, adds to the momentum
 
     f = m (v + w x e)                                    linear
-    t = L w + r x f,    L = s A - A [u] - J u u^T,       angular, about the origin at the start
-                        A = s J + [u] J - [J u]
+    t = L w + r x f,                                     angular, about the origin at the start
+    L = a^2 (s A - A [u] - J u u^T) / 4 + b (k u^T + u k^T) + (u . J u) (g u u^T + b (s 1 - [u]) / 2)
+        A = s J + [u] J - [J u],   g = (a_y^2 + a a_yy) s^2 - a a_y / 2
 
 The derivative, times h, is  [[L - m [r] [e], m [r]], [-m [e], m 1]].
 
 Sources: Bruedigam and Manchester 2020, (22)-(33), of which (33) is twice l, and (36)-(39) for the derivative, here in
 world axes; Lee, Liu, Park and Srinivasa 2016, (10), (16)-(21), where the logarithm of the displacement of the body in
-SE(3) stands in place of (c' - c, u).
+SE(3) stands in place of (c' - c, a u).
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ import numpy as np
 
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import ZERO, cross, dot, outer, power, skew, skew_times, times_skew
+from multibody_cli.spatial.products import UNIT, ZERO, cross, dot, outer, power, skew, skew_times, times_skew
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 from multibody_cli.tree.articulated_body import rigid_body_inertia
 from multibody_cli.tree.jacobian import column_of
@@ -65,6 +70,10 @@ DISCRETE_MOTION = np.dtype(
 """One row per body."""
 
 
+SMALL = 3e-3
+"""|u|^2 below which the power series of the rotation vector is exact to round-off: 6.3 degrees."""
+
+
 @formula
 def relative_quaternion(R, R_end):
     """Return the unit quaternion (s, u), s > 0, of the rotation from R to R_end, in the axes of these matrices."""
@@ -73,10 +82,24 @@ def relative_quaternion(R, R_end):
 
 
 @formula
+def rotation_factor(s, u):
+    """Return the factor a(y) of u in the rotation vector of a quaternion, and its derivatives a_y and a_yy."""
+    y = dot(u, u)
+    if y < SMALL:  # the power series of 2 asin(x) / x in y = x^2
+        a = 2.0 + y * (1 / 3 + y * (3 / 20 + y * (5 / 56 + y * (35 / 576 + y * (63 / 1408 + y * (231 / 6656))))))
+        slope = 1 / 3 + y * (3 / 10 + y * (15 / 56 + y * (35 / 144 + y * (315 / 1408 + y * (693 / 3328)))))
+        curve = 3 / 10 + y * (15 / 28 + y * (35 / 48 + y * (315 / 352 + y * (3465 / 3328))))
+        return a, slope, curve
+    a = 2.0 * math.atan2(math.sqrt(y), s) / math.sqrt(y)
+    slope = (1.0 / s - 0.5 * a) / y
+    return a, slope, (0.5 / (s * s * s) - 1.5 * slope) / y
+
+
+@formula
 def discrete_angular_momentum(J, s, u, h):
     """Return the angular momentum l of a rotation (s, u) in a step h."""
-    Ju = J @ u
-    return (2.0 / h) * (s * Ju + cross(u, Ju))
+    Ju, (a, slope, _) = J @ u, rotation_factor(s, u)
+    return (0.5 * a * a / h) * (s * Ju + cross(u, Ju)) + (s * a * slope * dot(u, Ju) / h) * u
 
 
 @formula
@@ -209,7 +232,7 @@ def momentum_map(discrete_motions, momentum):
 def exceeds_rotation_limit(discrete_motions):
     """Return whether a body with inertia rotates by more than a quarter of a revolution in the step.
 
-    Beyond that angle l decreases again: the equations have a second solution, which is not the motion.
+    Beyond it, the equations may have a second solution, which is not the motion.
     """
     for i in range(1, len(discrete_motions)):
         s, _ = relative_quaternion(load(discrete_motions[i].R_start), load(discrete_motions[i].R))
@@ -241,17 +264,20 @@ def add_velocity_changes(links, bodies):
 # --- derivative of the momentum -----------------------------------------------------------------------------------
 @formula
 def angular_block(discrete_motion):
-    """Return the matrix L."""
-    J, (s, u) = load(discrete_motion.J), relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
-    Ju = J @ u
-    A = (
-        skew_times(u, J)
-        - skew(Ju)
-        + Mat3(
-            Vec3(s * J.xx, s * J.xy, s * J.xz), Vec3(s * J.xy, s * J.yy, s * J.yz), Vec3(s * J.xz, s * J.yz, s * J.zz)
-        )
-    )
-    return s * A - times_skew(A, u) - outer(Ju, u)
+    """Return the matrix L of a body."""
+    s, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
+    return momentum_derivative(load(discrete_motion.J), s, u)
+
+
+@formula
+def momentum_derivative(J, s, u):
+    """Return the matrix L for a rotation (s, u)."""
+    Ju, (a, slope, curve) = J @ u, rotation_factor(s, u)
+    A = skew_times(u, J) - skew(Ju) + s * Mat3(J @ UNIT.x, J @ UNIT.y, J @ UNIT.z)
+    k, energy, b = s * Ju + cross(u, Ju), dot(u, Ju), s * a * slope
+    g = (slope * slope + a * curve) * s * s - 0.5 * a * slope
+    L = (0.25 * a * a) * (s * A - times_skew(A, u) - outer(Ju, u)) + b * (outer(k, u) + outer(u, k))
+    return L + (energy * g) * outer(u, u) + (0.5 * energy * b) * (s * UNIT - skew(u))
 
 
 @formula

@@ -20,7 +20,7 @@ from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
 from multibody_cli.tree.energy import gravity_energy, kinetic_energy
-from multibody_cli.variational.discrete_motion import end_center_of_mass, relative_quaternion
+from multibody_cli.variational.discrete_motion import end_center_of_mass, relative_quaternion, rotation_factor
 
 
 @kernel
@@ -40,8 +40,9 @@ def discrete_kinetic_energy(links, discrete_motions, h) -> float:
     for i in range(1, len(links)):
         link, discrete_motion = links[i], discrete_motions[i]
         d = end_center_of_mass(link, discrete_motion) - load(discrete_motion.c)
-        _, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
-        energy += 0.5 * link.mass * dot(d, d) + 2.0 * dot(u, load(discrete_motion.J) @ u)
+        s, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
+        a, _, _ = rotation_factor(s, u)
+        energy += 0.5 * link.mass * dot(d, d) + 0.5 * a * a * dot(u, load(discrete_motion.J) @ u)
     return energy / (h * h)
 
 

@@ -13,7 +13,7 @@ of the step, which is of first order in v, with the same positions.
     Lee et al.             subject                                           here
     3.3                    initial guess                                     `guess_rates`
     Alg. 2, (18)           outward pass of DRNEA: poses at the iterate       `drnea_outward_pass`
-    (10), (21b)            replaced by the quaternion form (see below)       `drnea_body_residuals`
+    (10), (21b)            replaced: rotation vectors (see below)           `drnea_body_residuals`
     (21a), (22)            inward pass of DRNEA: residual                    `drnea_body_residuals`, `drnea_inward_pass`
     (25)                   correction by RIQN                                `riqn_response`
     Alg. 3                 iteration and its end                             `find_root`, `is_converged`
@@ -22,8 +22,8 @@ of the step, which is of first order in v, with the same positions.
 The unknowns are the mean rates w = (q' - q) / h, which displace the coordinates; with the residual impulse e, the
 negative of (22), RIQN (25) is w <- w + M(q)^-1 e.  Instead of e, corrections are compared with the tolerance.  The
 remaining residual is carried over into the next step, so that residuals do not accumulate.  The displacement of a body
-follows from its poses at both ends, without the recursion (19).  The logarithm (10) and the momentum (21b) are not
-evaluated: displacement and discrete momentum are those of `discrete_motion`, with a unit quaternion.
+follows from its poses at both ends, without the recursion (19).  The logarithm (10) in SE(3) and the momentum (21b) are
+not evaluated: displacement and discrete momentum are those of `discrete_motion`, with a rotation vector.
 
 Constraint rows have impulses at the start of the step, so that positions hold at its end, and others at the end, so
 that velocities do (RATTLE); see `constrained`.  A system without rows runs the same kernels: its loops over rows are

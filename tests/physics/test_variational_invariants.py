@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from variational_runs import SCENES, both_methods, delivered, stepped
 
 from multibody_cli import MemorySink, prepare
 from multibody_cli.methods.contract import Status
+from multibody_cli.spatial.values import Sym3, Vec3
+from multibody_cli.variational.discrete_motion import discrete_angular_momentum, momentum_derivative
 
 
 # --- momenta ------------------------------------------------------------------------------------------------------
@@ -54,6 +57,59 @@ def test_momenta_stay_over_a_hundred_thousand_steps(method: str) -> None:
 def momenta(run: Any) -> np.ndarray:
     """Linear and angular momentum of the last step."""
     return run.method._step_workspace.momentum.copy()
+
+
+# --- rotations ----------------------------------------------------------------------------------------------------
+@both_methods
+@pytest.mark.parametrize("rate", [1e-3, 30.0, 54.0, 56.0, 200.0, -1200.0])
+@pytest.mark.parametrize("held", [True, False])
+def test_a_rotation_about_a_principal_axis_is_exact(method: str, rate: float, held: bool) -> None:
+    """Of a rotor on an axle that leans, and of a free body; up to 1.2 rad in a step of 1 ms."""
+    axis = np.array([2.0, -1.0, 2.0]) / 3.0
+    body: dict[str, Any] = {"mass": 1.0, "inertia": {"principal": [2.0, 3.0, 4.0]}}
+    frame = {"rotation": {"axis": [1, 2, 0], "angle": 0.7}}
+    scene: dict[str, Any] = {"gravity": [0, 0, 0], "bodies": {"rotor": body}}
+    if held:
+        body["inertia"] = {"principal": [0.5, 0.5, 0.5]}
+        scene["joints"] = {"axle": {"type": "revolute", "child": "rotor", "axis": axis.tolist(), "v": rate}}
+    else:
+        body |= {**frame, "velocity": {"angular": [0, 0, rate]}, "rotation": {"axis": [0, 0, 1], "angle": 0.7}}
+    run = stepped(scene, method, 1e-3, tolerance=1e-14).advance(0.1)
+    w, x, y, z = run.body("rotor", "quaternion")
+    turned = Rotation.from_quat([x, y, z, w])
+    start = Rotation.identity() if held else Rotation.from_rotvec([0, 0, 0.7])
+    expected = Rotation.from_rotvec(0.1 * rate * (axis if held else np.array([0, 0, 1.0]))) * start
+    assert (turned * expected.inv()).magnitude() < 1e-11 * max(1.0, abs(rate))
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-3, 0.1, 0.2, 1.0, 2.0, 3.0])
+def test_discrete_momenta_are_derivatives_of_the_discrete_lagrangian(angle: float) -> None:
+    """Differences of the Lagrangian of the rotation vector, which SciPy computes, on both sides of the series."""
+    generator, h, e = np.random.default_rng(5), 0.01, 1e-5
+    half = generator.normal(size=(3, 3))
+    J = half @ half.T + np.eye(3)
+    inertia = Sym3(J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2])
+    axis = generator.normal(size=3)
+    rotation = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis))
+
+    def lagrangian(turned: Rotation) -> float:
+        vector = turned.as_rotvec()
+        return float(vector @ J @ vector) / (2.0 * h)
+
+    def momentum(turned: Rotation) -> np.ndarray:
+        x, y, z, s = turned.as_quat(canonical=True)
+        return np.array(discrete_angular_momentum(inertia, s, Vec3(x, y, z), h))
+
+    def derivative(function: Any) -> np.ndarray:
+        pairs = ((Rotation.from_rotvec(e * d) * rotation, Rotation.from_rotvec(-e * d) * rotation) for d in np.eye(3))
+        return np.array([(function(one) - function(other)) / (2.0 * e) for one, other in pairs])
+
+    x, y, z, s = rotation.as_quat(canonical=True)
+    L = np.array(momentum_derivative(inertia, s, Vec3(x, y, z)))
+    scale = np.abs(J).max() / h
+    np.testing.assert_allclose(momentum(rotation), derivative(lagrangian), atol=1e-8 * scale)
+    np.testing.assert_allclose(L / h, derivative(momentum), atol=1e-8 * scale)
 
 
 # --- energy -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from variational_runs import both_methods, delivered, end_of, errors_of, finely, orders, stepped
 
-SMOOTH = {"double_pendulum_rods": (1.0, 1.0), "ball_chain_2": (1.0, 1.0), "torque_free_top": (8.0, 8.0)}
+SMOOTH = {"double_pendulum_rods": (1.0, 1.0), "ball_chain_2": (1.0, 1.0), "torque_free_top": (8.0, 16.0)}
 """Scenes of `scenes/validation`: until when they run here, and by how much longer steps are."""
 
 STEPS = {1: 0.001, 2: 0.005, 4: 0.01, 6: 0.02}

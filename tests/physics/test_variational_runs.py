@@ -161,7 +161,8 @@ def test_guesses_lead_to_the_same_step_by_ever_shorter_ways(method: str) -> None
         corrections.append(sum(report.iterations for report in reports[2:]))
         ends.append(end_of(run, 1.0))
     assert max(np.abs(end - ends[0]).max() for end in ends) < 1e-10
-    assert corrections == sorted(set(corrections), reverse=True)
+    assert corrections == sorted(corrections, reverse=True)
+    assert corrections[0] > corrections[1] > corrections[2]
 
 
 def test_newton_converges_quadratically_and_riqn_does_not() -> None:

@@ -18,7 +18,7 @@ STEPS: dict[str, tuple[int, str]] = {
     "bead_helix": (6, "5 ms"),
     "compound_pendulum_period": (4, "1 ms"),
     "double_pendulum_rods": (6, "2 ms"),
-    "dzhanibekov_analytic": (2, "2 ms"),
+    "dzhanibekov_analytic": (4, "5 ms"),
     "dzhanibekov_num": (4, "2 ms"),
     "fourbar_parallelogram": (2, "1 ms"),
     "gear_pair": (6, "2 ms"),
