@@ -115,7 +115,8 @@ def test_rows_and_starts_are_those_of_whole_scenes(tmp_path: Path, wholly: Wholl
     runs = runs_of({f"joints.{key}": bounds for key, bounds in keys.items()}, 21)
     task = task_of(tmp_path, scene_of(*joints, more=EXPECT), runs[0].overrides, KEPT)
     reference = prepare_run(task, runs[0])
-    assert objection_to_lanes([reference]) is None
+    monitored = name == "euler"  # its angles may be singular
+    assert (objection_to_lanes([reference]) is None) != monitored
     for run in (runs[0], runs[10], runs[20]):
         read, state = Starts(reference, runs[0].overrides).read(run.overrides), prepare_run(task, run).compiled.state
         assert read is not None
