@@ -20,7 +20,7 @@ from multibody_cli.signals import Floats, Operation, Signals
 MOST_INTERVALS = 100_000
 """Number of intervals beyond which a search ends: of more knots, those found so far are used."""
 
-ROUND_OFF = 8.0 * np.finfo(float).eps
+ROUND_OFF = 8.0 * float(np.finfo(float).eps)
 """Distance of instants that counts as round-off, relative to the time."""
 
 _SHORTEST = 1e-18

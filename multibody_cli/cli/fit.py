@@ -109,7 +109,7 @@ def _show(found: Fit, parameters: Sequence[Parameter]) -> None:
     for alarm in found.alarms:
         messages.warning(f"the run with these values: {alarm}")
     show("\nto run the scene with these values:")
-    show("  " + " ".join(f"--set '{_override(one)}'" for one in found.estimates))
+    show("  " + " ".join(f"--set '{one}'" for one in (*map(_override, found.estimates), *found.settings)))
 
 
 def _override(one: Estimate) -> str:
@@ -172,6 +172,7 @@ def _as_data(found: Fit) -> dict[str, Any]:
         "degrees_of_freedom": found.n_free,
         "runs": found.runs,
         "undetermined": list(found.undetermined),
+        "settings": list(found.settings),
         "alarms": [alarm.as_data() for alarm in found.alarms],
         "exit_code": EXIT_CODES[found.status],
     }

@@ -19,7 +19,7 @@ import numpy as np
 
 from multibody_cli.alarms.contract import Raised
 from multibody_cli.document.source import SceneSource
-from multibody_cli.errors import ArgumentError, MbsimError, RunFailed
+from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneError
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.scene.timing import is_adaptive
 from multibody_cli.spec.units import split_quantity
@@ -43,6 +43,9 @@ ROUND_OFF = 1e-12
 
 
 MOST_ITERATIONS = 100
+
+ASSEMBLED = "simulation.assembly_tolerance=1e9"
+"""Setting of the runs: with other lengths, loops are assembled however far from the written initial coordinates."""
 
 Status = Literal["converged", "not converged", "interrupted"]
 INTERRUPTED: Status = "interrupted"
@@ -137,6 +140,8 @@ class Fit:
         Number of runs.
     alarms
         Alarms of the run with the fitted values that are not notes.
+    settings
+        Further overrides that the scene needs with the fitted values.
     """
 
     status: Status
@@ -147,6 +152,7 @@ class Fit:
     n_free: int
     runs: int
     alarms: tuple[Raised, ...] = ()
+    settings: tuple[str, ...] = ()
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -240,7 +246,8 @@ class _Problem:
         overrides: Sequence[str],
     ) -> None:
         self._source, self._measurements, self._parameters = source, measurements, parameters
-        self._overrides = [*overrides, *self._timing(source, overrides)]
+        self._given = list(overrides)
+        self._overrides = [*overrides, ASSEMBLED, *self._timing(source, overrides)]
         self._there = np.isfinite(measurements.values)
         self._runs, self._least = 0, math.inf
         self._failure: MbsimError | None = None
@@ -350,7 +357,17 @@ class _Problem:
             rows = self._there[:, k]
             residual = float(np.sqrt(np.mean(difference[rows, k] ** 2))) if rows.any() else 0.0
             columns.append(Column(name, self._units[k], int(rows.sum()), residual, float(sigmas[k])))
-        return Fit(status, tuple(estimates), covariance, tuple(columns), chi_square, n_free, self._runs, self._alarms)
+        fitted = [one.parameter.override(one.value) for one in estimates]
+        found = chi_square, n_free, self._runs, self._alarms, self._settings_for(fitted)
+        return Fit(status, tuple(estimates), covariance, tuple(columns), *found)
+
+    def _settings_for(self, fitted: Sequence[str]) -> tuple[str, ...]:
+        """Return the settings without which the scene with the fitted values is refused."""
+        try:
+            prepare(self._source, [*self._given, *fitted])
+        except SceneError:
+            return (ASSEMBLED,)
+        return ()
 
 
 def _covariance(J: Floats) -> Floats:

@@ -199,6 +199,38 @@ def test_a_first_run_that_fails_is_an_error(mbsim: Command, folder: Path) -> Non
     assert "the run with joints.rail.v=1.0 diverged" in ending.stderr
 
 
+CRANK = """\
+mbsim: 1
+name: crank
+vars: {rod: 0.5}
+bodies:
+  crank: {mass: 1, com: [0.15, 0, 0], inertia: {principal: [0.01, 0.01, 0.01]}}
+  slider: {mass: 1, inertia: {principal: [0.01, 0.01, 0.01]}}
+joints:
+  hinge: {type: revolute, child: crank, axis: [0, 1, 0], q: -90 deg}
+  guide: {type: prismatic, child: slider, axis: [1, 0, 0], q: 0.4}
+constraints:
+  rod: {type: distance, between: [{body: crank, point: [0.3, 0, 0]}, {body: slider}], length: "${rod}"}
+simulation: {duration: 0.2 s, step: 4 ms}
+output: {every: 20 ms}
+"""
+
+
+def test_lengths_of_a_closed_loop_far_from_its_initial_coordinates_are_fitted(mbsim: Command, folder: Path) -> None:
+    """The scene of the fitted rod is refused without a larger tolerance of its assembly, which the options set."""
+    (folder / "crank.yaml").write_text(CRANK)
+    with pytest.warns(library.SceneWarning, match="the initial state was assembled"):
+        run = library.load(CRANK, {"vars.rod": 0.62, "simulation.assembly_tolerance": 1.0}).run(check=False)
+    write(folder / "data.csv", {"time": run["time"].values, "joints/guide/q": run["joints/guide/q"].values[:, 0]})
+    words = ["fit", "crank.yaml", "--data", "data.csv", "--vary", "vars.rod=0.5"]
+    found = json.loads(mbsim(*words, "--json").stdout)
+    assert found["status"] == "converged"
+    assert found["parameters"][0]["value"] == pytest.approx(0.62, abs=1e-8)
+    assert found["settings"] == ["simulation.assembly_tolerance=1e9"]
+    assert mbsim("run", "crank.yaml", "--set", "vars.rod=0.62", "--quiet").code == 2
+    assert mbsim("run", "crank.yaml", "--set", "vars.rod=0.62", "--set", *found["settings"], "--quiet").code == 0
+
+
 def test_an_empty_column_is_refused(mbsim: Command, folder: Path) -> None:
     (folder / "cart.yaml").write_text(CART)
     time = np.linspace(0.0, 1.0, 11)
