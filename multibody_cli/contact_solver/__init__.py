@@ -6,6 +6,8 @@
     factors         factors of the Delassus matrix (2.123)
     sleeping        islands at rest, which keep their impulses
     solution        impulses, island by island: Alg. 8, line 23
+    impacts         laws of impact: restitution without gain of energy
+    impact_path     the impulse of a single contact whose slip changes in an impact
     joint_friction  dry friction of joints: (2.115)-(2.118), Alg. 8, lines 10 to 18
     tree_friction   dry friction of a tree in O(n)
     staggered_tree_friction

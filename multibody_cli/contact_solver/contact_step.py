@@ -5,7 +5,7 @@ normal and tangential velocities of body B relative to body A before the step, a
 impulses of the step satisfy
 
     u_n' + max(g, 0) / h >= 0      the bodies do not penetrate at the end of the step
-    u_n' + e u_n >= 0              instead, for an impact at u_n < 0 (Newton's restitution)
+    u_n' + e u_n >= 0              instead, for an impact at u_n < 0, as far as it adds no energy (`impacts`)
 
 and Coulomb's law in the tangent plane (`contact_solver.friction`).  Active constraint rows (loops, couplings, limits)
 are part of the same problem, which separates into islands.  Equality rows keep the velocity v*, which satisfies them at
