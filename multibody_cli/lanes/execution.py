@@ -105,6 +105,6 @@ def result_sizes(model: Model, instants: int) -> dict[str, int]:
     """Return the sizes of the arrays of vectors that begin with zeros."""
     nq, nv, na = model.nq, model.nv, len(model.names.accounts)
     rows = len(model.system.tree.links)
-    return {"a": nv, "tau": nv, "q_start": nq, "v_start": nv, "q_slope": nq, "v_slope": nv,
+    return {"a": nv, "tau": nv, "q_start": nq, "v_start": nv, "u": nv, "u_slope": nv, "v_slope": nv,
             "powers": na, "ledger": na, "q_out": instants * nq, "v_out": instants * nv, "ledger_out": instants * na,
             "done": 1, "bodies": BODY_WIDTH * rows, "bias": 6 * rows}  # fmt: skip

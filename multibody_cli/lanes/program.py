@@ -28,7 +28,7 @@ from multibody_cli.model import Floats, Integers, Model, Records, Tree
 from multibody_cli.signals import SCRATCH
 from multibody_cli.symbolic.generated import address_of
 
-VECTORS = ("q", "v", "a", "tau", "q_start", "v_start", "q_slope", "v_slope", "memory", "parameters",
+VECTORS = ("q", "v", "a", "tau", "q_start", "v_start", "u", "u_slope", "v_slope", "memory", "parameters",
            "powers", "ledger", "q_out", "v_out", "ledger_out", "done", "clearance", "bodies", "bias",
            "armature")  # fmt: skip
 """Arrays of vectors of the generated function; `table` is one as well if the constants of the runs differ."""

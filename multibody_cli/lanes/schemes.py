@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.lanes.tracing import Tracer
-from multibody_cli.methods.integrators.vectors import add_scaled, copy
+from multibody_cli.methods.integrators.vectors import add_scaled, clear, copy
 from multibody_cli.model import Tree
 from multibody_cli.symbolic.scalar import name
-from multibody_cli.tree.configuration import displace, normalize, rate
+from multibody_cli.tree.configuration import displace, displacement_rate, normalize, turn_with_bodies
 
 
 class Sizes(NamedTuple):
@@ -88,50 +88,61 @@ def _euler_step(tree: Tree, sizes: Sizes) -> list[str]:
 
 
 def _keep_start(tree: Tree, sizes: Sizes) -> list[str]:
-    """q0 = q, v0 = v."""
+    """q0 = q, v0 = v, and no displacement u."""
     tracer = Tracer()
     for letter, size in (("q", sizes.nq), ("v", sizes.nv)):
         tracer.run(copy, tracer.array(letter, size), tracer.array(f"{letter}_start", size))
+    tracer.run(clear, tracer.array("u", sizes.nv))
     return tracer.lines()
 
 
 def _next_stage(tree: Tree, sizes: Sizes) -> list[str]:
-    """q = q0 + reach dq/dt, v = v0 + reach a."""
+    """u = reach du/dt, q = q0 displaced by u, v = v0 + reach a."""
     tracer, reach = Tracer(), name("reach")
     q, v, a = tracer.array("q", sizes.nq), tracer.array("v", sizes.nv), tracer.array("a", sizes.nv)
-    q0, v0 = tracer.array("q_start", sizes.nq), tracer.array("v_start", sizes.nv)
-    dq = [0.0] * sizes.nq
-    tracer.run(rate, tree, q, v, dq)
+    q0, v0, u = tracer.array("q_start", sizes.nq), tracer.array("v_start", sizes.nv), tracer.array("u", sizes.nv)
+    du, dv = [0.0] * sizes.nv, [0.0] * sizes.nv
+    tracer.run(displacement_rate, tree, u, v, du)
+    tracer.run(copy, a, dv)
+    tracer.run(turn_with_bodies, tree, u, dv, -1.0)
     tracer.run(copy, q0, q)
     tracer.run(copy, v0, v)
-    tracer.run(add_scaled, q, reach, dq)
-    tracer.run(add_scaled, v, reach, a)
-    tracer.run(normalize, tree, q)
+    tracer.run(add_scaled, v, reach, dv)
+    tracer.run(clear, u)
+    tracer.run(add_scaled, u, reach, du)
+    tracer.run(displace, tree, q, u, 1.0)
+    tracer.run(turn_with_bodies, tree, u, v, 1.0)
     return tracer.lines()
 
 
 def _add_slope(tree: Tree, sizes: Sizes) -> list[str]:
     """Add the slopes to their weighted sums."""
     tracer, weight = Tracer(), name("weight")
-    q, v, a = tracer.array("q", sizes.nq), tracer.array("v", sizes.nv), tracer.array("a", sizes.nv)
-    dq = [0.0] * sizes.nq
-    tracer.run(rate, tree, q, v, dq)
-    tracer.run(add_scaled, tracer.array("q_slope", sizes.nq), weight, dq)
-    tracer.run(add_scaled, tracer.array("v_slope", sizes.nv), weight, a)
+    v, a, u = (tracer.array(letter, sizes.nv) for letter in ("v", "a", "u"))
+    du, dv = [0.0] * sizes.nv, [0.0] * sizes.nv
+    tracer.run(displacement_rate, tree, u, v, du)
+    tracer.run(copy, a, dv)
+    tracer.run(turn_with_bodies, tree, u, dv, -1.0)
+    tracer.run(add_scaled, tracer.array("u_slope", sizes.nv), weight, du)
+    tracer.run(add_scaled, tracer.array("v_slope", sizes.nv), weight, dv)
     return tracer.lines()
 
 
 def _weighted_step(tree: Tree, sizes: Sizes) -> list[str]:
     """q and v from the start along the weighted slopes, whose sums are cleared."""
     tracer, h = Tracer(), name("h")
-    for letter, size in (("q", sizes.nq), ("v", sizes.nv)):
-        x, start = tracer.array(letter, size), tracer.array(f"{letter}_start", size)
-        slope = tracer.array(f"{letter}_slope", size)
-        tracer.run(copy, start, x)
-        tracer.run(add_scaled, x, h, slope)
-        tracer.run(copy, [0.0] * size, slope)
-        if letter == "q":
-            tracer.run(normalize, tree, x)
+    q, v = tracer.array("q", sizes.nq), tracer.array("v", sizes.nv)
+    u_slope, v_slope = tracer.array("u_slope", sizes.nv), tracer.array("v_slope", sizes.nv)
+    tracer.run(copy, tracer.array("q_start", sizes.nq), q)
+    tracer.run(copy, tracer.array("v_start", sizes.nv), v)
+    u = [0.0] * sizes.nv
+    tracer.run(add_scaled, u, h, u_slope)
+    tracer.run(displace, tree, q, u, 1.0)
+    tracer.run(add_scaled, v, h, v_slope)
+    tracer.run(turn_with_bodies, tree, u, v, 1.0)
+    tracer.run(normalize, tree, q)
+    tracer.run(clear, u_slope)
+    tracer.run(clear, v_slope)
     return tracer.lines()
 
 

@@ -10,7 +10,8 @@ import math
 
 from multibody_cli.joints.parts import exponential
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.spatial.rotations import quaternion_of_vector, quaternion_product
+from multibody_cli.spatial.products import cross
+from multibody_cli.spatial.rotations import quaternion_of_vector, quaternion_product, rotation_of_quaternion
 from multibody_cli.spatial.values import Vec3
 
 
@@ -48,6 +49,37 @@ def rate(tree, q, v, dq):
         w, u = read_quaternion(q, place.iq)
         dw, du = compose_rotation(w, u, 0.0, 0.5 * Vec3(v[iv], v[iv + 1], v[iv + 2]), place.outer)
         write_quaternion(dq, place.iq, dw, du)
+
+
+@kernel
+def displacement_rate(tree, u, v, du):
+    """du/dt (nv,) at v (nv,) of the displacement u (nv,) that leads from a fixed q to the present one.
+
+    For a quaternion it is J_r(u)^-1 v to second order in u, which is that of a method of fourth order, and v if u and v
+    are parallel.  Source: Hairer, Lubich and Wanner, Geometric Numerical Integration, IV.8, (8.5).
+    """
+    for j in range(len(v)):
+        du[j] = v[j]
+    for k in range(len(tree.quaternions)):
+        place, i = tree.quaternions[k], tree.quaternions[k].iv
+        w, p = Vec3(v[i], v[i + 1], v[i + 2]), Vec3(u[i], u[i + 1], u[i + 2])
+        bend = cross(p, w)
+        w = w + (0.5 if place.outer else -0.5) * bend + (1.0 / 12.0) * cross(p, bend)
+        du[i], du[i + 1], du[i + 2] = w.x, w.y, w.z
+
+
+@kernel
+def turn_with_bodies(tree, u, x, sign):
+    """Rotate the angular parts of x (nv,) in the inner frame by `sign` times the displacement u (nv,), in place.
+
+    Parts in the outer frame, which turns with the body, keep their numbers.
+    """
+    for k in range(len(tree.quaternions)):
+        if not tree.quaternions[k].outer:
+            i = tree.quaternions[k].iv
+            w, p = quaternion_of_vector(sign * Vec3(u[i], u[i + 1], u[i + 2]))
+            y = rotation_of_quaternion(w, p.x, p.y, p.z) @ Vec3(x[i], x[i + 1], x[i + 2])
+            x[i], x[i + 1], x[i + 2] = y.x, y.y, y.z
 
 
 @kernel

@@ -222,6 +222,21 @@ def test_dop853_keeps_its_tolerance_on_quaternions():
         assert np.abs(state.v - expected).max() < 300 * tolerance
 
 
+@fixed_step
+def test_a_rotation_about_a_principal_axis_is_exact(integrator):
+    """A ball and a free body that turn by half a radian in a step."""
+    spin, until, h = 500.0, 0.1, 1e-3
+    tree_links = [
+        tree_link(1, 0, (ball(),), v=(0.0, 0.0, spin), inertia=(1.0, 1.3, 1.8)),
+        tree_link(2, 0, (floating(),), v=(0.0, 0.0, 0.0, 0.0, 0.0, spin), inertia=(1.0, 1.3, 1.8)),
+    ]
+    state, _ = run(pack(Machine(tree_links, (0.0, 0.0, 0.0))), integrator, h, until)
+    expected = [math.cos(0.5 * spin * until), 0.0, 0.0, math.sin(0.5 * spin * until)]
+    for quaternion in (state.q[:4], state.q[-4:]):
+        sign = math.copysign(1.0, quaternion @ expected)
+        np.testing.assert_allclose(sign * quaternion, expected, rtol=0, atol=1e-10)
+
+
 def test_dop853_agrees_with_scipy_on_a_mixed_tree():
     packed = mixed_tree()
     state, _ = run(packed, "dop853", 1e-3, 0.4, 1e-11, 1e-11)

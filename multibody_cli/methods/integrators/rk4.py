@@ -1,8 +1,11 @@
 """The classical Runge-Kutta method of fourth order, fixed step.
 
-Quaternions are integrated in their four numbers.  They are brought back to unit length before each evaluation, so that
-every method evaluates rotations and takes the same steps.  The ledger's powers are integrated with the same weights, so
-that energy balances to the order of the method.
+The unknowns are the displacements u (nv,) from the start of the step, so that a quaternion is moved by the exponential
+of its part of u: a Runge-Kutta-Munthe-Kaas method, exact for a rotation of constant angular velocity.  Angular
+velocities are integrated in the axes of their body, where the spin of a symmetric top is constant.  The powers of the
+ledger are integrated with the same weights, so that energy balances to the order of the method.
+
+Source: Hairer, Lubich and Wanner, Geometric Numerical Integration, IV.8.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ from multibody_cli.method_kernels import evaluate, evaluate_projected, project_o
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import rk4_step_limit
-from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
+from multibody_cli.methods.integrators.vectors import add_scaled, clear, copy, is_finite, is_finite_and_bounded
 from multibody_cli.model import State, System
-from multibody_cli.tree.configuration import normalize, rate, recentre
+from multibody_cli.tree.configuration import displace, displacement_rate, normalize, recentre, turn_with_bodies
 from multibody_cli.tree.workspace import Work
 
 
@@ -27,7 +30,7 @@ from multibody_cli.tree.workspace import Work
 def take_rk4_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
-    q0, v0, dq, dv, power = scratch
+    q0, v0, u, du, dv, power = scratch
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, power[0])
@@ -36,22 +39,29 @@ def take_rk4_steps(system, state, work, scratch, h, start, first, count, fresh) 
     for step in range(first, first + count):
         copy(q, q0)
         copy(v, v0)
+        clear(u)
         for stage in range(4):
             if stage > 0:
                 evaluate(system, work, start + (step + (0.5 if stage < 3 else 1.0)) * h, q, v, a, power[stage])
-            rate(tree, q, v, dq[stage])
+            displacement_rate(tree, u, v, du[stage])
             copy(a, dv[stage])
+            turn_with_bodies(tree, u, dv[stage], -1.0)
             if stage < 3:
                 reach = h if stage == 2 else 0.5 * h
                 copy(q0, q)
                 copy(v0, v)
-                add_scaled(q, reach, dq[stage])
+                clear(u)
+                add_scaled(u, reach, du[stage])
+                displace(tree, q, u, 1.0)
                 add_scaled(v, reach, dv[stage])
-                normalize(tree, q)
+                turn_with_bodies(tree, u, v, 1.0)
         copy(q0, q)
         copy(v0, v)
-        add_weighted(q, h, dq)
+        clear(u)
+        add_weighted(u, h, du)
+        displace(tree, q, u, 1.0)
         add_weighted(v, h, dv)
+        turn_with_bodies(tree, u, v, 1.0)
         add_weighted(ledger, h, power)
         normalize(tree, q)
         recentre(tree, q, v)
@@ -88,7 +98,8 @@ def bind(
     scratch = (
         np.zeros_like(state.q),
         np.zeros_like(state.v),
-        np.zeros((4, len(state.q))),
+        np.zeros_like(state.v),
+        np.zeros((4, len(state.v))),
         np.zeros((4, len(state.v))),
         np.zeros((4, len(state.ledger))),
     )

@@ -34,6 +34,13 @@ def copy(source, target):
 
 
 @formula
+def clear(target):
+    """Set every entry to zero."""
+    for i in range(len(target)):
+        target[i] = 0.0
+
+
+@formula
 def add_scaled(target, factor, x):
     """Add `factor` times x to `target`."""
     for i in range(len(target)):
