@@ -286,6 +286,8 @@ UNSUPPORTED = {
     "scenes without coordinates": f"bodies: {{a: {ROD}}}\njoints: {{i: {{type: fixed, child: a}}}}\n",
     "prescribed motions": f"bodies: {{a: {ROD}}}\njoints:\n  i: {{type: revolute, child: a, axis: [0, 1, 0], "
     "motion: {position: 'sin(t)'}}\n",
+    "functions of time with knots, which divide steps": f"bodies: {{a: {ROD}}}\njoints:\n"
+    "  i: {type: revolute, child: a, axis: [0, 1, 0], force: {times: [0, 0.0005, 0.0015], values: [0, 1, 0]}}\n",
     "branches in forces of joints that depend on the state": f"bodies: {{a: {ROD}}}\njoints:\n"
     "  i: {type: revolute, child: a, axis: [0, 1, 0], force: '-abs(v)'}\n",
     "controllers": f"bodies: {{a: {ROD}}}\njoints: {{i: {{type: revolute, child: a, axis: [0, 1, 0]}}}}\n"
