@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ from loops import Data, close_loops, loaded, start
 from scipy.spatial.transform import Rotation
 
 from multibody_cli.compile import compile_scene
+from multibody_cli.constraint_solver.row_blocks import factor_block
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.rows import velocity_of_row
 from multibody_cli.joints.contract import exponential_ball, screwing, sliding, turning
+from multibody_cli.kernel import allocate
+from multibody_cli.linalg.pivoted_lu import PivotedLdl
 from multibody_cli.packing.constraint_bases import configuration_at
 from multibody_cli.packing.loop_motions import joint_motions, screws_of
 from multibody_cli.tree.workspace import workspace_for
@@ -117,6 +121,17 @@ def test_rows_that_depend_on_others_and_have_little_effect_get_no_large_multipli
         run = start(tilted_parallelogram(tilt), method)
         np.testing.assert_allclose(run.joint("a", "acceleration"), expected, rtol=1e-9)
         assert np.abs(run.multipliers("c")).max() < 10.0
+
+
+@pytest.mark.parametrize(("part", "rank"), [(1e-9, 1), (1e-3, 2)])
+def test_a_weak_row_of_a_block_is_dependent_where_its_pivot_is_round_off(part, rank):
+    """A row parallel to another one, with 1e-10 of its response and a threshold of that order, except for a part."""
+    W = 40.0 * np.array([[1.0, 1e-5], [1e-5, 1e-10 * (1.0 + part)]])
+    E = SimpleNamespace(L=W.ravel(), reduction=np.zeros(4), factors=np.zeros(4), threshold=np.full(2, 1e-9),
+                        order=np.zeros(2, np.int64), block=allocate(PivotedLdl, m=6))  # fmt: skip
+    block = SimpleNamespace(first=0, last=2, address=0, local=1, pivoted=0, rank=2)
+    assert factor_block(E, block)
+    assert (block.rank if block.pivoted else 2) == rank
 
 
 # --- rows without effect ------------------------------------------------------------------------------------------
