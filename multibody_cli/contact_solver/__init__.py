@@ -1,10 +1,12 @@
 """The contact step: constraint rows, factors, islands, friction, impulses, and dry friction of joints.
 
     contact_step    the step: notes 2.11, Alg. 8, lines 8, 9, 25, 26
+    detection       contacts of a step
     rows            constraint rows of contacts
     islands         articulations and islands
     factors         factors of the Delassus matrix (2.123)
     sleeping        islands at rest, which keep their impulses
+    impact_times    paths through the impacts of a step
     solution        impulses, island by island: Alg. 8, line 23
     impacts         laws of impact: restitution without gain of energy
     impact_path     the impulse of a single contact whose slip changes in an impact

@@ -33,7 +33,6 @@ Sources: Sueda, notes 1.11 and 2.11 (bilateral staggered projections); Stewart a
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any
 
@@ -49,8 +48,15 @@ from multibody_cli.constraint_solver.solver import (
 )
 from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
 from multibody_cli.contact_solver import joint_friction, solution, tree_friction
+from multibody_cli.contact_solver.detection import (
+    detect_contacts,
+    detect_near_geoms,
+    keep_start_velocities,
+    no_contacts,
+)
 from multibody_cli.contact_solver.factors import factor_rows
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.impact_times import delay_impacts
 from multibody_cli.contact_solver.impacts import IMPACT_SPEED
 from multibody_cli.contact_solver.islands import (
     assign_articulations,
@@ -75,6 +81,7 @@ from multibody_cli.contact_solver.parameters import (
     add_coupled_impulses,
     add_implicit_impulses,
     find_contacts,
+    find_near_geoms,
     solve_island,
     solve_tree_friction,
     start_coupled_impulses,
@@ -95,46 +102,10 @@ from multibody_cli.contact_solver.sleeping import find_sleeping_islands, keep_im
 from multibody_cli.contact_solver.solution import solve_impulses
 from multibody_cli.contact_solver.tree_friction import no_tree_friction
 from multibody_cli.contact_solver.warm_start import load_warm_start, store_warm_start
-from multibody_cli.contacts.detect import detect
 from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
-from multibody_cli.spatial.memory import load
-from multibody_cli.spatial.products import dot
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.markers import transfer_marker_wrenches
-
-
-# --- contact detection --------------------------------------------------------------------------------------------
-@kernel
-def detection_margin(geometry, bodies, margin, h) -> float:
-    """Detection margin, m: the distance covered in two steps by the fastest point of any geom."""
-    geoms, fastest = geometry.geoms, 0.0
-    for g in range(len(geoms)):
-        body = bodies[geoms[g].body]
-        w, v = load(body.w), load(body.v)
-        if geoms[g].body > 0:
-            arm = math.sqrt(dot(load(geoms[g].x), load(geoms[g].x))) + geoms[g].bounding_radius
-            fastest = max(fastest, math.sqrt(dot(v, v)) + math.sqrt(dot(w, w)) * arm)
-    g = load(bodies[0].a)
-    return margin + 2.0 * h * (fastest + h * math.sqrt(dot(g, g)))
-
-
-@kernel
-def detect_contacts(system, work, contact_work, h):
-    """Detect contacts from the current body poses; return their number."""
-    geometry, bodies = system.contacts.geometry, work.bodies
-    count, overflow = detect(
-        geometry, bodies, detection_margin(geometry, bodies, system.contacts.margin, h), contact_work.detection
-    )
-    contact_work.overflow[0] = overflow != 0
-    contact_work.contact_count[0] = count = min(count, len(contact_work.detection.contacts))
-    return count
-
-
-@kernel
-def no_contacts(system, work, contact_work, h):
-    """Replace `find_contacts` in systems without contacts."""
-    return 0
 
 
 # --- problem ------------------------------------------------------------------------------------------------------
@@ -177,16 +148,26 @@ def add_gap_and_restitution_bias(contact_work, h, first, count):
     """Add gap / h, or the restitution velocity, to the normal velocities v* of contacts, with rows from `first` on.
 
     `closing` (m,) becomes gap / h, `rebound` (m,) what restitution adds to it, and `turned_work` (m,) 0.
+
+    The velocity before the step and v* are those half a step before and after its start, as in the leapfrog method: an
+    impact within the step has the approach velocity of its time, the forces after it change the velocity further, and
+    `velocity_before` becomes that by which its mean with the velocity after the step is the mean at the impact.
     """
     for k in range(first + PER_CONTACT * count):
         contact_work.closing[k] = contact_work.rebound[k] = contact_work.turned_work[k] = 0.0
     for c in range(count):
         contact, k = contact_work.detection.contacts[c], first + PER_CONTACT * c
-        velocity, approach = contact_work.r[k], contact_work.velocity_before[k]
-        gap_velocity = contact_work.closing[k] = max(contact.gap, 0.0) / h
+        velocity, approach, forced, share = contact_work.r[k], contact_work.velocity_before[k], 0.0, contact.delay / h
+        if share > 0.0:
+            forced = (share - 0.5) * (velocity - approach)
+            approach = velocity + forced
+            for j in range(k, k + PER_CONTACT):
+                contact_work.velocity_before[j] += 2.0 * share * (contact_work.r[j] - contact_work.velocity_before[j])
+        gap_velocity = contact_work.closing[k] = max(contact.gap, 0.0) / (h - contact.delay)
         if contact.restitution > 0.0 and approach < -IMPACT_SPEED and velocity + gap_velocity < 0.0:
-            contact_work.r[k] += contact.restitution * approach
-            contact_work.rebound[k] = contact.restitution * approach - gap_velocity
+            rebound = min(contact.restitution * approach + forced, 0.0)
+            contact_work.r[k] += rebound
+            contact_work.rebound[k] = rebound - gap_velocity
         else:
             contact_work.r[k] += gap_velocity
 
@@ -293,6 +274,7 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
     update_rates,
     accelerate,
     apply_inverse_mass,
+    find_near_geoms,
     find_contacts,
     solve_tree_friction,
     solve_island,
@@ -311,7 +293,13 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     settings, patches = system.contacts, system.contacts.joint_friction.patches
     update_joint_reactions(system, work, contact_work.joint_friction)
     contact_work.step[0] = h
-    count = find_contacts(system, work, contact_work, h)
+    contact_work.contact_count[0] = contact_work.overflow[0] = count = 0
+    equalities, limits = list_active_rows(work.rows, contact_work.active_rows)
+    pairs = find_near_geoms(system, work, contact_work, h)
+    if pairs + len(patches) > 0:
+        keep_start_velocities(work.bodies, contact_work.start)
+        update_rates(system, t, q, v, contact_work.free_acceleration, work)
+        count = find_contacts(system, work, contact_work, h)
     if contact_work.overflow[0]:
         return False
     if count == 0:
@@ -320,7 +308,6 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         contact_work.warm_start_count[0] = 0
         return True
     contacts = contact_work.detection.contacts
-    equalities, limits = list_active_rows(work.rows, contact_work.active_rows)
     constraint_rows = contact_work.constraint_row_count[0] = equalities + limits
     first = constraint_rows + PER_CONTACT * len(patches)
     size, term = first + PER_CONTACT * count, len(work.terms)
@@ -328,9 +315,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     term += PER_CONTACT * TERMS * len(patches)
     write_contacts(contacts, count, work.bodies, contact_work.rows, contact_work.terms, first, term)
     compute_row_velocities(
-        contact_work, work.bodies, work.response, constraint_rows, size, contact_work.velocity_before
+        contact_work, contact_work.start, work.response, constraint_rows, size, contact_work.velocity_before
     )
-    update_rates(system, t, q, v, contact_work.free_acceleration, work)
     copy_rows(contact_work.active_rows, constraint_rows, work.rows, work.terms, contact_work.rows, contact_work.terms)
     compute_row_velocities(contact_work, work.bodies, v, 0, size, contact_work.r)
     for k in range(size):
@@ -354,6 +340,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     store_warm_start(contacts, count, contact_work.warm_start, contact_work.warm_start_count)
     for j in range(len(v)):
         v[j] += work.response[j]
+    delay_impacts(system.tree, contact_work, equalities, constraint_rows, first, count, q, v, work.response)
     if count > 0 and correct_penetration(settings, contact_work, h, constraint_rows, islands):
         apply_impulses(system, work, contact_work, size)
         displace(system.tree, q, work.response, 1.0)
@@ -387,6 +374,7 @@ def bind(
         update_rates=update_rates,
         accelerate=accelerate,
         apply_inverse_mass=apply_inverse_mass,
+        find_near_geoms=detect_near_geoms if has_contacts else no_contacts,
         find_contacts=detect_contacts if has_contacts else no_contacts,
         solve_tree_friction=friction,
         solve_island=solution.SOLVERS[staggered],

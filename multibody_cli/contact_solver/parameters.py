@@ -16,8 +16,14 @@ def update_rates(system: Any, t: float, q: Any, v: Any, a: Any, work: Any) -> No
 
 
 @kernel_parameter
+def find_near_geoms(system: Any, work: Any, contact_work: Any, h: float) -> int:
+    """List the pairs of geoms that may meet in the step; return their number, 0 in systems without geoms."""
+    raise NotImplementedError
+
+
+@kernel_parameter
 def find_contacts(system: Any, work: Any, contact_work: Any, h: float) -> int:
-    """Detect contacts from the current body poses; return their number, 0 in systems without geoms."""
+    """Detect contacts of these pairs from the poses and the velocities v* of the bodies; return their number."""
     raise NotImplementedError
 
 

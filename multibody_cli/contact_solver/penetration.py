@@ -54,7 +54,8 @@ def contact_of_normal(k, constraint_rows, contact_work) -> int:
 @kernel
 def gap_at_step_end(k, c, contact_work, h) -> float:
     """Return the gap of contact c, with the normal row k, at the end of the step, m."""
-    return contact_work.detection.contacts[c].gap + h * contact_work.velocity_after[k]
+    contact = contact_work.detection.contacts[c]
+    return contact.gap + (h - contact.delay) * contact_work.velocity_after[k]
 
 
 @kernel

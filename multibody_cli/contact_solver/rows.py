@@ -1,7 +1,8 @@
 """Constraint rows of contacts: one normal and two tangential rows for each contact.
 
-With n the normal from body A to body B, r the vector from the origin of a body's joint frame to the contact point, and
-t, b two tangents, the rows are the velocities of B relative to A at the point along n, t and b:
+With n the normal from body A to body B and r the vector from the origin of a body's joint frame to the contact point,
+both at the time of the contact, and t, b two tangents, the rows are the velocities of B relative to A at the point
+along n, t and b:
 
     u_n = n . (v_B + w_B x r_B - v_A - w_A x r_A)        and so on.
 
@@ -17,6 +18,7 @@ from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.points import write_point_force
 from multibody_cli.constraints.rows import apply_row_impulse
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contacts.paths import origin_at
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
@@ -58,9 +60,10 @@ def write_contacts(contacts, count, bodies, rows, terms, row, term):
 @kernel
 def write_direction(contact, d, bodies, row, terms, first):
     """Write the row of a contact along the direction d, with terms starting at `first`."""
-    point = load(contact.point)
-    k = write_point_force(terms, first, contact.body_a, point - load(bodies[contact.body_a].x), -d)
-    k = write_point_force(terms, k, contact.body_b, point - load(bodies[contact.body_b].x), d)
+    point, ground = load(contact.point), bodies[0]
+    a, b = bodies[contact.body_a], bodies[contact.body_b]
+    k = write_point_force(terms, first, contact.body_a, point - origin_at(a, ground, contact.time), -d)
+    k = write_point_force(terms, k, contact.body_b, point - origin_at(b, ground, contact.time), d)
     row.first_term = first
     row.last_term = k
     row.rate = 0.0

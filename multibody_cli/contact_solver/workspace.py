@@ -23,6 +23,7 @@ from multibody_cli.contact_solver.warm_start import warm_start_for
 from multibody_cli.contacts.work import DetectionWorkspace, detection_workspace_for
 from multibody_cli.kernel import records
 from multibody_cli.model import Floats, Integers, Records, System
+from multibody_cli.tree.workspace import BODY
 
 
 class IslandWorkspace(NamedTuple):
@@ -45,6 +46,7 @@ class ContactWorkspace(NamedTuple):
     step: Floats  # (1,) length of this step, s
     contact_count: Integers  # (1,) contacts of this step
     overflow: Integers  # (1,) whether a capacity is exceeded
+    impact_times: Floats  # (bodies,) time of the first impulse of contacts on each articulation, s; 0 if there is none
     converged: Integers  # (bodies,) whether the impulses of an island have converged
     island_failed: Integers  # (bodies,) cause for which an island is unsolved (`results`), or 0
     island_jams: Integers  # (bodies,) whether a contact stops without a collision (`solution.jams`)
@@ -60,6 +62,7 @@ class ContactWorkspace(NamedTuple):
     constraint_row_count: Integers  # (1,) active constraint rows
     rows: Records  # (m,) constraint rows, then rows of friction patches, then rows of contacts
     terms: Records  # (m terms,) terms of these rows
+    start: Records  # (bodies,) twists of the bodies at the start of the step, in the fields w and v
     velocity_before: Floats  # (m,) velocities of the rows of patches and contacts before the step
     velocity_after: Floats  # (m,) velocities of all rows after the step
     active_rows: Integers  # (e,) numbers of the active constraint rows
@@ -115,6 +118,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         step=np.zeros(1),
         contact_count=np.zeros(1, np.int64),
         overflow=np.zeros(1, np.int64),
+        impact_times=np.zeros(bodies),
         converged=np.zeros(bodies, np.int64),
         island_failed=np.zeros(bodies, np.int64),
         island_jams=np.zeros(bodies, np.int64),
@@ -130,6 +134,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         constraint_row_count=np.zeros(1, np.int64),
         rows=records(np.zeros(m, ROW)),
         terms=records(np.zeros(len(system.terms) + PER_CONTACT * TERMS * discs, TERM)),
+        start=records(np.zeros(bodies, BODY)),
         velocity_before=np.zeros(m),
         velocity_after=np.zeros(m),
         active_rows=np.zeros(others, np.int64),

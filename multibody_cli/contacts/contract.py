@@ -84,6 +84,8 @@ CONTACT = np.dtype(
         ("point", "f8", 3),  # in the world
         ("normal", "f8", 3),
         ("gap", "f8"),
+        ("time", "f8"),  # in the step, to which point and normal belong, s
+        ("delay", "f8"),  # time in the step at which its impulse acts, and to which the gap belongs, s
         ("friction", "f8"),
         ("restitution", "f8"),
     ]

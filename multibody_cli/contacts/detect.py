@@ -1,4 +1,4 @@
-"""Contact detection at one instant: geom poses, broad phase and narrow phase."""
+"""Contact detection: geom poses, broad phase and narrow phase, at one instant or in a step."""
 
 from __future__ import annotations
 
@@ -6,12 +6,27 @@ import math
 
 from multibody_cli.contacts.grid import find_pairs
 from multibody_cli.contacts.ordering import sort_pairs
+from multibody_cli.contacts.paths import follow_paths
 from multibody_cli.contacts.placing import place_geoms
-from multibody_cli.contacts.shapes.switch import contact_points_of_pair
+from multibody_cli.contacts.shapes.switch import contact_points
 from multibody_cli.contacts.work import CONTACTS_OVERFLOW, FITS, PAIRS_OVERFLOW
 from multibody_cli.kernel import kernel
-from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.memory import store
 from multibody_cli.spatial.products import ZERO
+
+
+@kernel
+def find_near_pairs(geometry, bodies, margin, work) -> int:
+    """Place the geoms of bodies with current poses, and list the pairs nearer than a margin; return their number.
+
+    The pairs are ordered by the numbers of their geoms.
+    """
+    place_geoms(geometry.geoms, bodies, work.placed)
+    find_pairs(geometry, margin, work)
+    work.margin[0] = margin
+    pairs = min(work.counted[0], len(work.pairs))
+    sort_pairs(work.pairs, pairs, work.places, work.spare)
+    return pairs
 
 
 @kernel
@@ -35,35 +50,41 @@ def detect(geometry, bodies, margin, work) -> tuple[int, int]:
         Number of contacts, and `FITS`, or the bits `PAIRS_OVERFLOW` and `CONTACTS_OVERFLOW`.
         On overflow the number may exceed the number of rows; `work.grown` returns larger tables.
     """
-    geoms, placed, contacts = geometry.geoms, work.placed, work.contacts
-    place_geoms(geoms, bodies, placed)
-    find_pairs(geometry, margin, work)
-    pairs = min(work.counted[0], len(work.pairs))
-    sort_pairs(work.pairs, pairs, work.places, work.spare)
     n = 0
-    for k in range(pairs):
-        i, j = work.pairs[k, 0], work.pairs[k, 1]
-        first, a, b = n, geoms[i], geoms[j]
-        if a.kind <= b.kind:
-            n = contact_points_of_pair(i, j, geometry, margin, work, n)
-        else:
-            n = contact_points_of_pair(j, i, geometry, margin, work, n)
-            _turn_round(contacts, first, n)
-        _sign(contacts, first, n, i, j, a, b)
-    overflow = PAIRS_OVERFLOW if work.counted[0] > pairs else FITS
-    return n, (overflow | CONTACTS_OVERFLOW if n > len(contacts) else overflow)
+    for k in range(find_near_pairs(geometry, bodies, margin, work)):
+        i, j, first = work.pairs[k, 0], work.pairs[k, 1], n
+        n = contact_points(i, j, geometry, margin, work, work.contacts, n)
+        _sign(work.contacts, first, n, i, j, geometry.geoms)
+    return n, _overflow(n, work)
 
 
 @kernel
-def _turn_round(contacts, first, last):
-    """Reverse the normals of the contacts of a pair whose geoms were exchanged."""
-    for k in range(first, min(last, len(contacts))):
-        store(contacts[k].normal, -load(contacts[k].normal))
+def detect_in_step(geometry, bodies, reach, h, work) -> tuple[int, int]:
+    """`detect` for a step of h, from the pairs of `find_near_pairs` and the velocities of the bodies without contacts.
+
+    The contacts of a pair that moves by more than `reach` (m) are those of its path: see `paths`.
+    """
+    n, work.unresolved[0] = 0, 0
+    for k in range(min(work.counted[0], len(work.pairs))):
+        i, j, first = work.pairs[k, 0], work.pairs[k, 1], n
+        n = contact_points(i, j, geometry, work.margin[0], work, work.contacts, n)
+        if first < n <= len(work.contacts) and reach < work.margin[0]:
+            n = follow_paths(i, j, geometry, bodies, reach, h, work, first, n)
+        _sign(work.contacts, first, n, i, j, geometry.geoms)
+    return n, _overflow(n, work)
 
 
 @kernel
-def _sign(contacts, first, last, i, j, a, b):
+def _overflow(n, work) -> int:
+    """Return the overflow flag for n contacts."""
+    overflow = PAIRS_OVERFLOW if work.counted[0] > len(work.pairs) else FITS
+    return overflow | CONTACTS_OVERFLOW if n > len(work.contacts) else overflow
+
+
+@kernel
+def _sign(contacts, first, last, i, j, geoms):
     """Write geoms, bodies and material of a pair's contacts: friction is the geometric mean."""
+    a, b = geoms[i], geoms[j]
     for k in range(first, min(last, len(contacts))):
         contact = contacts[k]
         contact.geom_a, contact.geom_b, contact.body_a, contact.body_b = i, j, a.body, b.body

@@ -20,6 +20,9 @@ CELL = np.dtype([("level", "i8"), ("x", "i8"), ("y", "i8"), ("z", "i8"), ("next"
 POLYGON_CAPACITY = 2 * FACE_CORNERS
 """Largest number of corners of a clipped face: each cut adds at most one."""
 
+TRIAL = 32
+"""Capacity for the contacts of one pair."""
+
 FITS, PAIRS_OVERFLOW, CONTACTS_OVERFLOW = 0, 1, 2
 """Overflow flags of `detect`; the latter two are bits."""
 
@@ -44,6 +47,9 @@ class DetectionWorkspace(NamedTuple):
     polygon: Annotated[Floats, 3, POLYGON_CAPACITY, 4]  # a face during clipping, and the clipping face
     convex: ConvexWork
     counted: Annotated[Integers, 2]  # number of pairs, and of distances compared
+    margin: Annotated[Floats, 1]  # below which the gaps of these pairs may be, m
+    unresolved: Annotated[Integers, 1]  # pairs of this step whose paths are not followed to the end
+    trial: Annotated[Records, TRIAL, CONTACT]  # contacts of one pair, on its path
     pairs: Annotated[Integers, "np", 2]  # numbers of geoms, ascending
     contacts: Annotated[Records, "nc", CONTACT]
 

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import mbsim
 from multibody_cli.methods import METHODS
@@ -66,8 +67,11 @@ def stronge(e, mu, angle, vx, w):
     """Return the velocity of the center and the spin after the impact of `rod` whose slip stops and sticks or reverses.
 
     Before: slip u_t < 0 with friction +mu.  Normal impulse s of each phase, energies of the normal: Stronge 1990.
+    The rod is 0.5 mm above the floor at the start.
     """
-    r = np.array([0.5 * math.cos(angle), -0.5 * math.sin(angle) - 0.01 - 0.00025])
+    height = 0.5 * math.sin(angle) + 0.0005
+    angle += w * brentq(lambda t: height - t - 0.5 * math.sin(angle + w * t), 0.0, 1e-3)
+    r = np.array([0.5 * math.cos(angle), -0.5 * math.sin(angle) - 0.01])
     J = np.array([[0.0, 1.0, -r[0]], [1.0, 0.0, r[1]]])  # of (vx, vz, w): normal, tangent
     M = np.diag([1.0, 1.0, 12.0])
     W, v = J @ M @ J.T, np.array([vx, -1.0, w])
@@ -90,8 +94,8 @@ def test_a_single_contact_has_stronges_restitution(case):
     """The rod after the impact against the closed form of impacts in a plane."""
     run = run_of(rod(**case))
     vx, vz, w = stronge(**case)
-    assert run["bodies/linear_velocity"].values[1, 0] == pytest.approx([vx, 0.0, vz], abs=1e-9)
-    assert run["bodies/angular_velocity"].values[1, 0] == pytest.approx([0.0, w, 0.0], abs=1e-9)
+    assert run["bodies/linear_velocity"].values[1, 0] == pytest.approx([vx, 0.0, vz], abs=1e-6)
+    assert run["bodies/angular_velocity"].values[1, 0] == pytest.approx([0.0, w, 0.0], abs=1e-6)
 
 
 def test_newtons_law_is_an_option_with_an_alarm():
@@ -104,7 +108,7 @@ def test_newtons_law_is_an_option_with_an_alarm():
         assert default["energy/kinetic"].values[1] <= default["energy/kinetic"].values[0] * (1.0 + 1e-14)
         assert "added" not in str(default.attrs["message"])
     kinetic, friction, _ = energies_of(run_of(rod(**KANE), "contacts.impacts=newton"))
-    assert (kinetic[1], friction[1]) == pytest.approx((1.1113, -0.3416), abs=1e-4)
+    assert (kinetic[1], friction[1]) == pytest.approx((1.1110, -0.3412), abs=1e-4)
 
 
 def random_impacts(rng, count):

@@ -60,9 +60,9 @@ CUT_AT = 2 * RIM
 
 
 @kernel
-def convex_convex(geom_a, geom_b, a, b, geometry, margin, work, n) -> int:
+def convex_convex(geom_a, geom_b, a, b, geometry, margin, work, contacts, n) -> int:
     """Write the patch over a face or along edges, and the nearest points."""
-    convex, contacts, origin, size = work.convex, work.contacts, a.x, geom_a.bounding_radius + geom_b.bounding_radius
+    convex, origin, size = work.convex, a.x, geom_a.bounding_radius + geom_b.bounding_radius
     one, other = convex.solids[0], convex.solids[1]
     write_solid(geom_a, a, origin, size, one)
     write_solid(geom_b, b, origin, size, other)

@@ -23,6 +23,7 @@ def write_contact(contacts, n, margin, p, normal, gap, feature):
     if n < len(contacts):
         contact = contacts[n]
         contact.gap = gap
+        contact.time = contact.delay = 0.0
         contact.feature = feature
         store(contact.point, p + (0.5 * gap) * normal)
         store(contact.normal, normal)

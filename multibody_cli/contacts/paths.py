@@ -1,0 +1,275 @@
+"""When and where two geoms meet in a step: conservative advancement along the paths of their bodies.
+
+Without contacts, a body with the velocities v, w and the velocity-product accelerations a, alpha moves within a step by
+
+    x(t) = x + t v + t^2 a/2,    R(t) = exp(t w + t^2 alpha/2) R .
+
+Let n be the direction of the distance d at t, and s(t') the separation of the geoms along n at t' = t + T, from their
+support points; it is at most their distance.  Points have accelerations along n of at most k.  The separation of any
+two points is at least d along n at t, and at least s(t') at t', so that it is positive in between if
+
+    s(t') >= 0    and    k T^2 <= 2 d .
+
+An advance goes to the largest such t', or to the root of s before it.  For geoms that do not turn, k = 0, and the
+advances are those of Newton's method for the root of a convex function.
+
+A pair that moves by no more than the contact margin in a step, or that touches at its start, has the contacts of the
+start.  The contacts of any other pair are those of the time at which it meets.  If it does not meet, those contacts of
+the start remain that the velocities do not close in a step: they hold bodies that impulses of the step move.
+
+Source: Mirtich, Impulse-based dynamic simulation of rigid body systems, thesis, Berkeley 1996, 2.3, with support points
+in place of a bound of their velocities.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.contacts.contract import GeomKind
+from multibody_cli.contacts.placing import shape_of
+from multibody_cli.contacts.shapes.solid import ANY, support, write_solid
+from multibody_cli.contacts.shapes.switch import contact_points
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.products import ZERO, cross, dot
+from multibody_cli.spatial.rotations import quaternion_of_vector, rotation_of_quaternion
+
+PLANE, SPHERE = int(GeomKind.PLANE), int(GeomKind.SPHERE)
+
+TOUCH = 1e-4
+"""Distance of geoms that touch, relative to the motion from which on paths are followed."""
+
+ROUND_OFF = 1e-7
+"""The same, relative to the size of the geoms, of whose nearest points the direction is exact."""
+
+ADVANCES = 256
+"""Number of advances after which the remaining ones are at least the step over this number."""
+
+BISECTIONS = 40
+
+SUSTAINED = 0.03
+"""Distance at the start of a step, relative to the same motion, up to which impulses of a pair are not delayed."""
+
+STEPS_OF_GRAVITY = 4.0
+"""Number of steps in which gravity causes a velocity with which an impact is none that begins within a step."""
+
+
+@formula
+def _norm(a):
+    return math.sqrt(dot(a, a))
+
+
+@formula
+def _acceleration(body, ground):
+    """Return the velocity-product acceleration of the origin of a body."""
+    return load(body.a) - load(ground.a)
+
+
+@formula
+def _curvature(geom, body, ground, radius, passing, n, h):
+    """Return a bound of the acceleration along n of the points of a geom within a step.
+
+    The direction n turns with a plane, which other points pass at the velocity `passing`, m/s.
+    """
+    w, change, e = load(body.w), _norm(load(body.alpha)), load(body.R) @ load(geom.x)
+    reach = _norm(e) + radius
+    moved = _norm(cross(w, e)) + _norm(w) * radius + h * change * reach + 2.0 * passing
+    return _norm(_acceleration(body, ground)) + change * reach + (_norm(cross(n, w)) + h * change) * moved
+
+
+@formula
+def _turn(body, t):
+    """Return the rotation of a body until t."""
+    w, u = quaternion_of_vector(t * load(body.w) + (0.5 * t * t) * load(body.alpha))
+    return rotation_of_quaternion(w, u.x, u.y, u.z)
+
+
+@formula
+def origin_at(body, ground, t):
+    """Return the origin of a body at the time t of the step."""
+    return load(body.x) + t * load(body.v) + (0.5 * t * t) * _acceleration(body, ground)
+
+
+@kernel
+def _place(geom, body, ground, t, placed):
+    """Place a geom where it is at the time t of the step."""
+    Q, R = _turn(body, t), load(body.R)
+    store(placed.x, origin_at(body, ground, t) + Q @ (R @ load(geom.x)))
+    store(placed.R, Q @ (R @ load(geom.R)))
+
+
+@formula
+def _nearest(contacts, first, last):
+    """Return the smallest gap of some contacts, infinite if there are none, and its normal."""
+    gap, normal = math.inf, ZERO
+    for k in range(first, min(last, len(contacts))):
+        if contacts[k].gap < gap:
+            gap, normal = contacts[k].gap, load(contacts[k].normal)
+    return gap, normal
+
+
+@kernel
+def _place_both(i, j, geometry, bodies, t, placed):
+    """Place two geoms where they are at the time t of the step."""
+    for k in (i, j):
+        geom = geometry.geoms[k]
+        _place(geom, bodies[geom.body], bodies[0], t, placed[k])
+
+
+@kernel
+def _distance(i, j, geometry, bodies, t, work):
+    """Return the distance of two geoms at the time t of the step, and its direction; infinite above the margin."""
+    _place_both(i, j, geometry, bodies, t, work.placed)
+    return _nearest(work.trial, 0, contact_points(i, j, geometry, work.margin[0], work, work.trial, 0))
+
+
+@kernel
+def _separation(i, j, geometry, bodies, n, t, work) -> float:
+    """Return the separation of two geoms along n, or along the normal of a plane, at the time t of the step."""
+    _place_both(i, j, geometry, bodies, t, work.placed)
+    a, b, one, other = geometry.geoms[i], geometry.geoms[j], work.convex.solids[0], work.convex.solids[1]
+    A, B = shape_of(a, work.placed[i]), shape_of(b, work.placed[j])
+    write_solid(a, A, A.x, 0.0, one)
+    write_solid(b, B, A.x, 0.0, other)
+    if a.kind == PLANE:
+        n = A.R.z
+    elif b.kind == PLANE:
+        n = -B.R.z
+    high = 0.0 if a.kind == PLANE else dot(n, support(one, geometry.vertices, n, ANY)[0])
+    low = dot(n, B.x - A.x) if b.kind == PLANE else dot(n, support(other, geometry.vertices, -n, ANY)[0])
+    return low - high - one.radius - other.radius
+
+
+@kernel
+def follow_paths(i, j, geometry, bodies, reach, h, work, first, n) -> int:
+    """Replace the contacts [first, n) of the start of the step by those of the time at which two geoms meet.
+
+    Return the next row.
+    """
+    a, b = geometry.geoms[i], geometry.geoms[j]
+    body_a, body_b = bodies[a.body], bodies[b.body]
+    gap, normal = _nearest(work.contacts, first, n)
+    A, B = shape_of(a, work.placed[i]), shape_of(b, work.placed[j])
+    u = load(body_b.v) + cross(load(body_b.w), B.x - load(body_b.x))
+    passing = _norm(u - load(body_a.v) - cross(load(body_a.w), A.x - load(body_a.x)))
+    radius_a, radius_b = _radius(a, b, _norm(B.x - A.x)), _radius(b, a, _norm(B.x - A.x))
+    moved = h * (passing + radius_a * _norm(load(body_a.w)) + radius_b * _norm(load(body_b.w)))
+    touch = TOUCH * reach + ROUND_OFF * (radius_a + radius_b)
+    if gap <= touch or moved <= reach:
+        return n
+    time = _time_of_contact(i, j, geometry, bodies, radius_a, radius_b, passing, gap, normal, touch, h, work)
+    if time < h:
+        n = contact_points(i, j, geometry, work.margin[0], work, work.contacts, first)
+    _place_both(i, j, geometry, bodies, 0.0, work.placed)
+    if time >= h:
+        return _drop_closing(body_a, body_b, bodies[0], h, work.contacts, first, n)
+    starts = gap <= SUSTAINED * reach
+    _set_times(body_a, body_b, bodies[0], time, starts, reach, h, work.contacts, first, min(n, len(work.contacts)))
+    return n
+
+
+@formula
+def _radius(geom, other, apart):
+    """Return the largest distance from the center of a geom of its points that may touch another, 0 for a sphere."""
+    if geom.kind == PLANE:
+        return apart + other.bounding_radius
+    return 0.0 if geom.kind == SPHERE else geom.bounding_radius
+
+
+@kernel
+def _time_of_contact(i, j, geometry, bodies, radius_a, radius_b, passing, gap, normal, touch, h, work) -> float:
+    """Return the time of the step at which two geoms meet, and leave them placed there; h if they do not."""
+    a, b, t, advances = geometry.geoms[i], geometry.geoms[j], 0.0, 0
+    while True:
+        advances += 1
+        k = _curvature(a, bodies[a.body], bodies[0], radius_a, passing if a.kind == PLANE else 0.0, normal, h)
+        k += _curvature(b, bodies[b.body], bodies[0], radius_b, passing if b.kind == PLANE else 0.0, normal, h)
+        end = t + math.sqrt(2.0 * gap / k) if 2.0 * gap < k * (h - t) ** 2 else h
+        if advances > ADVANCES:
+            end = min(max(end, t + h / ADVANCES), h)
+            work.unresolved[0] += advances == ADVANCES + 1
+        before, t = t, _advance(i, j, geometry, bodies, normal, t, gap, end, touch, work)
+        if t >= h and advances <= ADVANCES:
+            return h
+        gap, normal = _distance(i, j, geometry, bodies, t, work)
+        if gap < -touch:
+            return _bisect(i, j, geometry, bodies, before, t, work)
+        if gap <= touch or t >= h:
+            return t
+        if gap == math.inf:
+            return h
+
+
+@kernel
+def _advance(i, j, geometry, bodies, normal, t, gap, end, touch, work) -> float:
+    """Return `end` if two geoms are separated along a direction then, or the root of their separation before it."""
+    after = _separation(i, j, geometry, bodies, normal, end, work)
+    if after >= 0.0:
+        return end
+    for _ in range(BISECTIONS):
+        middle = t + (end - t) * gap / (gap - after)
+        middle = min(max(middle, t + 0.01 * (end - t)), end - 0.01 * (end - t))
+        separation = _separation(i, j, geometry, bodies, normal, middle, work)
+        if separation < 0.0:
+            end, after = middle, separation
+        else:
+            t, gap = middle, separation
+            if gap <= 0.5 * touch:
+                break
+    return t
+
+
+@kernel
+def _bisect(i, j, geometry, bodies, before, after, work) -> float:
+    """Return the last time at which two geoms that are apart `before` and penetrate `after` are apart."""
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (before + after)
+        if _distance(i, j, geometry, bodies, middle, work)[0] < 0.0:
+            after = middle
+        else:
+            before = middle
+    _distance(i, j, geometry, bodies, before, work)
+    return before
+
+
+@formula
+def _gap_velocity(contact, body_a, body_b, ground):
+    """Return the rate of the gap of a contact at its time."""
+    p, t = load(contact.point), contact.time
+    u = load(body_b.v) + cross(load(body_b.w), p - origin_at(body_b, ground, t))
+    return dot(load(contact.normal), u - load(body_a.v) - cross(load(body_a.w), p - origin_at(body_a, ground, t)))
+
+
+@kernel
+def _drop_closing(body_a, body_b, ground, h, contacts, first, last) -> int:
+    """Leave out the contacts of the start that velocities without contacts would close; return the next row."""
+    n = first
+    for k in range(first, last):
+        if contacts[k].gap + h * _gap_velocity(contacts[k], body_a, body_b, ground) >= 0.0:
+            contacts[n] = contacts[k]
+            n += 1
+    return n
+
+
+@kernel
+def _set_times(body_a, body_b, ground, time, starts, reach, h, contacts, first, last):
+    """Set the time of the contacts of a pair, and their delay, which is 0 if the pair `starts` or closes slowly.
+
+    Slow are velocities that cover no more than `reach` in a step, or that gravity causes in `STEPS_OF_GRAVITY` steps.
+    Without delay, the gaps are those at the start; else they are those at the end of the delay, when the nearest is 0.
+    """
+    slow, closing, nearest, gap = max(reach, STEPS_OF_GRAVITY * h * h * _norm(load(ground.a))), 0.0, 0.0, math.inf
+    for k in range(first, last):
+        contacts[k].time = time
+        u = _gap_velocity(contacts[k], body_a, body_b, ground)
+        if contacts[k].gap + (h - time) * u < 0.0:
+            closing = max(closing, -u)
+        if contacts[k].gap < gap:
+            gap, nearest = contacts[k].gap, -u
+    starts = starts or h * closing <= slow
+    delay = time + gap / nearest if gap < nearest * (h - time) else time
+    for k in range(first, last):
+        if starts:
+            contacts[k].gap -= time * _gap_velocity(contacts[k], body_a, body_b, ground)
+        else:
+            contacts[k].gap, contacts[k].delay = contacts[k].gap - gap, delay
