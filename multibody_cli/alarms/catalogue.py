@@ -235,8 +235,8 @@ RUN_ALARMS = (
     ),
     Alarm(
         "speed",
-        "largest displacement of a body in a step, relative to the length of the scene; not with an adaptive "
-        "integrator",
+        "largest displacement of a body in a step, of several less their mean, relative to the length of the scene; "
+        "not with an adaptive integrator",
         lambda settings: _unless_adaptive(settings, 5.0),
         _moved,
         _read_speed,

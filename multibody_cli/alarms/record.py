@@ -121,7 +121,7 @@ class RunRecord:
     gain, loss
         Its positive and negative part: energy without a source, and energy lost, J.
     spin, speed
-        Angular velocities, rad/s, and velocities of the bodies, m/s.
+        Angular velocities, rad/s, and velocities of the bodies, of several less their mean, m/s.
     loop_spin
         Angular velocities of the bodies in closed loops, rad/s; its elements are numbers in `Names.looped`.
     phase
@@ -191,6 +191,8 @@ class RunRecord:
             residual = self._add_energies(times, samples, count)
             self._add_phases(times, residual, samples, count)
             spins, speeds = samples.angular_velocity[:count], samples.linear_velocity[:count]
+            if speeds.shape[1] > 1:  # what all bodies have in common is no error of a step
+                speeds = speeds - speeds.mean(axis=1, keepdims=True)
             looped = spins[:, list(self.names.looped)]
             for peak, vectors in ((self.spin, spins), (self.loop_spin, looped), (self.speed, speeds)):
                 sizes, elements = np.empty(count), np.empty(count, np.int64)

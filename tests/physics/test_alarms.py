@@ -516,3 +516,16 @@ def test_a_peak_knows_when_its_value_exceeded_a_bound() -> None:
     assert (peak.largest, peak.element) == (10.0, 1)
     assert 0.25 <= peak.time_above(2.5) <= 0.75  # exact: 0.5
     assert np.isnan(peak.time_above(16.0))
+
+
+def test_the_common_velocity_of_bodies_is_no_error(tmp_path):
+    """Two docked satellites at 7.5 km/s, as at rest."""
+    scene = (
+        "mbsim: 1\ngravity: [0, 0, 0]\nbodies:\n"
+        "  a: {mass: 1, inertia: {principal: [1, 1, 1]}, velocity: {linear: [7500, 0, 0]}}\n"
+        "  b: {mass: 1, inertia: {principal: [1, 1, 1]}, position: [2, 0, 0], velocity: {linear: [7500, 0, 0]}}\n"
+        "simulation: {duration: 0.1 s, step: 10 ms}\n"
+    )
+    path = tmp_path / "docked.yaml"
+    path.write_text(scene)
+    assert not prepare(path).run(MemorySink()).outcome.alarms
