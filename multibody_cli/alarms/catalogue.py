@@ -23,6 +23,9 @@ LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
 LEDGER_FAILED = {1: 0.1, 2: 0.05}
 """Residuals of the energy ledger above which a run fails; 0.02 for higher orders, whose residual falls faster."""
 
+REST = 1e-9
+"""Displacement in a step, relative to the length of the scene, up to which a body is at rest."""
+
 SPIN_THRESHOLDS = {1: 0.15, 2: 0.3}
 """Thresholds of the angle of a step by the order of the integrator, rad."""
 
@@ -79,9 +82,13 @@ def _unbalanced(record: Any, settings: RunSettings) -> Any:
 
 
 def _energy_of(record: Any, settings: RunSettings) -> Any:
-    """Return the energy available, J; if it is zero, infinity without a residual, and else almost zero."""
+    """Return the energy available, J, at least that of bodies at rest, which round-off moves by `REST` in a step.
+
+    If it is zero, infinity without a residual, and else almost zero.
+    """
+    energy = np.maximum(record.energy, 0.5 * record.mass * (REST * record.length / settings.step) ** 2)
     nothing = np.where(_residual_of(record, settings).largest == 0.0, math.inf, 1e-300)
-    return np.where(record.energy == 0.0, nothing, record.energy)
+    return np.where(energy == 0.0, nothing, energy)
 
 
 def _read_ledger(record: RunRecord, settings: RunSettings) -> Reading:
@@ -97,9 +104,11 @@ def _phase_threshold(settings: RunSettings) -> float:
     """Infinite where the energy of the scene shows no error of an angle.
 
     The energy of variational steps oscillates about that of the motion. With several degrees of freedom, the residual
-    of one motion says nothing of another, such as that of a fan on a pendulum.
+    of one motion says nothing of another, such as that of a fan on a pendulum, unless they are those of one body. The
+    energy that implicit integrators damp is that of fast motions, which decay anyway; `damping` reports it.
     """
-    return 0.05 if settings.integrator.bind is not None and settings.n_dofs == 1 else math.inf
+    shows = settings.integrator.bind is not None and not settings.integrator.implicit
+    return 0.05 if shows and settings.one_motion else math.inf
 
 
 def _read_phase(record: RunRecord, settings: RunSettings) -> Reading:
@@ -113,11 +122,11 @@ def _read_phase(record: RunRecord, settings: RunSettings) -> Reading:
 
 
 def _damped(record: Any, settings: RunSettings) -> Any:
-    return record.loss.largest / np.where(record.energy == 0.0, math.inf, record.energy)
+    return record.loss.largest / _energy_of(record, settings)
 
 
 def _read_damping(record: RunRecord, settings: RunSettings) -> Reading:
-    peak, energy = record.loss, record.energy or math.inf
+    peak, energy = record.loss, float(_energy_of(record, settings))
     message = (
         f"the integrator damped {peak.largest:.3g} J, {peak.largest / energy:.2g} of the {energy:.3g} J that were "
         "available, by which slow motions may be too slow"
@@ -197,7 +206,7 @@ RUN_ALARMS = (
     ),
     Alarm(
         "phase",
-        "estimated error of the angle that a body has turned, rad; one degree of freedom, no variational steps",
+        "estimated error of the angle that a body has turned, rad; one body or degree of freedom, explicit integrators",
         _phase_threshold,
         lambda record, _: record.phase.largest,
         _read_phase,

@@ -98,8 +98,8 @@ class RunSettings:
         Integrator, its step, s, and its relative tolerance, if it is adaptive.
     order
         Order of accuracy: that of the integrator, or 1 with limits, contacts or dry friction, of variational steps too.
-    n_dofs
-        Number of degrees of freedom at the start.
+    one_motion
+        Whether all energy is that of one body or of one degree of freedom.
     options
         Options of the method, as in the scene.
     driven
@@ -119,7 +119,7 @@ class RunSettings:
     integrator: Integrator
     step: float
     order: int
-    n_dofs: int
+    one_motion: bool
     rtol: float = 1e-9
     options: Mapping[str, Any] = field(default_factory=dict)
     driven: bool = False

@@ -55,6 +55,7 @@ class LargestOfRuns:
         scales = scales_of(model)
         self.unsolved = self.implicit_unsolved = self.step_subdivisions = self.jams = self.energizing = Number(0)
         self.penetration = Largest(np.zeros(runs))
+        self.mass = scales.mass
         self.length = _lengths_of(_by_run(samples.position, runs)[:, 0], scales.offset)
         self.loop_error = _largest(samples.constraint_error, runs)
         self.row_error = _largest(samples.row_error[:, scales.rows], runs)

@@ -74,6 +74,8 @@ class Scales(NamedTuple):
         Largest distance of a center of mass from the origin of its body, m.
     weight
         Weight of all bodies, N.
+    mass
+        Their mass, kg.
     signs
         (na,) sign of each account in the energy balance.
     rows
@@ -84,6 +86,7 @@ class Scales(NamedTuple):
 
     offset: float
     weight: float
+    mass: float
     signs: Floats
     rows: list[int]
     is_prescribed: bool
@@ -98,6 +101,7 @@ def scales_of(model: Model) -> Scales:
     return Scales(
         float(np.linalg.norm(model.com, axis=1).max(initial=0.0)),
         float(tree.links["mass"].sum() * np.linalg.norm(tree.gravity)),
+        float(tree.links["mass"].sum()),
         np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts]),
         [k for entry in free for k in range(entry.rows.start, entry.rows.stop)],
         bool(tree.driven.any() or working & constrained),
@@ -159,7 +163,7 @@ class RunRecord:
         self.steps = 0
         self.length = 1.0
         scales = scales_of(model)
-        self._offset, self._weight, self._signs, self._rows, self._is_prescribed = scales
+        self._offset, self._weight, self.mass, self._signs, self._rows, self._is_prescribed = scales
         self._work = self._signs < 0.0
         self._first: tuple[float, float] | None = None  # kinetic energy and energy balance at the start
         self._highest = np.full(2, -math.inf)  # potential and elastic energy at the start

@@ -94,11 +94,12 @@ class Simulation:
         driven = any(getattr(joint, "motion", None) is not None for joint in self.scene.joints.values())
         constrained = self.compiled.model.names.looped or self.scene.couplings or self.scene.constraints
         better = METHODS[settings.method].own_integrator is None and default.order > self.integrator.order
+        better = better and not self.integrator.implicit  # stiff forces limit the step of an explicit one
         return RunSettings(
             integrator=self.integrator,
             step=settings.step,
             order=1 if has_limits or default.order == 1 else self.integrator.order,
-            n_dofs=self.compiled.n_dofs,
+            one_motion=self.compiled.n_dofs == 1 or len(self.compiled.model.names.bodies) == 1,
             rtol=settings.tolerance.rtol,
             options=settings.options,
             driven=driven and bool(constrained),

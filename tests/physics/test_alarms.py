@@ -14,7 +14,8 @@ from random_machines import random_machine
 
 from multibody_cli.alarms.catalogue import DESCRIPTIONS
 from multibody_cli.alarms.largest import find_largest
-from multibody_cli.alarms.record import Peak
+from multibody_cli.alarms.monitor import alarms_of
+from multibody_cli.alarms.record import Peak, RunRecord
 from multibody_cli.errors import SceneError
 from multibody_cli.output.sink import MemorySink, Outcome
 from multibody_cli.output.trajectory import Trajectory
@@ -396,6 +397,50 @@ def test_the_energy_of_another_motion_is_no_error_of_the_phase(tmp_path: Path) -
     assert "phase" not in [alarm.name for alarm in outcome.alarms]
 
 
+def test_the_phase_of_a_free_top_is_estimated(tmp_path: Path) -> None:
+    """A fast top loses energy with rk4 and is a radian behind; ten times shorter steps do not lose it."""
+    top = """
+mbsim: 1
+name: top
+gravity: [0, 0, 0]
+bodies: {top: {mass: 1, inertia: {principal: [1, 1, 1.8]}, velocity: {angular: [90, 0, 900]}}}
+simulation: {duration: 1 s, step: 1 ms}
+output: {every: 1 ms}
+"""
+    coarse, fine = (run(top, tmp_path, f"simulation.step={step}")[0] for step in ("1 ms", "0.1 ms"))
+    assert coarse.status == "untrusted"
+    assert "phase" in [alarm.name for alarm in coarse.alarms]
+    assert not [alarm for alarm in fine.alarms if alarm.level != "note"]
+
+
+@pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2"])
+def test_a_stiff_servo_with_an_implicit_integrator_is_trusted(integrator: str, tmp_path: Path) -> None:
+    """The energy of the fast approach is damped; the position that it leads to is right, and no other integrator is."""
+    servo = """
+mbsim: 1
+name: servo
+gravity: [0, 0, 0]
+bodies: {finger: {mass: 0.01, inertia: {principal: [2e-5, 2e-5, 2e-5]}}}
+joints: {hinge: {type: revolute, child: finger}}
+actuators: {servo: {type: position, joint: hinge, kp: 1e4, kv: 20, target: 0.5}}
+simulation: {duration: 0.1, step: 1 ms}
+"""
+    outcome, found = run(servo, tmp_path, f"simulation.integrator={integrator}")
+    assert found.channel("joints/hinge/q").values[-1, 0] == pytest.approx(0.5, abs=1e-6)
+    assert outcome.status == "complete"
+    assert not [alarm for alarm in outcome.alarms if alarm.remedy.integrator]
+
+
+def test_round_off_at_rest_is_no_error_of_the_energy(tmp_path: Path) -> None:
+    scene = tmp_path / "scene.yaml"
+    scene.write_text(TOP.replace("2000", "0"), encoding="utf-8")
+    simulation = prepare(scene)
+    for residual, names in ((1.6e-17, []), (1e-9, ["ledger"])):
+        record = RunRecord(simulation.compiled.model)
+        record.residual.add(np.array([0.0]), np.array([[residual]]))
+        assert [alarm.name for alarm in alarms_of(simulation.run_settings(), record, ())] == names
+
+
 def test_output_instants_do_not_turn_an_oscillation_into_a_rotation(tmp_path: Path) -> None:
     """A disc on a torsion spring, with an output once in a period."""
     disc = """
@@ -404,7 +449,7 @@ name: disc
 gravity: [0, 0, 0]
 bodies: {disc: {mass: 1, inertia: {principal: [1, 1, 1]}}}
 joints: {axle: {type: revolute, child: disc, axis: [0, 0, 1], stiffness: "${(2*pi)**2}", v: "${2*pi}"}}
-simulation: {duration: 20 s, step: 40 ms, integrator: sdirk2}
+simulation: {duration: 20 s, step: 40 ms, integrator: rk4}
 """
     for every in ("1 s", "200 ms"):
         outcome, _ = run(disc, tmp_path, f"output.every={every}")
