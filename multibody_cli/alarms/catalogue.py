@@ -155,18 +155,6 @@ def _slow_spin(settings: RunSettings, value: float, threshold: float) -> Remedy:
     return reduce_step(settings.step, value / SPIN_OF_REMEDY)
 
 
-def _moved(record: Any, settings: RunSettings) -> Any:
-    return record.speed.largest * (settings.step / record.length)
-
-
-def _read_speed(record: RunRecord, settings: RunSettings) -> Reading:
-    peak, per_step = record.speed, settings.step / record.length
-    body = record.names.bodies[peak.element]
-    message = f"body `{body}` moves by up to {peak.largest * per_step:.3g} times the length of the scene in a step"
-    channel = f"bodies/{body}/linear_velocity"
-    return Reading(lambda bound: peak.time_above(bound / per_step), channel, message)
-
-
 def _read_penetration(record: RunRecord, settings: RunSettings) -> Reading:
     peak, length = record.penetration, record.length
     message = (
@@ -241,15 +229,6 @@ RUN_ALARMS = (
         _read_loop_spin,
         lambda settings, value, threshold: reduce_step(settings.step, value / SPIN_OF_REMEDY),
         failed=lambda _: 1.0,
-    ),
-    Alarm(
-        "speed",
-        "largest displacement of a body in a step, of several less their mean, relative to the length of the scene; "
-        "not with an adaptive integrator",
-        lambda settings: _unless_adaptive(settings, 5.0),
-        _moved,
-        _read_speed,
-        lambda settings, value, threshold: reduce_step(settings.step, 10.0 * value / threshold),
     ),
     Alarm(
         "penetration",

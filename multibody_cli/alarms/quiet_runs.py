@@ -60,7 +60,7 @@ class LargestOfRuns:
         self.loop_error = _largest(samples.constraint_error, runs)
         self.row_error = _largest(samples.row_error[:, scales.rows], runs)
         w = samples.angular_velocity
-        self.spin, self.speed = (_largest_norm(vectors, runs) for vectors in (w, samples.linear_velocity))
+        self.spin = _largest_norm(w, runs)
         self.loop_spin = _largest_norm(np.ascontiguousarray(w[:, list(model.names.looped)]), runs)
         residual = self._add_energies(samples, runs, scales.signs, scales.weight)
         self.residual = _largest(residual, runs)

@@ -124,8 +124,8 @@ class RunRecord:
         Residual of the energy ledger, J.
     gain, loss
         Its positive and negative part: energy without a source, and energy lost, J.
-    spin, speed
-        Angular velocities, rad/s, and velocities of the bodies, of several less their mean, m/s.
+    spin
+        Angular velocities of the bodies, rad/s.
     loop_spin
         Angular velocities of the bodies in closed loops, rad/s; its elements are numbers in `Names.looped`.
     phase
@@ -153,7 +153,7 @@ class RunRecord:
     def __init__(self, model: Model) -> None:
         self.names = model.names
         self.loop_error, self.row_error, self.residual, self.gain, self.loss = (Peak() for _ in range(5))
-        self.spin, self.loop_spin, self.speed, self.phase, self.penetration = (Peak() for _ in range(5))
+        self.spin, self.loop_spin, self.phase, self.penetration = (Peak() for _ in range(4))
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
         self.jams, self.energizing, self.added_energy = Count(), Count(), 0.0
         self.causes, self.law_residual, self.friction_cause = Causes(), 0.0, ""
@@ -194,11 +194,9 @@ class RunRecord:
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
             residual = self._add_energies(times, samples, count)
             self._add_phases(times, residual, samples, count)
-            spins, speeds = samples.angular_velocity[:count], samples.linear_velocity[:count]
-            if speeds.shape[1] > 1:  # what all bodies have in common is no error of a step
-                speeds = speeds - speeds.mean(axis=1, keepdims=True)
+            spins = samples.angular_velocity[:count]
             looped = spins[:, list(self.names.looped)]
-            for peak, vectors in ((self.spin, spins), (self.loop_spin, looped), (self.speed, speeds)):
+            for peak, vectors in ((self.spin, spins), (self.loop_spin, looped)):
                 sizes, elements = np.empty(count), np.empty(count, np.int64)
                 find_largest(vectors, sizes, elements)
                 peak.add_largest(times, sizes, elements)

@@ -282,7 +282,7 @@ def test_values_of_alarms_are_those_of_records(reference: object) -> None:
         for alarm in RUN_ALARMS:
             np.testing.assert_allclose(values[alarm.name][run], alarm.value(record, settings), rtol=1e-13)
     nonzero = {name for name, found in values.items() if found.any()}
-    assert {"constraints", "ledger", "phase", "damping", "spin", "speed"} <= nonzero
+    assert {"constraints", "ledger", "phase", "damping", "spin"} <= nonzero
 
 
 def test_blocks_of_runs_are_those_of_their_histories(reference: object) -> None:
