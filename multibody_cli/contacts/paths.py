@@ -4,14 +4,15 @@ Without contacts, a body with the velocities v, w and the velocity-product accel
 
     x(t) = x + t v + t^2 a/2,    R(t) = exp(t w + t^2 alpha/2) R .
 
-Let n be the direction of the distance d at t, and s(t') the separation of the geoms along n at t' = t + T, from their
-support points; it is at most their distance.  Points have accelerations along n of at most k.  The separation of any
-two points is at least d along n at t, and at least s(t') at t', so that it is positive in between if
+Let n be the direction of the distance d at t, turning with A from then on, and s(t') the separation of the geoms along
+n at t' = t + T, from their support points; it is at most their distance.  Points of B have accelerations of at most k
+in a frame that moves with A.  The separation of any two points is at least d along n at t, and at least s(t') at t', so
+that it is positive in between if
 
     s(t') >= 0    and    k T^2 <= 2 d .
 
-An advance goes to the largest such t', or to the root of s before it.  For geoms that do not turn, k = 0, and the
-advances are those of Newton's method for the root of a convex function.
+An advance goes to the largest such t', or to the root of s before it.  For bodies that do not turn, or turn
+together, k = 0, and the advances are those of Newton's method for the root of a convex function.
 
 A pair that moves by no more than the contact margin in a step, or that touches at its start, has the contacts of the
 start.  The contacts of any other pair are those of the time at which it meets.  If it does not meet, those contacts of
@@ -31,7 +32,7 @@ from multibody_cli.contacts.shapes.solid import ANY, support, write_solid
 from multibody_cli.contacts.shapes.switch import contact_points
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store
-from multibody_cli.spatial.products import ZERO, cross, dot
+from multibody_cli.spatial.products import ZERO, cross, dot, transposed_times
 from multibody_cli.spatial.rotations import quaternion_of_vector, rotation_of_quaternion
 
 PLANE, SPHERE = int(GeomKind.PLANE), int(GeomKind.SPHERE)
@@ -42,10 +43,16 @@ TOUCH = 1e-4
 ROUND_OFF = 1e-7
 """The same, relative to the size of the geoms, of whose nearest points the direction is exact."""
 
-ADVANCES = 256
+ADVANCES = 64
 """Number of advances after which the remaining ones are at least the step over this number."""
 
 BISECTIONS = 40
+
+PROGRESS = 0.5
+"""Share of the largest advance below which the direction turns with the other geom in the next one."""
+
+BENT = 1.5
+"""Ratio of the bound of an acceleration in a step to the larger of its values at both ends."""
 
 SUSTAINED = 0.03
 """Distance at the start of a step, relative to the same motion, up to which impulses of a pair are not delayed."""
@@ -63,18 +70,6 @@ def _norm(a):
 def _acceleration(body, ground):
     """Return the velocity-product acceleration of the origin of a body."""
     return load(body.a) - load(ground.a)
-
-
-@formula
-def _curvature(geom, body, ground, radius, passing, n, h):
-    """Return a bound of the acceleration along n of the points of a geom within a step.
-
-    The direction n turns with a plane, which other points pass at the velocity `passing`, m/s.
-    """
-    w, change, e = load(body.w), _norm(load(body.alpha)), load(body.R) @ load(geom.x)
-    reach = _norm(e) + radius
-    moved = _norm(cross(w, e)) + _norm(w) * radius + h * change * reach + 2.0 * passing
-    return _norm(_acceleration(body, ground)) + change * reach + (_norm(cross(n, w)) + h * change) * moved
 
 
 @formula
@@ -124,20 +119,40 @@ def _distance(i, j, geometry, bodies, t, work):
 
 
 @kernel
-def _separation(i, j, geometry, bodies, n, t, work) -> float:
-    """Return the separation of two geoms along n, or along the normal of a plane, at the time t of the step."""
+def _separation(i, j, geometry, bodies, local, t, work) -> float:
+    """Return the separation of two geoms at the time t of the step, along a direction in the frame of geom i."""
     _place_both(i, j, geometry, bodies, t, work.placed)
     a, b, one, other = geometry.geoms[i], geometry.geoms[j], work.convex.solids[0], work.convex.solids[1]
     A, B = shape_of(a, work.placed[i]), shape_of(b, work.placed[j])
+    n = A.R @ local
     write_solid(a, A, A.x, 0.0, one)
     write_solid(b, B, A.x, 0.0, other)
-    if a.kind == PLANE:
-        n = A.R.z
-    elif b.kind == PLANE:
-        n = -B.R.z
     high = 0.0 if a.kind == PLANE else dot(n, support(one, geometry.vertices, n, ANY)[0])
-    low = dot(n, B.x - A.x) if b.kind == PLANE else dot(n, support(other, geometry.vertices, -n, ANY)[0])
-    return low - high - one.radius - other.radius
+    return dot(n, support(other, geometry.vertices, -n, ANY)[0]) - high - one.radius - other.radius
+
+
+@formula
+def _relative_motion(b, body_a, body_b, ground, t):
+    """Return velocity and acceleration at t of the center of geom b in a frame that moves with body A."""
+    w, wb = load(body_a.w) + t * load(body_a.alpha), load(body_b.w) + t * load(body_b.alpha)
+    e = _turn(body_b, t) @ (load(body_b.R) @ load(b.x))
+    r = origin_at(body_b, ground, t) + e - origin_at(body_a, ground, t)
+    own, frame = _acceleration(body_b, ground), _acceleration(body_a, ground)
+    u = load(body_b.v) + t * own + cross(wb, e) - (load(body_a.v) + t * frame) - cross(w, r)
+    a = own + cross(load(body_b.alpha), e) + cross(wb, cross(wb, e))
+    a = a - frame - cross(load(body_a.alpha), r) - cross(w, cross(w, r)) - 2.0 * cross(w, u)
+    return u, a
+
+
+@formula
+def _curvature(b, body_a, body_b, ground, h):
+    """Return a bound of the accelerations of the points of geom b in a frame that moves with body A."""
+    radius = 0.0 if b.kind == SPHERE or b.kind == PLANE else b.bounding_radius
+    turning = _norm(load(body_b.w) - load(body_a.w))
+    curving = _norm(load(body_b.alpha) - load(body_a.alpha)) + _norm(cross(load(body_a.w), load(body_b.w)))
+    first = _norm(_relative_motion(b, body_a, body_b, ground, 0.0)[1])
+    last = _norm(_relative_motion(b, body_a, body_b, ground, h)[1])
+    return BENT * max(first, last) + radius * (turning * turning + curving)
 
 
 @kernel
@@ -147,43 +162,42 @@ def follow_paths(i, j, geometry, bodies, reach, h, work, first, n) -> int:
     Return the next row.
     """
     a, b = geometry.geoms[i], geometry.geoms[j]
-    body_a, body_b = bodies[a.body], bodies[b.body]
+    body_a, body_b, ground = bodies[a.body], bodies[b.body], bodies[0]
     gap, normal = _nearest(work.contacts, first, n)
-    A, B = shape_of(a, work.placed[i]), shape_of(b, work.placed[j])
-    u = load(body_b.v) + cross(load(body_b.w), B.x - load(body_b.x))
-    passing = _norm(u - load(body_a.v) - cross(load(body_a.w), A.x - load(body_a.x)))
-    radius_a, radius_b = _radius(a, b, _norm(B.x - A.x)), _radius(b, a, _norm(B.x - A.x))
-    moved = h * (passing + radius_a * _norm(load(body_a.w)) + radius_b * _norm(load(body_b.w)))
-    touch = TOUCH * reach + ROUND_OFF * (radius_a + radius_b)
-    if gap <= touch or moved <= reach:
+    if b.kind == PLANE:
+        time = _time_of_contact(j, i, geometry, bodies, gap, -normal, reach, h, work)
+    else:
+        time = _time_of_contact(i, j, geometry, bodies, gap, normal, reach, h, work)
+    if time <= 0.0:
         return n
-    time = _time_of_contact(i, j, geometry, bodies, radius_a, radius_b, passing, gap, normal, touch, h, work)
     if time < h:
         n = contact_points(i, j, geometry, work.margin[0], work, work.contacts, first)
     _place_both(i, j, geometry, bodies, 0.0, work.placed)
     if time >= h:
-        return _drop_closing(body_a, body_b, bodies[0], h, work.contacts, first, n)
+        return _drop_closing(body_a, body_b, ground, h, work.contacts, first, n)
     starts = gap <= SUSTAINED * reach
-    _set_times(body_a, body_b, bodies[0], time, starts, reach, h, work.contacts, first, min(n, len(work.contacts)))
+    _set_times(body_a, body_b, ground, time, starts, reach, h, work.contacts, first, min(n, len(work.contacts)))
     return n
 
 
-@formula
-def _radius(geom, other, apart):
-    """Return the largest distance from the center of a geom of its points that may touch another, 0 for a sphere."""
-    if geom.kind == PLANE:
-        return apart + other.bounding_radius
-    return 0.0 if geom.kind == SPHERE else geom.bounding_radius
-
-
 @kernel
-def _time_of_contact(i, j, geometry, bodies, radius_a, radius_b, passing, gap, normal, touch, h, work) -> float:
-    """Return the time of the step at which two geoms meet, and leave them placed there; h if they do not."""
+def _time_of_contact(i, j, geometry, bodies, gap, normal, reach, h, work) -> float:
+    """Return the time of the step at which two geoms meet, and leave them placed there; h if they do not.
+
+    It is 0 for geoms that touch at the start, or move by no more than `reach` relative to each other.
+    """
     a, b, t, advances = geometry.geoms[i], geometry.geoms[j], 0.0, 0
+    body_a, body_b, ground = bodies[a.body], bodies[b.body], bodies[0]
+    radius = 0.0 if b.kind == SPHERE else b.bounding_radius
+    touch = TOUCH * reach + ROUND_OFF * (radius + (0.0 if a.kind in (PLANE, SPHERE) else a.bounding_radius))
+    u, _ = _relative_motion(b, body_a, body_b, ground, 0.0)
+    turning = _norm(load(body_b.w) - load(body_a.w))
+    if gap <= touch or h * (_norm(u) + radius * turning) <= reach:
+        return 0.0
+    k = _curvature(b, body_a, body_b, ground, h)
+    other_k = _curvature(a, body_b, body_a, ground, h) if a.kind != PLANE else k
     while True:
         advances += 1
-        k = _curvature(a, bodies[a.body], bodies[0], radius_a, passing if a.kind == PLANE else 0.0, normal, h)
-        k += _curvature(b, bodies[b.body], bodies[0], radius_b, passing if b.kind == PLANE else 0.0, normal, h)
         end = t + math.sqrt(2.0 * gap / k) if 2.0 * gap < k * (h - t) ** 2 else h
         if advances > ADVANCES:
             end = min(max(end, t + h / ADVANCES), h)
@@ -198,18 +212,24 @@ def _time_of_contact(i, j, geometry, bodies, radius_a, radius_b, passing, gap, n
             return t
         if gap == math.inf:
             return h
+        if t - before < PROGRESS * (end - before) and geometry.geoms[i].kind != PLANE:
+            i, j, k, other_k, normal = j, i, other_k, k, -normal
 
 
 @kernel
 def _advance(i, j, geometry, bodies, normal, t, gap, end, touch, work) -> float:
-    """Return `end` if two geoms are separated along a direction then, or the root of their separation before it."""
-    after = _separation(i, j, geometry, bodies, normal, end, work)
+    """Return `end` if two geoms are separated along a direction then, or the root of their separation before it.
+
+    The geoms are placed at t; the direction turns with geom i.
+    """
+    local = transposed_times(load(work.placed[i].R), normal)
+    after = _separation(i, j, geometry, bodies, local, end, work)
     if after >= 0.0:
         return end
     for _ in range(BISECTIONS):
         middle = t + (end - t) * gap / (gap - after)
         middle = min(max(middle, t + 0.01 * (end - t)), end - 0.01 * (end - t))
-        separation = _separation(i, j, geometry, bodies, normal, middle, work)
+        separation = _separation(i, j, geometry, bodies, local, middle, work)
         if separation < 0.0:
             end, after = middle, separation
         else:
