@@ -270,19 +270,18 @@ class RowName:
 
 @dataclass(frozen=True)
 class ConstraintEntry:
-    """One coupling or constraint, or the limits of one joint.
+    """One coupling or constraint, or the limits of one joint, by its section and name in the scene.
 
     Parameters
     ----------
-    section, name
-        As in the scene.
-    rows
-        Its rows, counted from the first row that does not belong to a loop joint.
+    rows, one_sided
+        Its rows, counted from the first row that does not belong to a loop joint, and whether they are one-sided.
     """
 
     section: str
     name: str
     rows: slice
+    one_sided: bool = False
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
     peak, channel, unit = record.loop_error, "", "m"
     if record.row_error.largest > peak.largest:
         peak = record.row_error
-        free = [entry for entry in names.constraint_entries if entry.section != "joints"]
+        free = [entry for entry in names.constraint_entries if not entry.one_sided]
         owners = [entry for entry in free for _ in range(entry.rows.start, entry.rows.stop)]
         owner = owners[peak.element]
         channel, place = f"{owner.section}/{owner.name}/error", f"{owner.section} `{owner.name}`"

@@ -79,7 +79,7 @@ class Scales(NamedTuple):
     signs
         (na,) sign of each account in the energy balance.
     rows
-        The rows of couplings and constraints.
+        The equality rows of couplings and constraints.
     is_prescribed
         Whether motions or constraints do work of any sign.
     """
@@ -97,7 +97,7 @@ def scales_of(model: Model) -> Scales:
     tree, names = model.system.tree, model.names
     working = {account.cause for account in names.accounts if account.kind == "work"}
     constrained = {f"{entry.section}/{entry.name}" for entry in names.constraint_entries}
-    free = [entry for entry in names.constraint_entries if entry.section != "joints"]
+    free = [entry for entry in names.constraint_entries if not entry.one_sided]
     return Scales(
         float(np.linalg.norm(model.com, axis=1).max(initial=0.0)),
         float(tree.links["mass"].sum() * np.linalg.norm(tree.gravity)),

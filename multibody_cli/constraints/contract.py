@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -60,9 +60,14 @@ class ConstraintSpec(Spec):
         return ()
 
     @property
-    def does_work(self) -> bool:
-        """Whether it prescribes a velocity, so that its multipliers do work."""
+    def one_sided(self) -> bool:
+        """Whether its rows require values of at least 0, instead of 0."""
         return False
+
+    @property
+    def account(self) -> Literal["", "work", "dissipation"]:
+        """Account of its multipliers in the energy ledger: those of one-sided rows dissipate energy in impacts."""
+        return "dissipation" if self.one_sided else ""
 
     def kind_error(self, kinds: Sequence[str]) -> str:
         """Error message for coordinates of these kinds, `rad` or `m` each; empty if they are valid."""

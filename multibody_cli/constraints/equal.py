@@ -38,7 +38,7 @@ class EqualSpec(CouplingSpec):
 def pack(spec: EqualSpec, context: PackingContext) -> Packed:
     """One relation for each coordinate after the first: q_k - q_1 = 0."""
     first, *others = spec.joints
-    return pack_relations([{other: 1.0, first: -1.0} for other in others], 0.0, context)
+    return pack_relations([({other: 1.0, first: -1.0}, 0.0) for other in others], context)
 
 
 KIND = ConstraintKind("equal", EqualSpec, TABLE, pack)

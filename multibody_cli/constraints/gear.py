@@ -1,19 +1,24 @@
-"""Gear: two angles in proportion, output = ratio input + offset."""
+"""Gear: two angles in proportion, output = ratio input + offset, or within a backlash of that.
+
+With the backlash b, the equality becomes two one-sided rows, one for each flank:
+
+    (output - ratio input - offset) + b/2 >= 0       -(output - ratio input - offset) + b/2 >= 0
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.constraints.contract import ConstraintKind, Packed, PackingContext, Place
 from multibody_cli.constraints.relation import TABLE, CouplingSpec, pack_relations
-from multibody_cli.spec import Angle, Number
+from multibody_cli.spec import Angle, Number, Quantity, units
 
 
 class GearSpec(CouplingSpec):
-    """Two angles in proportion: output = ratio * input + offset."""
+    """Two angles in proportion: output = ratio * input + offset, to within half a backlash."""
 
     type: Literal["gear"]
     joints: list[str] = Field(
@@ -23,6 +28,9 @@ class GearSpec(CouplingSpec):
     )
     ratio: Number = Field(description="Output over input; negative where they turn in opposite senses.")
     offset: Angle = Field(0.0, description="The output where the input is 0, rad.")
+    backlash: Annotated[float, Quantity(units.ANGLE, least=0.0)] = Field(
+        0.0, description="Play of the output while the input is held, rad; impacts of the flanks are inelastic."
+    )
 
     @field_validator("ratio")
     @classmethod
@@ -30,6 +38,22 @@ class GearSpec(CouplingSpec):
         if ratio == 0.0:
             raise ValueError("expected a nonzero ratio: with 0 the output does not move")
         return ratio
+
+    @model_validator(mode="after")
+    def _refuse_reduced_play(self) -> Self:
+        if self.reduce and self.one_sided:
+            raise ValueError("with `backlash` the output is no function of the input: remove `reduce`")
+        return self
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether it has backlash."""
+        return self.backlash > 0.0
+
+    @property
+    def row_count(self) -> int:
+        """One row for each flank if it has backlash."""
+        return 2 if self.one_sided else 1
 
     @property
     def coordinates(self) -> Sequence[tuple[Place, str]]:
@@ -44,9 +68,15 @@ class GearSpec(CouplingSpec):
 
 
 def pack(spec: GearSpec, context: PackingContext) -> Packed:
-    """One relation: output - ratio input = offset."""
+    """One relation, output - ratio input = offset, or the lower and then the upper flank."""
     drive, driven = spec.joints
-    return pack_relations([{driven: 1.0, drive: -spec.ratio}], spec.offset, context)
+    if not spec.one_sided:
+        return pack_relations([({driven: 1.0, drive: -spec.ratio}, spec.offset)], context)
+    half = 0.5 * spec.backlash
+    flanks = [({driven: s, drive: -s * spec.ratio}, s * spec.offset - half) for s in (1.0, -1.0)]
+    rows, records = pack_relations(flanks, context)
+    names = (f"at the {side} flank {row.direction}" for side, row in zip(("lower", "upper"), rows, strict=True))
+    return Packed(tuple(row._replace(direction=name) for row, name in zip(rows, names, strict=True)), records)
 
 
 KIND = ConstraintKind("gear", GearSpec, TABLE, pack)

@@ -45,7 +45,7 @@ class LinearSpec(CouplingSpec):
 
 def pack(spec: LinearSpec, context: PackingContext) -> Packed:
     """One relation."""
-    return pack_relations([spec.terms], spec.value, context)
+    return pack_relations([(spec.terms, spec.value)], context)
 
 
 KIND = ConstraintKind("linear", LinearSpec, TABLE, pack)

@@ -48,7 +48,7 @@ class RackPinionSpec(ConstraintSpec):
 
 def pack(spec: RackPinionSpec, context: PackingContext) -> Packed:
     """One relation: rack - radius pinion = offset."""
-    return pack_relations([{spec.rack: 1.0, spec.pinion: -spec.radius}], spec.offset, context)
+    return pack_relations([({spec.rack: 1.0, spec.pinion: -spec.radius}, spec.offset)], context)
 
 
 KIND = ConstraintKind("rack_pinion", RackPinionSpec, TABLE, pack)

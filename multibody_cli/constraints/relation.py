@@ -40,13 +40,13 @@ class CouplingSpec(ConstraintSpec):
     )
 
 
-def pack_relations(relations: Sequence[Mapping[str, float]], value: float, context: PackingContext) -> Packed:
-    """One row for each relation, given as coefficients by names of coordinates; all have the same value."""
+def pack_relations(relations: Sequence[tuple[Mapping[str, float], float]], context: PackingContext) -> Packed:
+    """One row for each relation: coefficients by names of coordinates, and the value."""
     records: list[tuple[int, int, bool, int, int, float, float]] = []
-    for row, relation in enumerate(relations):
+    for row, (relation, value) in enumerate(relations):
         for k, (word, coefficient) in enumerate(relation.items()):
             records.append((row, len(records), k == 0, *context.coordinate(word), coefficient, value))
-    rows = tuple(RowShape(len(relation), holonomic=True, direction=_between(relation)) for relation in relations)
+    rows = tuple(RowShape(len(relation), holonomic=True, direction=_between(relation)) for relation, _ in relations)
     return Packed(rows, tuple(records))
 
 

@@ -86,9 +86,9 @@ class VelocitySpec(ConstraintSpec):
         return [(("terms", k, "body"), term.body) for k, term in enumerate(self.terms)]
 
     @property
-    def does_work(self) -> bool:
-        """Whether the sum of the terms is prescribed to be other than 0."""
-        return self.value != SignalSpec(constant=0.0)
+    def account(self) -> Literal["", "work", "dissipation"]:
+        """Work, if the sum of the terms is prescribed to be other than 0."""
+        return "" if self.value == SignalSpec(constant=0.0) else "work"
 
 
 VELOCITY = np.dtype(

@@ -96,7 +96,7 @@ def add_constraints(
         if isinstance(joint, MovingJointSpec) and joint.bounds is not None:
             first = rows.next_row
             _add_limits(name, joint, context, rows, tables)
-            rows.add_entry("joints", name, first, constraint_axes)
+            rows.add_entry("joints", name, first, constraint_axes, one_sided=True)
     for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, spec in entries.items():
             first = rows.next_row
@@ -107,7 +107,7 @@ def add_constraints(
                         raise CannotReduce(name)
             else:
                 rows.spans[section, name] = first, rows.next_row
-                rows.add_entry(section, name, first, constraint_axes)
+                rows.add_entry(section, name, first, constraint_axes, one_sided=spec.one_sided)
 
 
 def _add_limits(
@@ -129,8 +129,14 @@ def _add_element(
     kind = KINDS[spec.type]
     packed = kind.pack(spec, context)
     row, term = rows.next_row, rows.next_term
-    account = context.packer.account("work", f"{section}/{name}") if spec.does_work else -1
+    account = context.packer.account(spec.account, f"{section}/{name}") if spec.account else -1
     for shape in packed.rows:
-        rows.add(RowName(section, name, shape.direction), shape.terms, holonomic=shape.holonomic, account=account)
+        rows.add(
+            RowName(section, name, shape.direction),
+            shape.terms,
+            holonomic=shape.holonomic,
+            one_sided=spec.one_sided,
+            account=account,
+        )
     tables.add(kind.table, packed.records, row, term)
     return packed

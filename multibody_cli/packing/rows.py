@@ -50,11 +50,10 @@ class RowPacker:
         self.names.append(name)
         return len(self._rows) - 1
 
-    def add_entry(self, section: str, name: str, first: int, constraint_axes: int) -> None:
+    def add_entry(self, section: str, name: str, first: int, constraint_axes: int, *, one_sided: bool) -> None:
         """Name the element of the rows from `first` on; the first `constraint_axes` rows are those of loop joints."""
-        self.entries.append(
-            ConstraintEntry(section, name, slice(first - constraint_axes, self.next_row - constraint_axes))
-        )
+        rows = slice(first - constraint_axes, self.next_row - constraint_axes)
+        self.entries.append(ConstraintEntry(section, name, rows, one_sided))
 
     def mark_primary(self, inboard_joints: Records) -> None:
         """Mark the rows of these joints as primary: the method enforces them itself."""

@@ -122,12 +122,12 @@ def _constraint_entries(scene: Scene) -> Iterator[ConstraintEntry]:
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.bounds is not None:
             count = sum(math.isfinite(bound) for pair in joint.bounds if pair for bound in pair)
-            yield ConstraintEntry("joints", name, slice(0, count))
+            yield ConstraintEntry("joints", name, slice(0, count), one_sided=True)
     for name, coupling in scene.couplings.items():
         if not (isinstance(coupling, CouplingSpec) and coupling.reduce):  # a reduced coupling has no multiplier
-            yield ConstraintEntry("couplings", name, slice(0, coupling.row_count))
+            yield ConstraintEntry("couplings", name, slice(0, coupling.row_count), coupling.one_sided)
     for name, constraint in scene.constraints.items():
-        yield ConstraintEntry("constraints", name, slice(0, constraint.row_count))
+        yield ConstraintEntry("constraints", name, slice(0, constraint.row_count), constraint.one_sided)
 
 
 def _accounts(scene: Scene) -> Iterator[Account]:
@@ -141,8 +141,8 @@ def _accounts(scene: Scene) -> Iterator[Account]:
         yield Account("work", f"actuators/{name}")
     for section, constraints in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, constraint in constraints.items():
-            if constraint.does_work:
-                yield Account("work", f"{section}/{name}")
+            if constraint.account:
+                yield Account(constraint.account, f"{section}/{name}")
     for name, joint in scene.joints.items():
         if has_friction(joint):
             yield Account("dissipation", f"joints/{name}/friction")

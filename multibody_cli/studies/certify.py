@@ -262,7 +262,7 @@ def _is_continuous(path: str) -> bool:
 def _levels_of(simulation: Simulation) -> tuple[tuple[str, ...], Refinement, bool]:
     """Return the settings of the levels: the step, a half and a quarter of it, or three tolerances."""
     settings, names = simulation.scene.simulation, simulation.compiled.model.names
-    has_limits = any(entry.section == "joints" for entry in names.constraint_entries)
+    has_limits = any(entry.one_sided for entry in names.constraint_entries)
     impacts = bool(names.contacts or names.friction_joints or has_limits)
     integrator = simulation.integrator
     if integrator.adaptive:

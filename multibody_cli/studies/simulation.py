@@ -90,7 +90,7 @@ class Simulation:
         """Return the settings that the alarms of the run depend on."""
         settings, contacts = self.scene.simulation, self.compiled.model.system.contacts
         default = INTEGRATORS[default_integrator(self.scene)]
-        has_limits = any(entry.section == "joints" for entry in self.compiled.model.names.constraint_entries)
+        has_limits = any(entry.one_sided for entry in self.compiled.model.names.constraint_entries)
         driven = any(getattr(joint, "motion", None) is not None for joint in self.scene.joints.values())
         constrained = self.compiled.model.names.looped or self.scene.couplings or self.scene.constraints
         better = METHODS[settings.method].own_integrator is None and default.order > self.integrator.order

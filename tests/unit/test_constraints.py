@@ -221,6 +221,7 @@ def random_fields(kind, rng):
             yield {"terms": [*terms, {"body": "c", "angular": p}], "value": "sin(2*t) + t**2"}
         case "gear":
             yield {"joints": ["j0", "j1"], "ratio": -2.5, "offset": 0.3}
+            yield {"joints": ["j0", "j1"], "ratio": -2.5, "offset": 0.3, "backlash": 0.2}
         case "equal":
             yield {"joints": ["j2", "j0", "wrist/1"]}
         case "linear":
@@ -344,6 +345,11 @@ def test_velocity_rows_sum_their_terms():
     ("kind", "fields", "errors"),
     [
         ("gear", {"joints": ["j0", "j1"], "ratio": -2, "offset": 0.1}, lambda q: [q[1] + 2 * q[0] - 0.1]),
+        (
+            "gear",
+            {"joints": ["j0", "j1"], "ratio": -2, "offset": 0.1, "backlash": 0.2},
+            lambda q: [q[1] + 2 * q[0], 0.2 - q[1] - 2 * q[0]],
+        ),
         ("equal", {"joints": ["j0", "j1", "wrist/1"]}, lambda q: [q[1] - q[0], q[4] - q[0]]),
         ("linear", {"terms": {"j0": 1, "wrist/0": -3}, "value": 0.2}, lambda q: [q[0] - 3 * q[3] - 0.2]),
         ("rack_pinion", {"rack": "j2", "pinion": "j1", "radius": 0.1}, lambda q: [q[2] - 0.1 * q[1]]),
@@ -410,6 +416,8 @@ def test_a_table_begins_with_its_first_row_and_term():
     [
         ("distance", {"between": [{"body": "a"}, {"body": "b"}], "length": 0}, "above 0"),
         ("gear", {"joints": ["j0", "j1"], "ratio": 0}, "nonzero"),
+        ("gear", {"joints": ["j0", "j1"], "ratio": 2, "backlash": 0.1, "reduce": True}, "remove `reduce`"),
+        ("gear", {"joints": ["j0", "j1"], "ratio": 2, "backlash": -0.1}, "at least 0"),
         ("rack_pinion", {"rack": "j0", "pinion": "j1", "radius": 0}, "nonzero"),
         ("linear", {"terms": {"j0": 0}}, "nonzero"),
         ("knife_edge", {"body": "a", "edge": [0, 0, 2]}, "parallel to `normal`"),

@@ -32,18 +32,15 @@ def check_features(draft: Draft) -> None:
             draft.report(path, f"method `{settings.method}` does not support {feature.value}: {remedy}")
         else:
             objections.update(method.objections(feature, settings.options))
-    for option, message in objections.items():
-        draft.report(("simulation", "options", option), message)
-    closing = set(draft.scene.joints) - set(inboard_joints(draft.scene.bodies, draft.scene.joints).values())
-    for name, joint in draft.scene.joints.items():
-        if not isinstance(joint, MovingJointSpec):
-            continue
-        if joint.bounds is not None and integrator.adaptive:
+        if feature is Feature.LIMITS and integrator.adaptive:
             draft.report(
-                ("joints", name, "limits"),
+                path,
                 f"integrator `{integrator.name}` has a variable step size, but impacts on limits need a small fixed "
                 "step: use a fixed-step integrator such as `rk4`",
             )
+    for option, message in objections.items():
+        draft.report(("simulation", "options", option), message)
+    closing = set(draft.scene.joints) - set(inboard_joints(draft.scene.bodies, draft.scene.joints).values())
     _check_reductions(draft, closing)
     _check_rotors(draft, closing)
 
@@ -68,6 +65,8 @@ def _required_features(scene: Scene) -> Iterator[tuple[Feature, Path]]:
         yield Feature.COUPLINGS, ("couplings", name)
         if isinstance(coupling, CouplingSpec) and coupling.reduce:
             yield Feature.REDUCTION, ("couplings", name, "reduce")
+        if coupling.one_sided:
+            yield Feature.LIMITS, ("couplings", name, "backlash")
     for name in scene.constraints:
         yield Feature.CONSTRAINTS, ("constraints", name)
     for name, actuator in scene.actuators.items():
