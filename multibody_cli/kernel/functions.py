@@ -285,6 +285,9 @@ def in_python(function: Any) -> Any:
 operand_classes: list[type] = []
 """Named tuples whose `+`, `-`, unary `-` and product with a number operate component by component, at any depth."""
 
+OPERATORS = "multibody_cli.spatial.products"
+"""The module that defines the operators of all value classes."""
+
 operator_formulas: dict[tuple[Any, Any, Any], Formula] = {}
 """Other operators: formulas by operator and the classes of both operands, None for a number."""
 

@@ -15,12 +15,21 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from multibody_cli.kernel.functions import Choice, Formula, Instructions, Reach, operand_classes, operator_formulas
+from multibody_cli.kernel.functions import (
+    OPERATORS,
+    Choice,
+    Formula,
+    Instructions,
+    Reach,
+    operand_classes,
+    operator_formulas,
+)
 
 _OPERATORS = {"@": operator.matmul, "+": operator.add, "-": operator.sub, "*": operator.mul}
 
@@ -108,7 +117,11 @@ def reach_of(formula: Formula) -> Reach:
 
 @cache
 def _reach_of_operator(op: Any) -> Reach:
-    """Return the reach of all formulas of an operator, which may use each other."""
+    """Return the reach of all formulas of an operator, which may use each other.
+
+    It is that of all values, whether or not the kernel or this process has imported them: processes agree on it.
+    """
+    import_module(OPERATORS)
     left = [formula for (found, _, _), formula in operator_formulas.items() if found is op]
     seen: set[Formula] = set()
     digests: list[str] = []

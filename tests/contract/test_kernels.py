@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import multibody_cli
+from multibody_cli.contacts.placing import place_geoms
 from multibody_cli.errors import MbsimError
 from multibody_cli.kernel import Formula, Kernel, cache_root, formula, is_interpreted, kernel, store
 from multibody_cli.kernel.arguments import Arguments, Block, kind_of, narrow
@@ -124,6 +125,13 @@ def function_of(text, **names):
     found = {"kernel": kernel, "formula": formula, **names}
     exec(text, found)
     return found["function"]
+
+
+def test_a_digest_does_not_depend_on_what_else_is_imported():
+    """A worker that compiles one kernel imports less than the process that asks for it."""
+    words = "from multibody_cli.contacts.placing import place_geoms; print(place_geoms.reach.digest)"
+    alone = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True).stdout.strip()
+    assert alone == place_geoms.reach.digest
 
 
 def test_a_digest_does_not_depend_on_comments_and_docstrings():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from loops import start
 
 import mbsim
 from multibody_cli.expressions import parse
@@ -154,3 +155,32 @@ def test_steps_one_by_one_have_the_bits_of_a_run(method: str) -> None:
         single.step()
     assert whole.save() == single.save()
     assert whole.time == single.time == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("method", "integrator"),
+    [
+        ("aba", "semi_implicit_euler"),
+        ("aba", "rk4"),
+        ("baraff", "linearly_implicit_euler"),
+        ("variational", "rk4"),
+        ("variational_maximal", "rk4"),
+    ],
+)
+def test_a_servo_follows_a_table_with_knots_within_steps(method, integrator):
+    """The target is 2 t, with knots at halves of steps: the motion is that without knots."""
+    times = [(k - 0.5) * 1e-3 for k in range(60)]
+
+    def final(target):
+        scene = {
+            "gravity": [0, 0, 0],
+            "bodies": {"a": {"mass": 1, "inertia": {"principal": [1, 1, 1]}}},
+            "joints": {"j": {"type": "prismatic", "child": "a", "axis": [1, 0, 0]}},
+            "actuators": {"s": {"type": "pd", "joint": "j", "kp": 2500, "kd": 100, "target": target}},
+        }
+        run = start(scene, method, integrator=integrator, step=1e-3, duration=0.03).advance(0.02)
+        return run.joint("j", "velocity")[0]
+
+    table = {"times": times, "values": [2 * t for t in times], "interpolation": "linear"}
+    # steps that are divided are as accurate as shorter ones
+    assert final(table) == pytest.approx(final("2*t"), rel=1e-3 if integrator == "rk4" else 1e-9)

@@ -14,6 +14,7 @@ import numpy as np
 
 from multibody_cli.constraints import TABLES
 from multibody_cli.constraints.velocity import VELOCITY as VELOCITY_ROW
+from multibody_cli.forces.quantities import Quantity
 from multibody_cli.joints.motion import ACCELERATION, POSITION, VELOCITY
 from multibody_cli.knots import ROUND_OFF, Knots, is_of_time, knots_of
 from multibody_cli.model import Floats, Integers, State, System
@@ -105,9 +106,10 @@ class DividedSteps:
 class SmoothedSteps(DividedSteps):
     """Takes steps with knots as a whole, with one polynomial for each function of time over them.
 
-    Forces and given accelerations have their mean.  Given rates are linear between their values at both ends, and given
-    positions cubic with the rates there, so that the mean acceleration is that of the function: its power, by the rule
-    of the ends, has no error of the order of a jump.  The polynomials are tables in arrays of `system` of their own.
+    Forces and given accelerations have their mean, and targets, whose rates count too, are parabolas with all their
+    means.  Given rates are linear between their values at both ends, and given positions cubic with the rates there, so
+    that the mean acceleration is that of the function: its power, by the rule of the ends, has no error of the order of
+    a jump.  The polynomials are tables in arrays of `system` of their own.
     """
 
     def __init__(self, knots: Knots, h: float, system: System, end: float) -> None:
@@ -121,14 +123,18 @@ class SmoothedSteps(DividedSteps):
         )
         super().__init__(knots, h, with_signals(system, signals))
         self._written, self._signals = written, signals
-        fits = dict.fromkeys(range(n), mean)
+        read = np.asarray(system.forces.quantities)
+        with_rates = read[(read["kind"] == Quantity.TIME_FUNCTION) & (read["component"] > 0)]["index"]
+        fits = dict.fromkeys(range(n), mean) | dict.fromkeys(with_rates.tolist(), parabola)
         for row in system.motions.rows:
             fits[int(row["signal"])] = _FITS[int(row["given"])]
         for table, records in zip(TABLES, system.constraints.tables, strict=True):
             if table.dtype == VELOCITY_ROW:
                 fits |= dict.fromkeys(map(int, records["value"]), line)
         self._fits = {k: fit for k, fit in fits.items() if is_of_time(written, k)}
-        self._moves = np.isin(knots.at, knots_of(written, end, [k for k, fit in fits.items() if fit is not mean]).at)
+        self._moves = np.isin(
+            knots.at, knots_of(written, end, [k for k, fit in fits.items() if fit in (line, cubic)]).at
+        )
 
     def _with_knots(self, start: float) -> Integers:
         lower, _ = self._range_of_steps(start)
@@ -159,6 +165,16 @@ def mean(signals: Signals, k: int, instants: Floats) -> Coefficients:
         values = [evaluate(signals, k, t + 0.5 * h * (1.0 + x))[0] for x in _POINTS.tolist()]
         total += 0.5 * h * float(_WEIGHTS @ values)
     return total / float(lengths.sum()), 0.0, 0.0, 0.0
+
+
+def parabola(signals: Signals, k: int, instants: Floats) -> Coefficients:
+    """Return the parabola with the means of signal k, of its rate and of the rate of that, over the instants."""
+    h = float(instants[-1] - instants[0])
+    average = mean(signals, k, instants)[0]
+    _, first, second, third = cubic(signals, k, instants)
+    change, curve = first + (second + third * h) * h, second + 1.5 * third * h
+    slope = change - curve * h
+    return average - slope * h / 2.0 - curve * h**2 / 3.0, slope, curve, 0.0
 
 
 def line(signals: Signals, k: int, instants: Floats) -> Coefficients:
