@@ -54,6 +54,7 @@ class LargestOfRuns:
     def __init__(self, model: Model, samples: Any, runs: int, with_phases: bool) -> None:
         scales = scales_of(model)
         self.unsolved = self.implicit_unsolved = self.step_subdivisions = self.jams = self.energizing = Number(0)
+        self.added_energy = 0.0
         self.penetration = Largest(np.zeros(runs))
         self.mass = scales.mass
         self.length = _lengths_of(_by_run(samples.position, runs)[:, 0], scales.offset)

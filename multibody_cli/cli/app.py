@@ -80,7 +80,9 @@ class Verbs(click.Group):
 
 def _show_version(context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
     if is_wanted:
-        click.echo(f"mbsim, version {full_version()}")
+        from multibody_cli.cli.tables import show
+
+        show(f"mbsim, version {full_version()}")
         context.exit()
 
 

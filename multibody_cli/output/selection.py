@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from multibody_cli.errors import ResultError, nearest
-from multibody_cli.output.bodies import BODY_CHANNELS, body_paths
+from multibody_cli.output.bodies import BODY_CHANNELS, body_paths, find_body_channel
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.patterns import matches
 from multibody_cli.output.trajectory import explain_not_per_instant
@@ -166,7 +166,10 @@ def _paths(pattern: str, trajectory: Trajectory) -> list[str]:
     stored = [path for path in trajectory.paths if path == pattern or (matches(path, pattern) and path != "time")]
     if not _ALL_BODIES.isdisjoint(stored):
         return stored
-    return stored + [path for path in body_paths(trajectory.bodies, trajectory.paths) if matches(path, pattern)]
+    own = [path for path in body_paths(trajectory.bodies, trajectory.paths) if matches(path, pattern)]
+    if not stored and not own and find_body_channel(pattern, trajectory.bodies):
+        return [pattern]  # a stored channel that it is computed from is missing
+    return stored + own
 
 
 def _scalars(record: Record) -> Iterator[tuple[str, Scalar]]:

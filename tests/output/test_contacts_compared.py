@@ -109,7 +109,10 @@ def test_the_order_of_bodies_is_irrelevant(compared):
     # a body touches another one or the world
     a, b = np.where(a == b, -1, a), np.where(a == b, 0, b)
     reference = SAMPLES._replace(contact_body_a=a, contact_body_b=b)
-    per_body = ("position", "quaternion", "linear_velocity", "angular_velocity")
+    per_body = (
+        *("position", "quaternion", "linear_velocity", "angular_velocity"),
+        *("contact_force", "contact_torque"),
+    )
     result = reference._replace(
         contact_body_a=np.where(b < 0, -1, 1 - b),
         contact_body_b=np.where(a < 0, -1, 1 - a),

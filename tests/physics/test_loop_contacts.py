@@ -27,9 +27,16 @@ def foot(body: Data, place: list[float], radius: float = 0.05) -> Data:
     return body | {"shapes": [*body.get("shapes", []), {"type": "sphere", "radius": radius, "position": place}]}
 
 
-def on_ground(scene: Data, height: float, friction: float, restitution: float = 0.0, **contacts: Any) -> Data:
+def on_ground(scene: Data, height: float, friction: float, restitution: float = 0.0, **given: Any) -> Data:
     world = {"shapes": [{"type": "plane", "position": [0, 0, height]}]}
-    contacts = {"friction": friction, "restitution": restitution, "sleeping": False, "tolerance": 1e-12, **contacts}
+    contacts = {
+        "friction": friction,
+        "restitution": restitution,
+        "impacts": "newton",
+        "sleeping": False,
+        "tolerance": 1e-12,
+    }
+    contacts |= given
     return scene | {"gravity": [0.3, 0.2, -9.81], "world": world, "contacts": contacts}
 
 

@@ -27,7 +27,7 @@ def test_a_flipped_sign_is_reported_with_its_first_instant(tmp_path: Path) -> No
     kernel.write_text(mutant.applied(text), encoding="utf-8")
     scene, baselines = ROOT / "scenes" / "gallery" / "actuator_table.yaml", ROOT / "tests" / "regression" / "baselines"
     done = subprocess.run(
-        [sys.executable, "-m", "multibody_cli", "regress", scene, "--baseline", baselines, "--method", "aba"],
+        [sys.executable, "-m", "multibody_cli", "regress", scene, "--baseline", baselines, "--method", "aba", "-v"],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(tmp_path)},
         cwd=tmp_path,
         capture_output=True,
