@@ -99,8 +99,8 @@ def plan(scenes: Sequence[Path], baselines: Path, methods: Sequence[str]) -> lis
 
 def without_scene(scenes: Sequence[Path], baselines: Path) -> list[str]:
     """Name the baselines whose scenes are in no folder of the given ones, as after a scene was deleted or renamed."""
-    beside = {place for folder in {scene.parent for scene in scenes} for place in folder.glob("*")}
-    there = {place.stem for place in beside if place.is_file()}
+    kinds = {(scene.parent, scene.suffix) for scene in scenes}  # a table beside a scene may have its stem
+    there = {place.stem for folder, suffix in kinds for place in folder.glob(f"*{suffix}") if place.is_file()}
     return [
         f"{folder} has no scene: name the scene, or remove the folder"
         for folder in sorted({baseline.parent for baseline in baselines.glob("*/*.h5")})
