@@ -206,7 +206,7 @@ def test_staggered_projections_move_joints_alike(scene, duration, tmp_path):
     found = []
     for method in ("proximal", "staggered_projections"):
         text = yaml.safe_load((SCENES / f"redmax_scene_{scene}.yaml").read_text(encoding="utf-8"))
-        text["contacts"] = {**text.get("contacts", {}), "method": method}
+        text["contacts"] = {**text.get("contacts", {}), "method": method, "max_iterations": 100_000}
         file = tmp_path / f"{method}.yaml"
         file.write_text(yaml.safe_dump(text, sort_keys=False), encoding="utf-8")
         found.append(run(file, f"simulation.duration={duration}"))
