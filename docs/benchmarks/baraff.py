@@ -75,6 +75,7 @@ def parts_of_an_evaluation() -> None:
     """Nanoseconds a body, over growing chains."""
     print("| joints | bodies | aba | factor | solve | factor + solve, to aba | evaluation | factor to solve |")
     print("|---|---|---|---|---|---|---|---|")
+    exponents = {}
     for joint in ("revolute", "spherical"):
         sizes, times = (50, 127, 500, 1000, 5000), []
         for n in sizes:
@@ -98,8 +99,10 @@ def parts_of_an_evaluation() -> None:
                 f"**{both / each['aba']:.2f}** | {each['evaluation']:.0f} | {each['factor'] / each['solve']:.1f} |",
                 flush=True,
             )
-        exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-        print(f"\nfactor and solve of {joint} grow as bodies^{exponent:.3f}\n")
+        exponents[joint] = np.polyfit(np.log(sizes), np.log(times), 1)[0]
+    for joint, exponent in exponents.items():
+        print(f"\nfactor and solve of {joint} grow as bodies^{exponent:.3f}")
+    print()
 
 
 def sparse_against_dense() -> None:
