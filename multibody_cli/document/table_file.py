@@ -5,7 +5,8 @@ behind a name is the unit of a column:
 
     time (ms), knee [deg], load
 
-Lines that are empty or begin with `#` are skipped.  Beside semicolons and tabs, a comma in a number is a decimal mark.
+A unit at another place of a heading is ambiguous.  Lines that are empty or begin with `#` are skipped, and a first line
+`sep=;` names the separator.  Beside semicolons and tabs, a comma in a number is a decimal mark.
 Files of OpenSim (`.sto`, `.mot`) have lines of settings up to `endheader`.
 """
 
@@ -13,10 +14,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +26,7 @@ from typing import NamedTuple
 from multibody_cli.document.document import ENCODING, read_bytes
 from multibody_cli.errors import ArgumentError, QuantityError
 from multibody_cli.limits import Usage
-from multibody_cli.spec.units import COMMON, Unit, parse_unit
+from multibody_cli.spec.units import COMMON, UNSEPARATED_PRODUCTS, Unit, parse_unit
 
 NO_UNIT = "1"
 """Unit of a column of plain numbers, as `mbsim export` writes it; `[-]` is the same."""
@@ -33,6 +35,9 @@ _SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
 _QUOTED = re.compile(r'"[^"]*"')
 _OPENED = {")": "(", "]": "["}
 _BEHIND_MARK = re.compile(r"(?P<name>.*), (?P<unit>.*)|(?P<name2>.*?) / (?P<unit2>.*)")
+_COMPOUND = re.compile(r"(?P<name>.*) (?P<unit>\S*[^\W\d_]\S*[/*^]\S*)")
+_INSIDE = re.compile(r"[(\[]([^()\[\]]+)[)\]]|(?<= )([^ ]+)$")
+_SEPARATOR = re.compile(r"(?i)\s*sep=([\t;,])\s*")
 _END_OF_HEADER = re.compile(rb"(?mi)^[ \t]*endheader[ \t]*\r?$")
 _IN_DEGREES = re.compile(r"\s*inDegrees\s*=\s*yes\s*", re.IGNORECASE)
 _POINT = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?(?:\s.*)?")
@@ -58,6 +63,8 @@ def read_heading(text: str) -> Heading:
             name, unit = text[:start], inside
     elif match := _BEHIND_MARK.fullmatch(text):
         name, unit = match["name"] or match["name2"] or "", match["unit"] or match["unit2"] or ""
+    elif (match := _COMPOUND.fullmatch(text)) and _is_unit(match["unit"]):
+        name, unit = match["name"], match["unit"]
     elif text.count("/") == 1 and text.partition("/")[2] in COMMON:
         name, _, unit = text.partition("/")
     return Heading(name.rstrip(" /"), NO_UNIT if unit == "-" else unit, text)
@@ -75,13 +82,15 @@ def _start_of_bracket(text: str) -> int:
 
 def _is_component(name: str, inside: str) -> bool:
     """Whether a bracket directly behind a name is part of it: `limits[0]`, `joints/hinge/force[fz]`."""
-    if inside.isdecimal() or not ("/" in name or "." in name):
-        return inside.isdecimal()
+    return inside.isdecimal() or (("/" in name or "." in name) and not _is_unit(inside))
+
+
+def _is_unit(text: str) -> bool:
     try:
-        parse_unit(inside)
+        parse_unit(text)
     except QuantityError:
-        return True
-    return False
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -127,6 +136,11 @@ class TableFile:
         """Return the unit of a column; None if it has none."""
         heading = self.headings[place]
         if not heading.unit:
+            for inside in filter(None, itertools.chain(*_INSIDE.findall(heading.name))):
+                if (inside in COMMON or inside in UNSEPARATED_PRODUCTS) and parse_unit(inside).factor != 1.0:
+                    raise self.error(
+                        self.line, place, f"is `{inside}` its unit? Write the unit last, as in `lift [mm]`"
+                    )
             return None
         try:
             return parse_unit("rad" if heading.unit == NO_UNIT else heading.unit)
@@ -166,10 +180,13 @@ def read_table(path: Path, usage: Usage) -> TableFile:
     settings = content[:end].decode(ENCODING, errors="replace").splitlines()
     lines = _lines(path, content[end:], max(0, len(settings) - 1))
     number, first = next(lines, (0, ""))
+    if named := _SEPARATOR.fullmatch(first):
+        number, first = next(lines, (0, ""))
     if not first:
         raise ArgumentError(f"{path} is empty")
     bare = _QUOTED.sub("", first)
-    separator = next((mark for mark in _SEPARATORS if mark in bare), " " if settings else ",")
+    found = next((mark for mark in _SEPARATORS if mark in bare), " " if settings else ",")
+    separator = named[1] if named else found
     cells = _cells(path, number, first, separator)
     headings = tuple(map(read_heading, cells))
     for heading in headings if separator in "\t;" else ():
@@ -177,7 +194,7 @@ def read_table(path: Path, usage: Usage) -> TableFile:
             words = f"commas and {_SEPARATORS[separator]}"
             raise ArgumentError(f"{path}:{number}: the headings are separated by {words}: use one of them")
     in_degrees = any(map(_IN_DEGREES.fullmatch, settings))
-    return TableFile(path, number, headings, in_degrees, _rows(path, number, len(headings), separator, lines))
+    return TableFile(path, number, headings, in_degrees, _rows(path, number, headings, separator, lines))
 
 
 def _lines(path: Path, content: bytes, before: int) -> Iterator[tuple[int, str]]:
@@ -203,7 +220,7 @@ def _cells(path: Path, number: int, line: str, separator: str) -> list[str]:
 
 
 def _rows(
-    path: Path, head: int, width: int, separator: str, lines: Iterator[tuple[int, str]]
+    path: Path, head: int, headings: Sequence[Heading], separator: str, lines: Iterator[tuple[int, str]]
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows; beside tabs, `1,234` may have a decimal comma or thousands, which other numbers decide."""
     point = comma = 0
@@ -212,12 +229,14 @@ def _rows(
         cells = _cells(path, number, line, separator)
         if not any(cells):
             continue
-        if len(cells) != width:
+        if len(cells) != len(headings):
             cause = ""
-            if separator == "," and len(cells) > width:
+            if separator == "," and len(cells) > len(headings):
                 cause = "; if commas are decimal marks, write points, or separate the columns by semicolons or tabs"
+            elif separator == "," and (unit := next((one.text for one in headings if one.text in COMMON), "")):
+                cause = f"; if `{unit}` is a unit, write it in brackets, as in `lift [{unit}]`"
             raise ArgumentError(
-                f"{path}:{number}: expected {width} fields as in line {head}, found {len(cells)}{cause}"
+                f"{path}:{number}: expected {len(headings)} fields as in line {head}, found {len(cells)}{cause}"
             )
         if separator != ",":
             marked = [k for k, cell in enumerate(cells) if _COMMA.fullmatch(cell)] if "," in line else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,9 @@ def rows(folder: Path, text: str) -> list[list[str]]:
         ("lift/mm", "lift", "mm"),
         ("  lift  (mm) ", "lift", "mm"),
         ("speed / (m/s)", "speed", "m/s"),
+        ("v m/s", "v", "m/s"),
+        ("v kg*m^2/s", "v", "kg*m^2/s"),
+        ("joints/a b/q", "joints/a b/q", ""),
         ("gain (N/(m*s))", "gain", "N/(m*s)"),
         ("knee (left) [deg]", "knee (left)", "deg"),
         ("load [-]", "load", "1"),
@@ -86,6 +90,16 @@ def test_wrong_units_are_refused_with_the_line(tmp_path: Path, heading: str, mes
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(("heading", "unit"), [("lift (mm) left", "mm"), ("lift mm", "mm"), ("[ms] t", "ms")])
+def test_a_unit_within_a_name_is_not_ignored(tmp_path: Path, heading: str, unit: str) -> None:
+    (tmp_path / "t.csv").write_text(f"time,{heading}\n0,0\n1,10\n")
+    with pytest.raises(SceneError, match=rf"t\.csv:1: column `{re.escape(heading)}`: is `{unit}` its unit\? Write"):
+        load(tmp_path, HEAD + SLIDE.replace("values: lift", f"values: '{heading}'"))
+    (tmp_path / "t.csv").write_text(f"time,{heading} [m]\n0,0\n1,10\n")
+    scene = load(tmp_path, HEAD + SLIDE.replace("values: lift", f"values: '{heading}'")).scene
+    assert scene.joints["j"].motion.position[0].values == (0.0, 10.0)
+
+
 @pytest.mark.parametrize(
     ("text", "cells"),
     [
@@ -96,6 +110,8 @@ def test_wrong_units_are_refused_with_the_line(tmp_path: Path, heading: str, mes
         ("a\tb\n0.5\t1.25\n", ["0.5", "1.25"]),
         ("a;lift, mm\n0;1\n", ["0", "1"]),
         ('a,b\n"0","1"\n,\n', ["0", "1"]),
+        ("sep=;\na, mm;b\n0,5;1\n", ["0.5", "1"]),
+        ("sep=,\na,b\n0,1\n", ["0", "1"]),
         ("results\nversion=1\nnRows=1\nendheader\na  b\n 1   2\n", ["1", "2"]),
         ("results\r\nendheader\r\na\tb\r\n1\t2\r\n", ["1", "2"]),
     ],
@@ -109,6 +125,10 @@ def test_separators_and_decimal_marks(tmp_path: Path, text: str, cells: list[str
     [
         ("time,knee\n0,0,5\n", r"t\.csv:2: expected 2 fields as in line 1, found 3; if commas are decimal marks"),
         ("time;knee\n0;0;5\n", r"t\.csv:2: expected 2 fields as in line 1, found 3$"),
+        (
+            "time, s, x, mm\n0,0\n",
+            r"t\.csv:2: expected 4 fields as in line 1, found 2; if `s` is a unit, write it in bra",
+        ),
         ("time,knee\n0\n", r"t\.csv:2: expected 2 fields as in line 1, found 1$"),
         ("a;b\n0,5;1\n1;1.5\n", r"t\.csv:3: the decimal mark of line 3 is a point, that of line 2 a comma"),
         ("a\tb\n1\t1,234\n2\t2,345\n", r"t\.csv:2: is the comma a decimal mark, or does it separate thousands"),
