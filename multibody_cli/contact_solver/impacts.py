@@ -73,7 +73,9 @@ class ImpactWorkspace(NamedTuple):
     change: Floats  # (m,) W x of other impulses
     xi: Floats  # (n,)
     block: Integers  # (m, 2) blocks of all rows
-    W: Floats  # (3, 3) Delassus matrix of a single contact, and its velocity and impulse
+    balanced: Floats  # (3, m) unit impulses of a single contact, with those of the equalities that they cause
+    response: Floats  # (3, m) velocities due to them
+    W: Floats  # (3, 3) their Delassus matrix, and the velocity and the impulse of the contact
     velocity: Floats  # (3,)
     impulse: Floats  # (3,)
 
@@ -90,6 +92,8 @@ def impact_workspace_for(m: int, n: int) -> ImpactWorkspace:
         change=np.zeros(m),
         xi=np.zeros(n),
         block=np.zeros((m, BLOCKS_PER_ROW), np.int64),
+        balanced=np.zeros((PER_CONTACT, m)),
+        response=np.zeros((PER_CONTACT, m)),
         W=np.zeros((PER_CONTACT, PER_CONTACT)),
         velocity=np.zeros(PER_CONTACT),
         impulse=np.zeros(PER_CONTACT),
@@ -134,7 +138,7 @@ def read_velocities(F, island, contact_work):
 def write_rebounds(F, island, contact_work):
     """Set the velocities r of the rows of an island to those with rebounds."""
     G, S = contact_work.groups, contact_work.island.impact
-    for j in range(F.equalities, len(F.r)):
+    for j in range(len(F.r)):
         F.r[j] = S.free[j] + contact_work.closing[G.rows[G.first_row[island] + j]] + S.rebound[j]
 
 
@@ -162,14 +166,12 @@ def worse(one, other) -> Report:
 # --- a single contact -----------------------------------------------------------------------------------------------
 @kernel
 def only_pressed_normal(F, x) -> int:
-    """Return the normal row of the only contact with an impulse, if no other row has one and none may; -1 else."""
+    """Return the normal row of the only contact with an impulse, if no limit has one; -1 else."""
     static, normal = F.equalities + F.limits, -1
-    if F.equalities + F.friction_patches > 0:
-        return -1
     for j in range(F.equalities, static):
         if x[j] > 0.0:
             return -1
-    for j in range(static, len(F.r), PER_CONTACT):
+    for j in range(static + PER_CONTACT * F.friction_patches, len(F.r), PER_CONTACT):
         if x[j] > 0.0:
             if normal >= 0:
                 return -1
@@ -178,40 +180,64 @@ def only_pressed_normal(F, x) -> int:
 
 
 @template(solve_island)
+def balance_unit_impulses(F, options, row, contact_work):
+    """Compute the unit impulses of a contact with the impulses of equalities that they cause, and their responses."""
+    S, m = contact_work.island.impact, len(F.r)
+    save_blocks(F, S)
+    for j in range(PER_CONTACT):
+        for i in range(m):
+            F.r[i] = delassus_entry(F, i, row + j) if i < F.equalities else 0.0
+            S.other[i] = 0.0
+        if F.equalities > 0:
+            for i in range(F.equalities, m):
+                leave_out(F, i)
+            solve_island(F, options, S.other[:m], contact_work)
+            restore_blocks(F, S)
+        S.other[row + j] = 1.0
+        compute_changes(F, S.other[:m], S.xi, S.change)
+        copy(S.other, S.balanced[j], m)
+        copy(S.change, S.response[j], m)
+        for i in range(PER_CONTACT):
+            S.W[i, j] = S.change[row + i]
+
+
+@template(solve_island)
 def replace_by_path(F, options, island, row, x, report, contact_work) -> Report:
     """Replace Newton's impulse of a single contact by that of its path, and solve for those of the other forces.
 
-    The path leads from the velocity before the step to that after the impact.  Forces that press the contact in the
-    step are balanced by impulses that keep this velocity; forces that separate it diminish the impulse of the path.
+    Equalities have their impulses along the path.  Limits and dry friction of joints resist after it: their impulses
+    are finite where that of an impact is not.  The path leads from the velocity before the step to that after the
+    impact.  Forces that press the contact in the step are balanced by impulses that keep this velocity; forces that
+    separate it diminish the impulse of the path.
     """
     S, k = contact_work.island.impact, contact_work.groups.rows[contact_work.groups.first_row[island] + row]
-    patches = len(contact_work.joint_friction.limit)
+    patches, m = len(contact_work.joint_friction.limit), len(F.r)
     contact = contact_work.detection.contacts[(k - contact_work.constraint_row_count[0]) // PER_CONTACT - patches]
-    if contact.friction * math.hypot(delassus_entry(F, row, row + 1), delassus_entry(F, row, row + 2)) <= (
-        STRAIGHT * delassus_entry(F, row, row)
-    ):
+    balance_unit_impulses(F, options, row, contact_work)
+    write_rebounds(F, island, contact_work)
+    if contact.friction * math.hypot(S.W[0, 1], S.W[0, 2]) <= STRAIGHT * S.W[0, 0]:
         return report
     for i in range(PER_CONTACT):
         S.velocity[i] = S.before[row + i]
-        for j in range(PER_CONTACT):
-            S.W[i, j] = delassus_entry(F, row + i, row + j)
     dissipated = follow_impact(S.W, contact.friction, contact.restitution, S.velocity, S.impulse)
     straight, pull = 0.0, max(S.free[row] - S.before[row], 0.0)
     for i in range(1, PER_CONTACT):
         straight -= 0.5 * S.impulse[i] * (S.before[row + i] + S.velocity[i])
     share = max(1.0 - pull / (S.velocity[0] - S.before[row]), 0.0)
     contact_work.turned_work[k] = share * (dissipated - straight)
-    for i in range(len(F.r)):
-        S.other[i] = 0.0
+    for i in range(m):
+        S.other[i] = x[i] if is_given_load(F, i) else 0.0
         for j in range(PER_CONTACT):
-            F.r[i] += share * S.impulse[j] * delassus_entry(F, i, row + j)
+            F.r[i] += share * S.impulse[j] * S.response[j, i]
     F.r[row] -= contact_work.closing[k] + S.rebound[row] + S.velocity[0]
-    if closes(F, ROUND_OFF * (abs(S.before[row]) + S.velocity[0]) / math.sqrt(S.W[0, 0])):
-        report = worse(report, solve_island(F, options, S.other[: len(x)], contact_work))
-    copy(S.other, x, len(x))
+    speed = ROUND_OFF * (abs(S.before[row]) + S.velocity[0]) / math.sqrt(S.W[0, 0])
+    if F.equalities + F.friction_patches > 0 or closes(F, speed):
+        report = worse(report, solve_island(F, options, S.other[:m], contact_work))
     write_rebounds(F, island, contact_work)
-    for i in range(PER_CONTACT):
-        x[row + i] += share * S.impulse[i]
+    for i in range(m):
+        x[i] = S.other[i]
+        for j in range(PER_CONTACT):
+            x[i] += share * S.impulse[j] * S.balanced[j, i]
     x[row + 1], x[row + 2] = clipped(x[row + 1], x[row + 2], contact.friction * x[row])
     return report
 
@@ -290,8 +316,7 @@ def pass_on(F, options, island, x, contact_work):
     for j in range(len(F.r)):
         S.u[j] = S.before[j] if j >= static else 0.0
         S.total[j] = 0.0
-        for side in range(BLOCKS_PER_ROW):
-            S.block[j, side] = F.block[j, side]
+    save_blocks(F, S)
     for _ in range(MAX_PASSES):
         if not select_approaching(F, island, contact_work):
             break
@@ -329,9 +354,24 @@ def select_approaching(F, island, contact_work) -> bool:
             found = True
         else:
             F.r[j] = 0.0
-            for side in range(BLOCKS_PER_ROW):
-                F.block[j, side] = -1
+            leave_out(F, j)
     return found
+
+
+# --- parts of a problem ---------------------------------------------------------------------------------------------
+@kernel
+def save_blocks(F, S):
+    """Store the blocks of all rows."""
+    for j in range(len(F.r)):
+        for side in range(BLOCKS_PER_ROW):
+            S.block[j, side] = F.block[j, side]
+
+
+@kernel
+def leave_out(F, j):
+    """Remove row j from the problem."""
+    for side in range(BLOCKS_PER_ROW):
+        F.block[j, side] = -1
 
 
 @kernel

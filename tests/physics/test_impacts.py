@@ -98,6 +98,45 @@ def test_a_single_contact_has_stronges_restitution(case):
     assert run["bodies/angular_velocity"].values[1, 0] == pytest.approx([0.0, w, 0.0], abs=1e-6)
 
 
+LINKAGE = """
+contacts: {friction: 0.64, restitution: 0.9}
+bodies:
+  base: {mass: 1, inertia: {principal: [0.1, 0.1, 0.1]}, position: [0, 0, 1.2],
+         velocity: {linear: [-0.4, 0.1, -1], angular: [0, 0.3, 0]}}
+  left: &bar {mass: 0.5, inertia: {principal: [0.01, 0.02, 0.02]}}
+  right: *bar
+  foot: {mass: 0.5, inertia: {principal: [0.01, 0.02, 0.02]},
+         shapes: [{type: sphere, radius: 0.05, position: [0.3, 0, -0.5]}]}
+joints:
+  hip: {type: revolute, parent: base, child: left, axis: [0, 1, 0], q: 1.2,
+        friction: &dry {coefficient: MU, surface: {radius: 1 cm, length: 2 cm}}}
+  other: {type: revolute, parent: base, child: right, axis: [0, 1, 0], q: 1.2, origin: {position: [0.5, 0, 0]},
+          friction: *dry}
+  knee: {type: revolute, parent: left, child: foot, axis: [0, 1, 0], q: -1.2, origin: {position: [0.6, 0, 0]}}
+"""
+LOOP = (
+    "  last: {type: spherical, parent: foot, child: right, child_origin: {position: [0.6, 0, 0]}, "
+    "origin: {position: [0.5, 0, 0]}}\n"
+)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("closing", ["", LOOP], ids=["tree", "loop"])
+def test_little_friction_of_a_joint_changes_an_impact_little(method, closing):
+    """An oblique impact of a linkage: the motion after it is continuous in the friction of its joints."""
+
+    def after(mu):
+        text = HEAD + FLOOR + LINKAGE.replace("MU", str(mu)) + closing + RUN % 520
+        run = run_of(text.replace("ms, step", f"ms, method: {method}, step").replace("every: 1 ms", "every: 20 ms"))
+        kinetic, friction, _ = energies_of(run)
+        assert 0.0 < friction[-1] < kinetic[0] - kinetic[-1] + 1e-3
+        return np.append(run["bodies/linear_velocity"].values[-1], run["bodies/angular_velocity"].values[-1])
+
+    without = after(0.0)
+    assert np.abs(after(1e-12) - without).max() < 1e-9
+    assert 1e-5 < np.abs(after(1e-3) - without).max() < 1e-3
+
+
 def test_newtons_law_is_an_option_with_an_alarm():
     """It adds 44 %; two rods side by side, with two contacts, gain energy as well, and none by default."""
     two = ", ".join(LYING.replace("{type", f"{{position: [0, {y}, 0], type") for y in (-0.2, 0.2))

@@ -32,7 +32,6 @@ def on_ground(scene: Data, height: float, friction: float, restitution: float = 
     contacts = {
         "friction": friction,
         "restitution": restitution,
-        "impacts": "newton",
         "sleeping": False,
         "tolerance": 1e-12,
     }

@@ -94,6 +94,15 @@ def test_slip_that_turns_agrees_with_small_steps(seed):
     assert after == pytest.approx(u, abs=2e-3)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_slip_that_hardly_turns_stops_where_that_in_a_plane_does(seed):
+    """A slip across of 1e-6 of that along changes little."""
+    W, mu, e, before = random_impact(np.random.default_rng(300 + seed), axes=2)
+    W[2, 2] = W[1, 1]
+    x, _, _ = impact(W, mu, e, before + [0.0, 0.0, 1e-6 * before[1]])
+    assert x[:2] == pytest.approx(planar_impact(W, mu, e, before), rel=1e-3, abs=1e-5)
+
+
 @pytest.mark.parametrize("e", [0.0, 0.4, 1.0])
 def test_it_is_newtons_law_where_slip_keeps_its_direction(e):
     """Without friction, central with and without slip that ends, and with slip that goes on: u_n' = -e u_n."""
