@@ -99,7 +99,7 @@ def test_slip_that_hardly_turns_stops_where_that_in_a_plane_does(seed):
     """A slip across of 1e-6 of that along changes little."""
     W, mu, e, before = random_impact(np.random.default_rng(300 + seed), axes=2)
     W[2, 2] = W[1, 1]
-    x, _, _ = impact(W, mu, e, before + [0.0, 0.0, 1e-6 * before[1]])
+    x, _, _ = impact(W, mu, e, before + 1e-6 * before[1] * np.eye(3)[2])
     assert x[:2] == pytest.approx(planar_impact(W, mu, e, before), rel=1e-3, abs=1e-5)
 
 
