@@ -2,9 +2,11 @@
 
 The knots of a table are its instants.  Those of an expression are the instants at which the argument of `abs`, `sign`
 or `atan2` vanishes, that of `floor` or `ceil` is a whole number, and the arguments of `min` or `max` are equal, as far
-as these arguments depend on time alone.  They are found by bisection: an interval is excluded if the enclosure of the
-argument excludes a knot, and has at most one if the enclosure of its derivative excludes zero, by interval arithmetic
-(Moore, Interval Analysis, 1966).  Arguments with knots of their own are examined between these.
+as these arguments depend on time alone; `sqrt(u^2)` is `abs(u)`, `asin(sin(u))`, `acos(cos(u))` and their like have
+the knots of `floor(u/pi)`, up to half a period, and `tan(u)` its poles.  They are found by bisection: an interval is
+excluded if the enclosure of the argument excludes a knot, and has at most one if the enclosure of its derivative
+excludes zero, by interval arithmetic (Moore, Interval Analysis, 1966).  Arguments with knots of their own are examined
+between these.
 """
 
 from __future__ import annotations
@@ -17,8 +19,11 @@ import numpy as np
 
 from multibody_cli.signals import Floats, Operation, Signals
 
-MOST_INTERVALS = 100_000
-"""Number of intervals beyond which a search ends: of more knots, those found so far are used."""
+MOST_INTERVALS = 10_000_000
+"""Number of intervals beyond which a search, which follows the time, ends: of more knots, the first are used."""
+
+INTERVALS_AT_ONCE = 5000
+"""Largest number of intervals that are examined together."""
 
 ROUND_OFF = 8.0 * float(np.finfo(float).eps)
 """Distance of instants that counts as round-off, relative to the time."""
@@ -98,6 +103,44 @@ def _tree_of(signals: Signals, k: int) -> _Node:
 _OF_ZEROS = (Operation.ABSOLUTE, Operation.SIGN, Operation.ARCTANGENT2)
 _OF_WHOLE_NUMBERS = (Operation.FLOOR, Operation.CEILING)
 _OF_EQUALITY = (Operation.MINIMUM, Operation.MAXIMUM)
+_OF_TURNS = {
+    (Operation.ARCSINE, Operation.SINE): 0.5,
+    (Operation.ARCCOSINE, Operation.COSINE): 0.0,
+    (Operation.ARCSINE, Operation.COSINE): 0.0,
+    (Operation.ARCCOSINE, Operation.SINE): 0.5,
+}
+"""Of a function of another of u, the shift with which it has a knot wherever u/pi + shift is a whole number."""
+
+
+def _argument_of(node: _Node) -> tuple[_Node, bool] | None:
+    """Return a function that is zero, or a whole number if the flag is set, at the knots of an operation; or None."""
+    first = node.operands[0] if node.operands else node
+    within = first.operands[0] if first.operands else first
+    if node.operation in _OF_ZEROS:
+        return first, False
+    if node.operation in _OF_WHOLE_NUMBERS:
+        return first, True
+    if node.operation in _OF_EQUALITY:
+        return _Node(int(Operation.SUBTRACT), 0.0, node.operands), False
+    if node.operation == Operation.TANGENT:
+        return _half_turns(first, 0.5), True
+    if (node.operation, first.operation) in _OF_TURNS:
+        return _half_turns(within, _OF_TURNS[Operation(node.operation), Operation(first.operation)]), True
+    is_root = node.operation == Operation.SQUARE_ROOT or (
+        node.operation == Operation.POWER and node.operands[1].operand % 1.0 != 0.0
+    )
+    if is_root and first.operation in (Operation.POWER, Operation.MULTIPLY):
+        other = first.operands[1]
+        is_even = other == _Node(int(Operation.CONSTANT), 2.0 * round(0.5 * other.operand), ())
+        is_square = is_even if first.operation == Operation.POWER else within == other
+        return (within, False) if is_square else None
+    return None
+
+
+def _half_turns(u: _Node, shift: float) -> _Node:
+    """Return u/pi + shift."""
+    turns, offset = (_Node(int(Operation.CONSTANT), number, ()) for number in (1.0 / math.pi, shift))
+    return _Node(int(Operation.ADD), 0.0, (_Node(int(Operation.MULTIPLY), 0.0, (u, turns)), offset))
 
 
 def _depends_on_state(node: _Node) -> bool:
@@ -107,12 +150,10 @@ def _depends_on_state(node: _Node) -> bool:
 def _knots_of(node: _Node, end: float) -> Floats:
     """Return the knots of an expression from 0 s to `end`, ascending."""
     inner = np.unique(np.concatenate([np.zeros(0), *(_knots_of(one, end) for one in node.operands)]))
-    steps = node.operation in _OF_WHOLE_NUMBERS
-    if not (steps or node.operation in _OF_ZEROS or node.operation in _OF_EQUALITY) or _depends_on_state(node):
+    found = None if _depends_on_state(node) else _argument_of(node)
+    if found is None:
         return inner
-    argument = node.operands[0]
-    if node.operation in _OF_EQUALITY:
-        argument = _Node(int(Operation.SUBTRACT), 0.0, node.operands)
+    argument, steps = found
     edges = np.unique(np.concatenate([[0.0, end], inner[(inner > 0.0) & (inner < end)]]))
     shrink = ROUND_OFF * edges
     own = list(_crossings(argument, edges[:-1] + shrink[:-1], edges[1:] - shrink[1:], steps))
@@ -121,8 +162,13 @@ def _knots_of(node: _Node, end: float) -> Floats:
 
 def _crossings(x: _Node, a: Floats, b: Floats, steps: bool) -> Iterator[Floats]:
     """Yield the instants within intervals [a, b] at which x is zero, or a whole number if `steps`."""
-    shortest = _SHORTEST * b.max(initial=0.0)
-    while 0 < len(a) <= MOST_INTERVALS:
+    shortest, examined, waiting = _SHORTEST * b.max(initial=0.0), 0, [(a, b)]
+    while waiting and examined < MOST_INTERVALS:
+        a, b = waiting.pop()
+        if len(a) > INTERVALS_AT_ONCE:
+            waiting += [(a[INTERVALS_AT_ONCE:], b[INTERVALS_AT_ONCE:])]
+            a, b = a[:INTERVALS_AT_ONCE], b[:INTERVALS_AT_ONCE]
+        examined += len(a)
         (low, high), (falling, rising) = _enclose(x, a, b)
         may = (np.ceil(low) <= np.floor(high)) if steps else (low <= 0.0) & (high >= 0.0)
         may &= low < high  # a constant has no knot
@@ -133,8 +179,9 @@ def _crossings(x: _Node, a: Floats, b: Floats, steps: bool) -> Iterator[Floats]:
         is_short = b - a <= np.maximum(ROUND_OFF * b, shortest)
         yield b[is_short]
         a, b = a[~is_short], b[~is_short]
-        middle = 0.5 * (a + b)
-        a, b = np.concatenate([a, middle]), np.concatenate([middle, b])
+        if len(a):
+            middle = 0.5 * (a + b)
+            waiting.append((np.column_stack([a, middle]).ravel(), np.column_stack([middle, b]).ravel()))
 
 
 def _roots(x: _Node, a: Floats, b: Floats, steps: bool) -> Floats:

@@ -38,6 +38,11 @@ def knots(text: str) -> Knots:
         ("abs(t - 0.5*floor(t/0.5) - 0.2)", [0.0, 0.2, 0.5, 0.7, 1.0, 1.2, 1.5, 1.7, 2.0]),
         ("sign(t - 2)", [2.0]),
         ("abs(0*t)", []),
+        ("asin(sin(5*t))", np.arange(1, 6, 2) * np.pi / 10),
+        ("acos(cos(5*t))", np.arange(4) * np.pi / 5),
+        ("sqrt((t - 0.7)**2) + ((t - 0.9)*(t - 0.9))**0.5", [0.7, 0.9]),
+        ("atan(tan(3*t))", [np.pi / 6, np.pi / 2]),
+        ("sqrt((t + 1)**3) + asin(t/4)", []),
     ],
 )
 def test_knots_of_expressions_are_found(text: str, expected: list[float]) -> None:
@@ -45,6 +50,14 @@ def test_knots_of_expressions_are_found(text: str, expected: list[float]) -> Non
     np.testing.assert_allclose(found.at, expected, rtol=1e-15, atol=1e-15)
     assert (found.before < found.at).all()
     assert (found.after > found.at).all()
+
+
+def test_no_knot_of_a_long_run_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many more than are searched at once, in the order of time."""
+    monkeypatch.setattr("multibody_cli.knots.INTERVALS_AT_ONCE", 500)
+    turns = np.arange(2000)[:, None] + np.array([np.arcsin(0.3), np.pi - np.arcsin(0.3)]) / (2.0 * np.pi)
+    found = knots("sign(sin(2*pi*1000*t) - 0.3)")
+    np.testing.assert_allclose(found.at, turns.ravel() / 1000.0, rtol=1e-14, atol=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(5))
