@@ -108,15 +108,18 @@ def _phase_threshold(settings: RunSettings) -> float:
     """Infinite where the energy of the scene shows no error of an angle.
 
     The energy of variational steps oscillates about that of the motion. With several degrees of freedom, the residual
-    of one motion says nothing of another, such as that of a fan on a pendulum, unless they are those of one body. The
-    energy that implicit integrators damp is that of fast motions, which decay anyway; `damping` reports it.
+    of one motion says nothing of another, such as that of a fan on a pendulum, unless they are those of one body.
     """
-    shows = settings.integrator.bind is not None and not settings.integrator.implicit
-    return 0.05 if shows and settings.one_motion else math.inf
+    return 0.05 if settings.integrator.bind is not None and settings.one_motion else math.inf
+
+
+def _phase_of(record: Any, settings: RunSettings) -> Any:
+    """Return the errors that count: implicit integrators damp fast motions, which `damping` reports."""
+    return record.gained_phase if settings.integrator.implicit else record.phase
 
 
 def _read_phase(record: RunRecord, settings: RunSettings) -> Reading:
-    peak = record.phase
+    peak = _phase_of(record, settings)
     body = record.names.bodies[peak.element]
     message = (
         f"the angle that body `{body}` has turned is off by about {peak.largest:.2g} rad, since the residual of the "
@@ -207,9 +210,9 @@ RUN_ALARMS = (
     ),
     Alarm(
         "phase",
-        "estimated error of the angle that a body has turned, rad; one body or degree of freedom, explicit integrators",
+        "estimated error of the angle that a body has turned, rad; one body or degree of freedom",
         _phase_threshold,
-        lambda record, _: record.phase.largest,
+        lambda record, settings: _phase_of(record, settings).largest,
         _read_phase,
         resolve_better,
         failed=lambda _: 0.1,

@@ -14,7 +14,7 @@ import numpy as np
 from multibody_cli.alarms.catalogue import RUN_ALARMS
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.largest import find_largest, integrate_phases
-from multibody_cli.alarms.record import RESOLVED, SMALLEST_LIFT, scales_of
+from multibody_cli.alarms.record import SMALLEST_LIFT, scales_of
 from multibody_cli.kernel import Flags
 from multibody_cli.model import Floats, Model
 
@@ -66,9 +66,10 @@ class LargestOfRuns:
         residual = self._add_energies(samples, runs, scales.signs, scales.weight)
         self.residual = _largest(residual, runs)
         self.gain, self.loss = _largest(np.maximum(residual, 0.0), runs), _largest(np.minimum(residual, 0.0), runs)
-        self.phase = Largest(np.zeros(runs))
+        self.phase = self.gained_phase = Largest(np.zeros(runs))
         if with_phases and not scales.is_prescribed:
-            self.phase = Largest(_phases_of(samples, residual, runs))
+            self.phase = Largest(_phases_of(samples, residual, scales.resolved, runs))
+            self.gained_phase = Largest(_phases_of(samples, np.maximum(residual, 0.0), scales.resolved, runs))
 
     def _add_energies(self, samples: Any, runs: int, signs: Floats, weight: float) -> Floats:
         """Set the energy available to each run, J; return the residuals (R, K), J."""
@@ -129,7 +130,7 @@ def _lengths_of(positions: Floats, offset: float) -> Floats:
     return np.where(extent > 0.0, extent, np.where(farthest > 0.0, farthest, 1.0))
 
 
-def _phases_of(samples: Any, residual: Floats, runs: int) -> Floats:
+def _phases_of(samples: Any, residual: Floats, resolved: float, runs: int) -> Floats:
     """Return the largest error of an angle of each run, rad."""
     found = np.zeros(runs)
     times, kinetic, w = (_by_run(field, runs) for field in (samples.time, samples.kinetic, samples.angular_velocity))
@@ -139,6 +140,6 @@ def _phases_of(samples: Any, residual: Floats, runs: int) -> Floats:
         steps = np.diff(times[r], prepend=times[r, 0])
         sizes, elements = np.empty(len(steps)), np.empty(len(steps), np.int64)
         integrand, integral = np.zeros((2, *w[r, 0].shape))
-        integrate_phases(w[r], np.clip(ratio, -1.0, 1.0), steps, RESOLVED, integrand, integral, sizes, elements)
+        integrate_phases(w[r], np.clip(ratio, -1.0, 1.0), steps, resolved, integrand, integral, sizes, elements)
         found[r] = sizes.max(initial=0.0)
     return found

@@ -82,6 +82,9 @@ class Scales(NamedTuple):
         The equality rows of couplings and constraints.
     is_prescribed
         Whether motions or constraints do work of any sign.
+    resolved
+        Largest angle of a body between output instants that shows its rotation, rad.  It is infinite for a body that
+        only gravity acts on, which cannot turn back in between.
     """
 
     offset: float
@@ -90,6 +93,7 @@ class Scales(NamedTuple):
     signs: Floats
     rows: list[int]
     is_prescribed: bool
+    resolved: float
 
 
 def scales_of(model: Model) -> Scales:
@@ -105,7 +109,15 @@ def scales_of(model: Model) -> Scales:
         np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts]),
         [k for entry in free for k in range(entry.rows.start, entry.rows.stop)],
         bool(tree.driven.any() or working & constrained),
+        math.inf if _is_free_body(model) else RESOLVED,
     )
+
+
+def _is_free_body(model: Model) -> bool:
+    """Whether the scene is one rigid body that only gravity acts on."""
+    system, names = model.system, model.names
+    is_free = len(names.bodies) == 1 and all(joint.type == "free" for joint in names.joints)
+    return is_free and not (system.contacts or len(system.rows) or any(map(len, system.forces.tables)))
 
 
 class RunRecord:
@@ -128,8 +140,8 @@ class RunRecord:
         Angular velocities of the bodies, rad/s.
     loop_spin
         Angular velocities of the bodies in closed loops, rad/s; its elements are numbers in `Names.looped`.
-    phase
-        Estimated errors of the angles that the bodies have turned, rad; see `_add_phases`.
+    phase, gained_phase
+        Estimated errors of the angles that the bodies have turned, rad, and those by energy gained; see `_add_phases`.
     penetration
         Depths of contacts, m.
     unsolved, step_subdivisions, implicit_unsolved
@@ -153,7 +165,7 @@ class RunRecord:
     def __init__(self, model: Model) -> None:
         self.names = model.names
         self.loop_error, self.row_error, self.residual, self.gain, self.loss = (Peak() for _ in range(5))
-        self.spin, self.loop_spin, self.phase, self.penetration = (Peak() for _ in range(4))
+        self.spin, self.loop_spin, self.phase, self.gained_phase, self.penetration = (Peak() for _ in range(5))
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
         self.jams, self.energizing, self.added_energy = Count(), Count(), 0.0
         self.causes, self.law_residual, self.friction_cause = Causes(), 0.0, ""
@@ -163,14 +175,14 @@ class RunRecord:
         self.steps = 0
         self.length = 1.0
         scales = scales_of(model)
-        self._offset, self._weight, self.mass, self._signs, self._rows, self._is_prescribed = scales
+        self._offset, self._weight, self.mass, self._signs, self._rows, self._is_prescribed, self._resolved = scales
         self._work = self._signs < 0.0
         self._first: tuple[float, float] | None = None  # kinetic energy and energy balance at the start
         self._highest = np.full(2, -math.inf)  # potential and elastic energy at the start
         self._lowest = np.full(2, math.inf)
         self._work_range = np.zeros((2, int(self._work.sum())))
         self._time, self._highest_kinetic = math.nan, 0.0  # of the last sample, and of all
-        self._excess, self._phases = np.zeros((2, len(model.names.bodies), 3))
+        self._phases, self._gained_phases = np.zeros((2, 2, len(model.names.bodies), 3))  # integrands and integrals
 
     @property
     def energy(self) -> float:
@@ -238,7 +250,7 @@ class RunRecord:
         fraction R/2T, at most 1.  With the largest T so far, an error of a fast motion that is damped later is too.
         The integral of the angular velocities times R/2T cancels in oscillations and grows with the turns of a
         rotation.  A prescribed motion determines the angles, and its drive does work of any sign.  Where a body turns
-        by more than `RESOLVED` between output instants, they do not show which of both it is, and it does not count.
+        by more than `resolved` between output instants, they do not show which of both it is, and it does not count.
         """
         if self._is_prescribed:
             return
@@ -246,9 +258,11 @@ class RunRecord:
         ratio = np.divide(residual, 2.0 * highest, out=np.zeros(count), where=highest > 0.0)
         steps = np.diff(times, prepend=times[0] if math.isnan(self._time) else self._time)
         sizes, elements = np.empty(count), np.empty(count, np.int64)
-        factors, carried = np.clip(ratio, -1.0, 1.0), (self._excess, self._phases)
-        integrate_phases(samples.angular_velocity[:count], factors, steps, RESOLVED, *carried, sizes, elements)
-        self.phase.add_largest(times, sizes, elements)
+        for peak, phases, least in ((self.phase, self._phases, -1.0), (self.gained_phase, self._gained_phases, 0.0)):
+            factors = np.clip(ratio, least, 1.0)
+            w = samples.angular_velocity[:count]
+            integrate_phases(w, factors, steps, self._resolved, *phases, sizes, elements)
+            peak.add_largest(times, sizes, elements)
         self._time, self._highest_kinetic = float(times[-1]), float(highest[-1])
 
     def add_energy(self, energy: float) -> None:
