@@ -6,7 +6,8 @@ constant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -50,10 +51,10 @@ def pack_relations(relations: Sequence[tuple[Mapping[str, float], float]], conte
     return Packed(rows, tuple(records))
 
 
-def relations_of(packed: Packed) -> list[tuple[dict[tuple[int, int], float], float]]:
-    """Unpack each relation: coefficients by the indices of their coordinates in q and v, and the value."""
+def relations_of(records: Iterable[Any]) -> list[tuple[dict[tuple[int, int], float], float]]:
+    """Unpack each relation of records: coefficients by the indices of their coordinates in q and v, and the value."""
     relations: list[tuple[dict[tuple[int, int], float], float]] = []
-    for _, _, starts_row, iq, iv, coefficient, value in packed.records:
+    for _, _, starts_row, iq, iv, coefficient, value in records:
         if starts_row:
             relations.append(({}, value))
         relations[-1][0][iq, iv] = coefficient

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.initial.assemble import Assembler, AssemblyResult
+from multibody_cli.initial.followers import place_followers
 from multibody_cli.initial.scales import Scales
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import has_friction
@@ -62,11 +63,17 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     tree = model.system.tree
     free = int(np.count_nonzero(~tree.driven[: tree.links["nv"].sum()]))
     constrained = len(model.system.rows) > 0
-    if not constrained and not _is_driven(model, state):
+    given = (
+        _written(loaded.scene, model, "q", ("position", "rotation")),
+        _written(loaded.scene, model, "v", ("velocity", "velocity")),
+    )
+    driven = _is_driven(model, state)
+    _place_followers(loaded, model, state, given)
+    if not constrained and not driven:
         return InitialState(free, ())
     assembler = Assembler(model, state, loaded.scene.simulation.duration)
     messages: list[str] = []
-    positions = assembler.assemble_positions(_written(loaded.scene, model, "q", ("position", "rotation")))
+    positions = assembler.assemble_positions(given[0])
     _require_closable(loaded, model, positions, assembler.scales)
     if positions.before.relative > REPORT_THRESHOLD:
         messages.append(
@@ -80,7 +87,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
             )
         )
     as_written = initial_samples(model, state)
-    velocities = assembler.complete_rates(_written(loaded.scene, model, "v", ("velocity", "velocity")))
+    velocities = assembler.complete_rates(given[1])
     _require_consistent(loaded, model, velocities)
     if max(velocities.before.relative, velocities.change) > REPORT_THRESHOLD:
         messages.append(_completed_rates(loaded, model, state, velocities, assembler.scales, as_written))
@@ -133,6 +140,24 @@ def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) 
             first = links[row]["iv"]
             flags[first : first + len(written)] = written
     return flags
+
+
+def _place_followers(loaded: LoadedScene, model: Model, state: State, given: tuple[Flags, Flags]) -> None:
+    """Set the followers of couplings; refuse given values that contradict a coupling with `reduce`."""
+    problems: list[Problem] = []
+    names = [name.removeprefix("joint ") for name in model.names.coordinates]
+    for level, follower, leaders in place_followers(model.system, state, given):
+        word = "qv"[level]
+        joint = next(joint.name for joint in model.names.joints if follower in range(model.nv)[joint.columns])
+        problems += loaded.error(
+            f"contradicts `{word}` of {', '.join(f'`{names[leader]}`' for leader in leaders) or 'its coupling'}, which "
+            f"a coupling with `reduce` relates to `{names[follower]}`: omit one of them, which then follows",
+            "joints",
+            joint,
+            word,
+        ).problems
+    if problems:
+        raise SceneError(problems)
 
 
 def _unit(row: RowName) -> str:

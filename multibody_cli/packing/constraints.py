@@ -102,7 +102,7 @@ def add_constraints(
             first = rows.next_row
             packed = _add_element(section, name, spec, context, rows, tables)
             if isinstance(spec, CouplingSpec) and spec.reduce:
-                for relation, value in relations_of(packed):
+                for relation, value in relations_of(packed.records):
                     if not reductions.add(relation, value):
                         raise CannotReduce(name)
             else:

@@ -334,3 +334,53 @@ def test_a_mechanism_that_nothing_drives_keeps_rates_of_zero():
     run = start(scene)
     assert (run.joint("upper", "velocity")[0], run.joint("lower", "velocity")[0]) == (2.0, 0.0)
     assert run.observed().kinetic[0] > 4942.9
+
+
+def geared(reduce, **fields):
+    """Three wheels in a train: b = -2 a + 0.3, written after c = 4 b; `fields` are laid over the joints."""
+    hinge = {"type": "revolute", "axis": [0, 1, 0]}
+    gear = {"type": "gear", "reduce": reduce}
+    return {
+        "bodies": {name: bar(0.5) for name in "abc"},
+        "joints": {name: {**hinge, "child": name, **fields.get(name, {})} for name in "abc"},
+        "couplings": {
+            "second": {**gear, "joints": ["b", "c"], "ratio": 4.0},
+            "first": {**gear, "joints": ["a", "b"], "ratio": -2.0, "offset": 0.3},
+        },
+    }
+
+
+@pytest.mark.parametrize("reduce", [False, True])
+@pytest.mark.parametrize("leader", ["a", "b", "c", ""])
+def test_followers_of_couplings_start_where_the_given_coordinate_puts_them(reduce, leader):
+    """Far from the default of 0, without a message, whichever wheel is given, and if none is."""
+    q, v = np.array([0.7, -1.1, -4.4]), np.array([1.5, -3.0, -12.0])
+    place = "abc".find(leader)
+    scene = geared(reduce, **({leader: {"q": q[place], "v": v[place]}} if leader else {}))
+    found = compile_scene(loaded(scene))
+    if leader:
+        np.testing.assert_allclose([found.state.q[:3], found.state.v[:3]], [q, v], rtol=1e-14)
+    else:
+        a, b, c = found.state.q[:3]
+        assert (b, c) == pytest.approx((0.3 - 2.0 * a, 4.0 * b), abs=1e-15)
+        np.testing.assert_array_equal(found.state.v[:3], 0)
+    assert not found.warnings
+
+
+@pytest.mark.parametrize("reduce", [False, True])
+@pytest.mark.parametrize(("word", "good", "bad"), [("q", -1.1, -1.2), ("v", -3.0, 3.0)])
+def test_given_coordinates_that_contradict_a_coupling_are_refused_with_both_names(reduce, word, good, bad):
+    leader = {"q": 0.7, "v": 1.5}
+    assert not compile_scene(loaded(geared(reduce, a=leader, b={word: good}))).warnings
+    message = refusal(geared(reduce, a=leader, b={word: bad}))
+    names = r"joints.b.{0}: contradicts `{0}` of `a`" if reduce else r"couplings.first: .* between b and a"
+    assert re.search(names.format(word), message)
+    assert "omit" in message or "correct" in message
+
+
+def test_a_wheel_follows_a_prescribed_motion_and_one_with_backlash_stays():
+    scene = geared(False, a={"motion": {"position": "0.7 + 1.5*t"}})
+    del scene["couplings"]["second"]["reduce"]
+    scene["couplings"]["second"]["backlash"] = 20.0
+    state = compile_scene(loaded(scene)).state
+    np.testing.assert_allclose([state.q[1], state.v[1], state.q[2]], [-1.1, -3.0, 0.0], atol=1e-14)
