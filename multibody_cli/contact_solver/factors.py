@@ -6,8 +6,11 @@ the velocities of the rows after the same impulses,
 
     A = L L^T,   B = G L^-T,   xi0 = L^-1 (velocities of the basis),
 
-where L is formed from the independent basis impulses.  Articulations do not interact, so that the k-th basis impulses
-of all articulations are applied at once: any number of free bodies takes six applications of the inverse mass matrix.
+where L is formed from the independent basis impulses.  They are chosen by their relative pivots (`linalg.pivoted_lu`):
+a link near the plane of its hinges responds to some axes by a millionth of its response to others, and elimination in
+the order of axes would amplify round-off until dependent axes count as independent.  Articulations do not interact, so
+that the k-th basis impulses of all articulations are applied at once: any number of free bodies takes six applications
+of the inverse mass matrix.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, NODE
 from multibody_cli.contact_solver.friction.six_columns import add_power, solve_row
 from multibody_cli.contact_solver.islands import body_of_term
 from multibody_cli.kernel import formula, kernel, template
-from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT
+from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT, PIVOT_THRESHOLD
 from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.model import Floats, Integers
 from multibody_cli.spatial.memory import load, load_force, store_force
@@ -63,7 +66,9 @@ class Factors(NamedTuple):
     B: Floats  # body blocks of all rows
     first: Integers  # (m, 2) start of each body block of a row in B
     round_off: Floats  # (n,) diagonal entry of A up to which it counts as 0: round-off where rows are primary, else 0
-    independent: Integers  # (n,) independent basis impulses of one articulation
+    order: Integers  # (n,) basis impulses of one articulation in the order of elimination, the independent ones first
+    size: Floats  # (n,) their diagonal entries of A; 0 for those that count as 0
+    pivot: Floats  # (n,) their remaining pivots
     column: Floats  # (n,) scratch
     upper: Floats  # (36,) transposed L of one free body
 
@@ -84,7 +89,9 @@ def factors_for(bodies: int, m: int) -> Factors:
         B=np.zeros(min(BLOCKS_PER_ROW * m * filled(widest), MAX_ENTRIES)),
         first=np.zeros((m, BLOCKS_PER_ROW), np.int64),
         round_off=np.zeros(n),
-        independent=np.zeros(n, np.int64),
+        order=np.zeros(n, np.int64),
+        size=np.zeros(n),
+        pivot=np.zeros(n),
         column=np.zeros(n),
         upper=np.zeros(NODE * NODE),
     )
@@ -283,29 +290,16 @@ def factor_rows(system, work, v, articulations, rows, terms, G, T) -> bool:
 @kernel
 def factor_articulation(c, v, rows, terms, G, T, work):
     """Compute L of one articulation, its part of xi0, and B of its body blocks."""
-    A, g, at, column = T.A, T.basis[c], T.first_A[c], T.column
+    A, g, at, velocity = T.A, T.basis[c], T.first_A[c], T.pivot
     combine_responses(c, rows, terms, G, T)
-    largest = 0.0
-    for j in range(g):
-        largest = max(largest, A[at + g * j + j])
-    rank = 0
-    for j in range(g):
-        own = A[at + g * j + j]
-        forward_substitute(T, at, g, rank, at + g * j, A)
-        for b in range(rank):
-            own -= A[at + g * j + b] ** 2
-        least = max(NEGLIGIBLE_RESPONSE * largest, T.round_off[AXES * G.first_body[c] + j])
-        if own > DEPENDENT_PIVOT * A[at + g * j + j] and A[at + g * j + j] > least:
-            A[at + g * j + rank] = math.sqrt(own)
-            T.independent[rank] = j
-            rank += 1
+    rank, exchanged = factor_basis(c, G, T)
     T.rank[c] = rank
     for j in range(g):
-        column[j] = basis_velocity(c, j, v, rows, terms, G, T, work)
-    forward_substitute(T, at, g, rank, 0, column)
+        velocity[j] = basis_velocity(c, j, v, rows, terms, G, T, work)
+    forward_substitute(T, at, g, rank, 0, velocity)
     for a in range(rank):
-        T.xi0[T.first_velocity[c] + a] = column[a]
-    regular = rank == g and g == NODE
+        T.xi0[T.first_velocity[c] + a] = velocity[a]
+    regular = rank == g and g == NODE and not exchanged
     if regular:
         for j in range(NODE):
             for a in range(NODE):
@@ -321,14 +315,74 @@ def factor_articulation(c, v, rows, terms, G, T, work):
 
 
 @kernel
+def factor_basis(c, G, T) -> tuple[int, bool]:
+    """Compute L of one articulation in place of A; return the rank, and whether the order is not that of the axes."""
+    A, g, at, order, pivot = T.A, T.basis[c], T.first_A[c], T.order, T.pivot
+    largest, rank, exchanged = 0.0, 0, False
+    for j in range(g):
+        largest = max(largest, A[at + g * j + j])
+    for j in range(g):
+        least = max(NEGLIGIBLE_RESPONSE * largest, T.round_off[AXES * G.first_body[c] + j])
+        order[j], pivot[j] = j, A[at + g * j + j]
+        T.size[j] = pivot[j] if pivot[j] > least else 0.0
+    while rank < g:
+        k = next_place(order, T.size, pivot, rank, g)
+        if k < 0:
+            break
+        if k > rank:
+            exchanged = True
+            order[rank], order[k] = order[k], order[rank]
+            for row in range(at, at + g * g, g):
+                A[row + rank], A[row + k] = A[row + k], A[row + rank]
+        own = at + g * order[rank]
+        A[own + rank] = math.sqrt(pivot[order[rank]])
+        for p in range(rank + 1, g):
+            i = order[p]
+            row = at + g * i
+            total = A[row + rank]
+            for b in range(rank):
+                total -= A[own + b] * A[row + b]
+            A[row + rank] = total / A[own + rank]
+            pivot[i] -= A[row + rank] ** 2
+        rank += 1
+    return rank, exchanged
+
+
+@kernel
+def next_place(order, size, pivot, rank, g) -> int:
+    """Return the first place in the order, from `rank` on, of a relative pivot comparable to the largest, or -1."""
+    if size[order[rank]] > 0.0 and pivot[order[rank]] > PIVOT_THRESHOLD * size[order[rank]]:
+        return rank  # no relative pivot is above 1
+    largest = DEPENDENT_PIVOT
+    for k in range(rank, g):
+        if size[order[k]] > 0.0:
+            largest = max(largest, pivot[order[k]] / size[order[k]])
+    for k in range(rank, g):
+        least = max(PIVOT_THRESHOLD * largest, DEPENDENT_PIVOT)
+        if size[order[k]] > 0.0 and pivot[order[k]] > least * size[order[k]]:
+            return k
+    return -1
+
+
+@kernel
 def forward_substitute(T, at, g, rank, first, y):
     """Replace basis values in y, from `first` on, by L^-1 of the independent ones, in order."""
-    A, independent = T.A, T.independent
+    A = T.A
+    reorder(T, rank, first, y)
     for a in range(rank):
-        total, row = y[first + independent[a]], at + g * independent[a]
+        total, row = y[first + a], at + g * T.order[a]
         for b in range(a):
             total -= A[row + b] * y[first + b]
         y[first + a] = total / A[row + a]
+
+
+@kernel
+def reorder(T, rank, first, y):
+    """Move the values of independent basis impulses in y to the front of y, from `first` on, in order."""
+    for a in range(rank):
+        T.column[a] = y[first + T.order[a]]
+    for a in range(rank):
+        y[first + a] = T.column[a]
 
 
 @kernel

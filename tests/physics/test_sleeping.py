@@ -60,7 +60,45 @@ def wall(rows: int, columns: int, order: int = 1) -> str:
 SHOT = "  shot: {shapes: [{type: sphere, radius: 0.04, density: 3000}], position: [%s], velocity: {linear: [%s]}}\n"
 
 
+def limp_robot(tilt: float, axes: tuple[str, ...]) -> str:
+    """Six legs of three cylinders on damped hinges fall on the floor; `tilt` is the scale of their angles."""
+    cylinder = "type: cylinder, radius: 0.04, density: 1000, rotation: {axis: [0, 1, 0], angle: 90 deg}"
+    bodies = [f"  trunk: {{shapes: [{{length: 0.2, {cylinder}}}]}}"]
+    joints = [f"  root: {{type: free, child: trunk, q: {{position: [0, 0, {0.041 + tilt!r}]}}}}"]
+    for leg in range(6):
+        parent, turn = "trunk", 60 * leg
+        x, y = 0.14 * math.cos(math.pi * leg / 3), 0.14 * math.sin(math.pi * leg / 3)
+        for i in range(3):
+            body, length = f"l{leg}{i}", 0.12 + 0.01 * ((5 * leg + 3 * i) % 7)
+            q = tilt * math.sin(7 * leg + 5 * i) if axes[i % len(axes)] == "[0, 1, 0]" else 0.1 * math.sin(3 * leg + i)
+            bodies.append(f"  {body}: {{shapes: [{{length: {length!r}, {cylinder}}}]}}")
+            joints.append(
+                f"  j{body}: {{type: revolute, parent: {parent}, child: {body}, axis: {axes[i % len(axes)]}, q: {q!r}, "
+                f"origin: {{position: [{x!r}, {y!r}, 0], rotation: {{axis: [0, 0, 1], angle: {turn} deg}}}}, "
+                f"child_origin: {{position: [{-length / 2 - 0.02!r}, 0, 0]}}, damping: 0.02}}"
+            )
+            parent, turn, x, y = body, 0, length / 2 + 0.02, 0.0
+    return FLOOR + "\n".join(["bodies:", *bodies, "joints:", *joints, "simulation: {duration: 1 s, step: 1 ms}", ""])
+
+
 # --- at rest --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("axes", [("[0, 1, 0]",), ("[0, 1, 0]", "[0, 0, 1]")], ids=["level hinges", "crossed hinges"])
+@pytest.mark.parametrize("tilt", [1e-9, 1e-5, 1e-3, 1e-2, 0.1])
+def test_limp_robots_sleep_on_the_floor(axes: tuple[str, ...], tilt: float):
+    """Links near the plane of their hinges: the rows have the rank of the motion, and rest is that of boxes."""
+    sim = simulation(limp_robot(tilt, axes))
+    work = sim._method.contact_work
+    for _ in range(1000):
+        sim.step()
+        if work.contact_count[0] > 0:
+            assert work.factors.rank[0] <= len(sim._state.v)
+        if asleep(sim):
+            break
+    assert asleep(sim) == 19
+    assert np.all(sim._state.v == 0.0)
+    assert loads(sim)[:, 0].sum() == pytest.approx(sim._model.system.tree.links["mass"].sum() * G * 1e-3, rel=1e-9)
+
+
 def test_a_wall_sleeps_and_stands_as_it_does_awake():
     sleeping, awake = pair(wall(4, 3))
     for sim in (sleeping, awake):
