@@ -329,6 +329,18 @@ def test_arguments_of_the_command_line_override_the_suite(mbsim: Command, suites
     assert [(one["method"], one["step"]["blocks"]) for one in data["measurements"]] == [("aba", 2)] * 3
 
 
+def test_cases_without_the_options_of_a_suite_are_listed(mbsim: Command, suites: Path) -> None:
+    """Options belong to a method: with another one, the scene itself is valid."""
+    optional = "  - {scenes: ../chain.yaml, method: symbolic, set: simulation.options.recursion=numeric, repeat: 1}\n"
+    (suites / "optional.yaml").write_text(SUITE + optional)
+    ending = mbsim("bench", "--suite", "optional", "--method", "aba", "--json", "-")
+    assert ending.code == 0
+    data = json.loads(ending.stdout)
+    assert len(data["measurements"]) == 3
+    [refused] = data["not_measured"]
+    assert "method `aba` has no option `recursion`: it is an option of `symbolic`" in refused["reason"]
+
+
 def test_an_unknown_suite_is_refused_with_the_known_names(mbsim: Command, suites: Path) -> None:
     ending = mbsim("bench", "--suite", "tow")
     assert (ending.code, ending.stdout) == (2, "")

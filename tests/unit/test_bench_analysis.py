@@ -45,8 +45,8 @@ def test_the_cheapest_that_reaches_the_accuracy_is_recommended() -> None:
     advice = recommend(PLANTED, 0.0, 1e-4)
     assert advice.index == 1
     assert advice.sentence == (
-        "for 0.0001 m use a run: error 0.0001 m, 2 s per simulated second (0.5 x real time), the fastest of 3 runs out "
-        "of 6 that reach it"
+        "for 0.0001 m use a run: error 0.0001 m, 2 s per simulated second (0.5 x real time), the fastest of those that "
+        "reach it, 3 of 6"
     )
 
 
@@ -54,15 +54,29 @@ def test_if_no_run_reaches_the_accuracy_the_nearest_is_recommended() -> None:
     advice = recommend(PLANTED, 0.0, 1e-8)
     assert advice.index is None
     assert advice.sentence == (
-        "none of 6 runs reaches 1e-08 m: the best, a run, has an error of 1e-06 m, 100 times as large"
+        "no run of 6 reaches 1e-08 m: the best, a run, has an error of 1e-06 m, and 1e-06 m with that of the "
+        "reference, 100 times as large"
     )
 
 
 def test_an_inaccurate_reference_recommends_nothing() -> None:
     assert recommend(PLANTED, 5.1e-6, 1e-4).index is None
-    assert "the reference is accurate to 5.1e-06 m only" in recommend(PLANTED, 5.1e-6, 1e-4).sentence
+    assert recommend(PLANTED, 5.1e-6, 1e-4).sentence == (
+        "no recommendation for 0.0001 m, which needs a reference within 5e-06 m: the error of this one is 5.1e-06 m; "
+        "request 0.00011 m or more, or shorten the run with --duration"
+    )
+    assert recommend(PLANTED, 5.1e-6, 1.1e-4).index is not None
     # what the reference may be off by is added to the error
     assert recommend([Run(0.98e-4, 1.0), Run(1e-6, 2.0)], 4e-6, 1e-4).index == 1
+
+
+def test_no_message_contradicts_its_numbers() -> None:
+    """An error that only that of the reference lifts above the accuracy is said to exceed it by both."""
+    sentence = recommend([Run(0.98e-4, 1.0)], 4e-6, 1e-4).sentence
+    assert sentence == (
+        "no run of 1 reaches 0.0001 m: the best, a run, has an error of 9.8e-05 m, and 0.000102 m with that of the "
+        "reference, 1.02 times as large"
+    )
 
 
 def test_divergent_runs_are_never_recommended() -> None:

@@ -161,8 +161,11 @@ class _Bench:
                 yield case, simulation
 
     def _require_own_settings(self) -> None:
-        """Raise an error if the scene is invalid with its own method, integrator and step."""
-        self.prepare(self.group.scene, replace(self.group, duration=None).overrides)
+        """Raise an error if the scene is invalid with its own method, integrator and step.
+
+        Options that are set are those of a method that the cases name.
+        """
+        self.prepare(self.group.scene, (*replace(self.group, duration=None).overrides, "simulation.options={}"))
 
     def _yardstick(self, simulations: Sequence[Simulation]) -> ReferenceComparison | None:
         if self.spec.accuracy is None or not simulations:

@@ -17,6 +17,9 @@ RESOLVED = 10.0
 TRUSTED = 0.05
 """Largest error of the reference, relative to the requested accuracy."""
 
+RAISED = 1.05
+"""Factor of an advised accuracy, so that two digits of it are not too small."""
+
 
 class Candidate(Protocol):
     """A run: its description, its error (m) and its cost (s per simulated s), None if it diverged."""
@@ -69,8 +72,9 @@ def recommend(runs: Sequence[Candidate], reference_error: float, wanted: float) 
     if reference_error > TRUSTED * wanted:
         return Recommendation(
             None,
-            f"no recommendation for {wanted:.3g} m: the reference is accurate to {reference_error:.2g} m "
-            "only; request a lower accuracy, or shorten the run with --duration",
+            f"no recommendation for {wanted:.3g} m, which needs a reference within {TRUSTED * wanted:.2g} m: the error "
+            f"of this one is {reference_error:.2g} m; request {RAISED * reference_error / TRUSTED:.2g} m or more, or "
+            "shorten the run with --duration",
         )
     points = [_point(run, reference_error) for run in runs]
     succeeded = [(*point, k) for k, point in enumerate(points) if point is not None]
@@ -79,16 +83,17 @@ def recommend(runs: Sequence[Candidate], reference_error: float, wanted: float) 
     good = [(seconds, error, k) for error, seconds, k in succeeded if error + reference_error <= wanted]
     if not good:
         error, _, k = min(succeeded)
+        worst = error + reference_error
         return Recommendation(
             None,
-            f"none of {len(runs)} runs reaches {wanted:.3g} m: the best, {runs[k].description}, has an error of "
-            f"{error:.3g} m, {error / wanted:.3g} times as large",
+            f"no run of {len(runs)} reaches {wanted:.3g} m: the best, {runs[k].description}, has an error of "
+            f"{error:.3g} m, and {worst:.3g} m with that of the reference, {worst / wanted:.3g} times as large",
         )
     seconds, error, k = min(good)
     return Recommendation(
         k,
         f"for {wanted:.3g} m use {runs[k].description}: error {error:.3g} m, {seconds:.3g} s per simulated second "
-        f"({1 / seconds:.4g} x real time), the fastest of {len(good)} runs out of {len(runs)} that reach it",
+        f"({1 / seconds:.4g} x real time), the fastest of those that reach it, {len(good)} of {len(runs)}",
     )
 
 
