@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from multibody_cli.forces.elements import evaluate_signals
+from multibody_cli.kernel import kernel
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Model, State
 from multibody_cli.tree.workspace import Work
@@ -23,23 +25,49 @@ SLACK = 1e-9
 Advance = Callable[[State, float], Report]
 
 
+@kernel
+def sample(forces, numbers, state, bodies, values, t):
+    """Compute the values (n,) of the signals `numbers` (n,) at a state."""
+    evaluate_signals(forces, numbers, t, state.q, state.v, bodies, values)
+
+
+class _Prepared:
+    """The kernel with its arguments packed for one state; no part of the state of a run."""
+
+    __slots__ = ("sample", "state")
+
+    def __init__(self) -> None:
+        self.state: State | None = None
+        self.sample: Callable[[float], Any]
+
+
 class Sampler:
     """Samples the controllers of one model; holds their values, which are part of the state of a run."""
 
     def __init__(self, model: Model, work: Work) -> None:
-        self._controllers, self._forces, self._work = model.controllers, model.system.forces, work
-        updates = [update for controller in self._controllers for update in controller.updates]
-        self._numbers = np.array([update.signal for update in updates], np.int64)
-        self._numbers.flags.writeable = False
-        self._values = np.zeros(len(updates))
-        self._held = np.zeros(len(self._forces.quantities))
-        self._slack = SLACK * min(controller.period for controller in self._controllers)
-        self._next: list[int] = []
+        self._forces, self._work, self._prepared = model.system.forces, work, _Prepared()
+        updates = [update for controller in model.controllers for update in controller.updates]
+        self._numbers, self._quantities = (
+            np.array([getattr(update, key) for update in updates], np.int64) for key in ("signal", "quantity")
+        )
+        self._initial, self._delays = (
+            np.array([getattr(update, key) for update in updates]) for key in ("initial", "delay")
+        )
+        self._owner = np.repeat(
+            np.arange(len(model.controllers)), [len(controller.updates) for controller in model.controllers]
+        )
+        self._periods = np.array([controller.period for controller in model.controllers])
+        self._is_delayed = self._delays > 0.0
+        self._slack = SLACK * float(self._periods.min())
+        constants = (self._numbers, self._quantities, self._initial, self._delays, self._is_delayed, self._owner)
+        for constant in (*constants, self._periods):
+            constant.flags.writeable = False
+        self._values, self._held = np.zeros((2, len(updates)))
+        self._next = np.zeros(len(self._periods), np.int64)
         self._pending: list[tuple[float, int, float]] = []
-        """Delayed outputs: instant, number of the quantity, value."""
+        """Delayed outputs: instant, number of the update, value."""
         self._sampled_at = -math.inf
-        self._held_before = np.zeros_like(self._held)
-        self._next_before: list[int] = []
+        self._held_before, self._next_before = self._held.copy(), self._next.copy()
         self._pending_before: list[tuple[float, int, float]] = []
         """The last sample, and all values before it."""
         self._state_has_changed = False
@@ -47,18 +75,16 @@ class Sampler:
     def start(self, state: State) -> None:
         """Begin at the time of a state, with the initial values."""
         time = float(state.time[0])
-        self._next = [math.ceil((time - self._slack) / controller.period) for controller in self._controllers]
+        self._next[:] = np.ceil((time - self._slack) / self._periods)
         self._pending, self._sampled_at, self._state_has_changed = [], -math.inf, False
-        for controller in self._controllers:
-            for update in controller.updates:
-                self._held[update.quantity] = update.initial
+        self._held[:] = self._initial
         self._load()
 
     def read_again(self, time: float) -> None:
         """Sample the present instant again: a program has changed the state there."""
         if abs(time - self._sampled_at) <= self._slack:
-            self._held[:] = self._held_before
-            self._next, self._pending = list(self._next_before), list(self._pending_before)
+            self._held[:], self._next[:] = self._held_before, self._next_before
+            self._pending = list(self._pending_before)
             self._state_has_changed = True
 
     def advance(self, state: State, until: float, advance: Advance, restart: Callable[[float], None]) -> Report:
@@ -98,35 +124,31 @@ class Sampler:
         return report
 
     def _load(self) -> None:
-        for controller in self._controllers:
-            for update in controller.updates:
-                self._forces.signals.quantities[update.quantity] = self._held[update.quantity]
+        self._forces.signals.quantities[self._quantities] = self._held
 
     def next_instant(self) -> float:
         """Return the instant of the next sample or delayed output, s."""
-        samples = (k * controller.period for k, controller in zip(self._next, self._controllers, strict=True))
-        return min((*samples, *(instant for instant, _, _ in self._pending)))
+        sample = float((self._next * self._periods).min())
+        return min((sample, *(instant for instant, _, _ in self._pending)))
 
     def _sample(self, state: State, time: float) -> None:
         """Change the values of all controllers and delayed outputs that are due at a time."""
-        self._sampled_at, self._held_before[:] = time, self._held
-        self._next_before, self._pending_before = list(self._next), list(self._pending)
+        self._sampled_at, self._held_before[:], self._next_before[:] = time, self._held, self._next
+        self._pending_before = list(self._pending)
         self._load()
-        evaluate_signals(self._forces, self._numbers, time, state.q, state.v, self._work.bodies, self._values)
-        later = []
-        for instant, quantity, value in self._pending:
+        if self._prepared.state is not state:
+            leading = (self._forces, self._numbers, state, self._work.bodies, self._values)
+            self._prepared.state, self._prepared.sample = state, sample.prepared(leading, (time,))
+        self._prepared.sample(time)
+        for instant, number, value in self._pending_before:
             if instant <= time + self._slack:
-                self._held[quantity] = value
-            else:
-                later.append((instant, quantity, value))
-        self._pending = later
-        first = 0
-        for k, controller in enumerate(self._controllers):
-            if self._next[k] * controller.period <= time + self._slack:
-                for update, value in zip(controller.updates, self._values[first:].tolist(), strict=False):
-                    if update.delay > 0.0:
-                        self._pending.append((time + update.delay, update.quantity, value))
-                    else:
-                        self._held[update.quantity] = value
-                self._next[k] += 1
-            first += len(controller.updates)
+                self._held[number] = value
+        self._pending = [output for output in self._pending if output[0] > time + self._slack]
+        due = self._next * self._periods <= time + self._slack
+        changes = due[self._owner]
+        if self._is_delayed.any():
+            for number in np.flatnonzero(changes & self._is_delayed).tolist():
+                self._pending.append((time + float(self._delays[number]), number, float(self._values[number])))
+            changes &= ~self._is_delayed
+        self._held[changes] = self._values[changes]
+        self._next += due
