@@ -33,8 +33,8 @@ from multibody_cli.spatial.products import cross, dot
 
 FORCE_TOLERANCE, MOMENT_TOLERANCE, MAX_TOLERANCE = 1e-9, 1e-13, 1e-8
 
-WEAK = 1e6
-"""Response of a row, relative to its threshold, below which it is much smaller than that of unconstrained bodies."""
+WEAK = 1e-3
+"""Response of a row, relative to that of the unconstrained bodies, below which it is much smaller."""
 
 ROTATION_PER_ERROR = 10.0
 """Rotation that is assumed for a unit error of position, rad/m."""
@@ -48,36 +48,55 @@ def ineffective_tolerances(error):
 
 
 @kernel
+def unconstrained_responses(links, work):
+    """Return the responses of the unconstrained bodies to the impulses `work.wrenches`: of forces, and of moments."""
+    of_forces, of_moments = 0.0, 0.0
+    for i in range(1, len(links)):
+        by_force, by_moment = unconstrained_response(links[i], work.bodies[i], load_force(work.wrenches[i]))
+        of_forces += by_force
+        of_moments += by_moment
+    return of_forces, of_moments
+
+
+@kernel
 def ineffective_threshold(links, work, error) -> float:
     """Value of W_kk up to which the row with the impulses `work.wrenches` is ineffective.
 
     `error` is the largest error of position, m or rad.
     """
     s_f, s_t = ineffective_tolerances(error)
-    total = 0.0
-    for i in range(1, len(links)):
-        total += ineffective_response(links[i], work.bodies[i], load_force(work.wrenches[i]), s_f, s_t)
-    return total
+    of_forces, of_moments = unconstrained_responses(links, work)
+    return s_f * of_forces + s_t * of_moments
+
+
+@formula
+def unconstrained_response(link, body, wrench):
+    """Response of one unconstrained body to the impulse `wrench` about the origin of its joint frame.
+
+    The part of the force at its centre of mass, |f|^2 / m, and that of the moment, |t|^2 / tr I.
+    """
+    m, central, t = link.mass, link.central, wrench.t
+    trace, of_force, of_moment = central[0] + central[3] + central[5], 0.0, 0.0
+    if m > 0.0:
+        of_force = dot(wrench.f, wrench.f) / m
+        t = t - (1.0 / m) * cross(load(body.h), wrench.f)
+    if trace > 0.0:
+        of_moment = dot(t, t) / trace
+    return of_force, of_moment
 
 
 @formula
 def ineffective_response(link, body, wrench, s_f, s_t):
     """Part of one body in the threshold, for the impulse `wrench` about the origin of its joint frame."""
-    m, central, t = link.mass, link.central, wrench.t
-    trace, total = central[0] + central[3] + central[5], 0.0
-    if m > 0.0:
-        total += s_f * dot(wrench.f, wrench.f) / m
-        t = t - (1.0 / m) * cross(load(body.h), wrench.f)
-    if trace > 0.0:
-        total += s_t * dot(t, t) / trace
-    return total
+    of_force, of_moment = unconstrained_response(link, body, wrench)
+    return s_f * of_force + s_t * of_moment
 
 
 @formula
-def row_size(response, threshold):
-    """Return the size of a row with the response W_kk and its threshold, to which its pivots are compared."""
-    if 0.0 < response < WEAK * threshold:
-        return max(response, math.sqrt(response * (threshold / FORCE_TOLERANCE)))
+def row_size(response, unconstrained):
+    """Return the size of a row with the response W_kk, and R_k of the unconstrained bodies, to compare its pivots."""
+    if 0.0 < response < WEAK * unconstrained:
+        return math.sqrt(response * unconstrained)
     return response
 
 

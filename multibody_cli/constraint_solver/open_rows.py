@@ -7,7 +7,7 @@ force k . x of its multiplier on the joint.
 
 from __future__ import annotations
 
-from multibody_cli.constraint_solver.ineffective_rows import ineffective_response, ineffective_tolerances
+from multibody_cli.constraint_solver.ineffective_rows import ineffective_tolerances, unconstrained_response
 from multibody_cli.constraint_solver.solver import largest_position_error
 from multibody_cli.kernel import kernel
 from multibody_cli.model import KERNEL_BALL
@@ -27,7 +27,7 @@ def write_open_rows(tree, work, E):
     for n in range(len(E.L)):
         E.L[n] = E.reduction[n] = 0.0
     for place in range(len(E.threshold)):
-        E.threshold[place] = 0.0
+        E.threshold[place] = E.unconstrained[place] = 0.0
     for n in range(len(E.coefficients)):
         E.coefficients[n] = 0.0
     for n in range(len(E.term_places)):
@@ -40,7 +40,9 @@ def write_open_rows(tree, work, E):
         store_force(E.K[at.slot], K)
         if at.last:
             place = E.slots[at.slot].place
-            E.threshold[place] += ineffective_response(links[at.link], bodies[at.link], K, s_f, s_t)
+            of_force, of_moment = unconstrained_response(links[at.link], bodies[at.link], K)
+            E.threshold[place] += s_f * of_force + s_t * of_moment
+            E.unconstrained[place] += of_force + of_moment
 
 
 @kernel

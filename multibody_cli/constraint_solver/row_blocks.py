@@ -49,7 +49,7 @@ def factor_block(E, block) -> bool:
             elif E.threshold[first + i] == math.inf:
                 factors[at + i] = 0.0
             else:
-                if not total > DEPENDENT_PIVOT * row_size(L[at + i], E.threshold[first + i]):
+                if not total > DEPENDENT_PIVOT * row_size(L[at + i], E.unconstrained[first + i]):
                     return bool(block.local) and factor_dependent_block(E, block)
                 factors[at + i] = 1.0 / total
     return True
@@ -100,7 +100,7 @@ def load_rows(E, block, reduced):
     F, n = E.block, block.last - block.first
     for i in range(n):
         F.rows[i] = i
-        F.diagonal[i] = row_size(E.L[block.address + (n + 1) * i], E.threshold[block.first + i])
+        F.diagonal[i] = row_size(E.L[block.address + (n + 1) * i], E.unconstrained[block.first + i])
         for j in range(i + 1):
             at = block.address + n * i + j
             F.A[i, j] = E.L[at] - reduced * E.reduction[at]

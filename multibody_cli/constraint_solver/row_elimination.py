@@ -85,6 +85,7 @@ class RowElimination(NamedTuple):
     factors: Annotated[Floats, "na"]
     order: Annotated[Integers, "n"]  # pivoted order of the rows of each block
     threshold: Annotated[Floats, "n"]  # see `ineffective_rows`
+    unconstrained: Annotated[Floats, "n"]  # R, likewise
     ell: Annotated[Floats, "n"]  # acceleration of the rows due to forces
     rhs: Annotated[Floats, "n"]
     x: Annotated[Floats, "n"]  # multipliers

@@ -21,7 +21,12 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.constraint_solver.ineffective_rows import drop_ineffective_row, ineffective_threshold, row_size
+from multibody_cli.constraint_solver.ineffective_rows import (
+    drop_ineffective_row,
+    ineffective_tolerances,
+    row_size,
+    unconstrained_responses,
+)
 from multibody_cli.constraint_solver.loop_frames import (
     update_loop_frames,
     update_loop_motions,
@@ -189,20 +194,20 @@ def impulse_response(system, work):
 def build_delassus(system, work, count):
     """Lower triangle of W (count, count) for the active rows: column k is the response to a unit multiplier of k."""
     tree, rows, terms, active_rows, W = system.tree, work.rows, work.terms, work.dual.active_rows, work.dual.W
-    error = largest_position_error(work)
+    s_f, s_t = ineffective_tolerances(largest_position_error(work))
     for k in range(count):
         clear_impulses(work)
         apply_row_impulse(rows[active_rows[k]], terms, 1.0, work.wrenches, work.impulse)
         apply_loop_impulses(tree, work.impulse, work)
         transfer_marker_wrenches(tree, work.wrenches)
-        least = ineffective_threshold(tree.links, work, error)
+        of_forces, of_moments = unconstrained_responses(tree.links, work)
         apply_inverse_mass(system, work, work.impulse, work.response)
         update_marker_changes(tree, work.bodies)
         compute_loop_rates(tree, work.response, work)
         for i in range(k, count):
             W[i, k] = jacobian_product_of_row(rows[active_rows[i]], terms, work.bodies, work.response)
-        work.dual.solver.size[k] = row_size(W[k, k], least)
-        if W[k, k] <= least:
+        work.dual.solver.size[k] = row_size(W[k, k], of_forces + of_moments)
+        if W[k, k] <= s_f * of_forces + s_t * of_moments:
             drop_ineffective_row(W, k, count)
             work.dual.r[k] = 0.0
 

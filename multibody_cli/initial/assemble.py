@@ -4,6 +4,7 @@ Coordinates and rates that the scene gives are kept.  The other coordinates chan
 of the mass matrix.  The other rates are those of an impulsive start from rest: among all rates that satisfy the rows,
 the prescribed motions and the given rates, those of least kinetic energy.  They do not depend on the choice of the
 joint that closes a loop.  An articulation that no motion drives keeps its rates if they satisfy its rows as written.
+Given rates of joints that close loops are satisfied by the least impulse along their coordinates.
 
 If this does not suffice, the given coordinates or rates change as well, as little as possible.
 """
@@ -11,13 +12,11 @@ If this does not suffice, the given coordinates or rates change as well, as litt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.constraint_solver.projection import (
     activate_unilateral_rows,
@@ -36,10 +35,20 @@ from multibody_cli.constraint_solver.solver import (
     update_kinematics,
     zero_rhs,
 )
+from multibody_cli.initial.articulations import Articulations
 from multibody_cli.initial.scales import scales_of
 from multibody_cli.kernel import Flags, bound_kernel, records
 from multibody_cli.linalg.free_rows import rank_of
-from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW, Floats, Model, Records, State, System, Tree
+from multibody_cli.model import (
+    KERNEL_BALL,
+    KERNEL_GENERAL,
+    KERNEL_SCREW,
+    Floats,
+    Integers,
+    Model,
+    State,
+    System,
+)
 from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.energy import subtract_momenta
@@ -55,6 +64,15 @@ OFFSETS = (0.01, 0.1, 0.3, 1.0, 3.0)
 
 Where rods are collinear, no displacement changes their length to first order, and the projection ends there.
 """
+
+FARTHEST = 30.0
+"""Largest change by these, relative to the root of the error that it removes; farther off is another branch.
+
+At a singular configuration an error e is removed by a change of the order of sqrt(e).
+"""
+
+DEPENDENT_RATES = 1e-9
+"""Response of a rate of a loop joint to its impulse, relative to that without rows, that is round-off."""
 
 ASSEMBLED = 1e-10
 """Largest error of position or of velocity of a consistent state."""
@@ -139,20 +157,29 @@ class Assembler:
         for number in range(len(OFFSETS)):
             if found.closed:
                 return found
-            nearby = partial(self._project_from_nearby, number)
+            nearby, here = partial(self._project_from_nearby, number), self._state.q.copy()
             again = self._first_that_succeeds((nearby, nearby), before, kept, POSITION)
-            found = again if again.closed else found
+            if again.closed and again.change <= FARTHEST * math.sqrt(before.relative):
+                found = again
+            else:
+                self._state.q[:] = here
         return found
 
-    def complete_rates(self, kept: Flags) -> AssemblyResult:
-        """Satisfy all rows and motions at the level of velocities; `kept` (nv,) are the given rates."""
+    def complete_rates(self, kept: Flags, written: Floats) -> AssemblyResult:
+        """Satisfy all rows and motions at the level of velocities.
+
+        `kept` (nv,) are the given rates; `written` (nv,) those of the scene, which the state has lost for loop joints.
+        """
         self.scales = scales_of(self._model, self._state, self._work, self._slowest)
+        closing = self._given_rates_of_loop_joints(kept, written)
         before = self._error(self._model.system, VELOCITY)
-        started = self._started()
+        started = self._started(closing)
         if not started.any():
             return self._unchanged(before)
-        attempts = self._start_impulsively, self._project_rates
-        return self._first_that_succeeds(attempts, before, kept | ~started, VELOCITY)
+        attempts = partial(self._start_impulsively, closing, written), self._project_rates
+        held = kept | ~started
+        held[self._model.system.tree.links["nv"].sum() :] = False
+        return self._first_that_succeeds(attempts, before, held, VELOCITY)
 
     def dependent_rows(self) -> list[int]:
         """Return the equality rows that depend on others in the current configuration."""
@@ -208,7 +235,7 @@ class Assembler:
         normalize(tree, self._state.q)
         return offset + self._project_positions(system)
 
-    def _start_impulsively(self, system: System) -> Floats:
+    def _start_impulsively(self, closing: Integers, written: Floats, system: System) -> Floats:
         """Minimize the kinetic energy over the free rates, subject to all rows; return their changes (nv,).
 
         The free rates first take the values without rows, for which the free momenta vanish.  The projection in the
@@ -231,8 +258,54 @@ class Assembler:
         state.v[:] += work.response
         if self._error(system, VELOCITY).relative > 0.1 * ASSEMBLED:  # round-off of the first projection
             self._correct_rates(system)
+        if len(closing):
+            self._start_loop_joints(closing, written, system)
         self._release_limits()
         return state.v - start
+
+    def _given_rates_of_loop_joints(self, kept: Flags, written: Floats) -> Integers:
+        """Return which given rates of loop joints differ from those of the bodies; they count in the scale of rates."""
+        first = int(self._model.system.tree.links["nv"].sum())
+        sizes = self.scales.coordinates
+        rate = max(self.scales.rate, float((np.abs(written) / sizes)[first:][kept[first:]].max(initial=0.0)))
+        differ = np.abs(written - self._state.v) > ASSEMBLED * rate * sizes
+        found = first + np.flatnonzero((kept & ~self._model.system.tree.driven & differ)[first:])
+        if len(found):
+            self.scales = replace(self.scales, rate=rate)
+        return found
+
+    def _start_loop_joints(self, closing: Integers, written: Floats, system: System) -> None:
+        """Add the response to impulses along coordinates of loop joints (n,) that gives them the written rates.
+
+        Rates that no impulse changes, since others determine them, remain.
+        """
+        work, v = self._work, self._state.v
+        self._place(system)
+        sizes = self.scales.coordinates[closing]
+        without, responses = np.array([self._responses(int(j), system) for j in closing]).swapaxes(0, 1)
+        squares = np.outer(sizes, sizes)
+        own, axes = np.linalg.eigh(responses[:, closing] / squares)
+        effective = own > DEPENDENT_RATES * np.diag(without[:, closing] / squares).max()
+        own, axes = own[effective], axes[:, effective]
+        v += (axes @ (axes.T @ ((written - v)[closing] / sizes) / own) / sizes) @ responses
+        self._place(system)
+        compute_velocity_residuals(work, v)
+        self._correct_rates(system)
+        self._place(system)
+
+    def _responses(self, j: int, system: System) -> tuple[Floats, Floats]:
+        """Return the changes of all rates (nv,) by a unit impulse along coordinate j, without and with the rows."""
+        work = self._work
+        accelerate(system, work, work.response)
+        clear_impulses(work)
+        work.impulse[j] = 1.0
+        zero_rhs(work)
+        self._impulse_response(system, work)
+        change = work.response.copy()
+        work.rows["residual"] = 0.0
+        add_response_to_residuals(work)
+        self._project(system, work, VELOCITY)
+        return change, change + work.response
 
     def _project_rates(self, system: System) -> Floats:
         """Change the rates as little as possible, in the metric of the mass matrix; return the change (nv,)."""
@@ -258,15 +331,19 @@ class Assembler:
         rows = self._work.rows
         rows["active"][rows["one_sided"] == 1] = 0
 
-    def _started(self) -> Flags:
+    def _started(self, closing: Integers) -> Flags:
         """Return which rates (nv,) belong to an articulation with a violated row or with a motion that drives it.
+
+        Or with a given rate of a loop joint, one of `closing`.
 
         One-sided rows do not count: the first step resolves their impacts.
         """
         tree, rows, v = self._model.system.tree, self._work.rows, self._state.v
-        articulations = _Articulations(tree, rows, self._work.terms)
+        articulations = Articulations(tree, rows, self._work.terms)
         violated = (rows["one_sided"] == 0) & (self._errors(VELOCITY)[1] > ASSEMBLED)
-        started = {articulations.of_body(int(i)) for i in articulations.body_of_rate[tree.driven & (v != 0.0)]}
+        moved = tree.driven & (v != 0.0)
+        moved[closing] = True
+        started = {articulations.of_body(int(i)) for i in articulations.body_of_rate[moved]}
         for row in rows[violated]:
             started |= {articulations.of_body(i) for i in articulations.bodies_of_row(row)}
         return np.array([articulations.of_body(int(i)) in started for i in articulations.body_of_rate], np.bool_)
@@ -308,45 +385,3 @@ def _with_fixed_coordinates(system: System, held: Flags) -> System:
             links["has_side_children"][link["parent"]] = 1
     links.flags.writeable = held.flags.writeable = False
     return system._replace(tree=tree._replace(links=records(links), driven=held))
-
-
-class _Articulations:
-    """The sets of bodies that joints and rows connect, other than by the ground; each is named by its first body."""
-
-    def __init__(self, tree: Tree, rows: Records, terms: Records) -> None:
-        links, closures = tree.links, tree.closures
-        self._terms = terms
-        self._body_of_row = np.concatenate((np.arange(len(links)), closures["child"], tree.markers["link"]))
-        self._number = list(range(len(links)))
-        self.body_of_rate = np.concatenate(
-            (np.repeat(np.arange(len(links)), links["nv"]), np.repeat(self._moving(closures["child"]), closures["nv"]))
-        )
-        for i in range(1, len(links)):
-            self._connect([i, int(links[i]["parent"])])
-        for closure in closures:
-            self._connect(self._moving(np.array([closure["parent"], closure["child"]])).tolist())
-        for row in rows:
-            self._connect(self.bodies_of_row(row))
-
-    def of_body(self, body: int) -> int:
-        """Return the number of the articulation of a body."""
-        while self._number[body] != body:
-            body = self._number[body]
-        return body
-
-    def bodies_of_row(self, row: Any) -> list[int]:
-        """Return the bodies that the terms of a row move."""
-        terms = self._terms[row["first_term"] : row["last_term"]]
-        bodies, of_coordinates = self._moving(terms["body"]), terms["iv"] >= 0
-        bodies[of_coordinates] = self.body_of_rate[terms["iv"][of_coordinates]]
-        return list(map(int, bodies))
-
-    def _moving(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bodies that move with the given rows: bodies, frames of loop joints, or markers."""
-        found: NDArray[np.int64] = self._body_of_row[self._body_of_row[rows]]  # a loop joint may end at a marker
-        return found
-
-    def _connect(self, bodies: Iterable[int]) -> None:
-        numbers = {self.of_body(body) for body in bodies if body > 0}
-        for number in numbers:
-            self._number[number] = min(numbers)

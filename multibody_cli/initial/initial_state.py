@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from multibody_cli.initial.assemble import Assembler, AssemblyResult
 from multibody_cli.initial.followers import place_followers
 from multibody_cli.initial.scales import Scales
 from multibody_cli.joints import JOINTS
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.kernel import Flags
@@ -35,6 +36,9 @@ REPORT_THRESHOLD = 1e-6
 
 TURNED, MOVED = 0.01, 0.02
 """Default of `simulation.assembly_tolerance`: rad, and relative to the length of the mechanism."""
+
+ROUND_OFF = 1e-14
+"""Angle of two axes, rad, that is round-off."""
 
 MAX_BODIES = 4
 """Largest number of bodies that a message lists."""
@@ -67,6 +71,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
         _written(loaded.scene, model, "q", ("position", "rotation")),
         _written(loaded.scene, model, "v", ("velocity", "velocity")),
     )
+    written = state.v.copy()
     driven = _is_driven(model, state)
     _place_followers(loaded, model, state, given)
     if not constrained and not driven:
@@ -74,7 +79,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     assembler = Assembler(model, state, loaded.scene.simulation.duration)
     messages: list[str] = []
     positions = assembler.assemble_positions(given[0])
-    _require_closable(loaded, model, positions, assembler.scales)
+    _require_closable(loaded, model, state, positions, assembler.scales)
     if positions.before.relative > REPORT_THRESHOLD:
         messages.append(
             _how_far(
@@ -87,8 +92,8 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
             )
         )
     as_written = initial_samples(model, state)
-    velocities = assembler.complete_rates(given[1])
-    _require_consistent(loaded, model, velocities)
+    velocities = assembler.complete_rates(given[1], written)
+    _require_consistent(loaded, model, state, velocities)
     if max(velocities.before.relative, velocities.change) > REPORT_THRESHOLD:
         messages.append(_completed_rates(loaded, model, state, velocities, assembler.scales, as_written))
     _require_agreement(loaded, model, state, assembler.scales)
@@ -169,7 +174,7 @@ def _rate_unit(row: RowName) -> str:
     return " or ".join(f"{unit}/s" for unit in _unit(row).split(" or "))
 
 
-def _require_closable(loaded: LoadedScene, model: Model, found: AssemblyResult, scales: Scales) -> None:
+def _require_closable(loaded: LoadedScene, model: Model, state: State, found: AssemblyResult, scales: Scales) -> None:
     if found.before.small:
         return
     tolerance = loaded.scene.simulation.assembly_tolerance
@@ -177,8 +182,8 @@ def _require_closable(loaded: LoadedScene, model: Model, found: AssemblyResult, 
     if not found.closed:
         raise loaded.error(
             f"cannot be closed: with all joints free to move{_except_for(model)}, an error of "
-            f"{found.after.value:.3g} {_unit(name)} {name.direction} remains; check the lengths, the frames and the "
-            "initial coordinates",
+            f"{found.after.value:.3g} {_unit(name)} {name.direction} remains; "
+            + (_misalignment(model, state) or "check the lengths, the frames and the initial coordinates"),
             name.section,
             name.element,
         )
@@ -212,21 +217,40 @@ def _nearest_start(model: Model, found: AssemblyResult, scales: Scales) -> str:
     return f" ({model.names.coordinates[most]} by {found.moved[most]:.4g})"
 
 
-def _require_consistent(loaded: LoadedScene, model: Model, found: AssemblyResult) -> None:
+def _misalignment(model: Model, state: State) -> str:
+    """Name the two hinges whose axes are almost parallel, but differ most, with a remedy; "" without any."""
+    columns, hinges = _placed(model, state).columns["angular"], []
+    for joint in model.names.joints:
+        if joint.coordinates == (Coordinate.ANGLE,):
+            axis = columns[joint.columns.start]
+            hinges.append((joint.name, axis / np.linalg.norm(axis)))
+    pairs = [(float(np.linalg.norm(np.cross(a, b))), one, other) for (one, a), (other, b) in combinations(hinges, 2)]
+    sine, one, other = max((pair for pair in pairs if pair[0] < TURNED), default=(0.0, "", ""))
+    if sine <= ROUND_OFF:
+        return ""
+    return (
+        f"the axes of `{one}` and `{other}` are not parallel, but differ by {sine:.3g} rad: write both with the same "
+        "numbers, or make one hinge of the loop `spherical`"
+    )
+
+
+def _require_consistent(loaded: LoadedScene, model: Model, state: State, found: AssemblyResult) -> None:
     if found.before.small:
         return
     name = model.names.rows[found.row]
     if found.after.relative > REPORT_THRESHOLD:
         raise loaded.error(
             f"cannot be satisfied by the initial velocities: an error of {found.after.value:.3g} {_rate_unit(name)} "
-            f"{name.direction} remains; prescribed motions or constraints contradict each other",
+            f"{name.direction} remains; "
+            + (_misalignment(model, state) or "prescribed motions or constraints contradict each other"),
             name.section,
             name.element,
         )
     if found.changed_given and found.before.relative > REPORT_THRESHOLD:
         raise loaded.error(
             f"contradicts the given initial velocities by {found.before.value:.3g} {_rate_unit(name)} "
-            f"{name.direction}: omit some of them, which then follow from the others",
+            f"{name.direction}: "
+            + (_misalignment(model, state) or "omit some of them, which then follow from the others"),
             name.section,
             name.element,
         )

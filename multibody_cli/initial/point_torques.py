@@ -18,7 +18,7 @@ from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import SignalSpec
 
 _NONE = 1e-9
-"""Moment of a unit force that is round-off, m."""
+"""Moment that is round-off, relative to the wrench and its arm."""
 
 _NOTHING = (None, 0.0, SignalSpec(constant=0.0))
 
@@ -75,7 +75,9 @@ def _objections(
 
 def _turns(wrenches: Floats, configuration: JointConfiguration, at_child: bool) -> np.ndarray:
     """Return which wrenches (n, 6) have a moment about the origin of the joint frame in the body."""
-    moments = wrenches[:, :3]
+    moments, forces = wrenches[:, :3], wrenches[:, 3:]
+    sizes = np.linalg.norm(moments, axis=1)
     if not at_child:
-        moments = moments + np.cross(configuration.translation, wrenches[:, 3:])
-    return np.asarray(np.abs(moments).max(axis=1, initial=0.0) > _NONE)
+        moments = moments + np.cross(configuration.translation, forces)
+        sizes = sizes + np.linalg.norm(configuration.translation) * np.linalg.norm(forces, axis=1)
+    return np.asarray(np.abs(moments).max(axis=1, initial=0.0) > _NONE * sizes)

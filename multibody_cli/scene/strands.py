@@ -18,7 +18,7 @@ from multibody_cli.spec import BodyPoint
 from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 ATTACHMENT_TOLERANCE = 1e-9
-"""Smallest distance that is reported, m, relative to the distance from the origin if that is larger."""
+"""Smallest distance that is reported, relative to the largest coordinate of the strand or of the attached point."""
 
 
 def node_name(strand: str, node: int) -> str:
@@ -71,13 +71,14 @@ def unrelaxed_attachments(scene: Scene, samples: Samples) -> Iterator[str]:
     """Report attached nodes whose initial position does not relax their strand."""
     bodies = list(scene.bodies)
     for strand, spec in scene.strands.items():
+        extent = float(np.abs(spec.nodes).max())
         for node, end in spec.attach.items():
             place = np.array(end.point)
             if end.body != WORLD:
                 k = bodies.index(end.body)
                 place = samples.position[0, k] + rotation_matrix(samples.quaternion[0, k]) @ place
             apart = float(np.linalg.norm(place - spec.nodes[node]))
-            if apart > ATTACHMENT_TOLERANCE * (1.0 + float(np.linalg.norm(place))):
+            if apart > ATTACHMENT_TOLERANCE * max(extent, float(np.linalg.norm(place))):
                 where = ", ".join(f"{number:.6g}" for number in place)
                 yield (
                     f"strand `{strand}`: node {node} is attached at [{where}], {apart:.3g} m from its position in "

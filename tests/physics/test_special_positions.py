@@ -30,6 +30,9 @@ NEARLY_DEPENDENT = 1e-3
 Their multipliers keep few digits there (`linalg.pivoted_lu`).  A row that is left out causes differences of 1.
 """
 
+CONTRADICTORY = 1e-6
+"""Error of the dense equations of motion from which no accelerations satisfy all rows."""
+
 STEP, STEPS = 1e-3, 5
 DIFFERENCE = 2e-4
 """Difference of velocities after these steps, of the largest acceleration in 1 s: a row left out causes 5e-3."""
@@ -44,7 +47,8 @@ def examine(seed: int, methods: tuple[str, ...]) -> list[str]:
     """Compare methods on the mechanism of a seed; return whether the position is regular, and the methods that ended.
 
     In a regular position all methods agree with the dense formulation, and after a few steps the others with `aba`; in
-    any, the start satisfies all rows.  A variational step may have no solution, which the run reports.
+    any, the start satisfies all rows.  A variational step may have no solution, and prescribed accelerations may
+    contradict each other, so that accelerations are those of least squares and diverge, which the run reports.
     """
     machine = structured_loops(seed, CLOSING[seed % len(CLOSING)])
     found, reference, size = [], None, 1.0
@@ -56,7 +60,8 @@ def examine(seed: int, methods: tuple[str, ...]) -> list[str]:
                 error, G, _ = loops.rows(v)
                 expected, a = loops.solve(v, machine.given(0.0)), accelerations_of(run, loops)
                 size = 1.0 + np.abs(expected.a).max()
-                found = found or ["regular" if expected.is_sharp else "singular"]
+                kind = "contradictory" if expected.residual > CONTRADICTORY else "singular"
+                found = found or ["regular" if expected.is_sharp else kind]
                 assert np.abs(error).max(initial=0.0) < 1e-9
                 assert np.abs(G @ v).max(initial=0.0) < 1e-6 * size
                 assert np.isfinite(a).all()
@@ -66,7 +71,7 @@ def examine(seed: int, methods: tuple[str, ...]) -> list[str]:
                 continue
             status = run.method.advance(run.state, STEP * STEPS).status
         if status is not Status.OK:
-            assert method in VARIATIONAL
+            assert method in VARIATIONAL or found[0] == "contradictory"
             found.append(method)
         elif reference is None:
             reference = velocities_of(run)
@@ -79,7 +84,7 @@ def examine(seed: int, methods: tuple[str, ...]) -> list[str]:
 def test_methods_agree_in_special_positions(seed):
     """Two mechanisms for each joint that closes a loop."""
     found = examine(seed, (*BY_ACCELERATION, *(("symbolic",) if seed % 8 == 0 else ()), *VARIATIONAL))
-    assert found[0] == "singular" or len(found) == 1
+    assert found[0] != "regular" or len(found) == 1
 
 
 def test_the_selection_contains_special_positions_of_each_kind():

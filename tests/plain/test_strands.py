@@ -69,6 +69,16 @@ def test_a_node_away_from_its_attachment_is_refused():
     assert not [words for words in compile_scene(loaded(SCENE)).warnings if "attached" in words]
 
 
+@pytest.mark.parametrize("size", [1e-9, 1e-6, 1.0, 1e6])
+def test_the_warning_does_not_depend_on_the_size(size):
+    block = {"mass": 2.0, "inertia": {"principal": [size**2] * 3}}
+    for off, words in ((0.0, 0), (1e-3, 1)):
+        ends = {0: {"body": "a", "point": [0, 0, off * size]}, 3: {"body": "world", "point": [size, 0, 0]}}
+        strand = SCENE["strands"]["s"] | {"nodes": (size * np.array(NODES)).tolist(), "attach": ends}
+        warnings = compile_scene(loaded({"bodies": {"a": block}, "strands": {"s": strand}})).warnings
+        assert len([one for one in warnings if "node 0 is attached" in one]) == words
+
+
 def test_segments_may_be_any_pairs():
     """Segments of a triangle whose first node is attached to the ground, with their generated names."""
     nodes = [[0.0, 0.0, 0.0], [0.5, 0.0, -0.5], [-0.5, 0.0, -0.5]]

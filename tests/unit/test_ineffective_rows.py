@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
-from loops import start
+from loops import loaded, start
 from scipy.spatial.transform import Rotation
 
+from multibody_cli.compile import compile_scene
 from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold, primary_threshold
+from multibody_cli.initial.assemble import Assembler
 
 MASSES = {"slab": 3.0, "stick": 0.4}
 COMS = {"slab": np.array([0.1, -0.3, 0.2]), "stick": np.array([-0.2, 0.05, 0.4])}
@@ -71,3 +75,15 @@ def test_the_round_off_of_primary_impulses_is_that_of_each_on_the_free_bodies():
                 expected += 1e-13 * (force @ force / MASSES[name] + about @ about / sum(MOMENTS[0]))
     assert expected > 0.0
     assert primary_threshold(tree.links, work) == pytest.approx(expected, rel=1e-12, abs=0.0)
+
+
+def test_the_size_of_a_moment_row_has_the_round_off_of_the_free_body():
+    """A hinge tilted by 1e-5 against another: sqrt(R W) with R = 1 / tr I, and W = sin(tilt)^2 / I about the axis."""
+    tilted, moments = {"rotation": {"axis": [1, 0, 0], "angle": 1e-5}}, [0.1, 0.2, 0.15]
+    hinges = {"hinge": {"type": "revolute", "child": "b"}, "tilted": {"type": "revolute", "child": "b"}}
+    hinges["tilted"] |= {"origin": tilted, "child_origin": tilted}
+    found = compile_scene(loaded({"bodies": {"b": {"mass": 1, "inertia": {"principal": moments}}}, "joints": hinges}))
+    assembler = Assembler(found.model, found.state)
+    assembler.dependent_rows()
+    expected = math.sqrt(1 / sum(moments) * np.sin(1e-5) ** 2 / moments[2])
+    assert assembler._work.dual.solver.size[:5].max() == pytest.approx(expected, rel=1e-6)
