@@ -321,6 +321,17 @@ def test_held_forces_are_constant_in_a_linearization_and_continuous_ones_are_not
     np.testing.assert_allclose(A, [[0, 1], [-3.0 / 2.0, -0.5 / 2.0]], rtol=0.0, atol=1e-9)
 
 
+def test_a_linearization_names_the_contacts_and_friction_that_it_ignores():
+    """A is that of the scene without them."""
+    free = mbsim.Simulation(load(CART)).linearize()
+    sliding = CART.replace("axis: [1, 0, 0]", "axis: [1, 0, 0], friction: {coefficient: 0.3, surface: SURFACE}")
+    sliding = sliding.replace("SURFACE", "{type: box, size: [0.2, 0.1, 0.1]}").replace("rk4", "semi_implicit_euler")
+    sim = mbsim.Simulation(load(sliding + "contacts: {}\n"))
+    with pytest.warns(mbsim.SceneWarning, match="`linearize` ignores `contacts`, `joints.rail.friction` of the scene"):
+        model = sim.linearize()
+    np.testing.assert_allclose(model.A, free.A, rtol=0.0, atol=1e-12)
+
+
 # --- checkpoints --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("name", "overrides"),

@@ -38,7 +38,10 @@ _AT_ONCE = 2**22
 
 
 class MeshSpec(SolidSpec):
-    """A closed triangle mesh from a file, which must be convex to have contacts; or the convex hull of points."""
+    """A closed triangle mesh from a file, which must be convex to have contacts; or the convex hull of points.
+
+    It requires the package trimesh: pip install 'multibody-cli[mesh]'.
+    """
 
     type: Literal["mesh"]
     file: str = Field("", description="Mesh file (STL, OBJ, PLY or OFF), relative to the scene file.")
