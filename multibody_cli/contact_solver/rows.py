@@ -48,22 +48,22 @@ def write_contacts(contacts, count, bodies, rows, terms, row, term):
     """Write the three rows of each of the first `count` contacts, starting at `row` and `term`."""
     for c in range(count):
         contact = contacts[c]
-        n = load(contact.normal)
+        n, point, ground = load(contact.normal), load(contact.point), bodies[0]
         t = tangent_of(n)
-        write_direction(contact, n, bodies, rows[row], terms, term)
-        write_direction(contact, t, bodies, rows[row + 1], terms, term + TERMS)
-        write_direction(contact, cross(n, t), bodies, rows[row + 2], terms, term + 2 * TERMS)
+        a = point - origin_at(bodies[contact.body_a], ground, contact.time)
+        b = point - origin_at(bodies[contact.body_b], ground, contact.time)
+        write_direction(contact, n, a, b, rows[row], terms, term)
+        write_direction(contact, t, a, b, rows[row + 1], terms, term + TERMS)
+        write_direction(contact, cross(n, t), a, b, rows[row + 2], terms, term + 2 * TERMS)
         row += PER_CONTACT
         term += PER_CONTACT * TERMS
 
 
 @kernel
-def write_direction(contact, d, bodies, row, terms, first):
-    """Write the row of a contact along the direction d, with terms starting at `first`."""
-    point, ground = load(contact.point), bodies[0]
-    a, b = bodies[contact.body_a], bodies[contact.body_b]
-    k = write_point_force(terms, first, contact.body_a, point - origin_at(a, ground, contact.time), -d)
-    k = write_point_force(terms, k, contact.body_b, point - origin_at(b, ground, contact.time), d)
+def write_direction(contact, d, a, b, row, terms, first):
+    """Write the row of a contact along the direction d, at a and b from the origins of its bodies."""
+    k = write_point_force(terms, first, contact.body_a, a, -d)
+    k = write_point_force(terms, k, contact.body_b, b, d)
     row.first_term = first
     row.last_term = k
     row.rate = 0.0

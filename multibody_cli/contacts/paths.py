@@ -190,9 +190,10 @@ def _time_of_contact(i, j, geometry, bodies, gap, normal, reach, h, work) -> flo
     body_a, body_b, ground = bodies[a.body], bodies[b.body], bodies[0]
     radius = 0.0 if b.kind == SPHERE else b.bounding_radius
     touch = TOUCH * reach + ROUND_OFF * (radius + (0.0 if a.kind in (PLANE, SPHERE) else a.bounding_radius))
+    if gap <= touch:
+        return 0.0
     u, _ = _relative_motion(b, body_a, body_b, ground, 0.0)
-    turning = _norm(load(body_b.w) - load(body_a.w))
-    if gap <= touch or h * (_norm(u) + radius * turning) <= reach:
+    if h * (_norm(u) + radius * _norm(load(body_b.w) - load(body_a.w))) <= reach:
         return 0.0
     k = _curvature(b, body_a, body_b, ground, h)
     other_k = _curvature(a, body_b, body_a, ground, h) if a.kind != PLANE else k
