@@ -139,9 +139,10 @@ def test_vertices_that_a_file_repeats_at_one_position_are_one(tmp_path, size):
     ("text", "complaint"),
     [
         (TETRAHEDRON.replace("f 2 3 4\n", ""), "not closed"),
-        ("nonsense", "cannot be read|not closed"),
+        ("nonsense", "has no triangles"),
+        ("v 0 0 0\nv 1 0 0\nv 0 1 0\n", "has no triangles"),
     ],
-    ids=["open", "nonsense"],
+    ids=["open", "nonsense", "points"],
 )
 def test_a_mesh_without_a_volume_is_refused(tmp_path, text, complaint):
     pytest.importorskip("trimesh")

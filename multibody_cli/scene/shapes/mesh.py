@@ -82,10 +82,12 @@ def surface_of(shape: MeshSpec, file: Path) -> Any:
     try:
         require_within("bytes", file.stat().st_size)
         mesh = trimesh.load_mesh(BytesIO(file.read_bytes()), file_type=file.suffix.lower()[1:], process=False)
+        if not len(mesh.faces):
+            raise Refused(f"the mesh {file} has no triangles")
         # a file may repeat a vertex for its normals and texture coordinates
         extent = max(float(np.ptp(mesh.vertices, axis=0).max()), SMALLEST)
         mesh.merge_vertices(merge_tex=True, merge_norm=True, digits_vertex=DIGITS - math.ceil(math.log10(extent)))
-    except LimitError:
+    except (LimitError, Refused):
         raise
     except Exception as error:  # a reader of many formats fails in many ways
         raise Refused(f"the mesh {file} cannot be read: {error}") from None
