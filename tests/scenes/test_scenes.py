@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import h5py
 import pytest
 import yaml
 
@@ -51,6 +52,9 @@ LOOPS = {
 REFUSED = {("baraff", "iftomm_a04_bricard_slender"), ("baraff", "torus_geodesic")}
 """Bodies of this method move by themselves: all need inertia; these rods have none about their axes, one point none."""
 
+WARNED = {"muscle_pendulum": ["forces"]}
+"""Alarms of sound scenes: fibers of a muscle that become too short for a force."""
+
 Command = Callable[..., int]
 
 
@@ -65,6 +69,11 @@ def mbsim(monkeypatch: pytest.MonkeyPatch) -> Command:
         return int(end.value.code or 0)
 
     return call
+
+
+def alarms_of(result: Path) -> list[str]:
+    with h5py.File(result) as file:
+        return [alarm["name"] for alarm in json.loads(str(file.attrs["alarms"]))]
 
 
 def by_name(scenes: list[Path]) -> pytest.MarkDecorator:
@@ -88,7 +97,7 @@ def test_scene_is_valid(scene: Path, mbsim: Command) -> None:
 def test_scene_runs_and_meets_its_expectations(scene: Path, mbsim: Command, tmp_path: Path) -> None:
     result = tmp_path / "result.h5"
     assert mbsim("run", scene, "-o", result) == 0
-    assert result.stat().st_size > 0
+    assert alarms_of(result) == []
 
 
 @by_name(VALIDATION)
@@ -96,6 +105,7 @@ def test_scene_meets_its_expectations_and_misses_falsified_ones(scene: Path, mbs
     """One run has both verdicts: it takes longer than everything else here."""
     result = tmp_path / "result.h5"
     assert mbsim("run", scene, "-o", result) == 0
+    assert alarms_of(result) == WARNED.get(scene.stem, [])
     wrong = [entry for entry in map(falsified, read(scene)["expect"]) if entry is not None]
     changed = tmp_path / scene.name
     changed.write_text(yaml.safe_dump({**read(scene), "expect": wrong}, sort_keys=False))
