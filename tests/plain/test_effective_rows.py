@@ -125,10 +125,11 @@ def test_rows_that_depend_on_others_and_have_little_effect_get_no_large_multipli
 
 @pytest.mark.parametrize(("part", "rank"), [(1e-9, 1), (1e-3, 2)])
 def test_a_weak_row_of_a_block_is_dependent_where_its_pivot_is_round_off(part, rank):
-    """A row parallel to another one, with 1e-10 of its response and a threshold of that order, except for a part."""
+    """A row parallel to another one, with 1e-10 of its response, that of unconstrained bodies, except for a part."""
     W = 40.0 * np.array([[1.0, 1e-5], [1e-5, 1e-10 * (1.0 + part)]])
     E = SimpleNamespace(L=W.ravel(), reduction=np.zeros(4), factors=np.zeros(4), threshold=np.full(2, 1e-9),
-                        order=np.zeros(2, np.int64), block=allocate(PivotedLdl, m=6))  # fmt: skip
+                        unconstrained=np.full(2, 40.0), order=np.zeros(2, np.int64),
+                        block=allocate(PivotedLdl, m=6))  # fmt: skip
     block = SimpleNamespace(first=0, last=2, address=0, local=1, pivoted=0, rank=2)
     assert factor_block(E, block)
     assert (block.rank if block.pivoted else 2) == rank
