@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.api.views import UnknownName
-from multibody_cli.errors import nearest
 from multibody_cli.methods.contract import Method, Report
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.bodies import body_paths, find_body_channel
-from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.channel import AXES, INSTANT, suggest_component
+from multibody_cli.output.contact_channels import STEP
 from multibody_cli.output.history import History
 from multibody_cli.output.observers import contact_observers, observe, observe_report, report_fields
+from multibody_cli.output.pairs import NEEDS, find_pair, force_of_pair, suggest
 from multibody_cli.output.samples import samples_for
 from multibody_cli.output.series import series_of
 
@@ -25,6 +26,7 @@ class Observer:
         self._rows, self._samples = element_rows(model), samples_for(model.names, 1)
         self._contacts, self._fields = contact_observers(model.names), report_fields(model.names)
         self._series = {one.path: one for one in series_of(model.names) if one.channel.per == INSTANT}
+        self._contact_series = {one.path: one for one in series_of(model.names) if one.path in NEEDS}
         self._history = History(model.names)
         self._block = self._history.block(self._samples, 0)
 
@@ -43,7 +45,7 @@ class Observer:
         if not bracket:
             return values
         if component not in labels:
-            remedy = nearest(component, labels) if labels else "it is a single number"
+            remedy = suggest_component(component, labels) if labels else "it is a single number"
             raise UnknownName(f"channel `{name}` has no component `{component}`: {remedy}")
         return np.array(values[..., labels.index(component)])
 
@@ -53,10 +55,16 @@ class Observer:
             series = self._series[path]
             return np.array(series.read(self._block)[0]), series.labels[-1] if series.labels else ()
         names = self._model.names
+        pair = find_pair(path, names.bodies)
+        if pair and self._contact_series:
+            step = self._series[STEP].read(self._block)
+            contacts = [self._contact_series[need].read(self._block) for need in NEEDS]
+            return force_of_pair(pair, step, np.zeros(len(contacts[0]), np.int64), *contacts)[0], AXES["xyz"]
         found = find_body_channel(path, names.bodies)
         if found is None or not set(found[0].paths) <= self._series.keys():
             known = [*self._series, *body_paths(names.bodies, self._series)]
-            raise UnknownName(f"no channel `{path}`: {nearest(path, known)}")
+            remedy = "the scene has no contacts" if pair else suggest(path, names.bodies, known)
+            raise UnknownName(f"no channel `{path}`: {remedy}")
         channel, body = found
         stored = [self._series[need] for need in channel.paths]
         values = channel.compute(*(series.read(self._block)[:, body] for series in stored), self._model.com[body])

@@ -292,6 +292,7 @@ class Simulation:
     def channel(self, path: str) -> Floats:
         """Return a channel of the results at the present instant, such as `bodies/rod/com` or `energy/total`.
 
+        `contacts/A:B/force` is the force of A on B, two bodies or a body and the `world`, of the contacts between them.
         A component may follow in brackets, as in `joints/hinge/force[fz]`.  `scene.channels` lists the recorded
         channels with their units.  Reactions and accelerations are those of the state
         and the applied forces as they are now.

@@ -19,6 +19,7 @@ def observe(system, contact_work, rows, samples, k):
     creep, count = 0.0, contact_work.contact_count[0]
     first_row = contact_work.constraint_row_count[0] + PER_CONTACT * len(contact_work.joint_friction.limit)
     samples.contact_count[k] = count
+    samples.contact_step[k] = contact_work.step[0]
     for body in range(len(rows.bodies)):
         store(samples.contact_force[k, body], ZERO)
         store(samples.contact_torque[k, body], ZERO)

@@ -8,7 +8,11 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from multibody_cli.errors import nearest
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
@@ -50,6 +54,15 @@ AXES = {
 
 OF_ONE_ELEMENT = ("crossed", "actuated")
 """Axes with labels of their own for each element, in the dataset of their name beside the channel."""
+
+
+def suggest_component(component: str, labels: Iterable[str]) -> str:
+    """Return a hint for an unknown component: vectors have `z`, wrenches `fz` and `mz`; or the nearest label."""
+    if component.isalpha():
+        alike = [label for label in sorted(labels) if label.endswith(component) or component.endswith(label)]
+        if alike:
+            return f"did you mean {' or '.join(f'`{label}`' for label in alike)}?"
+    return nearest(component, labels)
 
 
 class Item(NamedTuple):

@@ -16,6 +16,7 @@ IMPULSES = "impulses"
 COUNT = f"{GROUP}/count"
 CREEP = f"{GROUP}/creep"
 OFFSET = f"{GROUP}/offset"
+STEP = f"{GROUP}/step"
 INSTANT_OF_CONTACT = f"{GROUP}/instant"
 BODY_PAIR = (f"{GROUP}/body_a", f"{GROUP}/body_b")
 
@@ -69,6 +70,16 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
         role="constraint",
         rtol=0.0,
         atol=1e-9,  # the exact value is zero, so only an absolute tolerance applies, that of velocities
+        element=GROUP,
+    ),
+    Channel(
+        STEP,
+        "s",
+        "Length of the last step before the output, by which impulses are divided to obtain forces.",
+        "contact_step",
+        "contacts",
+        role="instant",
+        atol=1e-12,
         element=GROUP,
     ),
     Channel(

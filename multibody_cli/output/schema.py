@@ -9,6 +9,7 @@ from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION
 from multibody_cli.output.bodies import BODY_CHANNELS
 from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, ROWS
 from multibody_cli.output.channels import CHANNELS
+from multibody_cli.output.pairs import DESCRIPTION, STORED
 
 if TYPE_CHECKING:
     from multibody_cli.output.channel import Channel
@@ -33,6 +34,8 @@ LENGTHS = {name: str(len(labels)) for name, labels in AXES.items()} | {
 
 FIRST_AXES = {INSTANT: ("time", "T"), CONTACT: ("contact", "N"), BOUND: ("bound", "T+1")}
 """Name of the first axis and symbol of its length, by `Channel.per`."""
+
+_PAIR = "contacts/<A>:<B>/force"
 
 TYPES = {"<f8": "float64", "<i8": "int64"}
 
@@ -63,7 +66,8 @@ def describe() -> dict[str, Any]:
         "computed": [
             {"path": f"bodies/<name>/{name}", "from": list(one.paths), "description": one.description}
             for name, one in BODY_CHANNELS.items()
-        ],
+        ]
+        + [{"path": _PAIR, "from": list(STORED), "description": DESCRIPTION}],
     }
 
 
@@ -135,14 +139,21 @@ def render_markdown() -> str:
             "`contacts/count` and `contacts/creep`. If `output.channels` selects a flat dataset, `contacts/offset` and",
             "`contacts/instant` are recorded as well.",
             "",
-            "## Channels of one body",
+            "## Channels of one body and of two",
             "",
             "These channels are not stored. `expect`, `plot` and `read_trajectory` compute them by name.",
             "",
             *_table(
                 ("path", "frame", "meaning"),
-                [(f"`bodies/<name>/{name}`", one.frame, one.description) for name, one in BODY_CHANNELS.items()],
+                [
+                    *((f"`bodies/<name>/{name}`", one.frame, one.description) for name, one in BODY_CHANNELS.items()),
+                    (f"`{_PAIR}`", "world", DESCRIPTION),
+                ],
             ),
+            "",
+            "A and B are names of bodies or `world`, in either order; the force is zero without contacts. Patterns",
+            "select forces of pairs if they contain `:`, as `contacts/crate:*/force` does, and only those of pairs",
+            "with recorded contacts. Vectors have the components x, y, z, wrenches mx, my, mz, fx, fy, fz.",
             "",
             "## Constant datasets",
             "",

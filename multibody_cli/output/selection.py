@@ -1,7 +1,8 @@
 """Selection of scalar quantities of a run by name.
 
 A name is the path of a channel or a group, with wildcards `*` as in `output.channels` of a scene, or a channel of one
-body, optionally followed by a component in brackets: `joints/hinge/force[fz]`.
+body, optionally followed by a component in brackets: `joints/hinge/force[fz]`.  Names with `:` select also forces of
+pairs of bodies: `contacts/crate:*/force`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import TYPE_CHECKING
 
-from multibody_cli.errors import ResultError, nearest
+from multibody_cli.errors import ResultError
 from multibody_cli.output.bodies import BODY_CHANNELS, body_paths, find_body_channel
-from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.channel import INSTANT, suggest_component
+from multibody_cli.output.pairs import find_pair, suggest
 from multibody_cli.output.patterns import matches
 from multibody_cli.output.trajectory import explain_not_per_instant
 
@@ -127,7 +129,8 @@ def row_kinds(trajectory: Trajectory, word: str) -> set[str]:
 
 def known_names(trajectory: Trajectory) -> set[str]:
     """Return the paths of all channels and groups."""
-    paths = {*trajectory.paths, *body_paths(trajectory.bodies, trajectory.paths)}
+    of_pairs = (path for both in trajectory.pairs for path in both)
+    paths = {*trajectory.paths, *body_paths(trajectory.bodies, trajectory.paths), *of_pairs}
     return paths | {path[: slash.start()] for path in paths for slash in re.finditer("/", path)}
 
 
@@ -145,7 +148,7 @@ def _chosen_by(word: str, trajectory: Trajectory, per: str) -> list[Scalar]:
     pattern, component = _parts(word)
     records = _records(pattern, trajectory)
     if not records:
-        remedy = nearest(pattern, known_names(trajectory))
+        remedy = suggest(pattern, trajectory.bodies, known_names(trajectory))
         raise ResultError(f"{trajectory.source} has no channel or group `{pattern}`: {remedy}")
     alike = [record for record in records if record.per == per]
     if not alike:
@@ -154,7 +157,7 @@ def _chosen_by(word: str, trajectory: Trajectory, per: str) -> list[Scalar]:
     chosen = [scalar for label, scalar in labelled if component is None or fnmatchcase(label, component)]
     if not chosen:
         labels = {label for label, _ in labelled}
-        remedy = "it is a single number" if labels == {""} else nearest(component or "", labels)
+        remedy = "it is a single number" if labels == {""} else suggest_component(component or "", labels)
         raise ResultError(f"{trajectory.source}: {pattern} has no component `{component}`: {remedy}")
     return chosen
 
@@ -167,8 +170,12 @@ def _paths(pattern: str, trajectory: Trajectory) -> list[str]:
     if not _ALL_BODIES.isdisjoint(stored):
         return stored
     own = [path for path in body_paths(trajectory.bodies, trajectory.paths) if matches(path, pattern)]
-    if not stored and not own and find_body_channel(pattern, trajectory.bodies):
-        return [pattern]  # a stored channel that it is computed from is missing
+    if find_pair(pattern, trajectory.bodies) or (
+        not stored and not own and find_body_channel(pattern, trajectory.bodies)
+    ):
+        return [pattern]  # a pair may have no contacts, and a stored channel that it is computed from may be missing
+    if ":" in pattern:
+        own += [path for both in trajectory.pairs for path in [one for one in both if matches(one, pattern)][:1]]
     return stored + own
 
 

@@ -10,10 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multibody_cli.errors import ResultError, nearest
+from multibody_cli.errors import ResultError
 from multibody_cli.output.bodies import body_paths, find_body_channel
 from multibody_cli.output.channel import CONTACT, INSTANT, ROWS
-from multibody_cli.output.contact_channels import COUNT, CREEP, GROUP, OFFSET
+from multibody_cli.output.contact_channels import BODY_PAIR, COUNT, CREEP, GROUP, OFFSET, STEP
+from multibody_cli.output.pairs import (
+    DESCRIPTION,
+    NEEDS,
+    UNITS,
+    Pair,
+    find_pair,
+    force_of_pair,
+    pairs_in_contact,
+    paths_of,
+    suggest,
+)
 from multibody_cli.output.place import HDF5_ENDINGS
 
 if TYPE_CHECKING:
@@ -118,7 +129,7 @@ class Trajectory:
         return self._load_certificate()
 
     def channel(self, path: str, rows: slice = ALL_ROWS) -> Record:
-        """Read a stored channel, or compute a channel of one body such as `bodies/crate/com`.
+        """Read a stored channel, or compute one of a body, `bodies/crate/com`, or of a pair, `contacts/A:B/force`.
 
         Parameters
         ----------
@@ -134,10 +145,12 @@ class Trajectory:
         """
         if path in self.paths:
             return self._load(path, rows)
+        if pair := find_pair(path, self.bodies):
+            return self._force_of_pair(path, pair, rows)
         found = find_body_channel(path, self.bodies)
         if found is None:
             known = [*self.paths, *body_paths(self.bodies, self.paths)]
-            raise ResultError(f"{self.source} has no channel `{path}`: {nearest(path, known)}")
+            raise ResultError(f"{self.source} has no channel `{path}`: {suggest(path, self.bodies, known)}")
         channel, body = found
         records = [self._stored(need, path, rows) for need in channel.paths]
         first = records[0]
@@ -148,6 +161,27 @@ class Trajectory:
             labels=first.labels[1:],
             description=channel.description,
             frame=channel.frame,
+        )
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Paths of the forces of each pair of bodies that has recorded contacts: on the one body, on the other."""
+        if not {*BODY_PAIR} <= {*self.paths}:
+            return ()
+        found = pairs_in_contact(*(self._load(path, ALL_ROWS).values for path in BODY_PAIR))
+        return tuple(paths_of(pair, self.bodies) for pair in found)
+
+    def _force_of_pair(self, path: str, pair: Pair, rows: slice) -> Record:
+        self._require_contacts()
+        start, stop, _ = rows.indices(len(self.time))
+        part = slice(start, max(start, stop))
+        step = self._stored(STEP, path, part).values
+        bounds = self._stored(OFFSET, path, slice(part.start, part.stop + 1)).values
+        contacts = [self._stored(need, path, slice(bounds[0], bounds[-1])) for need in NEEDS]
+        instant = np.repeat(np.arange(len(step)), np.diff(bounds))
+        force = force_of_pair(pair, step, instant, *(record.values for record in contacts))
+        return replace(
+            contacts[-1], path=path, values=force[:: rows.step], units=UNITS, description=DESCRIPTION, per=INSTANT
         )
 
     def converted(self, convert: Callable[[Record, slice], Record]) -> Trajectory:
@@ -193,13 +227,16 @@ class Trajectory:
         ResultError
             The instant does not exist, or contacts were not recorded.
         """
-        if OFFSET not in self.paths:
-            raise ResultError(f"{self.source} has no contacts: the scene has none, or `output.channels` excludes them")
+        self._require_contacts()
         if not -self.time.size <= row < self.time.size:
             raise ResultError(f"{self.source} has no row {row}: it has {self.time.size} output instants")
         begin, end = self._load(OFFSET, slice(row % self.time.size, row % self.time.size + 2)).values
         records = (self._load(path, slice(begin, end)) for path in self.paths if path.startswith(f"{GROUP}/"))
         return {one.path.rpartition("/")[2]: one.values for one in records if one.per == CONTACT}
+
+    def _require_contacts(self) -> None:
+        if OFFSET not in self.paths:
+            raise ResultError(f"{self.source} has no contacts: the scene has none, or `output.channels` excludes them")
 
     def _stored(self, path: str, wanted: str, rows: slice) -> Record:
         if path not in self.paths:

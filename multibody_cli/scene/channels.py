@@ -62,6 +62,10 @@ OF_EACH_CONTACT = tuple(channel.path for channel in CHANNELS if channel.per != I
 """Channels with one row for each contact, which `expect` does not accept."""
 
 
+OF_PAIR = Channel((units.FORCE,) * 3)
+"""The force of a pair of bodies, `contacts/A:B/force`."""
+
+
 def channels(scene: Scene) -> dict[str, Channel]:
     """Return every channel of a scene by its name."""
     return {name: Channel(kinds) for name, kinds in _all(scene)}

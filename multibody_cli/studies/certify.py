@@ -14,6 +14,7 @@ from multibody_cli.methods import METHODS
 from multibody_cli.output.bodies import find_body_channel
 from multibody_cli.output.certificate import Certificate, ErrorBar
 from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.pairs import STORED, find_pair
 from multibody_cli.output.patterns import matches
 from multibody_cli.output.selection import select
 from multibody_cli.output.sink import MemorySink
@@ -297,7 +298,8 @@ def _stored(paths: Sequence[str], own: Trajectory) -> list[str]:
     stored: dict[str, None] = {}
     for path in paths:
         found = None if path in own.paths else find_body_channel(path, own.bodies)
-        stored.update(dict.fromkeys(found[0].paths if found else (path,)))
+        of_pair = STORED if find_pair(path, own.bodies) else (path,)
+        stored.update(dict.fromkeys(found[0].paths if found else of_pair))
     return list(stored)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multibody_cli.errors import ExpressionError, ResultError
-from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.channel import BOUND, CONTACT, INSTANT
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.trajectory import Record, Trajectory, explain_not_per_instant
 from multibody_cli.scene.expect import ChannelReference
@@ -285,7 +285,10 @@ def blank_trajectory(
 
     def load(path: str, rows: slice) -> Record:
         on_read(path)
-        values = time if path == "time" else np.broadcast_to(np.nan, (len(time), *series[path].shape))
+        per = series[path].channel.per
+        length = {INSTANT: len(time), BOUND: len(time) + 1, CONTACT: 0}[per]
+        blank = np.broadcast_to(np.nan if per == INSTANT else 0, (length, *series[path].shape))  # without contacts
+        values = time if path == "time" else blank
         return Record(path=path, values=values[rows], labels=series[path].labels, **series[path].attributes())
 
     return Trajectory("the run", {}, "", names.bodies, np.zeros((len(names.bodies), 3)), tuple(series), load)

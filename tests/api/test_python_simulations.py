@@ -181,6 +181,36 @@ def test_unknown_names_have_hints():
         sim.channel("energy/totl")
 
 
+STACK = """
+mbsim: 1
+name: stack
+world: {shapes: [{type: plane}]}
+contacts: {}
+bodies:
+  low: {mass: 4, shapes: [{type: box, size: [1, 1, 0.2]}], position: [0, 0, 0.1]}
+  top: {mass: 1, shapes: [{type: box, size: [0.2, 0.2, 0.2]}], position: [0, 0, 0.3]}
+simulation: {duration: 20 ms, step: 1 ms}
+"""
+
+
+def test_forces_between_two_bodies_are_channels():
+    sim = mbsim.Simulation(load(STACK))
+    assert not sim.channel("contacts/low:top/force").any()
+    for _ in range(2):
+        sim.step(5)
+        np.testing.assert_allclose(sim.channel("contacts/low:top/force"), [0, 0, 9.81], atol=1e-9)
+        assert sim.channel("contacts/low:world/force[z]") == pytest.approx(-5 * 9.81, rel=1e-9)
+    for path, remedy in {
+        "contacts/low:tpo/force": "there is no body `tpo`: did you mean `top`?",
+        "contacts/low:low/force": "a pair has two different bodies",
+    }.items():
+        with pytest.raises(mbsim.UnknownName) as raised:
+            sim.channel(path)
+        assert str(raised.value) == f"no channel `{path}`: {remedy}"
+    with pytest.raises(mbsim.UnknownName, match="the scene has no contacts"):
+        mbsim.Simulation(load(SWING)).channel("contacts/rod:world/force")
+
+
 def test_a_component_of_a_channel_follows_in_brackets():
     sim = mbsim.Simulation(load(SWING))
     force, position = sim.channel("joints/hinge/force"), sim.channel("bodies/rod/position")
@@ -189,6 +219,8 @@ def test_a_component_of_a_channel_follows_in_brackets():
     assert sim.channel("bodies/rod/com[x]") == sim.channel("bodies/rod/com")[0]
     for path, remedy in {
         "joints/hinge/force[fq]": "channel `joints/hinge/force` has no component `fq`: valid: fx, fy, fz, mx, my, mz",
+        "joints/hinge/force[z]": "channel `joints/hinge/force` has no component `z`: did you mean `fz` or `mz`?",
+        "bodies/rod/com[fz]": "channel `bodies/rod/com` has no component `fz`: did you mean `z`?",
         "bodies/rod/com[w]": "channel `bodies/rod/com` has no component `w`: valid: x, y, z",
         "energy/total[0]": "channel `energy/total` has no component `0`: it is a single number",
         "joints/hing/force[fz]": "no channel `joints/hing/force`: did you mean `joints/hinge/force`",

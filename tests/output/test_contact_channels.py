@@ -28,7 +28,7 @@ from multibody_cli.output.thinning import ThinningSink
 from multibody_cli.output.trajectory import read_trajectory
 
 TIME = np.linspace(0.0, 2.0, 25)
-SAMPLES = samples_of(TOUCHING, TIME, seed=8)
+SAMPLES = samples_of(TOUCHING, TIME, seed=7)
 DONE = Outcome("complete", "", 24)
 
 FIELDS = {
@@ -66,6 +66,72 @@ def written(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "run.h5"
     record(Hdf5Sink(path), TOUCHING, SAMPLES, DONE)
     return path
+
+
+def force_one_by_one(samples, a, b):
+    """Force of body a on body b, contact by contact, (K, 3)."""
+    force = np.zeros((len(samples.time), 3))
+    for k, count in enumerate(samples.contact_count):
+        for c in range(count):
+            impulse = (
+                samples.contact_normal_impulse[k, c] * samples.contact_normal[k, c]
+                + samples.contact_tangential_impulse[k, c]
+            )
+            bodies = (samples.contact_body_a[k, c], samples.contact_body_b[k, c])
+            force[k] += {(a, b): 1, (b, a): -1}.get(bodies, 0) * impulse / samples.contact_step[k]
+    return force
+
+
+def test_the_force_of_a_pair_is_the_sum_over_its_contacts(written):
+    memory = MemorySink()
+    record(memory, TOUCHING, SAMPLES, DONE)
+    for run, (a, b) in itertools.product(
+        (read_trajectory(written), memory.trajectory()), itertools.permutations(("world", "arm", "hand"), 2)
+    ):
+        path = f"contacts/{a}:{b}/force"
+        found = run.channel(path)
+        index = {"world": -1, "arm": 0, "hand": 1}
+        expected = force_one_by_one(SAMPLES, index[a], index[b])
+        assert np.abs(expected).max() > 0.1
+        np.testing.assert_allclose(found.values, expected, rtol=1e-12, atol=1e-12)
+        assert (found.units, found.labels, found.frame, found.per) == ("N", (("x", "y", "z"),), "world", INSTANT)
+        for rows in (slice(3, 11), slice(0, 25, 4), slice(5, 20, 3), slice(0, 0), slice(9, 4), slice(24, 25)):
+            np.testing.assert_array_equal(run.channel(path, rows).values, found.values[rows])
+
+
+def test_pairs_are_selected_by_name_and_by_patterns_with_a_colon(written):
+    run = read_trajectory(written)
+    assert {one.name for one in select(run, ["contacts/*:*/force"])} >= {
+        "contacts/world:arm/force",
+        "contacts/world:hand/force",
+        "contacts/arm:hand/force",
+    }
+    # each pair once, in the order that the pattern asks for
+    assert [str(one) for one in select(run, ["contacts/hand:arm/force[z]"])] == ["contacts/hand:arm/force[z]"]
+    assert {one.name for one in select(run, ["contacts/hand:*"])} >= {
+        "contacts/hand:world/force",
+        "contacts/hand:arm/force",
+    }
+    assert not any(":" in one.name for word in ("*", "contacts") for one in select(run, [word]))
+
+
+def test_unknown_pairs_have_hints(written):
+    run = read_trajectory(written)
+    for path, remedy in {
+        "contacts/wrld:arm/force": "there is no body `wrld`: did you mean `world`?",
+        "contacts/arm:leg/force": "there is no body `leg`: valid: arm, hand, world",
+        "contacts/arm:arm/force": "a pair has two different bodies",
+        "contacts/arm:hand/forces": "did you mean `contacts/arm:hand/force`?",
+    }.items():
+        with pytest.raises(ResultError) as refused:
+            select(run, [path])
+        assert str(refused.value).endswith(f"`{path}`: {remedy}")
+    with pytest.raises(ResultError, match="there is no body `wrld`"):
+        run.channel("contacts/wrld:arm/force")
+    memory = MemorySink(["contacts/point"])
+    record(memory, TOUCHING, SAMPLES, DONE)
+    with pytest.raises(ResultError, match=r"contacts/arm:hand/force requires contacts/step"):
+        select(memory.trajectory(), ["contacts/arm:hand/force"])
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
@@ -198,7 +264,7 @@ def test_a_killed_run_can_be_read_up_to_its_last_block(tmp_path):
 import os, sys
 from fakes import *
 from multibody_cli.output.hdf5 import Hdf5Sink
-samples = samples_of(TOUCHING, np.linspace(0.0, 2.0, 25), seed=8)
+samples = samples_of(TOUCHING, np.linspace(0.0, 2.0, 25), seed=7)
 sink = Hdf5Sink(sys.argv[1])
 sink.open(header_of(TOUCHING, block_rows=10))
 sink.write(part_of(samples, 0, 10), 10)
@@ -260,7 +326,7 @@ def test_a_larger_contact_capacity_makes_blocks_smaller():
 
 def test_flat_datasets_cannot_be_drawn(written):
     run = read_trajectory(written)
-    of_instants = ["contacts/count", "contacts/creep", "contacts/residual", "contacts/unsolved"]
+    of_instants = ["contacts/count", "contacts/creep", "contacts/step", "contacts/residual", "contacts/unsolved"]
     assert [str(one) for one in select(run, ["contacts"])] == of_instants
     assert not any(one.name.startswith("contacts/p") for one in select(run, ["*"]))
     with pytest.raises(ResultError) as refused:

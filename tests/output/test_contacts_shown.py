@@ -64,7 +64,7 @@ def test_flat_channels_cannot_be_expected():
 
 def test_channels_with_one_value_per_instant_are_drawn(run, capsys):
     assert command(capsys, "plot", run, "contacts", "-o", "contacts.svg")[0] == 0
-    words = [f"contacts/{name}" for name in ("count", "creep", "residual", "unsolved")]
+    words = [f"contacts/{name}" for name in ("count", "creep", "step", "residual", "unsolved")]
     assert command(capsys, "plot", run, *words, "-o", "each.svg")[0] == 0
     with open("contacts.svg", "rb") as group, open("each.svg", "rb") as each:
         assert group.read() == each.read()

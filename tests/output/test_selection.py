@@ -95,6 +95,19 @@ def test_all_selectors_without_a_match_are_reported(run):
     ]
 
 
+@pytest.mark.parametrize(
+    ("word", "remedy"),
+    {
+        "bodies/hand/com[fz]": "did you mean `z`?",
+        "joints/hinge/force[z]": "did you mean `fz` or `mz`?",
+    }.items(),
+)
+def test_vectors_and_wrenches_suggest_their_own_components(run, word, remedy):
+    with pytest.raises(ResultError) as refused:
+        select(run, [word])
+    assert str(refused.value).endswith(remedy)
+
+
 def test_missing_sources_of_a_body_channel_are_reported():
     memory = MemorySink(["bodies/position"])
     record(memory, RICH, samples_of(RICH, TIME), Outcome("complete"))

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from multibody_cli import MemorySink, prepare
+from multibody_cli.errors import SceneError
 from multibody_cli.methods import METHODS
 from multibody_cli.output.trajectory import Trajectory
+from multibody_cli.studies.expect import evaluate
 
 SCENES = Path(__file__).parents[2] / "scenes" / "validation"
 G, WORLD = 9.81, -1
@@ -71,6 +73,56 @@ def test_contacts_balance_all_other_forces_and_torques_on_a_body_at_rest(method,
     np.testing.assert_allclose(force[-1], [-3, -2, 2 * G], atol=1e-9)
     np.testing.assert_allclose(torque[-1], -np.cross([0, 0.1, 0.2], [3, 2, 0]), atol=1e-9)
     np.testing.assert_allclose(found.channel("bodies/top/contact_force").values[-1], [0, 0, G], atol=1e-9)
+
+
+STACK = """
+mbsim: 1
+world: {shapes: [{type: plane}]}
+contacts: {friction: 0.5}
+bodies:
+  low: {mass: 4, shapes: [{type: box, size: [1, 1, 0.2]}], position: [0, 0, 0.1]}
+  mid: {mass: 2, shapes: [{type: box, size: [0.5, 0.5, 0.2]}], position: [0, 0, 0.3]}
+  top: {mass: 1, shapes: [{type: box, size: [0.2, 0.2, 0.2]}], position: [0, 0, 0.5]}
+forces: {push: {body: mid, force: [2, 1, 0]}}
+simulation: {duration: 20 ms, step: 1 ms}
+output: {every: 2 ms}
+expect:
+  - {channel: "contacts/mid:low/force", at: final, value: [2, 1, -29.43], atol: 1e-8}
+  - {channel: "contacts/low:mid/force", component: z, max: 29.4301 N, min: 0}
+  - {channel: "contacts/low:mid/force", component: z, max: 29.4299 N}
+"""
+"""Three boxes at rest, the one in the middle pushed."""
+
+
+@METHOD
+def test_the_force_between_two_bodies_of_a_stack_is_the_weight_above(method, tmp_path):
+    scene = tmp_path / "stack.yaml"
+    scene.write_text(STACK, encoding="utf-8")
+    found = run(scene, f"simulation.method={method}")
+
+    def force(a, b):
+        return found.channel(f"contacts/{a}:{b}/force").values
+
+    loads = {("mid", "top"): [0, 0, G], ("low", "mid"): [-2, -1, 3 * G], ("world", "low"): [-2, -1, 7 * G]}
+    for (a, b), load in loads.items():
+        np.testing.assert_allclose(force(a, b)[1:], np.tile(load, (10, 1)), atol=1e-8)
+        np.testing.assert_array_equal(force(b, a), -force(a, b))
+        assert not force(a, b)[0].any()  # before the first step
+    assert not force("top", "low").any()  # they do not touch
+    bodies = ("world", "low", "mid", "top")
+    for b in bodies[1:]:
+        whole = sum(force(a, b) for a in bodies if a != b)
+        np.testing.assert_allclose(whole, found.channel(f"bodies/{b}/contact_force").values, rtol=0, atol=1e-12)
+
+
+def test_the_force_between_two_bodies_can_be_expected(tmp_path):
+    scene, sink = tmp_path / "stack.yaml", MemorySink()
+    scene.write_text(STACK, encoding="utf-8")
+    simulation = prepare(scene)
+    simulation.run(sink)
+    assert [one.passed for one in evaluate(simulation.scene.expect, sink.trajectory())] == [True, True, True, False]
+    with pytest.raises(SceneError, match=r"reads `contacts/step`, .*but `output.channels` excludes them"):
+        prepare(scene, ["output.channels=[bodies]"])
 
 
 # --- slopes -------------------------------------------------------------------------------------------------------

@@ -33,6 +33,17 @@ def test_count_and_creep_can_be_expected(tmp_path):
     ]
 
 
+def test_the_force_of_a_pair_can_be_expected(tmp_path):
+    name = '"contacts/world:ball/force"'
+    assert problems(tmp_path, TOUCHING + expecting(name, "component: z, min: 1 N")) == []
+    (problem,) = problems(tmp_path, TOUCHING + expecting(name, "component: z, min: 1 m"))
+    assert "`1 m` is a length" in problem
+    (problem,) = problems(tmp_path, TOUCHING + expecting('"contacts/world:bal/force"', "component: z, min: 1"))
+    assert problem.endswith("unknown channel `contacts/world:bal/force`; there is no body `bal`: did you mean `ball`?")
+    (problem,) = problems(tmp_path, START + expecting(name, "component: z, min: 1"))
+    assert problem.endswith("contacts are disabled without a section `contacts: {}`")
+
+
 def test_what_contacts_dissipate_can_be_expected(tmp_path):
     known = channels(load(tmp_path, TOUCHING).scene)
     booked = {name for name in known if name.startswith("energy/dissipation/")}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from multibody_cli.document.nodes import Path
-from multibody_cli.errors import QuantityError, nearest
+from multibody_cli.errors import QuantityError
 from multibody_cli.limits import LimitError
-from multibody_cli.scene.channels import OF_EACH_CONTACT, Channel, channels
+from multibody_cli.output.pairs import find_pair, suggest
+from multibody_cli.scene.channels import OF_EACH_CONTACT, OF_PAIR, Channel, channels
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.expect import ChannelExpectation, ChannelReference, ValueExpectation
 from multibody_cli.scene.timing import timing
@@ -48,6 +49,8 @@ def _check_channel(
 ) -> None:
     name = reference.channel
     channel = known.get(name)
+    if draft.scene.contacts is not None and find_pair(name, sorted(draft.bodies)):
+        channel = OF_PAIR
     written = expectation.expression is None
     if channel is None:
         # an invalid element has no channels; its own problem is reported already
@@ -78,7 +81,7 @@ def _why_unknown(draft: Draft, name: str, known: dict[str, Channel]) -> str:
         return f"unknown channel `{name}`: contacts are disabled without a section `contacts: {{}}`"
     if name in OF_EACH_CONTACT:
         return f"`{name}` has one value per contact, not per instant: use `contacts/count` or `contacts/creep`"
-    return f"unknown channel `{name}`; {nearest(name, known)}"
+    return f"unknown channel `{name}`; {suggest(name, sorted(draft.bodies), known)}"
 
 
 def _belongs_to_broken(draft: Draft, name: str) -> bool:
