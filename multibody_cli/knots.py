@@ -166,7 +166,7 @@ def _crossings(x: _Node, a: Floats, b: Floats, steps: bool) -> Iterator[Floats]:
     while waiting and examined < MOST_INTERVALS:
         a, b = waiting.pop()
         if len(a) > INTERVALS_AT_ONCE:
-            waiting += [(a[INTERVALS_AT_ONCE:], b[INTERVALS_AT_ONCE:])]
+            waiting.append((a[INTERVALS_AT_ONCE:], b[INTERVALS_AT_ONCE:]))
             a, b = a[:INTERVALS_AT_ONCE], b[:INTERVALS_AT_ONCE]
         examined += len(a)
         (low, high), (falling, rising) = _enclose(x, a, b)

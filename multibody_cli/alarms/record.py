@@ -114,9 +114,9 @@ def scales_of(model: Model) -> Scales:
 
 
 def _is_free_body(model: Model) -> bool:
-    """Whether the scene is one rigid body that only gravity acts on."""
-    system, names = model.system, model.names
-    is_free = len(names.bodies) == 1 and all(joint.type == "free" for joint in names.joints)
+    """Whether the scene is one body with six degrees of freedom that only gravity acts on."""
+    system = model.system
+    is_free = len(model.names.bodies) == 1 and int(system.tree.links["nv"].sum()) == 6
     return is_free and not (system.contacts or len(system.rows) or any(map(len, system.forces.tables)))
 
 

@@ -180,7 +180,7 @@ def only_pressed_normal(F, x) -> int:
 
 
 @template(solve_island)
-def balance_unit_impulses(F, options, row, contact_work):
+def balance_unit_impulses(F, options, row, report, contact_work) -> Report:
     """Compute the unit impulses of a contact with the impulses of equalities that they cause, and their responses."""
     S, m = contact_work.island.impact, len(F.r)
     save_blocks(F, S)
@@ -191,7 +191,7 @@ def balance_unit_impulses(F, options, row, contact_work):
         if F.equalities > 0:
             for i in range(F.equalities, m):
                 leave_out(F, i)
-            solve_island(F, options, S.other[:m], contact_work)
+            report = worse(report, solve_island(F, options, S.other[:m], contact_work))
             restore_blocks(F, S)
         S.other[row + j] = 1.0
         compute_changes(F, S.other[:m], S.xi, S.change)
@@ -199,6 +199,7 @@ def balance_unit_impulses(F, options, row, contact_work):
         copy(S.change, S.response[j], m)
         for i in range(PER_CONTACT):
             S.W[i, j] = S.change[row + i]
+    return report
 
 
 @template(solve_island)
@@ -213,7 +214,7 @@ def replace_by_path(F, options, island, row, x, report, contact_work) -> Report:
     S, k = contact_work.island.impact, contact_work.groups.rows[contact_work.groups.first_row[island] + row]
     patches, m = len(contact_work.joint_friction.limit), len(F.r)
     contact = contact_work.detection.contacts[(k - contact_work.constraint_row_count[0]) // PER_CONTACT - patches]
-    balance_unit_impulses(F, options, row, contact_work)
+    report = balance_unit_impulses(F, options, row, report, contact_work)
     write_rebounds(F, island, contact_work)
     if contact.friction * math.hypot(S.W[0, 1], S.W[0, 2]) <= STRAIGHT * S.W[0, 0]:
         return report
