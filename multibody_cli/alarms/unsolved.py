@@ -47,6 +47,11 @@ def read_contacts(record: RunRecord, settings: RunSettings) -> Reading:
             f"in {{}} the friction of joints disagrees with slip and loads in the step, most in joint `{joint}`",
             "increase `simulation.options.tolerance`",
         ),
+        Found(
+            causes.path,
+            "in {} shapes pass each other so closely that the time of their contact is uncertain",
+            "",
+        ),
     )
     parts = "; ".join(one.text.format(one.number) for one in found if one.number)
     number = f"{record.unsolved.number} of {record.steps} steps"

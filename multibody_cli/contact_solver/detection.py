@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.contact_solver.results import PATH
 from multibody_cli.contacts.detect import detect_in_step, find_near_pairs
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, store
@@ -38,6 +39,7 @@ def detect_contacts(system, work, contact_work, h):
     contacts = system.contacts
     count, overflow = detect_in_step(contacts.geometry, work.bodies, contacts.margin, h, contact_work.detection)
     contact_work.overflow[0] = overflow != 0
+    contact_work.unsolved_steps[PATH - 1] += contact_work.detection.unresolved[0] > 0
     contact_work.contact_count[0] = count = min(count, len(contact_work.detection.contacts))
     return count
 

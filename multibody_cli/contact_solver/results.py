@@ -27,9 +27,10 @@ SLIP_SPEED = 1e-10
 
 OPEN, STICK, SLIP = range(3)
 
-LAW, LIMITS, DISPLACEMENT, MEAN_SLIP = range(1, 5)
+LAW, LIMITS, DISPLACEMENT, MEAN_SLIP, PATH = range(1, 6)
 """Causes of an unsolved step: impulses miss Coulomb's law; limits of joint friction differ from those due to the loads;
-penetration is not removed; the mean slip or the loads of a variational step differ from those of its impulses.
+penetration is not removed; the mean slip or the loads of a variational step differ from those of its impulses; paths of
+geoms within the step are not followed to their end.
 """
 
 

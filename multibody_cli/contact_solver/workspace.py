@@ -14,7 +14,7 @@ from multibody_cli.contact_solver.friction.staggered_projections import MAX_STAG
 from multibody_cli.contact_solver.impacts import ImpactWorkspace, impact_workspace_for
 from multibody_cli.contact_solver.islands import Groups, groups_for
 from multibody_cli.contact_solver.joint_friction import JointFrictionWorkspace, joint_friction_workspace_for
-from multibody_cli.contact_solver.results import MEAN_SLIP, SIZE
+from multibody_cli.contact_solver.results import PATH, SIZE
 from multibody_cli.contact_solver.rows import TERMS
 from multibody_cli.contact_solver.sleeping import Sleep, sleep_for
 from multibody_cli.contact_solver.team import Team, team_for
@@ -55,7 +55,7 @@ class ContactWorkspace(NamedTuple):
     energizing_steps: Integers  # (1,) steps whose impulses added energy since the last report
     added_energy: Floats  # (1,) that energy, J
     island_residual: Floats  # (bodies,) residual of an island
-    unsolved_steps: Integers  # (4,) steps with a failed island since the last report, by cause
+    unsolved_steps: Integers  # (5,) unsolved steps since the last report, by cause
     island_steps: Integers  # (bodies,) number of Newton steps of an island
     newton_steps: Integers  # (1,) largest number of Newton steps in one solve since the last report
     max_residual: Floats  # (1,) largest residual since the last report
@@ -127,7 +127,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         energizing_steps=np.zeros(1, np.int64),
         added_energy=np.zeros(1),
         island_residual=np.zeros(bodies),
-        unsolved_steps=np.zeros(MEAN_SLIP, np.int64),
+        unsolved_steps=np.zeros(PATH, np.int64),
         island_steps=np.zeros(bodies, np.int64),
         newton_steps=np.zeros(1, np.int64),
         max_residual=np.zeros(1),

@@ -12,7 +12,9 @@ that it is positive in between if
     s(t') >= 0    and    k T^2 <= 2 d .
 
 An advance goes to the largest such t', or to the root of s before it.  For bodies that do not turn, or turn
-together, k = 0, and the advances are those of Newton's method for the root of a convex function.
+together, k = 0, and the advances are those of Newton's method for the root of a convex function.  A is the geom with
+the smaller k, and changes after an advance to a root that is near.  Where both converge slowly, as between edges that
+turn, an overlap at a later time brackets the time of contact.
 
 A pair that moves by no more than the contact margin in a step, or that touches at its start, has the contacts of the
 start.  The contacts of any other pair are those of the time at which it meets.  If it does not meet, those contacts of
@@ -32,10 +34,10 @@ from multibody_cli.contacts.shapes.solid import ANY, support, write_solid
 from multibody_cli.contacts.shapes.switch import contact_points
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store
-from multibody_cli.spatial.products import ZERO, cross, dot, transposed_times
+from multibody_cli.spatial.products import UNIT, ZERO, cross, dot, transposed_times
 from multibody_cli.spatial.rotations import quaternion_of_vector, rotation_of_quaternion
 
-PLANE, SPHERE = int(GeomKind.PLANE), int(GeomKind.SPHERE)
+PLANE, SPHERE, CAPSULE, CYLINDER = map(int, (GeomKind.PLANE, GeomKind.SPHERE, GeomKind.CAPSULE, GeomKind.CYLINDER))
 
 TOUCH = 1e-4
 """Distance of geoms that touch, relative to the motion from which on paths are followed."""
@@ -47,6 +49,12 @@ ADVANCES = 64
 """Number of advances after which the remaining ones are at least the step over this number."""
 
 BISECTIONS = 40
+
+PATIENCE = 8
+"""Number of advances after which an overlap at a later time ends them."""
+
+BRACKET = 0.01
+"""The latest such time, relative to the step: the largest error of the time if the geoms meet twice until then."""
 
 PROGRESS = 0.5
 """Share of the largest advance below which the direction turns with the other geom in the next one."""
@@ -145,14 +153,44 @@ def _relative_motion(b, body_a, body_b, ground, t):
 
 
 @formula
-def _curvature(b, body_a, body_b, ground, h):
-    """Return a bound of the accelerations of the points of geom b in a frame that moves with body A."""
-    radius = 0.0 if b.kind == SPHERE or b.kind == PLANE else b.bounding_radius
-    turning = _norm(load(body_b.w) - load(body_a.w))
-    curving = _norm(load(body_b.alpha) - load(body_a.alpha)) + _norm(cross(load(body_a.w), load(body_b.w)))
-    first = _norm(_relative_motion(b, body_a, body_b, ground, 0.0)[1])
-    last = _norm(_relative_motion(b, body_a, body_b, ground, h)[1])
-    return BENT * max(first, last) + radius * (turning * turning + curving)
+def _swept_radius(geom):
+    """Return the radius about its center within which the points of a geom move when it turns.
+
+    A ball that is a part of the geom, as in `solid`, turns without effect.
+    """
+    if geom.kind == PLANE or geom.kind == SPHERE:
+        return 0.0
+    return geom.extent[1] if geom.kind == CAPSULE else geom.bounding_radius
+
+
+@formula
+def _turning(geom, body, frame, t):
+    """Return angular velocity and acceleration at t, in a frame that moves with a body, with which a geom moves.
+
+    A turn about its axis of symmetry does not move it.
+    """
+    wf, wb = load(frame.w) + t * load(frame.alpha), load(body.w) + t * load(body.alpha)
+    w, alpha = wb - wf, load(body.alpha) - load(frame.alpha) - cross(wf, wb)
+    if geom.kind == CAPSULE or geom.kind == CYLINDER:
+        axis = _turn(body, t) @ (load(body.R) @ (load(geom.R) @ UNIT.z))
+        spin = dot(w, axis)
+        w, alpha = w - spin * axis, alpha - dot(alpha, axis) * axis + spin * cross(axis, w)
+    return w, alpha
+
+
+@formula
+def _curvature(b, body_a, body_b, ground, t):
+    """Return a bound of the accelerations at t of the points of geom b in a frame that moves with body A."""
+    w, alpha = _turning(b, body_b, body_a, t)
+    turning = _swept_radius(b) * (dot(w, w) + _norm(alpha))
+    return _norm(_relative_motion(b, body_a, body_b, ground, t)[1]) + turning
+
+
+@formula
+def _largest_curvature(b, body_a, body_b, ground, h):
+    """Return the same bound for a step of h."""
+    first, last = _curvature(b, body_a, body_b, ground, 0.0), _curvature(b, body_a, body_b, ground, h)
+    return BENT * max(first, last)
 
 
 @kernel
@@ -188,15 +226,16 @@ def _time_of_contact(i, j, geometry, bodies, gap, normal, reach, h, work) -> flo
     """
     a, b, t, advances = geometry.geoms[i], geometry.geoms[j], 0.0, 0
     body_a, body_b, ground = bodies[a.body], bodies[b.body], bodies[0]
-    radius = 0.0 if b.kind == SPHERE else b.bounding_radius
-    touch = TOUCH * reach + ROUND_OFF * (radius + (0.0 if a.kind in (PLANE, SPHERE) else a.bounding_radius))
+    touch = TOUCH * reach + ROUND_OFF * (_swept_radius(a) + _swept_radius(b))
     if gap <= touch:
         return 0.0
     u, _ = _relative_motion(b, body_a, body_b, ground, 0.0)
-    if h * (_norm(u) + radius * _norm(load(body_b.w) - load(body_a.w))) <= reach:
+    if h * (_norm(u) + _swept_radius(b) * _norm(_turning(b, body_b, body_a, 0.0)[0])) <= reach:
         return 0.0
-    k = _curvature(b, body_a, body_b, ground, h)
-    other_k = _curvature(a, body_b, body_a, ground, h) if a.kind != PLANE else k
+    k = _largest_curvature(b, body_a, body_b, ground, h)
+    other_k = _largest_curvature(a, body_b, body_a, ground, h) if a.kind != PLANE else math.inf
+    if other_k < k:
+        i, j, k, other_k, normal = j, i, other_k, k, -normal
     while True:
         advances += 1
         end = t + math.sqrt(2.0 * gap / k) if 2.0 * gap < k * (h - t) ** 2 else h
@@ -206,6 +245,7 @@ def _time_of_contact(i, j, geometry, bodies, gap, normal, reach, h, work) -> flo
         before, t = t, _advance(i, j, geometry, bodies, normal, t, gap, end, touch, work)
         if t >= h and advances <= ADVANCES:
             return h
+        last = gap
         gap, normal = _distance(i, j, geometry, bodies, t, work)
         if gap < -touch:
             return _bisect(i, j, geometry, bodies, before, t, work)
@@ -213,6 +253,11 @@ def _time_of_contact(i, j, geometry, bodies, gap, normal, reach, h, work) -> flo
             return t
         if gap == math.inf:
             return h
+        if advances > PATIENCE and gap < last:
+            later = t + 2.0 * gap * (t - before) / (last - gap)
+            if later <= min(t + BRACKET * h, h) and _distance(i, j, geometry, bodies, later, work)[0] < 0.0:
+                return _bisect(i, j, geometry, bodies, t, later, work)
+            _place_both(i, j, geometry, bodies, t, work.placed)
         if t - before < PROGRESS * (end - before) and geometry.geoms[i].kind != PLANE:
             i, j, k, other_k, normal = j, i, other_k, k, -normal
 

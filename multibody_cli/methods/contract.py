@@ -104,15 +104,16 @@ class Causes(NamedTuple):
 
     Steps: impulses miss Coulomb's law (`law`), limits of joint friction disagree with the loads (`limits`), penetration
     is not removed (`displacement`), the mean slip or the loads of a variational step disagree with its impulses
-    (`mean_slip`), and coupled forces disagree with the impulses of contacts (`coupled_contacts`).  Accelerations:
-    implicit forces between bodies did not converge (`implicit`), and coupled forces have no solution, or several,
-    beside limits (`coupled_limits`).
+    (`mean_slip`), paths of geoms are not followed to the end of the step (`path`), and coupled forces disagree with the
+    impulses of contacts (`coupled_contacts`).  Accelerations: implicit forces between bodies did not converge
+    (`implicit`), and coupled forces have no solution, or several, beside limits (`coupled_limits`).
     """
 
     law: int = 0
     limits: int = 0
     displacement: int = 0
     mean_slip: int = 0
+    path: int = 0
     implicit: int = 0
     coupled_limits: int = 0
     coupled_contacts: int = 0
@@ -150,7 +151,7 @@ class Report(NamedTuple):
     def unsolved(self) -> int:
         """Number of steps whose contacts or friction miss their tolerance."""
         causes = self.causes
-        return causes.law + causes.limits + causes.displacement + causes.mean_slip
+        return causes.law + causes.limits + causes.displacement + causes.mean_slip + causes.path
 
     @property
     def implicit_unsolved(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.contact_solver.results import MEAN_SLIP
+from multibody_cli.contact_solver.results import PATH
 from multibody_cli.kernel import formula, records
 from multibody_cli.model import Floats, Integers, Records, System, Tree
 from multibody_cli.tree.workspace import WRENCH, Work, workspace_for
@@ -98,7 +98,7 @@ class SlipIteration(NamedTuple):
     residual_carry_over: Floats  # (n,)
     q: Floats  # (nq,)
     ledger: Floats  # (na,)
-    unsolved_steps: Integers  # (4,) before the step
+    unsolved_steps: Integers  # (5,) before the step
 
 
 def slip_iteration_for(system: System, nq: int, accounts: int) -> SlipIteration:
@@ -112,7 +112,7 @@ def slip_iteration_for(system: System, nq: int, accounts: int) -> SlipIteration:
         residual_carry_over=np.zeros(used * len(system.tree.driven)),
         q=np.zeros(used * nq),
         ledger=np.zeros(used * accounts),
-        unsolved_steps=np.zeros(used * MEAN_SLIP, np.int64),
+        unsolved_steps=np.zeros(used * PATH, np.int64),
     )
 
 

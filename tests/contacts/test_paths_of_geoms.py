@@ -192,6 +192,19 @@ def test_many_random_pairs_meet_when_samples_say():
     assert sum(kind != "" for kind in kinds) > 1000
 
 
+def test_a_turn_about_the_axis_of_symmetry_hides_no_contact():
+    """A capsule that turns about its axis and across it, in a frame that turns too, and meets a ball."""
+    form_a, form_b = capsule(0.1, 0.6), sphere(0.05)
+    for spin in (0.0, 500.0, 3000.0):
+        turn = Rotation.from_euler("yx", [0.3, 0.7]).as_matrix()
+        a = straight(Pose(np.zeros(3), turn), np.zeros(3), turn @ [0.0, 200.0, spin])
+        b = straight(Pose(turn @ [0.16, 0.0, 0.3], np.eye(3)), [0.0, 0.0, 0.0], [0.0, 0.0, 900.0])
+        contacts, unresolved = contacts_in_step([Collider(form_a, 1), Collider(form_b, 2)], [a, b])
+        time, _ = sampled_time(form_a, a, form_b, b, 3000)
+        assert (unresolved, len(contacts)) == (0, 1)
+        assert contacts["time"] == pytest.approx([time], abs=1e-3 * H)
+
+
 def test_a_slow_pair_has_the_contacts_of_the_start():
     colliders = [Collider(box([1.0, 1.0, 1.0]), 1), Collider(sphere(0.1), 2)]
     floor = straight(Pose(np.zeros(3), np.eye(3)), np.zeros(3))

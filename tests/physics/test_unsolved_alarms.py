@@ -45,6 +45,19 @@ simulation: {duration: 0.01 s, step: 10 ms, integrator: linearly_implicit_euler,
 """An impact changes a force in the same step."""
 
 
+WHEEL = """
+mbsim: 1
+gravity: [0, 0, 0]
+contacts: {{friction: 0}}
+bodies:
+  wheel: {{mass: 1, shapes: [{shape}]}}
+  ball: {{mass: 1, shapes: [{{type: sphere, radius: 0.01}}], position: [0.510001, 0, 0]}}
+joints: {{hinge: {{type: revolute, axis: [0, 0, 1], child: wheel, v: 1000}}}}
+simulation: {{duration: 10 ms, step: 1 ms}}
+"""
+"""A wheel that turns by 1 rad in a step, 1e-6 m beside a ball."""
+
+
 def alarm_of(name: str, scene: Path, *settings: str):
     """Run a scene; return the alarm of this name."""
     [found] = [
@@ -112,3 +125,11 @@ def test_coupled_forces_that_miss_the_impulses_of_contacts_are_named(written):
     assert "(coupled forces) disagree with the impulses of contacts in 1 steps" in alarm.message
     assert "increase `contacts.max_iterations`" in str(alarm.remedy)
     assert prepare(path, ["contacts.max_iterations=200"]).run(MemorySink()).outcome.alarms == ()
+
+
+def test_shapes_that_pass_too_closely_to_follow_their_paths_are_reported(written):
+    """A cylinder that turns about its axis does not move; of an ellipsoid the symmetry is not known."""
+    close = written(WHEEL.format(shape="{type: ellipsoid, radii: [0.5, 0.5, 0.1]}"))
+    assert "in 10 shapes pass each other so closely" in alarm_of("contacts", close).message
+    apart = prepare(written(WHEEL.format(shape="{type: cylinder, radius: 0.5, length: 0.1}"))).run(MemorySink())
+    assert [alarm.name for alarm in apart.outcome.alarms] == ["spin"]
