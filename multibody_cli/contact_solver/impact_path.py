@@ -7,11 +7,22 @@ The normal impulse s grows from 0.  With the Delassus matrix W (3, 3) of the nor
                                          g = -W_tt^-1 W_tn                       while it sticks, if |g| <= mu,
                                          (W_tt + l) g = -W_tn, |g| = mu, l > 0   when it starts to slip from rest.
 
-It ends where the normal has returned e^2 of the energy that it absorbed in compression (Stronge's energetic
-coefficient of restitution).  The impulse is a polygon: on each of its sides u is linear in s, so that the works of
-normal and friction have closed forms.  The sides end where the slip comes to rest.  Where it turns, they are so short
-that it turns by `TURN` at most, and have the direction of the friction at their middle.  Sticking and slip from rest
-last to the end.
+The normal does the work N = integral of u_n ds.  The impact ends at u_n >= 0, where the normal has returned e^2 of the
+energy that it absorbed (Stronge's energetic coefficient of restitution):
+
+    N = (1 - e^2) N_min .
+
+A contact that is compressed again in its restitution stores that energy without loss up to N_min, as an unloading
+spring does.
+
+While the slip turns, its path is followed in the variable tau with ds = |u_t| dtau, where it is smooth up to the end
+of the slip:
+
+    dx/dtau = (|u_t|, -mu u_t),   dN/dtau = |u_t| u_n .
+
+Its rates are at most |W_tn| + mu tr W_tt; steps of `STEP` over this bound by the classical Runge-Kutta method compute
+the impulse to about 1e-5.
+With a constant direction of friction, as in sticking, u is linear in s, and this part ends in closed form.
 
 With mu W_tn = 0, or a slip of constant direction, the result is Newton's restitution.
 
@@ -23,106 +34,147 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.products import ZERO, dot
+from multibody_cli.spatial.values import Mat3, Vec3
 
-TURN = 0.01
-"""Largest angle by which the slip turns on a side of the polygon, rad."""
+STEP = 0.1
+"""Step of a path that turns, relative to the inverse of the bound of its rates."""
 
-STRAIGHT = 1e-12
-"""Rate of the slip across its direction, relative to the whole rate, that counts as 0."""
+STRAIGHT = 1e-13
+"""Slip at the end of friction of constant direction, relative to the velocity before the impact, that counts as 0."""
 
-AT_REST = 1e-14
-"""Slip relative to the velocity of the contact before the impact that counts as 0."""
+ROUND_OFF = 1e-12
+"""What counts as 0: velocity relative to that before the impact, and work relative to that of compression."""
 
 SINGULAR = 1e-14
 """Determinant of W_tt, relative to its trace, that counts as 0, as for a contact that slips in one direction only."""
 
-MAX_SIDES = 10000
-"""Largest number of sides."""
+MAX_STEPS = 10000
+"""Largest number of parts of constant direction and of steps of a path that turns."""
+
+BISECTIONS = 60
 
 MAX_ITERATIONS = 60
 """Largest number of iterations for the slip that starts from rest."""
 
 
 @kernel
-def follow_impact(W, mu, e, u, x) -> float:
-    """Compute the impulse x (3,) of an impact, and the velocity u (3,) after it in place.
+def follow_impact(delassus, mu, e, velocity, impulse) -> float:
+    """Compute the impulse (3,) of an impact, and the velocity (3,) after it in place; return what friction dissipates.
 
-    Return the energy that friction dissipates, J.  `W` is (3, 3), kg^-1.
+    The Delassus matrix is (3, 3), kg^-1; the energy is in J.
     """
-    still = AT_REST * math.sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2])
-    x[0] = x[1] = x[2] = 0.0
-    absorbed = returned = dissipated = 0.0
-    for _ in range(MAX_SIDES):
-        along, across, length, stops = next_side(W, mu, u, still)
-        rate = W[0, 0] + W[0, 1] * along + W[0, 2] * across
-        ends = False
-        if u[0] < 0.0 or (u[0] == 0.0 and rate < 0.0):
-            if rate > 0.0 and -u[0] < rate * length:
-                absorbed += 0.5 * u[0] * u[0] / rate
-                end = (-u[0] + math.sqrt(2.0 * rate * max(e * e * absorbed - returned, 0.0))) / rate
-                ends = end <= length
-                returned += 0.0 if ends else 0.5 * (u[0] + rate * length) ** 2 / rate
-            else:
-                end, absorbed = length, absorbed - (u[0] + 0.5 * rate * length) * length
-        else:
-            missing = max(e * e * absorbed - returned, 0.0)
-            if rate < 0.0 and u[0] < -rate * length:
-                length, stops = -u[0] / rate, False
-            square = u[0] * u[0] + 2.0 * rate * missing
-            end = 2.0 * missing / (u[0] + math.sqrt(square)) if square > 0.0 else 0.0
-            ends = square >= 0.0 and end <= length
-            returned += 0.0 if ends else (u[0] + 0.5 * rate * length) * length
-        end = end if ends else length
-        first, second = u[1], u[2]
-        x[0] += end
-        x[1] += along * end
-        x[2] += across * end
-        for i in range(3):
-            u[i] += (W[i, 0] + W[i, 1] * along + W[i, 2] * across) * end
-        if stops and not ends:
-            u[1] = u[2] = 0.0
-        dissipated -= 0.5 * end * (along * (first + u[1]) + across * (second + u[2]))
-        if ends:
+    W = Mat3(vector(delassus[0]), vector(delassus[1]), vector(delassus[2]))
+    before = u = vector(velocity)
+    x, work, lowest, lost = ZERO, 0.0, 0.0, 1.0 - e * e
+    speed = math.sqrt(dot(u, u))
+    still = ROUND_OFF * speed
+    for _ in range(MAX_STEPS):
+        missing = lost * lowest - work
+        if u.x >= 0.0 and missing <= -ROUND_OFF * lowest:
             break
-    return max(dissipated, 0.0)
+        if math.hypot(u.y, u.z) > still and turns(W, mu, u, speed):
+            change, done = turning_part(W, mu, u, missing)
+        else:
+            change, done = straight_part(W, mu, u, missing, still)
+        x, u, work = x + change, u + W @ change, work + done
+        u, lowest = Vec3(u.x if abs(u.x) > still else 0.0, u.y, u.z), min(lowest, work)
+    velocity[0], velocity[1], velocity[2] = u
+    impulse[0], impulse[1], impulse[2] = x
+    return max(work - 0.5 * dot(x, before + u), 0.0)
+
+
+@formula
+def vector(a):
+    """Return an array (3,) as a vector."""
+    return Vec3(a[0], a[1], a[2])
+
+
+@formula
+def turns(W, mu, u, speed):
+    """Return whether friction of constant direction leaves a slip at its end that matters beside a speed."""
+    slip = math.hypot(u.y, u.z)
+    rate = W @ Vec3(1.0, -mu * u.y / slip, -mu * u.z / slip)
+    return slip * abs(rate.z * u.y - rate.y * u.z) > STRAIGHT * speed * abs(rate.y * u.y + rate.z * u.z)
+
+
+# --- slip that turns ------------------------------------------------------------------------------------------------
+@formula
+def rates(mu, u):
+    """Return dx/dtau and dN/dtau."""
+    slip = math.hypot(u.y, u.z)
+    return Vec3(slip, -mu * u.y, -mu * u.z), slip * u.x
+
+
+@formula
+def advance(W, mu, u, h):
+    """Return the impulse and the work of a step of h in tau."""
+    a, p = rates(mu, u)
+    b, q = rates(mu, u + (0.5 * h) * (W @ a))
+    c, r = rates(mu, u + (0.5 * h) * (W @ b))
+    d, s = rates(mu, u + h * (W @ c))
+    return (h / 6.0) * (a + 2.0 * b + 2.0 * c + d), (h / 6.0) * (p + 2.0 * q + 2.0 * r + s)
 
 
 @kernel
-def next_side(W, mu, u, still) -> tuple[float, float, float, bool]:
-    """Return the friction along both tangents per normal impulse, the length of the side, and whether slip ends there.
+def turning_part(W, mu, u, missing) -> tuple[Vec3, float]:
+    """Return the impulse and the work of a step, up to the end of compression or to the work that is missing."""
+    step = STEP / (math.hypot(W.x.y, W.x.z) + mu * (W.y.y + W.z.z))
+    change, work = advance(W, mu, u, step)
+    if not passes(u, u + W @ change, work, missing):
+        return change, work
+    low, high = 0.0, step
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        change, work = advance(W, mu, u, middle)
+        if passes(u, u + W @ change, work, missing):
+            high = middle
+        else:
+            low = middle
+    return advance(W, mu, u, high)
 
-    The length is in terms of the normal impulse; infinity if the side ends with the impact.
-    """
-    slip = math.hypot(u[1], u[2])
-    if slip <= still:
-        along, across = friction_from_rest(W, mu)
-        return along, across, math.inf, False
-    along, across = -mu * u[1] / slip, -mu * u[2] / slip
-    a = W[1, 0] + W[1, 1] * along + W[1, 2] * across
-    b = W[2, 0] + W[2, 1] * along + W[2, 2] * across
-    lengthwise, turning = (a * u[1] + b * u[2]) / slip, abs(b * u[1] - a * u[2]) / slip
-    stop = slip / -lengthwise if lengthwise < 0.0 else math.inf
-    if turning <= STRAIGHT * math.hypot(a, b):
-        return along, across, stop, stop < math.inf
-    length = min(TURN * slip / turning, 0.5 * stop)
-    first, second = u[1] + 0.5 * length * a, u[2] + 0.5 * length * b
-    middle = math.hypot(first, second)
-    return -mu * first / middle, -mu * second / middle, length, False
+
+@formula
+def passes(before, after, work, missing):
+    """Return whether a step passes the end of compression, or the work that is missing at the end of restitution."""
+    return after.x >= 0.0 if before.x < 0.0 else work >= missing
+
+
+# --- friction of constant direction ---------------------------------------------------------------------------------
+@kernel
+def straight_part(W, mu, u, missing, still) -> tuple[Vec3, float]:
+    """Return the impulse and the work while friction has one direction, in one phase of the impact."""
+    slip, length = math.hypot(u.y, u.z), math.inf
+    if slip > still:
+        direction = Vec3(1.0, -mu * u.y / slip, -mu * u.z / slip)
+        rate = W @ direction
+        lengthwise = (rate.y * u.y + rate.z * u.z) / slip
+        length = slip / -lengthwise if lengthwise < 0.0 else math.inf
+    else:
+        direction = friction_from_rest(W, mu)
+        rate = W @ direction
+    if u.x * rate.x < 0.0:
+        length = min(length, -u.x / rate.x)
+    if u.x >= 0.0:
+        square = u.x * u.x + 2.0 * rate.x * missing
+        if square >= 0.0:
+            length = min(length, 2.0 * missing / (u.x + math.sqrt(square)))
+    return length * direction, (u.x + 0.5 * length * rate.x) * length
 
 
 @kernel
-def friction_from_rest(W, mu) -> tuple[float, float]:
-    """Return the friction per normal impulse of a contact without slip: it sticks, or slips from rest."""
-    trace = W[1, 1] + W[2, 2]
+def friction_from_rest(W, mu) -> Vec3:
+    """Return the impulse per normal impulse of a contact without slip: it sticks, or slips from rest."""
+    trace = W.y.y + W.z.z
     if not trace > 0.0:
-        return 0.0, 0.0
-    shift = SINGULAR * trace if W[1, 1] * W[2, 2] - W[1, 2] * W[1, 2] <= SINGULAR * trace * trace else 0.0
+        return Vec3(1.0, 0.0, 0.0)
+    shift = SINGULAR * trace if W.y.y * W.z.z - W.y.z * W.y.z <= SINGULAR * trace * trace else 0.0
     along = across = size = 0.0
     for _ in range(MAX_ITERATIONS):
-        a, b, c = W[1, 1] + shift, W[1, 2], W[2, 2] + shift
+        a, b, c = W.y.y + shift, W.y.z, W.z.z + shift
         det = a * c - b * b
-        along, across = (b * W[2, 0] - c * W[1, 0]) / det, (b * W[1, 0] - a * W[2, 0]) / det
+        along, across = (b * W.x.z - c * W.x.y) / det, (b * W.x.y - a * W.x.z) / det
         size = math.hypot(along, across)
         if size <= mu * (1.0 + 1e-15) or mu == 0.0:
             break
@@ -130,4 +182,4 @@ def friction_from_rest(W, mu) -> tuple[float, float]:
         shift += size * size / square * (size - mu) / mu
     if size > mu:
         along, across = along * mu / size, across * mu / size
-    return along, across
+    return Vec3(1.0, along, across)

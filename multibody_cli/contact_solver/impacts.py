@@ -39,7 +39,7 @@ from multibody_cli.contact_solver.friction.problem import (
     copy,
     delassus_entry,
 )
-from multibody_cli.contact_solver.impact_path import STRAIGHT, follow_impact
+from multibody_cli.contact_solver.impact_path import follow_impact
 from multibody_cli.contact_solver.parameters import solve_island
 from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.multipliers import SOLVED
@@ -53,6 +53,9 @@ LAWS = ("newton", "energetic", "propagating")
 
 IMPACT_SPEED = 1e-6
 """Approach speed below which restitution is not applied, m/s."""
+
+CENTRAL = 1e-12
+"""Change of the normal velocity by friction, relative to that by the normal, that counts as 0."""
 
 ROUND_OFF = 1e-12
 """Energy that impulses add, relative to the sum of the absolute works of all rows, that counts as 0."""
@@ -216,7 +219,7 @@ def replace_by_path(F, options, island, row, x, report, contact_work) -> Report:
     contact = contact_work.detection.contacts[(k - contact_work.constraint_row_count[0]) // PER_CONTACT - patches]
     report = balance_unit_impulses(F, options, row, report, contact_work)
     write_rebounds(F, island, contact_work)
-    if contact.friction * math.hypot(S.W[0, 1], S.W[0, 2]) <= STRAIGHT * S.W[0, 0]:
+    if contact.friction * math.hypot(S.W[0, 1], S.W[0, 2]) <= CENTRAL * S.W[0, 0]:
         return report
     for i in range(PER_CONTACT):
         S.velocity[i] = S.before[row + i]

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from multibody_cli.contact_solver.impact_path import follow_impact
 from multibody_cli.kernel.mode import interpreted
@@ -79,8 +80,51 @@ def test_impacts_in_a_plane_have_their_closed_form(seed):
     assert x[:2] == pytest.approx(planar_impact(W, mu, e, before), rel=1e-7, abs=1e-12)
 
 
+def integrated_impact(W, mu, e, before):
+    """Return the impulse, integrated over the normal impulse with solve_ivp; None if the slip stops or nearly so."""
+
+    def velocity(y):
+        return before + W @ y[:3]
+
+    def rates(_, y):
+        u = velocity(y)
+        return [1.0, *(-mu * u[1:] / np.hypot(*u[1:])), u[0]]
+
+    def stops(_, y):
+        return np.hypot(*velocity(y)[1:]) - 1e-3
+
+    def opens(_, y):
+        return velocity(y)[0]
+
+    def returns(_, y):
+        return y[3] - (1.0 - e * e) * lowest
+
+    stops.terminal = opens.terminal = returns.terminal = True
+    opens.direction, lowest, y = 1.0, 0.0, np.zeros(4)
+    for end in (opens, returns):
+        solution = solve_ivp(rates, (0.0, 1e3), y, "DOP853", events=[end, stops], rtol=1e-12, atol=1e-14)
+        y = solution.y[:, -1]
+        if solution.t_events[1].size or not solution.t_events[0].size:
+            return None
+        lowest = y[3]
+        if e == 0.0:
+            break
+    return y[:3]
+
+
+def test_slip_that_turns_agrees_with_an_integration_in_the_normal_impulse():
+    rng, compared = np.random.default_rng(6), 0
+    while compared < 15:
+        case = random_impact(rng)
+        exact = integrated_impact(*case)
+        if exact is not None:
+            x, _, _ = impact(*case)
+            assert x == pytest.approx(exact, abs=2e-5 * np.abs(exact).max())
+            compared += 1
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_slip_that_turns_agrees_with_small_steps(seed):
+def test_slip_that_turns_and_stops_agrees_with_small_steps(seed):
     """Friction of smoothed direction, integrated with steps of 1e-5 of the impulse."""
     W, mu, e, u = random_impact(np.random.default_rng(200 + seed))
     mu, e = 0.3, 0.7
