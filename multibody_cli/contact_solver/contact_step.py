@@ -56,8 +56,8 @@ from multibody_cli.contact_solver.detection import (
 )
 from multibody_cli.contact_solver.factors import factor_rows
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.impact_order import add_biases
 from multibody_cli.contact_solver.impact_times import delay_impacts
-from multibody_cli.contact_solver.impacts import IMPACT_SPEED
 from multibody_cli.contact_solver.islands import (
     assign_articulations,
     count_other_rows,
@@ -144,35 +144,6 @@ def compute_row_velocities(contact_work, bodies, v, first, last, u):
 
 
 @kernel
-def add_gap_and_restitution_bias(contact_work, h, first, count):
-    """Add gap / h, or the restitution velocity, to the normal velocities v* of contacts, with rows from `first` on.
-
-    `closing` (m,) becomes gap / h, `rebound` (m,) what restitution adds to it, and `turned_work` (m,) 0.
-
-    The velocity before the step and v* are those half a step before and after its start, as in the leapfrog method: an
-    impact within the step has the approach velocity of its time, the forces after it change the velocity further, and
-    `velocity_before` becomes that by which its mean with the velocity after the step is the mean at the impact.
-    """
-    for k in range(first + PER_CONTACT * count):
-        contact_work.closing[k] = contact_work.rebound[k] = contact_work.turned_work[k] = 0.0
-    for c in range(count):
-        contact, k = contact_work.detection.contacts[c], first + PER_CONTACT * c
-        velocity, approach, forced, share = contact_work.r[k], contact_work.velocity_before[k], 0.0, contact.delay / h
-        if share > 0.0:
-            forced = (share - 0.5) * (velocity - approach)
-            approach = velocity + forced
-            for j in range(k, k + PER_CONTACT):
-                contact_work.velocity_before[j] += 2.0 * share * (contact_work.r[j] - contact_work.velocity_before[j])
-        gap_velocity = contact_work.closing[k] = max(contact.gap, 0.0) / (h - contact.delay)
-        if contact.restitution > 0.0 and approach < -IMPACT_SPEED and velocity + gap_velocity < 0.0:
-            rebound = min(contact.restitution * approach + forced, 0.0)
-            contact_work.r[k] += rebound
-            contact_work.rebound[k] = rebound - gap_velocity
-        else:
-            contact_work.r[k] += gap_velocity
-
-
-@kernel
 def load_initial_guess(contact_work, constraint_rows, count):
     """Set the initial guess: 0 for constraint rows, the previous impulses for friction patches and contacts."""
     for k in range(constraint_rows):
@@ -248,7 +219,7 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
     accelerate(system, work, work.response)
     for k in range(equalities):
         contact_work.r[k] = 0.0
-    add_gap_and_restitution_bias(contact_work, h, first, count)
+    add_biases(contact_work, h, first, count)
     add_slip_changes(contact_work.joint_friction, contact_work.r, constraint_rows)
     start_coupled_impulses(system, work, contact_work, size)
     find_sleeping_islands(system, contact_work, q, v, articulations, islands, first)

@@ -8,7 +8,8 @@ from multibody_cli.contact_solver.factors import filled
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT, Factored, Report, delassus_entry
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
-from multibody_cli.contact_solver.impacts import IMPACT_SPEED, NEWTON, has_impact, solve_impacts
+from multibody_cli.contact_solver.impact_order import release_first_contact
+from multibody_cli.contact_solver.impacts import IMPACT_SPEED, NEWTON, has_impact, solve_impacts, worse
 from multibody_cli.contact_solver.islands import has_nonzero_terms
 from multibody_cli.contact_solver.parameters import solve_island
 from multibody_cli.contact_solver.results import AT_LIMIT, LAW
@@ -123,15 +124,23 @@ def solve_impulses_of_island(options, contact_work, island):
     F = gather_island(island, team.equalities[0], constraint_rows, options.convex, contact_work)
     initialize_island(F, island, constraint_rows, contact_work)
     x = contact_work.island.impulses[: len(F.r)]
-    if options.impacts != NEWTON and has_impact(island, contact_work):
-        report = solve_impacts(F, options, island, x, contact_work)
-    else:
-        report = solve_island(F, options, x, contact_work)
+    report = solve_by_law(F, options, island, x, contact_work)
+    while release_first_contact(island, contact_work, constraint_rows, x):
+        initialize_island(F, island, constraint_rows, contact_work)
+        report = worse(report, solve_by_law(F, options, island, x, contact_work))
     scatter_island(island, len(F.r), contact_work)
     contact_work.island_failed[island] = LAW if report.status != SOLVED else 0
     contact_work.island_residual[island] = report.residual
     contact_work.island_steps[island] = report.steps
     contact_work.island_jams[island] = jams(F, island, contact_work)
+
+
+@template(solve_island)
+def solve_by_law(F, options, island, x, contact_work) -> Report:
+    """Solve for the impulses x of one island by the law of impact."""
+    if options.impacts != NEWTON and has_impact(island, contact_work):
+        return solve_impacts(F, options, island, x, contact_work)
+    return solve_island(F, options, x, contact_work)
 
 
 @kernel

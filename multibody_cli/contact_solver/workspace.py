@@ -46,7 +46,7 @@ class ContactWorkspace(NamedTuple):
     step: Floats  # (1,) length of this step, s
     contact_count: Integers  # (1,) contacts of this step
     overflow: Integers  # (1,) whether a capacity is exceeded
-    impact_times: Floats  # (bodies,) time of the first impulse of contacts on each articulation, s; 0 if there is none
+    impact_times: Floats  # (bodies,) time of the first contact of each island, then of that on each articulation, s
     converged: Integers  # (bodies,) whether the impulses of an island have converged
     island_failed: Integers  # (bodies,) cause for which an island is unsolved (`results`), or 0
     island_jams: Integers  # (bodies,) whether a contact stops without a collision (`solution.jams`)
@@ -71,6 +71,8 @@ class ContactWorkspace(NamedTuple):
     r_without_coupled: Floats  # (m,) the same without impulses of coupled forces; (0,) if there are none
     closing: Floats  # (m,) gap of a contact over the step, m/s, at its normal
     rebound: Floats  # (m,) what restitution adds to r, at the normal
+    own_gap: Floats  # (c,) gap and time of a contact that is held (`impact_order`); the time of others is 0
+    own_delay: Floats  # (c,)
     turned_work: Floats  # (m,) what friction dissipates beyond its mean over the step because slip turns, at the normal
     x: Floats  # (m,) impulses of all rows
     warm_start: Records  # (c,) impulses of the previous step
@@ -143,6 +145,8 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         r_without_coupled=np.zeros(m if system.coupled else 0),
         closing=np.zeros(m),
         rebound=np.zeros(m),
+        own_gap=np.zeros(max_contacts),
+        own_delay=np.zeros(max_contacts),
         turned_work=np.zeros(m),
         x=np.zeros(m),
         warm_start=warm_start_for(max_contacts),

@@ -46,6 +46,23 @@ TABLE = (
     + f"bodies: {{c: {BALL % ([-0.02, 0, 0.0101], [100, 0, 0])}}}\n"
 )
 
+WALL = (
+    HEAD
+    + CONTACTS % "%s"
+    + "world: {shapes: [{type: box, size: [0.02, 1, 1], rotation: {axis: [0, 0, 1], angle: 30 deg}}]}\n"
+    + f"bodies: {{a: {BALL % ([-0.1, 0, 0], [500, 0, 0])}, c: {BALL % ([0.2, 0, 0], [0, 0, 0])}}}\n"
+)
+"""A wall, and a ball at rest behind it."""
+
+CORNER = (
+    HEAD
+    + CONTACTS % 1
+    + "world: {shapes: [{type: box, size: [1, 2, 2], position: [0.51, 0, 0]}, "
+    + "{type: box, size: [2, 1, 2], position: [0, 0.51, 0]}]}\n"
+    + f"bodies: {{a: {BALL % ([-0.03, -0.02, 0], [100, 80, 0])}}}\n"
+)
+"""Two walls at a right angle, which a ball meets after 0.3 ms and 0.25 ms."""
+
 CLOSE = 0.0001
 """Distance by which balls miss each other, m."""
 
@@ -58,6 +75,9 @@ SCENES = {
     "outside": blade(0.51 + CLOSE, 0.025),
     "inside": blade(0.45, 0.06),
     "table": TABLE,
+    "behind": WALL % 0.5,
+    "behind, e = 0": WALL % 0,
+    "corner": CORNER,
 }
 
 
@@ -109,6 +129,19 @@ def test_a_blade_hits_along_its_circle(found, method):
     exact = 0.06 - math.asin(0.02 / 0.45)
     assert direction == pytest.approx(exact, abs=1e-5 if method in FREE else 2e-3)
     assert math.hypot(x, y) > 20.0
+
+
+@METHOD
+@pytest.mark.parametrize(("scene", "e"), [("behind", 0.5), ("behind, e = 0", 0.0)])
+def test_a_ball_that_bounces_off_a_wall_does_not_meet_the_ball_behind_it(found, method, scene, e):
+    v, normal = found[scene, method]["bodies/linear_velocity"], np.array([math.cos(math.pi / 6), 0.5, 0.0])
+    assert v[1] == [0.0, 0.0, 0.0]
+    assert v[0] == pytest.approx([500.0, 0.0, 0.0] - (1 + e) * 500.0 * normal[0] * normal, abs=1e-9)
+
+
+@METHOD
+def test_a_ball_bounces_off_both_walls_of_a_corner(found, method):
+    assert found["corner", method]["bodies/linear_velocity"] == [pytest.approx([-100.0, -80.0, 0.0], abs=1e-9)]
 
 
 @METHOD
