@@ -13,6 +13,14 @@ import math
 from typing import Any, NamedTuple
 
 from multibody_cli.constraint_solver.loop_frames import update_loop_rates
+from multibody_cli.constraint_solver.restitution import (
+    account_losses,
+    correct,
+    limit_rebounds,
+    set_rebounds,
+    store_depths,
+    store_start_of_rows,
+)
 from multibody_cli.constraint_solver.solver import (
     POSITION,
     VELOCITY,
@@ -72,15 +80,6 @@ def place(system: Any, t: float, q: Any, v: Any, a: Any, work: Any) -> None:
 
 
 @kernel_parameter
-def correct(system: Any, work: Any, level: int) -> None:
-    """Compute the smallest response, in the metric of M, that brings the residuals of all rows of a level to 0.
-
-    It follows `place` at the level of positions, and `compute_residuals` at that of velocities.  The rates of the
-    response are in `work.response` (nv,), and the motions of the bodies in (dw, dv).
-    """
-
-
-@kernel_parameter
 def move(tree: Any, q: Any, y: Any) -> Any:
     """Displace q (nq,) by a correction y (nv,), in place; return the largest entry of y."""
     raise NotImplementedError
@@ -126,8 +125,10 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     if work.baumgarte[0] > 0.0:
         return
     tree, before, reused, suspended, reach = system.tree, math.inf, False, False, math.inf
-    for _ in range(MAX_PROJECTIONS):
+    for iteration in range(MAX_PROJECTIONS):
         place(system, t, q, v, a, work)
+        if iteration == 0:
+            store_depths(work)
         activate_unilateral_rows(work)
         error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * work.dual.scales[0]
         work.dual.position_error[0] = error
@@ -145,18 +146,21 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         place(system, t, q, v, a, work)
     complete_positions(system, q, v, work)
     resume_nonholonomic_rows(work)
-    residual = compute_residuals(tree, work, v)
+    residual = max(compute_residuals(tree, work, v), set_rebounds(work))
     corrected = residual > PROJECTION_TOLERANCE * work.dual.scales[1]
     if corrected:
         if residual > REUSED_ERROR or suspended:
             accelerate(system, work, work.response)
             store_factored_positions(work, t, q)
         correct(system, work, VELOCITY)
+        limit_rebounds(system, work, 0.0)
         for j in range(len(v)):
             v[j] += work.response[j]
         account_row_impulses(work, ledger)
+        account_losses(work, ledger)
     complete_velocities(system, t, q, v, a, work, corrected)
     deactivate_separating_rows(work)
+    store_start_of_rows(work, v)
 
 
 # --- for any system -----------------------------------------------------------------------------------------------
@@ -166,7 +170,10 @@ def project(system, work, level):
     rows, active_rows = work.rows, work.dual.active_rows
     count = select_active_rows(work, level)
     for k in range(count):
-        work.dual.r[k] = value_at_level(rows[active_rows[k]], level)
+        row = rows[active_rows[k]]
+        work.dual.r[k] = value_at_level(row, level) - (
+            work.dual.rebound_share[0] * row.rebound if level == VELOCITY else 0.0
+        )
     if len(work.rhs) > 0 and count > 0:
         clear_impulses(work)
         write_rhs(work, level)
@@ -340,18 +347,23 @@ def add_response_to_residuals(work):
 
 @kernel
 def account_row_impulses(work, ledger):
-    """Add the work of row impulses to the ledger: impulse times the mean J v before and after.
+    """Add the work of row impulses to the ledger, and what one-sided rows dissipate in impacts to their `loss`.
 
-    One-sided rows dissipate energy in impacts; rows that prescribe a velocity do work.
+    The work is the impulse times the mean J v before and after.  A rebound changes u^2 from that of the approach.
     """
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         if row.account < 0:
             continue
         change = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
-        work_done = row.multiplier * (row.residual - row.rate + 0.5 * change)
-        ledger[row.account] += -work_done if row.one_sided else work_done
+        mean = row.residual + 0.5 * change
         row.residual += change
+        if not row.one_sided:
+            ledger[row.account] += row.multiplier * (mean - row.rate)
+        elif row.rebound > 0.0 and change > 0.0:
+            row.loss += 0.5 * row.multiplier * (row.approach**2 - row.residual**2) / change
+        else:
+            row.loss -= row.multiplier * mean
 
 
 @kernel

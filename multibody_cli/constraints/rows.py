@@ -35,11 +35,21 @@ ROW = np.dtype(
         ("bias", "f8"),
         ("residual", "f8"),  # its value at the present level
         ("multiplier", "f8"),
+        ("restitution", "f8"),  # of an impact on a one-sided row
+        ("start_error", "f8"),  # error and value at velocity level of such a row at the start of the step
+        ("start_rate", "f8"),
+        ("depth", "f8"),  # -error at the end of the step, if positive, before it is corrected
+        ("approach", "f8"),  # values at velocity level before and after an impact
+        ("rebound", "f8"),
+        ("loss", "f8"),  # energy that it dissipates, J
     ]
 )
 
 TERM = np.dtype([("body", "i8"), ("iv", "i8"), ("coefficient", "f8"), ("t", "f8", 3), ("f", "f8", 3)])
 """A wrench on a body (iv < 0), or a coefficient of the coordinate iv (body 0)."""
+
+IMPACT_SPEED = 1e-6
+"""Approach speed of limits and contacts below which restitution is not applied, m/s or rad/s."""
 
 
 @formula

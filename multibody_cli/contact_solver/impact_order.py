@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.impacts import IMPACT_SPEED
 from multibody_cli.contact_solver.islands import island_of
 from multibody_cli.kernel import formula, kernel
 

@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.friction.dense import clipped
 from multibody_cli.contact_solver.friction.problem import (
     BLOCKS_PER_ROW,
@@ -50,9 +51,6 @@ NEWTON, ENERGETIC, PROPAGATING = range(3)
 
 LAWS = ("newton", "energetic", "propagating")
 """Their names in scenes."""
-
-IMPACT_SPEED = 1e-6
-"""Approach speed below which restitution is not applied, m/s."""
 
 CENTRAL = 1e-12
 """Change of the normal velocity by friction, relative to that by the normal, that counts as 0."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.factors import filled
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT, Factored, Report, delassus_entry
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
 from multibody_cli.contact_solver.impact_order import release_first_contact
-from multibody_cli.contact_solver.impacts import IMPACT_SPEED, NEWTON, has_impact, solve_impacts, worse
+from multibody_cli.contact_solver.impacts import NEWTON, has_impact, solve_impacts, worse
 from multibody_cli.contact_solver.islands import has_nonzero_terms
 from multibody_cli.contact_solver.parameters import solve_island
 from multibody_cli.contact_solver.results import AT_LIMIT, LAW

@@ -18,7 +18,7 @@ from multibody_cli.joints.coordinate_fields import (
     signals_schema,
 )
 from multibody_cli.joints.friction import has_friction
-from multibody_cli.spec import Pose, SignalSpec, Spec
+from multibody_cli.spec import Fraction, Pose, SignalSpec, Spec
 from multibody_cli.spec.reading import located_error
 
 Coordinates = tuple[Coordinate, ...]
@@ -84,6 +84,7 @@ class MovingJointSpec(JointSpec):
         description="Least and greatest value, rad or m; null for none.",
         json_schema_extra=limits_schema,
     )
+    restitution: Fraction = Field(0.0, description="Of impacts on the limits: ratio of the rates after and before.")
     motion: MotionSpec | None = Field(
         None,
         description="Prescribed position, velocity or acceleration; null leaves a coordinate free.",
@@ -110,6 +111,8 @@ class MovingJointSpec(JointSpec):
     def _refuse_what_has_no_effect(self) -> Self:
         if "rest" in self.model_fields_set and self.stiffness is None:
             raise ValueError("`rest` has no effect without `stiffness`")
+        if self.restitution > 0.0 and not any(self.bounds or ()):
+            raise ValueError("`restitution` has no effect without `limits`")
         if self.motion is not None and has_friction(self):
             raise ValueError("`friction` is not supported with a prescribed `motion`")
         prescribed = self.motion.signals if self.motion is not None else ()

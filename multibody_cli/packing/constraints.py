@@ -119,7 +119,13 @@ def _add_limits(
         for bound, sign, words in zip(pair or (-math.inf, math.inf), (1.0, -1.0), ("lower", "upper"), strict=True):
             if math.isfinite(bound):
                 term = rows.next_term
-                row = rows.add(RowName("joints", name, f"beyond its {words} limit"), 1, one_sided=True, account=account)
+                row = rows.add(
+                    RowName("joints", name, f"beyond its {words} limit"),
+                    1,
+                    one_sided=True,
+                    account=account,
+                    restitution=joint.restitution,
+                )
                 tables.add(limit.TABLE, [(0, 0, iq + k, iv + k, bound, sign)], row, term)
 
 

@@ -40,7 +40,12 @@ from multibody_cli.constraint_solver.projection import (
     activate_unilateral_rows,
     compute_velocity_residuals,
     deactivate_separating_rows,
-    project,
+)
+from multibody_cli.constraint_solver.restitution import (
+    account_losses,
+    correct,
+    limit_rebounds,
+    store_start_of_rows,
 )
 from multibody_cli.constraint_solver.solver import (
     VELOCITY,
@@ -50,7 +55,7 @@ from multibody_cli.constraint_solver.solver import (
     zero_rhs,
 )
 from multibody_cli.constraints.elements import write_all
-from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
+from multibody_cli.constraints.rows import IMPACT_SPEED, apply_row_impulse, jacobian_product_of_row
 from multibody_cli.joints.directions import orthonormalize, store_row, write_axes
 from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.linalg.multipliers import solve_multipliers
@@ -342,29 +347,50 @@ def compute_dissipation(rows, constrained, h):
             )
 
 
-@template(apply_inverse_mass)
+@kernel
+def set_rebounds_of_step(work) -> float:
+    """Set the rates with which one-sided rows leave their limits; return the largest change that they require.
+
+    The impulse of the step has changed the rate at its end, so that the approach is that at its start.
+    """
+    work.dual.rebound_share[0], largest = 1.0, 0.0
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        row.rebound, row.approach = 0.0, row.residual
+        if row.active == 1 and row.start_rate < -IMPACT_SPEED:
+            row.rebound = -row.restitution * row.start_rate
+            largest = max(largest, row.rebound - row.residual)
+    return largest
+
+
+@template(correct)
 def complete_rows(system, work, step, v, ledger):
     """Project the velocities at the end of the step onto the constraints; store the multipliers there."""
     tree, rows, constrained = system.tree, work.rows, step.constrained
     store_start_multipliers(work, constrained)
+    dissipated = 0.0
     for r in range(len(rows)):
         if rows[r].one_sided:
-            ledger[rows[r].account] += constrained.row_states[r].dissipation
+            rows[r].loss = constrained.row_states[r].dissipation
+            dissipated += rows[r].loss
     work.dual.position_error[0] = largest_position_error(work)
     activate_unilateral_rows(work)
-    if compute_velocity_residuals(work, v) > PROJECTION_TOLERANCE:
-        project(system, work, VELOCITY)
+    if max(compute_velocity_residuals(work, v), set_rebounds_of_step(work)) > PROJECTION_TOLERANCE:
+        correct(system, work, VELOCITY)
+        limit_rebounds(system, work, dissipated)
         for j in range(len(v)):
             v[j] += work.response[j]
         add_velocity_changes(tree.links, work.bodies)
         account_row_impulses(work, ledger)
         clear_impulses(work)
         for r in range(len(rows)):
-            if not (rows[r].holonomic or rows[r].one_sided):
+            if rows[r].rebound > 0.0 or not (rows[r].holonomic or rows[r].one_sided):
                 apply_row_impulse(rows[r], work.terms, rows[r].multiplier, work.wrenches, work.impulse)
         apply_loop_impulses(tree, work.impulse, work)
         add_impulses(step.discrete_motions, work.wrenches)
         clear_loop_coordinates(tree, work.impulse)
         for j in range(len(v)):
             step.residual_carry_over[j] += work.impulse[j]
+    account_losses(work, ledger)
     deactivate_separating_rows(work)
+    store_start_of_rows(work, v)

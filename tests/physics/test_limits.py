@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from loops import THREE, accelerations_of, oracle_of, start
 from structured import any_loops
+
+import mbsim
+from multibody_cli.methods import METHODS
 
 every_method = pytest.mark.parametrize("method", THREE)
 ROUND_OFF = 1e-10
@@ -131,3 +137,99 @@ def require_complementary(a, mu, size):
     assert a.min() > -ROUND_OFF * size
     assert mu.min() >= 0.0
     assert np.abs(a * mu).max() < ROUND_OFF * size**2
+
+
+# --- restitution --------------------------------------------------------------------------------------------------
+SIX = pytest.mark.parametrize("method", sorted(METHODS))
+
+
+def slider(method, e, *, q=1.0, v=0.0, gravity=0.0, duration=1.0, step=1e-3, integrator=None):
+    """Return the run of a body on a rail with a stop at 0."""
+    return mbsim.load(
+        json.dumps(
+            {
+                "mbsim": 1,
+                "gravity": [0, 0, -gravity],
+                "bodies": {"a": rod(com=[0, 0, 0])},
+                "joints": {
+                    "j": {
+                        "type": "prismatic",
+                        "axis": [0, 0, 1],
+                        "child": "a",
+                        "q": q,
+                        "v": v,
+                        "limits": [0, None],
+                        "restitution": e,
+                    }
+                },
+                "simulation": {"duration": duration, "step": step, "method": method}
+                | ({"integrator": integrator} if integrator else {}),
+                "output": {"every": step},
+            }
+        )
+        + "\n"
+    ).run()
+
+
+@SIX
+@pytest.mark.parametrize("e", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(("q", "step"), [(0.1234, 1e-3), (0.125, 1 / 64)])
+def test_a_limit_returns_the_rate_times_the_restitution(method, e, q, step):
+    """Within a step, and exactly at its end."""
+    run = slider(method, e, q=q, v=-1.0, duration=16 * step if step > 1e-3 else 0.2, step=step)
+    rates = run["joints/j/v"].values.ravel()
+    assert rates[-1] == pytest.approx(e, abs=1e-12)
+    lost = run["energy/dissipation/joints/j/limits"].values[-1]
+    assert lost == pytest.approx(0.5 * (1 - e * e), abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
+def test_a_body_that_falls_on_its_limit_keeps_its_energy(method):
+    """Uniform acceleration: the rate at the limit is exact, and so is the ledger."""
+    run = slider(method, 1.0, gravity=9.81, duration=4.0, integrator="rk4")
+    total = run["energy/total"].values
+    assert np.abs(total / total[0] - 1.0).max() < 1e-12
+    assert np.abs(run["energy/ledger_residual"].values).max() < 1e-12
+    assert run["joints/j/q"].values.min() >= -1e-15
+
+
+@SIX
+def test_a_body_that_bounces_on_its_limit_comes_to_rest(method):
+    """After the time sqrt(2 h / g) (1 + e) / (1 - e), to the number of bounces times the step."""
+    run = slider(method, 0.5, gravity=9.81, duration=2.0)
+    moves = np.abs(run["joints/j/v"].values.ravel()) > 1e-12
+    rest = float(run["time"].values[np.flatnonzero(moves)[-1]])
+    assert rest == pytest.approx(math.sqrt(2 / 9.81) * 3.0, abs=0.02)
+    assert run["joints/j/q"].values[-1] == pytest.approx(0.0, abs=1e-12)
+
+
+@SIX
+@pytest.mark.parametrize("seed", range(4))
+def test_limits_that_rebound_add_no_energy(method, seed):
+    """Three bodies that slide on each other between stops, with one or several coefficients of restitution."""
+    rng, parent = np.random.default_rng(seed), "world"
+    bodies, joints = {}, {}
+    for name in "abc":
+        bodies[name] = rod(mass=float(rng.uniform(0.5, 3.0)))
+        joints[name] = {"type": "prismatic", "axis": [1, 0, 0], "parent": parent, "child": name}
+        joints[name] |= {"v": float(rng.normal()), "limits": [-0.1, 0.1]}
+        joints[name]["restitution"] = 1.0 if seed == 0 else float(rng.uniform())
+        parent = name
+    scene = {"mbsim": 1, "gravity": [0, 0, 0], "bodies": bodies, "joints": joints}
+    scene |= {"simulation": {"duration": 2.0, "step": 1e-3, "method": method}, "output": {"every": 1e-3}}
+    run = mbsim.load(json.dumps(scene) + "\n").run()
+    total = run["energy/total"].values
+    assert np.diff(total).max() <= 1e-9 * total[0]
+    assert np.count_nonzero(np.abs(np.diff(run["joints/c/v"].values.ravel())) > 1e-3) > 2
+    if seed == 0:
+        assert total[-1] == pytest.approx(total[0], rel=1e-9)
+    else:
+        assert total[-1] < total[0]
+    losses = [run[f"energy/dissipation/joints/{name}/limits"].values[-1] for name in joints]
+    assert sum(losses) == pytest.approx(total[0] - total[-1], rel=1e-9, abs=1e-12)
+
+
+def test_restitution_without_limits_is_refused():
+    joint = {"type": "revolute", "child": "rod", "axis": [0, 1, 0], "restitution": 0.5}
+    with pytest.raises(mbsim.SceneError, match=r"joints.hinge: `restitution` has no effect without `limits`"):
+        mbsim.load(json.dumps({"mbsim": 1, "bodies": {"rod": rod()}, "joints": {"hinge": joint}}) + "\n")

@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any
 
 from multibody_cli.constraint_solver import solver as constraint_solver
+from multibody_cli.constraint_solver.projection import project
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import (
     apply_inverse_mass,
@@ -291,7 +292,8 @@ def bind(
         )
     complete = variational_step.no_row_completion
     if has_rows:
-        complete = bound_kernel(complete_rows_at_end, apply_inverse_mass=apply_inverse_mass)
+        correct = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
+        complete = bound_kernel(complete_rows_at_end, correct=correct)
     solve = bound_kernel(
         solve_step_once,
         solve_step_by_root_finder=solvers[0],

@@ -1,0 +1,123 @@
+"""Restitution of one-sided rows: rates with which coordinates leave their limits, without gain of energy.
+
+A rebound is a part of the correction of velocities after a step.  docs/theory/constraints.md, section One-sided
+rows, derives the rate of the approach and the share of several rebounds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from multibody_cli.constraint_solver.solver import VELOCITY
+from multibody_cli.constraints.rows import IMPACT_SPEED, jacobian_product_of_row, velocity_of_row
+from multibody_cli.kernel import kernel, kernel_parameter, template
+
+ROUND_OFF = 1e-9
+"""Energy that the impulses of one-sided rows add, relative to their absolute works, that counts as 0."""
+
+MAX_SHARES = 50
+"""Number of shares of rebounds that are tried, each half of the one before, where other rows have impulses without."""
+
+
+@kernel_parameter
+def correct(system: Any, work: Any, level: int) -> None:
+    """Compute the smallest response, in the metric of M, that brings the residuals of all rows of a level to 0.
+
+    It follows `place` at the level of positions, and `compute_residuals` at that of velocities.  The rates of the
+    response are in `work.response` (nv,), and the motions of the bodies in (dw, dv).
+    """
+
+
+@kernel
+def store_depths(work):
+    """Store how far one-sided rows are beyond their limits at the end of the step."""
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        row.depth, row.rebound = max(-row.error, 0.0), 0.0
+
+
+@kernel
+def store_start_of_rows(work, v):
+    """Store the errors of one-sided rows at the start of the next step, and their values at velocity level."""
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        if row.restitution > 0.0:
+            row.start_error = max(row.error, 0.0)
+            row.start_rate = velocity_of_row(row, work.terms, work.bodies, v)
+
+
+@kernel
+def set_rebounds(work) -> float:
+    """Set the rates with which one-sided rows leave their limits; return the largest change that they require.
+
+    The rate u of the approach follows from those at both ends of the step, whose accelerations change u^2 evenly along
+    the path; at most it is that at the end, so that a rebound adds no kinetic energy.  A row that does not close at the
+    start does not rebound, and comes to rest.
+    """
+    work.dual.rebound_share[0], largest = 1.0, 0.0
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        if row.restitution > 0.0 and row.active == 1 and row.start_rate < -IMPACT_SPEED:
+            path = row.start_error + row.depth
+            share = row.depth / path if path > 0.0 else 0.0
+            square = (1.0 - share) * row.residual**2 + share * row.start_rate**2
+            row.approach = -math.sqrt(min(square, row.residual**2))
+            row.rebound = -row.restitution * row.approach
+            largest = max(largest, row.rebound - row.residual)
+    return largest
+
+
+@template(correct)
+def limit_rebounds(system, work, dissipated):
+    """Diminish the rebounds of a response so that it adds no energy beyond what the step has dissipated, J.
+
+    Without rebounds, rows with impulses have the rate 0 after the impact, so that the energy added is quadratic in the
+    share s of the rebounds, E(s) = E(0) + s^2 (E(1) - E(0)), as long as the same rows have impulses.
+    """
+    full, size = added_energy(work)
+    bound = dissipated + ROUND_OFF * (size + abs(dissipated))
+    if full <= bound:
+        return
+    work.dual.rebound_share[0] = 0.0
+    correct(system, work, VELOCITY)
+    least, _ = added_energy(work)
+    if least >= dissipated:
+        return
+    share = math.sqrt((dissipated - least) / (full - least))
+    for _ in range(MAX_SHARES):
+        work.dual.rebound_share[0] = share
+        correct(system, work, VELOCITY)
+        if added_energy(work)[0] <= bound:
+            return
+        share *= 0.5
+
+
+@kernel
+def added_energy(work) -> tuple[float, float]:
+    """Return the energy that the impulses of all rows add, without the work of drives, and their absolute works."""
+    added = size = 0.0
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        if row.active == 1:
+            before = row.approach if row.rebound > 0.0 else row.residual
+            after = row.residual + jacobian_product_of_row(row, work.terms, work.bodies, work.response)
+            added += 0.5 * row.multiplier * (before + after)
+            size += abs(row.multiplier) * (abs(before) + abs(after))
+    return added, size
+
+
+@kernel
+def account_losses(work, ledger):
+    """Add the losses of one-sided rows to the ledger; negative ones are set off against the others."""
+    added = dissipated = 0.0
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        if row.one_sided:
+            added, dissipated = added + max(-row.loss, 0.0), dissipated + max(row.loss, 0.0)
+    share = 1.0 - added / dissipated if 0.0 < added < dissipated else 1.0
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        if row.one_sided and row.account >= 0:
+            ledger[row.account] += share * row.loss if row.loss > 0.0 or share == 1.0 else 0.0
+            row.loss = 0.0
