@@ -43,6 +43,7 @@ from multibody_cli.packing.layout import Layout, body_coordinate_layout, in_plan
 from multibody_cli.packing.moment_arms import pack_arms
 from multibody_cli.packing.reductions import ReductionPacker
 from multibody_cli.packing.rows import RowPacker, name_of_constraint_axis
+from multibody_cli.packing.sensors import pack_sensors
 from multibody_cli.packing.tree import PackedTree, pack_tree
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.channels import actuator_entries
@@ -270,6 +271,7 @@ def _pack(
             coordinates=_coordinate_names(layout),
             rows=tuple(rows.names),
             constraint_entries=tuple(rows.entries),
+            sensors=tuple(scene.sensors),
             affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
             contacts=contacts.max_contacts if contacts else 0,
             friction_joints=tuple(joints_with_friction(scene)),
@@ -279,6 +281,7 @@ def _pack(
         com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
         nq=len(packed.q),
         nv=len(packed.v),
+        sensors=pack_sensors(scene.sensors, ground),
         joint_maps=packed.joint_maps,
         controllers=tuple(actuators.controllers),
     )

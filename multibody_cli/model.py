@@ -108,18 +108,6 @@ CLOSURE = np.dtype(
 MARKER = np.dtype([("link", "i8"), ("coordinates", "f8", 3)])
 """A point of an affine body: the first row of the body, and the coordinates along its principal axes, m."""
 
-ARM = np.dtype(
-    [
-        ("row", "i8"),  # of the joint frame to which the coordinate belongs
-        ("iv", "i8"),
-        ("begin", "i8"),  # points of the path
-        ("end", "i8"),
-        ("first", "i8"),  # the points that the joint carries, in a list
-        ("last", "i8"),
-    ]
-)
-"""One row per moment arm of a muscle about a coordinate of a joint that it crosses."""
-
 CONSTRAINT_AXIS = np.dtype([("t", "f8", 3), ("f", "f8", 3)])
 """A wrench about the origin of M that does no work on any free coordinate of a loop joint."""
 
@@ -334,6 +322,7 @@ class Names:
     springs: tuple[str, ...] = ()  # along cables
     muscles: tuple[ActingEntry, ...] = ()
     actuators: tuple[ActingEntry, ...] = ()
+    sensors: tuple[str, ...] = ()
     affine: tuple[str, ...] = ()  # affine bodies, whose deformation is recorded
     contacts: int = 0  # contact capacity; 0 without contacts
     friction_joints: tuple[str, ...] = ()  # joints with dry friction
@@ -366,6 +355,8 @@ class Model:
         (nb, 3) centre of mass of each body in its body frame, in scene order, m.
     nq, nv
         Lengths of q and v.
+    sensors
+        The sensors, rows of `SENSOR`.
     joint_maps
         The formulas of generated parts of joints, by the address of their code.
     controllers
@@ -377,6 +368,7 @@ class Model:
     com: Floats
     nq: int
     nv: int
+    sensors: Records
     joint_maps: Mapping[int, JointMap] = field(default_factory=dict)
     controllers: tuple[Controller, ...] = ()
 

@@ -19,8 +19,10 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.model import ARM, JointEntry, Model, Names, State, System
+from multibody_cli.model import JointEntry, Model, Names, State, System
 from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.observation.moment_arms import ARM
+from multibody_cli.observation.sensors import SENSOR
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.reductions import ReductionPacker
@@ -39,6 +41,7 @@ def evaluate(system: System, *rest) -> None:
 
 NO_ARMS = (records(np.zeros(0, ARM)), np.zeros(0, np.int64))
 NO_COMMANDS = records(np.zeros(0, COMMAND))
+NO_SENSORS = records(np.zeros(0, SENSOR))
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ def pack(machine: Machine) -> Packed:
     row_table, terms = RowPacker().pack()
     constraints, reductions = TablePacker().pack(forces.signals), ReductionPacker(tree.tree.driven).pack()
     system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms, *NO_ARMS, NO_COMMANDS)
-    return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v), tree.joint_maps), tree)
+    return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v), NO_SENSORS, tree.joint_maps), tree)
 
 
 def n_dofs(parts: Sequence[Part]) -> int:

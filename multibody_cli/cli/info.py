@@ -98,6 +98,7 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
             {"actuator": name, "type": getattr(actuator, "type", ""), "acts on": " ".join(joints_of(actuator))}
             for name, actuator in scene.actuators.items()
         ],
+        "sensors": [{"sensor": name, "body": sensor.body} for name, sensor in scene.sensors.items()],
     }
 
 

@@ -12,7 +12,7 @@ from multibody_cli.errors import nearest
 from multibody_cli.limits import LimitError
 from multibody_cli.spec.quantities import format_value
 
-MAPPINGS = ("bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands")
+MAPPINGS = ("bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands", "sensors")
 LISTS = ("expect",)
 ELEMENTS = ("bodies", "joints")
 WORDS = frozenset({"count", "index", *MAPPINGS, *LISTS})

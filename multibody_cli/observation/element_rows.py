@@ -8,16 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.forces.elements import CONTROLS
-from multibody_cli.model import Account, Integers, Model
+from multibody_cli.model import Account, Integers, Model, Records
 
 
 class ElementRows(NamedTuple):
-    """Rows of bodies and joints, the number of the body of each row, and the rows of the forces of actuators."""
+    """Rows of bodies and joints, the number of the body of each row, the rows of actuators, and the sensors."""
 
     bodies: Integers  # (nb,)
     joints: Integers  # (nj,) of the child, or of the loop frame
     numbers: Integers  # (rows of the tree,) -1 for the world
     actuators: Integers  # (forces of actuators,) in the table of controls; -1 - k for command k
+    sensors: Records  # of `SENSOR`
 
 
 def element_rows(model: Model) -> ElementRows:
@@ -26,7 +27,8 @@ def element_rows(model: Model) -> ElementRows:
     numbers = np.full(len(model.system.tree.links), -1)
     numbers[names.body_rows] = np.arange(len(names.body_rows))
     joints = np.array([joint.row for joint in names.joints], dtype=np.int64)
-    return ElementRows(names.body_rows, joints, numbers, np.array(list(_actuator_rows(model)), dtype=np.int64))
+    actuators = np.array(list(_actuator_rows(model)), dtype=np.int64)
+    return ElementRows(names.body_rows, joints, numbers, actuators, model.sensors)
 
 
 def _actuator_rows(model: Model) -> Iterator[int]:

@@ -9,6 +9,8 @@ Source: Delp and Loan, Computers in Biology and Medicine 25 (1995); -dl/dq as in
 
 from __future__ import annotations
 
+import numpy as np
+
 from multibody_cli.forces.cable import lever_of, line_between
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_GENERAL
@@ -16,6 +18,18 @@ from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import ZERO, cross, dot
 from multibody_cli.spatial.values import Motion
 from multibody_cli.tree.jacobian import column_of, write_ball_columns
+
+ARM = np.dtype(
+    [
+        ("row", "i8"),  # of the joint frame to which the coordinate belongs
+        ("iv", "i8"),
+        ("begin", "i8"),  # points of the path
+        ("end", "i8"),
+        ("first", "i8"),  # the points that the joint carries, in a list
+        ("last", "i8"),
+    ]
+)
+"""One row per moment arm of a muscle about a coordinate of a joint that it crosses."""
 
 
 @kernel

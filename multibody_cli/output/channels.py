@@ -19,6 +19,9 @@ MOMENT_FORCE_UNITS = "N m, N m, N m, N, N, N"
 CHILD_FRAME = "joint frame of the child"
 """Frame of the wrenches of joints."""
 
+SENSOR_FRAME = "sensor"
+"""Frame of the signals of sensors."""
+
 CHANNELS: tuple[Channel, ...] = (
     Channel("time", "s", "Time of each output instant.", "time", "state", rtol=1e-12, atol=1e-12, role="instant"),
     Channel(
@@ -233,6 +236,27 @@ CHANNELS: tuple[Channel, ...] = (
         "moment_arm",
         "moment_arms",
         dimensions=("crossed",),
+    ),
+    Channel(
+        "sensors/{sensor}/specific_force",
+        "m/s^2",
+        "Specific force at the origin of the sensor, its acceleration minus the gravitational acceleration: the signal "
+        "of an accelerometer. With contacts or dry friction of joints, their forces are the impulses of the last step "
+        "before the output, divided by the step.",
+        "specific_force",
+        "sensors",
+        frame=SENSOR_FRAME,
+        dimensions=("xyz",),
+        atol=1e-7,
+    ),
+    Channel(
+        "sensors/{sensor}/angular_velocity",
+        "rad/s",
+        "Angular velocity of the sensor: the signal of a gyroscope.",
+        "sensor_angular_velocity",
+        "sensors",
+        frame=SENSOR_FRAME,
+        dimensions=("xyz",),
     ),
     Channel("energy/kinetic", "J", "Kinetic energy.", "kinetic", "energy", role="energy"),
     Channel(

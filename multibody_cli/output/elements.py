@@ -96,6 +96,7 @@ EXPANSIONS: dict[str, Expansion] = {
     ),
     "actuator": Expansion(lambda names: _acting_items(names.actuators)),
     "crossing": Expansion(lambda names: _acting_items(names.muscles)),
+    "sensor": Expansion(lambda names: _numbered(names.sensors), lambda names: len(names.sensors)),
     "friction_joint": Expansion(
         lambda names: _numbered(names.friction_joints), lambda names: len(names.friction_joints)
     ),

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.kernel import records
-from multibody_cli.model import ARM, ActingEntry, Integers, JointEntry, Records
+from multibody_cli.model import ActingEntry, Integers, JointEntry, Records
+from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.scene.muscle_paths import coordinates_crossed, crossings
 from multibody_cli.scene.schema import Scene
 

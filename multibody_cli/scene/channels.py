@@ -106,6 +106,7 @@ def _names_of(scene: Scene) -> Names:
         springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),
         muscles=tuple(ActingEntry(name, slice(len(crossed)), crossed) for name, crossed in muscles),
         actuators=tuple(actuator_entries(scene)),
+        sensors=tuple(scene.sensors),
         affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
         contacts=int(scene.contacts is not None),
         friction_joints=tuple(name for name, joint in scene.joints.items() if has_friction(joint)),

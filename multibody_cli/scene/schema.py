@@ -23,6 +23,7 @@ from multibody_cli.registry import Registry
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.expect import Expectation
+from multibody_cli.scene.sensors import SensorSpec
 from multibody_cli.scene.shapes import Shape
 from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
 from multibody_cli.spec import Catalogue, Spec, Vector, Vector3, units
@@ -86,6 +87,7 @@ class Scene(Spec):
     springs: dict[Name, SpringEntry] = Field({}, description="Springs and bushings between bodies by name.")
     muscles: dict[Name, MuscleSpec] = Field({}, description="Muscles by name.")
     actuators: dict[Name, Actuator] = Field({}, description="Actuators of joints by name.")
+    sensors: dict[Name, SensorSpec] = Field({}, description="Accelerometers with gyroscopes by name.")
     strands: dict[Name, StrandSpec] = Field({}, description="Strings and nets of point masses and springs, by name.")
     contacts: ContactsSpec | None = Field(
         None,

@@ -25,6 +25,7 @@ ChannelGroup = Literal[
     "springs",
     "muscles",
     "actuators",
+    "sensors",
     "contacts",
     "energy",
     "momentum",

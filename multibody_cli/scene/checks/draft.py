@@ -23,7 +23,7 @@ _PLACEHOLDERS: dict[str, Any] = {
 """Substitutes for invalid sections that are required."""
 
 _NAMED = frozenset(
-    {"bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands", "actuators"}
+    {"bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands", "actuators", "sensors"}
 )
 """Sections of named entries; an invalid entry is removed on its own."""
 

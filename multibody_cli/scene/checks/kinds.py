@@ -35,6 +35,8 @@ def check_kinds(draft: Draft) -> None:
                     "cannot be attached to a body of kind `affine`: leave the end of the strand "
                     "free, and connect its last node with a stiff spring",
                 )
+    for name, sensor in draft.scene.sensors.items():
+        _require_orientation(draft, ("sensors", name, "body"), sensor.body)
     for section in ("couplings", "constraints"):
         for name, spec in getattr(draft.scene, section).items():
             _check_constraint(draft, (section, name), spec)

@@ -1,4 +1,4 @@
-"""Checks of names: no body is called `world`, and the bodies of forces, springs and muscles exist."""
+"""Checks of names: no body is called `world`, and the bodies of forces, springs, muscles and sensors exist."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from multibody_cli.scene.strands import generated_names
 
 
 def check_names(draft: Draft) -> None:
-    """Check the names of bodies, and the references of forces, springs and muscles."""
+    """Check the names of bodies, and the references of forces, springs, muscles and sensors."""
     if WORLD in draft.names("bodies"):
         draft.report(("bodies", WORLD), f"the name `{WORLD}` is reserved: use another one")
     for name, force in draft.scene.forces.items():
         path = ("forces", name, "body")
         if isinstance(force, BodyForceSpec) and draft.require_body(force.body, path) and force.body == WORLD:
             draft.report(path, "a force on the world has no effect")
+    for name, sensor in draft.scene.sensors.items():
+        draft.require_body(sensor.body, ("sensors", name, "body"))
     for strand, spec in draft.scene.strands.items():
         for section, names in generated_names(strand, spec):
             for name in sorted(names & draft.names(section)):
