@@ -147,7 +147,9 @@ FRICTION_PATCH = np.dtype(
         ("first_patch", "i8"),  # the patches of its joint
         ("last_patch", "i8"),
         ("account", "i8"),
-        ("coefficient", "f8"),
+        ("static_friction", "f8"),  # coefficients
+        ("kinetic_friction", "f8"),
+        ("stribeck_speed", "f8"),  # m/s
         ("axes", "f8", 9),  # the axes of the patch in the carrier
         ("slip_directions", "i8"),  # number of slip directions, 1 or 2
         ("along_t", "f8", 3),  # the wrenches of these, in the axes of the patch

@@ -100,6 +100,7 @@ from multibody_cli.contact_solver.results import (
 from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, copy_rows, write_contacts
 from multibody_cli.contact_solver.sleeping import find_sleeping_islands, keep_impulses, settle, wake_all
 from multibody_cli.contact_solver.solution import solve_impulses
+from multibody_cli.contact_solver.stribeck import set_coefficients
 from multibody_cli.contact_solver.tree_friction import no_tree_friction
 from multibody_cli.contact_solver.warm_start import load_warm_start, store_warm_start
 from multibody_cli.kernel import bound_kernel, kernel, template
@@ -288,6 +289,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     compute_row_velocities(
         contact_work, contact_work.start, work.response, constraint_rows, size, contact_work.velocity_before
     )
+    set_coefficients(patches, contact_work, constraint_rows, count)
     copy_rows(contact_work.active_rows, constraint_rows, work.rows, work.terms, contact_work.rows, contact_work.terms)
     compute_row_velocities(contact_work, work.bodies, v, 0, size, contact_work.r)
     for k in range(size):

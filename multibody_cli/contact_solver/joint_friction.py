@@ -64,6 +64,7 @@ class JointFrictionWorkspace(NamedTuple):
     reactions_valid: Integers  # (1,) whether `reactions` is F of the coming step (output overwrites the bodies)
     normal_loads: Floats  # (points,) normal load of each point, N s
     largest_load: Floats  # (bodies,) largest sum of `normal_loads` over the patches of an island
+    coefficient: Floats  # (p,) coefficients of friction of the step
     limit: Floats  # (p,) friction limits due to the last impulses, N s
     transmitted: Records  # (p,) h F + G of the last impulses, in the axes of the patches
     secant: Floats  # (p, 3) previous limit, its error, and the next factor if there is no secant
@@ -82,6 +83,7 @@ def joint_friction_workspace_for(joint_friction: JointFriction, bodies: int) -> 
         reactions_valid=np.zeros(1, np.int64),
         normal_loads=np.zeros(len(joint_friction.points)),
         largest_load=np.zeros(bodies),
+        coefficient=np.array(joint_friction.patches["static_friction"]),
         limit=np.zeros(patches),
         transmitted=records(np.zeros(patches, WRENCH)),
         secant=np.zeros((patches, 3)),
@@ -209,7 +211,7 @@ def compute_friction_limits(joint_friction, table, x, work, h):
         W = W + friction_of_joint(patch, patches, impulses, work.bodies)
         store_force(joint_friction.transmitted[p], W)
         W = W - friction_wrench(patch, impulses[p, 1], impulses[p, 2], table.points, joint_friction.normal_loads)
-        joint_friction.limit[p] = patch.coefficient * distribute_normal_load(
+        joint_friction.limit[p] = joint_friction.coefficient[p] * distribute_normal_load(
             patch, W, table, joint_friction.normal_loads
         )
 
@@ -266,6 +268,7 @@ def update_friction_limits(system, work, contact_work, h, constraint_rows, size,
     Islands whose limits agree within the tolerance are marked as converged.
     """
     joint_friction, G, x = contact_work.joint_friction, contact_work.groups, contact_work.x
+    coefficient = joint_friction.coefficient
     apply_row_impulses(work, contact_work, size)
     add_implicit_impulses(system, work)
     transmit_impulses(system.tree, contact_work, constraint_rows, work)
@@ -279,9 +282,10 @@ def update_friction_limits(system, work, contact_work, h, constraint_rows, size,
         if at < 0:
             continue
         island = G.island_number[at]
-        joint_friction.largest_load[island] = max(
-            joint_friction.largest_load[island], joint_friction.limit[p] / patches[p].coefficient
-        )
+        if coefficient[p] > 0.0:
+            joint_friction.largest_load[island] = max(
+                joint_friction.largest_load[island], joint_friction.limit[p] / coefficient[p]
+            )
     worst = 0.0
     for p in range(len(patches)):
         k, limit = constraint_rows + PER_CONTACT * p, joint_friction.limit[p]
@@ -289,7 +293,7 @@ def update_friction_limits(system, work, contact_work, h, constraint_rows, size,
         if at < 0:
             continue
         island = G.island_number[at]
-        friction, scale = math.hypot(x[k + 1], x[k + 2]), patches[p].coefficient * joint_friction.largest_load[island]
+        friction, scale = math.hypot(x[k + 1], x[k + 2]), coefficient[p] * joint_friction.largest_load[island]
         error = abs(limit - x[k]) if friction >= (1.0 - AT_LIMIT) * x[k] else friction - limit
         if error > tolerance * scale:
             again = True

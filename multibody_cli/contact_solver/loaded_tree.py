@@ -51,10 +51,10 @@ from multibody_cli.tree.jacobian import accumulate_wrenches_inward, column_of
 
 
 @kernel
-def write_load_shares(table, T) -> bool:
+def write_load_shares(table, joint_friction, T) -> bool:
     """Compute g of all sliding joints for the present signs; return False if a matrix is singular.
 
-    That of a patch with one slip direction is kept until its state or a sign changes.
+    That of a patch with one slip direction is kept until its state, its coefficient or a sign changes.
     """
     patches, points, loads, regular = table.patches, table.points, table.loads, True
     for p in range(len(patches)):
@@ -62,7 +62,7 @@ def write_load_shares(table, T) -> bool:
             T.jams[p] = JAMMED
         if T.state[p] != STICKS and (T.shared[p] != T.state[p] or patches[p].slip_directions == 2):
             patch, total = patches[p], no_force()
-            scale = T.state[p] * patch.coefficient
+            scale = T.state[p] * joint_friction.coefficient[p]
             matrix = T.matrix[p]
             for a in range(6):
                 for b in range(6):
@@ -285,6 +285,6 @@ def compute_limit(p, patch, W, table, joint_friction, T):
             at_point += abs(a)
         joint_friction.normal_loads[k] = at_point
         load_sum += at_point
-    joint_friction.limit[p] = patch.coefficient * load_sum
+    joint_friction.limit[p] = joint_friction.coefficient[p] * load_sum
     base = T.base[patch.child]
     T.largest_load[base] = max(T.largest_load[base], load_sum)

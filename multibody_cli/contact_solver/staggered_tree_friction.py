@@ -278,7 +278,7 @@ def update_limits(system, joint_friction, T, tolerance) -> tuple[bool, float]:
     patches, agree, residual = system.contacts.joint_friction.patches, True, 0.0
     for p in range(len(patches)):
         used, limit, friction = T.limit[p], joint_friction.limit[p], math.hypot(T.friction[p, 0], T.friction[p, 1])
-        scale = patches[p].coefficient * T.largest_load[T.base[patches[p].child]]
+        scale = joint_friction.coefficient[p] * T.largest_load[T.base[patches[p].child]]
         error = abs(limit - used) if friction >= (1.0 - AT_LIMIT) * used else friction - limit
         if error > tolerance * scale:
             agree = False

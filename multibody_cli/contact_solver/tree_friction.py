@@ -174,7 +174,7 @@ def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool,
         patch, x, y = table.patches[p], T.friction[p, 0], T.friction[p, 1]
         if patch.slip_directions == 1 or p == patch.first_patch:
             allowed = switches
-        scale, limit = patch.coefficient * T.largest_load[T.base[patch.child]], joint_friction.limit[p]
+        scale, limit = joint_friction.coefficient[p] * T.largest_load[T.base[patch.child]], joint_friction.limit[p]
         if T.state[p] == STICKS:
             if not math.hypot(x, y) - limit <= tolerance * scale:
                 if allowed > 0:
@@ -312,7 +312,7 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
         T.jams[p] = 0
         T.applied[p, 0] = T.applied[p, 1] = 0.0
     for iteration in range(most):
-        regular = write_load_shares(table, T)
+        regular = write_load_shares(table, joint_friction, T)
         write_drags(table.patches, joint_friction, T)
         if not (regular and solve_motion(system, work, joint_friction, T, h, v)):
             return -1, 0.0

@@ -61,7 +61,9 @@ GEOM = np.dtype(
         ("x", "f8", 3),  # its frame in the joint frame of the body
         ("R", "f8", 9),
         ("bounding_radius", "f8"),  # radius of the bounding sphere about its origin
-        ("friction", "f8"),
+        ("friction", "f8"),  # coefficient at rest
+        ("kinetic_friction", "f8"),
+        ("stribeck_speed", "f8"),  # m/s; 0 where both coefficients are the same
         ("restitution", "f8"),
     ]
 )
@@ -86,7 +88,9 @@ CONTACT = np.dtype(
         ("gap", "f8"),
         ("time", "f8"),  # in the step, to which point and normal belong, s
         ("delay", "f8"),  # time in the step at which its impulse acts, and to which the gap belongs, s
-        ("friction", "f8"),
+        ("friction", "f8"),  # coefficient: at rest on detection, then that of the step
+        ("kinetic_friction", "f8"),
+        ("stribeck_speed", "f8"),
         ("restitution", "f8"),
     ]
 )

@@ -83,12 +83,19 @@ def _overflow(n, work) -> int:
 
 @kernel
 def _sign(contacts, first, last, i, j, geoms):
-    """Write geoms, bodies and material of a pair's contacts: friction is the geometric mean."""
+    """Write geoms, bodies and material of a pair's contacts: friction is the geometric mean.
+
+    The Stribeck speed is that of the surface whose friction depends on the slip speed, or the geometric mean of both.
+    """
     a, b = geoms[i], geoms[j]
     for k in range(first, min(last, len(contacts))):
         contact = contacts[k]
         contact.geom_a, contact.geom_b, contact.body_a, contact.body_b = i, j, a.body, b.body
         contact.friction = math.sqrt(a.friction * b.friction)
+        contact.kinetic_friction = math.sqrt(a.kinetic_friction * b.kinetic_friction)
+        contact.stribeck_speed = max(a.stribeck_speed, b.stribeck_speed)
+        if min(a.stribeck_speed, b.stribeck_speed) > 0.0:
+            contact.stribeck_speed = math.sqrt(a.stribeck_speed * b.stribeck_speed)
         contact.restitution = max(a.restitution, b.restitution)
         contact.mode = 0
         store(contact.impulse, ZERO)

@@ -94,6 +94,8 @@ class Collider:
         Its frame in the joint frame of the body: (3,) m, and a rotation matrix (3, 3).
     friction, restitution
         Coefficients of its surface.
+    kinetic_friction, stribeck_speed
+        Coefficient of friction in fast slip, and the Stribeck speed, m/s, if friction depends on the slip speed.
     group, mask
         Bit masks of the groups it is in, and of the groups it collides with.
     static
@@ -106,6 +108,8 @@ class Collider:
     rotation: ArrayLike = field(default_factory=lambda: np.eye(3))
     friction: float = 0.0
     restitution: float = 0.0
+    kinetic_friction: float | None = None
+    stribeck_speed: float = 0.0
     group: int = 1
     mask: int = EVERY_GROUP
     static: bool = False
@@ -137,11 +141,9 @@ def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int
         geom["extent"][: len(form.size)] = form.size
         geom["x"] = collider.position
         geom["R"] = np.asarray(collider.rotation, dtype=float).T.ravel()  # by columns
-        geom["bounding_radius"], geom["friction"], geom["restitution"] = (
-            form.bounding_radius,
-            collider.friction,
-            collider.restitution,
-        )
+        geom["bounding_radius"], geom["restitution"] = form.bounding_radius, collider.restitution
+        geom["friction"], geom["stribeck_speed"] = collider.friction, collider.stribeck_speed
+        geom["kinetic_friction"] = collider.friction if collider.kinetic_friction is None else collider.kinetic_friction
         first = geom["last_vertex"]
     vertices = [collider.form.vertices for collider in colliders]
     keys = {key_of(min(pair), max(pair)) for pair in excluded}

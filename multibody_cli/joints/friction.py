@@ -34,7 +34,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from multibody_cli.kernel import Floats
-from multibody_cli.spec import NonNegative, PositiveLength, Spec, Vector, Vector3, units
+from multibody_cli.spec import Friction, PositiveLength, Spec, Vector, Vector3, units
 from multibody_cli.spec.quantities import format_value
 
 Points = Annotated[int, Field(ge=4, multiple_of=2)]
@@ -48,7 +48,7 @@ ALIGNED = 1e-9
 class FrictionSpec(Spec):
     """Dry friction of a joint; each type of joint adds its surface."""
 
-    coefficient: NonNegative = Field(description="Coefficient of dry friction.")
+    coefficient: Friction = Field(description="Coefficient of dry friction.")
 
 
 class CylinderSurface(Spec):
@@ -158,7 +158,7 @@ class FrictionPatch:
 def has_friction(joint: object) -> bool:
     """Return whether a joint has a positive coefficient of friction."""
     friction = getattr(joint, "friction", None)
-    return bool(friction is not None and friction.coefficient > 0.0)
+    return bool(friction is not None and friction.coefficient.static > 0.0)
 
 
 def cylinder_patches(surface: CylinderSurface, axis: Vector, *, slides: bool) -> list[FrictionPatch]:

@@ -103,13 +103,16 @@ def colliders_of(
         for k, shape in enumerate(shapes):
             form_of = SHAPES[shape.type].form
             if shape.contact and form_of is not None:
+                friction = settings.friction if shape.friction is None else shape.friction
                 yield Collider(
                     form_of(shape, loaded.resolve_path(getattr(shape, "file", ""), *path, "shapes", k)),
                     row,
                     frame.position + frame.rotation @ np.array(shape.position),
                     frame.rotation @ shape.axes,
-                    settings.friction if shape.friction is None else shape.friction,
+                    friction.static,
                     settings.restitution if shape.restitution is None else shape.restitution,
+                    friction.kinetic,
+                    friction.stribeck_speed if friction.differ else 0.0,
                 )
 
 

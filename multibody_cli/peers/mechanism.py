@@ -95,6 +95,8 @@ def _unsupported_shapes(model: Model) -> Iterator[str]:
         yield "restitution"
     if len(set(geoms["friction"].tolist())) > 1:
         yield "surfaces with different coefficients of friction"
+    if np.any(geoms["kinetic_friction"] != geoms["friction"]):
+        yield "different coefficients of static and kinetic friction"
 
 
 def _sizes_of_tree(tree: Tree, model: Model) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from multibody_cli.spec import Fraction, NonNegative, Quantity, Spec, units
+from multibody_cli.spec import Fraction, Friction, Quantity, Spec, units
 from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.reading import read_each
 
@@ -18,7 +18,7 @@ Rounds = Annotated[int, Field(ge=1)]
 class ContactsSpec(Spec):
     """Contacts between bodies: with this section, all shapes without `contact: false` take part in contacts."""
 
-    friction: NonNegative = Field(0.5, description="Default coefficient of dry friction of shapes.")
+    friction: Friction = Field(0.5, validate_default=True, description="Default coefficient of dry friction of shapes.")
     restitution: Fraction = Field(0.0, description="Default coefficient of restitution of shapes, 0 to 1.")
     impacts: Literal["energetic", "newton", "propagating"] = Field(
         "energetic",

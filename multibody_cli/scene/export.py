@@ -16,6 +16,7 @@ from multibody_cli.joints.coordinate_fields import limits_form, prescribed_schem
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.spec import Spec, rotations
+from multibody_cli.spec.friction import friction_schema
 from multibody_cli.spec.geometry import ROTATION_SCHEMA
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, list_schema
 from multibody_cli.spec.signal import SignalSpec, signal_schema
@@ -167,6 +168,10 @@ _FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "Quantity": (
         "A number in SI units and radians, a string with a unit such as `30 deg`, or `${...}`.",
         NUMBER_SCHEMA,
+    ),
+    "Friction": (
+        "Coefficient of dry friction: one number, or a static and a kinetic one with the slip speed between them.",
+        friction_schema(),
     ),
     "Vector": ("Three quantities.", list_schema(NUMBER_SCHEMA, 3)),
     "Signal": ("A quantity, an expression of t, or a table {times, values}.", signal_schema()),

@@ -6,6 +6,7 @@ in SI units.
 
 from multibody_cli.spec.catalogue import Catalogue
 from multibody_cli.spec.colors import Color
+from multibody_cli.spec.friction import Friction, FrictionCoefficients
 from multibody_cli.spec.geometry import (
     BodyPoint,
     Direction,
@@ -48,6 +49,8 @@ __all__ = [
     "Direction",
     "Energy",
     "Fraction",
+    "Friction",
+    "FrictionCoefficients",
     "Length",
     "Mass",
     "NonNegative",

@@ -194,8 +194,8 @@ def update_reactions(system, work, contact_work, step, h) -> bool:
     for p in range(len(patches)):
         patch, transmitted = patches[p], load_force(joint_friction.transmitted[p])
         W = step_impulse(patch, patches, work, joint_friction.previous_impulses)
-        largest = max(largest, patch.coefficient * load_sum(patch, W, table))
-        change = patch.coefficient * load_sum(patch, W - transmitted, table)
+        largest = max(largest, joint_friction.coefficient[p] * load_sum(patch, W, table))
+        change = joint_friction.coefficient[p] * load_sum(patch, W - transmitted, table)
         if change > error:
             error, worst = change, p
     for i in range(1, len(tree.links)):

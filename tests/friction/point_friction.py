@@ -104,7 +104,7 @@ def point_contacts(run: Run, h: float) -> PointContacts:
             N += [np.cross(point, e) @ spin + e @ slide for e in normals]
             T.append(np.cross(point, tangent) @ spin + tangent @ slide)
             joints.append(j)
-            mu.append(joint.friction.coefficient)
+            mu.append(joint.friction.coefficient.static)
     free = v[:n] + h * (inverse_mass @ Q[:n] - drift)
     return PointContacts(inverse_mass, free, np.array(N), np.array(T), np.array(joints), np.array(mu))
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from multibody_cli.contacts.forms import Form
 from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.meshes.mesh import Mesh
-from multibody_cli.spec import Color, Density, Fraction, NonNegative, Position, Rotation, Spec
+from multibody_cli.spec import Color, Density, Fraction, Friction, Position, Rotation, Spec
 from multibody_cli.spec.rotation_matrix import rotation_matrix
 from multibody_cli.spec.rotations import IDENTITY
 
@@ -24,8 +24,10 @@ class ShapeSpec(Spec):
     type: str
     position: Position = Field((0.0, 0.0, 0.0), description="Origin of the shape in the body frame, m.")
     rotation: Rotation = Field(IDENTITY, description="Orientation of the shape in the body frame.")
-    friction: NonNegative | None = Field(
-        None, description="Coulomb friction coefficient; for a pair of shapes, the geometric mean."
+    friction: Friction | None = Field(
+        None,
+        description="Coefficient of dry friction, one number or {static, kinetic, stribeck_speed}; for two shapes, "
+        "the geometric mean.",
     )
     restitution: Fraction | None = Field(
         None, description="Coefficient of restitution; for a pair of shapes, the maximum."

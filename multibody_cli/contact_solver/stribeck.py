@@ -1,0 +1,46 @@
+"""Coefficients of friction of a step: the law of Stribeck at the slip speeds before the step.
+
+    mu(v) = mu_kinetic + (mu_static - mu_kinetic) exp(-(v / v_S)^2)
+
+Contacts and friction patches of joints share this law.  A contact that sticks has no slip, and the static coefficient.
+In a step each coefficient is a number, so that the law of friction, its solutions and its energy are those of Coulomb's
+law.  With the slip speed after the step in place of that before, a step longer than v_S / (mu_static - mu_kinetic) over
+the acceleration of the weight could have several solutions.
+
+Source: Bo and Pavelescu, The friction-speed relation and its influence on the critical velocity of stick-slip motion,
+Wear 82 (1982).
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.tree_friction_workspace import STICKS
+from multibody_cli.kernel import kernel
+
+
+@kernel
+def coefficient_at(static, kinetic, stribeck_speed, slip) -> float:
+    """Return the coefficient of friction at a slip speed, m/s; it is `static` bit by bit where both are the same."""
+    if kinetic == static:
+        return static
+    ratio = slip / stribeck_speed
+    return static + (static - kinetic) * math.expm1(-ratio * ratio)
+
+
+@kernel
+def set_coefficients(patches, contact_work, first, count):
+    """Set the coefficients of all patches and contacts; the rows of the patches begin at `first`."""
+    before, joint_friction, k = contact_work.velocity_before, contact_work.joint_friction, first
+    for p in range(len(patches)):
+        patch, slip = patches[p], math.hypot(before[k + 1], before[k + 2])
+        coefficient = coefficient_at(patch.static_friction, patch.kinetic_friction, patch.stribeck_speed, slip)
+        if coefficient != joint_friction.coefficient[p]:
+            joint_friction.coefficient[p] = coefficient
+            contact_work.tree_friction.shared[p] = STICKS
+        k += PER_CONTACT
+    for c in range(count):
+        contact, slip = contact_work.detection.contacts[c], math.hypot(before[k + 1], before[k + 2])
+        contact.friction = coefficient_at(contact.friction, contact.kinetic_friction, contact.stribeck_speed, slip)
+        k += PER_CONTACT
