@@ -32,6 +32,8 @@ RUNS = {
     "singular frames": ("curve_joint",),
     "maximal coordinates": ("couplings", "simulation.method=variational_maximal"),
     "joint friction": ("joint_friction", "simulation.method=baraff"),
+    "static and kinetic friction": ("stick_slip",),
+    "static and kinetic friction, variational": ("stick_slip", "simulation.method=variational_maximal"),
     "predicted errors": ("windmill", "simulation.method=baraff", "simulation.integrator=semi_implicit_euler"),
     "many accounts": ("arm_muscles",),
     "sampled controllers": ("pid_control", "simulation.duration=2"),

@@ -192,6 +192,10 @@ def test_shapes_for_peers_are_in_joint_frames(sliders: Write) -> None:
         (["contacts.restitution=0.5"], "restitution"),
         (["bodies.box.shapes.0.friction=0.1"], "surfaces with different coefficients of friction"),
         (
+            ["contacts.friction={static: 0.4, kinetic: 0.3}"],
+            "different coefficients of static and kinetic friction",
+        ),
+        (
             ["bodies.box.shapes.0={type: cylinder, radius: 0.1, length: 0.1, density: 500}"],
             "collision shapes other than planes, spheres, capsules and boxes",
         ),
