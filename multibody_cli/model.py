@@ -136,47 +136,8 @@ class Tree(NamedTuple):
     rotor_inertia: Floats  # (nv,) reflected inertia of the rotors of motors, an inertia of the coordinate alone
 
 
-FRICTION_PATCH = np.dtype(
-    [
-        ("row", "i8"),  # of the frame M of its joint, the origin of all wrenches: the child, or a loop frame
-        ("carrier", "i8"),  # row of the body or loop frame that carries the axes of the patch
-        ("parent", "i8"),
-        ("child", "i8"),
-        ("joint", "i8"),  # number of the joint in the scene, and among those with friction
-        ("place", "i8"),
-        ("first_patch", "i8"),  # the patches of its joint
-        ("last_patch", "i8"),
-        ("account", "i8"),
-        ("static_friction", "f8"),  # coefficients
-        ("kinetic_friction", "f8"),
-        ("stribeck_speed", "f8"),  # m/s
-        ("axes", "f8", 9),  # the axes of the patch in the carrier
-        ("slip_directions", "i8"),  # number of slip directions, 1 or 2
-        ("along_t", "f8", 3),  # the wrenches of these, in the axes of the patch
-        ("along_f", "f8", 3),
-        ("across_t", "f8", 3),
-        ("across_f", "f8", 3),
-        ("first_point", "i8"),
-        ("last_point", "i8"),
-    ]
-)
-"""One row for each friction patch of a joint: see `joints.friction`."""
-
-FRICTION_POINT = np.dtype(
-    [
-        ("along_t", "f8", 3),  # wrenches of its unit frictions, in the axes of the patch
-        ("along_f", "f8", 3),
-        ("across_t", "f8", 3),
-        ("across_f", "f8", 3),
-        ("first_load", "i8"),
-        ("last_load", "i8"),
-    ]
-)
-"""One row for each point of a friction patch."""
-
-
 class JointFriction(NamedTuple):
-    """The friction patches of all joints, their points, and the loads of these as rows of `LOCK`."""
+    """Friction patches of all joints and their points (`joints.friction`), and loads (rows of `CONSTRAINT_AXIS`)."""
 
     patches: Records
     points: Records

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.friction import FrictionPatch, has_friction
+from multibody_cli.joints.friction import FRICTION_PATCH, FRICTION_POINT, FrictionPatch, has_friction
 from multibody_cli.kernel import records
-from multibody_cli.model import CONSTRAINT_AXIS, FRICTION_PATCH, FRICTION_POINT, JointFriction, Tree
+from multibody_cli.model import CONSTRAINT_AXIS, JointFriction, Tree
 from multibody_cli.packing.layout import Layout
 from multibody_cli.scene.schema import Scene
 
