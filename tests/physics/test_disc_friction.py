@@ -397,5 +397,5 @@ def test_the_drag_of_a_disc_is_the_derivative_of_its_friction(tmp_path):
         np.testing.assert_allclose(T.applied, 0.0, atol=1e-14)
         for j in range(2):
             step = 1e-6 * np.eye(2)[j]
-            ahead, back = (friction_at(table, loads, T, carried, slips + side * step) for side in (1.0, -1.0))
-            np.testing.assert_allclose(drag[:, :, j], (back - ahead) / 2e-6, atol=1e-8 * np.abs(drag).max())
+            plus, minus = (friction_at(table, loads, T, carried, slips + side * step) for side in (1.0, -1.0))
+            np.testing.assert_allclose(drag[:, :, j], (minus - plus) / 2e-6, atol=1e-8 * np.abs(drag).max())
