@@ -7,7 +7,7 @@ behind a name is the unit of a column:
 
 A unit at another place of a heading is ambiguous.  Lines that are empty or begin with `#` are skipped, and a first line
 `sep=;` names the separator.  Beside semicolons and tabs, a comma in a number is a decimal mark.
-Files of OpenSim (`.sto`, `.mot`) have lines of settings up to `endheader`.
+Files of OpenSim (`.sto`, `.mot`) have lines of settings up to `endheader`, with the numbers of rows and columns.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ _COMPOUND = re.compile(r"(?P<name>.*) (?P<unit>\S*[^\W\d_]\S*[/*^]\S*)")
 _INSIDE = re.compile(r"[(\[]([^()\[\]]+)[)\]]|(?<= )([^ ]+)$")
 _SEPARATOR = re.compile(r"(?i)\s*sep=([\t;,])\s*")
 _END_OF_HEADER = re.compile(rb"(?mi)^[ \t]*endheader[ \t]*\r?$")
+_SIZE = re.compile(r"(?i)\s*(?:n|data)(rows|columns)\s*[= \t]\s*(\d+)\s*")
 _IN_DEGREES = re.compile(r"\s*inDegrees\s*=\s*yes\s*", re.IGNORECASE)
 _POINT = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?(?:\s.*)?")
 _COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?(?:\s.*)?")
@@ -54,7 +55,10 @@ class Heading(NamedTuple):
 
 
 def read_heading(text: str) -> Heading:
-    """Split a heading into name and unit."""
+    """Split a heading into name and unit.
+
+    Alternatives such as the `N or N m` of exported tables are SI units of plain numbers, and no unit of their own.
+    """
     text = " ".join(text.split())
     name, unit = text, ""
     if text[-1:] in _OPENED and (start := _start_of_bracket(text)) > 0:
@@ -67,6 +71,8 @@ def read_heading(text: str) -> Heading:
         name, unit = match["name"], match["unit"]
     elif text.count("/") == 1 and text.partition("/")[2] in COMMON:
         name, _, unit = text.partition("/")
+    if " or " in unit and all(map(_is_coherent, unit.split(" or "))):
+        unit = ""
     return Heading(name.rstrip(" /"), NO_UNIT if unit == "-" else unit, text)
 
 
@@ -86,11 +92,19 @@ def _is_component(name: str, inside: str) -> bool:
 
 
 def _is_unit(text: str) -> bool:
+    return not math.isnan(_factor_of(text))
+
+
+def _is_coherent(text: str) -> bool:
+    """Whether a text is a unit of the SI without a factor, or that of plain numbers."""
+    return text == NO_UNIT or _factor_of(text) == 1.0
+
+
+def _factor_of(text: str) -> float:
     try:
-        parse_unit(text)
+        return parse_unit(text).factor
     except QuantityError:
-        return False
-    return True
+        return math.nan
 
 
 @dataclass(frozen=True)
@@ -187,14 +201,33 @@ def read_table(path: Path, usage: Usage) -> TableFile:
     bare = _QUOTED.sub("", first)
     found = next((mark for mark in _SEPARATORS if mark in bare), " " if settings else ",")
     separator = named[1] if named else found
+    sizes = {match[1].lower(): int(match[2]) for match in filter(None, map(_SIZE.fullmatch, settings))}
     cells = _cells(path, number, first, separator)
+    if sizes.get("columns", len(cells)) != len(cells):
+        found = f"the line has {len(cells)} columns, and the header states {sizes['columns']}"
+        raise ArgumentError(f"{path}:{number}: {found}: correct the one that is wrong")
     headings = tuple(map(read_heading, cells))
     for heading in headings if separator in "\t;" else ():
         if "," in heading.name and f'"{heading.text}"' not in first:
             words = f"commas and {_SEPARATORS[separator]}"
             raise ArgumentError(f"{path}:{number}: the headings are separated by {words}: use one of them")
+    rows = _complete(path, _rows(path, number, headings, separator, lines), sizes.get("rows"))
     in_degrees = any(map(_IN_DEGREES.fullmatch, settings))
-    return TableFile(path, number, headings, in_degrees, _rows(path, number, headings, separator, lines))
+    return TableFile(path, number, headings, in_degrees, rows)
+
+
+def _complete(
+    path: Path, rows: Iterator[tuple[int, list[str]]], expected: int | None
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows, and refuse more or fewer of them than the header states."""
+    count = 0
+    for count, row in enumerate(rows, 1):  # noqa: B007
+        yield row
+    if expected is not None and count != expected:
+        raise ArgumentError(
+            f"{path}: the table has {count} rows, and its header states {expected}: is the file complete? If it is, "
+            "correct its header"
+        )
 
 
 def _lines(path: Path, content: bytes, before: int) -> Iterator[tuple[int, str]]:

@@ -133,12 +133,29 @@ def test_separators_and_decimal_marks(tmp_path: Path, text: str, cells: list[str
         ("a;b\n0,5;1\n1;1.5\n", r"t\.csv:3: the decimal mark of line 3 is a point, that of line 2 a comma"),
         ("a\tb\n1\t1,234\n2\t2,345\n", r"t\.csv:2: is the comma a decimal mark, or does it separate thousands"),
         ("a,b;c\n1,2;3\n", r"t\.csv:1: the headings are separated by commas and semicolons"),
+        ("x\nnRows=2\nendheader\na\tb\n1\t2\n", r"t\.csv: the table has 1 rows, and its header states 2: is the file"),
+        ("x\ndatarows 1\nendheader\na\tb\n1\t2\n1\t2\n", r"t\.csv: the table has 2 rows, and its header states 1"),
+        ("x\nnColumns = 3\nendheader\na\tb\n1\t2\n", r"t\.csv:4: the line has 2 columns, and the header states 3"),
+        ("x\ndatacolumns 1\nendheader\na\tb\n1\t2\n", r"t\.csv:4: the line has 2 columns, and the header states 1"),
         ('a,b\n1,"2\n', r"t\.csv:2: cannot read the cells: a quotation mark is not closed"),
     ],
 )
 def test_ambiguous_rows_are_refused_with_the_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         rows(tmp_path, text)
+
+
+def test_exported_columns_of_a_force_or_a_torque_are_read_again(tmp_path: Path) -> None:
+    """`N or N m` are numbers in SI units; alternatives of other units remain an error."""
+    push = (
+        HEAD
+        + "joints: {j: {type: prismatic, child: ball, force: {file: t.csv, times: time, values: actuators/m/force}}}\n"
+    )
+    table(tmp_path, "time (s),actuators/m/force (N or N m)\n0,1.5\n1,2.5\n")
+    assert load(tmp_path, push).scene.joints["j"].force[0].values == (1.5, 2.5)
+    table(tmp_path, "time (s),actuators/m/force (kN or N m)\n0,1.5\n1,2.5\n")
+    with pytest.raises(SceneError, match="unknown unit `or`"):
+        load(tmp_path, push)
 
 
 def test_numbers_have_no_underscores() -> None:
