@@ -289,7 +289,11 @@ class AccelerationMethod:
         self.contact_work = workspace_with_team(self, system) if system.contacts else ()
         assert integrator.bind is not None
         self._stepper = integrator.bind(self.dynamics, system, self.work, self.contact_work, state, control)
-        self._sampler = Sampler(model, self.work) if model.controllers else None
+        self._sampler, self._advance_sampled = None, None
+        if model.controllers:
+            self._sampler = Sampler(model, self.work)
+            update = self._shortcut.update_work if self._shortcut else skip_work_update
+            self._advance_sampled = self._stepper.sampling(state, self._sampler.sampling, update)
         self._step = control.step
 
     @property
@@ -307,9 +311,11 @@ class AccelerationMethod:
 
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to the time `until`."""
-        if self._sampler:
+        if not self._sampler:
+            return self._advance(state, until)
+        if state is not self._state or not self._advance_sampled:
             return self._sampler.advance(state, until, self._advance, self._stepper.restart)
-        return self._advance(state, until)
+        return self._completed(state, self._advance_sampled(until))
 
     def step(self, state: State, count: int) -> Report | None:
         """Take `count` steps; return None, or a report if they failed."""

@@ -221,6 +221,9 @@ class Stepper(Protocol):
     def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording | None:
         """Return the compiled loop over output instants of a state; None if it has none."""
 
+    def sampling(self, state: State, sampling: Any, update_work: Kernel) -> Callable[[float], Report] | None:
+        """Return the compiled loop over samples of a state, which advances it; None if it has none."""
+
     def restart(self, barrier: float = math.inf) -> None:
         """Use nothing of earlier steps in the next one: the state or forces have jumped.
 

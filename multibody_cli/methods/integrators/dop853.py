@@ -254,6 +254,9 @@ class Dop853Stepper:
     def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> None:
         """Return None: it has no compiled loop over output instants."""
 
+    def sampling(self, state: State, sampling: Any, update_work: Kernel) -> None:
+        """Return None: it has no compiled loop over samples."""
+
     def restart(self, barrier: float = math.inf) -> None:
         """Begin the next step at the state, not at the end of the last step; no step crosses `barrier`, s."""
         times = self._scratch.times

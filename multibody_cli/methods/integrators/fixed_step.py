@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import Kernel, Recording, Report, Status, StepControl
 from multibody_cli.methods.integrators.at_knots import AtKnots, divided_steps
 from multibody_cli.methods.recording import record_steps
+from multibody_cli.methods.sampling import FRESH, SINCE, START, TAKEN, take_sampled_steps
 from multibody_cli.model import State, System
 from multibody_cli.tree.workspace import Work
 
@@ -100,6 +103,24 @@ class FixedStepper:
             return max(done, 0) // steps, failed or Report(steps=self._steps)
 
         return record
+
+    def sampling(self, state: State, sampling: Any, update_work: Kernel) -> Callable[[float], Report] | None:
+        """Return the compiled loop over samples of a state; None with knots, which divide its calls."""
+        if self._at_knots:
+            return None
+        loop = bound_kernel(take_sampled_steps, take_steps=self._kernel, update_work=update_work)
+        progress = np.zeros(4)
+        take = loop.on(self._system, state, self._work, self._scratch, sampling, progress)
+
+        def advance(until: float) -> Report:
+            start = math.nan if self._start is None else self._start
+            progress[:] = start, self._since_start, self._steps, self._fresh
+            valid = take(self._h, until)
+            self._start = None if math.isnan(progress[START]) else float(progress[START])
+            self._since_start, self._steps, self._fresh = (int(n) for n in progress[[SINCE, TAKEN, FRESH]])
+            return Report(steps=self._steps) if valid else self._failure()
+
+        return advance
 
     def restart(self, barrier: float = math.inf) -> None:
         """Begin the next step from the state alone; with a finite barrier, count steps from the present time."""
