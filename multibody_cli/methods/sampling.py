@@ -4,9 +4,8 @@ A run is advanced from sample to sample.  At each instant, all controllers that 
 states and outputs change, and the integrator starts again with the new values.  An output with a delay changes later,
 at its own instant.  The instants are exact, whatever the integrator.
 
-Steps of constant length have a compiled loop (`take_sampled_steps`); its instants and values are those of
-`Sampler.advance`.  A sample of six controllers of a robot takes 4 us there and 20 us here, without the evaluation that
-follows it.
+Steps of constant length have a compiled loop (`take_sampled_steps`), with the instants and values of
+`Sampler.advance`.  A sample of the six controllers of an arm takes 2 us in it, and 29 us in `Sampler.advance`.
 """
 
 from __future__ import annotations
