@@ -187,7 +187,7 @@ def take_held_steps(system, state, work, scratch, S, progress, h, until) -> bool
     hold_values(system.forces, S)
     if math.isnan(progress[START]):
         progress[START] = state.time[0]
-    count = int(np.rint((until - state.time[0]) / h))
+    count = round((until - state.time[0]) / h)
     start, first, fresh = progress[START], int(progress[SINCE]), int(progress[FRESH])
     done = take_steps(system, state, work, scratch, h, start, first, count, fresh)
     progress[SINCE] += max(done, 0)

@@ -147,15 +147,15 @@ def test_ambiguous_rows_are_refused_with_the_line(tmp_path: Path, text: str, mes
 
 def test_exported_columns_of_a_force_or_a_torque_are_read_again(tmp_path: Path) -> None:
     """`N or N m` are numbers in SI units; alternatives of other units remain an error."""
-    push = (
+    scene = (
         HEAD
         + "joints: {j: {type: prismatic, child: ball, force: {file: t.csv, times: time, values: actuators/m/force}}}\n"
     )
     table(tmp_path, "time (s),actuators/m/force (N or N m)\n0,1.5\n1,2.5\n")
-    assert load(tmp_path, push).scene.joints["j"].force[0].values == (1.5, 2.5)
+    assert load(tmp_path, scene).scene.joints["j"].force[0].values == (1.5, 2.5)
     table(tmp_path, "time (s),actuators/m/force (kN or N m)\n0,1.5\n1,2.5\n")
     with pytest.raises(SceneError, match="unknown unit `or`"):
-        load(tmp_path, push)
+        load(tmp_path, scene)
 
 
 def test_numbers_have_no_underscores() -> None:
