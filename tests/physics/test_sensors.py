@@ -19,6 +19,7 @@ from test_loop_runs import at, bar, spatial_four_bar
 import mbsim
 from multibody_cli.errors import SceneError
 from multibody_cli.methods import METHODS
+from multibody_cli.methods.integrators import INTEGRATORS
 
 BY_ACCELERATION = ("aba", "redmax", "symbolic", "baraff")
 VARIATIONAL = ("variational", "variational_maximal")
@@ -217,6 +218,26 @@ def test_sensors_measure_the_motion_of_their_points(method, mechanism):
         assert deviation(scene, method, 5e-4) < 1e-6  # of the differences, of fourth order
 
 
+@pytest.mark.parametrize("method", ["aba", "baraff"])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_sensors_on_sliders_measure_the_accelerations_of_the_coordinates(method, integrator):
+    """With implicit springs, dampers and coupled forces too: two sliders on one line, one carried by the other."""
+    rail = {"type": "prismatic", "axis": [1, 0, 0]}
+    joints = {
+        "a": {**rail, "child": "a", "q": 0.1, "stiffness": 50, "damping": 2},
+        "b": {**rail, "parent": "a", "child": "b", "v": 1.0, "force": "-4*joints.a.v"},
+    }
+    ends = [{"body": "world", "point": [2, 1, 0]}, {"body": "b"}]
+    springs = {"s": {"between": ends, "stiffness": 90, "damping": 1.5, "rest_length": 1}}
+    scene = {"bodies": dict.fromkeys("ab", bar(0.0)), "joints": joints, "springs": springs}
+    scene["sensors"] = {name: {"body": name} for name in "ab"}
+    found = run(scene, method, duration=0.02, step=1e-3, integrator=integrator)
+    a, b = (found[f"joints/{name}/acceleration"].values[:, 0] for name in "ab")
+    assert abs(b).max() > 10
+    np.testing.assert_allclose(signals(found, "a")[0][:, 0], a, rtol=1e-12)
+    np.testing.assert_allclose(signals(found, "b")[0][:, 0], a + b, rtol=1e-12)
+
+
 # --- a dense formulation ----------------------------------------------------------------------------------------------
 def check_against_dense_formulation(machine, rng, tolerance):
     scene = with_sensors(rng, machine.scene)
@@ -282,6 +303,28 @@ def test_the_impulses_of_a_bouncing_ball_are_measured_exactly(method):
 
 
 @every_method
+def test_a_ball_that_slides_with_friction(method):
+    """The center has a = -mu g, and the rotation alpha = 5 mu g/(2 R); at r from it f has the terms of the rotation."""
+    mu, R = 0.3, 0.1
+    ball = {"mass": 0.7, "shapes": [{"type": "sphere", "radius": R, "friction": mu}], "position": [0, 0, R]}
+    ball |= {"velocity": {"linear": [3, 0, 0]}}
+    world = {"shapes": [{"type": "plane", "friction": mu}]}
+    r = np.array([0.02, -0.05, 0.03])
+    sensors = {"center": {"body": "ball"}, "off": {"body": "ball", "position": r.tolist()}}
+    found = run(
+        {"world": world, "bodies": {"ball": ball}, "contacts": {}, "sensors": sensors}, method, duration=0.1, step=1e-3
+    )
+    pose = Rotation.from_quat(np.roll(found["bodies/quaternion"].values[1:, 0], -1, axis=1))
+    w, alpha = found["bodies/angular_velocity"].values[1:, 0], np.array([0, 2.5 * mu * G / R, 0])
+    center, off = (pose.apply(signals(found, name)[0][1:]) for name in sensors)
+    wanted = np.broadcast_to([-mu * G, 0, G], center.shape)
+    arm = pose.apply(r)
+    np.testing.assert_allclose(center, wanted, atol=1e-8)
+    np.testing.assert_allclose(off, wanted + np.cross(alpha, arm) + np.cross(w, np.cross(w, arm)), atol=1e-8)
+    np.testing.assert_allclose(pose.apply(signals(found, "off")[1][1:]), w, atol=1e-12)
+
+
+@every_method
 def test_dry_friction_of_a_joint_is_measured(method):
     """A block on a rail of slope b slides with f = g cos(b) across it and mu g cos(b) along it, or it sticks."""
     b = 0.4
@@ -300,6 +343,21 @@ def test_a_rod_at_rest_on_its_limit_measures_g(method):
     force, _ = signals(run(scene, method, duration=0.02, step=1e-3), "imu")
     wanted = [-G * np.sin(0.5), 0, G * np.cos(0.5)]
     np.testing.assert_allclose(force[1:], np.broadcast_to(wanted, force[1:].shape), atol=1e-8)
+
+
+@every_method
+@pytest.mark.parametrize("restitution", [0.0, 0.5])
+def test_impacts_on_limits_are_not_measured(method, restitution):
+    """A slider falls on its stop from 0.1 m: f is 0 in flight and g at rest, never more."""
+    rail = {"type": "prismatic", "child": "block", "axis": [0, 0, 1], "q": 0.1, "limits": [0, 1]}
+    rail |= {"restitution": restitution}
+    scene = {"bodies": {"block": bar(0.0)}, "joints": {"rail": rail}, "sensors": {"imu": {"body": "block"}}}
+    found = run(scene, method, duration=0.6, step=1e-3)
+    force, v = signals(found, "imu")[0], found["joints/rail/v"].values[:, 0]
+    assert np.diff(v).max() > 1.0  # an impact
+    assert abs(force[:, :2]).max() < 1e-10
+    assert ((abs(force[:, 2]) < 1e-8) | (abs(force[:, 2] - G) < 1e-8)).all()
+    assert force[-1, 2] == pytest.approx(G, abs=1e-8)
 
 
 # --- the interface ----------------------------------------------------------------------------------------------------
