@@ -53,15 +53,16 @@ def set_rebounds(work) -> float:
 
     The rate u of the approach follows from those at both ends of the step, whose accelerations change u^2 evenly along
     the path; at most it is that at the end, so that a rebound adds no kinetic energy.  A row that does not close at the
-    start does not rebound, and comes to rest.
+    start does not rebound, and comes to rest.  A state that begins a run, or that a program has changed, has no step.
     """
     work.dual.rebound_share[0], largest = 1.0, 0.0
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
-        if row.restitution > 0.0 and row.active == 1 and row.start_rate < -IMPACT_SPEED:
+        before = row.residual if math.isnan(row.start_rate) else row.start_rate
+        if row.restitution > 0.0 and row.active == 1 and before < -IMPACT_SPEED:
             path = row.start_error + row.depth
             share = row.depth / path if path > 0.0 else 0.0
-            square = (1.0 - share) * row.residual**2 + share * row.start_rate**2
+            square = (1.0 - share) * row.residual**2 + share * before**2
             row.approach = -math.sqrt(min(square, row.residual**2))
             row.rebound = -row.restitution * row.approach
             largest = max(largest, row.rebound - row.residual)

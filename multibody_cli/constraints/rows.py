@@ -37,7 +37,7 @@ ROW = np.dtype(
         ("multiplier", "f8"),
         ("restitution", "f8"),  # of an impact on a one-sided row
         ("start_error", "f8"),  # error and value at velocity level of such a row at the start of the step
-        ("start_rate", "f8"),
+        ("start_rate", "f8"),  # NaN before the first step, and behind a change of the state
         ("depth", "f8"),  # -error at the end of the step, if positive, before it is corrected
         ("approach", "f8"),  # values at velocity level before and after an impact
         ("rebound", "f8"),

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -303,6 +304,7 @@ class AccelerationMethod:
 
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""
+        self.work.rows["start_rate"] = math.nan
         self._stepper.restart()
         if self._sampler:
             self._sampler.start(state)
@@ -343,6 +345,7 @@ class AccelerationMethod:
 
     def restart(self) -> None:
         """Use nothing of earlier steps in the next one."""
+        self.work.rows["start_rate"] = math.nan
         if self._sampler:
             self._sampler.read_again(float(self._state.time[0]))
             self._stepper.restart(self._sampler.next_instant())

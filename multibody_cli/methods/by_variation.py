@@ -6,6 +6,7 @@ are in `variational` and `methods.integrators.variational_steps`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -195,6 +196,7 @@ class VariationalMethod:
 
     def restart(self) -> None:
         """Begin the next step from the state alone."""
+        self.work.rows["start_rate"] = math.nan
         self._fresh = True
 
     def _restart_from(self, state: State) -> None:

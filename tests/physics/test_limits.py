@@ -143,32 +143,24 @@ def require_complementary(a, mu, size):
 SIX = pytest.mark.parametrize("method", sorted(METHODS))
 
 
-def slider(method, e, *, q=1.0, v=0.0, gravity=0.0, duration=1.0, step=1e-3, integrator=None):
-    """Return the run of a body on a rail with a stop at 0."""
-    return mbsim.load(
-        json.dumps(
-            {
-                "mbsim": 1,
-                "gravity": [0, 0, -gravity],
-                "bodies": {"a": rod(com=[0, 0, 0])},
-                "joints": {
-                    "j": {
-                        "type": "prismatic",
-                        "axis": [0, 0, 1],
-                        "child": "a",
-                        "q": q,
-                        "v": v,
-                        "limits": [0, None],
-                        "restitution": e,
-                    }
-                },
-                "simulation": {"duration": duration, "step": step, "method": method}
-                | ({"integrator": integrator} if integrator else {}),
-                "output": {"every": step},
-            }
-        )
-        + "\n"
-    ).run()
+def scene_of_slider(method, e, *, q, v, gravity=0.0, duration, step, integrator=None):
+    """Return the scene of a body on a rail with a stop at 0."""
+    joint = {"type": "prismatic", "axis": [0, 0, 1], "child": "a", "q": q, "v": v, "limits": [0, None]}
+    settings = {"duration": duration, "step": step, "method": method}
+    scene = {
+        "mbsim": 1,
+        "gravity": [0, 0, -gravity],
+        "bodies": {"a": rod(com=[0, 0, 0])},
+        "joints": {"j": joint | {"restitution": e}},
+        "simulation": settings | ({"integrator": integrator} if integrator else {}),
+        "output": {"every": step},
+    }
+    return mbsim.load(json.dumps(scene) + "\n")
+
+
+def slider(method, e, *, q=1.0, v=0.0, duration=1.0, step=1e-3, **settings):
+    """Return its run."""
+    return scene_of_slider(method, e, q=q, v=v, duration=duration, step=step, **settings).run()
 
 
 @SIX
@@ -181,6 +173,22 @@ def test_a_limit_returns_the_rate_times_the_restitution(method, e, q, step):
     assert rates[-1] == pytest.approx(e, abs=1e-12)
     lost = run["energy/dissipation/joints/j/limits"].values[-1]
     assert lost == pytest.approx(0.5 * (1 - e * e), abs=1e-12)
+
+
+@SIX
+def test_a_body_that_starts_at_its_limit_or_is_thrown_at_it_rebounds(method):
+    """The first state of a run, and one that a program sets, have no step before them."""
+    run = slider(method, 0.5, q=0.0, v=-1.0, duration=0.01)
+    assert run["joints/j/v"].values.ravel()[1:] == pytest.approx(0.5, abs=1e-12)
+    scene = scene_of_slider(method, 0.5, q=0.0, v=0.0, duration=1.0, step=1e-3)
+    simulation = mbsim.Simulation(scene)
+    simulation.step(5)
+    if method in ("baraff", "variational_maximal"):  # the joint follows from the body
+        simulation.v["a"][2] = -2.0
+    else:
+        simulation.v["j"] = -2.0
+    simulation.step(5)
+    assert simulation.v["j"][0] == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
