@@ -55,7 +55,7 @@ def set_rebounds(work) -> float:
     the path; at most it is that at the end, so that a rebound adds no kinetic energy.  A row that does not close at the
     start does not rebound, and comes to rest.  A state that begins a run, or that a program has changed, has no step.
     """
-    work.dual.rebound_share[0], largest = 1.0, 0.0
+    work.dual.rebound_share[0] = largest = 0.0
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         before = row.residual if math.isnan(row.start_rate) else row.start_rate
@@ -64,7 +64,7 @@ def set_rebounds(work) -> float:
             share = row.depth / path if path > 0.0 else 0.0
             square = (1.0 - share) * row.residual**2 + share * before**2
             row.approach = -math.sqrt(min(square, row.residual**2))
-            row.rebound = -row.restitution * row.approach
+            row.rebound, work.dual.rebound_share[0] = -row.restitution * row.approach, 1.0
             largest = max(largest, row.rebound - row.residual)
     return largest
 
@@ -76,6 +76,8 @@ def limit_rebounds(system, work, dissipated):
     Without rebounds, rows with impulses have the rate 0 after the impact, so that the energy added is quadratic in the
     share s of the rebounds, E(s) = E(0) + s^2 (E(1) - E(0)), as long as the same rows have impulses.
     """
+    if work.dual.rebound_share[0] == 0.0:
+        return
     full, size = added_energy(work)
     bound = dissipated + ROUND_OFF * (size + abs(dissipated))
     if full <= bound:

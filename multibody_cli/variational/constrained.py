@@ -353,12 +353,12 @@ def set_rebounds_of_step(work) -> float:
 
     The impulse of the step has changed the rate at its end, so that the approach is that at its start.
     """
-    work.dual.rebound_share[0], largest = 1.0, 0.0
+    work.dual.rebound_share[0] = largest = 0.0
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         row.rebound, row.approach = 0.0, row.residual
         if row.active == 1 and row.start_rate < -IMPACT_SPEED:
-            row.rebound = -row.restitution * row.start_rate
+            row.rebound, work.dual.rebound_share[0] = -row.restitution * row.start_rate, 1.0
             largest = max(largest, row.rebound - row.residual)
     return largest
 
