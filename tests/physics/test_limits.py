@@ -237,6 +237,25 @@ def test_limits_that_rebound_add_no_energy(method, seed):
     assert sum(losses) == pytest.approx(total[0] - total[-1], rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::mbsim.SceneWarning")
+@pytest.mark.parametrize("method", ["aba", "variational"])
+def test_a_chain_between_stops_gains_no_energy_where_one_rebound_presses_another(method):
+    """With all of the rebounds, the energy of `variational` grows to three times that of the start."""
+    rng, parent, bodies, joints = np.random.default_rng(3), "world", {}, {}
+    for k in range(4):
+        name, axis = f"b{k}", [0, 0, 1] if k == 2 else [0, 1, 0]
+        bodies[name] = rod()
+        joints[f"j{k}"] = {"type": "revolute", "axis": axis, "parent": parent, "child": name}
+        joints[f"j{k}"] |= {"origin": {"position": [1.0 if k else 0.0, 0, 0]}, "limits": [-0.2, 0.2]}
+        joints[f"j{k}"] |= {"restitution": 1.0, "v": float(rng.normal() * 5)}
+        parent = name
+    scene = {"mbsim": 1, "gravity": [0, 0, 0], "bodies": bodies, "joints": joints}
+    settings = {"duration": 2.0, "step": 1e-3, "method": method}
+    scene |= {"simulation": settings | ({"integrator": "rk4"} if method == "aba" else {}), "output": {"every": 1e-3}}
+    total = mbsim.load(json.dumps(scene) + "\n").run(check=False)["energy/total"].values
+    assert total.max() <= 1.001 * total[0]
+
+
 def test_restitution_without_limits_is_refused():
     joint = {"type": "revolute", "child": "rod", "axis": [0, 1, 0], "restitution": 0.5}
     with pytest.raises(mbsim.SceneError, match=r"joints.hinge: `restitution` has no effect without `limits`"):
