@@ -6,12 +6,15 @@
     nightly   the full matrix of what `compiled` samples; the schedule of continuous integration runs it
 
 A test of the first two tiers that asks for compiled code fails.  NumPy uses one thread, as in the program: threads that
-wait for each other would take most of the time of small matrices.
+wait for each other would take most of the time of small matrices.  Python keeps its bytecode, whatever the environment
+says: the hundreds of processes that tests start would each spend most of their time on that of the package.
 """
 
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +24,8 @@ from hypothesis import HealthCheck, settings
 from multibody_cli.cli.startup import use_one_blas_thread
 
 use_one_blas_thread()  # which counts before the import of NumPy only
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 from multibody_cli.kernel import interpreted, is_interpreted
 from multibody_cli.kernel.functions import Kernel
