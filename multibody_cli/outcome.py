@@ -9,10 +9,12 @@ import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.remedies import reduce_step, remedy_of_divergence
+from multibody_cli.initial.largest_force import Start, find_largest_force
 from multibody_cli.limits import VARIABLE
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.output.sink import Outcome
+from multibody_cli.tree.mechanism_length import length_of
 
 
 class Before(NamedTuple):
@@ -22,15 +24,31 @@ class Before(NamedTuple):
     v: Floats
 
 
+FIRST_STEPS = 20
+"""Number of steps within which a run diverges by the forces at its start."""
+
+NOTICEABLE = 0.02
+"""Displacement by a force, relative to the length of the bodies, that is far from rest."""
+
+
 def outcome_of(
-    model: Model, state: State, report: Report, before: Before, domain_violation: str, settings: RunSettings
+    model: Model,
+    state: State,
+    report: Report,
+    before: Before,
+    domain_violation: str,
+    settings: RunSettings,
+    start: Start,
 ) -> Outcome:
     """Outcome of an advance, with a message if it failed; `domain_violation` is the message of the domain monitor."""
     if report.status is Status.OK:
         return Outcome("diverged" if domain_violation else "complete", domain_violation, report.steps)
     column = report.culprit if report.culprit >= 0 else _fastest_growing(state, before)
     culprit = model.names.coordinates[column] if len(state.v) else "the scene"
-    text = _explain(report, culprit, before.time, float(state.time[0]), settings)
+    reached = float(state.time[0])
+    is_early = reached <= FIRST_STEPS * settings.step
+    cause = _far_from_rest(model, start, max(reached, settings.step)) if is_early else ": "
+    text = _explain(report, culprit, cause, before.time, reached, settings)
     return Outcome("diverged", text, report.steps)
 
 
@@ -41,7 +59,21 @@ def _fastest_growing(state: State, before: Before) -> int:
     return int(np.argmax(np.where(non_finite, growth, -1.0) if non_finite.any() else growth))
 
 
-def _explain(report: Report, culprit: str, last_valid: float, reached: float, settings: RunSettings) -> str:
+def _far_from_rest(model: Model, start: Start, reached: float) -> str:
+    """Name the largest force at the start, and what to change; ": " if it moves nothing noticeably by a time, s.
+
+    A force below the weight of the bodies does not count.
+    """
+    found, tree = find_largest_force(model, start), model.system.tree
+    noticeable = np.linalg.norm(tree.gravity) + 2.0 * NOTICEABLE * length_of(tree) / reached**2
+    if found is None or not found.size > tree.links["mass"].sum() * noticeable:
+        return ": "
+    change = f"correct its {found.rest} or the start" if found.rest else "correct its value"
+    return f"; the largest force at the start is that of {found.name}, {found.value:.3g} {found.unit}: {change}, or "
+
+
+def _explain(report: Report, culprit: str, cause: str, last_valid: float, reached: float, settings: RunSettings) -> str:
+    """Return the message of a step that failed; `cause` leads from the culprit to the remedy."""
     if report.status is Status.STEP_TOO_SMALL:
         return (
             f"the adaptive step became too small near t = {reached:.9g} s; {culprit} changes fastest there. "
@@ -55,8 +87,8 @@ def _explain(report: Report, culprit: str, last_valid: float, reached: float, se
         )
     if report.status is Status.NOT_CONVERGED:
         return (
-            f"step {report.steps + 1} (t = {reached:.9g} s) did not converge; {culprit} has the largest correction: "
-            f"{remedy_of_divergence(settings)}. {report.remedy}".rstrip()
+            f"step {report.steps + 1} (t = {reached:.9g} s) did not converge; {culprit} has the largest correction"
+            f"{cause}{remedy_of_divergence(settings)}. {report.remedy}".rstrip()
         )
     if report.status is Status.CONTACT_CAPACITY_EXCEEDED:
         step = f"step {report.steps + 1} (t = {reached:.9g} s)"
@@ -75,5 +107,5 @@ def _explain(report: Report, culprit: str, last_valid: float, reached: float, se
         )
     return (
         f"step {report.steps + 1} (t = {reached:.9g} s) diverged; last valid output at t = {last_valid:.9g} s; "
-        f"{culprit} grew fastest after it: {remedy_of_divergence(settings)}"
+        f"{culprit} grew fastest after it{cause}{remedy_of_divergence(settings)}"
     )

@@ -12,6 +12,7 @@ from multibody_cli.alarms.contract import Raised, RunSettings
 from multibody_cli.alarms.monitor import alarms_of
 from multibody_cli.alarms.remedies import said_once
 from multibody_cli.force_warnings import force_warnings
+from multibody_cli.initial.largest_force import start_of
 from multibody_cli.methods.contract import Method, Report, Status
 from multibody_cli.model import Model, State
 from multibody_cli.outcome import Before, outcome_of
@@ -121,8 +122,8 @@ def simulate(
         report = method.start(state)
         recorder.prepare(state)  # compiles all kernels before `open`, so that a failure does not replace an older file
     pace = _Pace(method, timing, report, computing)
-    before = Before(float(state.time[0]), state.v)
-    outcome = outcome_of(model, state, report, before, monitor.check(state, method.work), settings)
+    start, before = start_of(state, method.work), Before(float(state.time[0]), state.v)
+    outcome = outcome_of(model, state, report, before, monitor.check(state, method.work), settings, start)
     reached = recorder.reached
     holders = {"state": state, "method": method, "monitor": monitor, "pace": pace.progress}
     checkpoints = _Checkpoints(holders | {"reached": reached, "record": recorder.record_of_run}, recorder, keep)
@@ -155,7 +156,7 @@ def simulate(
             if instants and not violation:
                 recorder.add(report, instants)
                 before = Before(*recorder.last)
-            outcome = outcome_of(model, state, report, before, violation, settings)
+            outcome = outcome_of(model, state, report, before, violation, settings, start)
             if outcome.status == "complete" and not instants:  # stopped between two output instants
                 checkpoints.keep()
                 recorder.observe()

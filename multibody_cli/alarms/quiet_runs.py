@@ -81,7 +81,8 @@ class LargestOfRuns:
         work = np.pad(accounts[:, :, signs < 0.0], ((0, 0), (1, 0), (0, 0)))  # none at the start
         released = sum(energy[:, 0] - energy.min(axis=1) for energy in (potential, elastic))
         available = kinetic[:, 0] + released + np.ptp(work, axis=1).sum(axis=1)
-        self.energy = np.maximum(available, SMALLEST_LIFT * weight * self.length)
+        stored = np.minimum(elastic[:, 0], kinetic.max(axis=1))
+        self.energy = np.maximum(np.maximum(available, stored), SMALLEST_LIFT * weight * self.length)
         residual: Floats = balance - balance[:, :1]
         return residual
 

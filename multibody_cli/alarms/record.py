@@ -189,12 +189,14 @@ class RunRecord:
         """Energy that the run had available, J.
 
         It is the sum of the kinetic energy at the start, the potential and elastic energy released and the work done,
-        at least a small part of the energy of lifting the scene by its own length.
+        at least a small part of the energy of lifting the scene by its own length.  Springs whose energy only grows
+        have available what they stored at the start, up to the largest kinetic energy.
         """
         kinetic = self._first[0] if self._first else 0.0
         released = float((self._highest - self._lowest).sum()) if self._first else 0.0
         work = float((self._work_range[1] - self._work_range[0]).sum())
-        return max(kinetic + released + work, SMALLEST_LIFT * self._weight * self.length)
+        stored = min(float(self._highest[1]), self._highest_kinetic) if self._first else 0.0
+        return max(kinetic + released + work, stored, SMALLEST_LIFT * self._weight * self.length)
 
     def add_samples(self, samples: Any, count: int) -> None:
         """Add the first `count` rows of samples."""
@@ -252,9 +254,10 @@ class RunRecord:
         rotation.  A prescribed motion determines the angles, and its drive does work of any sign.  Where a body turns
         by more than `resolved` between output instants, they do not show which of both it is, and it does not count.
         """
+        highest = np.maximum.accumulate(np.append(self._highest_kinetic, samples.kinetic[:count]))[1:]
+        self._highest_kinetic = float(highest[-1])
         if self._is_prescribed:
             return
-        highest = np.maximum.accumulate(np.append(self._highest_kinetic, samples.kinetic[:count]))[1:]
         ratio = np.divide(residual, 2.0 * highest, out=np.zeros(count), where=highest > 0.0)
         steps = np.diff(times, prepend=times[0] if math.isnan(self._time) else self._time)
         sizes, elements = np.empty(count), np.empty(count, np.int64)
@@ -263,7 +266,7 @@ class RunRecord:
             w = samples.angular_velocity[:count]
             integrate_phases(w, factors, steps, self._resolved, *phases, sizes, elements)
             peak.add_largest(times, sizes, elements)
-        self._time, self._highest_kinetic = float(times[-1]), float(highest[-1])
+        self._time = float(times[-1])
 
     def add_energy(self, energy: float) -> None:
         """Count an energy, J, that a change of the scene adds, as present from the start."""

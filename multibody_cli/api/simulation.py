@@ -18,6 +18,7 @@ from multibody_cli.api.pieces import take_steps, whole_number
 from multibody_cli.api.scene import Scene, SceneWarning
 from multibody_cli.api.views import NamedViews
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, RunFailed
+from multibody_cli.initial.largest_force import start_of
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Floats
@@ -86,6 +87,7 @@ class Simulation:
         self._equations: EquationsOfMotion | None = None
         self._is_stepping = False
         report = self._method.start(self._state)
+        self._start = start_of(self._state, self._method.work)
         self._seen = self._snapshot()
         self._require_success(report, self._seen[0])
         self._observer = Observer(self._model, self._method)
@@ -278,7 +280,7 @@ class Simulation:
         if report.status is Status.OK and not violation:
             return
         last = Before(self.time, np.frombuffer(before)[len(self._state.q) :])
-        outcome = outcome_of(self._model, self._state, report, last, violation, self._settings)
+        outcome = outcome_of(self._model, self._state, report, last, violation, self._settings, self._start)
         raise RunFailed(f"{outcome.status}: {outcome.message}")
 
     def _require_finite(self, memory: Floats, action: str) -> None:

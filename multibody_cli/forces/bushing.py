@@ -225,6 +225,7 @@ ELEMENT = ForceElement(
     "bushings",
     BUSHING,
     description="springs or muscles between bodies",
+    rest="frames",
     account="dissipation",
     implicit=True,
     bodies=("parent", "child"),

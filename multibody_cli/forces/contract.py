@@ -223,6 +223,8 @@ class ForceElement:
         range of `Forces.points`.
     description
         The element in words, in the plural, for messages.
+    rest
+        What determines where an elastic element is at rest, in words.
     warnings
         What each bit of a record's warnings means.
     entry
@@ -245,6 +247,7 @@ class ForceElement:
     coordinates: int = 0
     bodies: tuple[str, ...] = ()
     cable: bool = False
+    rest: str = ""
     warnings: Mapping[int, str] = field(default_factory=dict)
     entry: SceneEntry | None = None
     joint: JointFields | None = None

@@ -64,6 +64,7 @@ ELEMENT = ForceElement(
     "joint_springs",
     JOINT_SPRING,
     description="springs or dampers of joints",
+    rest="`rest`",
     account="dissipation",
     implicit=True,
     coordinates=1,

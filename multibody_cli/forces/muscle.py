@@ -188,6 +188,7 @@ ELEMENT = ForceElement(
     "muscles",
     MUSCLE,
     description="springs or muscles between bodies",
+    rest="lengths",
     account="work",
     implicit=True,
     cable=True,

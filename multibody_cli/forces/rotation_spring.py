@@ -98,6 +98,7 @@ ELEMENT = ForceElement(
     "rotation_springs",
     ROTATION_SPRING,
     description="springs or dampers of joints",
+    rest="`rest`",
     account="dissipation",
     implicit=True,
     coordinates=3,

@@ -107,6 +107,7 @@ ELEMENT = ForceElement(
     "springs",
     SPRING,
     description="springs or muscles between bodies",
+    rest="rest length",
     account="dissipation",
     implicit=True,
     cable=True,

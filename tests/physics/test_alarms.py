@@ -507,6 +507,62 @@ def test_a_run_that_diverges_names_a_step(stiffness: str, step: float, tmp_path:
     assert f"use `simulation.integrator: rk4` with the step of {step:g} s" in outcome.message
 
 
+FAR_FROM_REST = """
+mbsim: 1
+bodies:
+  a: {mass: 1, inertia: {principal: [10, 10, 10]}}
+  b: {mass: 1, inertia: {principal: [10, 10, 10]}, position: [3, 0, 0]}
+  c: {mass: 1, inertia: {principal: [10, 10, 10]}}
+joints: {s: {type: prismatic, child: c, axis: [0, 0, 1], stiffness: 1000}}
+springs:
+  weak: {between: [{body: a}, {body: world, point: [0, 0, 1]}], stiffness: 1000, rest_length: 0.1}
+  u: {type: bushing, parent: a, child: b, stiffness: {linear: [1e6, 1e6, 1e6], angular: [1e5, 1e5, 1e5]}}
+simulation: {duration: 0.05 s, step: 0.1 ms}
+"""
+
+
+@pytest.mark.parametrize("method", ["aba", "variational", "variational_maximal"])
+def test_a_run_that_diverges_at_once_names_the_element_far_from_rest(method: str, tmp_path: Path) -> None:
+    """A bushing of 3e6 N; frames that coincide at the start are the remedy, which is followed."""
+    outcome, _ = run(FAR_FROM_REST.replace("0.1 ms", "5 ms"), tmp_path, f"simulation.method={method}")
+    assert outcome.status == "diverged"
+    said = "the largest force at the start is that of bushing `u`, 3e+06 N: correct its frames or the start, or "
+    assert said in outcome.message
+    near = FAR_FROM_REST.replace("child: b,", "child: b, origin: {position: [3, 0, 0]},")
+    again, _ = run(near, tmp_path, f"simulation.method={method}")
+    assert (again.status, again.message) == ("complete", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("stiffness: 1000, rest", "stiffness: 1e12, rest", "spring `weak`, 9e+11 N: correct its rest length or the"),
+        ("stiffness: 1000}", "stiffness: 1e12, q: 2}", "joint `s`, 2e+12 N: correct its `rest` or the start"),
+        (
+            "simulation:",
+            "forces: {f: {body: a, torque: [0, 1e13, 0]}}\nsimulation:",
+            "load `f`, 1e+13 N m: correct its",
+        ),
+    ],
+)
+def test_the_element_far_from_rest_is_of_any_kind(old: str, new: str, named: str, tmp_path: Path) -> None:
+    outcome, _ = run(FAR_FROM_REST.replace(old, new).replace("0.1 ms", "5 ms"), tmp_path)
+    assert f"the largest force at the start is that of {named}" in outcome.message
+
+
+def test_elastic_energy_at_the_start_is_available(tmp_path: Path) -> None:
+    """Of a bushing that stores 4.5e6 J and only stores more after an unstable step."""
+    outcome, _ = run(FAR_FROM_REST.replace("0.1 ms", "5 ms"), tmp_path)
+    [ledger] = [alarm for alarm in outcome.alarms if alarm.name == "ledger"]
+    assert " of the 4.5e+06 J that were available" in ledger.message
+
+
+def test_a_run_with_a_long_step_near_rest_names_no_force(tmp_path: Path) -> None:
+    outcome, _ = run(OSCILLATOR.replace("1e6", "1e9").replace("q: 1,", "q: 1e-9,"), tmp_path)
+    assert outcome.status == "diverged"
+    assert "largest force" not in outcome.message
+
+
 def test_an_engine_with_defaults_runs_right(tmp_path: Path) -> None:
     outcome, found = run(ENGINE, tmp_path)
     reference = run(ENGINE, tmp_path, "simulation.integrator=dop853")[1]

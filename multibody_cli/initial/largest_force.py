@@ -1,0 +1,88 @@
+"""Largest force of a force element at the start of a run: that of one far from rest makes the first steps diverge."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multibody_cli.forces.elements import ELEMENTS, apply_forces
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.kernel import interpreted, records
+from multibody_cli.model import Floats, Model, Records, State
+from multibody_cli.tree.mechanism_length import length_of
+from multibody_cli.tree.workspace import Work, workspace_for
+
+
+class Start(NamedTuple):
+    """Initial state of a run, and its placed bodies."""
+
+    state: State
+    bodies: Records
+
+
+def start_of(state: State, work: Work) -> Start:
+    """Return copies of a state and of its placed bodies in the work arrays of a method."""
+    return Start(state.copy(), work.bodies.copy())
+
+
+class LargestForce(NamedTuple):
+    """The force element with the largest force.
+
+    `name` is that of the entry or the joint; `value` the force or moment in its `unit`; `size` the force, N, where
+    moments are divided by the length of the bodies; `rest` is that of the element.
+    """
+
+    name: str
+    value: float
+    unit: str
+    size: float
+    rest: str
+
+
+def find_largest_force(model: Model, start: Start) -> LargestForce | None:
+    """Return the element with the largest force at the start; None without elements."""
+    length, angles = length_of(model.system.tree), _angles(model)
+    found: list[LargestForce] = []
+    with interpreted():  # once, at the end of a run: compilation would take longer
+        forces, work, powers = model.system.forces, workspace_for(model.system), np.zeros(len(model.names.accounts))
+        points, quantities = records(np.array(forces.points)), records(np.array(forces.quantities))
+        forces = forces._replace(points=points, quantities=quantities)
+        for place, (element, table) in enumerate(zip(ELEMENTS, forces.tables, strict=True)):
+            for k, record in enumerate(table):
+                tables: list[Any] = [records(np.array(other[:0])) for other in forces.tables]
+                tables[place] = records(np.array(table[k : k + 1]))
+                np.asarray(work.bodies)[:] = start.bodies
+                work.bodies["f"], work.bodies["t"] = 0.0, 0.0
+                apply_forces(
+                    forces._replace(tables=tuple(tables)),
+                    start.state.time[0],
+                    start.state.q,
+                    start.state.v,
+                    work,
+                    powers,
+                )
+                force = max(_norms(work.bodies["f"]), _largest(work.tau[~angles]))
+                moment = max(_norms(work.bodies["t"]), _largest(work.tau[angles]))
+                value, unit = (force, "N") if force * length >= moment else (moment, "N m")
+                section, name = model.names.accounts[record["account"]].cause.split("/")[:2]
+                kind = section.removesuffix("s") if element.entry is None else element.entry.kind
+                size = max(force, moment / length)
+                found.append(LargestForce(f"{kind} `{name}`", value, unit, size, element.rest))
+    return max(found, key=lambda one: one.size, default=None)
+
+
+def _angles(model: Model) -> Any:
+    """Return which coordinates (nv,) are angles."""
+    angles = np.zeros(model.nv, np.bool_)
+    for joint in model.names.joints:
+        angles[joint.columns] = [kind is Coordinate.ANGLE for kind in joint.coordinates]
+    return angles
+
+
+def _largest(values: Floats) -> float:
+    return float(np.abs(values).max(initial=0.0))
+
+
+def _norms(vectors: Floats) -> float:
+    return float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
