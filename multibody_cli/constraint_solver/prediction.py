@@ -75,7 +75,7 @@ def restore_factors(system, work, t, q, v, a):
     place_on_bodies(system, t, q, v, a, work)
     complete_joints(system, q, v, work)
     update_rates(system, t, q, v, a, work)
-    write_acceleration_rhs(system.tree, work, v)
+    write_acceleration_rhs(system, work, v, a)
     accelerate(system, work, work.response)
 
 

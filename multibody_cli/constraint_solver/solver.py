@@ -47,6 +47,7 @@ from multibody_cli.constraints.rows import (
     apply_row_impulse,
     bias_acceleration_of_row,
     jacobian_product_of_row,
+    prescribed_acceleration_of_row,
     velocity_of_row,
 )
 from multibody_cli.joints.motion import prescribe
@@ -253,13 +254,18 @@ def is_maximal(tree):
 
 
 @kernel
-def write_acceleration_rhs(tree, work, v):
-    """Set the right-hand sides of equalities to minus their bias accelerations, with Baumgarte feedback."""
-    rows, at_rest = work.rows, is_maximal(tree)
+def write_acceleration_rhs(system, work, v, a):
+    """Set the right-hand sides of equalities to minus their bias accelerations, with Baumgarte feedback.
+
+    Prescribed coordinates contribute with their dv/dt in `a` (nv,), as do the bodies that they move.
+    """
+    rows, at_rest, has_motions = work.rows, is_maximal(system.tree), len(system.motions.rows) > 0
     for r in range(len(work.rhs)):
         if rows[r].active and not rows[r].one_sided:
             bias = rows[r].bias if at_rest else bias_acceleration_of_row(rows[r], work.terms, work.bodies)
             rows[r].residual = bias
+            if has_motions:
+                rows[r].residual += prescribed_acceleration_of_row(rows[r], work.terms, system.tree.driven, a)
             rows[r].residual += baumgarte_feedback(rows[r], work, v)
     write_rhs(work, ACCELERATION)
 

@@ -93,7 +93,7 @@ def velocity_of_row(row, terms, bodies, v):
 
 @kernel
 def bias_acceleration_of_row(row, terms, bodies) -> float:
-    """Value of a row at acceleration level with zero dv/dt of all free coordinates."""
+    """Value of a row at acceleration level without its coefficients, with zero dv/dt of all free coordinates."""
     total = row.bias
     ground_acceleration = load(bodies[0].a)  # -g, which represents gravity
     for k in range(row.first_term, row.last_term):
@@ -101,6 +101,16 @@ def bias_acceleration_of_row(row, terms, bodies) -> float:
         if term.iv < 0 and term.body > 0:
             body = bodies[term.body]
             total += power(Motion(load(body.alpha), load(body.a) - ground_acceleration), load_force(term))
+    return total
+
+
+@kernel
+def prescribed_acceleration_of_row(row, terms, driven, a):
+    """Share of the prescribed coordinates in the coefficients of a row at acceleration level, for dv/dt `a` (nv,)."""
+    total = 0.0
+    for k in range(row.first_term, row.last_term):
+        if terms[k].iv >= 0 and driven[terms[k].iv]:
+            total += terms[k].coefficient * a[terms[k].iv]
     return total
 
 

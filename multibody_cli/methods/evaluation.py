@@ -102,7 +102,7 @@ def compute_accelerations(
 ) -> None:
     """`evaluate_constrained`, with the kinematics in `work`, and the factors for q if it `is_factored`."""
     tree, motions = system.tree, system.motions
-    write_acceleration_rhs(tree, work, v)
+    write_acceleration_rhs(system, work, v, a)
     apply_forces(system.forces, t, q, v, work, powers)
     add_computed_torques(system, work, t, v, powers)
     if work.implicit_coefficients[0] > 0.0:
