@@ -127,6 +127,7 @@ def pressed_carts(**of_a):
     return {"gravity": [0, 0, 0], "bodies": {"a": {"mass": 1.0, **size}, "b": CART}, "joints": {"a": a, "b": b}}
 
 
+@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("method", METHODS)
 def test_a_wall_acts_as_a_limit(method):
     """Forces that do not change with the impulse of the wall would move the second cart from its place by meters."""

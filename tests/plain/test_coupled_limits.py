@@ -109,6 +109,7 @@ SIDES = [(1, -1, 1), (-1, -1, -1), (1, 1, 1), (-1, 1, -1)]
 SCENES = {"strong": chain(STRONG), "of velocities": chain(OF_VELOCITIES[0]), "rod": resting(closed("rod", STRONG))}
 
 
+@pytest.mark.compiled  # hundreds of responses for each set of limits
 @pytest.mark.parametrize("name", SCENES)
 @pytest.mark.parametrize("sides", SIDES)
 def test_limits_of_a_chain_hold_as_those_of_the_dense_step(name, sides):
@@ -142,6 +143,7 @@ def carts_at_a_limit():
     return {**scene, "bodies": dict.fromkeys("abc", CART), "joints": {"a": a, "b": b, "c": c}}
 
 
+@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2"])
 def test_a_stiff_coupled_controller_beside_a_limit_needs_no_small_steps(integrator):
     """The fast modes turn by 4 rad a step; with their coupling explicit, steps amplify them by 4 or more."""
@@ -152,6 +154,7 @@ def test_a_stiff_coupled_controller_beside_a_limit_needs_no_small_steps(integrat
     np.testing.assert_allclose(run.method.work.rows["multiplier"], 1e4, rtol=0.1)
 
 
+@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize(("integrator", "order", "least"), [("linearly_implicit_euler", 1, 128), ("sdirk2", 2, 32)])
 def test_the_order_of_convergence_is_kept_beside_a_limit(integrator, order, least):
     time, errors = 0.02, []

@@ -143,6 +143,7 @@ def driven(motion: str, step: float, settings: str) -> tuple[np.ndarray, float]:
     return state, float(np.abs(run["energy/ledger_residual"].values).max())
 
 
+@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("motion", MOTIONS)
 @pytest.mark.parametrize(("settings", "order"), [(METHODS["rk4"], 4), (METHODS["sdirk2"], 2)])
 def test_integrators_keep_their_order_across_kinks_of_a_motion(motion: str, settings: str, order: int) -> None:
@@ -153,6 +154,7 @@ def test_integrators_keep_their_order_across_kinks_of_a_motion(motion: str, sett
     assert coarse[1] > least * fine[1]
 
 
+@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("motion", MOTIONS)
 def test_the_ledger_of_variational_steps_keeps_its_order_across_kinks(motion: str) -> None:
     coarse, fine = (driven(motion, step, METHODS["variational"])[1] for step in (2e-3, 5e-4))
