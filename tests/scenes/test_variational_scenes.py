@@ -75,6 +75,11 @@ LEDGERS = {
 """What the balance of energy may miss: where forces depend on velocities, what they take is known to second order; at
 the ends of the pieces of a spline its third derivative jumps, and a step across one is of no higher order than that."""
 
+MAXIMAL = [
+    pytest.param(scene, marks=[] if k % 2 == 0 else [pytest.mark.nightly]) for k, scene in enumerate(sorted(STEPS))
+]
+"""Every scene; every other one nightly."""
+
 WITHOUT_INERTIA = ("iftomm_a01_pendulum", "iftomm_a04_bricard_slender", "spherical_pendulum", "torus_geodesic")
 
 
@@ -102,7 +107,7 @@ def test_scene_meets_its_expectations_in_generalized_coordinates(
     assert run(scene, "variational", tmp_path / "result.h5", monkeypatch) == 0
 
 
-@pytest.mark.parametrize("scene", sorted(STEPS))
+@pytest.mark.parametrize("scene", MAXIMAL)
 def test_scene_meets_its_expectations_in_maximal_coordinates(
     scene: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
