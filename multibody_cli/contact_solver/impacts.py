@@ -34,6 +34,7 @@ from multibody_cli.contact_solver.friction.dense import clipped
 from multibody_cli.contact_solver.friction.problem import (
     BLOCKS_PER_ROW,
     PER_CONTACT,
+    Factored,
     Report,
     accumulate_transposed,
     add_row_product,
@@ -73,6 +74,7 @@ class ImpactWorkspace(NamedTuple):
     u: Floats  # (m,) velocities, or W x
     change: Floats  # (m,) W x of other impulses
     xi: Floats  # (n,)
+    xi0: Floats  # (n,) zeros
     block: Integers  # (m, 2) blocks of all rows
     balanced: Floats  # (3, m) unit impulses of a single contact, with those of the equalities that they cause
     response: Floats  # (3, m) velocities due to them
@@ -92,6 +94,7 @@ def impact_workspace_for(m: int, n: int) -> ImpactWorkspace:
         u=np.zeros(m),
         change=np.zeros(m),
         xi=np.zeros(n),
+        xi0=np.zeros(n),
         block=np.zeros((m, BLOCKS_PER_ROW), np.int64),
         balanced=np.zeros((PER_CONTACT, m)),
         response=np.zeros((PER_CONTACT, m)),
@@ -192,7 +195,7 @@ def balance_unit_impulses(F, options, row, report, contact_work) -> Report:
         if F.equalities > 0:
             for i in range(F.equalities, m):
                 leave_out(F, i)
-            report = worse(report, solve_island(F, options, S.other[:m], contact_work))
+            report = worse(report, solve_island(without_motion(F, S), options, S.other[:m], contact_work))
             restore_blocks(F, S)
         S.other[row + j] = 1.0
         compute_changes(F, S.other[:m], S.xi, S.change)
@@ -234,7 +237,7 @@ def replace_by_path(F, options, island, row, x, report, contact_work) -> Report:
     F.r[row] -= contact_work.closing[k] + S.rebound[row] + S.velocity[0]
     speed = ROUND_OFF * (abs(S.before[row]) + S.velocity[0]) / math.sqrt(S.W[0, 0])
     if F.equalities + F.friction_patches > 0 or closes(F, speed):
-        report = worse(report, solve_island(F, options, S.other[:m], contact_work))
+        report = worse(report, solve_island(without_motion(F, S), options, S.other[:m], contact_work))
     write_rebounds(F, island, contact_work)
     for i in range(m):
         x[i] = S.other[i]
@@ -324,7 +327,7 @@ def pass_on(F, options, island, x, contact_work):
             break
         for j in range(len(F.r)):
             S.other[j] = 0.0
-        solve_island(F, options, S.other[: len(F.r)], contact_work)
+        solve_island(without_motion(F, S), options, S.other[: len(F.r)], contact_work)
         restore_blocks(F, S)
         compute_changes(F, S.other[: len(F.r)], S.xi, S.change)
         for j in range(len(F.r)):
@@ -361,6 +364,15 @@ def select_approaching(F, island, contact_work) -> bool:
 
 
 # --- parts of a problem ---------------------------------------------------------------------------------------------
+@kernel
+def without_motion(F, S) -> Factored:
+    """Return the problem with the velocities r alone, which are not those of the motion xi0, so that b = r."""
+    return Factored(
+        F.B, F.first, F.block, F.start, F.width, S.xi0, F.r, F.b, F.w, F.mu,
+        F.equalities, F.limits, F.friction_patches, F.convex,
+    )  # fmt: skip
+
+
 @kernel
 def save_blocks(F, S):
     """Store the blocks of all rows."""

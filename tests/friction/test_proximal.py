@@ -8,10 +8,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rigid import GROUND, World, cube, gain, pile, size, solve, solve_factored, stack, violation
+from rigid import (
+    GROUND,
+    World,
+    cube,
+    factored,
+    gain,
+    pile,
+    proximal_scratch,
+    size,
+    solve,
+    solve_factored,
+    stack,
+    violation,
+)
 
-from multibody_cli.contact_solver.friction import proximal
+from multibody_cli.contact_solver.friction import dense, natural_map, proximal
 from multibody_cli.contact_solver.friction.cones import project_by_coulomb
+from multibody_cli.contact_solver.friction.elimination_order import order_blocks
+from multibody_cli.contact_solver.friction.problem import compute_offset, scale_rows, set_free_velocity
 from multibody_cli.kernel.mode import interpreted
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
@@ -240,6 +255,43 @@ def test_what_gaps_allow_is_used():
     v = np.array([0, 0, -1.0, 0, 0, 0])
     x, _ = solve_factored(world, v, 0.5, r=world.jacobian() @ v + [0.25, 0, 0])
     assert x[0] == pytest.approx(0.75, rel=1e-12)
+
+
+def test_impulses_do_not_depend_on_the_motion_that_is_offset():
+    """Velocities of the rows that are a millionth of those of the bodies: b = r - B xi0 is large beside r.
+
+    The problem of a box that hits the floor with a corner, after its impact; some steps to its solution diverge.
+    """
+    W = [
+        [10.27345425871849, 0.16210523977183472, -9.493585524602455],
+        [0.16210523977183472, 16.991341644701425, -1.178757797569741],
+        [-9.493585524602455, -1.178757797569741, 17.598228144680157],
+    ]
+    r = np.array([-7.652807564739739e-05, 0.00017535338753688068, 9.856036208066854e-05])
+    mu = 0.7979745061760877
+    world = World([1.0], [[1.0, 1.0, 1.0]], [(0, 0, 0)])
+    world.contacts = [np.hstack([np.linalg.cholesky(W), np.zeros((3, 3))])]
+    alone, _ = solve_factored(world, np.zeros(6), mu, r=r)
+    for v in np.vstack([0.5 * np.eye(3), -0.5 * np.eye(3)]):
+        x, report = solve_factored(world, np.r_[v, 0, 0, 0], mu, guess=0.0, r=r)
+        assert report.status == SOLVED
+        assert violation(np.array(W), r, mu, x) < 1e-9
+        np.testing.assert_allclose(x, alone, rtol=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [1e200, np.inf, np.nan])
+def test_impulses_whose_size_is_no_finite_number_are_no_solution(wrong):
+    world = stack(2)
+    W, r = world.problem(world.falling([0.4, 0.0, -9.81]))
+    F, S, x = factored(world, world.falling([0.4, 0.0, -9.81]), 0.5), proximal_scratch(world), np.zeros(len(r))
+    x[0] = wrong
+    scale_rows(F)
+    order_blocks(F, S.matrix.elimination)
+    set_free_velocity(F, S.xi0)
+    compute_offset(F, S.xi0)
+    assert natural_map.relative_residual(F, x, S) == np.inf
+    problem = dense.DenseProblem(W, r, F.mu, 0, 0, 0)
+    assert dense.relative_residual(problem, x, np.zeros(len(r))) == np.inf
 
 
 def test_nan_is_reported():

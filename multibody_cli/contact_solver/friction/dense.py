@@ -74,7 +74,10 @@ def clipped(b1, b2, radius):
 
 @kernel
 def problem_size(P, x, u) -> float:
-    """Return max |r| / sqrt(w) or sqrt(x.W x), the larger of both, or what presses a friction patch; 1 if all are 0."""
+    """Return max |r| / sqrt(w) or sqrt(x.W x), the larger of both, or what presses a friction patch; 1 if all are 0.
+
+    It is infinite if sqrt(x.W x) is infinite or no number.
+    """
     size, squared, floor = 0.0, 0.0, zero_diagonal(P.W)
     for i in range(len(x)):
         size = max(size, abs(P.r[i]) / math.sqrt(max(P.W[i, i], floor)))
@@ -82,13 +85,18 @@ def problem_size(P, x, u) -> float:
     for c in range(P.friction_patches):
         n = normal_row(P, c)
         size = max(size, x[n] * math.sqrt(tangent_weight(P, n)))
+    if not squared < math.inf:
+        return math.inf
     size = max(size, math.sqrt(max(squared, 0.0)))
     return size if size > 0.0 else 1.0
 
 
 @kernel
 def relative_residual(P, x, u) -> float:
-    """Return the largest residual of all conditions relative to the size of the problem; u (m,) becomes W x + r."""
+    """Return the largest residual of all conditions relative to the size of the problem; u (m,) becomes W x + r.
+
+    It is infinite if the size is.
+    """
     compute_row_velocities(P, x, u)
     floor, worst = zero_diagonal(P.W), friction_residual(P, x, u)
     for i in range(P.equalities):
@@ -98,7 +106,8 @@ def relative_residual(P, x, u) -> float:
     for c in range(P.friction_patches, len(P.mu)):
         n = normal_row(P, c)
         worst = max(worst, one_sided_residual(max(P.W[n, n], floor), x[n], u[n]))
-    return worst / problem_size(P, x, u)
+    size = problem_size(P, x, u)
+    return worst / size if size < math.inf else math.inf
 
 
 @formula

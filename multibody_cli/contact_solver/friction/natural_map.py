@@ -41,6 +41,11 @@ one.
 MIN_COMPLIANCE, DECREASE, SLOW = 1e-8, 0.1, 0.5
 """Least compliance, and the factor of the compliance after a step that leaves more than a share of the residual."""
 
+LEAST_SIZE = 1e-5
+"""Least size of a problem, relative to the speed of its bodies without impulses: the default tolerance of this is
+about the round-off of their velocities, as for a capsule that rolls on without loads.
+"""
+
 MAX_STEPS = 40
 """Largest number of steps."""
 
@@ -80,27 +85,34 @@ def length_of_xi(F) -> int:
 
 @kernel
 def residual_of_velocities(F, x, S) -> float:
-    """Return the residual of impulses whose velocities are known; gamma becomes P(x - u / w)."""
+    """Return the residual of impulses whose velocities are known, infinity if the problem's size is not finite.
+
+    gamma becomes P(x - u / w).
+    """
     size = compute_arguments(F, x, S)
     project(F, S.y, S.gamma, S.D)
     worst = largest_difference(F, x, S)
+    if size == math.inf:
+        return math.inf
     return worst / size if size > 0.0 else worst
 
 
 @kernel
 def compute_arguments(F, x, S) -> float:
-    """Compute y = x - u / w; return the size of the problem."""
-    size = 0.0
+    """Compute y = x - u / w; return the size of the problem, infinity if it is infinite or no number."""
+    size = motion = 0.0
     for i in range(length_of_xi(F)):
         size += (S.xi_residual[i] - S.xi0[i]) ** 2
-    size = math.sqrt(size)
+        motion += S.xi0[i] * S.xi0[i]
+    finite = size < math.inf
+    size = max(math.sqrt(size), LEAST_SIZE * math.sqrt(motion))
     for k in range(len(F.r)):
         size = max(size, abs(F.r[k]) / math.sqrt(F.w[k]))
         S.y[k] = x[k] - S.u[k] / F.w[k]
     for c in range(F.friction_patches):  # what is pressed at rest has a size as well
         k = F.equalities + F.limits + PER_CONTACT * c
         size = max(size, x[k] * math.sqrt(F.w[k]))
-    return size
+    return size if finite else math.inf
 
 
 @kernel
