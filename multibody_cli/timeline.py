@@ -13,6 +13,7 @@ from multibody_cli.alarms.monitor import alarms_of
 from multibody_cli.alarms.remedies import said_once
 from multibody_cli.force_warnings import force_warnings
 from multibody_cli.initial.largest_force import start_of
+from multibody_cli.initial.singular_loop import advise_beside_singular_loops
 from multibody_cli.methods.contract import Method, Report, Status
 from multibody_cli.model import Model, State
 from multibody_cli.outcome import Before, outcome_of
@@ -156,6 +157,8 @@ def simulate(
             if instants and not violation:
                 recorder.add(report, instants)
                 before = Before(*recorder.last)
+            if report.status is not Status.OK:
+                settings, _ = _advised(model, settings, monitor, start.state, state)
             outcome = outcome_of(model, state, report, before, violation, settings, start)
             if outcome.status == "complete" and not instants:  # stopped between two output instants
                 checkpoints.keep()
@@ -167,11 +170,14 @@ def simulate(
                 on_output(reached.instants)
                 checkpoints.keep_late()
         is_valid = outcome.status != "diverged"
-        others = [Raised("joints", "warning", text) for text in monitor.warnings(not is_valid)]
         recorder.flush()
-        if is_valid:
-            forces = force_warnings(model, method.work.warnings)
-            others = [*(Raised("forces", "warning", text) for text in forces), *others]
+        forces = force_warnings(model, method.work.warnings) if is_valid else ()
+        others = [Raised("forces", "warning", text) for text in forces]
+        found = alarms_of(settings, recorder.record_of_run, ())
+        if failed := not is_valid or any(alarm.level == "failed" for alarm in found):
+            settings, loops = _advised(model, settings, monitor, start.state, None if is_valid else state)
+            others += loops
+        others += monitor.alarms(failed)
         if outcome.status == "complete":
             checkpoints.keep_at_end()
         outcome = with_alarms(outcome, alarms_of(settings, recorder.record_of_run, others, diverged=not is_valid))
@@ -184,6 +190,14 @@ def simulate(
         raise
     sink.close(outcome)
     return summary_of(outcome)
+
+
+def _advised(
+    model: Model, settings: RunSettings, monitor: JointDomainMonitor, start: State, end: State | None
+) -> tuple[RunSettings, list[Raised]]:
+    """Return the settings of a run that failed with advice on singular positions, and the warnings of loops."""
+    settings, loop = advise_beside_singular_loops(model, settings, start, end)
+    return replace(settings, coordinates=monitor.other_coordinates()), [loop] if loop else []
 
 
 def replay(
@@ -237,7 +251,7 @@ def with_alarms(outcome: Outcome, alarms: tuple[Raised, ...]) -> Outcome:
     if outcome.status == "complete" and any(alarm.level == "failed" for alarm in alarms):
         outcome = replace(outcome, status="untrusted")
     outcome = replace(outcome, alarms=alarms)
-    shown = map(str, said_once(outcome.later_alarms))
+    shown = map(str, said_once(outcome.later_alarms, outcome.message))
     return replace(outcome, message="; ".join(filter(None, [outcome.message, *shown])))
 
 

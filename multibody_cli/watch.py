@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from multibody_cli.alarms.contract import Raised, Remedy
 from multibody_cli.constraint_solver.column_independence import compute_column_independence
 from multibody_cli.constraint_solver.frame_continuity import compute_frame_errors
 from multibody_cli.joints.contract import PartCode
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import WITHIN
 from multibody_cli.model import JointEntry, Model, State
 from multibody_cli.tree.workspace import Work
@@ -37,6 +39,7 @@ class JointDomainMonitor:
             self._sizes[joint.columns] = joint.sizes
         self._basis, self._independence = np.zeros((6, 6)), np.ones(len(self._joints))
         self._least_independence, self._least_times = np.ones((2, len(self._joints)))
+        self._least_q = np.zeros((len(self._joints), model.nq))
         self._generated = list(_generated_in(model, self._joints))
         self._parts = np.array([part for part, _ in self._generated], dtype=np.int64)
         self._scratch_q, self._zero_v, self._frame_errors = (
@@ -60,6 +63,7 @@ class JointDomainMonitor:
             )
             smaller = self._independence < self._least_independence
             self._least_independence[smaller], self._least_times[smaller] = self._independence[smaller], state.time[0]
+            self._least_q[smaller] = state.q
             self._check_frames(state, work)
         return _first_violation(self._bounded, state)
 
@@ -74,22 +78,46 @@ class JointDomainMonitor:
             if frame_error > JUMP:
                 self._jumps.setdefault(joint, (float(before.time[0]), float(state.time[0])))
 
-    def warnings(self, diverged: bool) -> Iterator[str]:
-        """Return warnings about frame jumps and near-singular positions; `diverged` is whether the run diverged."""
+    def alarms(self, failed: bool) -> Iterator[Raised]:
+        """Return warnings of frame jumps and near-singular positions; `failed` is whether the run failed."""
         for name, (begin, end) in self._jumps.items():
-            yield (
+            yield Raised(
+                "joints",
+                "warning",
                 f"the frame of joint `{name}` jumped between t = {begin:.6g} and {end:.6g} s, as a Frenet frame does "
                 "where the curve is straight, or a frame on a surface at a pole of its expressions: the body was "
-                "rotated there and energy is not conserved; choose another orientation or other coordinates"
+                "rotated there and energy is not conserved; choose another orientation or other coordinates",
             )
-        for joint, independence, time in zip(self._joints, self._least_independence, self._least_times, strict=True):
-            if independence < (SUSPECT if diverged else NEAR):
-                yield (
-                    f"joint `{joint.name}` came near a singular position of its parametrization at t = {time:.6g} s, "
-                    f"where it loses a degree of freedom (a column of S fell to {independence:.1e} of its usual size): "
-                    "check the energy there, reduce the step, or choose other coordinates, such as `parametrization: "
-                    "quaternion` of a `spherical` joint"
-                )
+        for k in np.flatnonzero(self._least_independence < (SUSPECT if failed else NEAR)):
+            joint, time = self._joints[k], self._least_times[k]
+            turns = [i for i, kind in enumerate(joint.coordinates) if kind is Coordinate.ANGLE]
+            is_gimbal = len(turns) == 3 and not self._has_map(joint)
+            angle = self._least_q[k][joint.positions][turns[1]] if is_gimbal else 0.0
+            where = f", where its angle {turns[1] + 1} is {angle:.3g} rad" if is_gimbal else ""
+            yield Raised(
+                "joints",
+                "warning",
+                f"joint `{joint.name}` came near a singular position of its parametrization at t = {time:.6g} s"
+                f"{where}: it loses a degree of freedom there (a column of S fell to "
+                f"{self._least_independence[k]:.1e} of its usual size)",
+                Remedy(change=self._other_coordinates(joint)),
+            )
+
+    def other_coordinates(self) -> str:
+        """Return advice of a run that failed near a singular position; empty without one."""
+        suspects = np.flatnonzero(self._least_independence < SUSPECT)
+        return " and ".join(self._other_coordinates(self._joints[k]) for k in suspects)
+
+    def _has_map(self, joint: JointEntry) -> bool:
+        return any(name == joint.name for _, name in self._generated)
+
+    def _other_coordinates(self, joint: JointEntry) -> str:
+        if self._has_map(joint):
+            return f"choose other coordinates or another start of joint `{joint.name}`, or check the energy there"
+        return (
+            f"make `{joint.name}` a `spherical` joint with `parametrization: quaternion`, or choose another sequence "
+            "of its axes"
+        )
 
 
 def _generated_in(model: Model, joints: list[JointEntry]) -> Iterator[tuple[int, str]]:

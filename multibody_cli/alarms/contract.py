@@ -108,6 +108,12 @@ class RunSettings:
         Whether staggered projections solve for the impulses of contacts and friction.
     alternative
         Integrator of higher order that the scene permits; empty if there is none.
+    has_springs
+        Whether springs, dampers or muscles act, which may be stiff.
+    coordinates
+        Advice of a run that failed near a singular position of the coordinates of a joint, in words; empty without.
+    position
+        The same near a singular position of a loop, where no step is short enough.
     thresholds
         Thresholds from the scene, by name of the alarm; infinity turns an alarm off.
     stable_step
@@ -125,6 +131,9 @@ class RunSettings:
     driven: bool = False
     staggered: bool = False
     alternative: str = ""
+    has_springs: bool = False
+    coordinates: str = ""
+    position: str = ""
     thresholds: Mapping[str, float] = field(default_factory=dict)
     stable_step: float = math.inf
     at_start: tuple[Raised, ...] = ()

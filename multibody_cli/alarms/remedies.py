@@ -17,11 +17,15 @@ MARGIN = 3.0
 
 def resolve_better(settings: RunSettings, value: float, threshold: float) -> Remedy:
     """Return the remedy for an error of the integration: another integrator, a smaller tolerance or a smaller step."""
+    if settings.position:
+        return Remedy(change=settings.position)
     if settings.alternative:
-        return Remedy(settings.step, settings.alternative)
+        return Remedy(settings.step, settings.alternative, settings.coordinates)
     if settings.integrator.adaptive:
-        return Remedy(change=f"set `simulation.tolerance` to {1e-2 * settings.rtol:.1g}")
-    return reduce_step(settings.step, (MARGIN * value / threshold) ** (1.0 / settings.order))
+        tolerance = f"set `simulation.tolerance` to {1e-2 * settings.rtol:.1g}"
+        return Remedy(change=_alternatives(tolerance, settings.coordinates))
+    factor = (MARGIN * value / threshold) ** (1.0 / settings.order)
+    return reduce_step(settings.step, factor, settings.coordinates)
 
 
 def reduce_step(step: float, factor: float, change: str = "") -> Remedy:
@@ -32,6 +36,14 @@ def reduce_step(step: float, factor: float, change: str = "") -> Remedy:
 
 IMPLICIT = "with stiff springs, dampers or muscles use an implicit integrator such as `linearly_implicit_euler`"
 """The alternative to a shorter step where fast forces limit it."""
+
+
+EXPLICIT = "use an explicit integrator such as `rk4`"
+"""The alternative to an implicit one at a position through which its iterations do not lead."""
+
+
+ELSEWHERE = "start at another position"
+"""The alternative to a start of which the motion is not unique."""
 
 
 PERMITTED = "prescribe motions that the loops, couplings and constraints permit"
@@ -46,12 +58,13 @@ def remedy_of_open_constraints(settings: RunSettings, value: float, threshold: f
 
 def remedy_of_divergence(settings: RunSettings) -> Remedy:
     """Return the remedy of a run that diverged: half of the stable step at the start, or a tenth of the step."""
-    if settings.integrator.adaptive:
+    if settings.integrator.adaptive or settings.position:
         return resolve_better(settings, 1.0, 1.0)
     exceeded = settings.step > settings.stable_step
     factor = 2.0 * settings.step / settings.stable_step if exceeded else 10.0
     is_explicit = settings.integrator.bind is not None and not settings.integrator.implicit
-    change = _alternatives(IMPLICIT if is_explicit else "", PERMITTED if settings.driven else "")
+    stiff = IMPLICIT if is_explicit and settings.has_springs else ""
+    change = _alternatives(settings.coordinates, stiff, PERMITTED if settings.driven else "")
     remedy = reduce_step(settings.step, factor, change)
     return replace(remedy, integrator=settings.alternative)
 
@@ -78,8 +91,11 @@ def with_one_remedy(alarms: Iterable[Raised], is_unstable: bool) -> tuple[Raised
     )
 
 
-def said_once(alarms: Iterable[Raised]) -> tuple[Raised, ...]:
-    """Return alarms of which only the first of those with the same remedy states it."""
+def said_once(alarms: Iterable[Raised], before: str = "") -> tuple[Raised, ...]:
+    """Return alarms without the remedies that an alarm before them, or the message before all, states."""
     alarms = tuple(alarms)
-    stated = [alarm.remedy for alarm in alarms]
-    return tuple(replace(alarm, remedy=NONE) if alarm.remedy in stated[:k] else alarm for k, alarm in enumerate(alarms))
+    stated = [before, *(str(alarm.remedy) for alarm in alarms)]
+    return tuple(
+        replace(alarm, remedy=NONE) if any(str(alarm.remedy) in text for text in stated[: k + 1]) else alarm
+        for k, alarm in enumerate(alarms)
+    )

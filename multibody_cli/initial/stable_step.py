@@ -82,7 +82,8 @@ def check_step(simulation: SimulationSpec, model: Model, state: State) -> StepCh
     if simulation.step > allowed * longest:
         name = integrator.name or simulation.method
         cause = f"`{name}` for the fastest motion at the start, {longest:.3g} s, of {place}"
-        report(longest, cause, reduce_step(simulation.step, 2.0 * simulation.step / longest, IMPLICIT))
+        change = IMPLICIT if model.system.forces.depends_on_motion else ""
+        report(longest, cause, reduce_step(simulation.step, 2.0 * simulation.step / longest, change))
     if simulation.step > allowed * feedback:
         rate = simulation.options.get("baumgarte_rate", StabilizationOptions().baumgarte_rate)
         change = (

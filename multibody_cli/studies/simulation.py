@@ -105,6 +105,7 @@ class Simulation:
             driven=driven and bool(constrained),
             staggered=bool(contacts and contacts.options.staggered),
             alternative=default.name if better else "",
+            has_springs=self.compiled.model.system.forces.depends_on_motion,
             thresholds=settings.alarms,
             stable_step=self.compiled.stable_step,
             at_start=self.compiled.alarms,

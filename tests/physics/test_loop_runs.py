@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +15,8 @@ from multibody_cli.constraint_solver.projection import compute_velocity_residual
 from multibody_cli.constraint_solver.solver import largest_position_error
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.output.sink import MemorySink
+from multibody_cli.studies.simulation import prepare
 from multibody_cli.tree.configuration import displace
 
 every_method = pytest.mark.parametrize("method", THREE)
@@ -319,3 +323,56 @@ def test_baumgarte_closes_open_loops(method):
     assert error > 1e-5
     left, _ = run.advance(t).errors()
     assert left < 2.0 * (error + (rates + rate * error) * t) * math.exp(-rate * t)
+
+
+def equal_cranks(q, v, **simulation):
+    """Return two equal cranks and a coupler, whose change points are 0 and pi, in a scene."""
+    body = {"mass": 1.0, "inertia": {"principal": [0.1, 0.1, 0.1]}}
+    pins = {
+        "left": {"child": "a", "q": q, "v": v},
+        "pin": {"parent": "a", "child": "coupler", "origin": at(0.3, 0, 0), "q": -q},
+        "right": {"child": "c", "origin": at(1, 0, 0), "q": q},
+        "close": {"parent": "coupler", "child": "c", "origin": at(1, 0, 0), "child_origin": at(0.3, 0, 0)},
+    }
+    joints = {name: {"type": "revolute", "axis": [0, 0, 1], **pin} for name, pin in pins.items()}
+    settings = {"duration": 3.0, "step": 1e-3, **simulation}
+    scene = {"gravity": [0, -G, 0], "bodies": dict.fromkeys(("a", "coupler", "c"), body), "joints": joints}
+    return {"mbsim": 1, **scene, "simulation": settings}
+
+
+def ending(folder, scene):
+    (folder / "scene.yaml").write_text(json.dumps(scene))
+    return prepare(folder / "scene.yaml").run(MemorySink()).outcome
+
+
+@pytest.mark.parametrize(("q", "v"), [(1.0, 2.0), (3.0, 0.3), (0.1, 0.0), (1.0, -6.0)])
+def test_a_run_that_fails_at_a_change_point_names_it(q, v, tmp_path):
+    """Newton's iterations end there at any step; an explicit integrator passes."""
+    outcome = ending(tmp_path, equal_cranks(q, v, integrator="sdirk2"))
+    assert outcome.status == "diverged"
+    named = re.search(r"the loop of joint `close` is near a singular position.*q: `left` (\S+), `pin`", outcome.message)
+    assert abs(math.sin(float(named[1]))) < 0.03
+    assert "use an explicit integrator such as `rk4`" in outcome.message
+    assert "simulation.step" not in outcome.message
+    assert ending(tmp_path, equal_cranks(q, v, integrator="rk4")).status == "complete"
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "sdirk2"])
+def test_a_run_that_starts_at_a_change_point_names_it(integrator, tmp_path):
+    """The motion from there is not unique: parallelogram or antiparallelogram."""
+    outcome = ending(tmp_path, equal_cranks(0.0, 2.0, integrator=integrator))
+    assert outcome.status in ("untrusted", "diverged")
+    assert "the loop of joint `close` is near a singular position" in outcome.message
+    assert "t = 0 s, q: `left` 0, " in outcome.message
+    assert "start at another position" in outcome.message
+    assert ending(tmp_path, equal_cranks(0.3, 2.0, integrator="rk4")).status == "complete"
+
+
+def test_a_loop_that_fails_away_from_singular_positions_has_a_remedy_of_its_step(tmp_path):
+    """Rows of a planar loop in space that always depend on others are no singular position."""
+    scene = equal_cranks(1.0, 0.0, integrator="semi_implicit_euler", step=1e-2)
+    scene["joints"]["left"] |= {"stiffness": 1e7}
+    outcome = ending(tmp_path, scene)
+    assert outcome.status == "diverged"
+    assert "singular" not in outcome.message
+    assert "with the step of" in outcome.message

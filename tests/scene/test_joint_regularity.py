@@ -147,6 +147,36 @@ def test_a_run_that_diverges_in_a_gimbal_names_its_parametrization(tmp_path, gim
     assert scene(tmp_path, free).run(MemorySink()).outcome.message == ""
 
 
+TOP = """
+mbsim: 1
+bodies: {b: {mass: 1, com: [0, 0, -0.5], inertia: {principal: [0.1, 0.1, 0.05]}}}
+joints: {j: {child: b, %s}}
+simulation: {duration: 1 s, step: 1 ms, integrator: %s}
+"""
+START = "q: {rotvec: [0.1, 0.001, 0.002]}, v: [0.5, 2, 3]"
+
+
+def test_a_failed_run_names_the_gimbal_that_is_nearly_singular(tmp_path):
+    """The middle angle is asin(hypot(0.001, 0.002)) at first; the other coordinates that the remedy names suffice."""
+
+    def outcome_of(joint, integrator):
+        (tmp_path / "scene.yaml").write_text(TOP % (joint, integrator))
+        return prepare(tmp_path / "scene.yaml").run(MemorySink()).outcome
+
+    for integrator, status in (("rk4", "untrusted"), ("sdirk2", "diverged"), ("semi_implicit_euler", "untrusted")):
+        outcome = outcome_of(f"type: spherical, parametrization: euler_xzx, {START}", integrator)
+        assert outcome.status == status
+        assert (
+            "make `j` a `spherical` joint with `parametrization: quaternion`, or choose another seq" in outcome.message
+        )
+        assert (
+            "singular position of its parametrization at t = 0 s, where its angle 2 is 0.00224 rad" in outcome.message
+        )
+    assert outcome_of(f"type: spherical, {START}", "rk4").message == ""
+    turns = ", ".join(f"{{type: revolute, axis: [{axis}]}}" for axis in ("1, 0, 0", "0, 1, 0", "0, 0, 1"))
+    assert outcome_of(f"type: composite, parts: [{turns}], q: [0.1, 0.001, 0.002], v: [0.5, 2, 3]", "rk4").message == ""
+
+
 JUMPS = {
     "a Frenet frame where its curve is straight": (
         "type: curve, orientation: frenet, curve: {type: expression, position: [s, 0, 's**3 - s']}, q: -0.5, v: 3"

@@ -72,6 +72,7 @@ def take_sdirk2_steps(system, state, work, scratch, h, start, first, count, fres
             displacement[j] = a[j] = 0.0  # the explicit accelerations of stiff springs are a bad guess
         if not solve_stage(system, work, time[0] + GAMMA * h, GAMMA * h, q0, base, displacement, q, v, a, powers[0]):
             not_converged[0] = 1
+            copy(q0, q)
             break
         for j in range(len(v)):
             displacement[j] = (1.0 - GAMMA) * h * v[j]
@@ -79,6 +80,7 @@ def take_sdirk2_steps(system, state, work, scratch, h, start, first, count, fres
         end = start + (first + done + 1) * h
         if not solve_stage(system, work, end, GAMMA * h, q0, base, displacement, q, v, a, powers[1]):
             not_converged[0] = 1
+            copy(q0, q)
             break
         normalize(tree, q)
         recentre(tree, q, v)
