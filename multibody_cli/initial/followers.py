@@ -1,7 +1,8 @@
 """Followers: coordinates and rates that couplings determine from those that the scene gives.
 
 The relations sum c_k q_k = value of all couplings, with `reduce` or without, are solved for coordinates that the scene
-does not give, by elimination; sum c_k v_k = 0 likewise for rates.
+does not give, by elimination; sum c_k v_k = 0 likewise for rates.  A coupling with backlash determines a coordinate
+only if it would be outside the play: it starts at the nearest flank.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ ROUNDED = 0.01
 """Largest error of a relation of given values that is a rounding of the input, relative to its largest term."""
 
 Relation = tuple[dict[Place, float], float]
+
+Play = tuple[dict[Place, float], float, float]
+"""Coefficients c_k, and the bounds of sum c_k q_k."""
 
 
 def place_followers(system: System, state: State, given: tuple[Flags, Flags]) -> Iterator[tuple[int, int, list[int]]]:
@@ -43,12 +47,30 @@ def place_followers(system: System, state: State, given: tuple[Flags, Flags]) ->
         packer = ReductionPacker(system.tree.driven | kept)
         for relation, value in (*reductions, *constraints):
             packer.add(relation, value * (1 - level))
-        for follower, (terms, offset) in packer.solved.items():
-            values[follower[level]] = offset + sum(c * values[leader[level]] for leader, c in terms.items())
+        _follow(packer, values, level)
+        if level == 0:
+            _enter_plays(packer, list(_plays(system)), values)
         for relation, value in reductions:  # assembly reports contradictions of constraints
             if _contradicts(relation, value * (1 - level), values, level):
                 dependent, *leaders = relation
                 yield level, dependent[1], [leader[1] for leader in leaders]
+
+
+def _follow(packer: ReductionPacker, values: Floats, level: int) -> None:
+    for follower, (terms, offset) in packer.solved.items():
+        values[follower[level]] = offset + sum(c * values[leader[level]] for leader, c in terms.items())
+
+
+def _enter_plays(packer: ReductionPacker, plays: list[Play], values: Floats) -> None:
+    """Relate the coordinates of each play that is left, which may lead others out of theirs."""
+    while plays:
+        sums = [sum(c * values[iq] for (iq, _), c in relation.items()) for relation, _, _ in plays]
+        outside = [k for k, (_, lower, upper) in enumerate(plays) if not lower <= sums[k] <= upper]
+        if not outside:
+            return
+        relation, lower, upper = plays.pop(outside[0])
+        packer.add(relation, lower if sums[outside[0]] < lower else upper)
+        _follow(packer, values, 0)
 
 
 def _contradicts(relation: dict[Place, float], value: float, values: Floats, level: int) -> bool:
@@ -56,14 +78,21 @@ def _contradicts(relation: dict[Place, float], value: float, values: Floats, lev
     return bool(abs(sum(terms) - value) > ROUNDED * np.abs([*terms, value]).max())
 
 
-def _constraints(system: System) -> Iterator[Relation]:
-    """Yield the equalities between coordinates of the tree."""
+def _constraints(system: System, one_sided: int = 0) -> Iterator[Relation]:
+    """Yield the equalities, or the one-sided relations, between coordinates of the tree."""
     records = system.constraints.tables[TABLES.index(TABLE)]
-    equalities = records[system.rows["one_sided"][records["first_row"]] == 0]
+    chosen = records[system.rows["one_sided"][records["first_row"]] == one_sided]
     count = system.tree.links["nv"].sum()
-    for relation, value in relations_of(equalities.tolist()):
+    for relation, value in relations_of(chosen.tolist()):
         if all(iv < count for _, iv in relation):  # coordinates of loop joints follow from the bodies
             yield relation, value
+
+
+def _plays(system: System) -> Iterator[Play]:
+    """Yield the plays of couplings with backlash, of which each has a row for the lower and one for the upper flank."""
+    flanks = list(_constraints(system, one_sided=1))
+    for (relation, lower), (_, upper) in zip(flanks[::2], flanks[1::2], strict=True):
+        yield relation, lower, -upper
 
 
 def _reductions(system: System) -> Iterator[Relation]:

@@ -16,6 +16,7 @@ from multibody_cli.errors import Problem, SceneError
 from multibody_cli.initial.assemble import Assembler, AssemblyResult
 from multibody_cli.initial.followers import place_followers
 from multibody_cli.initial.scales import Scales
+from multibody_cli.initial.written_start import written_start
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.friction import has_friction
@@ -193,10 +194,11 @@ def _require_closable(loaded: LoadedScene, model: Model, state: State, found: As
     else:
         far, allowed = found.before.largest > tolerance, f"{tolerance:g}"
     if far:
+        starts = written_start(loaded.scene, model, state, initial_samples(model, state), found, scales)
         raise loaded.error(
             f"has an initial error of {found.before.value:.3g} {_unit(name)} {name.direction}, above "
-            f"`simulation.assembly_tolerance` ({allowed}): correct the initial coordinates"
-            f"{_nearest_start(model, found, scales)}, or increase the tolerance",
+            f"`simulation.assembly_tolerance` ({allowed}): correct the initial coordinates to "
+            f"{', '.join(starts)}, or increase the tolerance",
             name.section,
             name.element,
         )
@@ -207,14 +209,6 @@ def _except_for(model: Model) -> str:
     limited = " within their limits" if model.system.rows["one_sided"].any() else ""
     moved = [joint.name for joint in model.names.joints if model.system.tree.driven[joint.columns].any()]
     return limited + (f", apart from the `motion` of {', '.join(f'`{name}`' for name in moved)}" if moved else "")
-
-
-def _nearest_start(model: Model, found: AssemblyResult, scales: Scales) -> str:
-    """Name the coordinate with the largest correction."""
-    if not len(found.moved):
-        return ""
-    most = int(np.argmax(np.abs(found.moved) / scales.coordinates))
-    return f" ({model.names.coordinates[most]} by {found.moved[most]:.4g})"
 
 
 def _misalignment(model: Model, state: State) -> str:

@@ -114,7 +114,32 @@ def test_a_start_outside_the_play_is_moved_to_the_flank_or_refused() -> None:
     run = start(gears({"q": PLAY / 4 + 0.002}))
     assert run.state.q.tolist() == pytest.approx([PLAY / 4 + 0.002, -0.004], abs=1e-12)
     with pytest.raises(SceneError, match="assembly_tolerance"):
-        start(gears({"q": PLAY}))
+        start(gears({"q": PLAY}, {"q": 0.0}))
+
+
+@pytest.mark.parametrize(("given", "other"), [({"pinion": 0.7}, -0.95), ({"wheel": 0.7}, -0.125), ({}, 0.0)])
+def test_a_follower_without_q_starts_at_the_nearest_flank(given: dict[str, float], other: float) -> None:
+    """However far it would be from its play: wheel = -2 pinion + 0.4, to within 0.05, from 0."""
+    angles = {name: {"q": q} for name, q in given.items()}
+    run = start(gears(angles.get("pinion", {}), angles.get("wheel"), offset=0.4))
+    q = {name: run.joint(name, "coordinates")[0] for name in ("pinion", "wheel")}
+    expected = {"pinion": other, "wheel": other} | given if given else {"pinion": 0.0, "wheel": 0.35}
+    assert q == pytest.approx(expected, abs=1e-14)
+    assert not run.compiled.warnings
+    run.advance(0.05)
+    assert run.state.q.tolist() == pytest.approx([*expected.values()], abs=1e-12)
+
+
+def test_followers_of_a_train_start_at_flanks() -> None:
+    """The last wheel, which alone would stay at 0, follows the one that enters its play."""
+    scene = gears({"q": 1.0})
+    scene["bodies"]["c"] = scene["bodies"]["b"]
+    scene["joints"]["last"] = {"type": "revolute", "axis": [0, 0, 1], "child": "c"}
+    later = {"type": "gear", "joints": ["wheel", "last"], "ratio": 3.0, "backlash": PLAY}
+    scene["couplings"] = {"later": later, **scene["couplings"]}
+    run = start(scene)
+    assert run.state.q.tolist() == pytest.approx([1.0, -1.95, -5.8], abs=1e-14)
+    assert not run.compiled.warnings
 
 
 def test_without_backlash_it_is_the_gear() -> None:

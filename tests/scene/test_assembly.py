@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
 import pytest
+import yaml
 from loops import close_loops, loaded, start
 
 from multibody_cli.compile import compile_scene
@@ -88,7 +90,103 @@ def test_a_start_far_from_closure_is_refused_with_a_proposal():
     message = refusal(four_bar(ja={"q": -0.5}))
     assert "joints.close: has an initial error of" in message
     assert "assembly_tolerance" in message
-    assert "joint j" in message
+    assert "correct the initial coordinates to `joints.ja.q: -0.6333" in message
+
+
+PROPOSED = re.compile(r"`((?:joints|bodies)\.[^:`]+): ([^`]+)`")
+
+
+def followed(scene, message):
+    """Return the scene with all starts that a message proposes."""
+    scene = json.loads(json.dumps(scene))
+    found = PROPOSED.findall(message)
+    assert found
+    for key, value in found:
+        section, name, word = key.split(".")
+        scene[section][name][word] = yaml.safe_load(value)
+    return scene
+
+
+def ball_loop(**first):
+    """Two rods on a ball joint between two others, and a free joint, which a wire ties to the second rod."""
+    scene = {
+        "bodies": {"a": bar(0.5), "b": bar(0.5), "c": bar(0.5)},
+        "joints": {
+            "first": {"type": "spherical", "child": "a", "q": {"rotvec": [0.1, -0.9, 0.4]}, **first},
+            "second": {"type": "spherical", "parent": "a", "child": "b", "origin": {"position": [0.5, 0, 0]},
+                       "q": {"rotvec": [0.2, 1.3, -0.3]}},
+            "third": {"type": "spherical", "child": "b", "origin": {"position": [0.7, 0.1, 0.1]},
+                      "child_origin": {"position": [0.5, 0, 0]}},
+            "guide": {"type": "free", "child": "c", "parent": "a", "q": {"position": [0.4, 0.2, 0]}},
+        },
+        "constraints": {
+            "wire": {
+                "type": "distance",
+                "between": [{"body": "c"}, {"body": "b", "point": [0.25, 0.1, 0]}],
+                "length": 0.3,
+            },
+        },
+    }  # fmt: skip
+    return scene
+
+
+def slid(x):
+    """Free bodies of three kinds, tied to one another by rods of another length than their distances."""
+    return {
+        "bodies": {
+            "rigid": {**bar(0.5), "position": [x, 0, 0], "rotation": {"rotvec": [0.1, 0.2, 0.3]}},
+            "point": {"kind": "point", "mass": 1, "position": [1.0, 0.3, 0]},
+            "disc": {**bar(0.5), "kind": "planar", "position": [2, 0, 0]},
+        },
+        "constraints": {
+            "one": {"type": "distance", "between": [{"body": "rigid"}, {"body": "point"}], "length": 1.0},
+            "two": {"type": "distance", "between": [{"body": "disc"}, {"body": "point"}], "length": 1.0},
+        },
+    }
+
+
+def geared(reduce, **fields):
+    """Three wheels in a train: b = -2 a + 0.3, written after c = 4 b; `fields` are laid over the joints."""
+    hinge = {"type": "revolute", "axis": [0, 1, 0]}
+    gear = {"type": "gear", "reduce": reduce}
+    return {
+        "bodies": {name: bar(0.5) for name in "abc"},
+        "joints": {name: {**hinge, "child": name, **fields.get(name, {})} for name in "abc"},
+        "couplings": {
+            "second": {**gear, "joints": ["b", "c"], "ratio": 4.0},
+            "first": {**gear, "joints": ["a", "b"], "ratio": -2.0, "offset": 0.3},
+        },
+    }
+
+
+def played(**fields):
+    """Wheels with two gears with backlash: b = -2 a + 0.3 and c = 4 b, within 0.05 each."""
+    scene = geared(False, **fields)
+    for gear in scene["couplings"].values():
+        del gear["reduce"]
+        gear["backlash"] = 0.1
+    return scene
+
+
+REFUSED = {
+    "a four-bar off by 0.1": four_bar(jb={"q": 0.8}),
+    "a four-bar off by 0.3": four_bar(jb={"q": 1.0}),
+    "a four-bar of which some coordinates are given": without(four_bar(jb={"q": 1.0}), "ja", "q"),
+    "ball joints and a free joint": ball_loop(),
+    "angles of Euler": ball_loop(parametrization="euler_xzx"),
+    "exponential coordinates": ball_loop(parametrization="exponential"),
+    "free bodies": slid(0.2),
+    "wheels outside their plays": played(a={"q": 0.7}, b={"q": 0.2}),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_starts_that_a_refusal_proposes_are_accepted(name):
+    """All together, and without a message."""
+    message = refusal(REFUSED[name])
+    assert "above `simulation.assembly_tolerance`" in message
+    again = compile_scene(loaded(followed(REFUSED[name], message)))
+    assert not any("assembled" in warning for warning in again.warnings)
 
 
 def test_a_loop_that_cannot_close_is_refused():
@@ -385,20 +483,6 @@ def test_a_mechanism_that_nothing_drives_keeps_rates_of_zero():
     run = start(scene)
     assert (run.joint("upper", "velocity")[0], run.joint("lower", "velocity")[0]) == (2.0, 0.0)
     assert run.observed().kinetic[0] > 4942.9
-
-
-def geared(reduce, **fields):
-    """Three wheels in a train: b = -2 a + 0.3, written after c = 4 b; `fields` are laid over the joints."""
-    hinge = {"type": "revolute", "axis": [0, 1, 0]}
-    gear = {"type": "gear", "reduce": reduce}
-    return {
-        "bodies": {name: bar(0.5) for name in "abc"},
-        "joints": {name: {**hinge, "child": name, **fields.get(name, {})} for name in "abc"},
-        "couplings": {
-            "second": {**gear, "joints": ["b", "c"], "ratio": 4.0},
-            "first": {**gear, "joints": ["a", "b"], "ratio": -2.0, "offset": 0.3},
-        },
-    }
 
 
 @pytest.mark.parametrize("reduce", [False, True])
