@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from multibody_cli.constraint_solver.drive_work import account_drives_in_impacts, account_impacts
 from multibody_cli.constraint_solver.loop_frames import update_loop_rates
 from multibody_cli.constraint_solver.restitution import (
     account_losses,
@@ -110,9 +111,19 @@ class Projection(NamedTuple):
     complete_positions: Any
     compute_residuals: Any
     complete_velocities: Any
+    account_impacts: Any
 
 
-PARAMETERS = (accelerate, place, correct, move, complete_positions, compute_residuals, complete_velocities)
+PARAMETERS = (
+    accelerate,
+    place,
+    correct,
+    move,
+    complete_positions,
+    compute_residuals,
+    complete_velocities,
+    account_impacts,
+)
 
 
 @template(*PARAMETERS)
@@ -125,6 +136,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     if work.baumgarte[0] > 0.0:
         return
     tree, before, reused, suspended, reach = system.tree, math.inf, False, False, math.inf
+    work.dual.arrivals[0] = 0
     for iteration in range(MAX_PROJECTIONS):
         place(system, t, q, v, a, work)
         if iteration == 0:
@@ -158,6 +170,8 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
             v[j] += work.response[j]
         account_row_impulses(work, ledger)
         account_losses(work, ledger)
+        if work.dual.arrivals[0] > 0:
+            account_impacts(system, work, v, ledger)
     complete_velocities(system, t, q, v, a, work, corrected)
     deactivate_separating_rows(work)
     store_start_of_rows(work, v)
@@ -235,6 +249,7 @@ def projection_with(apply_inverse_mass: Any) -> Projection:
         complete_loop_rates,
         compute_residuals_of_rows,
         update_corrected_rates,
+        bound_kernel(account_drives_in_impacts, apply_inverse_mass=apply_inverse_mass),
     )
 
 
@@ -244,8 +259,9 @@ def activate_unilateral_rows(work):
     """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection."""
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
-        if row.one_sided and row.error <= ACTIVATION_TOLERANCE:
+        if row.one_sided and row.error <= ACTIVATION_TOLERANCE and not row.active:
             row.active = 1
+            work.dual.arrivals[0] += 1
 
 
 @kernel

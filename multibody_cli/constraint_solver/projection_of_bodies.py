@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from multibody_cli.constraint_solver.drive_work import account_no_impacts
 from multibody_cli.constraint_solver.loop_frames import (
     fit_angle,
     fit_ball,
@@ -205,5 +206,11 @@ def projection_of_bodies(respond: Any, fits_by_iteration: bool) -> Projection:
     correct = bound_kernel(correct_bodies, respond=respond, FITS_BY_ITERATION=fits_by_iteration)
     move = bound_kernel(move_bodies, FITS_BY_ITERATION=fits_by_iteration)
     return Projection(
-        place_on_bodies, correct, move, complete_joints, compute_residuals_of_bodies, update_rates_and_wrenches
+        place_on_bodies,
+        correct,
+        move,
+        complete_joints,
+        compute_residuals_of_bodies,
+        update_rates_and_wrenches,
+        account_no_impacts,
     )

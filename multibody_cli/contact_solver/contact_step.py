@@ -36,6 +36,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from multibody_cli.constraint_solver.drive_work import account_reaction_impulses
 from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
 from multibody_cli.constraint_solver.solver import (
@@ -93,7 +94,6 @@ from multibody_cli.contact_solver.parameters import (
 from multibody_cli.contact_solver.penetration import correct_penetration
 from multibody_cli.contact_solver.results import (
     account_contacts,
-    account_drive_work,
     account_row_work,
     record_diagnostics,
 )
@@ -309,7 +309,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         add_implicit_impulses(system, work)
         add_coupled_impulses(system, work)
         transmit_impulses(system.tree, contact_work, constraint_rows, work)
-        account_drive_work(system.motions, work, v, ledger)
+        account_reaction_impulses(system.motions, work, v, ledger)
     store_warm_start(contacts, count, contact_work.warm_start, contact_work.warm_start_count)
     for j in range(len(v)):
         v[j] += work.response[j]

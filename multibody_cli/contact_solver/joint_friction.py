@@ -33,6 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.drive_work import compute_reaction_impulses
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_reactions
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
@@ -47,8 +48,6 @@ from multibody_cli.model import Floats, Integers, JointFriction, Records
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, no_force, shift_force, transposed_times
 from multibody_cli.spatial.values import Force
-from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia
-from multibody_cli.tree.jacobian import accumulate_wrenches_inward
 from multibody_cli.tree.joint_wrenches import compute_joint_wrenches
 from multibody_cli.tree.markers import transfer_marker_wrenches
 from multibody_cli.tree.workspace import WRENCH
@@ -174,25 +173,10 @@ def transmit_impulses(tree, contact_work, constraint_rows, work):
 
     The bodies hold the corresponding changes of motion, and primary rows their multipliers.
     """
-    apply_loop_impulses(tree, work.impulse, work)
-    transfer_marker_wrenches(tree, work.wrenches)
-    links, bodies, wrenches = tree.links, work.bodies, work.wrenches
-    store_force(wrenches[0], no_force())
-    for i in range(1, len(links)):
-        body = bodies[i]
-        store_force(
-            wrenches[i], rigid_body_inertia(links[i], body) @ load_motion_change(body) - load_force(wrenches[i])
-        )
-    accumulate_wrenches_inward(tree, work)
     for k in range(constraint_rows):
         if contact_work.active_rows[k] < len(tree.constraint_axes):
             work.rows[contact_work.active_rows[k]].multiplier = contact_work.x[k]
-    for c in range(len(tree.closures)):
-        closure = tree.closures[c]
-        W = no_force()
-        for r in range(closure.first_row, closure.last_row):
-            W = W + work.rows[r].multiplier * load_force(work.constraint_axes[r])
-        store_force(wrenches[closure.loop_frame], W)
+    compute_reaction_impulses(tree, work)
 
 
 @kernel

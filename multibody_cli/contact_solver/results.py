@@ -15,9 +15,8 @@ from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.sleeping import contact_sleeps
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import no_force, power, transposed_times
+from multibody_cli.spatial.products import no_force, transposed_times
 from multibody_cli.spatial.values import Force
-from multibody_cli.tree.jacobian import column_of
 
 AT_LIMIT = 1e-9
 """Relative distance to the friction limit within which a contact may slip."""
@@ -118,19 +117,6 @@ def contact_mode(contact, along, across):
         return OPEN
     at_limit = math.sqrt(t * t + b * b) >= (1.0 - AT_LIMIT) * contact.friction * n
     return SLIP if at_limit and math.sqrt(along * along + across * across) > SLIP_SPEED else STICK
-
-
-@kernel
-def account_drive_work(motions, work, v, ledger):
-    """Add the work of prescribed coordinates against the joint reaction impulses to the ledger.
-
-    Generalized impulses of rows on the coordinate itself are part of the reaction, but no work of the drive.
-    """
-    rows = motions.rows
-    for k in range(len(rows)):
-        iv = rows[k].iv
-        carried = power(column_of(work.columns[iv]), load_force(work.wrenches[rows[k].row]))
-        ledger[rows[k].account] += (carried - work.impulse[iv]) * v[iv]
 
 
 @kernel

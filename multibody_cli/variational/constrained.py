@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from multibody_cli.constraint_solver.drive_work import account_impacts_of_step
 from multibody_cli.constraint_solver.loop_frames import update_loop_frames
 from multibody_cli.constraint_solver.loop_joints import (
     apply_loop_impulses,
@@ -309,6 +310,7 @@ def begin_rows(work, constrained):
     """Store multipliers and violations of the rows at the start of the run."""
     store_start_multipliers(work, constrained)
     for r in range(len(work.rows)):
+        constrained.row_states[r].anticipated = 0.0
         constrained.row_states[r].initial_violation = constraint_violation(work.rows[r], work.rows[r].error)
 
 
@@ -363,7 +365,7 @@ def set_rebounds_of_step(work) -> float:
     return largest
 
 
-@template(correct)
+@template(correct, account_impacts_of_step)
 def complete_rows(system, work, step, v, ledger):
     """Project the velocities at the end of the step onto the constraints; store the multipliers there."""
     tree, rows, constrained = system.tree, work.rows, step.constrained
@@ -375,7 +377,8 @@ def complete_rows(system, work, step, v, ledger):
             dissipated += rows[r].loss
     work.dual.position_error[0] = largest_position_error(work)
     activate_unilateral_rows(work)
-    if max(compute_velocity_residuals(work, v), set_rebounds_of_step(work)) > PROJECTION_TOLERANCE:
+    corrected = max(compute_velocity_residuals(work, v), set_rebounds_of_step(work)) > PROJECTION_TOLERANCE
+    if corrected:
         correct(system, work, VELOCITY)
         limit_rebounds(system, work, dissipated)
         for j in range(len(v)):
@@ -392,5 +395,6 @@ def complete_rows(system, work, step, v, ledger):
         for j in range(len(v)):
             step.residual_carry_over[j] += work.impulse[j]
     account_losses(work, ledger)
+    account_impacts_of_step(system, work, constrained.row_states, corrected, v, ledger)
     deactivate_separating_rows(work)
     store_start_of_rows(work, v)

@@ -100,3 +100,53 @@ def test_what_hangs_on_a_follower_feels_its_acceleration(method: str) -> None:
     t = found["time"].values
     np.testing.assert_allclose(found["joints/shaft/q"].values[:, 0], -2 * RATIO / 100 * (1 - np.cos(10 * t)), atol=1e-7)
     np.testing.assert_allclose(found["energy/ledger_residual"].values, 0.0, atol=1e-6)
+
+
+@every_method
+def test_a_drive_does_no_work_within_the_play_and_gives_the_flank_its_impulse(method: str) -> None:
+    """The flank meets the wheel at 1 rad/s: the wheel takes J r^2 / 2, and the inelastic impact loses as much."""
+    scene = machine("gear", {"velocity": 1.0}, backlash=0.027)
+    del scene["joints"]["follower"]["force"]
+    scene["joints"]["follower"]["q"] = 0.2
+    found = run(scene, method, 0.02, 2e-3)
+    t, given = found["time"].values, FOLLOWER * RATIO**2
+    closed = t > 0.027 / 2 / abs(RATIO)
+    np.testing.assert_allclose(found["energy/work/joints/leader/motion"].values, given * closed, atol=1e-10)
+    np.testing.assert_allclose(found["energy/dissipation/couplings/mesh"].values, 0.5 * given * closed, atol=1e-10)
+    np.testing.assert_allclose(found["energy/ledger_residual"].values, 0.0, atol=1e-10)
+
+
+@every_method
+def test_a_drive_accelerates_the_flank_that_it_carries(method: str) -> None:
+    """From rest at the flank, with the motion t^2, the wheel follows from the first instant."""
+    scene = machine("gear", {"position": "0.01 - t**2"}, backlash=0.03)
+    scene["joints"]["follower"] |= {"force": 0.0, "q": 0.2 + 0.01 * RATIO - 0.015}
+    found = run(scene, method, 0.02, 2e-3)
+    v = found["joints/leader/v"].values[:, 0]
+    energy = 0.5 * (LEADER + RATIO**2 * FOLLOWER) * v**2
+    np.testing.assert_allclose(found["energy/work/joints/leader/motion"].values, energy, atol=1e-9)
+    np.testing.assert_allclose(found["couplings/mesh/multiplier"].values[1:, 0], abs(2.0 * RATIO * FOLLOWER), rtol=1e-6)
+
+
+@every_method
+@pytest.mark.parametrize("restitution", [0.0, 0.6])
+def test_a_driven_cart_takes_the_impulse_of_a_slider_at_its_stop(method: str, restitution: float) -> None:
+    """A slider of mass m that meets its stop at u relative to a cart with the speed V takes (1 + e) m u V from it."""
+    speed, u, mass = 2.0, 3.0, 0.5
+    body = {"inertia": {"principal": [1, 1, 1]}}
+    rail = {"type": "prismatic", "axis": [1, 0, 0]}
+    scene = {
+        "gravity": [0, 0, 0],
+        "bodies": {"cart": {"mass": 2.0, **body}, "slider": {"mass": mass, **body}},
+        "joints": {
+            "road": {**rail, "child": "cart", "motion": {"velocity": speed}},
+            "rail": {**rail, "parent": "cart", "child": "slider", "v": u, "limits": [-1, 0.02]},
+        },
+    }
+    scene["joints"]["rail"]["restitution"] = restitution
+    found = run(scene, method, 0.02, 2e-3)
+    work = -(1 + restitution) * mass * u * speed
+    after = speed - restitution * u
+    np.testing.assert_allclose(found["energy/kinetic"].values[-1], 0.5 * (2 * speed**2 + mass * after**2), rtol=1e-9)
+    np.testing.assert_allclose(found["energy/work/joints/road/motion"].values[-1], work, rtol=1e-9)
+    np.testing.assert_allclose(found["energy/ledger_residual"].values, 0.0, atol=1e-9)

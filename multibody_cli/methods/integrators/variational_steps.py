@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any
 
 from multibody_cli.constraint_solver import solver as constraint_solver
+from multibody_cli.constraint_solver.drive_work import account_drives_in_impacts, account_drives_in_step
 from multibody_cli.constraint_solver.projection import project
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import (
@@ -293,7 +294,9 @@ def bind(
     complete = variational_step.no_row_completion
     if has_rows:
         correct = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
-        complete = bound_kernel(complete_rows_at_end, correct=correct)
+        impacts = bound_kernel(account_drives_in_impacts, apply_inverse_mass=apply_inverse_mass)
+        of_step = bound_kernel(account_drives_in_step, account_impacts=impacts)
+        complete = bound_kernel(complete_rows_at_end, correct=correct, account_impacts_of_step=of_step)
     solve = bound_kernel(
         solve_step_once,
         solve_step_by_root_finder=solvers[0],

@@ -1,0 +1,138 @@
+"""Work of prescribed coordinates against impulses: what impacts take from the drives that keep their rates.
+
+An impulse on a body or a coordinate passes inward through the joints, and a drive resists the part along its own
+coordinate.  With the reaction impulse W of the joint, by Newton and Euler from the changes of motion of all bodies, and
+the generalized impulse x of rows on the coordinate itself, its work is (S . W - x) v at its rate v.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
+from multibody_cli.constraint_solver.solver import (
+    apply_active_row_impulses,
+    apply_primary_row_impulses,
+    build_delassus,
+    clear_impulses,
+    impulse_response,
+    solve_dual,
+    zero_rhs,
+)
+from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
+from multibody_cli.kernel import kernel, kernel_parameter, template
+from multibody_cli.method_kernels import apply_inverse_mass
+from multibody_cli.spatial.memory import load_force, store_force
+from multibody_cli.spatial.products import no_force, power
+from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia
+from multibody_cli.tree.jacobian import accumulate_wrenches_inward, column_of
+from multibody_cli.tree.markers import transfer_marker_wrenches
+
+
+@kernel_parameter
+def account_impacts(system: Any, work: Any, v: Any, ledger: Any) -> None:
+    """Add the work of drives against the impulses of one-sided rows to the ledger: `account_drives_in_impacts`."""
+
+
+@kernel_parameter
+def account_impacts_of_step(system: Any, work: Any, row_states: Any, corrected: bool, v: Any, ledger: Any) -> None:
+    """`account_impacts` of a variational step: `account_drives_in_step`."""
+
+
+@kernel
+def account_no_impacts(system, work, v, ledger):
+    """Replace `account_impacts` in systems without one-sided rows."""
+
+
+@kernel
+def compute_reaction_impulses(tree, work):
+    """Replace the impulses in `work.wrenches` by the reaction impulses of all joints to them and to `work.impulse`.
+
+    The bodies hold the corresponding changes of motion, and the rows of closures their multipliers.
+    """
+    apply_loop_impulses(tree, work.impulse, work)
+    transfer_marker_wrenches(tree, work.wrenches)
+    links, bodies, wrenches = tree.links, work.bodies, work.wrenches
+    store_force(wrenches[0], no_force())
+    for i in range(1, len(links)):
+        change = rigid_body_inertia(links[i], bodies[i]) @ load_motion_change(bodies[i])
+        store_force(wrenches[i], change - load_force(wrenches[i]))
+    accumulate_wrenches_inward(tree, work)
+    for c in range(len(tree.closures)):
+        closure = tree.closures[c]
+        W = no_force()
+        for r in range(closure.first_row, closure.last_row):
+            W = W + work.rows[r].multiplier * load_force(work.constraint_axes[r])
+        store_force(wrenches[closure.loop_frame], W)
+
+
+@kernel
+def account_reaction_impulses(motions, work, v, ledger):
+    """Add the work of prescribed coordinates against the reaction impulses in `work.wrenches` to the ledger.
+
+    Generalized impulses of rows on the coordinate itself are part of the reaction, but no work of the drive.
+    """
+    rows = motions.rows
+    for k in range(len(rows)):
+        iv = rows[k].iv
+        carried = power(column_of(work.columns[iv]), load_force(work.wrenches[rows[k].row]))
+        ledger[rows[k].account] += (carried - work.impulse[iv]) * v[iv]
+
+
+@template(apply_inverse_mass)
+def account_drives_in_impacts(system, work, v, ledger):
+    """Add the work of drives against the impulses of one-sided rows, which are in their multipliers, to the ledger.
+
+    Equalities transmit these impulses, with the multipliers of the constrained response.  Impulses that correct their
+    drift are left out: they correct errors of v, and powers are integrated without.
+    """
+    rows, terms, dual, count = work.rows, work.terms, work.dual, 0
+    if len(system.motions.rows) == 0:
+        return
+    for r in range(len(rows)):
+        if rows[r].active and not rows[r].primary and not rows[r].one_sided:
+            dual.active_rows[count] = r
+            count += 1
+    last = count
+    clear_impulses(work)
+    for k in range(len(work.special_rows)):
+        row = rows[work.special_rows[k]]
+        if row.one_sided and row.multiplier != 0.0:
+            dual.active_rows[last], dual.r[last] = work.special_rows[k], row.multiplier
+            apply_row_impulse(row, terms, row.multiplier, work.wrenches, work.impulse)
+            last += 1
+    if last == count:
+        return
+    zero_rhs(work)
+    impulse_response(system, work)
+    for k in range(count):
+        dual.r[k] = jacobian_product_of_row(rows[dual.active_rows[k]], terms, work.bodies, work.response)
+    build_delassus(system, work, count)
+    solve_dual(work, count)
+    for k in range(count, last):
+        rows[dual.active_rows[k]].multiplier = dual.r[k]
+    clear_impulses(work)
+    apply_active_row_impulses(work, last)
+    impulse_response(system, work)
+    clear_impulses(work)
+    apply_active_row_impulses(work, last)
+    apply_primary_row_impulses(system.tree, work)
+    compute_reaction_impulses(system.tree, work)
+    account_reaction_impulses(system.motions, work, v, ledger)
+
+
+@template(account_impacts)
+def account_drives_in_step(system, work, row_states, corrected, v, ledger):
+    """Add the work of drives against the impulses of one-sided rows in a variational step to the ledger.
+
+    They are those in `row_states`, which make positions hold, and those in the rows, if velocities were `corrected`.
+    The first ones repeat the second ones of the last step, except in rebounds.
+    """
+    if len(system.motions.rows) > 0:
+        for k in range(len(work.special_rows)):
+            row, row_state = work.rows[work.special_rows[k]], row_states[work.special_rows[k]]
+            if row.one_sided:
+                correction = row.multiplier if corrected else 0.0
+                row.multiplier = row_state.impulse + correction - row_state.anticipated
+                row_state.anticipated = correction if row.rebound == 0.0 else 0.0
+        account_impacts(system, work, v, ledger)
