@@ -57,6 +57,8 @@ def uses_state(expression: Expression) -> bool:
 class Table(Spec):
     """A function of time given by its values at discrete instants."""
 
+    PREPROCESSED = frozenset({"file"})
+
     times: list[Any] = Field(description="At least two increasing instants, s; with `file`, the name of a column.")
     values: list[Any] = Field(description="Value at each instant; with `file`, the name of a column.")
     interpolation: Interpolation | None = Field(
@@ -177,7 +179,8 @@ def signal_schema() -> dict[str, Any]:
 
 
 def _read_table(value: dict[str, Any], kind: units.Kind, smooth: bool) -> SignalSpec:
-    table = Table.model_validate(value)
+    # a `file` that is left has no column: the missing keys are reported
+    table = Table.model_validate({key: entry for key, entry in value.items() if key not in Table.PREPROCESSED})
     times = _read_column("times", table.times, units.TIME)
     values = _read_column("values", table.values, kind)
     if table.in_degrees and kind in (units.ANGLE, units.ANGULAR_SPEED, units.ANGULAR_ACCELERATION):

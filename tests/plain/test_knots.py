@@ -102,7 +102,7 @@ def pushed(settings: str, force: str) -> float:
         .replace("'{", "{")
         .replace("}'", "}")
     )
-    return float(mbsim.load(text).run(check=False)["joints/j/v"].values[-1, 0])
+    return float(mbsim.load(text).run()["joints/j/v"].values[-1, 0])
 
 
 @pytest.mark.parametrize("pulse", IMPULSES)
@@ -138,7 +138,7 @@ MOTIONS = {
 
 def driven(motion: str, step: float, settings: str) -> tuple[np.ndarray, float]:
     """The state of the rod at the end, and the largest residual of the ledger."""
-    run = mbsim.load(CART.format(motion=MOTIONS[motion], step=step, settings=settings)).run(check=False)
+    run = mbsim.load(CART.format(motion=MOTIONS[motion], step=step, settings=settings)).run()
     state = np.concatenate([run["joints/hinge/q"].values[-1], run["joints/hinge/v"].values[-1]])
     return state, float(np.abs(run["energy/ledger_residual"].values).max())
 

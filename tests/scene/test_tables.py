@@ -81,6 +81,16 @@ def test_a_file_without_a_column_is_one_problem(tmp_path):
     assert problem.message == "`values` is required with `file`: the name of a column of the file"
 
 
+def test_a_file_without_any_column_lacks_its_columns(tmp_path):
+    with pytest.raises(SceneError) as caught:
+        scene_with(tmp_path, GAIT, force={"file": "gait.csv", "time": "time"})
+    times, values, wrong = (problem.message for problem in caught.value.problems)
+    assert times.startswith("`times` is required: ")
+    assert values.startswith("`values` is required: ")
+    assert values.endswith("with `file`, the name of a column")
+    assert wrong == "unknown key `time`; did you mean `times`?"
+
+
 def test_a_linear_prescribed_position_is_refused(tmp_path):
     table = {"times": STEP[0], "values": STEP[1], "interpolation": "linear"}
     with pytest.raises(SceneError, match="expected `interpolation` to be `cubic` or `pchip`"):

@@ -85,7 +85,8 @@ def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
     attempts, h = 0, min(h, times[3] - times[0])
     if passed < len(scratch.breaks):
         h = min(h, scratch.breaks[passed] - times[0])
-    while h > 1e-14 * max(1.0, abs(times[0])):
+    rest = h  # up to a knot, which may be as close as round-off
+    while h > 1e-14 * max(1.0, abs(times[0])) or h == rest > 0.0:
         attempts += 1
         for s in range(1, STAGES):
             evaluate_stage(system, work, scratch, s, h, nq, nv)
@@ -128,7 +129,10 @@ def prepare_interpolant(system, work, scratch, nq, nv):
 
 @template(evaluate, evaluate_projected, project_onto_constraints)
 def advance_dop853(system, state, work, scratch, until, rtol, atol, most) -> int:
-    """Advance the state to `until`, in at most `most` steps, or until the step becomes too small; return the steps."""
+    """Advance the state to `until`, in at most `most` steps, or until the step becomes too small; return the steps.
+
+    To an instant at a knot, the last step is that which ends before the knot.
+    """
     nq, nv, steps, times, reached = len(state.q), len(state.v), 0, scratch.times, True
     if times[1] == times[0]:  # the first call
         project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
@@ -136,7 +140,9 @@ def advance_dop853(system, state, work, scratch, until, rtol, atol, most) -> int
         slope(system, work, times[1], scratch.y1, scratch.slopes[_LAST], scratch.a, nq, nv)
         copy(scratch.y1, scratch.y0)
         reached = is_finite(scratch.a)
-    end = until - 1e-13 * max(1.0, abs(until))
+    passed = count_up_to(scratch.behind, until)
+    end = until if passed == len(scratch.breaks) else min(until, scratch.breaks[passed])
+    end -= 1e-13 * max(1.0, abs(until))
     while reached and times[1] < end and steps < most:
         reached = take_step(system, work, scratch, rtol, atol, nq, nv) > 0
         if reached:
@@ -269,13 +275,14 @@ def bind(
     """Bind to a model."""
     knots = knots_of(system.forces.signals, control.end)
     inside = knots.before < control.end
+    end = np.full(0 if (inside & (knots.after >= control.end)).any() else 1, control.end)  # unless it is at a knot
     scratch = allocate(
         Scratch,
         n=len(state.q) + len(state.v) + len(state.ledger),
         nv=len(state.v),
         times=np.array([0.0, 0.0, control.step, np.inf]),
-        breaks=np.append(knots.before[inside], control.end),
-        behind=np.append(knots.after[inside], control.end),
+        breaks=np.append(knots.before[inside], end),
+        behind=np.append(knots.after[inside], end),
     )
     return Dop853Stepper(make(dynamics), system, work, scratch, control)
 

@@ -5,9 +5,9 @@ With g = 1 - 1/sqrt(2), the two stages of a step of h lie at t + g h and at its 
     V1 = v + h g A1,                        Q1 = q displaced by h g V1,
     V2 = v + h ((1 - g) A1 + g A2),         Q2 = q displaced by h ((1 - g) V1 + g V2),
 
-where each A is the acceleration at its own Q and V, and the second stage is the end of the step.  Newton's method
-solves for A: with M' = M - g h D - (g h)^2 K, an evaluation with implicit forces (`implicit.implicit_forces`) gives the
-next iterate,
+where each A is the acceleration at its own Q and V, and the second stage is the end of the step.  The A, V or Q
+that a motion prescribes are those at the time of the stage.  Newton's method solves for A: with
+M' = M - g h D - (g h)^2 K, an evaluation with implicit forces (`implicit.implicit_forces`) gives the next iterate,
 
     M' A' = f(Q, V, t) + (M' - M) A.
 
@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.implicit.implicit_forces import free_end, set_implicit_coefficients
+from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
@@ -102,11 +103,13 @@ def solve_stage(system, work, t, h, q0, base, displacement, q, v, a, powers):
     q is q0 displaced by displacement + h v.
     """
     driven, implicit_rates = system.tree.driven, work.implicit_rates
+    prescribe(system.motions, t, q, v, a)
     set_implicit_coefficients(system.tree, work, h, -h * h, -h)
     converged = False
     for _ in range(MAX_NEWTON_ITERATIONS):
         copy(base, v)
         add_scaled(v, h, a)
+        prescribe(system.motions, t, q, v, a)
         copy(q0, q)
         for j in range(len(v)):
             implicit_rates[j] = displacement[j] + h * v[j]
