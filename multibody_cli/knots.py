@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.kernel import Flags
 from multibody_cli.signals import Floats, Operation, Signals
 
 MOST_INTERVALS = 10_000_000
@@ -34,11 +35,15 @@ _SLACK = 2e-12
 
 
 class Knots(NamedTuple):
-    """Knots in ascending order, s: the knot, and instants before and after it with values of either side."""
+    """Knots in ascending order, s: the knot, and instants before and after it with values of either side.
+
+    `jumps` are those at which the value of a function jumps, not its derivatives alone.
+    """
 
     at: Floats
     before: Floats
     after: Floats
+    jumps: Flags
 
 
 def knots_of(signals: Signals, end: float, numbers: Sequence[int] | None = None) -> Knots:
@@ -46,12 +51,14 @@ def knots_of(signals: Signals, end: float, numbers: Sequence[int] | None = None)
     end *= 1.0 + 4.0 * ROUND_OFF  # a knot at the end of a run is one of its last step
     own = [_knots_of_signal(signals, k, end) for k in (range(len(signals.first)) if numbers is None else numbers)]
     at, before, after = (np.concatenate([np.zeros(0), *(one[i] for one in own)]) for i in range(3))
+    jumps = np.concatenate([np.zeros(0, np.bool_), *(one.jumps for one in own)])
     order = np.argsort(at, kind="stable")
-    at, before, after = at[order], before[order], after[order]
-    latest = np.maximum.accumulate(after)
-    first = np.flatnonzero(np.append(True, before[1:] > latest[:-1])) if len(at) else np.zeros(0, np.int64)
-    found = Knots(at[first], np.minimum.reduceat(before, first), np.maximum.reduceat(after, first)) if len(at) else None
-    knots = found or Knots(at, before, after)
+    knots = Knots(at[order], before[order], after[order], jumps[order])
+    if len(at):
+        latest = np.maximum.accumulate(knots.after)
+        first = np.flatnonzero(np.append(True, knots.before[1:] > latest[:-1]))
+        merged = (np.minimum, knots.before), (np.maximum, knots.after), (np.logical_or, knots.jumps)
+        knots = Knots(knots.at[first], *(join.reduceat(column, first) for join, column in merged))
     for column in knots:
         column.flags.writeable = False
     return knots
@@ -65,18 +72,30 @@ def is_of_time(signals: Signals, k: int) -> bool:
     return bool((code == Operation.TIME).any() and not (code == Operation.QUANTITY).any())
 
 
-def _knots_of_signal(signals: Signals, k: int, end: float) -> tuple[Floats, Floats, Floats]:
+def _knots_of_signal(signals: Signals, k: int, end: float) -> Knots:
     if not signals.is_table[k]:
-        at = _knots_of(_tree_of(signals, k), end) if math.isfinite(end) else np.zeros(0)
-        return at, at - ROUND_OFF * at, at + ROUND_OFF * at + np.finfo(float).tiny
+        tree = _tree_of(signals, k)
+        at = _knots_of(tree, end) if math.isfinite(end) else np.zeros(0)
+        before, after = at - ROUND_OFF * at, at + ROUND_OFF * at + np.finfo(float).tiny
+        return Knots(at, before, after, _jumps(tree, before, after))
     if not is_of_time(signals, k):
-        return np.zeros(0), np.zeros(0), np.zeros(0)
-    at = signals.instants[signals.first[k] : signals.last[k]]
-    at = at[~np.isnan(at)]
+        return Knots(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.bool_))
+    at, values = (column[signals.first[k] : signals.last[k]] for column in (signals.instants, signals.pieces[:, 0]))
+    at, values = at[~np.isnan(at)], values[~np.isnan(at)]
+    steep = (np.diff(at) <= 2.0 * ROUND_OFF * abs(at[1:])) & (np.diff(values) != 0.0)
     before, after, slack = at - ROUND_OFF * abs(at), at.copy(), _SLACK * (at[-1] - at[0])
     before[[0, -1]] -= slack
     after[-1] += slack
-    return at, before, after
+    return Knots(at, before, after, np.append(False, steep) | np.append(steep, False))
+
+
+def _jumps(x: _Node, before: Floats, after: Floats) -> Flags:
+    """Return whether a value changes from one instant to the other by more than its slopes there explain."""
+    (low, high), slopes = _enclose(x, np.array([before, after]), np.array([before, after]))
+    with np.errstate(invalid="ignore", over="ignore"):
+        value, slope = 0.5 * (low + high), np.abs(slopes).max(axis=0).sum(axis=0)
+        explained = 2.0 * slope * (after - before) + 1e-12 * abs(value).max(axis=0)
+        return np.asarray(~(abs(value[1] - value[0]) <= explained))
 
 
 class _Node(NamedTuple):

@@ -109,7 +109,8 @@ class SmoothedSteps(DividedSteps):
     Forces and given accelerations have their mean, and targets, whose rates count too, are parabolas with all their
     means.  Given rates are linear between their values at both ends, and given positions cubic with the rates there, so
     that the mean acceleration is that of the function: its power, by the rule of the ends, has no error of the order of
-    a jump.  The polynomials are tables in arrays of `system` of their own.
+    a jump.  The polynomials are tables in arrays of `system` of their own.  A jump between two steps counts in both,
+    each of which has the values of its own side.
     """
 
     def __init__(self, knots: Knots, h: float, system: System, end: float) -> None:
@@ -137,15 +138,20 @@ class SmoothedSteps(DividedSteps):
         )
 
     def _with_knots(self, start: float) -> Integers:
-        lower, _ = self._range_of_steps(start)
+        lower, upper = self._range_of_steps(start)
         t, end = start + lower * self._h, start + (lower + 1) * self._h
         inside = (self._knots.before > t) & (self._knots.after < end - ROUND_OFF * end)  # not at an end of the step
-        return np.unique(lower[(inside | self._moves) & (lower >= 0)])
+        jumps = ~inside & self._knots.jumps
+        found = np.unique(np.concatenate([lower[inside | self._moves], lower[jumps], upper[jumps]]))
+        return found[found >= 0]
 
     def _cross(self, take: Take, state: State, start: float, index: int, fresh: int) -> bool:
         t, end = start + index * self._h, start + (index + 1) * self._h
-        knots = self._knots.at
-        instants = np.concatenate([[t], knots[knots.searchsorted(t, "right") : knots.searchsorted(end)], [end]])
+        knots = self._knots
+        first, last = int(knots.before.searchsorted(t, "right")), int(knots.after.searchsorted(end))
+        begin = max(t, float(knots.after[first - 1])) if first else t  # behind a knot at the start
+        stop = min(end, float(knots.before[last])) if last < len(knots.at) else end  # before a knot at the end
+        instants = np.concatenate([[begin], knots.at[first:last], [stop]])
         signals, written = self._signals, self._written
         for k, fit in self._fits.items():
             place = len(written.knots) + 2 * k

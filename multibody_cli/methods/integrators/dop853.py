@@ -37,7 +37,7 @@ class Scratch(NamedTuple):
     """Data of the integrator between outputs; y = [q, v, ledger]."""
 
     times: Floats  # (4,) start and end of the last step, size of the next, instant that no step crosses
-    breaks: Floats  # (m,) instants that no step crosses, s, rising: those before knots, and the end of the run
+    breaks: Floats  # (m,) instants that no step crosses, s, rising: those before knots, and the end of a run
     behind: Floats  # (m,) instants from which the steps after them begin, s
     y0: Annotated[Floats, "n"]  # at the start of the last step
     y1: Annotated[Floats, "n"]  # at its end
@@ -274,15 +274,16 @@ def bind(
 ) -> Stepper:
     """Bind to a model."""
     knots = knots_of(system.forces.signals, control.end)
-    inside = knots.before < control.end
-    end = np.full(0 if (inside & (knots.after >= control.end)).any() else 1, control.end)  # unless it is at a knot
+    place = int(knots.after.searchsorted(control.end))
+    is_at_knot = place < len(knots.at) and knots.before[place] < control.end
+    end = [] if is_at_knot else [control.end]
     scratch = allocate(
         Scratch,
         n=len(state.q) + len(state.v) + len(state.ledger),
         nv=len(state.v),
         times=np.array([0.0, 0.0, control.step, np.inf]),
-        breaks=np.append(knots.before[inside], end),
-        behind=np.append(knots.after[inside], end),
+        breaks=np.insert(knots.before, place, end),
+        behind=np.insert(knots.after, place, end),
     )
     return Dop853Stepper(make(dynamics), system, work, scratch, control)
 
