@@ -16,6 +16,7 @@ from multibody_cli.errors import Problem, Refused, SceneError
 from multibody_cli.forces.coupled import coupled_forces_of
 from multibody_cli.forces.elements import MUSCLES
 from multibody_cli.forces.spring_spec import SpringSpec
+from multibody_cli.initial.friction_uniqueness import check_friction
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
 from multibody_cli.initial.joint_regularity import typical_column_norms
 from multibody_cli.initial.point_torques import require_no_torques
@@ -65,7 +66,8 @@ class Compiled:
 
     Model, initial state, step control, output instants, mass properties by body, number of degrees of freedom at the
     start (after loops and constraints, without prescribed coordinates), warnings about the initial state, those of them
-    that are alarms, and the longest stable step there, s; infinite if there is none or it is not known.
+    that are alarms, the longest stable step there, s; infinite if there is none or it is not known, and notes on the
+    start for the end of the run.
     """
 
     model: Model
@@ -77,6 +79,7 @@ class Compiled:
     warnings: tuple[str, ...]
     alarms: tuple[Raised, ...]
     stable_step: float
+    notes: tuple[Raised, ...] = ()
 
 
 def compile_scene(loaded: LoadedScene) -> Compiled:
@@ -108,7 +111,7 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     n_dofs, messages = assemble_initial_state(loaded, model, state)
     if scene.strands:
         messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))
-    checked = check_step(simulation, model, state)
+    checked, notes = check_step(simulation, model, state), tuple(check_friction(simulation, model, state))
     alarms = (*checked.alarms, *(alarm for _, alarm in signals))
     messages = (*messages, *map(str, checked.alarms), *(f"{place}: {alarm}" for place, alarm in signals))
     if scene.contacts is not None:
@@ -129,7 +132,7 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )
     timed = timing(simulation, scene.output)
-    return Compiled(model, state, control, timed, masses, n_dofs, messages, alarms, checked.longest)
+    return Compiled(model, state, control, timed, masses, n_dofs, messages, alarms, checked.longest, notes)
 
 
 def with_start(compiled: Compiled, simulation: SimulationSpec, q: Floats, v: Floats) -> Compiled:

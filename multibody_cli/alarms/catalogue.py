@@ -301,13 +301,14 @@ RUN_ALARMS = (
 )
 """The alarms that the record of a run raises."""
 
-STABILITY, SIGNALS, JUMPS = "stability", "signals", "jumps"
-"""Names of the alarms that are raised before the first step."""
+STABILITY, SIGNALS, JUMPS, UNIQUENESS = "stability", "signals", "jumps", "uniqueness"
+"""Names of the alarms that depend on the start alone."""
 
 DESCRIPTIONS = {
     **{alarm.name: alarm.description for alarm in RUN_ALARMS},
     STABILITY: "step, relative to the stability limit at the start of motions and of the feedback of Baumgarte",
     SIGNALS: "error of the integral of a function of time over the steps, relative to that of its absolute value",
     JUMPS: "jump of a prescribed position within a step, relative to the range of its values",
+    UNIQUENESS: "growth of the friction limit of a joint with its own friction, above which the friction is not unique",
 }
 """Description of every alarm, by its name in `simulation.alarms`."""

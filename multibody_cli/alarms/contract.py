@@ -120,6 +120,8 @@ class RunSettings:
         Longest stable step at the start, s; infinite if there is none or it is not known.
     at_start
         The alarms that were raised before the first step.
+    notes
+        Those that depend on the start as well, but are reported at the end of the run.
     """
 
     integrator: Integrator
@@ -137,6 +139,7 @@ class RunSettings:
     thresholds: Mapping[str, float] = field(default_factory=dict)
     stable_step: float = math.inf
     at_start: tuple[Raised, ...] = ()
+    notes: tuple[Raised, ...] = ()
 
 
 class Reading(NamedTuple):

@@ -26,7 +26,8 @@ def alarms_of(
     diverged
         Whether a step failed: then only what failed before it is reported, since the rest follows from the step.
     """
-    found = [alarm for alarm in _raised(record, settings) if alarm.level == "failed" or not diverged] + [*others]
+    found = [alarm for alarm in _raised(record, settings) if alarm.level == "failed" or not diverged]
+    found += [*others, *settings.notes]
     severity = get_args(Level)[::-1].index
     alarms = (*settings.at_start, *sorted(found, key=lambda alarm: severity(alarm.level)))
     return with_one_remedy(alarms, settings.step > settings.stable_step)

@@ -109,6 +109,7 @@ class Simulation:
             thresholds=settings.alarms,
             stable_step=self.compiled.stable_step,
             at_start=self.compiled.alarms,
+            notes=self.compiled.notes,
         )
 
     def _vertices_of(self, *place: str | int) -> Floats:

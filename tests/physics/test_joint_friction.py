@@ -381,7 +381,8 @@ def test_a_slider_jams_where_its_weight_pulls_from_the_side(play, method):
     """Lever b beside a guide of length l: friction of mu jams from mu = l / (2 b) on, whatever the speed."""
     guide = {"coefficient": 0.34, "surface": {"size": [0.1, 0.02, 0.02]}}
     joint = {"type": "prismatic", "axis": [1, 0, 0], "friction": guide, "v": 0.5}
-    found = play(method, one_joint(joint, duration=5e-3, body={"com": [0, 0, 0.15]}))
+    scene = one_joint(joint, duration=5e-3, body={"com": [0, 0, 0.15]})
+    found = play(method, scene, "simulation.alarms.uniqueness=1.021")  # 2 mu b / l is 1.02
     assert np.abs(found.channel("joints/axle/v").values[1:]).max() < 1e-9
 
 
@@ -424,3 +425,79 @@ def test_implicit_steps_take_friction_too(play):
     found = play("aba", one_joint(joint, duration=1.0), *implicit)
     assert np.abs(found.channel("joints/axle/v").values[-1]).max() < 1e-12
     assert abs(100.0 * found.channel("joints/axle/q").values[-1, 0]) <= math.sqrt(2) * LIMIT
+
+
+# --- uniqueness -----------------------------------------------------------------------------------------------------
+def thread(pitch, radius, coefficient, moment=0.09, sign=1, com=(0, 0, 0), gravity=(0, 0, -G), v=-1.0, **body):
+    """A body of 1 kg on a screw about z, or its mirror image."""
+    mirror = np.array([1, 1, sign])
+    inertia = {"principal": [0.08, 0.05, moment]}
+    screw = {"type": "screw", "child": "b", "axis": [0, 0, 1], "pitch": pitch * sign, "v": v}
+    screw["friction"] = {"coefficient": coefficient, "surface": {"radius": radius, "length": 0.1}}
+    return {
+        "mbsim": 1,
+        "gravity": (np.array(gravity) * mirror).tolist(),
+        "bodies": {"b": {"mass": 1.0, "com": (np.array(com) * mirror).tolist(), "inertia": inertia, **body}},
+        "joints": {"j": screw},
+        "simulation": {"duration": 0.02, "step": 1e-3},
+        "output": {"every": 1e-3},
+    }
+
+
+def last_rate_and_message(folder, scene, *settings):
+    (folder / "scene.yaml").write_text(yaml.safe_dump(scene), encoding="utf-8")
+    sink = MemorySink()
+    message = prepare(folder / "scene.yaml", settings).run(sink).outcome.message
+    return sink.trajectory().channel("joints/j/v").values[:, 0], message
+
+
+@METHOD
+@pytest.mark.parametrize(("pitch", "radius", "coefficient"), [(0.4, 0.03, 0.3), (1.5, 0.0047, 0.1), (1.0, 0.01, 0.2)])
+def test_a_note_says_where_the_friction_of_a_thread_has_two_solutions(method, pitch, radius, coefficient, tmp_path):
+    """The normal force is N = a - b x with the friction x, so that x = mu |N| has a second solution if mu b > 1.
+
+    The balance along the axis and that of moments about it give a and b; x is one of the solutions.
+    """
+    p, moment = pitch / math.tau, 0.09
+    slip, D = math.hypot(radius, p), moment + p * p
+    a, b = slip / radius * G * moment / D, p / radius * (moment - radius**2) / D
+    several = coefficient * b > 1.0
+    frictions = [coefficient * a / (1.0 + coefficient * b)]
+    frictions += [coefficient * a / (coefficient * b - 1.0)] if several else []
+    step = ("simulation.step=1e-5", "simulation.duration=1e-5", "output.every=1e-5", f"simulation.method={method}")
+    v, message = last_rate_and_message(tmp_path, thread(pitch, radius, coefficient), *step)
+    accelerations = [(slip * x - G * p) / D for x in frictions]
+    assert min(abs((v[-1] - v[0]) / 1e-5 - one) for one in accelerations) < 1e-4 * G
+    assert ("the friction of joint `j` is not unique in all states" in message) == several
+    if several:
+        assert f"its limit grows by up to {coefficient * b:.3g} N per N, and above 1 Coulomb" in message
+        _, wider = last_rate_and_message(tmp_path, thread(pitch, 10 * radius, coefficient), *step)
+        assert "not unique" not in wider
+        _, off = last_rate_and_message(
+            tmp_path, thread(pitch, radius, coefficient), *step, "simulation.alarms.uniqueness=false"
+        )
+        assert "not unique" not in off
+
+
+def test_screws_without_the_note_move_as_their_mirror_images(tmp_path):
+    """Steep and flat threads, loaded from all sides; of those with the note, some differ."""
+    random, differing = np.random.default_rng(3), 0
+    for _ in range(25):
+        pitch, coefficient, radius = (
+            10 ** random.uniform(-3, 0.3),
+            random.uniform(0.02, 0.6),
+            10 ** random.uniform(-2.5, -1),
+        )
+        gravity, com, v = random.normal(size=3) * 8, random.normal(size=3) * 0.1, random.normal() * 2
+        ends = [
+            last_rate_and_message(
+                tmp_path, thread(pitch, radius, coefficient, sign=sign, com=com, gravity=gravity, v=v)
+            )
+            for sign in (1, -1)
+        ]
+        noted = ["`j` is not unique" in message for _, message in ends]
+        assert noted[0] == noted[1]
+        alike = np.allclose(ends[0][0], ends[1][0], rtol=1e-9, atol=1e-9)
+        differing += not alike
+        assert alike or noted[0]
+    assert differing
