@@ -8,7 +8,10 @@
     sleeping        islands at rest, which keep their impulses
     impact_times    paths through the impacts of a step
     solution        impulses, island by island: Alg. 8, line 23
+    impact_order    contacts of a step that an earlier impact prevents
     impacts         laws of impact: restitution without gain of energy
+    impact_problem  the velocities and rebounds of an island with impacts
+    impact_passes   impacts that follow one another in a step
     impact_path     the impulse of a single contact whose slip changes in an impact
     joint_friction  dry friction of joints: (2.115)-(2.118), Alg. 8, lines 10 to 18
     tree_friction   dry friction of a tree in O(n)

@@ -25,27 +25,24 @@ impact, ACM Trans. Graph. 31 (2012), for impacts that pass on.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-import numpy as np
-
-from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.friction.dense import clipped
-from multibody_cli.contact_solver.friction.problem import (
-    BLOCKS_PER_ROW,
-    PER_CONTACT,
-    Factored,
-    Report,
-    accumulate_transposed,
-    add_row_product,
-    copy,
-    delassus_entry,
-)
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT, Report, copy, delassus_entry
+from multibody_cli.contact_solver.impact_passes import acts_across_gap, pass_on, touching_bound
 from multibody_cli.contact_solver.impact_path import follow_impact
+from multibody_cli.contact_solver.impact_problem import (
+    compute_changes,
+    contact_of_row,
+    leave_out,
+    read_velocities,
+    restore_blocks,
+    save_blocks,
+    without_motion,
+    worse,
+    write_rebounds,
+)
 from multibody_cli.contact_solver.parameters import solve_island
 from multibody_cli.kernel import kernel, template
-from multibody_cli.linalg.multipliers import SOLVED
-from multibody_cli.model import Floats, Integers
 
 NEWTON, ENERGETIC, PROPAGATING = range(3)
 """Laws of impact, `Options.impacts`."""
@@ -58,50 +55,6 @@ CENTRAL = 1e-12
 
 ROUND_OFF = 1e-12
 """Energy that impulses add, relative to the sum of the absolute works of all rows, that counts as 0."""
-
-MAX_PASSES = 1000
-"""Largest number of passes of impacts that pass on; bodies that still approach each other then do not rebound."""
-
-
-class ImpactWorkspace(NamedTuple):
-    """Work arrays for the impacts of an island with m rows and n normal velocities."""
-
-    before: Floats  # (m,) velocities before the step; of constraint rows, those without impulses
-    free: Floats  # (m,) velocities without impulses
-    rebound: Floats  # (m,) what restitution adds to the velocity r of a normal
-    other: Floats  # (m,) impulses of another problem
-    total: Floats  # (m,) impulses of all passes
-    u: Floats  # (m,) velocities, or W x
-    change: Floats  # (m,) W x of other impulses
-    xi: Floats  # (n,)
-    xi0: Floats  # (n,) zeros
-    block: Integers  # (m, 2) blocks of all rows
-    balanced: Floats  # (3, m) unit impulses of a single contact, with those of the equalities that they cause
-    response: Floats  # (3, m) velocities due to them
-    W: Floats  # (3, 3) their Delassus matrix, and the velocity and the impulse of the contact
-    velocity: Floats  # (3,)
-    impulse: Floats  # (3,)
-
-
-def impact_workspace_for(m: int, n: int) -> ImpactWorkspace:
-    """Allocate the work arrays."""
-    return ImpactWorkspace(
-        before=np.zeros(m),
-        free=np.zeros(m),
-        rebound=np.zeros(m),
-        other=np.zeros(m),
-        total=np.zeros(m),
-        u=np.zeros(m),
-        change=np.zeros(m),
-        xi=np.zeros(n),
-        xi0=np.zeros(n),
-        block=np.zeros((m, BLOCKS_PER_ROW), np.int64),
-        balanced=np.zeros((PER_CONTACT, m)),
-        response=np.zeros((PER_CONTACT, m)),
-        W=np.zeros((PER_CONTACT, PER_CONTACT)),
-        velocity=np.zeros(PER_CONTACT),
-        impulse=np.zeros(PER_CONTACT),
-    )
 
 
 @kernel
@@ -119,52 +72,16 @@ def solve_impacts(F, options, island, x, contact_work) -> Report:
     """Solve for the impulses x of one island with impacts; x holds the initial guess."""
     read_velocities(F, island, contact_work)
     if options.impacts == PROPAGATING:
-        pass_on(F, options, island, x, contact_work)
+        pass_on(F, options, island, -1.0, x, contact_work)
     report = solve_island(F, options, x, contact_work)
+    touching = touching_bound(F, island, contact_work)
+    if options.impacts == ENERGETIC and acts_across_gap(F, island, touching, x, contact_work):
+        pass_on(F, options, island, touching, x, contact_work)
+        report = worse(report, solve_island(F, options, x, contact_work))
     row = only_pressed_normal(F, x)
     if row >= 0 and contact_work.island.impact.rebound[row] != 0.0:
         report = replace_by_path(F, options, island, row, x, report, contact_work)
     return share_restitution(F, options, x, report, contact_work)
-
-
-@kernel
-def read_velocities(F, island, contact_work):
-    """Copy the velocities and rebounds of the rows of an island."""
-    G, S, first = contact_work.groups, contact_work.island.impact, contact_work.groups.first_row[island]
-    for j in range(len(F.r)):
-        k = G.rows[first + j]
-        S.rebound[j] = contact_work.rebound[k]
-        S.free[j] = F.r[j] - contact_work.closing[k] - contact_work.rebound[k]
-        S.before[j] = contact_work.velocity_before[k] if j >= F.equalities + F.limits else S.free[j]
-
-
-@kernel
-def write_rebounds(F, island, contact_work):
-    """Set the velocities r of the rows of an island to those with rebounds."""
-    G, S = contact_work.groups, contact_work.island.impact
-    for j in range(len(F.r)):
-        F.r[j] = S.free[j] + contact_work.closing[G.rows[G.first_row[island] + j]] + S.rebound[j]
-
-
-@kernel
-def compute_changes(F, x, xi, u):
-    """Compute u = W x."""
-    n = 0
-    for b in range(len(F.width)):
-        n = max(n, F.start[b] + F.width[b])
-    for i in range(n):
-        xi[i] = 0.0
-    accumulate_transposed(F, x, xi)
-    for k in range(len(F.r)):
-        u[k] = add_row_product(F, k, xi, 0.0)
-
-
-@kernel
-def worse(one, other) -> Report:
-    """Return the report of two solves in turn."""
-    status = one.status if one.status != SOLVED else other.status
-    residual = max(one.residual, other.residual)
-    return Report(status, one.sweeps + other.sweeps, one.steps + other.steps, residual)
 
 
 # --- a single contact -----------------------------------------------------------------------------------------------
@@ -216,8 +133,7 @@ def replace_by_path(F, options, island, row, x, report, contact_work) -> Report:
     separate it diminish the impulse of the path.
     """
     S, k = contact_work.island.impact, contact_work.groups.rows[contact_work.groups.first_row[island] + row]
-    patches, m = len(contact_work.joint_friction.limit), len(F.r)
-    contact = contact_work.detection.contacts[(k - contact_work.constraint_row_count[0]) // PER_CONTACT - patches]
+    contact, m = contact_work.detection.contacts[contact_of_row(k, contact_work)], len(F.r)
     report = balance_unit_impulses(F, options, row, report, contact_work)
     write_rebounds(F, island, contact_work)
     if contact.friction * math.hypot(S.W[0, 1], S.W[0, 2]) <= CENTRAL * S.W[0, 0]:
@@ -311,86 +227,3 @@ def largest_share(F, x, start, S) -> float:
         return 0.0
     root = math.sqrt(b * b - 4.0 * a * c)
     return min(max(-2.0 * c / (b + root) if b > 0.0 else (root - b) / (2.0 * a), 0.0), 1.0)
-
-
-# --- impacts that pass on -------------------------------------------------------------------------------------------
-@template(solve_island)
-def pass_on(F, options, island, x, contact_work):
-    """Set the rebounds to the velocities after impacts that pass on, without friction, and guess the impulses x."""
-    S, static = contact_work.island.impact, F.equalities + F.limits
-    for j in range(len(F.r)):
-        S.u[j] = S.before[j] if j >= static else 0.0
-        S.total[j] = 0.0
-    save_blocks(F, S)
-    for _ in range(MAX_PASSES):
-        if not select_approaching(F, island, contact_work):
-            break
-        for j in range(len(F.r)):
-            S.other[j] = 0.0
-        solve_island(without_motion(F, S), options, S.other[: len(F.r)], contact_work)
-        restore_blocks(F, S)
-        compute_changes(F, S.other[: len(F.r)], S.xi, S.change)
-        for j in range(len(F.r)):
-            S.u[j] += S.change[j]
-            S.total[j] += S.other[j]
-    restore_blocks(F, S)
-    first = contact_work.groups.first_row[island]
-    for j in range(len(F.r)):
-        S.rebound[j] = 0.0
-        if j >= static and S.total[j] > 0.0:
-            S.rebound[j] = -max(S.u[j], 0.0) - contact_work.closing[contact_work.groups.rows[first + j]]
-            x[j] = S.total[j]
-    write_rebounds(F, island, contact_work)
-
-
-@kernel
-def select_approaching(F, island, contact_work) -> bool:
-    """Leave in the problem constraint rows and the normals that approach; return whether there are any of these."""
-    G, S, found = contact_work.groups, contact_work.island.impact, False
-    patches, static = len(contact_work.joint_friction.limit), F.equalities + F.limits
-    for j in range(static):
-        F.r[j] = S.u[j] if j >= F.equalities else 0.0
-    for j in range(static, len(F.r)):
-        k = G.rows[G.first_row[island] + j]
-        c = (k - contact_work.constraint_row_count[0]) // PER_CONTACT - patches
-        approaches = (j - static) % PER_CONTACT == 0 and c >= 0 and S.u[j] < -IMPACT_SPEED
-        if approaches and S.u[j] + contact_work.closing[k] < 0.0:
-            F.r[j] = (1.0 + contact_work.detection.contacts[c].restitution) * S.u[j]
-            found = True
-        else:
-            F.r[j] = 0.0
-            leave_out(F, j)
-    return found
-
-
-# --- parts of a problem ---------------------------------------------------------------------------------------------
-@kernel
-def without_motion(F, S) -> Factored:
-    """Return the problem with the velocities r alone, which are not those of the motion xi0, so that b = r."""
-    return Factored(
-        F.B, F.first, F.block, F.start, F.width, S.xi0, F.r, F.b, F.w, F.mu,
-        F.equalities, F.limits, F.friction_patches, F.convex,
-    )  # fmt: skip
-
-
-@kernel
-def save_blocks(F, S):
-    """Store the blocks of all rows."""
-    for j in range(len(F.r)):
-        for side in range(BLOCKS_PER_ROW):
-            S.block[j, side] = F.block[j, side]
-
-
-@kernel
-def leave_out(F, j):
-    """Remove row j from the problem."""
-    for side in range(BLOCKS_PER_ROW):
-        F.block[j, side] = -1
-
-
-@kernel
-def restore_blocks(F, S):
-    """Restore the blocks of all rows."""
-    for j in range(len(F.r)):
-        for side in range(BLOCKS_PER_ROW):
-            F.block[j, side] = S.block[j, side]

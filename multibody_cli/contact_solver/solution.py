@@ -10,7 +10,8 @@ from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CO
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
 from multibody_cli.contact_solver.impact_order import release_first_contact
-from multibody_cli.contact_solver.impacts import NEWTON, has_impact, solve_impacts, worse
+from multibody_cli.contact_solver.impact_problem import worse
+from multibody_cli.contact_solver.impacts import NEWTON, has_impact, solve_impacts
 from multibody_cli.contact_solver.islands import has_nonzero_terms
 from multibody_cli.contact_solver.parameters import solve_island
 from multibody_cli.contact_solver.results import AT_LIMIT, LAW

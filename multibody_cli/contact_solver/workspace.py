@@ -11,7 +11,7 @@ from multibody_cli.contact_solver.factors import AXES, Factors, factors_for
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, FactoredScratch, factored_scratch_for
 from multibody_cli.contact_solver.friction.proximal import ProximalScratch, proximal_scratch_for
 from multibody_cli.contact_solver.friction.staggered_projections import MAX_STAGGERED_ROWS, staggered_scratch_for
-from multibody_cli.contact_solver.impacts import ImpactWorkspace, impact_workspace_for
+from multibody_cli.contact_solver.impact_problem import ImpactWorkspace, impact_workspace_for
 from multibody_cli.contact_solver.islands import Groups, groups_for
 from multibody_cli.contact_solver.joint_friction import JointFrictionWorkspace, joint_friction_workspace_for
 from multibody_cli.contact_solver.results import PATH, SIZE
