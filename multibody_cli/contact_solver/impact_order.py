@@ -87,7 +87,7 @@ def hold_later_contacts(contact_work, h, first, count):
     """Hold the contacts that begin after the first impact of their island."""
     contacts, times, G, delayed = contact_work.detection.contacts, contact_work.impact_times, contact_work.groups, False
     for c in range(count):
-        contact_work.own_delay[c] = 0.0
+        contact_work.own_delay[c] = contact_work.passed_at[c] = 0.0
         delayed = delayed or contacts[c].delay > 0.0
     if not delayed:
         return

@@ -1,10 +1,12 @@
 """Impacts of one island that follow one another in a step: velocities after all of them, without friction.
 
-In each pass, contacts that approach each other, as the velocities are now, separate at -e u_n.  What one pass closes
-belongs to the next, until none approaches.  The velocities so found take the place of -e u_n.
+In each pass, the contacts that meet next, as the velocities are now, separate at -e u_n, until none approaches.  The
+velocities so found take the place of -e u_n.
 """
 
 from __future__ import annotations
+
+import math
 
 from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
@@ -26,16 +28,22 @@ MAX_PASSES = 1000
 
 
 @template(solve_island)
-def pass_on(F, options, island, touching, x, contact_work):
-    """Set the rebounds to the velocities after impacts that pass on, without friction, and guess the impulses x."""
-    S, static = contact_work.island.impact, F.equalities + F.limits
-    for j in range(len(F.r)):
-        S.u[j] = S.before[j] if j >= static else 0.0
-        S.total[j] = 0.0
+def pass_on(F, options, island, touching, together, x, contact_work):
+    """Set the rebounds to the velocities after impacts that pass on, without friction, and guess the impulses x.
+
+    Contacts with a gap / h of at most `touching` touch; `together` is whether they resist even if they do not approach.
+    """
+    S, static, time = contact_work.island.impact, F.equalities + F.limits, 0.0
+    start_passes(F, island, contact_work)
     save_blocks(F, S)
     for _ in range(MAX_PASSES):
-        if not select_approaching(F, island, touching, contact_work):
+        wait = time_to_next(F, island, contact_work)
+        if wait == math.inf:
             break
+        time += wait
+        for j in range(static, len(F.r)):
+            S.gap[j] += wait * S.u[j]
+        select_approaching(F, island, time, touching, together, contact_work)
         for j in range(len(F.r)):
             S.other[j] = 0.0
         solve_island(without_motion(F, S), options, S.other[: len(F.r)], contact_work)
@@ -44,7 +52,6 @@ def pass_on(F, options, island, touching, x, contact_work):
         for j in range(len(F.r)):
             S.u[j] += S.change[j]
             S.total[j] += S.other[j]
-    restore_blocks(F, S)
     first = contact_work.groups.first_row[island]
     for j in range(len(F.r)):
         S.rebound[j] = 0.0
@@ -52,6 +59,42 @@ def pass_on(F, options, island, touching, x, contact_work):
             S.rebound[j] = -max(S.u[j], 0.0) - contact_work.closing[contact_work.groups.rows[first + j]]
             x[j] = S.total[j]
     write_rebounds(F, island, contact_work)
+
+
+@kernel
+def start_passes(F, island, contact_work):
+    """Set velocities and gaps to those of the start of the step."""
+    S, static, first = contact_work.island.impact, F.equalities + F.limits, contact_work.groups.first_row[island]
+    for j in range(len(F.r)):
+        S.u[j] = S.before[j] if j >= static else 0.0
+        S.total[j] = S.gap[j] = 0.0
+    for j in range(static + PER_CONTACT * F.friction_patches, len(F.r), PER_CONTACT):
+        k = contact_work.groups.rows[first + j]
+        c = contact_of_row(k, contact_work)
+        share = contact_work.detection.contacts[c].delay / contact_work.step[0]
+        S.gap[j] = (1.0 - share) * contact_work.closing[k] - share * S.u[j]
+        contact_work.passed_at[c] = 0.0
+
+
+@kernel
+def time_to_next(F, island, contact_work) -> float:
+    """Return the time to the next impact, over the step; infinity if there is none."""
+    S, first, wait = contact_work.island.impact, contact_work.groups.first_row[island], math.inf
+    for j in range(F.equalities + F.limits + PER_CONTACT * F.friction_patches, len(F.r), PER_CONTACT):
+        if approaches(j, contact_work.groups.rows[first + j], contact_work):
+            wait = min(wait, max(S.gap[j], 0.0) / -S.u[j])
+    return wait
+
+
+@kernel
+def approaches(j, k, contact_work) -> bool:
+    """Return whether the bodies of the contact with the normal row j, row k of the step, meet with their velocities.
+
+    Those that are held meet later, if at all (`impact_order`).
+    """
+    u = contact_work.island.impact.u[j]
+    held = contact_work.own_delay[contact_of_row(k, contact_work)] > 0.0
+    return u < -IMPACT_SPEED and u + contact_work.closing[k] < 0.0 and not held
 
 
 @kernel
@@ -88,26 +131,23 @@ def rebounds(F, island, c, contact_work) -> bool:
 
 
 @kernel
-def select_approaching(F, island, touching, contact_work) -> bool:
-    """Leave in the problem constraint rows and the normals that approach; return whether there are any of these.
-
-    Contacts that touch, with a gap / h of at most `touching`, and do not separate resist as well.  Those that are held
-    meet later, if at all (`impact_order`).
-    """
-    G, S, found = contact_work.groups, contact_work.island.impact, False
-    static = F.equalities + F.limits
+def select_approaching(F, island, time, touching, together, contact_work):
+    """Leave in the problem constraint rows, the normals that meet at a time over the step, and those that resist."""
+    G, S, static, h = contact_work.groups, contact_work.island.impact, F.equalities + F.limits, contact_work.step[0]
     for j in range(static):
         F.r[j] = S.u[j] if j >= F.equalities else 0.0
     for j in range(static, len(F.r)):
         k = G.rows[G.first_row[island] + j]
         c = contact_of_row(k, contact_work)
-        normal = (j - static) % PER_CONTACT == 0 and c >= 0 and contact_work.own_delay[c] == 0.0
-        if normal and S.u[j] < -IMPACT_SPEED and S.u[j] + contact_work.closing[k] < 0.0:
+        if c < 0 or (j - static) % PER_CONTACT > 0 or S.gap[j] > touching or S.u[j] > IMPACT_SPEED:
+            F.r[j] = 0.0
+            leave_out(F, j)
+        elif approaches(j, k, contact_work):
             F.r[j] = (1.0 + contact_work.detection.contacts[c].restitution) * S.u[j]
-            found = True
-        elif normal and contact_work.closing[k] <= touching and S.u[j] <= IMPACT_SPEED:
+            if contact_work.closing[k] > touching and S.total[j] == 0.0:
+                contact_work.passed_at[c] = min(time, 1.0) * h
+        elif together:
             F.r[j] = S.u[j]
         else:
             F.r[j] = 0.0
             leave_out(F, j)
-    return found

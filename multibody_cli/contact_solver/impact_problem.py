@@ -27,6 +27,7 @@ class ImpactWorkspace(NamedTuple):
     rebound: Floats  # (m,) what restitution adds to the velocity r of a normal
     other: Floats  # (m,) impulses of another problem
     total: Floats  # (m,) impulses of all passes
+    gap: Floats  # (m,) gaps of the normals over the step, m/s, as the passes change them
     u: Floats  # (m,) velocities, or W x
     change: Floats  # (m,) W x of other impulses
     xi: Floats  # (n,)
@@ -47,6 +48,7 @@ def impact_workspace_for(m: int, n: int) -> ImpactWorkspace:
         rebound=np.zeros(m),
         other=np.zeros(m),
         total=np.zeros(m),
+        gap=np.zeros(m),
         u=np.zeros(m),
         change=np.zeros(m),
         xi=np.zeros(n),

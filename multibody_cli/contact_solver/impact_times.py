@@ -43,7 +43,7 @@ def find_impact_times(contact_work, equalities, limits, first, count) -> bool:
     G, times, later = contact_work.groups, contact_work.impact_times, False
     for c in range(count):
         contact = contact_work.detection.contacts[c]
-        later = later or (contact.delay > 0.0 and contact.impulse[0] > 0.0)
+        later = later or (max(contact.delay, contact_work.passed_at[c]) > 0.0 and contact.impulse[0] > 0.0)
     if not later:
         return False
     for c in range(len(times)):
@@ -57,7 +57,7 @@ def find_impact_times(contact_work, equalities, limits, first, count) -> bool:
             for side in range(BLOCKS_PER_ROW):
                 articulation = G.row_articulations[first + PER_CONTACT * c, side]
                 if articulation >= 0:
-                    times[articulation] = min(times[articulation], contact.delay)
+                    times[articulation] = min(times[articulation], max(contact.delay, contact_work.passed_at[c]))
     for c in range(len(times)):
         if times[c] == math.inf:
             times[c] = 0.0

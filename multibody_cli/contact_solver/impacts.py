@@ -3,7 +3,8 @@
 An *impact* is a contact whose bodies approach each other before the step, at u_n < 0, and would penetrate in it.
 
     NEWTON       it separates at -e u_n, all impacts at once
-    ENERGETIC    the same as far as energy allows (the default)
+    ENERGETIC    the same as far as energy allows (the default); impacts of other bodies that the first cause across a
+                 gap follow one another
     PROPAGATING  impacts pass on: those contacts alone that approach separate at -e u_n, again and again, until none
                  does; the velocities so found take the place of -e u_n
 
@@ -71,12 +72,12 @@ def has_impact(island, contact_work) -> bool:
 def solve_impacts(F, options, island, x, contact_work) -> Report:
     """Solve for the impulses x of one island with impacts; x holds the initial guess."""
     read_velocities(F, island, contact_work)
-    if options.impacts == PROPAGATING:
-        pass_on(F, options, island, -1.0, x, contact_work)
-    report = solve_island(F, options, x, contact_work)
     touching = touching_bound(F, island, contact_work)
+    if options.impacts == PROPAGATING:
+        pass_on(F, options, island, touching, False, x, contact_work)
+    report = solve_island(F, options, x, contact_work)
     if options.impacts == ENERGETIC and acts_across_gap(F, island, touching, x, contact_work):
-        pass_on(F, options, island, touching, x, contact_work)
+        pass_on(F, options, island, touching, True, x, contact_work)
         report = worse(report, solve_island(F, options, x, contact_work))
     row = only_pressed_normal(F, x)
     if row >= 0 and contact_work.island.impact.rebound[row] != 0.0:

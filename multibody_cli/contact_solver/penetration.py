@@ -55,6 +55,8 @@ def contact_of_normal(k, constraint_rows, contact_work) -> int:
 def gap_at_step_end(k, c, contact_work, h) -> float:
     """Return the gap of contact c, with the normal row k, at the end of the step, m."""
     contact = contact_work.detection.contacts[c]
+    if contact_work.passed_at[c] > 0.0:
+        return (h - contact_work.passed_at[c]) * contact_work.velocity_after[k]
     return contact.gap + (h - contact.delay) * contact_work.velocity_after[k]
 
 

@@ -73,6 +73,7 @@ class ContactWorkspace(NamedTuple):
     rebound: Floats  # (m,) what restitution adds to r, at the normal
     own_gap: Floats  # (c,) gap and time of a contact that is held (`impact_order`); the time of others is 0
     own_delay: Floats  # (c,)
+    passed_at: Floats  # (c,) time in the step at which an impact passes on to a contact whose bodies were apart; 0 else
     turned_work: Floats  # (m,) what friction dissipates beyond its mean over the step because slip turns, at the normal
     x: Floats  # (m,) impulses of all rows
     warm_start: Records  # (c,) impulses of the previous step
@@ -147,6 +148,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         rebound=np.zeros(m),
         own_gap=np.zeros(max_contacts),
         own_delay=np.zeros(max_contacts),
+        passed_at=np.zeros(max_contacts),
         turned_work=np.zeros(m),
         x=np.zeros(m),
         warm_start=warm_start_for(max_contacts),
