@@ -103,7 +103,7 @@ def simulate(
         `carried` belongs to another model, method or integrator.
     """
     monitor = JointDomainMonitor(model)
-    recorder = Recorder(model, method, header.block_rows, sink, at_once=not monitor.watches)
+    recorder = Recorder(model, method, settings, header.block_rows, sink, at_once=not monitor.watches)
     is_open = False
 
     def summary_of(outcome: Outcome) -> Summary:
@@ -226,7 +226,7 @@ def replay(
     OutputError
         The sink cannot write.
     """
-    recorder = Recorder(model, method, header.block_rows, sink)
+    recorder = Recorder(model, method, settings, header.block_rows, sink)
     report = method.start(state)
     recorder.prepare(state)
     sink.open(header)

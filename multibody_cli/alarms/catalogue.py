@@ -104,28 +104,14 @@ def _read_ledger(record: RunRecord, settings: RunSettings) -> Reading:
     return Reading(lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message)
 
 
-def _phase_threshold(settings: RunSettings) -> float:
-    """Infinite where the energy of the scene shows no error of an angle.
-
-    The energy of variational steps oscillates about that of the motion. With several degrees of freedom, the residual
-    of one motion says nothing of another, such as that of a fan on a pendulum, unless they are those of one body.
-    """
-    return 0.05 if settings.integrator.bind is not None and settings.one_motion else math.inf
-
-
-def _phase_of(record: Any, settings: RunSettings) -> Any:
-    """Return the errors that count: implicit integrators damp fast motions, which `damping` reports."""
-    return record.gained_phase if settings.integrator.implicit else record.phase
-
-
 def _read_phase(record: RunRecord, settings: RunSettings) -> Reading:
-    peak = _phase_of(record, settings)
-    body = record.names.bodies[peak.element]
-    message = (
-        f"the angle that body `{body}` has turned is off by about {peak.largest:.2g} rad, since the residual of the "
-        "energy ledger changes the velocities"
-    )
-    return Reading(peak.time_above, "energy/ledger_residual", message)
+    peak, body = record.phase, record.names.bodies[record.phase.element]
+    message = f"the angle that body `{body}` has turned is off by about {peak.largest:.2g} rad"
+    if record.phases.are_of_rotors:
+        cause, channel = "since the steps do not resolve how it tumbles", f"bodies/{body}/quaternion"
+    else:
+        cause, channel = "since the residual of the energy ledger changes the velocities", "energy/ledger_residual"
+    return Reading(peak.time_above, channel, f"{message}, {cause}")
 
 
 def _damped(record: Any, settings: RunSettings) -> Any:
@@ -210,9 +196,9 @@ RUN_ALARMS = (
     ),
     Alarm(
         "phase",
-        "estimated error of the angle that a body has turned, rad; one body or degree of freedom",
-        _phase_threshold,
-        lambda record, settings: _phase_of(record, settings).largest,
+        "estimated error of the angle that a body has turned, rad; of free bodies, or with one degree of freedom",
+        lambda _: 0.05,
+        lambda record, _: record.phase.largest,
         _read_phase,
         resolve_better,
         failed=lambda _: 0.1,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from multibody_cli.alarms.record import RunRecord
 from multibody_cli.methods.contract import Integrator
+
+if TYPE_CHECKING:
+    from multibody_cli.alarms.record import RunRecord
 
 Level = Literal["note", "warning", "failed"]
 

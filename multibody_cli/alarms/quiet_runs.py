@@ -13,7 +13,8 @@ import numpy as np
 
 from multibody_cli.alarms.catalogue import RUN_ALARMS
 from multibody_cli.alarms.contract import RunSettings
-from multibody_cli.alarms.largest import find_largest, integrate_phases
+from multibody_cli.alarms.largest import find_largest
+from multibody_cli.alarms.phases import Phases
 from multibody_cli.alarms.record import SMALLEST_LIFT, scales_of
 from multibody_cli.kernel import Flags
 from multibody_cli.model import Floats, Model
@@ -47,11 +48,11 @@ class LargestOfRuns:
         The samples of the runs, one run after the other, R K rows.
     runs
         Their number R.
-    with_phases
-        Whether the errors of angles are computed.
+    settings
+        Settings of the runs.
     """
 
-    def __init__(self, model: Model, samples: Any, runs: int, with_phases: bool) -> None:
+    def __init__(self, model: Model, samples: Any, runs: int, settings: RunSettings) -> None:
         scales = scales_of(model)
         self.unsolved = self.implicit_unsolved = self.step_subdivisions = self.jams = self.energizing = Number(0)
         self.added_energy = 0.0
@@ -66,10 +67,14 @@ class LargestOfRuns:
         residual = self._add_energies(samples, runs, scales.signs, scales.weight)
         self.residual = _largest(residual, runs)
         self.gain, self.loss = _largest(np.maximum(residual, 0.0), runs), _largest(np.minimum(residual, 0.0), runs)
-        self.phase = self.gained_phase = Largest(np.zeros(runs))
-        if with_phases and not scales.is_prescribed:
-            self.phase = Largest(_phases_of(samples, residual, scales.resolved, runs))
-            self.gained_phase = Largest(_phases_of(samples, np.maximum(residual, 0.0), scales.resolved, runs))
+        self.phase = Largest(np.zeros(runs))
+        for r in range(runs):
+            phases = Phases(model, settings, scales.is_prescribed)
+            if phases.estimates:
+                rows = slice(r * residual.shape[1], (r + 1) * residual.shape[1])
+                part = samples._replace(**{name: getattr(samples, name)[rows] for name in Phases.FIELDS})
+                sizes, _ = phases.add(part.time.reshape(-1), residual[r], part, residual.shape[1])
+                self.phase.largest[r] = sizes.max(initial=0.0)
 
     def _add_energies(self, samples: Any, runs: int, signs: Floats, weight: float) -> Floats:
         """Set the energy available to each run, J; return the residuals (R, K), J."""
@@ -100,7 +105,7 @@ def quiet_runs(model: Model, samples: Any, runs: int, settings: RunSettings) -> 
     thresholds = {alarm.name: settings.thresholds.get(alarm.name, alarm.threshold(settings)) for alarm in RUN_ALARMS}
     quiet = np.ones(runs, np.bool_)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is not quiet
-        record = LargestOfRuns(model, samples, runs, with_phases=math.isfinite(thresholds["phase"]))
+        record = LargestOfRuns(model, samples, runs, settings)
         for alarm in RUN_ALARMS:
             if math.isfinite(threshold := thresholds[alarm.name]):
                 quiet &= alarm.value(record, settings) <= NEAR * threshold
@@ -129,18 +134,3 @@ def _lengths_of(positions: Floats, offset: float) -> Floats:
     extent = np.ptp(positions, axis=1).max(axis=1, initial=0.0) + offset
     farthest = np.linalg.norm(positions, axis=2).max(axis=1, initial=0.0)
     return np.where(extent > 0.0, extent, np.where(farthest > 0.0, farthest, 1.0))
-
-
-def _phases_of(samples: Any, residual: Floats, resolved: float, runs: int) -> Floats:
-    """Return the largest error of an angle of each run, rad."""
-    found = np.zeros(runs)
-    times, kinetic, w = (_by_run(field, runs) for field in (samples.time, samples.kinetic, samples.angular_velocity))
-    for r in range(runs):
-        highest = np.maximum.accumulate(np.maximum(kinetic[r], 0.0))
-        ratio = np.divide(residual[r], 2.0 * highest, out=np.zeros(len(highest)), where=highest > 0.0)
-        steps = np.diff(times[r], prepend=times[r, 0])
-        sizes, elements = np.empty(len(steps)), np.empty(len(steps), np.int64)
-        integrand, integral = np.zeros((2, *w[r, 0].shape))
-        integrate_phases(w[r], np.clip(ratio, -1.0, 1.0), steps, resolved, integrand, integral, sizes, elements)
-        found[r] = sizes.max(initial=0.0)
-    return found

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.alarms.largest import find_largest, integrate_phases
+from multibody_cli.alarms.contract import RunSettings
+from multibody_cli.alarms.largest import find_largest
+from multibody_cli.alarms.phases import Phases
 from multibody_cli.contact_solver.friction.problem import Options
 from multibody_cli.contact_solver.friction.proximal import MAX_PATHS
 from multibody_cli.methods.contract import Causes, Report
@@ -15,9 +17,6 @@ from multibody_cli.model import Floats, Integers, Model
 
 GROWTH = 1.5
 """Factor between the values whose times a `Peak` keeps."""
-
-RESOLVED = 1.0
-"""Angle, rad, between output instants up to which they show the course of a rotation."""
 
 SMALLEST_LIFT = 1e-3
 """Energy scale of a scene at rest: its weight is lifted by this part of its length."""
@@ -82,9 +81,6 @@ class Scales(NamedTuple):
         The equality rows of couplings and constraints.
     is_prescribed
         Whether motions or constraints do work of any sign.
-    resolved
-        Largest angle of a body between output instants that shows its rotation, rad.  It is infinite for a body that
-        only gravity acts on, which cannot turn back in between.
     """
 
     offset: float
@@ -93,7 +89,6 @@ class Scales(NamedTuple):
     signs: Floats
     rows: list[int]
     is_prescribed: bool
-    resolved: float
 
 
 def scales_of(model: Model) -> Scales:
@@ -109,15 +104,7 @@ def scales_of(model: Model) -> Scales:
         np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts]),
         [k for entry in free for k in range(entry.rows.start, entry.rows.stop)],
         bool(tree.driven.any() or working & constrained),
-        math.inf if _is_free_body(model) else RESOLVED,
     )
-
-
-def _is_free_body(model: Model) -> bool:
-    """Whether the scene is one body with six degrees of freedom that only gravity acts on."""
-    system = model.system
-    is_free = len(model.names.bodies) == 1 and int(system.tree.links["nv"].sum()) == 6
-    return is_free and not (system.contacts or len(system.rows) or any(map(len, system.forces.tables)))
 
 
 class RunRecord:
@@ -127,6 +114,8 @@ class RunRecord:
     ----------
     model
         The compiled scene; its names give the elements, its masses and lengths the scales.
+    settings
+        The settings of its alarms.
 
     Attributes
     ----------
@@ -140,8 +129,8 @@ class RunRecord:
         Angular velocities of the bodies, rad/s.
     loop_spin
         Angular velocities of the bodies in closed loops, rad/s; its elements are numbers in `Names.looped`.
-    phase, gained_phase
-        Estimated errors of the angles that the bodies have turned, rad, and those by energy gained; see `_add_phases`.
+    phase
+        Errors of the angles that the bodies have turned, rad, by `phases`.
     penetration
         Depths of contacts, m.
     unsolved, step_subdivisions, implicit_unsolved
@@ -162,10 +151,10 @@ class RunRecord:
         Number of steps.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, settings: RunSettings) -> None:
         self.names = model.names
         self.loop_error, self.row_error, self.residual, self.gain, self.loss = (Peak() for _ in range(5))
-        self.spin, self.loop_spin, self.phase, self.gained_phase, self.penetration = (Peak() for _ in range(5))
+        self.spin, self.loop_spin, self.phase, self.penetration = (Peak() for _ in range(4))
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
         self.jams, self.energizing, self.added_energy = Count(), Count(), 0.0
         self.causes, self.law_residual, self.friction_cause = Causes(), 0.0, ""
@@ -175,14 +164,14 @@ class RunRecord:
         self.steps = 0
         self.length = 1.0
         scales = scales_of(model)
-        self._offset, self._weight, self.mass, self._signs, self._rows, self._is_prescribed, self._resolved = scales
+        self._offset, self._weight, self.mass, self._signs, self._rows, is_prescribed = scales
+        self.phases = Phases(model, settings, is_prescribed)
         self._work = self._signs < 0.0
         self._first: tuple[float, float] | None = None  # kinetic energy and energy balance at the start
         self._highest = np.full(2, -math.inf)  # potential and elastic energy at the start
         self._lowest = np.full(2, math.inf)
         self._work_range = np.zeros((2, int(self._work.sum())))
-        self._time, self._highest_kinetic = math.nan, 0.0  # of the last sample, and of all
-        self._phases, self._gained_phases = np.zeros((2, 2, len(model.names.bodies), 3))  # integrands and integrals
+        self._highest_kinetic = 0.0
 
     @property
     def energy(self) -> float:
@@ -207,7 +196,8 @@ class RunRecord:
             self.length = _length_of(samples.position[0], self._offset)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
             residual = self._add_energies(times, samples, count)
-            self._add_phases(times, residual, samples, count)
+            if self.phases.estimates:
+                self.phase.add_largest(times, *self.phases.add(times, residual, samples, count))
             spins = samples.angular_velocity[:count]
             looped = spins[:, list(self.names.looped)]
             for peak, vectors in ((self.spin, spins), (self.loop_spin, looped)):
@@ -232,6 +222,7 @@ class RunRecord:
             self._first = (float(kinetic[0]), float(balance[0]))
             self._highest = np.array([potential[0], elastic[0]])
         self._lowest = np.minimum(self._lowest, [potential.min(), elastic.min()])
+        self._highest_kinetic = max(self._highest_kinetic, float(kinetic.max()))
         work = accounts[:, self._work]
         self._work_range = np.stack(
             [np.minimum(self._work_range[0], work.min(axis=0)), np.maximum(self._work_range[1], work.max(axis=0))]
@@ -245,33 +236,11 @@ class RunRecord:
             peak.add(times, part[:, None])
         return residual
 
-    def _add_phases(self, times: Floats, residual: Floats, samples: Any, count: int) -> None:
-        """Add the errors of the angles turned that the residual of the energy ledger explains.
-
-        Of a motion along a path with kinetic energy T, an energy R without a source changes the velocities by the
-        fraction R/2T, at most 1.  With the largest T so far, an error of a fast motion that is damped later is too.
-        The integral of the angular velocities times R/2T cancels in oscillations and grows with the turns of a
-        rotation.  A prescribed motion determines the angles, and its drive does work of any sign.  Where a body turns
-        by more than `resolved` between output instants, they do not show which of both it is, and it does not count.
-        """
-        highest = np.maximum.accumulate(np.append(self._highest_kinetic, samples.kinetic[:count]))[1:]
-        self._highest_kinetic = float(highest[-1])
-        if self._is_prescribed:
-            return
-        ratio = np.divide(residual, 2.0 * highest, out=np.zeros(count), where=highest > 0.0)
-        steps = np.diff(times, prepend=times[0] if math.isnan(self._time) else self._time)
-        sizes, elements = np.empty(count), np.empty(count, np.int64)
-        for peak, phases, least in ((self.phase, self._phases, -1.0), (self.gained_phase, self._gained_phases, 0.0)):
-            factors = np.clip(ratio, least, 1.0)
-            w = samples.angular_velocity[:count]
-            integrate_phases(w, factors, steps, self._resolved, *phases, sizes, elements)
-            peak.add_largest(times, sizes, elements)
-        self._time = float(times[-1])
-
     def add_energy(self, energy: float) -> None:
         """Count an energy, J, that a change of the scene adds, as present from the start."""
         assert self._first is not None, "a run has recorded its start"
         self._first = (self._first[0], self._first[1] + energy)
+        self.phases.restart()
 
     def add_report(self, report: Report, time: float) -> None:
         """Add the report of an advance to an output instant."""

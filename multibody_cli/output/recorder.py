@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.completion import place_bodies
@@ -69,8 +70,11 @@ class Recorder:
     `at_once` is whether several instants may be passed in one call of compiled code.
     """
 
-    def __init__(self, model: Model, method: Method, rows: int, sink: Sink, at_once: bool = False) -> None:
+    def __init__(
+        self, model: Model, method: Method, settings: RunSettings, rows: int, sink: Sink, at_once: bool = False
+    ) -> None:
         self._model = model
+        self._settings = settings
         self._method = method
         self._element_rows = element_rows(model)
         self._report_fields = report_fields(model.names)
@@ -83,13 +87,13 @@ class Recorder:
         self._flushed = clock.monotonic()
         self.reached = Reached()
         self.last = 0.0, np.zeros(model.nv)
-        self.record_of_run = RunRecord(model)
+        self.record_of_run = RunRecord(model, settings)
 
     def prepare(self, state: State) -> None:
         """Observe a state without recording it; the run advances this state in place."""
         self._state = state
         self.observe()
-        RunRecord(self._model).add_samples(self._buffer.samples, 1)
+        RunRecord(self._model, self._settings).add_samples(self._buffer.samples, 1)
         if self._buffer.loop:
             self._buffer.loop(0, 0, 1)
 

@@ -199,7 +199,11 @@ def _run_up_to(
 def _change_scene(checkpoint: Checkpoint, simulation: Simulation) -> Checkpoint:
     """Return the checkpoint from which another scene goes on: its method starts at the state of the checkpoint."""
     model, state = simulation.compiled.model, simulation.fresh_state()
-    progress, record, history = IntervalProgress(Report()), RunRecord(model), History(model.names)
+    progress, record, history = (
+        IntervalProgress(Report()),
+        RunRecord(model, simulation.run_settings()),
+        History(model.names),
+    )
     method = simulation.method_for(state)
     holders = {"state": state, "method": method, "pace": progress, "record": record}
     values = {path: value for path, value in checkpoint.values.items() if not path.startswith("method/")}

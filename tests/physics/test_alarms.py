@@ -348,79 +348,6 @@ def test_a_rotor_on_a_loop_is_not_in_the_loop(tmp_path: Path) -> None:
     assert [(alarm.name, alarm.level) for alarm in outcome.alarms] == [("spin", "note")]
 
 
-@pytest.mark.parametrize("seed", [0, 3, 18])
-def test_the_alarm_of_the_phase_estimates_the_error_of_the_angle(seed: int, tmp_path: Path) -> None:
-    """Slider-cranks that turn by 3 revolutions or more with an integrator of first order."""
-    crank = json.dumps(random_machine(seed))
-    outcome, found = run(crank, tmp_path, "simulation.integrator=semi_implicit_euler")
-    reference = run(crank, tmp_path, "simulation.integrator=dop853")[1]
-    error = np.abs(found.channel("joints/bearing/q").values - reference.channel("joints/bearing/q").values).max()
-    [alarm] = [alarm for alarm in outcome.alarms if alarm.name == "phase"]
-    assert 0.5 < alarm.value / error < 2.0
-    assert (outcome.status, alarm.remedy.integrator) == ("untrusted", "rk4")
-    assert "`crank`" in alarm.message
-
-
-def test_a_prescribed_rotation_has_no_error_of_the_phase(tmp_path: Path) -> None:
-    """The drive of the crank does work that the ledger measures to first order; its angle is exact."""
-    crank = random_machine(0)
-    crank["joints"]["bearing"] = {"type": "revolute", "child": "crank", "motion": {"velocity": 50.0}}
-    settings = ("simulation.integrator=semi_implicit_euler", "simulation.assembly_tolerance=10")
-    del crank["joints"]["bigend"]["q"], crank["joints"]["guide"]["q"]
-    outcome, found = run(json.dumps(crank), tmp_path, *settings)
-    assert found.channel("joints/bearing/q").values[-1, 0] == pytest.approx(50.0, rel=1e-12)
-    assert "phase" not in [alarm.name for alarm in outcome.alarms]
-
-
-FAN = """
-mbsim: 1
-name: fan
-bodies:
-  arm: {mass: 10, inertia: {principal: [1, 1, 1]}}
-  fan: {mass: 0.01, inertia: {principal: [1e-6, 1e-6, 1e-6]}}
-joints:
-  pin: {type: revolute, child: arm, axis: [0, 1, 0], child_origin: {position: [0, 0, 1]}, q: 90 deg}
-  shaft: {type: revolute, parent: arm, child: fan, axis: [0, 1, 0], v: 1000}
-simulation: {duration: 2 s, step: 1 ms, integrator: semi_implicit_euler}
-"""
-
-
-def test_the_energy_of_another_motion_is_no_error_of_the_phase(tmp_path: Path) -> None:
-    """A fan turns freely and exactly at the tip of a pendulum, whose steps cause the residual."""
-    outcome, found = run(FAN, tmp_path)
-    reference = run(FAN, tmp_path, "simulation.integrator=dop853")[1]
-    turned = [
-        sum(one.channel(f"joints/{joint}/q").values[-1, 0] for joint in ("pin", "shaft")) for one in (found, reference)
-    ]
-    assert turned[0] == pytest.approx(turned[1], abs=1e-9)
-    assert "phase" not in [alarm.name for alarm in outcome.alarms]
-
-
-@pytest.mark.parametrize(
-    ("integrator", "speed", "every"),
-    [("rk4", 900, 1), ("rk4", 700, 10), ("sdirk2", 500, 10), ("linearly_implicit_euler", 50, 10)],
-)
-def test_the_phase_of_a_free_top_is_estimated(integrator: str, speed: int, every: int, tmp_path: Path) -> None:
-    """Also where the top turns by radians between output instants; ten times shorter steps raise no alarm."""
-    top = f"""
-mbsim: 1
-name: top
-gravity: [0, 0, 0]
-bodies: {{top: {{mass: 1, inertia: {{principal: [1, 1, 1.8]}}, velocity: {{angular: [{speed / 10}, 0, {speed}]}}}}}}
-simulation: {{duration: 1 s, integrator: {integrator}}}
-output: {{every: {every} ms}}
-"""
-    coarse, moved = run(top, tmp_path)
-    fine, reference = (
-        run(top, tmp_path, f"simulation.{key}")[k] for k, key in ((0, "step=0.1 ms"), (1, "step=0.05 ms"))
-    )
-    [alarm] = [alarm for alarm in coarse.alarms if alarm.name == "phase"]
-    ends = [one.channel("bodies/top/quaternion").values[-1] for one in (moved, reference)]
-    assert alarm.value == pytest.approx(2.0 * math.acos(min(abs(ends[0] @ ends[1]), 1.0)), rel=0.3)
-    assert coarse.status == "untrusted"
-    assert "phase" not in [alarm.name for alarm in fine.alarms]
-
-
 @pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2"])
 def test_a_stiff_servo_with_an_implicit_integrator_is_trusted(integrator: str, tmp_path: Path) -> None:
     """The energy of the fast approach is damped; the position that it leads to is right, and no other integrator is."""
@@ -444,24 +371,9 @@ def test_round_off_at_rest_is_no_error_of_the_energy(tmp_path: Path) -> None:
     scene.write_text(TOP.replace("2000", "0"), encoding="utf-8")
     simulation = prepare(scene)
     for residual, names in ((1.6e-17, []), (1e-9, ["ledger"])):
-        record = RunRecord(simulation.compiled.model)
+        record = RunRecord(simulation.compiled.model, simulation.run_settings())
         record.residual.add(np.array([0.0]), np.array([[residual]]))
         assert [alarm.name for alarm in alarms_of(simulation.run_settings(), record, ())] == names
-
-
-def test_output_instants_do_not_turn_an_oscillation_into_a_rotation(tmp_path: Path) -> None:
-    """A disc on a torsion spring, with an output once in a period."""
-    disc = """
-mbsim: 1
-name: disc
-gravity: [0, 0, 0]
-bodies: {disc: {mass: 1, inertia: {principal: [1, 1, 1]}}}
-joints: {axle: {type: revolute, child: disc, axis: [0, 0, 1], stiffness: "${(2*pi)**2}", v: "${2*pi}"}}
-simulation: {duration: 20 s, step: 40 ms, integrator: rk4}
-"""
-    for every in ("1 s", "200 ms"):
-        outcome, _ = run(disc, tmp_path, f"output.every={every}")
-        assert "phase" not in [alarm.name for alarm in outcome.alarms]
 
 
 def test_all_alarms_of_a_run_have_one_remedy_that_is_said_once(tmp_path: Path) -> None:

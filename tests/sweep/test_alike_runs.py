@@ -271,13 +271,13 @@ def reference(tmp_path: Path) -> object:
 
 
 def test_values_of_alarms_are_those_of_records(reference: object) -> None:
-    model, settings = reference.compiled.model, reference.run_settings()
+    model, settings = reference.compiled.model, replace(reference.run_settings(), one_motion=True)
     samples = random_samples(reference, 33)
     samples.angular_velocity[:] *= 0.1  # so that the phases of the angles count
-    many = LargestOfRuns(model, samples, 3, with_phases=True)
+    many = LargestOfRuns(model, samples, 3, settings)
     values = {alarm.name: np.broadcast_to(alarm.value(many, settings), 3) for alarm in RUN_ALARMS}
     for run in range(3):
-        record = RunRecord(model)
+        record = RunRecord(model, settings)
         record.add_samples(part_of(samples, run), 11)
         for alarm in RUN_ALARMS:
             np.testing.assert_allclose(values[alarm.name][run], alarm.value(record, settings), rtol=1e-13)

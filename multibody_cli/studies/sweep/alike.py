@@ -156,7 +156,7 @@ class AlikeRuns:
         """Return the outcome of the complete run r of those that the samples hold."""
         rows = slice(r * self._instants, (r + 1) * self._instants)
         own = samples._replace(**{name: field[rows] for name, field in samples._asdict().items()})
-        record = RunRecord(self._reference.compiled.model)
+        record = RunRecord(self._reference.compiled.model, settings)
         record.add_samples(own, self._instants)
         record.add_report(Report(steps=self._quiet.steps), float(own.time[-1]))
         return with_alarms(self._quiet, alarms_of(settings, record, ()))
