@@ -17,7 +17,7 @@ ROUND_OFF = 1e-9
 """Energy that the impulses of one-sided rows add, relative to their absolute works, that counts as 0."""
 
 MAX_SHARES = 50
-"""Number of shares of rebounds that are tried, each half of the one before, where other rows have impulses without."""
+"""Number of shares of rebounds that are tried, where other rows have impulses without them."""
 
 
 @kernel_parameter
@@ -52,8 +52,10 @@ def set_rebounds(work) -> float:
     """Set the rates with which one-sided rows leave their limits; return the largest change that they require.
 
     The rate u of the approach follows from those at both ends of the step, whose accelerations change u^2 evenly along
-    the path; at most it is that at the end, so that a rebound adds no kinetic energy.  A row that does not close at the
-    start does not rebound, and comes to rest.  A state that begins a run, or that a program has changed, has no step.
+    the path; at most it is that at the end, so that a rebound adds no kinetic energy.  The rates of an Euler step lag
+    behind those of its path by half their change.  A row that does not close
+    at the start does not rebound, and comes to rest.  A state that begins a run, or that a program has changed, has no
+    step.
     """
     work.dual.rebound_share[0] = largest = 0.0
     for k in range(len(work.special_rows)):
@@ -62,9 +64,11 @@ def set_rebounds(work) -> float:
         if row.restitution > 0.0 and row.active == 1 and before < -IMPACT_SPEED:
             path = row.start_error + row.depth
             share = row.depth / path if path > 0.0 else 0.0
-            square = (1.0 - share) * row.residual**2 + share * before**2
-            row.approach = -math.sqrt(min(square, row.residual**2))
-            row.rebound, work.dual.rebound_share[0] = -row.restitution * row.approach, 1.0
+            lag = work.dual.lag[0] * (row.residual - before)
+            square = (1.0 - share) * (row.residual + lag) ** 2 + share * (before + lag) ** 2
+            u = -math.sqrt(min(square, (row.residual + lag) ** 2))
+            row.approach, row.rebound = u + lag, max(-row.restitution * u - lag, 0.0)
+            work.dual.rebound_share[0] = 1.0
             largest = max(largest, row.rebound - row.residual)
     return largest
 
@@ -87,13 +91,14 @@ def limit_rebounds(system, work, dissipated):
     least, _ = added_energy(work)
     if least >= dissipated:
         return
-    share = math.sqrt((dissipated - least) / (full - least))
+    share = 1.0
     for _ in range(MAX_SHARES):
+        share *= min(math.sqrt((dissipated - least) / (full - least)), 1.0 - ROUND_OFF)
         work.dual.rebound_share[0] = share
         correct(system, work, VELOCITY)
-        if added_energy(work)[0] <= bound:
+        full, size = added_energy(work)
+        if full <= dissipated + ROUND_OFF * (size + abs(dissipated)):
             return
-        share *= 0.5
 
 
 @kernel

@@ -201,6 +201,36 @@ def test_a_body_that_falls_on_its_limit_keeps_its_energy(method):
     assert run["joints/j/q"].values.min() >= -1e-15
 
 
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "linearly_implicit_euler"])
+def test_a_body_that_falls_on_its_limit_with_euler_steps_keeps_its_height(integrator):
+    """30 bounces; the rates of the steps lag behind those of the path, whose vertex is that of the start."""
+    run = slider("aba", 1.0, gravity=9.81, duration=27.1, integrator=integrator)
+    q, v = run["joints/j/q"].values.ravel(), run["joints/j/v"].values.ravel()
+    path = 9.81 * q + 0.5 * (v - 0.5e-3 * 9.81) ** 2
+    assert np.abs(path[1:] / path[1] - 1.0).max() < 1e-9
+    assert q[-1000:].max() == pytest.approx(1.0, abs=1e-5)
+
+
+@SIX
+def test_bodies_on_universal_joints_between_stops_keep_their_energy(method):
+    """Energy is lost only where both stops are hit at once: each rebound returns the rate of its approach."""
+    joint = {"type": "universal", "child": "a", "v": [2, 3], "limits": [[-0.4, 0.3], [-0.5, 0.2]], "restitution": 1}
+    scene = {
+        "mbsim": 1,
+        "gravity": [0, 0, 0],
+        "bodies": {"a": {"mass": 2, "inertia": {"principal": [0.1, 0.2, 0.3]}}},
+        "joints": {"j": joint},
+        "simulation": {"duration": 2, "step": 1e-3, "method": method},
+        "output": {"every": 1e-3},
+    }
+    run = mbsim.load(json.dumps(scene) + "\n").run()
+    total, v = run["energy/total"].values, run["joints/j/v"].values
+    assert total.max() < total[0] * (1.0 + 1e-5)
+    assert total.min() > 0.995 * total[0]
+    turns = np.abs(v[1:] + v[:-1]) < 0.02 * np.abs(v[:-1])  # a rate that a stop returns
+    assert turns.sum() >= 4
+
+
 @SIX
 def test_a_body_that_bounces_on_its_limit_comes_to_rest(method):
     """After the time sqrt(2 h / g) (1 + e) / (1 - e), to the number of bounces times the step."""

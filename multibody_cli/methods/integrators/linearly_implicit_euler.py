@@ -101,6 +101,7 @@ def bind(
     dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
 ) -> Stepper:
     """Bind to a model."""
+    work.dual.lag[0] = 0.5  # the path of a step has the rates of its end
     scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work)
     return FixedStepper(make(dynamics), system, work, scratch, control, smoothed_steps)
 
