@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from multibody_cli.methods.contract import Integrator
-
-if TYPE_CHECKING:
-    from multibody_cli.alarms.record import RunRecord
 
 Level = Literal["note", "warning", "failed"]
 
@@ -170,7 +167,7 @@ class Alarm:
         Returns the value from the record of a run, relative to its scale; of the values of `LargestOfRuns`, one for
         each run.
     read
-        Reads what is reported from the record of a run.
+        Reads what is reported from the record of a run, a `RunRecord`.
     remedy
         Returns advice for a value and the threshold.
     failed
@@ -183,7 +180,7 @@ class Alarm:
     description: str
     threshold: Callable[[RunSettings], float]
     value: Callable[[Any, RunSettings], Any]
-    read: Callable[[RunRecord, RunSettings], Reading]
+    read: Callable[[Any, RunSettings], Reading]
     remedy: Callable[[RunSettings, float, float], Remedy]
     failed: Callable[[RunSettings], float] = lambda _: math.inf
     level: Level = "warning"
