@@ -10,6 +10,9 @@ states on the constraints leaves the state along each column of P and of N: the 
 projected onto the constraints, positions first and then velocities, which brings in the derivatives of the rows along
 the displacement.  With X and Y the derivatives of x and dx/dt along all curves, A = Y X^-1.
 
+Limits and flanks of gears with backlash are one-sided rows.  Those that are pressed at the state are equalities, and
+the others are left out: A is that of the present mode of contact.
+
 The derivatives are central differences of sixth order, of several offsets: for each curve, those that differ least from
 the differences of fourth order.  Their error is that of round-off, about 1e-13 of the accelerations.
 
@@ -20,10 +23,14 @@ arbitrarily spaced grids, Math. Comp. 51 (1988), table 1.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.api.scene import SceneWarning
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError
 from multibody_cli.initial.linearized_motion import linearization_of
@@ -49,6 +56,9 @@ class LinearModel(NamedTuple):
     [P^T dq, N^T dv] (p + k,): the deviation from the motion of the scene, in which the deviation of a rotation is a
     rotation vector in the frame of its angular velocity.  u (m,) are applied forces, in the order of `inputs`.  `A` is
     (p + k, p + k), `B` (p + k, m).
+
+    `closed` are the elements whose limits or flanks the state presses, such as `joints.hinge`: A is that of motions in
+    which these stay closed.  `touching` are those at limits or flanks without force, which count as open.
     """
 
     A: Floats
@@ -56,6 +66,8 @@ class LinearModel(NamedTuple):
     basis: Floats
     position_basis: Floats
     inputs: tuple[str, ...]
+    closed: tuple[str, ...]
+    touching: tuple[str, ...]
 
 
 def linearize(model: Model, state: State, forces: Floats, columns: Integers) -> LinearModel:
@@ -70,24 +82,69 @@ def linearize(model: Model, state: State, forces: Floats, columns: Integers) -> 
     forces, columns
         Applied forces of the model (m,), and their indices in v.
 
+    Warns
+    -----
+    SceneWarning
+        The model has contacts or dry friction, or limits or flanks are closed.
+
     Raises
     ------
     ArgumentError
         Bodies without inertia can move, or an acceleration is not finite.
     """
-    return _Linearizer(model).linearize(state, forces, columns)
+    found = _Linearizer(model, state).linearize(state, forces, columns)
+    names = model.names
+    frictions = (f"joints.{name}.friction" for name in names.friction_joints)
+    for claim, elements in (
+        ("ignores {} of the scene", [*["contacts"] * bool(names.contacts), *frictions]),
+        ("keeps closed the limits and flanks that are pressed at this state, of {}", found.closed),
+        ("keeps open the limits and flanks that are touched without force, of {}", found.touching),
+    ):
+        if elements:
+            words = claim.format(", ".join(f"`{element}`" for element in elements))
+            warnings.warn(f"`linearize` {words}", SceneWarning, stacklevel=3)
+    return found
 
 
 class _Linearizer:
-    """Linearizes the motion of a model by the kernels of `aba`, with all rows in the dual problem."""
+    """Linearizes the motion of a model by the kernels of `aba`, with all rows in the dual problem.
 
-    def __init__(self, model: Model) -> None:
-        rows = np.array(model.system.rows)
+    One-sided rows that the state presses are equalities; the others are not written, and never become active.
+    """
+
+    def __init__(self, model: Model, state: State) -> None:
+        rows, tree = np.array(model.system.rows), model.system.tree
         rows["primary"] = 0
-        tree = model.system.tree._replace(inboard_joints=model.system.tree.inboard_joints[:0])
+        tree = tree._replace(inboard_joints=tree.inboard_joints[:0])
         self._system = model.system._replace(tree=tree, rows=records(rows))
-        self._model, self._dynamics, self._work = model, ABA.dynamics(self._system), workspace_for(self._system)
-        self._length = length_of(tree)
+        self._dynamics, self._work = ABA.dynamics(self._system), workspace_for(self._system)
+        closed, touching = self._contact_mode(state)
+        rows["one_sided"][closed], rows["active"][closed] = 0, 1
+        left_out = np.flatnonzero(rows["one_sided"])
+        written = [table[~np.isin(table["first_row"], left_out)] for table in self._system.constraints.tables]
+        constraints = self._system.constraints._replace(tables=tuple(records(table) for table in written))
+        self._system = self._system._replace(rows=records(rows), constraints=constraints)
+        self._model, self._work = replace(model, system=self._system), workspace_for(self._system)
+        special = self._work.special_rows
+        self._work = self._work._replace(special_rows=special[rows["one_sided"][special] == 0])
+        self._length, self._closed, self._touching = length_of(tree), closed, touching
+
+    def _contact_mode(self, state: State) -> tuple[Integers, Integers]:
+        """Return the one-sided rows that are closed at a state, with and without force."""
+        near, system, work = state.copy(), self._system, self._work
+        one_sided = np.flatnonzero(system.rows["one_sided"])
+        if len(one_sided) > 0:
+            t, powers = near.time[0], np.zeros_like(near.ledger)
+            self._dynamics.project_onto_constraints(system, work, t, near.q, near.v, near.a, near.ledger)
+            self._dynamics.evaluate(system, work, t, near.q, near.v, near.a, powers)
+        touched = one_sided[work.rows["active"][one_sided] == 1]
+        pressed = work.rows["multiplier"][touched] > 0.0
+        return touched[pressed], touched[~pressed]
+
+    def _elements(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        """Return the elements of rows."""
+        names = self._model.names.rows
+        return tuple(dict.fromkeys(f"{names[r].section}.{names[r].element}" for r in numbers))
 
     def linearize(self, state: State, forces: Floats, columns: Integers) -> LinearModel:
         """Linearize the motion; see `linearize`."""
@@ -100,14 +157,15 @@ class _Linearizer:
         rate = self._rate(state)
         moved = [self._along(state, column, nothing, 1.0) for column in P.T]
         changed = [self._along(state, nothing, column, rate) for column in N.T]
-        dq, dv, da = np.reshape([*moved, *changed], (-1, 3, self._model.nv)).transpose(1, 2, 0)
+        curves = np.reshape([*moved, *changed], (len(moved) + len(changed), 3, self._model.nv))
+        dq, dv, da = curves.transpose(1, 2, 0)
         X = np.concatenate([P.T @ dq, N.T @ dv])
         Y = np.concatenate([P.T @ (dv + self._turning(state) @ dq), N.T @ da])
         A = np.linalg.solve(X.T, Y.T).T
         names = tuple(self._model.names.coordinates[column].removeprefix("joint ") for column in columns)
         B = np.zeros((len(A), len(forces)))
         B[P.shape[1] :] = N.T @ self._responses(state, forces)
-        return LinearModel(A, B, N[:n], P[:n], names)
+        return LinearModel(A, B, N[:n], P[:n], names, self._elements(self._closed), self._elements(self._touching))
 
     def _along(self, state: State, shift: Floats, change: Floats, rate: float) -> Floats:
         """Return the derivatives (3, nv) of q, v and the accelerations along a displacement and a change of rates."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -15,7 +14,7 @@ from multibody_cli.api.linear_model import LinearModel, linearize
 from multibody_cli.api.memory import fresh_state, places_by_name, read_only
 from multibody_cli.api.observer import Observer
 from multibody_cli.api.pieces import take_steps, whole_number
-from multibody_cli.api.scene import Scene, SceneWarning
+from multibody_cli.api.scene import Scene
 from multibody_cli.api.views import NamedViews
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, RunFailed
 from multibody_cli.initial.largest_force import start_of
@@ -379,22 +378,16 @@ class Simulation:
 
         The state may move.  See `LinearModel` for the components, which with a method in maximal coordinates are those
         of the bodies.  Contacts and dry friction do not count, and forces that sampled controllers hold are constant.
+        Limits and flanks that are pressed stay closed; open ones do not count.
 
         Warns
         -----
         SceneWarning
-            The scene has contacts, or joints with dry friction.
+            The scene has contacts, or joints with dry friction; or a joint or gear is at a limit or flank.
 
         Raises
         ------
         ArgumentError
             Bodies without inertia can move, or an acceleration is not finite.
         """
-        names = self._model.names
-        ignored = [
-            *["`contacts`"] * bool(names.contacts),
-            *(f"`joints.{name}.friction`" for name in names.friction_joints),
-        ]
-        if ignored:
-            warnings.warn(f"`linearize` ignores {', '.join(ignored)} of the scene", SceneWarning, stacklevel=2)
         return linearize(self._model, self._state, self._forces, self._force_columns)

@@ -40,6 +40,7 @@ def compute_constraint_jacobian(system, work, state, G):
     write_ball_columns(system.tree, work)
     for j in range(free_end(system.tree)):
         set_unit_motion(system, work, j)
+        compute_loop_rates(system.tree, work.implicit_rates, work)  # rows may have coefficients of loop joints
         for r in range(len(work.rows)):
             G[r, j] = jacobian_product_of_row(work.rows[r], work.terms, work.bodies, work.implicit_rates)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -173,6 +175,43 @@ constraints:
 simulation: {duration: 1 s, step: 0.1 ms}
 """
 
+COUPLED = """
+mbsim: 1
+name: coupled
+bodies:
+  a: {mass: 1.0, inertia: {principal: [0.5, 0.5, 0.5]}}
+  b: {mass: 1.0, inertia: {principal: [0.3, 0.3, 0.3]}}
+  c: {mass: 0.8, com: [0.05, 0, -0.4], inertia: {principal: [0.02, 0.03, 0.01]}}
+  d: {mass: 2.0, inertia: {principal: [0.1, 0.1, 0.1]}}
+joints:
+  j: {type: revolute, child: a, axis: [1, 0, 0], q: 0.1, stiffness: 4, MORE}
+  k: {type: revolute, child: b, axis: [1, 0, 0], origin: {position: [0, 1, 0]}, damping: 0.3, q: 0.2}
+  p: {type: revolute, parent: b, child: c, axis: [0.3, 1, 0], origin: {position: [0, 0.2, 0]}, q: 0.3}
+  r: {type: prismatic, child: d, axis: [0, 1, 0], stiffness: 30, q: 0.06}
+couplings: {g: {type: gear, joints: [j, k], ratio: 2}}
+constraints: {s: {type: rack_pinion, rack: r, pinion: k, radius: 0.3}}
+simulation: {duration: 1 s, step: 0.1 ms, assembly_tolerance: 10}
+"""
+"""A gear that moves a rack, and a pendulum on its wheel."""
+
+PLAY = COUPLED.replace("ratio: 2", "ratio: 2, backlash: 0.1").replace("q: 0.3}", "q: 0.3, limits: [0.29, 0.32]}")
+"""The same within the play of the gear and between limits."""
+
+PRESSED = (
+    PLAY.replace("q: 0.1, stiffness: 4, MORE", "q: 0.125, v: 0.5, stiffness: 4, force: 20")
+    .replace("damping: 0.3, q: 0.2", "damping: 0.3, q: 0.2, v: 1")
+    .replace("[0.29, 0.32]", "[0.3, 0.32]")
+    .replace("q: 0.06", "q: 0.06, v: 0.3")
+)
+"""The same with the torque of the pinion on the wheel, and the pendulum on its limit."""
+
+PRESSED_AT_REST = PRESSED.replace(", v: 0.5", "").replace(", v: 1", "").replace(", v: 0.3", "")
+"""In coordinates of bodies, a displacement of a moving state opens flanks: rates are those of other positions."""
+
+EVERY_METHOD = {
+    "aba": 1e-4, "redmax": 1e-4, "symbolic": 1e-4, "baraff": 1e-4, "variational": 2e-5, "variational_maximal": 2e-5
+}  # fmt: skip
+
 MOVING = {
     "arm": (ARM, {}),
     "four-bar": (FOUR_BAR, {}),
@@ -182,6 +221,18 @@ MOVING = {
     "wheel": (WHEEL, {}),
     "wheel of bodies": (WHEEL, {"simulation.method": "baraff"}),
     "wheel by steps of momentum": (WHEEL, {"simulation.method": "variational", "simulation.step": 2e-5}),
+    **{
+        f"{name} {method}": (text, {"simulation.method": method, "simulation.step": step})
+        for name, text in {
+            "coupled": COUPLED.replace(", MORE", ""),
+            "driven": COUPLED.replace("MORE", "motion: {velocity: 2 + sin(3*t)}"),
+            "play": PLAY.replace(", MORE", ""),
+            "pressed": PRESSED,
+            "pressed at rest": PRESSED_AT_REST,
+        }.items()
+        for method, step in EVERY_METHOD.items()
+        if name != "pressed" or method not in ("baraff", "variational_maximal")
+    },
 }
 
 
@@ -191,9 +242,14 @@ def test_the_linear_model_of_a_motion_predicts_its_flow(name):
     text, overrides = MOVING[name]
     sim = loaded(text, overrides)
     tree = sim._model.system.tree
-    sim.v[...][: int(tree.links["nv"].sum())] += np.random.default_rng(3).normal(0.0, 2.0, int(tree.links["nv"].sum()))
-    sim.step(20)
-    model, data = sim.linearize(), sim.save()
+    n = int(tree.links["nv"].sum())
+    sim.v[...][:n] += (not name.startswith("pressed")) * np.random.default_rng(3).normal(0.0, 2.0, n)
+    sim.step(0 if "at rest" in name else 20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of limits and flanks
+        model, data = sim.linearize(), sim.save()
+    assert model.closed == (("joints.p", "couplings.g") if name.startswith("pressed") else ())
+    assert model.touching == ()
     P, N = model.position_basis, model.basis
     n, p, k = len(N), P.shape[1], N.shape[1]
     assert p - k == {"sleigh": 1, "wheel": 2}.get(name.split()[0], 0)
@@ -230,6 +286,63 @@ def test_the_linear_model_of_a_motion_predicts_its_flow(name):
     rates = [(one @ np.linalg.inv(starts) - np.eye(p + k)) / (t * m) for m, one in enumerate(later, start=1)]
     found = 3.0 * rates[0] - 3.0 * rates[1] + rates[2]
     np.testing.assert_allclose(found, model.A, rtol=0, atol=3e-5 * np.abs(model.A).max())
+
+
+WHEELS = """
+mbsim: 1
+gravity: [0, 0, 0]
+bodies: {a: {mass: 1, inertia: {principal: [1, 1, 1]}}, b: {mass: 1, inertia: {principal: [3, 3, 3]}}}
+joints:
+  j: {type: revolute, child: a, axis: [1, 0, 0], stiffness: 4}
+  k: {type: revolute, child: b, axis: [1, 0, 0]}
+couplings: {g: {COUPLING}}
+simulation: {duration: 1 s, step: 1 ms}
+"""
+
+
+@pytest.mark.parametrize("method", EVERY_METHOD)
+@pytest.mark.parametrize(
+    ("coupling", "squares"),
+    [
+        ("type: gear, joints: [j, k], ratio: 2", [4 / 13]),
+        ("type: linear, terms: {j: 1, k: 2}", [4 / 1.75]),
+        ("type: gear, joints: [j, k], ratio: 2, backlash: 0.1", [4, 0]),
+    ],
+)
+def test_a_coupling_leaves_the_modes_of_what_is_free(coupling, squares, method):
+    """Inertias 1 and 3 with a spring of 4: within the play, the first one alone oscillates."""
+    model = loaded(WHEELS.replace("COUPLING", coupling), {"simulation.method": method}).linearize()
+    found = np.linalg.eigvals(model.A)
+    expected = [sign * 1j * np.sqrt(square) for square in squares for sign in (1, -1)]
+    np.testing.assert_allclose(np.sort(found.imag), np.sort(np.imag(expected)), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.real, 0.0, atol=1e-9)
+    assert (model.closed, model.touching) == ((), ())
+
+
+@pytest.mark.parametrize("method", EVERY_METHOD)
+def test_what_is_pressed_is_closed_and_what_is_touched_is_open(method):
+    """A pendulum on its limit has no freedom, and beside its limit, or at it without weight, all of it."""
+    text = """
+mbsim: 1
+bodies: {a: {mass: 2, com: [0, 0, -1], inertia: {principal: [0.1, 0.1, 0.1]}}}
+joints: {j: {type: revolute, child: a, axis: [0, 1, 0], q: 0.2, limits: [LIMIT, null]}}
+simulation: {duration: 1 s, step: 1 ms}
+"""
+    overrides = {"simulation.method": method}
+    sim = loaded(text.replace("LIMIT", "0.2"), overrides)
+    sim.advance(0.01)
+    with pytest.warns(mbsim.SceneWarning, match="keeps closed the limits and flanks .* pressed at .* of `joints.j`"):
+        model = sim.linearize()
+    assert model.A.shape == (0, 0)
+    assert (model.closed, model.touching) == (("joints.j",), ())
+    free = loaded(text.replace("LIMIT", "-1"), overrides).linearize()
+    np.testing.assert_allclose(free.A[1, 0], -2 * 9.81 * np.cos(0.2) / 2.1, rtol=1e-9)
+    near = loaded(text.replace("LIMIT", "0.19999"), overrides).linearize()
+    np.testing.assert_array_equal(near.A, free.A)
+    with pytest.warns(mbsim.SceneWarning, match="keeps open the limits and flanks .* without force, of `joints.j`"):
+        touching = loaded(text.replace("LIMIT", "0.2"), overrides | {"gravity": [0, 0, 0]}).linearize()
+    assert (touching.closed, touching.touching) == ((), ("joints.j",))
+    np.testing.assert_allclose(touching.A, [[0, 1], [0, 0]], atol=1e-9)
 
 
 def test_the_response_to_forces_is_that_of_the_motion():
