@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from multibody_cli.cli.tables import Colored, counted
 from multibody_cli.comparison.cases import Case, Verdict
+from multibody_cli.spec.units import behind_number
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.compare import Comparison, FirstDifference
@@ -85,7 +86,7 @@ def _worst(finding: Finding) -> str:
     place, where = finding.worst.place, str(finding.worst)
     instant = "" if finding.worst.time is None else f" at t = {finding.worst.time:.9g} s"
     return (
-        f"{finding.path}{'' if where == '-' else ' ' + where}{instant}: {_instead(place)} {_unit(finding, place)}, "
+        f"{finding.path}{'' if where == '-' else ' ' + where}{instant}: {_instead(place)}{_unit(finding, place)}, "
         f"{place.excess:.3g} x the tolerance"
     )
 
@@ -104,7 +105,7 @@ def described_first(difference: FirstDifference) -> str:
     where = "" if str(cause.first) == "-" else f" {cause.first}"
     return (
         f"at t = {difference.time:.9g} s, {cause.role or 'dataset'} {cause.path}{where} is "
-        f"{_instead(place)} {_unit(cause, place)} ({place.excess:.3g} x the tolerance)"
+        f"{_instead(place)}{_unit(cause, place)} ({place.excess:.3g} x the tolerance)"
     )
 
 
@@ -118,9 +119,9 @@ def _instead(place: Place) -> str:
 
 
 def _unit(finding: Finding, place: Place) -> str:
-    """Return the units of the dataset, or of the component if the components have different units."""
+    """Return the units of the dataset, or of the component if the components have different units, behind a number."""
     units = finding.units.split(", ")
-    return units[place.index[-1] % len(units)] if place.index else finding.units
+    return behind_number(units[place.index[-1] % len(units)] if place.index else finding.units)
 
 
 def row_of(finding: Finding) -> dict[str, Any]:

@@ -36,7 +36,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 _OPENED = {")": "(", "]": "["}
 _BEHIND_MARK = re.compile(r"(?P<name>.*), (?P<unit>.*)|(?P<name2>.*?) / (?P<unit2>.*)")
 _COMPOUND = re.compile(r"(?P<name>.*) (?P<unit>\S*[^\W\d_]\S*[/*^]\S*)")
-_INSIDE = re.compile(r"[(\[]([^()\[\]]+)[)\]]|(?<= )([^ ]+)$")
+_INSIDE = re.compile(r"[(\[]([^()\[\]]+)[)\]]|(?<= )([^ ]+)$|(?<=_)(?!(?:g|t|h|min|turn)$)([^ _]+)$")
 _SEPARATOR = re.compile(r"(?i)\s*sep=([\t;,])\s*")
 _END_OF_HEADER = re.compile(rb"(?mi)^[ \t]*endheader[ \t]*\r?$")
 _SIZE = re.compile(r"(?i)\s*(?:n|data)(rows|columns)\s*[= \t]\s*(\d+)\s*")

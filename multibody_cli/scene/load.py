@@ -194,7 +194,7 @@ def _warn_of_integrator(scene: Scene, data: dict[str, Any], tree: Node) -> tuple
         words["tolerance"] = f"has no effect: method `{settings.method}` uses `simulation.options.tolerance`"
     elif not INTEGRATORS[settings.integrator].adaptive:
         words["tolerance"] = f"has no effect: `{settings.integrator}` has a fixed step size"
-    given = [field for field in words if field in data["simulation"]]
+    given = [field for field in words if data["simulation"].get(field, "auto") != "auto"]
     return tuple(f"{find(tree, ('simulation', field)).mark}: simulation.{field}: {words[field]}" for field in given)
 
 

@@ -226,3 +226,8 @@ def _from_pint(name: str) -> Unit:
     exponents = {key.strip("[]"): power for key, power in found.dimensionality.items()}
     mass, length, time = (int(exponents.pop(key, 0)) for key in ("mass", "length", "time"))
     return Unit(float(found.magnitude), Dimension(mass, length, time, " ".join(sorted(exponents))))
+
+
+def behind_number(units: str) -> str:
+    """Return a unit as text behind a number; nothing for a pure number."""
+    return "" if units in ("", "1") else f" {units}"

@@ -20,6 +20,7 @@ from multibody_cli.output.selection import select
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.scene.dump import flow
 from multibody_cli.scene.expect import CertifiedExpectation
+from multibody_cli.spec.units import behind_number
 from multibody_cli.studies.error_bars import PERTURBATION, Estimate, Flags, Refinement, Runs, estimate
 from multibody_cli.studies.expect import blank_trajectory
 
@@ -198,7 +199,7 @@ def _verdict(judged: Sequence[Estimate], runs: Runs, settings: tuple[str, ...], 
             "certified",
             last - 1,
             f"certified to {digits} digit{'s' * (digits != 1)}; the least certain channel is {worst.record.path}, "
-            f"within {np.max(worst.bars):.2g}{_unit(worst.record.units)}{alone}",
+            f"within {np.max(worst.bars):.2g}{behind_number(worst.record.units)}{alone}",
         )
     row, place = max(last - 1, 0), f"t = {time[last]:.6g} s"
     if differ < lost:
@@ -238,11 +239,6 @@ def _remedy(simulation: Simulation, setting: str, impacts: bool) -> str:
     has_choice = METHODS[simulation.scene.simulation.method].own_integrator is None
     higher = ", or `integrator: dop853`, of order 8" if has_choice and not impacts else ""
     return f"use a smaller step than {finest}{higher}"
-
-
-def _unit(units: str) -> str:
-    """Return the unit of a number that it follows; nothing for a pure number."""
-    return "" if units == "1" else f" {units}"
 
 
 def _first(flags: Flags) -> int:

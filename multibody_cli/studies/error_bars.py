@@ -189,14 +189,16 @@ def estimate(path: str, runs: Runs, continuous: bool = True) -> Estimate:
         other_error, _ = _finest_error(others[0], others[1], others[2], runs.refinement)
         spread = np.abs(reference - others[2])
     bars = SAFETY * (np.abs(own - reference) + finest_error)
+    shifted = np.zeros_like(bars)
     if runs.refinement.event_time:
         unwound = _flat(_without_turns(runs.own.channel(path, rows).values, record.same))
         if continuous:
-            bars += runs.refinement.event_time * _largest_kinks(unwound, runs.own.time[rows])
+            shifted = runs.refinement.event_time * _largest_kinks(unwound, runs.own.time[rows])
+            bars += shifted
         else:
             bars = _within_windows(bars, unwound, np.abs(own - reference))
     bars += np.maximum(spread - other_error, 0.0) + round_off
-    explained = 2.0 * SAFETY * (finest_error + other_error) + round_off + record.atol + record.rtol * scale
+    explained = 2.0 * (SAFETY * (finest_error + other_error) + shifted) + round_off + record.atol + record.rtol * scale
     differences = np.abs(coarse - reference).max(initial=0.0)
     return Estimate(
         record,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from multibody_cli.spec.units import behind_number
+
 if TYPE_CHECKING:
     from multibody_cli.output.channel import Array
 
@@ -56,7 +58,9 @@ class Verdict:
         """The expectation, with the numbers found and wanted."""
         text = self.entry
         if self.found is not None:
-            text += f": found {_text(self.found)}, wanted {self.relation} {_text(self.wanted)} {self.units}"
+            text += (
+                f": found {_text(self.found)}, wanted {self.relation} {_text(self.wanted)}{behind_number(self.units)}"
+            )
         if self.tolerance is not None:
             text += f" within {self.tolerance:.3g}"
         return f"{text} ({self.note})" if self.note else text

@@ -97,6 +97,18 @@ def test_methods_of_different_accuracy_agree():
     assert judge(runs).status == "certified"
 
 
+def test_shifts_of_an_impact_are_no_disagreement():
+    """The levels of each method have one error of the time of a rebound, which their differences do not show."""
+
+    def bounced(shift):
+        return np.where(3.0 + shift > TIME, 3.0 - TIME, TIME - 3.0 - 2.0 * shift)
+
+    for event_time, status in ((3e-3, "certified"), (0.0, "methods disagree")):
+        early, late = ([bounced(shift) - EXACT] * 3 for shift in (-2e-3, 2e-3))
+        runs = replace(runs_of(early, late, order=1.0), refinement=Refinement(2.0, 1.0, event_time))
+        assert judge(runs).status == status
+
+
 def test_digits_are_relative_to_the_size_of_the_channel():
     certificate = judge(runs_of(convergent(4, 2e-5)))
     assert (certificate.status, certificate.digits) == ("certified", 4)

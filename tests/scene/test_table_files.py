@@ -90,12 +90,21 @@ def test_wrong_units_are_refused_with_the_line(tmp_path: Path, heading: str, mes
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(("heading", "unit"), [("lift (mm) left", "mm"), ("lift mm", "mm"), ("[ms] t", "ms")])
+@pytest.mark.parametrize(
+    ("heading", "unit"), [("lift (mm) left", "mm"), ("lift mm", "mm"), ("[ms] t", "ms"), ("base_mm", "mm")]
+)
 def test_a_unit_within_a_name_is_not_ignored(tmp_path: Path, heading: str, unit: str) -> None:
     (tmp_path / "t.csv").write_text(f"time,{heading}\n0,0\n1,10\n")
     with pytest.raises(SceneError, match=rf"t\.csv:1: column `{re.escape(heading)}`: is `{unit}` its unit\? Write"):
         load(tmp_path, HEAD + SLIDE.replace("values: lift", f"values: '{heading}'"))
     (tmp_path / "t.csv").write_text(f"time,{heading} [m]\n0,0\n1,10\n")
+    scene = load(tmp_path, HEAD + SLIDE.replace("values: lift", f"values: '{heading}'")).scene
+    assert scene.joints["j"].motion.position[0].values == (0.0, 10.0)
+
+
+@pytest.mark.parametrize("heading", ["q_min", "x_m", "lift_g", "in_turn", "b_1", "mm_left"])
+def test_a_name_that_ends_as_a_unit_may_is_a_name(tmp_path: Path, heading: str) -> None:
+    (tmp_path / "t.csv").write_text(f"time,{heading}\n0,0\n1,10\n")
     scene = load(tmp_path, HEAD + SLIDE.replace("values: lift", f"values: '{heading}'")).scene
     assert scene.joints["j"].motion.position[0].values == (0.0, 10.0)
 
