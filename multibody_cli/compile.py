@@ -44,6 +44,7 @@ from multibody_cli.packing.layout import Layout, body_coordinate_layout, in_plan
 from multibody_cli.packing.moment_arms import pack_arms
 from multibody_cli.packing.reductions import ReductionPacker
 from multibody_cli.packing.rows import RowPacker, name_of_constraint_axis
+from multibody_cli.packing.scales import with_scales
 from multibody_cli.packing.sensors import pack_sensors
 from multibody_cli.packing.tree import PackedTree, pack_tree
 from multibody_cli.scene.body_kinds import KINDS
@@ -128,9 +129,7 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
         in_plane = in_plane_layout(scene, masses, *_starts(scene, model, state))
         if in_plane is not None:
             model, state = _pack(loaded, masses, in_plane, sizes)
-    control = StepControl(
-        simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
-    )
+    control = StepControl(simulation.step, simulation.tolerance.rtol, simulation.tolerance.atol, simulation.duration)
     timed = timing(simulation, scene.output)
     return Compiled(model, state, control, timed, masses, n_dofs, messages, alarms, checked.longest, notes)
 
@@ -247,22 +246,23 @@ def _pack(
         for name, joint in scene.joints.items()
     )
     crossing = pack_arms(scene, joints, forces.tables[MUSCLES])
+    system = System(
+        tree,
+        motions,
+        forces,
+        tables.pack(forces.signals),
+        reductions.pack(),
+        row_table,
+        term_table,
+        crossing.arms,
+        crossing.carried,
+        actuators.commands,
+        implicit,
+        coupled,
+        contacts,
+    )
     model = Model(
-        system=System(
-            tree,
-            motions,
-            forces,
-            tables.pack(forces.signals),
-            reductions.pack(),
-            row_table,
-            term_table,
-            crossing.arms,
-            crossing.carried,
-            actuators.commands,
-            implicit,
-            coupled,
-            contacts,
-        ),
+        system=with_scales(system, packed.q, packed.v, scene.simulation.step),
         names=Names(
             bodies=tuple(scene.bodies),
             springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),

@@ -12,9 +12,8 @@ from multibody_cli.alarms.remedies import reduce_step, remedy_of_divergence
 from multibody_cli.initial.largest_force import Start, find_largest_force
 from multibody_cli.limits import VARIABLE
 from multibody_cli.methods.contract import Report, Status
-from multibody_cli.model import Floats, Model, State
+from multibody_cli.model import Floats, Model, State, Tree
 from multibody_cli.output.sink import Outcome
-from multibody_cli.tree.mechanism_length import length_of
 
 
 class Before(NamedTuple):
@@ -43,7 +42,7 @@ def outcome_of(
     """Outcome of an advance, with a message if it failed; `domain_violation` is the message of the domain monitor."""
     if report.status is Status.OK:
         return Outcome("diverged" if domain_violation else "complete", domain_violation, report.steps)
-    column = report.culprit if report.culprit >= 0 else _fastest_growing(state, before)
+    column = report.culprit if report.culprit >= 0 else _fastest_growing(model.system.tree, state, before)
     culprit = model.names.coordinates[column] if len(state.v) else "the scene"
     reached = float(state.time[0])
     is_early = reached <= FIRST_STEPS * settings.step
@@ -52,10 +51,10 @@ def outcome_of(
     return Outcome("diverged", text, report.steps)
 
 
-def _fastest_growing(state: State, before: Before) -> int:
+def _fastest_growing(tree: Tree, state: State, before: Before) -> int:
     """Coordinate whose velocity grew most since the last valid state, among those with a non-finite acceleration."""
     non_finite = ~np.isfinite(state.a)
-    growth = np.where(np.isfinite(state.v), np.abs(state.v), np.inf) / (1.0 + np.abs(before.v))
+    growth = np.where(np.isfinite(state.v), np.abs(state.v), np.inf) / (tree.rate / tree.weights + np.abs(before.v))
     return int(np.argmax(np.where(non_finite, growth, -1.0) if non_finite.any() else growth))
 
 
@@ -65,7 +64,7 @@ def _far_from_rest(model: Model, start: Start, reached: float) -> str:
     A force below the weight of the bodies does not count.
     """
     found, tree = find_largest_force(model, start), model.system.tree
-    noticeable = np.linalg.norm(tree.gravity) + 2.0 * NOTICEABLE * length_of(tree) / reached**2
+    noticeable = np.linalg.norm(tree.gravity) + 2.0 * NOTICEABLE * tree.length / reached**2
     if found is None or not found.size > tree.links["mass"].sum() * noticeable:
         return ": "
     change = f"correct its {found.rest} or the start" if found.rest else "correct its value"

@@ -40,7 +40,6 @@ from multibody_cli.model import Floats, Integers, Model, State, System
 from multibody_cli.studies.differentiation import FOURTH, SHIFTS, SIXTH
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
-from multibody_cli.tree.mechanism_length import length_of
 from multibody_cli.tree.workspace import workspace_for
 
 OFFSETS = (1e-1, 1e-2, 1e-3, 1e-4)
@@ -127,7 +126,7 @@ class _Linearizer:
         self._model, self._work = replace(model, system=self._system), workspace_for(self._system)
         special = self._work.special_rows
         self._work = self._work._replace(special_rows=special[rows["one_sided"][special] == 0])
-        self._length, self._closed, self._touching = length_of(tree), closed, touching
+        self._length, self._closed, self._touching = tree.length, closed, touching
 
     def _contact_mode(self, state: State) -> tuple[Integers, Integers]:
         """Return the one-sided rows that are closed at a state, with and without force."""

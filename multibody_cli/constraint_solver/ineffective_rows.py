@@ -37,12 +37,12 @@ WEAK = 1e-3
 """Response of a row, relative to that of the unconstrained bodies, below which it is much smaller."""
 
 ROTATION_PER_ERROR = 10.0
-"""Rotation that is assumed for a unit error of position, rad/m."""
+"""Rotation, rad, that is assumed for an error of position of the length of the mechanism."""
 
 
 @formula
 def ineffective_tolerances(error):
-    """Return the tolerances s_f and s_t; `error` is the largest error of position, m or rad."""
+    """Return the tolerances s_f and s_t; `error` is the largest weighted error of position."""
     seeming = min((ROTATION_PER_ERROR * error) ** 2, MAX_TOLERANCE)
     return max(FORCE_TOLERANCE, seeming), max(MOMENT_TOLERANCE, seeming)
 
@@ -62,7 +62,7 @@ def unconstrained_responses(links, work):
 def ineffective_threshold(links, work, error) -> float:
     """Value of W_kk up to which the row with the impulses `work.wrenches` is ineffective.
 
-    `error` is the largest error of position, m or rad.
+    `error` is the largest weighted error of position.
     """
     s_f, s_t = ineffective_tolerances(error)
     of_forces, of_moments = unconstrained_responses(links, work)

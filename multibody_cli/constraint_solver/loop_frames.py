@@ -43,7 +43,7 @@ SMALL_SINE_SQUARED = 1e-14
 """Square of the sine below which an angle is its series."""
 
 FIT_TOLERANCE = 1e-13
-"""Correction, rad or m, below which the iteration ends."""
+"""Weighted correction below which the iteration ends."""
 
 
 @kernel
@@ -266,7 +266,7 @@ def fit_position(tree, closure, loop_frame, q, v, work):
         error, largest = loop_closure_error(loop_frame), 0.0
         for j in range(closure.iv, last):
             work.shift[j] = power(error, load_force(work.dual_basis[j]))
-            largest = max(largest, abs(work.shift[j]))
+            largest = max(largest, abs(work.shift[j]) * tree.weights[j])
         if not largest > FIT_TOLERANCE:
             return
         displace_coordinates(plain, quaternions, q, work.shift, 1.0)
@@ -364,10 +364,10 @@ def loop_closure_error(loop_frame):
 
 
 @formula
-def loop_closure_error_norm(loop_frame):
-    """Euclidean norm of the loop-closure error, with m and rad weighted equally."""
+def loop_closure_error_norm(tree, loop_frame):
+    """Euclidean norm of the loop-closure error, m: of the displacement, and of the rotation times the length."""
     error = loop_closure_error(loop_frame)
-    return math.sqrt(dot(error.w, error.w) + dot(error.v, error.v))
+    return math.sqrt(tree.length * tree.length * dot(error.w, error.w) + dot(error.v, error.v))
 
 
 @formula

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multibody_cli.constraint_solver.projection import PROJECTION_TOLERANCE, largest_entry
+from multibody_cli.constraint_solver.projection import PROJECTION_TOLERANCE
 from multibody_cli.constraint_solver.projection_of_bodies import (
     FITS_BY_ITERATION,
     complete_joints,
@@ -35,7 +35,7 @@ from multibody_cli.kernel import bound_kernel, template
 from multibody_cli.method_kernels import accelerate
 
 ERROR_LEFT = 40.0
-"""Error that one projection leaves, relative to the square of the error before: 1/m or 1/rad.
+"""Error that one projection leaves, relative to the square of the error before.
 
 It is 40 to 90 in chains of 100 links, and smaller in smaller systems.  Where the error left is round-off, a prediction
 would save nothing.
@@ -55,8 +55,10 @@ def displace_with_prediction(system, work, h, q, v):
 
     `work` has the factors and the right-hand sides of the evaluation at the start of the step.
     """
-    tree, rhs, rates = system.tree, work.rhs, work.response
-    error = 0.5 * h * h * largest_entry(rhs)
+    tree, rhs, rates, fastest = system.tree, work.rhs, work.response, 0.0
+    for r in range(len(rhs)):
+        fastest = max(fastest, abs(rhs[r]) * work.rows[r].weight)
+    error = 0.5 * h * h * fastest
     left = ERROR_LEFT * error * error
     if work.baumgarte[0] == 0.0 and left > PROJECTION_TOLERANCE * work.dual.scales[0]:
         for r in range(len(rhs)):

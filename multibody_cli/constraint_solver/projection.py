@@ -42,14 +42,14 @@ from multibody_cli.constraint_solver.solver import (
 from multibody_cli.constraints.rows import jacobian_product_of_row, velocity_of_row
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
-from multibody_cli.tree.configuration import displace, normalize
+from multibody_cli.tree.configuration import displace, largest_change, normalize
 from multibody_cli.tree.kinematics import largest_speed
 
 MAX_PROJECTIONS = 25
 """Maximum number of position projections after a step."""
 
 PROJECTION_TOLERANCE = 4e-16
-"""Error of position or of velocity that is not corrected, relative to the largest coordinate or speed, or to 1.
+"""Relative error of position or of velocity that is not corrected, for the largest coordinate or speed.
 
 The value is at round-off level: with an error c of a row whose effect vanishes as x, a mechanism that passes a singular
 configuration is displaced by c/x from its branch, and changes branch where that reaches x.  The row must be dropped
@@ -57,7 +57,7 @@ configuration is displaced by c/x from its branch, and changes branch where that
 """
 
 REUSED_ERROR = 1e-13
-"""Error of position, m or rad, or of velocity, up to which factors of another state of the same step are used.
+"""Relative error of position or of velocity up to which factors of another state of the same step are used.
 
 The error that remains is smaller by the displacement between both states.  Larger errors of position reuse the factors
 of the last projection where its displacement makes the error that remains smaller than the tolerance; if such a
@@ -68,10 +68,10 @@ SUSPENDED = -1
 """Value of `active` of a nonholonomic equality while positions are projected."""
 
 ACTIVATION_TOLERANCE = 1e-9
-"""Distance from its limit, m or rad, within which a one-sided row becomes active."""
+"""Weighted distance from its limit within which a one-sided row becomes active."""
 
 SEPARATION_VELOCITY = 1e-9
-"""Rate up to which an active one-sided row stays active after a step."""
+"""Rate, relative to `speed` of the row, up to which an active one-sided row stays active after a step."""
 
 
 # --- operations of a projection -----------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def place(system: Any, t: float, q: Any, v: Any, a: Any, work: Any) -> None:
 
 @kernel_parameter
 def move(tree: Any, q: Any, y: Any) -> Any:
-    """Displace q (nq,) by a correction y (nv,), in place; return the largest entry of y."""
+    """Displace q (nq,) by a correction y (nv,), in place; return the `largest_change`."""
     raise NotImplementedError
 
 
@@ -93,7 +93,7 @@ def complete_positions(system: Any, q: Any, v: Any, work: Any) -> None:
 
 @kernel_parameter
 def compute_residuals(tree: Any, work: Any, v: Any) -> Any:
-    """Compute the residuals of all rows at velocity level, and the scale; return the largest among the active rows."""
+    """Compute the residuals of all rows at velocity level, and the scale; return the largest relative active one."""
     raise NotImplementedError
 
 
@@ -143,7 +143,6 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
             store_depths(work)
         activate_unilateral_rows(work)
         error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * work.dual.scales[0]
-        work.dual.position_error[0] = error
         halved = error <= 0.5 * before
         if error <= tolerance or not (halved or (reused and error > REUSED_ERROR)):
             break
@@ -161,7 +160,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     residual = max(compute_residuals(tree, work, v), set_rebounds(work))
     corrected = residual > PROJECTION_TOLERANCE * work.dual.scales[1]
     if corrected:
-        if residual > REUSED_ERROR or suspended:
+        if residual > REUSED_ERROR * tree.rate or suspended:
             accelerate(system, work, work.response)
             store_factored_positions(work, t, q)
         correct(system, work, VELOCITY)
@@ -208,15 +207,15 @@ def project(system, work, level):
 def place_any_system(system, t, q, v, a, work):
     """Compute the poses at q, the errors of all rows with their Jacobian, and the scale of positions."""
     update_errors(system, t, q, v, a, work)
-    work.dual.scales[0] = coordinate_scale(work)
+    work.dual.scales[0] = coordinate_scale(system.tree, work)
 
 
 @kernel
 def move_coordinates(tree, q, y):
-    """Displace q (nq,) by a correction y (nv,), in place; return the largest entry of y."""
+    """Displace q (nq,) by a correction y (nv,), in place; return the `largest_change`."""
     displace(tree, q, y, 1.0)
     normalize(tree, q)
-    return largest_entry(y)
+    return largest_change(tree, y)
 
 
 @kernel
@@ -227,8 +226,8 @@ def complete_loop_rates(system, q, v, work):
 
 @kernel
 def compute_residuals_of_rows(tree, work, v):
-    """Compute the residuals of all rows at velocity level, and the scale; return the largest among the active rows."""
-    work.dual.scales[1] = speed_scale(work)
+    """Compute the residuals of all rows at velocity level, and the scale; return the largest relative active one."""
+    work.dual.scales[1] = speed_scale(tree, work)
     return compute_velocity_residuals(work, v)
 
 
@@ -259,18 +258,9 @@ def activate_unilateral_rows(work):
     """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection."""
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
-        if row.one_sided and row.error <= ACTIVATION_TOLERANCE and not row.active:
+        if row.one_sided and row.error * row.weight <= ACTIVATION_TOLERANCE and not row.active:
             row.active = 1
             work.dual.arrivals[0] += 1
-
-
-@kernel
-def largest_entry(y):
-    """Largest absolute value of y (n,), or 0."""
-    largest = 0.0
-    for k in range(len(y)):
-        largest = max(largest, abs(y[k]))
-    return largest
 
 
 @kernel
@@ -318,38 +308,38 @@ def resume_nonholonomic_rows(work):
 
 
 @kernel
-def coordinate_scale(work):
-    """Largest coordinate of the origin of a body, m, but at least 1."""
-    scale = 1.0
+def coordinate_scale(tree, work):
+    """Largest coordinate of the origin of a body, relative to the length of the mechanism, but at least 1."""
+    farthest = tree.length
     for i in range(len(work.bodies)):
         x = work.bodies[i].x
-        scale = max(scale, abs(x[0]), abs(x[1]), abs(x[2]))
-    return scale
+        farthest = max(farthest, abs(x[0]), abs(x[1]), abs(x[2]))
+    return farthest / tree.length
 
 
 @kernel
-def speed_scale(work):
-    """`largest_speed` of all bodies, m/s or rad/s, but at least 1.
+def speed_scale(tree, work):
+    """`largest_speed` of all bodies, 1/s, but at least the slowest rate.
 
     The arms of the wrenches of rows have the round-off of the coordinates, and the velocities of rows that of their
     products with angular velocities.
     """
-    scale = 1.0
+    scale, per_length = tree.rate, 1.0 / tree.length
     for i in range(len(work.child_inertias)):  # without loop frames, whose motions are not known
-        scale = max(scale, largest_speed(work.bodies[i]))
+        scale = max(scale, largest_speed(work.bodies[i], per_length))
     return scale
 
 
 @kernel
 def compute_velocity_residuals(work, v):
-    """Compute the residuals of all rows at velocity level; return the largest among the active rows."""
+    """Compute the residuals of all rows at velocity level; return the largest relative active one."""
     rows, largest = work.rows, 0.0
     for r in range(len(rows)):
         row = rows[r]
         if row.active or row.one_sided:
             row.residual = velocity_of_row(row, work.terms, work.bodies, v)
         if is_row_active(row, VELOCITY):
-            largest = max(largest, -row.residual if row.one_sided else abs(row.residual))
+            largest = max(largest, (-row.residual if row.one_sided else abs(row.residual)) * row.weight)
     return largest
 
 
@@ -388,6 +378,6 @@ def deactivate_separating_rows(work):
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         if row.one_sided:
-            row.active = row.active == 1 and row.residual <= SEPARATION_VELOCITY
+            row.active = row.active == 1 and row.residual <= SEPARATION_VELOCITY * row.speed
             if not row.active:
                 row.multiplier = 0.0

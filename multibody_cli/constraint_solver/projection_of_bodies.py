@@ -25,7 +25,7 @@ from multibody_cli.constraint_solver.loop_joints import (
     write_rates_of_closure,
     write_terms_of_closure,
 )
-from multibody_cli.constraint_solver.projection import Projection, largest_entry
+from multibody_cli.constraint_solver.projection import Projection
 from multibody_cli.constraint_solver.solver import (
     VELOCITY,
     is_row_active,
@@ -39,7 +39,7 @@ from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW
 from multibody_cli.spatial.memory import load_force
 from multibody_cli.spatial.products import power
-from multibody_cli.tree.configuration import displace_coordinates, normalize_quaternions
+from multibody_cli.tree.configuration import displace_coordinates, largest_change, normalize_quaternions
 from multibody_cli.tree.kinematics import place_bodies
 from multibody_cli.tree.markers import update_markers
 
@@ -58,8 +58,7 @@ def place_on_bodies(system, t, q, v, a, work):
     """Compute the poses of bodies and loop frames, the errors of all rows, and the scales of both tolerances."""
     tree, closures = system.tree, system.tree.closures
     prescribe(system.motions, t, q, v, a)
-    farthest, fastest = place_bodies(tree, q, v, a, work)
-    work.dual.scales[0], work.dual.scales[1] = max(1.0, farthest), max(1.0, fastest)
+    work.dual.scales[0], work.dual.scales[1] = place_bodies(tree, q, v, a, work)
     update_markers(tree, work.bodies)
     for k in range(len(closures)):
         closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
@@ -122,9 +121,9 @@ def first_rate_of_joints(tree):
 
 @template(FITS_BY_ITERATION)
 def move_bodies(tree, q, y):
-    """Displace the coordinates of bodies by a correction y (nv,); return its largest entry."""
+    """Displace the coordinates of bodies by a correction y (nv,); return the `largest_change`."""
     displace_bodies(tree, q, y, 1.0)
-    return largest_entry(y)
+    return largest_change(tree, y)
 
 
 @template(FITS_BY_ITERATION)
@@ -159,7 +158,7 @@ def complete_joints(system, q, v, work):
 
 @kernel
 def compute_residuals_of_bodies(tree, work, v):
-    """Compute the residuals of all rows at velocity level; return the largest."""
+    """Compute the residuals of all rows at velocity level; return the largest relative one."""
     closures, rows, largest = tree.closures, work.rows, 0.0
     for k in range(len(closures)):
         closure = closures[k]
@@ -168,13 +167,13 @@ def compute_residuals_of_bodies(tree, work, v):
     for r in range(first_constraint_row(tree), len(rows)):
         rows[r].residual = velocity_of_row(rows[r], work.terms, work.bodies, v)
         if is_row_active(rows[r], VELOCITY):
-            largest = max(largest, abs(rows[r].residual))
+            largest = max(largest, abs(rows[r].residual) * rows[r].weight)
     return largest
 
 
 @formula
 def compute_residuals_of_closure(closure, work):
-    """Compute the residuals of the rows of a closure from the relative twist of its bodies; return the largest.
+    """Compute the residuals of the rows of a closure from the twist of its bodies; return the largest relative one.
 
     Their right-hand sides in a correction of velocities are written, too.
     """
@@ -183,7 +182,7 @@ def compute_residuals_of_closure(closure, work):
         residual = power(V, load_force(work.constraint_axes[r])) + rows[r].rate
         rows[r].residual = residual
         work.rhs[r] = -residual
-        largest = max(largest, abs(residual))
+        largest = max(largest, abs(residual) * rows[r].weight)
     return largest
 
 

@@ -49,7 +49,7 @@ def store_start_of_rows(work, v):
 
 @kernel
 def set_rebounds(work) -> float:
-    """Set the rates with which one-sided rows leave their limits; return the largest change that they require.
+    """Set the rates with which one-sided rows leave their limits; return the largest relative change that they require.
 
     The rate u of the approach follows from those at both ends of the step, whose accelerations change u^2 evenly along
     the path; at most it is that at the end, so that a rebound adds no kinetic energy.  The rates of an Euler step lag
@@ -61,7 +61,7 @@ def set_rebounds(work) -> float:
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         before = row.residual if math.isnan(row.start_rate) else row.start_rate
-        if row.restitution > 0.0 and row.active == 1 and before < -IMPACT_SPEED:
+        if row.restitution > 0.0 and row.active == 1 and before < -IMPACT_SPEED * row.speed:
             path = row.start_error + row.depth
             share = row.depth / path if path > 0.0 else 0.0
             lag = work.dual.lag[0] * (row.residual - before)
@@ -69,7 +69,7 @@ def set_rebounds(work) -> float:
             u = -math.sqrt(min(square, (row.residual + lag) ** 2))
             row.approach, row.rebound = u + lag, max(-row.restitution * u - lag, 0.0)
             work.dual.rebound_share[0] = 1.0
-            largest = max(largest, row.rebound - row.residual)
+            largest = max(largest, (row.rebound - row.residual) * row.weight)
     return largest
 
 

@@ -46,6 +46,7 @@ from multibody_cli.constraints.rows import (
     acceleration_of_row,
     apply_row_impulse,
     bias_acceleration_of_row,
+    constraint_violation,
     jacobian_product_of_row,
     prescribed_acceleration_of_row,
     velocity_of_row,
@@ -109,11 +110,10 @@ def update_rates_without_loop_motions(system, t, q, v, a, work):
 
 @kernel
 def largest_position_error(work):
-    """Largest error of position, m or rad."""
+    """Largest weighted error of position: rad, or lengths of the mechanism."""
     rows, largest = work.rows, 0.0
     for r in range(len(rows)):
-        error = rows[r].error
-        largest = max(largest, -error if rows[r].one_sided else abs(error))
+        largest = max(largest, constraint_violation(rows[r], rows[r].error) * rows[r].weight)
     return largest
 
 

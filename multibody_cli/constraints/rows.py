@@ -30,6 +30,8 @@ ROW = np.dtype(
         ("primary", "i8"),  # whether the method satisfies it within its own factorization
         ("active", "i8"),  # 1 in the active set, as an equality is unless it never has an effect; -1 while suspended
         ("account", "i8"),  # in the ledger: impact losses of a one-sided row, or work of a prescribed velocity; else -1
+        ("weight", "f8"),  # 1 / its error where a body turns by 1 rad or moves by the length of the mechanism
+        ("speed", "f8"),  # its value at velocity level in the slowest motion that counts
         ("error", "f8"),
         ("rate", "f8"),
         ("bias", "f8"),
@@ -49,7 +51,7 @@ TERM = np.dtype([("body", "i8"), ("iv", "i8"), ("coefficient", "f8"), ("t", "f8"
 """A wrench on a body (iv < 0), or a coefficient of the coordinate iv (body 0)."""
 
 IMPACT_SPEED = 1e-6
-"""Approach speed of limits and contacts below which restitution is not applied, m/s or rad/s."""
+"""Approach speed of limits and contacts below which restitution is not applied, relative to `speed` of the row."""
 
 
 @formula
@@ -74,6 +76,12 @@ def write_coefficient(term, iv, coefficient):
     term.body = 0
     term.iv = iv
     term.coefficient = coefficient
+
+
+@formula
+def constraint_violation(row, error):
+    """Return the violation of a row with this error; nonnegative."""
+    return max(-error, 0.0) if row.one_sided else abs(error)
 
 
 # --- values of rows -----------------------------------------------------------------------------------------------

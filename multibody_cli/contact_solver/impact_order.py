@@ -58,8 +58,8 @@ def add_bias(contact_work, h, c, k):
         for j in range(k, k + PER_CONTACT):
             before[j] += 2.0 * share * (free[j] - before[j])
     gap_velocity = max(contact.gap, 0.0) / (h - contact.delay)
-    bias = gap_velocity
-    if contact.restitution > 0.0 and approach < -IMPACT_SPEED and free[k] + gap_velocity < 0.0:
+    bias, least = gap_velocity, IMPACT_SPEED * contact_work.rows[k].speed
+    if contact.restitution > 0.0 and approach < -least and free[k] + gap_velocity < 0.0:
         bias = min(contact.restitution * approach + forced, 0.0)
     set_bias(contact_work, k, gap_velocity, bias)
 

@@ -94,7 +94,7 @@ def approaches(j, k, contact_work) -> bool:
     """
     u = contact_work.island.impact.u[j]
     held = contact_work.own_delay[contact_of_row(k, contact_work)] > 0.0
-    return u < -IMPACT_SPEED and u + contact_work.closing[k] < 0.0 and not held
+    return u < -IMPACT_SPEED * contact_work.rows[k].speed and u + contact_work.closing[k] < 0.0 and not held
 
 
 @kernel
@@ -139,7 +139,8 @@ def select_approaching(F, island, time, touching, together, contact_work):
     for j in range(static, len(F.r)):
         k = G.rows[G.first_row[island] + j]
         c = contact_of_row(k, contact_work)
-        if c < 0 or (j - static) % PER_CONTACT > 0 or S.gap[j] > touching or S.u[j] > IMPACT_SPEED:
+        parts = S.gap[j] > touching or S.u[j] > IMPACT_SPEED * contact_work.rows[k].speed
+        if c < 0 or (j - static) % PER_CONTACT > 0 or parts:
             F.r[j] = 0.0
             leave_out(F, j)
         elif approaches(j, k, contact_work):

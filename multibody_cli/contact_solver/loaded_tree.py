@@ -31,7 +31,7 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     store_vector,
 )
 from multibody_cli.kernel import formula, kernel, template
-from multibody_cli.linalg.dense_lu import factor_dense, solve_dense_transposed
+from multibody_cli.linalg.dense_lu import factor_scaled, solve_dense_transposed
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import ZERO, dot, no_force, power, shift_force, shift_motion
 from multibody_cli.spatial.unsymmetric_inertia import (
@@ -74,7 +74,7 @@ def write_load_shares(table, joint_friction, T) -> bool:
                 subtract_outer(matrix, scale * unit_friction(point, T.direction[p, 0], T.direction[p, 1]), C)
                 total = total + C
             T.shared[p] = T.state[p]
-            if not factor_dense(matrix, T.order[p]):
+            if not factor_scaled(matrix, T.order[p], T.bodies.sizes, T.bodies.scales):
                 T.shared[p], regular = STICKS, False
             store_vector(T.vector, -scale * total)
             solve_dense_transposed(matrix, T.order[p], T.vector, T.share[p])

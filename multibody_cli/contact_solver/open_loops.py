@@ -38,7 +38,7 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
 )
 from multibody_cli.contact_solver.tree_of_bodies_workspace import AXES
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
+from multibody_cli.linalg.dense_lu import factor_scaled, solve_dense
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import shift_force
 from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, shifted, times
@@ -301,7 +301,7 @@ def determinant_of_loop(B, G, load) -> float:
 @kernel
 def factored_determinant(B) -> float:
     """Factor B.matrix in place and return the determinant."""
-    if not factor_dense(B.matrix, B.order):
+    if not factor_scaled(B.matrix, B.order, B.sizes, B.scales):
         return 0.0
     value = 1.0
     for e in range(AXES):

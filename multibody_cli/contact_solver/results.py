@@ -22,7 +22,7 @@ AT_LIMIT = 1e-9
 """Relative distance to the friction limit within which a contact may slip."""
 
 SLIP_SPEED = 1e-10
-"""Tangential speed above which a contact at its friction limit slips, m/s."""
+"""Tangential speed above which a contact at its friction limit slips, relative to `speed` of its rows."""
 
 OPEN, STICK, SLIP = range(3)
 
@@ -77,9 +77,8 @@ def account_contacts(settings, contact_work, bodies, response, equalities, islan
             own[SIZE] += abs(x) * (abs(before) + abs(free) + abs(after))
         own[IMPACT] -= contact_work.turned_work[first]
         own[FRICTION] += contact_work.turned_work[first]
-        contact.mode = contact_mode(
-            contact, contact_work.velocity_after[first + 1], contact_work.velocity_after[first + 2]
-        )
+        along, across = contact_work.velocity_after[first + 1], contact_work.velocity_after[first + 2]
+        contact.mode = contact_mode(contact, along, across, contact_work.rows[first].speed)
     added = 0.0
     for island in range(islands):
         own = energies[island]
@@ -110,13 +109,13 @@ def account_other_rows(contact_work, bodies, response, equalities, first_row):
 
 
 @kernel
-def contact_mode(contact, along, across):
+def contact_mode(contact, along, across, slowest):
     """Return OPEN, STICK or SLIP; a slipping contact moves and is at its friction limit."""
     n, t, b = contact.impulse
     if n <= 0.0:
         return OPEN
     at_limit = math.sqrt(t * t + b * b) >= (1.0 - AT_LIMIT) * contact.friction * n
-    return SLIP if at_limit and math.sqrt(along * along + across * across) > SLIP_SPEED else STICK
+    return SLIP if at_limit and math.sqrt(along * along + across * across) > SLIP_SPEED * slowest else STICK
 
 
 @kernel

@@ -181,7 +181,8 @@ def jams(F, island, contact_work) -> bool:
         k, mu = contact_work.groups.rows[first + j], F.mu[(j - F.equalities - F.limits) // PER_CONTACT]
         speed = math.hypot(before[k + 1], before[k + 2])
         sticks = math.hypot(x[j + 1], x[j + 2]) < (1.0 - AT_LIMIT) * mu * x[j]
-        if sticks and speed > IMPACT_SPEED and before[k] > -IMPACT_SPEED:
+        least = IMPACT_SPEED * contact_work.rows[k].speed
+        if sticks and speed > least and before[k] > -least:
             along = delassus_entry(F, j, j + 1) * before[k + 1] + delassus_entry(F, j, j + 2) * before[k + 2]
             if delassus_entry(F, j, j) * speed < mu * along:
                 return True

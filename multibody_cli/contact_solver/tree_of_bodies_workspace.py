@@ -118,6 +118,8 @@ class TreeOfBodies(NamedTuple):
     rhs: Floats  # (6,) c, then c - L p
     matrix: Floats  # (6, 6) factors of B + L A, or of B G + L
     order: Integers  # (6,)
+    sizes: Floats  # (6,) of the components of wrenches: the length of the mechanism for moments, 1 for forces
+    scales: Floats  # (6,) of rows of a matrix
     column: Floats  # (6,)
     solution: Floats  # (6,)
     product: Floats  # (6, 6)
@@ -161,6 +163,8 @@ def tree_of_bodies_for(system: System) -> TreeOfBodies:
         updates=np.array(plan.updates if plan else [], np.int64),
         axes=records(np.zeros(plan.axes if plan else 0, CONSTRAINT_AXIS)),
         axes_are_known=np.zeros(1, np.int64),
+        sizes=np.repeat([system.tree.length, 1.0], 3),
+        scales=np.zeros(AXES),
         motion=np.zeros((six, six)),
         load=np.zeros((six, six)),
         free=np.zeros((six, six)),

@@ -114,6 +114,8 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
     contacts, bodies = system.contacts, len(system.tree.links)
     max_contacts, (others, discs) = contacts.max_contacts, most_rows(system)
     m = others + PER_CONTACT * discs
+    rows = np.zeros(m, ROW)
+    rows["weight"], rows["speed"] = 1.0 / system.tree.length, system.tree.rate * system.tree.length
     return ContactWorkspace(
         detection=detection_workspace_for(contacts.geometry, max(16, 2 * max_contacts), max_contacts),
         joint_friction=joint_friction_workspace_for(contacts.joint_friction, bodies),
@@ -135,7 +137,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         newton_steps=np.zeros(1, np.int64),
         max_residual=np.zeros(1),
         constraint_row_count=np.zeros(1, np.int64),
-        rows=records(np.zeros(m, ROW)),
+        rows=records(rows),
         terms=records(np.zeros(len(system.terms) + PER_CONTACT * TERMS * discs, TERM)),
         start=records(np.zeros(bodies, BODY)),
         velocity_before=np.zeros(m),

@@ -10,7 +10,6 @@ from multibody_cli.forces.elements import ELEMENTS, apply_forces
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.kernel import interpreted, records
 from multibody_cli.model import Floats, Model, Records, State
-from multibody_cli.tree.mechanism_length import length_of
 from multibody_cli.tree.workspace import Work, workspace_for
 
 
@@ -42,7 +41,7 @@ class LargestForce(NamedTuple):
 
 def find_largest_force(model: Model, start: Start) -> LargestForce | None:
     """Return the element with the largest force at the start; None without elements."""
-    length, angles = length_of(model.system.tree), _angles(model)
+    length, angles = model.system.tree.length, _angles(model)
     found: list[LargestForce] = []
     with interpreted():  # once, at the end of a run: compilation would take longer
         forces, work, powers = model.system.forces, workspace_for(model.system), np.zeros(len(model.names.accounts))

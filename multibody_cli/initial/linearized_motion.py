@@ -26,7 +26,6 @@ from multibody_cli.methods.aba import ABA
 from multibody_cli.methods.integrators.vectors import copy
 from multibody_cli.model import Floats, Integers, Model, State
 from multibody_cli.tree.configuration import displace, normalize
-from multibody_cli.tree.mechanism_length import length_of
 from multibody_cli.tree.workspace import Work, workspace_for
 
 Complex = NDArray[np.complex128]
@@ -41,7 +40,7 @@ Columns are divided by the roots of the inertias of coordinates, and rows by the
 """
 
 DISPLACEMENT, RATE = 1e-5, 1e-4
-"""Offsets of the central differences: rad or m, and rad/s or m/s."""
+"""Offsets of the central differences, relative to the sizes of coordinates, and to the slowest rate that counts."""
 
 
 class Linearization(NamedTuple):
@@ -76,7 +75,7 @@ def linearization_of(model: Model, state: State) -> Linearization:
     free = np.flatnonzero(~system.tree.driven[:n])
     M, G = M[np.ix_(free, free)], G[:, free]
     np.linalg.cholesky(M)  # raises where bodies without inertia can move
-    scaled = G / np.sqrt(np.diag(M)) / _wrenches_of(work, length_of(system.tree))[:, None]
+    scaled = G / np.sqrt(np.diag(M)) / _wrenches_of(work, system.tree.length)[:, None]
     equality, bases = system.rows["one_sided"] == 0, []
     for rows in (equality, equality & (system.rows["holonomic"] == 1)):
         basis = (
@@ -167,11 +166,8 @@ def acceleration_derivatives(model: Model, state: State, N: Floats) -> tuple[Flo
     if not np.isfinite(nearby).all():
         raise np.linalg.LinAlgError("an acceleration is not finite")
     k, here = N.shape[1], nearby[-1]
-    columns = [
-        [-N.T @ (a - b) / (2.0 * h) for a, b, h in ((one[0], one[1], DISPLACEMENT), (one[2], one[3], RATE))]
-        for one in nearby[:-1].reshape(k, 4, model.nv)
-    ]
-    K, D = (np.array([column[i] for column in columns]).reshape(k, k).T for i in (0, 1))
+    one = nearby[:-1].reshape(k, 2, 2, model.nv)
+    K, D = (-N.T @ ((one[:, i, 0] - one[:, i, 1]).T / (2.0 * h)) for i, h in enumerate(_offsets(model, N)))
     return K, D, N.T @ here
 
 
@@ -190,8 +186,8 @@ def modes_of_trees(model: Model, q: Floats, v: Floats) -> Modes:
     scratch = State(np.zeros(1), np.zeros(model.nq), np.zeros(n), np.zeros(n), np.zeros(len(model.names.accounts)))
     _compute_mass_matrices(system, workspace_for(system), scratch, q, v, np.zeros(n), M)
     nearby = _accelerations_nearby(model, 0.0, q, v, np.eye(n))
-    one = nearby[:, :-1].reshape(len(q), n, 4, n)
-    K, D = (-np.swapaxes(one[:, :, i] - one[:, :, i + 1], 1, 2) / (2.0 * h) for i, h in ((0, DISPLACEMENT), (2, RATE)))
+    one, offsets = nearby[:, :-1].reshape(len(q), n, 2, 2, n), _offsets(model, np.eye(n))
+    K, D = (-np.swapaxes(one[:, :, i, 0] - one[:, :, i, 1], 1, 2) / (2.0 * h) for i, h in enumerate(offsets))
     known = np.isfinite(nearby).all(axis=(1, 2))
     found = modes_of(Linearization(np.arange(n), M[known], np.zeros((0, n)), np.eye(n), np.eye(n)), K[known], D[known])
     whole = [np.full((len(q), *values.shape[1:]), np.nan, values.dtype) for values in found]
@@ -209,6 +205,12 @@ def _compute_mass_matrices(system: Any, work: Any, state: Any, q: Any, v: Any, x
         compute_mass_matrix(system, work, state, x, M[r])
 
 
+def _offsets(model: Model, N: Floats) -> Floats:
+    """Return the offsets (2, k) of displacements and of rates along the columns of N."""
+    tree = model.system.tree
+    return np.outer((DISPLACEMENT, RATE * tree.rate), 1.0 / np.abs(N * tree.weights[:, None]).max(axis=0, initial=0.0))
+
+
 def _accelerations_nearby(model: Model, t: float, q: Floats, v: Floats, N: Floats) -> Floats:
     """Return the accelerations (R, 4 k + 1, nv) near R states q (R, nq) and v (R, nv).
 
@@ -219,25 +221,24 @@ def _accelerations_nearby(model: Model, t: float, q: Floats, v: Floats, N: Float
     found = np.zeros((len(q), 4 * N.shape[1] + 1, model.nv))
     scratch = (np.zeros(model.nq), *np.zeros((3, model.nv)), np.zeros(len(model.names.accounts)))
     nearby = bound_kernel(_evaluate_nearby, evaluate=ABA.dynamics(system).evaluate)
-    nearby(system, workspace_for(system), t, q, v, np.ascontiguousarray(N.T), scratch, found)
+    nearby(system, workspace_for(system), t, q, v, np.ascontiguousarray(N.T), _offsets(model, N), scratch, found)
     return found
 
 
 @template(evaluate)
 def _evaluate_nearby(
-    system: Any, work: Any, t: float, q: Any, v: Any, directions: Any, scratch: Any, found: Any
+    system: Any, work: Any, t: float, q: Any, v: Any, directions: Any, offsets: Any, scratch: Any, found: Any
 ) -> None:
     """Store the accelerations that `_accelerations_nearby` returns; `directions` (k, nv) are the columns of N."""
     moved, changed, shift, a, powers = scratch
     last = 4 * len(directions)
     for r in range(len(q)):
         for place in range(last + 1):
-            sign = 1.0 if place % 2 == 0 else -1.0
+            level, sign = place % 4 // 2, 1.0 if place % 2 == 0 else -1.0
             copy(q[r], moved)
             for i in range(len(shift)):
-                x = sign * directions[place // 4, i] if place < last else 0.0
-                shift[i] = DISPLACEMENT * x if place % 4 < 2 else 0.0
-                changed[i] = v[r, i] + (0.0 if place % 4 < 2 else RATE * x)
+                x = sign * offsets[level, place // 4] * directions[place // 4, i] if place < last else 0.0
+                shift[i], changed[i] = (x, v[r, i]) if level == 0 else (0.0, v[r, i] + x)
                 a[i] = 0.0
             displace(system.tree, moved, shift, 1.0)
             normalize(system.tree, moved)

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from multibody_cli.constraint_solver.solver import update_kinematics
-from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.model import Floats, Model, State
-from multibody_cli.tree.jacobian import write_ball_columns
-from multibody_cli.tree.mechanism_length import length_of
 from multibody_cli.tree.workspace import Work
 
 
@@ -51,21 +48,8 @@ def scales_of(model: Model, state: State, work: Work, slowest: float) -> Scales:
     slowest
         Smallest rate, 1/s, that displaces anything noticeably.
     """
-    tree = model.system.tree
+    tree, rows = model.system.tree, 1.0 / model.system.rows["weight"]
     update_kinematics(model.system, state.time[0], state.q, state.v, state.a, work)
-    write_ball_columns(tree, work)
-    length, ends = length_of(tree), int(tree.links["nv"].sum())
-    turns, slides = (np.linalg.norm(work.columns[part], axis=1) for part in ("angular", "linear"))
-    coordinates = 1.0 / np.maximum(np.maximum(turns, slides / length), 1e-300)
-    for joint in model.names.joints:
-        if joint.columns.start >= ends:
-            lengths = [kind is Coordinate.LENGTH for kind in joint.coordinates]
-            coordinates[joint.columns] = np.where(lengths, length, 1.0)
-    terms = work.terms
-    of_bodies = np.maximum(np.linalg.norm(terms["f"], axis=1) * length, np.linalg.norm(terms["t"], axis=1))
-    of_coordinates = np.abs(terms["coefficient"]) * np.append(coordinates, 0.0)[terms["iv"]]  # -1: of a body
-    sizes = np.where(terms["iv"] >= 0, of_coordinates, of_bodies)
-    rows = np.array([sizes[row["first_term"] : row["last_term"]].max(initial=0.0) or 1.0 for row in work.rows])
     prescribed = (np.abs(work.rows["rate"]) / rows).max(initial=0.0)
-    rate = float(max((np.abs(state.v) / coordinates).max(initial=0.0), prescribed, slowest)) or 1.0
-    return Scales(length, coordinates, rows, rate)
+    rate = float(max((np.abs(state.v) * tree.weights).max(initial=0.0), prescribed, slowest)) or 1.0
+    return Scales(tree.length, 1.0 / tree.weights, rows, rate)

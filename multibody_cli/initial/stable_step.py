@@ -158,7 +158,8 @@ def _fastest_mode(integrator: Integrator, simulation: SimulationSpec, model: Mod
     if not len(limits):
         return math.inf, ""
     worst = int(np.argmin(limits))
-    fastest = int(np.argmax(np.abs(linear.directions @ modes.shapes[:, worst])))
+    shape = np.abs(linear.directions @ modes.shapes[:, worst]) * model.system.tree.weights
+    fastest = int(np.argmax(shape))
     return float(limits[worst]), model.names.coordinates[fastest]
 
 

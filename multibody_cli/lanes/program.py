@@ -87,7 +87,7 @@ def compile_program(models: Sequence[Model], scheme: Scheme, entries: str = VECT
     rotors, placed = has_rotors(models), places_bodies(model)
     links = with_common_structures([_links_of(one, rotors, entries == VECTOR) for one in models])
     tau, signals = write_forces([one.system.forces for one in models], *sizes, parameters)
-    limits = _write_clearance(models, parameters)
+    limits, speeds = _write_clearance(models, parameters), _write_speeds(models, parameters)
     tree_plan = plan(links[0], links[1:])
     arguments = dict.fromkeys(VECTORS, entries) | {
         "table": entries if len(models) > 1 else "f", "settings": "f", "signals": "f", "runs": "i", "steps": "i",
@@ -96,7 +96,7 @@ def compile_program(models: Sequence[Model], scheme: Scheme, entries: str = VECT
     def surround(passes: Sequence[Sequence[str]]) -> list[str]:
         first = 2 if placed else 0  # the passes that compute the bodies precede the forces
         evaluation = [*joined(passes[:first]), *tau, *joined(passes[first:])]
-        return _body(scheme, evaluation, limits, len(signals), sizes, tree)
+        return _body(scheme, evaluation, speeds, limits, len(signals), sizes, tree)
 
     gravities = [one.system.tree.gravity for one in models]
     shared = tree.gravity if all(np.array_equal(one, tree.gravity) for one in gravities) else None
@@ -120,14 +120,20 @@ def compile_program(models: Sequence[Model], scheme: Scheme, entries: str = VECT
 
 
 def _body(
-    scheme: Scheme, evaluation: Sequence[str], limits: Sequence[str], signals: int, sizes: Sizes, tree: Tree
+    scheme: Scheme,
+    evaluation: Sequence[str],
+    speeds: Sequence[str],
+    limits: Sequence[str],
+    signals: int,
+    sizes: Sizes,
+    tree: Tree,
 ) -> list[str]:
     """Write the statements of the generated function."""
     stages = len(scheme.offsets)
     writers = (scheme.start, scheme.stage, scheme.slope, scheme.step)
     start, stage, slope, step = (write(readable(tree), sizes) for write in writers)
     opening, closing = _add_powers(scheme, sizes.accounts)
-    at_step = [*_check(sizes.nv), *limits, *closing, *_record(sizes), *start]
+    at_step = [*_check(speeds, sizes.nv), *limits, *closing, *_record(sizes), *start]
     if stages == 1:
         inner = [f"row_of_time = {signals} * step", *evaluation, *at_step, *opening]
     else:
@@ -173,14 +179,27 @@ def _add_powers(scheme: Scheme, accounts: int) -> tuple[list[str], list[str]]:
     return add(f"{weights}{stage}"), closing
 
 
-def _check(nv: int) -> list[str]:
+def _write_speeds(models: Sequence[Model], parameters: Parameters) -> list[str]:
+    """Write the largest velocity, relative to the slowest that counts."""
+    tracer = Tracer()
+    v, slowest = (
+        tracer.array("v", models[0].nv),
+        np.array([one.system.tree.rate / one.system.tree.weights for one in models]),
+    )
+    lines = ["fastest = 0.0"]
+    for j in range(len(v)):
+        tracer.script.store(f"speed{j}", v[j] * parameters.number(tracer, 1.0 / slowest[:, j]))
+        lines.append(f"fastest = max(max(fastest, speed{j}), -speed{j})")
+    return [*tracer.lines(), *lines]
+
+
+def _check(speeds: Sequence[str], nv: int) -> list[str]:
     """Write the test of `vectors.is_finite_and_bounded`, and count the valid steps."""
     return [
+        *speeds,
         "defect = 0.0",
-        "fastest = 0.0",
         f"for place in range({nv}):",
         "    defect += a[place] * 0.0",
-        "    fastest = max(max(fastest, v[place]), -v[place])",
         f"alive = min(alive, max(0.0, 1.0 + defect) * min(1.0, max(0.0, ({MAX_SPEED!r} - fastest) * 1e300)))",
         "done[0] = done[0] + alive",
     ]
@@ -196,13 +215,16 @@ def _record(sizes: Sizes) -> list[str]:
 
 
 def _write_clearance(models: Sequence[Model], parameters: Parameters) -> list[str]:
-    """Write the smallest distance from a limit since the start."""
+    """Write the smallest distance from a limit since the start, relative to the units of its rows."""
     tables = [limits_of(one) for one in models]
+    weights = [one.system.rows["weight"][table["first_row"]] for one, table in zip(models, tables, strict=True)]
     tracer = Tracer()
     q = tracer.array("q", models[0].nq)
     lines = []
     for k, limit in enumerate(tables[0]):
-        sign, bound = (parameters.number(tracer, np.array([one[x][k] for one in tables])) for x in ("sign", "bound"))
+        signs = [one["sign"][k] * weight[k] for one, weight in zip(tables, weights, strict=True)]
+        bounds = [one["bound"][k] for one in tables]
+        sign, bound = (parameters.number(tracer, np.array(values)) for values in (signs, bounds))
         tracer.script.store(f"gap{k}", sign * (q[int(limit["iq"])] - bound))
         lines.append(f"clearance[0] = min(clearance[0], gap{k})")
     return [*tracer.lines(), *lines]
@@ -213,7 +235,7 @@ def content_of(model: Model) -> Hashable:
     system = model.system
     forces = system.forces
     arrays = (*system.tree, *_signals_of(model), forces.quantities, forces.points, *forces.tables, limits_of(model))
-    return tuple(array.tobytes() for array in arrays), tuple(model.joint_maps.items()), model.names.accounts
+    return tuple(np.asarray(array).tobytes() for array in arrays), tuple(model.joint_maps.items()), model.names.accounts
 
 
 def are_alike(models: Sequence[Model]) -> bool:

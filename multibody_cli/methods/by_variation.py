@@ -50,7 +50,8 @@ class VariationalOptions(Spec):
         "or nine steps of order 2, for smooth motion. Default: 1 with contacts or dry friction of joints, else 2.",
     )
     tolerance: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
-        1e-10, description="Tolerance of the mean rates of a step, relative to 1 + the largest rate; rad/s and m/s."
+        1e-10,
+        description="Tolerance of the mean rates of a step, relative to the largest rate and the slowest that counts.",
     )
     max_iterations: Annotated[int, Field(ge=1)] = Field(50, description="Maximum number of iterations per step.")
     initial_guess: Literal["ig1", "ig2", "ig3", "extrapolated"] = Field(

@@ -198,7 +198,7 @@ class StepControl:
 
     step: float
     rtol: float
-    atol: float
+    atol: float | None = None
     end: float = math.inf
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multibody_cli.constraints.rows import constraint_violation
 from multibody_cli.kernel import kernel
 
 
@@ -11,8 +12,12 @@ def observe(system, state, work, rows, samples, k):
 
     Rows of reduced couplings behind the last recorded element have no place in the samples.
     """
-    samples.residual[k] = work.dual.position_error[0]
-    first = len(system.tree.constraint_axes)
+    first, largest = len(system.tree.constraint_axes), 0.0
+    samples.residual[k] = 0.0
+    for r in range(len(work.rows)):
+        error = constraint_violation(work.rows[r], work.rows[r].error)
+        if error * work.rows[r].weight > largest:
+            largest, samples.residual[k] = error * work.rows[r].weight, error
     for r in range(first, min(len(work.rows), first + samples.multiplier.shape[1])):
         samples.multiplier[k, r - first] = work.rows[r].multiplier
         samples.row_error[k, r - first] = work.rows[r].error

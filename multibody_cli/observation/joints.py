@@ -21,4 +21,6 @@ def observe(system, state, work, rows, samples, k):
         R = load(work.bodies[row].R)
         store(samples.reaction[k, j, :3], transposed_times(R, load(work.wrenches[row].t)))
         store(samples.reaction[k, j, 3:], transposed_times(R, load(work.wrenches[row].f)))
-        samples.constraint_error[k, j] = loop_closure_error_norm(work.bodies[row]) if row >= len(tree.links) else 0.0
+        samples.constraint_error[k, j] = (
+            loop_closure_error_norm(tree, work.bodies[row]) if row >= len(tree.links) else 0.0
+        )

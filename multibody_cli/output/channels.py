@@ -129,7 +129,7 @@ CHANNELS: tuple[Channel, ...] = (
         "joints/{joint}/constraint_error",
         "m",
         "Loop-closure error: norm of the displacement between the parent's and the child's joint frames in the "
-        "constrained directions, with angles in rad. 0 for a joint of the tree.",
+        "constrained directions, with angles times the length of the mechanism. 0 for a joint of the tree.",
         "constraint_error",
         "joints",
         rtol=0.0,
@@ -334,7 +334,7 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "solver/residual",
         "m or rad",
-        "Largest position error of loop joints and constraints after the last projection.",
+        "Largest position error of loop joints and constraints, relative to 1 rad and to the length of the mechanism.",
         "residual",
         "constraints",
         rtol=0.0,

@@ -33,7 +33,7 @@ from multibody_cli.spec import Pose, Vector
 from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 EXACTLY_IN_PLANE = 1e-12
-"""Angle, rad, and distance, m, up to which a joint lies in the plane of its bodies; beyond, it closes a loop."""
+"""Angle, rad, and relative distance up to which a joint lies in the plane of its bodies; beyond, it closes a loop."""
 
 
 class Candidate(NamedTuple):
@@ -222,12 +222,13 @@ def moves_in_plane(scene: Scene, joint: JointSpec) -> bool:
     across = normal_of(child)
     rise = np.abs(across @ (M.position - F.position))
     n = F.rotation.T @ across
-    if max(np.abs(n - normal).max(), rise) > EXACTLY_IN_PLANE:
+    farthest = max(np.abs(M.position).max(), np.abs(F.position).max())
+    if np.abs(n - normal).max() > EXACTLY_IN_PLANE or rise > EXACTLY_IN_PLANE * farthest:
         return False
     return all(
         part.code == PartCode.SCREW
         and np.linalg.norm(np.cross(n, part.turn)) <= EXACTLY_IN_PLANE
-        and abs(n @ np.array(part.slide)) <= EXACTLY_IN_PLANE
+        and abs(n @ np.array(part.slide)) <= EXACTLY_IN_PLANE * np.linalg.norm(part.slide)
         for part in JOINTS[joint.type].parts(joint)
     )
 

@@ -46,6 +46,7 @@ class RowPacker:
         row["first_term"], row["last_term"] = self._terms, self._terms + terms
         row["holonomic"], row["one_sided"], row["active"] = holonomic, one_sided, not one_sided
         row["account"], row["restitution"] = account, restitution
+        row["weight"] = row["speed"] = 1.0
         self._rows.append(row)
         self._terms += terms
         self.names.append(name)

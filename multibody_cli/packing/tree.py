@@ -106,6 +106,9 @@ def pack_tree(tree_links: Sequence[Link], gravity: Vector, loops: Sequence[LoopJ
         gravity=_frozen(np.array(gravity, dtype=np.float64)),
         normals=_frozen(_normals(tree_links)),
         rotor_inertia=_frozen(np.zeros(tables.nv)),
+        length=1.0,
+        rate=1.0,
+        weights=_frozen(np.ones(tables.nv)),
     )
     q = np.array([number for one in hung for number in one.start.q], dtype=np.float64)
     v = np.array([number for one in hung for number in one.start.v], dtype=np.float64)

@@ -54,13 +54,10 @@ class ToleranceSpec(Spec):
 
     rtol: PositiveNumber = Field(1e-9, description="Relative tolerance of each coordinate.")
     atol: PositiveNumber | None = Field(
-        None, description="Absolute tolerance, in rad, m and their rates. Default: `rtol`/1000."
+        None,
+        description="Absolute tolerance, in rad, m and their rates. Default: `rtol`/1000 of 1 rad and of the length of "
+        "the mechanism, and of their rates in the slowest motion that counts, 0.001 of them in a `step`.",
     )
-
-    @property
-    def absolute(self) -> float:
-        """The absolute tolerance in force."""
-        return 1e-3 * self.rtol if self.atol is None else self.atol
 
 
 class SimulationSpec(Spec):

@@ -263,11 +263,12 @@ def _levels_of(simulation: Simulation) -> tuple[tuple[str, ...], Refinement, boo
     impacts = bool(names.contacts or names.friction_joints or has_limits)
     integrator = simulation.integrator
     if integrator.adaptive:
-        rtol, atol = settings.tolerance.rtol, settings.tolerance.absolute
+        rtol, atol = settings.tolerance.rtol, settings.tolerance.atol
         factor = 100.0 if rtol >= 1e4 * FINEST_TOLERANCE else 10.0
         coarsest = 1.0 if rtol >= factor**2 * FINEST_TOLERANCE else factor**2
         ratios = (coarsest, coarsest / factor, coarsest / factor**2)
-        levels = [f"simulation.tolerance={{rtol: {k * rtol:.15g}, atol: {k * atol:.15g}}}" for k in ratios]
+        also = [f", atol: {k * atol:.15g}" if atol is not None else "" for k in ratios]
+        levels = [f"simulation.tolerance={{rtol: {k * rtol:.15g}{more}}}" for k, more in zip(ratios, also, strict=True)]
         return tuple(levels), Refinement(factor, TOLERANCE_ORDER), impacts
     steps = [settings.step / k for k in (1, 2, 4)]
     refinement = Refinement(2.0, 1.0, settings.step) if impacts else Refinement(2.0, float(integrator.order))
@@ -327,8 +328,8 @@ def _other_method(
 def _perturbed(simulation: Simulation) -> Simulation:
     """Return a scene with perturbed initial velocities."""
     compiled = simulation.compiled
-    v = compiled.state.v
-    shift = np.random.default_rng(0).uniform(-1.0, 1.0, v.shape) * np.maximum(np.abs(v), 1.0)
+    v, tree = compiled.state.v, compiled.model.system.tree
+    shift = np.random.default_rng(0).uniform(-1.0, 1.0, v.shape) * np.maximum(np.abs(v), tree.rate / tree.weights)
     return replace(simulation, compiled=replace(compiled, state=compiled.state._replace(v=v + PERTURBATION * shift)))
 
 

@@ -39,6 +39,17 @@ def compose_rotation(w, u, pw, p, outer):
 
 
 @kernel
+def largest_change(tree, y):
+    """Largest of weighted changes or rates y (nv,) of coordinates, or 0; NaN if one is NaN."""
+    largest = 0.0
+    for j in range(len(y)):
+        size = abs(y[j]) * tree.weights[j]
+        if not size <= largest:
+            largest = size
+    return largest
+
+
+@kernel
 def rate(tree, q, v, dq):
     """dq/dt (nq,) at v (nv,)."""
     plain, quaternions = tree.plain, tree.quaternions

@@ -49,10 +49,11 @@ def forward_kinematics(tree, q, v, a, work):
 def place_bodies(tree, q, v, a, work):
     """`forward_kinematics` without the inertial wrenches of floating bodies.
 
-    Return the largest coordinate of the origin of a body, m, and the `largest_speed`, m/s or rad/s.
+    Return the largest coordinate of the origin of a body, relative to the length of the mechanism but at least 1, and
+    the `largest_speed`, but at least the slowest rate.
     """
     links, bodies, columns, rates = tree.links, work.bodies, work.columns, work.column_rates
-    farthest, fastest = 0.0, 0.0
+    farthest, fastest, per_length = tree.length, tree.rate, 1.0 / tree.length
     for i in range(1, len(links)):
         link = links[i]
         if link.floats:
@@ -64,15 +65,16 @@ def place_bodies(tree, q, v, a, work):
         else:
             link_kinematics(link, bodies[link.parent], bodies[i], q, v, columns)
         farthest = max(farthest, largest_component(load(bodies[i].x)))
-        fastest = max(fastest, largest_speed(bodies[i]))
-    return farthest, fastest
+        fastest = max(fastest, largest_speed(bodies[i], per_length))
+    return per_length * farthest, fastest
 
 
 @formula
-def largest_speed(body):
-    """Largest component of the twist of a body, at its own origin or at that of the world, m/s or rad/s."""
+def largest_speed(body, per_length):
+    """Largest component of the twist of a body, at its own origin or at that of the world, in lengths and rad, 1/s."""
     w, v = load(body.w), load(body.v)
-    return max(largest_component(w), largest_component(v), largest_component(v + cross(load(body.x), w)))
+    linear = max(largest_component(v), largest_component(v + cross(load(body.x), w)))
+    return max(largest_component(w), per_length * linear)
 
 
 @formula

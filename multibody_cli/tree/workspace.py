@@ -153,11 +153,10 @@ class Dual(NamedTuple):
     lower: Annotated[Floats, "m"]  # bounds of the multipliers
     upper: Annotated[Floats, "m"]
     x: Annotated[Floats, "m"]
-    position_error: Annotated[Floats, 1]  # largest position error after the last projection, m or rad
     rebound_share: Annotated[Floats, 1]  # share of the rebounds of one-sided rows in responses, 0 without any
     arrivals: Annotated[Integers, 1]  # number of one-sided rows that the present projection has activated
     lag: Annotated[Floats, 1]  # by which rates lag behind those of the path, as a part of their change in a step
-    scales: Annotated[Floats, 2]  # largest coordinate, m, and largest speed, m/s or rad/s, of a body, but at least 1
+    scales: Annotated[Floats, 2]  # largest coordinate and speed of a body, relative to the length, and 1/s
     factored_time: Annotated[Floats, 1]  # s; the method has factors for this time and `factored_q`
     factored_q: Annotated[Floats, "nq"]  # or (0,) for a method that does not use them again
     evaluations: Annotated[Integers, 1]  # number of evaluations with constraint rows

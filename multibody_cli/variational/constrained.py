@@ -52,11 +52,15 @@ from multibody_cli.constraint_solver.solver import (
     VELOCITY,
     build_delassus,
     clear_impulses,
-    largest_position_error,
     zero_rhs,
 )
 from multibody_cli.constraints.elements import write_all
-from multibody_cli.constraints.rows import IMPACT_SPEED, apply_row_impulse, jacobian_product_of_row
+from multibody_cli.constraints.rows import (
+    IMPACT_SPEED,
+    apply_row_impulse,
+    constraint_violation,
+    jacobian_product_of_row,
+)
 from multibody_cli.joints.directions import orthonormalize, store_row, write_axes
 from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.linalg.multipliers import solve_multipliers
@@ -185,16 +189,10 @@ def rows_satisfied(work, constrained, max_violation):
         r = work.dual.active_rows[k]
         if (
             constraint_violation(rows[r], constrained.row_states[r].error)
-            > max_violation + 10.0 * constrained.row_states[r].initial_violation
+            > max_violation / rows[r].weight + 10.0 * constrained.row_states[r].initial_violation
         ):
             return False
     return True
-
-
-@formula
-def constraint_violation(row, error):
-    """Return the violation of a row with this error; nonnegative."""
-    return max(-error, 0.0) if row.one_sided else abs(error)
 
 
 # --- impulses -----------------------------------------------------------------------------------------------------
@@ -351,7 +349,7 @@ def compute_dissipation(rows, constrained, h):
 
 @kernel
 def set_rebounds_of_step(work) -> float:
-    """Set the rates with which one-sided rows leave their limits; return the largest change that they require.
+    """Set the rates with which one-sided rows leave their limits; return the largest relative change that they require.
 
     The impulse of the step has changed the rate at its end, so that the approach is that at its start.
     """
@@ -359,9 +357,9 @@ def set_rebounds_of_step(work) -> float:
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         row.rebound, row.approach = 0.0, row.residual
-        if row.active == 1 and row.start_rate < -IMPACT_SPEED:
+        if row.active == 1 and row.start_rate < -IMPACT_SPEED * row.speed:
             row.rebound, work.dual.rebound_share[0] = -row.restitution * row.start_rate, 1.0
-            largest = max(largest, row.rebound - row.residual)
+            largest = max(largest, (row.rebound - row.residual) * row.weight)
     return largest
 
 
@@ -375,9 +373,8 @@ def complete_rows(system, work, step, v, ledger):
         if rows[r].one_sided:
             rows[r].loss = constrained.row_states[r].dissipation
             dissipated += rows[r].loss
-    work.dual.position_error[0] = largest_position_error(work)
     activate_unilateral_rows(work)
-    corrected = max(compute_velocity_residuals(work, v), set_rebounds_of_step(work)) > PROJECTION_TOLERANCE
+    corrected = max(compute_velocity_residuals(work, v), set_rebounds_of_step(work)) > PROJECTION_TOLERANCE * tree.rate
     if corrected:
         correct(system, work, VELOCITY)
         limit_rebounds(system, work, dissipated)

@@ -243,13 +243,13 @@ def exceeds_rotation_limit(discrete_motions):
 
 
 @kernel
-def extent_of(discrete_motions):
-    """Return the largest absolute coordinate of a body, at least 1 m."""
-    largest = 1.0
+def extent_of(tree, discrete_motions):
+    """Return the largest absolute coordinate of a body, relative to the length of the mechanism, but at least 1."""
+    largest = tree.length
     for i in range(1, len(discrete_motions)):
         x = load(discrete_motions[i].x)
         largest = max(largest, abs(x.x), abs(x.y), abs(x.z))
-    return largest
+    return largest / tree.length
 
 
 @kernel

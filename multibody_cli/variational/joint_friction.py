@@ -44,6 +44,7 @@ from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, power, transposed, transposed_times
 from multibody_cli.spatial.rotations import vector_of_quaternion
 from multibody_cli.spatial.values import Force, Motion
+from multibody_cli.tree.configuration import largest_change
 from multibody_cli.tree.jacobian import accumulate_wrenches_inward, write_ball_columns
 from multibody_cli.variational.constrained import apply_primary_impulses, transfer_impulses_to_bodies
 from multibody_cli.variational.discrete_motion import extent_of, relative_quaternion
@@ -153,10 +154,8 @@ def update_slip_changes(system, work, contact_work, step, h, v) -> bool:
     Changes that agree within the tolerance are kept, or 0 if they are small, so that a mechanism at rest stays there.
     """
     patches, changes, agree = system.contacts.joint_friction.patches, step.joint_friction.slip_changes, True
-    row, scale = contact_work.constraint_row_count[0], 1.0
-    for j in range(len(v)):
-        scale = max(scale, abs(v[j]))
-    round_off = ROUND_OFF * extent_of(step.discrete_motions) / abs(h)
+    row, scale = contact_work.constraint_row_count[0], max(system.tree.rate, largest_change(system.tree, v))
+    round_off = ROUND_OFF * extent_of(system.tree, step.discrete_motions) / abs(h)
     tolerance = TOLERANCE_FACTOR * (step.settings.tolerance * scale + round_off)
     for p in range(len(patches)):
         patch = patches[p]
@@ -166,7 +165,8 @@ def update_slip_changes(system, work, contact_work, step, h, v) -> bool:
         change_along = power(V, along) - contact_work.velocity_after[row + PER_CONTACT * p + 1]
         change_across = power(V, across) - contact_work.velocity_after[row + PER_CONTACT * p + 2]
         largest = max(abs(change_along - changes[p, 0]), abs(change_across - changes[p, 1]))
-        accuracy = tolerance * math.sqrt(dot(along.t, along.t) + dot(along.f, along.f))
+        turn, slide = math.sqrt(dot(along.t, along.t)), math.sqrt(dot(along.f, along.f))
+        accuracy = tolerance * max(turn, system.tree.length * slide)
         if largest > accuracy:
             changes[p, 0], changes[p, 1] = change_along, change_across
             contact_work.joint_friction.worst[0] = p

@@ -65,7 +65,7 @@ def solve_row_impulses_at_end(system, work, step, h):
     """Compute the corrections z of the impulses of the active rows into `work.dual.x`, with W and K of the end."""
     rows, constrained, dual, ends = work.rows, step.constrained, work.dual, step.constrained.work.terms
     count = constrained.active_count[0]
-    round_off = ROUND_OFF * extent_of(step.discrete_motions) / abs(h)
+    round_off = ROUND_OFF * extent_of(system.tree, step.discrete_motions) / abs(h)
     write_maximal_joint_terms(
         constrained.maximal_joints, system.tree.closures, step.discrete_motions, constrained.row_states, ends
     )
@@ -74,7 +74,7 @@ def solve_row_impulses_at_end(system, work, step, h):
         dual.r[k] = constrained.row_states[r].error / h + jacobian_product_of_row(
             rows[r], ends, work.bodies, work.response
         )
-        if abs(dual.r[k]) <= round_off:
+        if abs(dual.r[k]) <= round_off / rows[r].weight:
             dual.r[k] = 0.0
         dual.lower[k] = -constrained.row_states[r].impulse - h * constrained.row_states[r].start_multiplier
     fill_newton_delassus(system, work, step, count)
@@ -144,7 +144,7 @@ def solve_complementarity(work, constraint_work, count):
         in_active_set[k] = 1
         dual.x[k] = 0.0
     for _ in range(20 + PIVOTS_PER_ROW * count):
-        solve_active_set(dual, constraint_work, count)
+        solve_active_set(rows, dual, constraint_work, count)
         settled = True
         for k in range(count):
             if rows[dual.active_rows[k]].one_sided and violates_complementarity(dual, k, count, in_active_set[k]):
@@ -156,8 +156,8 @@ def solve_complementarity(work, constraint_work, count):
 
 
 @kernel
-def solve_active_set(dual, constraint_work, count):
-    """Compute the impulses of the rows in the active set, with all others at their bounds."""
+def solve_active_set(rows, dual, constraint_work, count):
+    """Compute the impulses of the rows in the active set, of weighted rows, with all others at their bounds."""
     W, x, A, b, z, places = (
         dual.W,
         dual.x,
@@ -174,15 +174,17 @@ def solve_active_set(dual, constraint_work, count):
         else:
             x[k] = dual.lower[k]
     for i in range(n):
+        weight = rows[dual.active_rows[places[i]]].weight
         b[i] = -dual.r[places[i]]
         for k in range(count):
             if not constraint_work.in_active_set[k]:
                 b[i] -= W[places[i], k] * x[k]
+        b[i] *= weight
         for j in range(n):
-            A[i, j] = W[places[i], places[j]]
+            A[i, j] = W[places[i], places[j]] * (weight * rows[dual.active_rows[places[j]]].weight)
     solve_ranked(constraint_work.factors, n, b, z)
     for i in range(n):
-        x[places[i]] = z[i]
+        x[places[i]] = z[i] * rows[dual.active_rows[places[i]]].weight
 
 
 @formula

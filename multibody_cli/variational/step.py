@@ -46,7 +46,7 @@ from multibody_cli.method_kernels import evaluate, impulse_response
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import cross
 from multibody_cli.spatial.values import Force
-from multibody_cli.tree.configuration import displace, displace_coordinates, normalize, recentre
+from multibody_cli.tree.configuration import displace, displace_coordinates, largest_change, normalize, recentre
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, write_ball_columns
 from multibody_cli.variational.constrained import (
     accumulate_primary_impulses,
@@ -247,7 +247,7 @@ def find_root(system, work, step, t, h, rate_scale) -> bool:
         drnea_residuals(system, work, step, h)
         residual_response(system, work, step, h)
         correct_rows(system, work, step, h)
-        size = max_abs(correction) / rate_scale
+        size = largest_change(system.tree, correction) / rate_scale
         step.diagnostics[DIAGNOSTIC_ITERATIONS] = max(step.diagnostics[DIAGNOSTIC_ITERATIONS], k + 1.0)
         if not size < math.inf:
             return False
@@ -257,7 +257,7 @@ def find_root(system, work, step, t, h, rate_scale) -> bool:
         if is_converged(size, before, settings.tolerance):
             return True
         if k > 1 and size > STALL_RATIO * before:
-            return size <= 1e3 * ROUND_OFF * extent_of(step.discrete_motions) / abs(h * rate_scale)
+            return size <= 1e3 * ROUND_OFF * extent_of(system.tree, step.discrete_motions) / abs(h * rate_scale)
         before = size
     return False
 
@@ -287,12 +287,12 @@ def solve_step(system, work, step, t, h, q, v) -> bool:
     prescribe(system.motions, t + h, step.q, step.scratch, step.scratch)
     apply_first_kick(step, h)
     select_active_rows(work, constrained)
-    rate_scale = 1.0 + max_abs(v)
+    rate_scale = tree.rate + largest_change(tree, v)
     if find_root(system, work, step, t + h, h, rate_scale):
         normalize(tree, step.q)
         drnea_outward_pass(system, work, step, t + h)
         max_violation = VIOLATION_FACTOR * (
-            settings.tolerance * abs(h) * rate_scale + ROUND_OFF * extent_of(step.discrete_motions)
+            settings.tolerance * abs(h) * rate_scale + ROUND_OFF * extent_of(tree, step.discrete_motions)
         )
         if rows_satisfied(work, constrained, max_violation) and not exceeds_rotation_limit(step.discrete_motions):
             carry_over_residual(system, work, step, h)

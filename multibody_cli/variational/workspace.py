@@ -31,7 +31,7 @@ singularity the response is large.
 class Settings(NamedTuple):
     """Settings of the root finder.
 
-    `tolerance` bounds corrections of the mean rates of a step, relative to 1 + the largest rate; rad/s and m/s alike.
+    `tolerance` bounds corrections of the mean rates of a step, relative to the largest rate and the slowest one.
     `first_kick` is the share of the impulses applied at the start of the step, 1/2 or 1; the remainder is applied at
     its end.  `adaptive`: a step that does not converge is subdivided.  `stages` (s,) are the lengths of the basic steps
     of a composed step, as fractions of it.  `maximal`: the method uses maximal coordinates.

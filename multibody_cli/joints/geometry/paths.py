@@ -249,7 +249,7 @@ class Curve:
         ends = self.at([*itertools.chain(*orders)], np.array([0, len(self.rows) - 1]), np.array([0.0, 1.0]))
         per_length = np.repeat((self.domain[1] - self.domain[0]) ** np.arange(derivatives + 1), 3)[:, None]
         both = ends * per_length
-        return bool(np.allclose(both[:, 0], both[:, 1], rtol=0.0, atol=SAME * (1.0 + np.abs(both).max())))
+        return bool(np.allclose(both[:, 0], both[:, 1], rtol=0.0, atol=SAME * np.abs(both).max()))
 
     @property
     def symbolic_parameter(self) -> MapCoordinate:

@@ -24,7 +24,7 @@ from multibody_cli.method_kernels import evaluate, evaluate_projected, project_o
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
 from multibody_cli.methods.integrators.dop853_coefficients import E3, E5, STAGES, A, B, C, D
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
-from multibody_cli.model import Floats, State, System
+from multibody_cli.model import Floats, State, System, Tree
 from multibody_cli.tree.configuration import normalize, rate, recentre
 from multibody_cli.tree.workspace import Work
 
@@ -32,11 +32,15 @@ _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
 _LAST = STAGES  # the stage at the end of a step, which is the first of the next
 _TERMS = 7  # of the interpolant
 
+SPAN = 1e3
+"""Time up to which the round-off of times is the same, in first steps."""
+
 
 class Scratch(NamedTuple):
     """Data of the integrator between outputs; y = [q, v, ledger]."""
 
-    times: Floats  # (4,) start and end of the last step, size of the next, instant that no step crosses
+    times: Floats  # (5,) start and end of the last step, size of the next, instant that no step crosses, `SPAN`
+    atol: Floats  # (nq + nv,) absolute tolerances
     breaks: Floats  # (m,) instants that no step crosses, s, rising: those before knots, and the end of a run
     behind: Floats  # (m,) instants from which the steps after them begin, s
     y0: Annotated[Floats, "n"]  # at the start of the last step
@@ -69,12 +73,12 @@ def evaluate_stage(system, work, scratch, s, h, nq, nv):
 
 
 @template(evaluate, project_onto_constraints)
-def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
+def take_step(system, work, scratch, rtol, nq, nv) -> int:
     """Take one step, as large as the tolerance allows; return the attempts, 0 if the step became too small."""
     times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
     times[0], h, rejected = times[1], times[2], False
     copy(y1, y0)
-    passed = count_up_to(scratch.breaks, times[0] + 1e-13 * max(1.0, abs(times[0])))
+    passed = count_up_to(scratch.breaks, times[0] + 1e-13 * max(times[4], abs(times[0])))
     is_at_knot = passed > 0 and scratch.behind[passed - 1] > times[0]
     if is_at_knot:
         times[0] = scratch.behind[passed - 1]
@@ -86,7 +90,7 @@ def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
     if passed < len(scratch.breaks):
         h = min(h, scratch.breaks[passed] - times[0])
     rest = h  # up to a knot, which may be as close as round-off
-    while h > 1e-14 * max(1.0, abs(times[0])) or h == rest > 0.0:
+    while h > 1e-14 * max(times[4], abs(times[0])) or h == rest > 0.0:
         attempts += 1
         for s in range(1, STAGES):
             evaluate_stage(system, work, scratch, s, h, nq, nv)
@@ -94,7 +98,7 @@ def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
         for j in range(STAGES):
             if B[j] != 0.0:
                 add_scaled(y1, h * B[j], slopes[j])
-        error = error_norm(y0, y1, slopes, h, rtol, atol, nq + nv)
+        error = error_norm(y0, y1, slopes, h, rtol, scratch.atol)
         if error < 1.0:
             factor = _GROW if error == 0.0 else min(_GROW, _SAFETY * error ** (-1.0 / 8.0))
             times[1], times[2] = times[0] + h, h * (min(1.0, factor) if rejected else factor)
@@ -128,7 +132,7 @@ def prepare_interpolant(system, work, scratch, nq, nv):
 
 
 @template(evaluate, evaluate_projected, project_onto_constraints)
-def advance_dop853(system, state, work, scratch, until, rtol, atol, most) -> int:
+def advance_dop853(system, state, work, scratch, until, rtol, most) -> int:
     """Advance the state to `until`, in at most `most` steps, or until the step becomes too small; return the steps.
 
     To an instant at a knot, the last step is that which ends before the knot.
@@ -142,9 +146,9 @@ def advance_dop853(system, state, work, scratch, until, rtol, atol, most) -> int
         reached = is_finite(scratch.a)
     passed = count_up_to(scratch.behind, until)
     end = until if passed == len(scratch.breaks) else min(until, scratch.breaks[passed])
-    end -= 1e-13 * max(1.0, abs(until))
+    end -= 1e-13 * max(times[4], abs(until))
     while reached and times[1] < end and steps < most:
-        reached = take_step(system, work, scratch, rtol, atol, nq, nv) > 0
+        reached = take_step(system, work, scratch, rtol, nq, nv) > 0
         if reached:
             steps += 1
             if times[1] >= end:
@@ -201,15 +205,15 @@ def start(state, scratch):
 
 
 @kernel
-def error_norm(y0, y1, slopes, h, rtol, atol, n) -> float:
+def error_norm(y0, y1, slopes, h, rtol, atol) -> float:
     """Return the error of a step relative to the tolerance, from its estimates of third and fifth order (II.10.17)."""
-    sum3, sum5 = 0.0, 0.0
+    sum3, sum5, n = 0.0, 0.0, len(atol)
     for i in range(n):
         e3, e5 = 0.0, 0.0
         for j in range(STAGES):
             e3 += E3[j] * slopes[j, i]
             e5 += E5[j] * slopes[j, i]
-        scale = atol + rtol * max(abs(y0[i]), abs(y1[i]))
+        scale = atol[i] + rtol * max(abs(y0[i]), abs(y1[i]))
         sum3 += (e3 / scale) ** 2
         sum5 += (e5 / scale) ** 2
     if sum5 == 0.0 and sum3 == 0.0:
@@ -243,8 +247,8 @@ class Dop853Stepper:
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to `until`, by as many steps as the tolerance requires."""
         control, most = self._control, limit_of("steps")
-        tolerance, left = (control.rtol, control.atol), most - self._steps
-        self._steps += int(self._advance(self._system, state, self._work, self._scratch, until, *tolerance, left))
+        left = most - self._steps
+        self._steps += int(self._advance(self._system, state, self._work, self._scratch, until, control.rtol, left))
         if not np.isfinite(state.a).all():
             return Report(steps=self._steps, status=Status.DIVERGED)
         if state.time[0] == until:
@@ -281,11 +285,21 @@ def bind(
         Scratch,
         n=len(state.q) + len(state.v) + len(state.ledger),
         nv=len(state.v),
-        times=np.array([0.0, 0.0, control.step, np.inf]),
+        times=np.array([0.0, 0.0, control.step, np.inf, SPAN * control.step]),
+        atol=_absolute_tolerances(system.tree, control, len(state.q)),
         breaks=np.insert(knots.before, place, end),
         behind=np.insert(knots.after, place, end),
     )
     return Dop853Stepper(make(dynamics), system, work, scratch, control)
+
+
+def _absolute_tolerances(tree: Tree, control: StepControl, nq: int) -> Floats:
+    """Return the absolute tolerances of coordinates and velocities: by default, weighted ones."""
+    if control.atol is not None:
+        return np.full(nq + len(tree.weights), control.atol)
+    of_positions = np.ones(nq)
+    of_positions[tree.plain["iq"]] = 1.0 / tree.weights[tree.plain["iv"]]
+    return 1e-3 * control.rtol * np.concatenate([of_positions, tree.rate / tree.weights])
 
 
 INTEGRATOR = Integrator("dop853", "order 8 Runge-Kutta, adaptive steps, dense output", 8, True, bind)

@@ -70,7 +70,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         copy(v, work.implicit_rates)
         evaluate_projected(system, work, time[0], q, v, a, after)
-        valid = is_finite_and_bounded(v, a)
+        valid = is_finite_and_bounded(system.tree, v, a)
         if valid:
             done += 1
             for i in range(len(ledger)):

@@ -68,7 +68,7 @@ def take_rk4_steps(system, state, work, scratch, h, start, first, count, fresh) 
         time[0] = start + (step + 1) * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, power[0])
-        if not is_finite_and_bounded(v, a):
+        if not is_finite_and_bounded(system.tree, v, a):
             return step - first
     return count
 

@@ -47,7 +47,7 @@ STAGE_TOLERANCE = 1e-10
 """Change of the accelerations, relative to them, at which a stage has converged."""
 
 ROUND_OFF = 1e-14
-"""Change of the velocities, relative to them, and of the coordinates, m or rad, that counts as round-off.
+"""Change of the velocities, relative to them, and of the weighted coordinates, that counts as round-off.
 
 At rest, the round-off of a length times the stiffness of a spring moves bodies by no more.
 """
@@ -90,7 +90,7 @@ def take_sdirk2_steps(system, state, work, scratch, h, start, first, count, fres
             ledger[k] += h * ((1.0 - GAMMA) * powers[0, k] + GAMMA * powers[1, k])
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, powers[0])
-        if not is_finite_and_bounded(v, a):
+        if not is_finite_and_bounded(system.tree, v, a):
             break
         done += 1
     return done
@@ -102,7 +102,7 @@ def solve_stage(system, work, t, h, q0, base, displacement, q, v, a, powers):
 
     q is q0 displaced by displacement + h v.
     """
-    driven, implicit_rates = system.tree.driven, work.implicit_rates
+    tree, driven, implicit_rates = system.tree, system.tree.driven, work.implicit_rates
     prescribe(system.motions, t, q, v, a)
     set_implicit_coefficients(system.tree, work, h, -h * h, -h)
     converged = False
@@ -119,7 +119,7 @@ def solve_stage(system, work, t, h, q0, base, displacement, q, v, a, powers):
         evaluate(system, work, t, q, v, a, powers)
         if not is_finite(a):
             break
-        change, largest, fastest = stage_changes(driven, free_end(system.tree), implicit_rates, a, v)
+        change, largest, fastest = stage_changes(tree, implicit_rates, a, v)
         if change <= STAGE_TOLERANCE * largest or h * change <= ROUND_OFF * max(fastest, 1.0 / h):
             converged = True
             break
@@ -128,14 +128,17 @@ def solve_stage(system, work, t, h, q0, base, displacement, q, v, a, powers):
 
 
 @kernel
-def stage_changes(driven, last, before, after, v):
-    """Return the largest change of the accelerations, acceleration, and velocity, of coordinates before `last`."""
+def stage_changes(tree, before, after, v):
+    """Return the largest change of the accelerations, acceleration, and velocity, weighted.
+
+    Those of loop joints do not count.
+    """
     change, largest, fastest = 0.0, 0.0, 0.0
-    for j in range(last):
-        fastest = max(fastest, abs(v[j]))
-        if not driven[j]:
-            change = max(change, abs(after[j] - before[j]))
-            largest = max(largest, abs(after[j]))
+    for j in range(free_end(tree)):
+        fastest = max(fastest, abs(v[j]) * tree.weights[j])
+        if not tree.driven[j]:
+            change = max(change, abs(after[j] - before[j]) * tree.weights[j])
+            largest = max(largest, abs(after[j]) * tree.weights[j])
     return change, largest, fastest
 
 

@@ -64,7 +64,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
         time[0] = start + step * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, after)
-        if not is_finite_and_bounded(v, a):
+        if not is_finite_and_bounded(system.tree, v, a):
             return step - first - 1
         for i in range(len(ledger)):
             ledger[i] += 0.5 * h * (before[i] + after[i])

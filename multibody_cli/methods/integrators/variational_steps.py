@@ -167,20 +167,20 @@ def advance_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, 
         else:
             part //= 2
             if part == 0 or not step.settings.adaptive:
-                step.diagnostics[DIAGNOSTIC_FAILED_COORDINATE] = 1.0 + index_of_largest(work.response)
+                step.diagnostics[DIAGNOSTIC_FAILED_COORDINATE] = 1.0 + index_of_largest(system.tree, work.response)
                 return False
             step.diagnostics[DIAGNOSTIC_SUBDIVISIONS] += 1.0
     return True
 
 
 @kernel
-def index_of_largest(x):
-    """Return the place of the first entry that is not finite, or else of the largest absolute value."""
+def index_of_largest(tree, x):
+    """Return the coordinate of the first rate in x (nv,) that is not finite, or else of the largest relative one."""
     place = 0
     for j in range(len(x)):
         if not abs(x[j]) < math.inf:
             return j
-        if abs(x[j]) > abs(x[place]):
+        if abs(x[j]) * tree.weights[j] > abs(x[place]) * tree.weights[place]:
             place = j
     return place
 
@@ -207,7 +207,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
                 return index - first - 1
             time[0] += stages[k] * h
         time[0] = start + index * h
-        if not is_finite_and_bounded(v, a):
+        if not is_finite_and_bounded(system.tree, v, a):
             return index - first - 1
     momentum_map(step.discrete_motions, step.momentum)
     evaluate(system, work, time[0], q, v, a, powers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from multibody_cli.kernel import formula
 
 MAX_SPEED = 1e12
-"""A run with a larger speed, m/s or rad/s, has diverged; light is slower by more than three powers of ten."""
+"""A run with a larger speed, relative to the slowest that counts, has diverged."""
 
 
 @formula
@@ -18,12 +18,12 @@ def is_finite(x):
 
 
 @formula
-def is_finite_and_bounded(v, a):
+def is_finite_and_bounded(tree, v, a):
     """Return whether a step is valid: its accelerations are finite and its velocities below `MAX_SPEED`."""
     fastest = 0.0
     for i in range(len(v)):
-        fastest = max(fastest, abs(v[i]))
-    return fastest < MAX_SPEED and is_finite(a)
+        fastest = max(fastest, abs(v[i]) * tree.weights[i])
+    return fastest < MAX_SPEED * tree.rate and is_finite(a)
 
 
 @formula

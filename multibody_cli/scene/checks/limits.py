@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import math
+
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.spec import MovingJointSpec
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.topology import inboard_joints
 
 _SLACK = 1e-9
-"""Tolerance of the initial coordinate outside its limits, rad or m."""
+"""Tolerance of the initial coordinate outside its limits, relative to 1 rad or to the largest length of the joints."""
 
 
 def check_limits(draft: Draft) -> None:
     """Check the initial state of all joints against their limits."""
     carrying = set(inboard_joints(draft.scene.bodies, draft.scene.joints).values())
+    length = max(map(_length, draft.scene.joints.values()), default=0.0)
     for name, joint in draft.scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.bounds is not None and name in carrying:
-            _check_start(draft, name, joint)
+            _check_start(draft, name, joint, length)
 
 
-def _check_start(draft: Draft, name: str, joint: MovingJointSpec) -> None:
+def _length(joint: JointSpec) -> float:
+    """Return the largest distance of the frames of a joint from those of its bodies, or of its limits from 0, m."""
+    bounds = joint.bounds or () if isinstance(joint, MovingJointSpec) else ()
+    pairs = zip(bounds, joint.coordinates, strict=False)
+    limits = [abs(x) for pair, unit in pairs if pair and unit is Coordinate.LENGTH for x in pair if math.isfinite(x)]
+    return max(math.hypot(*joint.origin.position), math.hypot(*joint.child_origin.position), *limits)
+
+
+def _check_start(draft: Draft, name: str, joint: MovingJointSpec, length: float) -> None:
     assert joint.bounds is not None
     # coordinates with limits are scalar, and q lists them in order, before any quaternion
     start = JOINTS[joint.type].start(joint).q
@@ -27,7 +39,8 @@ def _check_start(draft: Draft, name: str, joint: MovingJointSpec) -> None:
         if pair is None:
             continue
         lower, upper = pair
-        if not lower - _SLACK <= start[k] <= upper + _SLACK:
+        slack = _SLACK * ((length or 1.0) if unit is Coordinate.LENGTH else 1.0)
+        if not lower - slack <= start[k] <= upper + slack:
             side = f"below {lower:g}" if start[k] < lower else f"above {upper:g}"
             path = ("joints", name, "limits", *(() if len(joint.coordinates) == 1 else (k,)))
             draft.report(path, f"the initial coordinate, {start[k]:g} {unit}, violates this limit: it is {side} {unit}")

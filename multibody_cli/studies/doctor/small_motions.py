@@ -24,10 +24,10 @@ from multibody_cli.spec.rotation_matrix import rotation_matrix
 Complex = NDArray[np.complex128]
 
 STILL = 0.05
-"""Exponents below this size, 1/s, count as zero; round-off of multiple zeros is smaller."""
+"""Exponents below this part of the slowest rate count as zero; round-off of multiple zeros is smaller."""
 
 AT_REST = 1e-6
-"""Accelerations of an equilibrium, rad/s^2 or m/s^2, relative to 1 and to the largest exponent squared."""
+"""Accelerations of an equilibrium, relative to the squares of the slowest rate and of the largest exponent."""
 
 SMALLEST_SHARE = 0.05
 """Share of the kinetic energy of a mode, above which a body is listed."""
@@ -91,8 +91,10 @@ def small_motions(
     K, D, a = acceleration_derivatives(model, state, N)
     found = modes_of(linear, K, D)
     exponents, shapes = found.exponents, N @ found.shapes
-    still = np.abs(exponents) < STILL
-    equilibrium = bool(np.abs(a).max(initial=0.0) <= AT_REST * (1.0 + np.abs(K).max(initial=0.0)))
+    tree = model.system.tree
+    still = np.abs(exponents) < STILL * tree.rate
+    largest = np.abs((N @ a) * tree.weights).max(initial=0.0)
+    equilibrium = bool(largest <= AT_REST * (tree.rate**2 + np.abs(exponents).max(initial=0.0) ** 2))
     kept = np.flatnonzero(~still & (exponents.imag >= 0.0))
     kept = kept[np.lexsort((exponents[kept].real, np.abs(exponents[kept])))]
     modes = [_mode(complex(exponents[i]), _shares(masses, model, state, shapes[:, i])) for i in kept]
