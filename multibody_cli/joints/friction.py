@@ -291,9 +291,7 @@ def patch_points(
     normal_forces: Sequence[Sequence[Floats]], friction_wrenches: Sequence[Sequence[Floats]]
 ) -> list[Point]:
     """Return the points of a patch with the normal forces and unit friction forces of each."""
-    N = np.array([wrench for of_point in normal_forces for wrench in of_point]).T
-    sizes = np.repeat([np.abs(N[:3]).max(), 1.0], 3)  # of moments and forces
-    loads = np.linalg.pinv(N / sizes[:, None]) / sizes
+    loads = np.linalg.pinv(np.array([wrench for of_point in normal_forces for wrench in of_point]).T)
     each = len(normal_forces[0])
     return [Point(np.array(wrenches), loads[each * k : each * (k + 1)]) for k, wrenches in enumerate(friction_wrenches)]
 

@@ -85,16 +85,12 @@ joints:
   rail: {{type: prismatic, axis: [1, 0, 0], child: piston, q: "${{0.78*m}}", %s}}
   pin: {{type: revolute, axis: [0, 1, 0], parent: rod, child: piston, origin: {{position: ["${{0.6*m}}", 0, 0]}}}}
 """
-RUBBING = """friction: {coefficient: 0.2, surface: {size: ["${0.1*m}", "${0.08*m}", "${0.06*m}"]}},
-    limits: ["${0.5*m}", "${0.79*m}"], restitution: 0.3"""
-
 SCENES = {
     "four bar with a drive": DRIVEN + ASSEMBLED,
     "four bar that is refused": DRIVEN + simulation(),
     "four bar with limits": four_bar('force: "${0.5*N*m}*sin(${20/s}*t)"', "limits: [-1.75, -1.5], restitution: 0.6")
     + ASSEMBLED,
     "slider crank": CRANK % 'damping: "${3*N*s/m}"' + ASSEMBLED,
-    "slider crank with friction": CRANK % RUBBING + ASSEMBLED,
     "parallelogram with a third crank": f"""
 bodies:
   a: {BAR.format(mass=1.1, half=0.27)}

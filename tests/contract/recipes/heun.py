@@ -45,7 +45,7 @@ def take_heun_steps(system, state, work, scratch, h, start, first, count, fresh)
         time[0] = start + step * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, power)
-        if not is_finite_and_bounded(v, a):
+        if not is_finite_and_bounded(system.tree, v, a):
             return step - first - 1
     return count
 
