@@ -264,6 +264,7 @@ def prescribed_error(motion: str, step: float, settings: str) -> float:
     return float(np.abs(run["joints/j/q"].values[:, 0] - exact(run["time"].values)).max())
 
 
+@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("motion", PRESCRIBED)
 @pytest.mark.parametrize("method", ORDERS)
 def test_a_prescribed_coordinate_has_the_order_of_the_integrator(method: str, motion: str) -> None:
