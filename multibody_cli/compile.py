@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from multibody_cli.alarms.catalogue import STABILITY
-from multibody_cli.alarms.contract import Raised
+from multibody_cli.alarms.contract import Oscillations, Raised
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.errors import Problem, Refused, SceneError
 from multibody_cli.forces.coupled import coupled_forces_of
@@ -19,6 +19,7 @@ from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.initial.friction_uniqueness import check_friction
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
 from multibody_cli.initial.joint_regularity import typical_column_norms
+from multibody_cli.initial.oscillations import oscillations_of
 from multibody_cli.initial.point_torques import require_no_torques
 from multibody_cli.initial.signal_resolution import signal_alarms
 from multibody_cli.initial.stable_step import check_step
@@ -67,8 +68,8 @@ class Compiled:
 
     Model, initial state, step control, output instants, mass properties by body, number of degrees of freedom at the
     start (after loops and constraints, without prescribed coordinates), warnings about the initial state, those of them
-    that are alarms, the longest stable step there, s; infinite if there is none or it is not known, and notes on the
-    start for the end of the run.
+    that are alarms, the longest stable step there, s; infinite if there is none or it is not known; oscillations of the
+    implicit forces, and notes on the start for the end of the run.
     """
 
     model: Model
@@ -80,6 +81,7 @@ class Compiled:
     warnings: tuple[str, ...]
     alarms: tuple[Raised, ...]
     stable_step: float
+    oscillations: Oscillations | None = None
     notes: tuple[Raised, ...] = ()
 
 
@@ -113,6 +115,7 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     if scene.strands:
         messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))
     checked, notes = check_step(simulation, model, state), tuple(check_friction(simulation, model, state))
+    oscillations = oscillations_of(simulation, model, state)
     alarms = (*checked.alarms, *(alarm for _, alarm in signals))
     messages = (*messages, *map(str, checked.alarms), *(f"{place}: {alarm}" for place, alarm in signals))
     if scene.contacts is not None:
@@ -131,7 +134,9 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
             model, state = _pack(loaded, masses, in_plane, sizes)
     control = StepControl(simulation.step, simulation.tolerance.rtol, simulation.tolerance.atol, simulation.duration)
     timed = timing(simulation, scene.output)
-    return Compiled(model, state, control, timed, masses, n_dofs, messages, alarms, checked.longest, notes)
+    return Compiled(
+        model, state, control, timed, masses, n_dofs, messages, alarms, checked.longest, oscillations, notes
+    )
 
 
 def with_start(compiled: Compiled, simulation: SimulationSpec, q: Floats, v: Floats) -> Compiled:
@@ -157,6 +162,7 @@ def with_start(compiled: Compiled, simulation: SimulationSpec, q: Floats, v: Flo
         warnings=(*map(str, checked.alarms), *(text for text in compiled.warnings if text not in earlier)),
         alarms=(*checked.alarms, *others),
         stable_step=checked.longest,
+        oscillations=oscillations_of(simulation, compiled.model, state),
     )
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.alarms.contract import Alarm, Reading, Remedy, RunSettings
+from multibody_cli.alarms.contract import NONE, Alarm, Reading, Remedy, RunSettings
+from multibody_cli.alarms.oscillations import THRESHOLD, lost_shares, read_oscillations
 from multibody_cli.alarms.record import Peak, RunRecord
 from multibody_cli.alarms.remedies import MARGIN, reduce_step, remedy_of_open_constraints, resolve_better
 from multibody_cli.alarms.unsolved import read_contacts, read_energizing, read_implicit, read_jams
@@ -211,6 +212,16 @@ RUN_ALARMS = (
         _read_damping,
         lambda settings, value, threshold: reduce_step(settings.step, MARGIN * value / threshold),
         level="note",
+    ),
+    Alarm(
+        "oscillations",
+        "energy of the errors of oscillations with an implicit integrator, relative to the energy available",
+        lambda settings: THRESHOLD if settings.oscillations else math.inf,
+        lambda record, settings: lost_shares(
+            settings.oscillations, _energy_of(record, settings), settings.integrator, settings.step
+        ).sum(axis=-1),
+        lambda record, settings: read_oscillations(float(_energy_of(record, settings)), settings),
+        lambda *_: NONE,
     ),
     Alarm(
         "spin",

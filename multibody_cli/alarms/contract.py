@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.kernel import Floats
 from multibody_cli.methods.contract import Integrator
 
 Level = Literal["note", "warning", "failed"]
@@ -87,6 +91,18 @@ class Raised:
         return asdict(self) | {"remedy": str(self.remedy)}
 
 
+class Oscillations(NamedTuple):
+    """Oscillations of m modes of implicit forces: exponents (m,), 1/s, and energies (m,), J, at the start.
+
+    `places` are the coordinates that move most, and `duration` is that of the run, s.
+    """
+
+    exponents: NDArray[np.complex128]
+    energies: Floats
+    places: tuple[str, ...]
+    duration: float
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """Settings of a run that alarms depend on.
@@ -117,6 +133,8 @@ class RunSettings:
         Thresholds from the scene, by name of the alarm; infinity turns an alarm off.
     stable_step
         Longest stable step at the start, s; infinite if there is none or it is not known.
+    oscillations
+        Those of the implicit forces at the start; None if there are none.
     at_start
         The alarms that were raised before the first step.
     notes
@@ -137,6 +155,7 @@ class RunSettings:
     position: str = ""
     thresholds: Mapping[str, float] = field(default_factory=dict)
     stable_step: float = math.inf
+    oscillations: Oscillations | None = None
     at_start: tuple[Raised, ...] = ()
     notes: tuple[Raised, ...] = ()
 

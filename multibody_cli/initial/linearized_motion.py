@@ -171,6 +171,12 @@ def acceleration_derivatives(model: Model, state: State, N: Floats) -> tuple[Flo
     return K, D, N.T @ here
 
 
+def accelerations_of(model: Model, state: State) -> Floats:
+    """Return the accelerations (nv,) of a state."""
+    none = np.zeros((model.nv, 0))
+    return np.asarray(_accelerations_nearby(model, float(state.time[0]), state.q[None], state.v[None], none)[0, -1])
+
+
 def modes_of_trees(model: Model, q: Floats, v: Floats) -> Modes:
     """Compute the modes at R states q (R, nq) and v (R, nv) of a tree without motions, loops and constraints.
 

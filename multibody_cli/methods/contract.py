@@ -256,6 +256,8 @@ class Integrator:
         (`methods.integrators.stability`); None if there is no limit, or steps are controlled by a tolerance.
     feedback_step
         The same for the feedback of Baumgarte, which is explicit in an implicit Euler step too.
+    stability_function
+        Of an implicit integrator, the function R of z = h s (n,) with which a step of h multiplies x in x' = s x.
     """
 
     name: str
@@ -267,6 +269,7 @@ class Integrator:
     implicit: bool = False
     stable_step: Callable[[Any, Any], Any] | None = None
     feedback_step: Callable[[Any, Any], Any] | None = None
+    stability_function: Callable[[Any], Any] | None = None
 
 
 class Method(Protocol):

@@ -108,6 +108,7 @@ class Simulation:
             has_springs=self.compiled.model.system.forces.depends_on_motion,
             thresholds=settings.alarms,
             stable_step=self.compiled.stable_step,
+            oscillations=self.compiled.oscillations,
             at_start=self.compiled.alarms,
             notes=self.compiled.notes,
         )

@@ -31,7 +31,7 @@ from multibody_cli.method_kernels import (
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper
 from multibody_cli.methods.integrators.at_knots import smoothed_steps
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
-from multibody_cli.methods.integrators.stability import semi_implicit_euler_step_limit
+from multibody_cli.methods.integrators.stability import implicit_euler, semi_implicit_euler_step_limit
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
 from multibody_cli.model import State, System
 from multibody_cli.tree.configuration import displace, normalize, recentre
@@ -115,4 +115,5 @@ INTEGRATOR = Integrator(
     supports_contacts=True,
     implicit=True,
     feedback_step=semi_implicit_euler_step_limit,
+    stability_function=implicit_euler,
 )

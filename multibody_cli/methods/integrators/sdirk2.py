@@ -32,6 +32,7 @@ from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
+from multibody_cli.methods.integrators import stability
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
 from multibody_cli.model import Integers, State, System
@@ -179,6 +180,12 @@ def bind(
 
 
 INTEGRATOR = Integrator(
-    "sdirk2", "second order, implicit in all springs, dampers and muscles, fixed step", 2, False, bind, implicit=True
+    "sdirk2",
+    "second order, implicit in all springs, dampers and muscles, fixed step",
+    2,
+    False,
+    bind,
+    implicit=True,
+    stability_function=stability.sdirk2,
 )
 """L-stable: motion faster than the step is damped."""

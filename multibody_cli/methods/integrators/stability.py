@@ -1,4 +1,4 @@
-"""Stability limits of explicit integrators with linear springs and dampers.
+"""Stability limits of explicit integrators with linear springs and dampers, and stability functions of implicit ones.
 
 Small motion about an equilibrium is a superposition of modes x'' + c x' + w^2 x = 0.  Each function returns, for
 dampings c and frequencies w (n,) 1/s, the steps (n,) s above which the computed motion grows.
@@ -6,12 +6,27 @@ dampings c and frequencies w (n,) 1/s, the steps (n,) s above which the computed
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.kernel import Floats
 
+Complex = NDArray[np.complex128]
+
 _TINY = 1e-300
+
+
+def implicit_euler(z: Complex) -> Complex:
+    """Stability function 1/(1 - z)."""
+    return 1.0 / (1.0 - z)
+
+
+def sdirk2(z: Complex) -> Complex:
+    """Stability function (1 + (1 - 2 g) z)/(1 - g z)^2 with g = 1 - 1/sqrt(2)."""
+    g = 1.0 - math.sqrt(0.5)
+    return (1.0 + (1.0 - 2.0 * g) * z) / (1.0 - g * z) ** 2
 
 
 def semi_implicit_euler_step_limit(c: Floats, w: Floats) -> Floats:
@@ -30,7 +45,7 @@ def rk4_step_limit(c: Floats, w: Floats) -> Floats:
     return np.asarray(_along(np.stack((-0.5 * c + split, -0.5 * c - split))).min(axis=0))
 
 
-def _along(exponents: NDArray[np.complex128]) -> Floats:
+def _along(exponents: Complex) -> Floats:
     """Return the limits of h for exponents of any shape."""
     size = np.maximum(np.abs(exponents), _TINY)
     low, high, directions = np.zeros(size.shape), np.full(size.shape, 3.0), exponents / size
