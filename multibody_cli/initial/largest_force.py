@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,35 +42,35 @@ class LargestForce(NamedTuple):
 
 
 def find_largest_force(model: Model, start: Start) -> LargestForce | None:
-    """Return the element with the largest force at the start; None without elements."""
-    length, angles = model.system.tree.length, _angles(model)
-    found: list[LargestForce] = []
-    with interpreted():  # once, at the end of a run: compilation would take longer
+    """Return the element with the largest finite force at the start; None without."""
+    return max(_forces(model, start), key=lambda one: one.size, default=None)
+
+
+def _forces(model: Model, start: Start) -> Iterator[LargestForce]:
+    """Return the forces of all elements, each of which is applied alone, unless they are not finite."""
+    length, angles, state = model.system.tree.length, _angles(model), start.state
+    with interpreted(), np.errstate(all="ignore"):  # once, at the end of a run: compilation would take longer
         forces, work, powers = model.system.forces, workspace_for(model.system), np.zeros(len(model.names.accounts))
         points, quantities = records(np.array(forces.points)), records(np.array(forces.quantities))
-        forces = forces._replace(points=points, quantities=quantities)
         for place, (element, table) in enumerate(zip(ELEMENTS, forces.tables, strict=True)):
             for k, record in enumerate(table):
                 tables: list[Any] = [records(np.array(other[:0])) for other in forces.tables]
                 tables[place] = records(np.array(table[k : k + 1]))
+                alone = forces._replace(points=points, quantities=quantities, tables=tuple(tables))
                 np.asarray(work.bodies)[:] = start.bodies
                 work.bodies["f"], work.bodies["t"] = 0.0, 0.0
-                apply_forces(
-                    forces._replace(tables=tuple(tables)),
-                    start.state.time[0],
-                    start.state.q,
-                    start.state.v,
-                    work,
-                    powers,
-                )
+                try:
+                    apply_forces(alone, state.time[0], state.q, state.v, work, powers)
+                except (ArithmeticError, ValueError):  # compiled code computes infinity or NaN
+                    continue
                 force = max(_norms(work.bodies["f"]), _largest(work.tau[~angles]))
                 moment = max(_norms(work.bodies["t"]), _largest(work.tau[angles]))
+                size = max(force, moment / length)
                 value, unit = (force, "N") if force * length >= moment else (moment, "N m")
                 section, name = model.names.accounts[record["account"]].cause.split("/")[:2]
                 kind = section.removesuffix("s") if element.entry is None else element.entry.kind
-                size = max(force, moment / length)
-                found.append(LargestForce(f"{kind} `{name}`", value, unit, size, element.rest))
-    return max(found, key=lambda one: one.size, default=None)
+                if math.isfinite(size):
+                    yield LargestForce(f"{kind} `{name}`", value, unit, size, element.rest)
 
 
 def _angles(model: Model) -> Any:
