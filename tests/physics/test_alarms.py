@@ -170,6 +170,16 @@ simulation: {duration: 20 ms, step: 1 ms}
 """
 """A rod whose lower end hits the floor and stops to slip."""
 
+SCREW = """
+mbsim: 1
+bodies: {nut: {mass: 1, inertia: {principal: [0.09, 0.09, 0.09]}}}
+joints:
+  thread: {type: screw, child: nut, axis: [0, 0, 1], pitch: 1, v: -1,
+           friction: {coefficient: 0.2, surface: {radius: 0.01, length: 0.1}}}
+simulation: {duration: 5 ms, step: 0.1 ms}
+"""
+"""A nut on a steep thread."""
+
 FINE = ("simulation.step=10 ms",)
 
 
@@ -194,6 +204,7 @@ CASES = {
     "step_search": (PENDULUM, (), FINE),
     "jams": (PAINLEVE, (), ("contacts.friction=1",)),
     "added_energy": (ROD, (), ("contacts.impacts=energetic",)),
+    "uniqueness": (SCREW, (), ("joints.thread.friction.surface.radius=0.05",)),
 }
 
 
