@@ -88,7 +88,7 @@ def test_methods_agree_in_special_positions(seed):
 
 
 def test_the_selection_contains_special_positions_of_each_kind():
-    """Prescribed joints in loops and in the tree, coincident points, two loops, mechanisms at rest."""
+    """Prescribed joints in loops and in the tree, coincident points, two loops, mechanisms at rest; most regular."""
     found: Counter[str] = Counter()
     for seed in range(2 * len(CLOSING)):
         machine = structured_loops(seed, CLOSING[seed % len(CLOSING)])
@@ -98,7 +98,10 @@ def test_the_selection_contains_special_positions_of_each_kind():
         found["coincident"] += any(joint["origin"]["position"] == [0.0, 0.0, 0.0] for joint in joints.values())
         found["two loops"] += "loop2" in joints
         found["at rest"] += all(not np.any(joint.get("v", 0.0)) for joint in joints.values() if "motion" not in joint)
+        loops, v = oracle_of(start(machine.scene, "aba", step=STEP))
+        found["regular"] += loops.solve(v, machine.given(0.0)).is_sharp
     assert min(found.values()) > 1, found
+    assert found["regular"] > 1.5 * len(CLOSING), found
 
 
 @pytest.mark.nightly
@@ -111,3 +114,4 @@ def test_a_campaign_of_special_positions():
             failures.append(f"seed {seed}: {error}")
     print(f"{CAMPAIGN} mechanisms, six methods: {dict(found)}, {len(failures)} failures")
     assert not failures, "\n".join(failures)
+    assert found["regular"] > 0.5 * CAMPAIGN
