@@ -20,8 +20,8 @@ of the slip:
 
     dx/dtau = (|u_t|, -mu u_t),   dN/dtau = |u_t| u_n .
 
-Its rates are at most |W_tn| + mu tr W_tt; steps of `STEP` over this bound by the classical Runge-Kutta method compute
-the impulse to about 1e-5.
+Its rates are at most |W_tn| + mu tr W_tt.  The classical Runge-Kutta method with steps of `STEP` and more over this
+bound computes the impulse to about 1e-5.
 With a constant direction of friction, as in sticking, u is linear in s, and this part ends in closed form.
 
 With mu W_tn = 0, or a slip of constant direction, the result is Newton's restitution.
@@ -38,8 +38,11 @@ from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import ZERO, dot
 from multibody_cli.spatial.values import Mat3, Vec3
 
-STEP = 0.1
-"""Step of a path that turns, relative to the inverse of the bound of its rates."""
+STEP, LONGEST_STEP, GROWTH = 0.1, 1.0, 1.03
+"""First and longest step of a path that turns, relative to the inverse of the bound of its rates, and their ratio.
+
+The fastest changes of a path decay first, and those of an ill-conditioned W are slower by up to its condition number.
+"""
 
 STRAIGHT = 1e-13
 """Slip at the end of friction of constant direction, relative to the velocity before the impact, that counts as 0."""
@@ -51,7 +54,10 @@ SINGULAR = 1e-14
 """Determinant of W_tt, relative to its trace, that counts as 0, as for a contact that slips in one direction only."""
 
 MAX_STEPS = 10000
-"""Largest number of parts of constant direction and of steps of a path that turns."""
+"""Largest number of steps of a path that turns; from then on the slip keeps its direction to its end."""
+
+MAX_PARTS = 100
+"""Largest number of parts of constant direction beyond."""
 
 BISECTIONS = 60
 
@@ -70,14 +76,17 @@ def follow_impact(delassus, mu, e, velocity, impulse) -> float:
     x, work, lowest, lost = ZERO, 0.0, 0.0, 1.0 - e * e
     speed = math.sqrt(dot(u, u))
     still = ROUND_OFF * speed
-    for _ in range(MAX_STEPS):
+    step = STEP
+    for k in range(MAX_STEPS + MAX_PARTS):
         missing = lost * lowest - work
         if u.x >= 0.0 and missing <= -ROUND_OFF * lowest:
             break
-        if math.hypot(u.y, u.z) > still and turns(W, mu, u, speed):
-            change, done = turning_part(W, mu, u, missing)
+        if k < MAX_STEPS and math.hypot(u.y, u.z) > still and turns(W, mu, u, speed):
+            change, done = turning_part(W, mu, u, missing, step)
+            step = min(GROWTH * step, LONGEST_STEP)
         else:
             change, done = straight_part(W, mu, u, missing, still)
+            step = STEP
         x, u, work = x + change, u + W @ change, work + done
         u, lowest = Vec3(u.x if abs(u.x) > still else 0.0, u.y, u.z), min(lowest, work)
     velocity[0], velocity[1], velocity[2] = u
@@ -118,9 +127,9 @@ def advance(W, mu, u, h):
 
 
 @kernel
-def turning_part(W, mu, u, missing) -> tuple[Vec3, float]:
+def turning_part(W, mu, u, missing, share) -> tuple[Vec3, float]:
     """Return the impulse and the work of a step, up to the end of compression or to the work that is missing."""
-    step = STEP / (math.hypot(W.x.y, W.x.z) + mu * (W.y.y + W.z.z))
+    step = share / (math.hypot(W.x.y, W.x.z) + mu * (W.y.y + W.z.z))
     change, work = advance(W, mu, u, step)
     if not passes(u, u + W @ change, work, missing):
         return change, work

@@ -72,6 +72,16 @@ def test_the_impulse_obeys_coulomb_and_dissipates(seed):
         assert friction == pytest.approx(total, abs=1e-12)  # the normal returns all that it absorbed
 
 
+def test_a_slow_turn_of_an_ill_conditioned_contact_comes_to_its_end():
+    """The slip decays along the axis of the least eigenvalue; the impact ends with separation, and gains no energy."""
+    W = np.array([[0.2045, -0.7388, 0.5219], [-0.7388, 4.7987, -3.7991], [0.5219, -3.7991, 3.0543]])
+    before = np.array([-0.2276, 0.0477, -0.5017])
+    x, after, friction = impact(W, 1.837, 1.0, before)
+    assert after[0] > 0.1
+    assert math.hypot(x[1], x[2]) <= 1.837 * x[0] * (1.0 + 1e-9)
+    assert friction == pytest.approx(-0.5 * x @ (before + after), rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_impacts_in_a_plane_have_their_closed_form(seed):
     """Slip that goes on, stops, and reverses; the closed form has double roots, with the root of the round-off."""
