@@ -31,12 +31,17 @@ def with_scales(system: System, q: Floats, v: Floats, step: float) -> System:
     update_kinematics(system, 0.0, q.copy(), v.copy(), np.zeros_like(v), work)
     write_ball_columns(system.tree, work)
     turns, slides = (np.linalg.norm(work.columns[part], axis=1) for part in ("angular", "linear"))
-    weights, rows = np.maximum(np.maximum(turns, slides / length), 1e-300), np.array(system.rows)
-    errors = _errors_of_rows(work.rows, work.terms, length, 1.0 / weights)
+    weights, rows = _power_of_two(np.maximum(turns, slides / length)), np.array(system.rows)
+    errors = _power_of_two(_errors_of_rows(work.rows, work.terms, length, 1.0 / weights))
     rows["weight"], rows["speed"] = 1.0 / errors, rate * errors
     weights.flags.writeable = rows.flags.writeable = False
     tree = system.tree._replace(length=length, rate=rate, weights=weights)
     return system._replace(tree=tree, rows=records(rows))
+
+
+def _power_of_two(sizes: Floats) -> Floats:
+    """Return the nearest powers of two, in which round-off of the initial state, as of an orientation, has no effect."""
+    return np.asarray(2.0 ** np.round(np.log2(np.maximum(sizes, 1e-300))))
 
 
 def length_of(tree: Tree) -> float:

@@ -85,7 +85,7 @@ def test_unilateral_rows_solve_the_bounded_least_squares_problem(seed: int) -> N
     expected = np.full(m, np.nan)
     assert solve_multipliers(W.copy(), r.copy(), lower, np.full(m, np.inf), expected, allocate(Scratch, m=m)) == SOLVED
     rows = np.zeros(m, ROW)
-    rows["one_sided"] = one_sided
+    rows["one_sided"], rows["weight"] = one_sided, 10.0 ** rng.uniform(-3.0, 3.0, m)
     dual = Dual(np.arange(m), W, r, lower, np.zeros(m))
     whole = np.zeros(m, np.int64)
     solve_complementarity(
