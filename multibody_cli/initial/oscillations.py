@@ -53,5 +53,5 @@ def oscillations_of(simulation: SimulationSpec, model: Model, state: State) -> O
     M = N[linear.free].T @ linear.M @ N[linear.free]
     masses = np.einsum("ij,ik,kj->j", shapes.conj(), M, shapes).real
     energies = 2.0 * abs(s * amplitudes[swings] + changes[swings]) ** 2 * masses
-    places = np.abs(N @ shapes).argmax(axis=0)
+    places = np.abs((N @ shapes) * model.system.tree.weights[:, None]).argmax(axis=0)
     return Oscillations(s, energies, tuple(model.names.coordinates[j] for j in places), simulation.duration)

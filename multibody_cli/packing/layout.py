@@ -222,7 +222,8 @@ def moves_in_plane(scene: Scene, joint: JointSpec) -> bool:
     across = normal_of(child)
     rise = np.abs(across @ (M.position - F.position))
     n = F.rotation.T @ across
-    farthest = max(np.abs(M.position).max(), np.abs(F.position).max())
+    terms = (carrier.position, joint.origin.position, body.position, joint.child_origin.position)  # their sums may be 0
+    farthest = max(np.abs(np.array(term)).max() for term in terms)
     if np.abs(n - normal).max() > EXACTLY_IN_PLANE or rise > EXACTLY_IN_PLANE * farthest:
         return False
     return all(

@@ -40,7 +40,7 @@ def with_scales(system: System, q: Floats, v: Floats, step: float) -> System:
 
 
 def _power_of_two(sizes: Floats) -> Floats:
-    """Return the nearest powers of two, in which round-off of the initial state, as of an orientation, has no effect."""
+    """Return the nearest powers of two, in which round-off of the start, as of an orientation, has no effect."""
     return np.asarray(2.0 ** np.round(np.log2(np.maximum(sizes, 1e-300))))
 
 

@@ -73,8 +73,7 @@ def test_initial_guesses_change_the_number_of_iterations_but_not_the_step(found:
     for other in guesses[1:]:
         np.testing.assert_allclose(other["q"], guesses[0]["q"], rtol=0, atol=1e-10)
     taken = [sum(guess["iterations"][1:]) for guess in guesses]
-    assert taken == sorted(taken, reverse=True)
-    assert taken[-1] < taken[0]
+    assert taken[0] > taken[1] > max(taken[2:])
 
 
 def test_a_step_that_does_not_converge_is_reported_subdivided_or_solved_by_the_fallback(found: dict[str, Any]) -> None:

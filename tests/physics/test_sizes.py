@@ -216,7 +216,9 @@ MORE_SIZES = {
     **{f"time {k}": (1.0, 1.0, 2.0**k) for k in (-20, -10, 10)},
 }
 
-NUMBER = re.compile(r"(?<![\w.])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)( (?:rad/s|m/s|rad|m|s|kg|J|N m|N))?(?!\w)")
+NUMBER = re.compile(
+    r"(?<![\w.])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)( (?:rad/s|m/s|rad|m|s|kg|J|N m|N|Hz))?(?!\w)"
+)
 
 
 def result(text: str, method: str, unit: tuple[float, float, float]):
