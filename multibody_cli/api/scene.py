@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
@@ -15,7 +16,7 @@ from multibody_cli.output.dataset import dataset_of
 from multibody_cli.output.series import series_of
 from multibody_cli.output.sink import MemorySink, Sink
 from multibody_cli.output.tee import TeeSink
-from multibody_cli.output.trajectory import read_trajectory
+from multibody_cli.output.trajectory import read_trajectory, sources_of
 from multibody_cli.scene.dump import flow
 from multibody_cli.studies.expect import evaluate
 from multibody_cli.studies.simulation import prepare
@@ -127,7 +128,8 @@ class Scene:
             Whether to replace an existing file.
         channels
             Channels to keep, such as `joints/hinge/q`, `energy` or `joints/*/v`.  By default those of the scene's
-            `output.channels`, which also apply to the file.
+            `output.channels`, which also apply to the file.  A channel that is computed, such as `bodies/rod/com` or
+            `contacts/world:box/force`, is kept with those that it is computed from.
         check
             Whether to raise an error if the run is not successful.  Otherwise the attributes `status`, `message` and
             `missed` of the results describe it.
@@ -152,7 +154,12 @@ class Scene:
         if isinstance(channels, str):
             raise ArgumentError(f'expected a list of channels, as in ["{channels}"], found a text')
         settings = self.prepared.scene.output
-        memory = MemorySink(settings.channels if channels is None else channels)
+        bodies = self.prepared.compiled.model.names.bodies
+        sources = {path: found for path in channels or () if (found := sources_of(path, bodies))}
+        kept: Sequence[str] | None = settings.channels
+        if channels is not None:
+            kept = [*(path for path in channels if path not in sources), *itertools.chain(*sources.values())]
+        memory = MemorySink(kept)
         whole = memory if channels is None else MemorySink(settings.channels)
         sinks: list[Sink] = [memory] if whole is memory else [memory, whole]
         keep = None
@@ -167,7 +174,7 @@ class Scene:
         summary = self.prepared.with_own_scratch().run(TeeSink(*sinks), on_output, keep=keep)
         reached_end = summary.outcome.reached_end
         verdicts = evaluate(self.prepared.scene.expect, whole.trajectory()) if reached_end else []
-        results = dataset_of(memory.trajectory())
+        results = dataset_of(memory.trajectory(), list(sources))
         results.attrs["expect"] = "\n".join(map(str, verdicts))
         results.attrs["missed"] = sum(not verdict.passed and verdict.evaluated for verdict in verdicts)
         _conclude(summary, verdicts, results, check)

@@ -8,6 +8,8 @@ from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, OF_ONE_E
 from multibody_cli.output.channels import declaration_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import xarray
 
     from multibody_cli.output.trajectory import Record, Trajectory
@@ -19,8 +21,8 @@ KEPT = ("units", "description", "frame")
 """Fields of a record that are attributes of its variable."""
 
 
-def dataset_of(trajectory: Trajectory) -> xarray.Dataset:
-    """Return a run as a dataset.
+def dataset_of(trajectory: Trajectory, computed: Sequence[str] = ()) -> xarray.Dataset:
+    """Return the stored channels of a run as a dataset, and others that are `computed` from them.
 
     The variables have the paths of the channels as names, such as `joints/hinge/q`, and the attributes `units`,
     `description` and `frame`.  The first dimension is `time`, for channels of contacts `contact` or `bound`; the others
@@ -30,7 +32,7 @@ def dataset_of(trajectory: Trajectory) -> xarray.Dataset:
     import xarray
 
     variables, coordinates = {}, {}
-    for path in trajectory.paths:
+    for path in (*trajectory.paths, *computed):
         record = trajectory.channel(path)
         dimensions = _dimensions(record)
         attributes = {name: value for name in KEPT if (value := getattr(record, name))}
@@ -42,11 +44,13 @@ def dataset_of(trajectory: Trajectory) -> xarray.Dataset:
 
 
 def _dimensions(record: Record) -> tuple[str, ...]:
-    """Return the names of the dimensions of a channel; those of other programs have numbered names."""
+    """Return the names of the dimensions of a channel; other axes of channels without declaration are numbered."""
     channel = declaration_of(record.path)
-    if channel is None:
-        return ROWS[record.per], *(f"{record.path}/axis_{place}" for place in range(len(record.labels)))
     names = [ROWS[record.per]]
+    if channel is None:
+        known = {labels: name for name, labels in AXES.items()}
+        names += [known.get(labels, f"{record.path}/axis_{k}") for k, labels in enumerate(record.labels)]
+        return tuple(names)
     for name, labels in zip(channel.dimensions, record.labels, strict=True):
         if name in AXES or name == "body":
             names.append(name)

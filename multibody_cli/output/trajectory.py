@@ -17,6 +17,7 @@ from multibody_cli.output.contact_channels import BODY_PAIR, COUNT, CREEP, GROUP
 from multibody_cli.output.pairs import (
     DESCRIPTION,
     NEEDS,
+    STORED,
     UNITS,
     Pair,
     find_pair,
@@ -28,7 +29,7 @@ from multibody_cli.output.pairs import (
 from multibody_cli.output.place import HDF5_ENDINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from multibody_cli.model import Floats
     from multibody_cli.output.attributes import EarlierScene
@@ -261,6 +262,14 @@ class Trajectory:
                 f"the last {self.time[-1]:.12g} s"
             )
         return row
+
+
+def sources_of(path: str, bodies: Sequence[str]) -> tuple[str, ...]:
+    """Return the stored channels that a channel is computed from; empty if it is none that is computed."""
+    if find_pair(path, bodies):
+        return STORED
+    found = find_body_channel(path, bodies)
+    return found[0].paths if found else ()
 
 
 def read_trajectory(path: Path | str) -> Trajectory:

@@ -11,13 +11,12 @@ import numpy as np
 
 from multibody_cli.errors import ArgumentError, SceneError
 from multibody_cli.methods import METHODS
-from multibody_cli.output.bodies import find_body_channel
 from multibody_cli.output.certificate import Certificate, ErrorBar
 from multibody_cli.output.channel import INSTANT
-from multibody_cli.output.pairs import STORED, find_pair
 from multibody_cli.output.patterns import matches
 from multibody_cli.output.selection import select
 from multibody_cli.output.sink import MemorySink
+from multibody_cli.output.trajectory import sources_of
 from multibody_cli.scene.dump import flow
 from multibody_cli.scene.expect import CertifiedExpectation
 from multibody_cli.spec.units import behind_number
@@ -141,7 +140,8 @@ def certify(
         `stop_asked` returned True.
     """
     wanted = (*plan.levels, *plan.others, _perturbed(plan.levels[-1]))
-    channels = _stored(plan.paths, own)
+    sources = (() if path in own.paths else sources_of(path, own.bodies) for path in plan.paths)
+    channels = list(dict.fromkeys(one for path, of in zip(plan.paths, sources, strict=True) for one in of or (path,)))
     trajectories = []
     durations = [one.scene.simulation.duration for one in wanted]
     for number, one in enumerate(wanted):
@@ -288,16 +288,6 @@ def _certified_paths(simulation: Simulation, channels: Sequence[str]) -> list[st
     if not paths:
         raise ArgumentError("no channel has an error bar: record `bodies` or `joints` in `output.channels`")
     return paths
-
-
-def _stored(paths: Sequence[str], own: Trajectory) -> list[str]:
-    """Return the stored channels that channels are read or computed from."""
-    stored: dict[str, None] = {}
-    for path in paths:
-        found = None if path in own.paths else find_body_channel(path, own.bodies)
-        of_pair = STORED if find_pair(path, own.bodies) else (path,)
-        stored.update(dict.fromkeys(found[0].paths if found else of_pair))
-    return list(stored)
 
 
 def _other_method(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -171,6 +172,18 @@ def test_contacts_have_a_dimension_of_their_own():
     assert run["contacts/point"].dims == ("contact", "xyz")
     assert run["contacts/count"].dims == ("time",)
     assert run["contacts/offset"].sizes["bound"] == run.sizes["time"] + 1
+
+
+def test_computed_channels_are_variables_if_they_are_named():
+    """A box on the ground, which carries its weight from the first step on."""
+    box = {"mass": 2, "shapes": [{"type": "box", "size": [0.2, 0.2, 0.2]}], "position": [0, 0, 0.1]}
+    scene = {"mbsim": 1, "contacts": {}, "world": {"shapes": [{"type": "plane"}]}, "bodies": {"box": box}}
+    scene["simulation"] = {"duration": 0.01}
+    run = mbsim.load(json.dumps(scene) + "\n").run(channels=["contacts/world:box/force", "bodies/box/com", "energy"])
+    np.testing.assert_allclose(run["contacts/world:box/force"].sel(xyz="z")[1:], 2 * 9.81, rtol=1e-9)
+    np.testing.assert_allclose(run["bodies/box/com"].sel(xyz="z"), 0.1, rtol=1e-9)
+    assert "energy/total" in run
+    assert "joints" not in {name.split("/")[0] for name in run}
 
 
 def test_both_packages_have_the_same_names():
