@@ -14,6 +14,10 @@ SLOW = 1e-3
 """Displacement in a step, in rad or relative to the length, of the slowest motion that counts."""
 
 
+BITS = 20
+"""Number of bits of a scale: those that round-off does not reach."""
+
+
 def with_scales(system: System, q: Floats, v: Floats, step: float) -> System:
     """Return a system with its scales: the length, the slowest rate, and the weights of coordinates and rows.
 
@@ -30,18 +34,19 @@ def with_scales(system: System, q: Floats, v: Floats, step: float) -> System:
     work = workspace_for(system)
     update_kinematics(system, 0.0, q.copy(), v.copy(), np.zeros_like(v), work)
     write_ball_columns(system.tree, work)
-    turns, slides = (np.linalg.norm(work.columns[part], axis=1) for part in ("angular", "linear"))
-    weights, rows = _power_of_two(np.maximum(turns, slides / length)), np.array(system.rows)
-    errors = _power_of_two(_errors_of_rows(work.rows, work.terms, length, 1.0 / weights))
+    turns, slides = (_rounded(np.linalg.norm(work.columns[part], axis=1)) for part in ("angular", "linear"))
+    weights, rows = np.maximum(np.maximum(turns, slides / length), 1e-300), np.array(system.rows)
+    errors = _errors_of_rows(work.rows, work.terms, length, 1.0 / weights)
     rows["weight"], rows["speed"] = 1.0 / errors, rate * errors
     weights.flags.writeable = rows.flags.writeable = False
     tree = system.tree._replace(length=length, rate=rate, weights=weights)
     return system._replace(tree=tree, rows=records(rows))
 
 
-def _power_of_two(sizes: Floats) -> Floats:
-    """Return the nearest powers of two, in which round-off of the start, as of an orientation, has no effect."""
-    return np.asarray(2.0 ** np.round(np.log2(np.maximum(sizes, 1e-300))))
+def _rounded(sizes: Floats) -> Floats:
+    """Return sizes with `BITS` bits, in which round-off of the state, as that of a unit vector, has no effect."""
+    mantissas, exponents = np.frexp(sizes)
+    return np.asarray(np.ldexp(np.round(np.ldexp(mantissas, BITS)), exponents - BITS))
 
 
 def length_of(tree: Tree) -> float:
@@ -67,7 +72,8 @@ def length_of(tree: Tree) -> float:
 
 def _errors_of_rows(rows: Records, terms: Records, length: float, coordinates: Floats) -> Floats:
     """Return the error (m,) of each row by displacements of 1 rad or of the length."""
-    of_bodies = np.maximum(np.linalg.norm(terms["f"], axis=1) * length, np.linalg.norm(terms["t"], axis=1))
-    of_coordinates = np.abs(terms["coefficient"]) * np.append(coordinates, 0.0)[terms["iv"]]  # -1: of a body
+    forces, moments = (_rounded(np.linalg.norm(terms[part], axis=1)) for part in ("f", "t"))
+    of_bodies = np.maximum(forces * length, moments)
+    of_coordinates = _rounded(np.abs(terms["coefficient"])) * np.append(coordinates, 0.0)[terms["iv"]]
     sizes = np.where(terms["iv"] >= 0, of_coordinates, of_bodies)
     return np.array([sizes[row["first_term"] : row["last_term"]].max(initial=0.0) or 1.0 for row in rows])
