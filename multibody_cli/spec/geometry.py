@@ -93,7 +93,8 @@ class Twist(Spec):
 
     linear: Annotated[Vector, Vector3(units.SPEED)] = Field((0.0, 0.0, 0.0), description="Velocity of the origin, m/s.")
     angular: Annotated[Vector, Vector3(units.ANGULAR_SPEED)] = Field(
-        (0.0, 0.0, 0.0), description="Angular velocity, rad/s."
+        (0.0, 0.0, 0.0),
+        description="Angular velocity, rad/s; both in the axes of the parent frame, of a body the world.",
     )
 
 
