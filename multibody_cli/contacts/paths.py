@@ -239,10 +239,10 @@ def _time_of_contact(i, j, geometry, bodies, gap, normal, reach, h, work) -> flo
     while True:
         advances += 1
         end = t + math.sqrt(2.0 * gap / k) if 2.0 * gap < k * (h - t) ** 2 else h
-        if advances > ADVANCES:
-            end = min(max(end, t + h / ADVANCES), h)
-            work.unresolved[0] += advances == ADVANCES + 1
         before, t = t, _advance(i, j, geometry, bodies, normal, t, gap, end, touch, work)
+        if advances > ADVANCES:  # a direction that separates nothing leads nowhere
+            t = min(max(t, before + h / ADVANCES), h)
+            work.unresolved[0] += advances == ADVANCES + 1
         if t >= h and advances <= ADVANCES:
             return h
         last = gap

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from final_samples import last_instants
 
+import mbsim
 from multibody_cli.methods import METHODS
 
 HEAD = "mbsim: 1\ngravity: [0, 0, 0]\nsimulation: {duration: 1 ms, step: 1 ms}\noutput: {every: 1 ms}\n"
@@ -149,3 +151,38 @@ def test_no_energy_appears(found, method):
     for scene in SCENES:
         run = found[scene, method]
         assert run["energy/total"] <= run["energy/first"] * (1.0 + 1e-9)
+
+
+def test_a_direction_that_separates_nothing_does_not_stop_the_time_of_contact():
+    """A capsule and an edge of a box that spins, with steps of 1 us: the advances along the direction are 0."""
+    capsule = {
+        "mass": 1,
+        "rotation": {"rotvec": [-0.48862023602099863, -0.18781793084820192, -1.0470873550307231]},
+        "shapes": [{"type": "capsule", "length": 0.07721473608876206, "radius": 0.08836742301844691}],
+        "velocity": {"angular": [33.71088697135489, -211.80389188441484, 81.12526972627802]},
+    }
+    box = {
+        "mass": 1,
+        "position": [0.013865623512982256, -0.2133816473849462, 0.11160620761954293],
+        "rotation": {"rotvec": [1.0999212075232538, -0.6145184861541055, 0.27882074435260085]},
+        "shapes": [{"type": "box", "size": [0.12141023189734593, 0.14763954497016843, 0.19153366760753318]}],
+        "velocity": {
+            "linear": [-32.045787756760596, 122.97029425202714, -16.603343379577414],
+            "angular": [166.71089730610367, 70.96945662474295, 133.03123787662392],
+        },
+    }
+    scene = {
+        "mbsim": 1,
+        "gravity": [0, 0, 0],
+        "bodies": {"capsule": capsule, "box": box},
+        "contacts": {"friction": 0, "restitution": 0},
+        "simulation": {"duration": 4e-4, "step": 1e-6},
+        "output": {"every": 1e-6},
+    }
+    with pytest.warns(mbsim.SceneWarning, match="the time of their contact is uncertain"):
+        run = mbsim.load(json.dumps(scene) + "\n").run()
+    momentum, energy = run["momentum/linear"].values, run["energy/kinetic"].values
+    assert run.attrs["status"] == "complete"
+    np.testing.assert_allclose(momentum, momentum[:1] * np.ones((len(momentum), 1)), atol=1e-9)
+    assert energy[-1] < 0.9 * energy[0]  # they met
+    assert energy.max() < energy[0] * (1.0 + 1e-4)
