@@ -68,13 +68,14 @@ class LargestOfRuns:
         self.residual = _largest(residual, runs)
         self.gain, self.loss = _largest(np.maximum(residual, 0.0), runs), _largest(np.minimum(residual, 0.0), runs)
         self.phase = Largest(np.zeros(runs))
-        for r in range(runs):
-            phases = Phases(model, settings, scales.is_prescribed)
-            if phases.estimates:
-                rows = slice(r * residual.shape[1], (r + 1) * residual.shape[1])
-                part = samples._replace(**{name: getattr(samples, name)[rows] for name in Phases.FIELDS})
-                sizes, _ = phases.add(part.time.reshape(-1), residual[r], part, residual.shape[1])
-                self.phase.largest[r] = sizes.max(initial=0.0)
+        count = residual.shape[1]
+        for r in range(runs if Phases(model, settings, scales.is_prescribed).estimates else 0):
+            rows = slice(r * count, (r + 1) * count)
+            part = samples._replace(**{name: getattr(samples, name)[rows] for name in Phases.FIELDS})
+            sizes, _ = Phases(model, settings, scales.is_prescribed).add(
+                part.time.reshape(-1), residual[r], part, count
+            )
+            self.phase.largest[r] = sizes.max(initial=0.0)
 
     def _add_energies(self, samples: Any, runs: int, signs: Floats, weight: float) -> Floats:
         """Set the energy available to each run, J; return the residuals (R, K), J."""

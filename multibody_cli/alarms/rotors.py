@@ -20,6 +20,9 @@ from multibody_cli.spatial.values import Sym3, Vec3
 CENTRAL = 1e-12
 """Distance of a center of mass from the pivot, in radii of gyration, up to which gravity does not turn a rotor."""
 
+MOST_SLENDER = 1e4
+"""Ratio of the moments of inertia up to which a rotor is turned: the bound of its speed is too large by its root."""
+
 LARGEST_TURN = 0.1
 """Angle, rad, of a step in which a rotor turns without a torque; its error is below 1e-12 of the angle turned."""
 
@@ -36,7 +39,7 @@ class Rotors(NamedTuple):
     inverse, largest
         (m, 6) upper triangle of its inverse, and (m,) the largest eigenvalue of this, 1/(kg m^2).
     alone
-        (m,) whether nothing but gravity acts on the rotor, and without a torque about the pivot.
+        (m,) whether nothing but gravity acts on the rotor, without a torque about the pivot, and it is not too slender.
     """
 
     bodies: Integers
@@ -78,12 +81,15 @@ def rotors_of(model: Model) -> Rotors:
     masses = [_mass_of(tree, root, r, pivots.get(r)) for r in roots]
     inertia = np.array([about_pivot for about_pivot, _ in masses]).reshape(-1, 3, 3)
     inverse = np.linalg.pinv(inertia)
+    moments = np.linalg.eigvalsh(inertia).reshape(-1, 3)
+    compact = moments[:, 2] <= MOST_SLENDER * moments[:, 0]
+    central = [is_central or not tree.gravity.any() for _, is_central in masses]
     fields = (
         np.array([numbers[r] for r in roots], np.int64),
         inertia,
         np.ascontiguousarray(inverse[:, *np.triu_indices(3)]),
         np.linalg.eigvalsh(inverse).max(axis=1, initial=0.0),
-        np.array([nothing_acts and (is_central or not tree.gravity.any()) for _, is_central in masses], np.bool_),
+        np.array(central, np.bool_) & compact & nothing_acts,
     )
     for field in fields:
         field.setflags(write=False)  # checkpoints hold what a run changes
@@ -160,9 +166,10 @@ def turn_freely(rotors: Any, momenta: Any, steps: Any, quaternions: Any, turned:
         u, L = turned[j], Vec3(momenta[j, 0], momenta[j, 1], momenta[j, 2])
         s = rotors.inverse[j]
         J = Sym3(s[0], s[1], s[2], s[3], s[4], s[5])
-        fastest = math.sqrt(dot(L, L)) * rotors.largest[j]
         w: Any = u[0]
         v: Any = Vec3(u[1], u[2], u[3])
+        body_L = transposed_times(rotation_of_quaternion(w, v.x, v.y, v.z), L)
+        fastest = math.sqrt(dot(body_L, J @ body_L) * rotors.largest[j])  # the energy bounds |w|
         for k in range(len(steps)):
             count = 1 + int(steps[k] * fastest / LARGEST_TURN)
             h = steps[k] / count

@@ -12,6 +12,7 @@ import pytest
 from random_machines import random_machine
 from scipy.integrate import solve_ivp
 
+from multibody_cli.alarms.rotors import rotors_of
 from multibody_cli.output.sink import MemorySink, Outcome
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.studies.simulation import prepare
@@ -163,6 +164,14 @@ output: {every: 10 ms}
         angle_between(moved.channel("bodies/one/quaternion").values[-1], exact), rel=0.05
     )
     assert run(slender, tmp_path, "simulation.integrator=rk4")[0].alarms == ()
+
+
+@pytest.mark.parametrize(("least", "measured"), [(0.01, True), (1e-3, True), (1e-5, False), (1e-9, False)])
+def test_rotors_of_no_thickness_are_not_turned(least: float, measured: bool, tmp_path: Path) -> None:
+    """The bound of the speed, from the energy and the least moment of inertia, would cost too many steps."""
+    scene = tmp_path / "scene.yaml"
+    scene.write_text(TOP_ALONE.format(w=[3, 2, 0], I=[1, 1, least], every=10), encoding="utf-8")
+    assert rotors_of(prepare(scene).compiled.model).alone.tolist() == [measured]
 
 
 @pytest.mark.parametrize("method", ["variational", "variational_maximal"])
