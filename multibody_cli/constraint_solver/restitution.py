@@ -53,9 +53,8 @@ def set_rebounds(work) -> float:
 
     The rate u of the approach follows from those at both ends of the step, whose accelerations change u^2 evenly along
     the path; at most it is that at the end, so that a rebound adds no kinetic energy.  The rates of an Euler step lag
-    behind those of its path by half their change.  A row that does not close
-    at the start does not rebound, and comes to rest.  A state that begins a run, or that a program has changed, has no
-    step.
+    behind those of its path by half their change.  A row that does not close at the start does not rebound, and comes
+    to rest.  A state that begins a run, or that a program has changed, has no step.
     """
     work.dual.rebound_share[0] = largest = 0.0
     for k in range(len(work.special_rows)):
