@@ -10,7 +10,7 @@ from multibody_cli.comparison.cases import Case, worst
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.compare import Comparison
-    from multibody_cli.comparison.finding import Location
+    from multibody_cli.comparison.differences import Location
 
 
 def as_data(cases: Sequence[Case], remarks: Sequence[str]) -> dict[str, Any]:

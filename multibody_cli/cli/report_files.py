@@ -12,7 +12,7 @@ from multibody_cli.comparison.cases import Case, Verdict, what_changed, worst
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.compare import Comparison
-    from multibody_cli.comparison.finding import Finding
+    from multibody_cli.comparison.differences import Finding
 
 DATASETS_LISTED = 10
 """Maximum number of datasets of one case among several in a report."""

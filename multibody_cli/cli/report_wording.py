@@ -11,8 +11,7 @@ from multibody_cli.spec.units import behind_number
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.compare import Comparison, FirstDifference
-    from multibody_cli.comparison.differences import Place
-    from multibody_cli.comparison.finding import Finding
+    from multibody_cli.comparison.differences import Finding, Place
 
 WORDS = {
     Verdict.SAME: "same",

@@ -26,7 +26,7 @@ from multibody_cli.output.place import write_text
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.compare import Comparison, FirstDifference
-    from multibody_cli.comparison.finding import Finding
+    from multibody_cli.comparison.differences import Finding
 
 Line = str | tuple[str | Colored, ...]
 """A line of a report: a text, or pieces of which some are in color."""

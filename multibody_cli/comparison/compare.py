@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -10,10 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.comparison.contacts import compare_contacts
-from multibody_cli.comparison.differences import Differences, Place
-from multibody_cli.comparison.error_bars import notes_on_error_bars
-from multibody_cli.comparison.finding import Finding, Location
-from multibody_cli.comparison.instants import common_instants
+from multibody_cli.comparison.differences import Differences, Finding, Location, Place
+from multibody_cli.comparison.instants import Instants, common_instants
 from multibody_cli.comparison.recording import Recording
 from multibody_cli.comparison.settings import Setting, differing_settings
 from multibody_cli.comparison.tolerance import Policy
@@ -119,7 +117,7 @@ class _Comparer:
         self._mismatches: list[str] = []
         self._notes: list[str] = []
         self._common = common_instants(reference, result)
-        self._pairs = self._common.count
+        self._pairs = self._common.number
         if not self._pairs:
             raise ResultError(_nothing_in_common(reference, result))
         self._bodies = [name for name in reference.bodies if name in result.bodies]
@@ -141,7 +139,7 @@ class _Comparer:
         for dataset in datasets:
             findings.append(self._compare(dataset, done, total))
             done += findings[-1].compared
-        self._notes += notes_on_error_bars(reference, result, self._common, findings)
+        self._notes += _notes_on_error_bars(reference, result, self._common, findings)
         contacts = [path for path in reference.contacts if self._is_comparable(path)]
         findings += compare_contacts(reference, result, self._common, self._policy, contacts, self._notes, self._time)
         self._notes += [
@@ -270,6 +268,34 @@ class _Comparer:
     def _time(self, instant: int) -> float:
         """Return the time of a common instant, s."""
         return self._reference.time_at(self._common.pair(instant)[0])
+
+
+def _notes_on_error_bars(
+    reference: Recording, result: Recording, common: Instants, findings: Sequence[Finding]
+) -> Iterator[str]:
+    """Yield notes about the certificates of two runs, and about the largest differences beyond their error bars.
+
+    Differences are compared with the sum of the error bars of both runs, if both have the same bodies.
+    """
+    runs = reference, result
+    for name, run in zip(("reference", "result"), runs, strict=True):
+        if run.certificate is not None:
+            yield f"the {name} is {run.certificate.verdict}"
+    one, other = reference.certificate, result.certificate
+    if one is None or other is None or reference.bodies != result.bodies:
+        return
+    for finding in findings:
+        bars, others = one.bar(finding.path, reference.bodies), other.bar(finding.path, result.bodies)
+        if finding.largest is None or bars is None or others is None:
+            continue
+        place = finding.largest.place
+        row, other_row = common.pair(place.row)
+        both = float(bars[row][place.index]) + float(others[other_row][place.index])
+        if place.difference > both:
+            yield (
+                f"{finding.path} differs by up to {place.difference:.3g} {finding.units}, more than the error bars of "
+                f"both runs there, {both:.3g}"
+            )
 
 
 def _first_difference(findings: Sequence[Finding]) -> FirstDifference | None:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.comparison.differences import Differences, Place
-from multibody_cli.comparison.finding import Finding, Location
-from multibody_cli.comparison.instants import Instants, Stretch
+from multibody_cli.comparison.differences import Differences, Finding, Location, Place
+from multibody_cli.comparison.instants import Instants
 from multibody_cli.comparison.recording import Recording, Rows
 from multibody_cli.comparison.tolerance import Policy, Tolerance
 from multibody_cli.errors import ResultError
@@ -106,8 +105,8 @@ def compare_contacts(
             gathered[path].add(pairs[0][None], pairs[1][None], instant)
     if undetermined:
         notes.append(
-            f"at {undetermined} of {common.count} instants only the distribution of impulses among the contacts of two "
-            "bodies differs, which rigid bodies leave undetermined; resultant impulses and moments agree"
+            f"at {undetermined} of {common.number} instants only the distribution of impulses among the contacts of "
+            "two bodies differs, which rigid bodies leave undetermined; resultant impulses and moments agree"
         )
 
     def finding(path: str) -> Finding:
@@ -115,8 +114,7 @@ def compare_contacts(
             contact, *index = place.index
             labels = [reference.labels(path, axis + 1) for axis in range(len(index))]
             component = " ".join(row[step] for row, step in zip(labels, index, strict=True) if len(row) > 1)
-            alone = Instants((Stretch(*common.pair(place.row), 1, 1, 1),))
-            one, other = next(_instants(reference, result, alone, paths))
+            one, other = next(_instants(reference, result, common.alone(place.row), paths))
             left, right = _paired(one, other)
             pair = one.pairs()[left[contact]] if left[contact] >= 0 else other.pairs()[right[contact]]
             body_pair = " and ".join(bodies[body] if body != WORLD else "world" for body in pair)

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from multibody_cli.comparison.compare import Comparison
-from multibody_cli.comparison.differences import Differences, Place
-from multibody_cli.comparison.finding import Finding, Location
+from multibody_cli.comparison.differences import Differences, Finding, Location, Place
 from multibody_cli.comparison.settings import Setting
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError

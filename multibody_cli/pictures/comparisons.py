@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multibody_cli.comparison.compare import Comparison
+from multibody_cli.comparison.differences import Finding, Location
 from multibody_cli.comparison.equivalence import nearest_equivalent
-from multibody_cli.comparison.finding import Finding, Location
 from multibody_cli.comparison.instants import common_instants
 from multibody_cli.comparison.recording import Recording
 from multibody_cli.pictures.style import escape_mathtext, new_figure
@@ -80,7 +80,7 @@ def _curves(finding: Finding, reference: Recording, result: Recording) -> tuple[
     """Read time and the worst component of a channel in both runs, thinned for the picture."""
     assert finding.worst is not None
     common, dataset = common_instants(reference, result), reference.datasets[finding.path]
-    every = max(1, common.count // POINTS)
+    every = max(1, common.number // POINTS)
     curves = []
     for rows, others in common.slabs(dataset.rows_of_a_slab):
         one = _vectors(reference.take(finding.path, rows), finding.worst.body, reference)

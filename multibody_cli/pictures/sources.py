@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multibody_cli.comparison.instants import common_rows
+
 if TYPE_CHECKING:
     from multibody_cli.model import Floats, Integers
     from multibody_cli.output.channel import Array
@@ -48,7 +50,7 @@ def source_of(trajectory: Trajectory, instants: Integers) -> Source:
 
 def difference_of(run: Source, reference: Source) -> Source:
     """Return the channels of a run minus those of a reference, at the instants that both have."""
-    mine, other = _shared_instants(run.time, reference.time)
+    mine, other = common_rows(run.time, reference.time)
 
     def read(path: str, rows: slice) -> Array:
         return _pick(run, path, mine[rows]) - _pick(reference, path, other[rows])
@@ -58,16 +60,8 @@ def difference_of(run: Source, reference: Source) -> Source:
 
 def at_instants_of(run: Source, reference: Source) -> Source:
     """Return the channels of a run at the instants that a reference also has."""
-    mine, _ = _shared_instants(run.time, reference.time)
+    mine, _ = common_rows(run.time, reference.time)
     return Source(run.time[mine], lambda path, rows: _pick(run, path, mine[rows]), run.width)
-
-
-def _shared_instants(time: Floats, other: Floats) -> tuple[Integers, Integers]:
-    """Return the rows of the instants that agree to a millionth of the smallest interval of both."""
-    slack = 1e-6 * min((float(np.diff(one).min()) for one in (time, other) if len(one) > 1), default=1.0)
-    found = np.minimum(np.searchsorted(other, time - slack), len(other) - 1)
-    mine = np.flatnonzero(np.abs(other[found] - time) <= slack)
-    return mine, found[mine]
 
 
 def _pick(source: Source, path: str, rows: Integers) -> Array:

@@ -16,13 +16,14 @@ import numpy as np
 
 from multibody_cli.comparison.compare import Comparison
 from multibody_cli.comparison.equivalence import nearest_equivalent
+from multibody_cli.comparison.instants import common_rows
 from multibody_cli.errors import ResultError
 from multibody_cli.model import Model, State
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.output.trajectory import Trajectory, read_trajectory
 
 if TYPE_CHECKING:
-    from multibody_cli.model import Floats
+    from multibody_cli.model import Floats, Integers
     from multibody_cli.studies.simulation import Simulation
 
 COPIES = 4
@@ -102,7 +103,7 @@ def explain(
     for copy in range(COPIES):
         copies.append(_run(perturbed(simulation, generator), paths))
         on_run(copy + 2)
-    rows = _common_rows([*runs, base, *copies])
+    rows = common_rows(*(run.time for run in (*runs, base, *copies)))
     worst = max((_ratio(path, rows, runs, base, copies) for path in paths), key=lambda one: one.difference / one.grown)
     return replace(worst, explained=worst.difference <= FACTOR * worst.grown)
 
@@ -143,21 +144,9 @@ def _run(simulation: Simulation, paths: list[str]) -> Trajectory:
     return sink.trajectory()
 
 
-def _common_rows(runs: list[Trajectory]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
-    """Return the rows of the instants that all runs share."""
-    # resolution of 1e-6 of the smallest interval: instants are sums of steps and subject to round-off
-    intervals = [float(np.min(np.diff(run.time), initial=np.inf)) for run in runs]
-    unit = 1e-6 * min(intervals) if np.isfinite(min(intervals)) else 1e-9
-    ticks = [np.round(run.time / unit).astype(np.int64) for run in runs]
-    common = ticks[0]
-    for others in ticks[1:]:
-        common = np.intersect1d(common, others)
-    return [np.searchsorted(own, common) for own in ticks]
-
-
 def _ratio(
     path: str,
-    rows: list[np.ndarray[Any, np.dtype[np.int64]]],
+    rows: list[Integers],
     runs: list[Trajectory],
     base: Trajectory,
     copies: list[Trajectory],
