@@ -69,7 +69,7 @@ def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: 
 
 def _specs(suite: str | None, given: dict[str, Any]) -> list[BenchSpec]:
     """Return the requested benchmarks; options of the command line take precedence over the suite."""
-    from multibody_cli.studies.bench.suite import bench_scenes, read_suite
+    from multibody_cli.studies.bench.options import bench_scenes, read_suite
 
     asked = _read(given)
     if suite is not None:

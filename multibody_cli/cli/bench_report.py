@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import llvmlite
+import numpy as np
+
 from multibody_cli.cli.markdown import markdown_table
 from multibody_cli.cli.tables import table_lines, to_json
+from multibody_cli.kernel.target import architecture
 from multibody_cli.studies.bench.accuracy import Accuracy, Study
 from multibody_cli.studies.bench.against import Comparison
 from multibody_cli.studies.bench.batches import BatchMeasurement
 from multibody_cli.studies.bench.campaign import Findings, NotMeasured
-from multibody_cli.studies.bench.growth import Series, series_of
-from multibody_cli.studies.bench.machine import describe_machine
-from multibody_cli.studies.bench.measurement import Measurement
+from multibody_cli.studies.bench.measurement import Measurement, Series, series_of
 from multibody_cli.studies.bench.pareto import displayed_error
-from multibody_cli.studies.bench.setup import Setup
-from multibody_cli.studies.bench.timing import Timing
-from multibody_cli.studies.bench.turns import Pair
+from multibody_cli.studies.bench.plan import Setup
+from multibody_cli.studies.bench.timing import Pair, Timing
 from multibody_cli.version import __version__, commit, full_version
 
 Row = Mapping[str, Any]
@@ -246,3 +249,24 @@ def _trimmed(rows: Sequence[Row]) -> Sequence[Row]:
 
 def _cell(value: Any) -> Any:
     return f"{value:.4g}" if isinstance(value, float) else value
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return a description of the machine."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "llvmlite": llvmlite.__version__,
+        "target": architecture(),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next(line.partition(":")[2].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from multibody_cli.pictures.style import COLORS, new_figure, save
 from multibody_cli.studies.bench.accuracy import Accuracy, Study
 from multibody_cli.studies.bench.campaign import Findings
-from multibody_cli.studies.bench.growth import Series, series_of
+from multibody_cli.studies.bench.measurement import Series, series_of
 from multibody_cli.studies.bench.pareto import RESOLVED, displayed_error
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from command_result import Command
 
 from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import PeerKind
-from multibody_cli.studies.bench import batches, campaign, suite, timing
-from multibody_cli.studies.bench.growth import growth
-from multibody_cli.studies.bench.measurement import Measurement, bytes_of
+from multibody_cli.studies.bench import batches, campaign, timing
+from multibody_cli.studies.bench import options as suites_of
+from multibody_cli.studies.bench.measurement import Measurement, bytes_of, growth
 from multibody_cli.studies.bench.timing import Block, count_long_enough, time_blocks
 
 CHAIN = """\
@@ -310,7 +310,7 @@ benches:
 
 @pytest.fixture
 def suites(chain: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(suite, "bench_scenes", Path)
+    monkeypatch.setattr(suites_of, "bench_scenes", Path)
     (folder / "suites").mkdir()
     (folder / "suites/two.yaml").write_text(SUITE)
     return folder / "suites"
@@ -355,8 +355,8 @@ def test_suites_of_the_project_are_beside_the_package_or_in_it(
     suites.mkdir(parents=True)
     shutil.copy(chain, suites.parent / "chain.yaml")
     (suites / "two.yaml").write_text(SUITE)
-    monkeypatch.setattr(suite, "__file__", str(tmp_path / "installed/multibody_cli/studies/bench/suite.py"))
-    benches = suite.read_suite("two")
+    monkeypatch.setattr(suites_of, "__file__", str(tmp_path / "installed/multibody_cli/studies/bench/options.py"))
+    benches = suites_of.read_suite("two")
     assert [bench.scenes[0].absolute() for bench in benches] == [suites.parent / "chain.yaml"] * 2
 
 
@@ -382,7 +382,7 @@ def test_problems_of_a_suite_are_reported_with_their_locations(
 
 @pytest.mark.parametrize("name", ["growth", "accuracy", "general_joints", "peers", "scale"])
 def test_suites_of_the_project_can_be_read_in_any_folder(name: str, folder: Path) -> None:
-    benches = suite.read_suite(name)
+    benches = suites_of.read_suite(name)
     assert benches
     assert all(scene.is_file() for bench in benches for scene in bench.scenes)
 

@@ -15,11 +15,10 @@ from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import Kind, Mechanism, PeerKind, PeerRefusal
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.peers.motion import ARM, energy_of, largest_speed, loop_error, motion_of
-from multibody_cli.studies.bench import timing, turns
-from multibody_cli.studies.bench.against import Comparison, compare, relative_difference
+from multibody_cli.studies.bench import timing
+from multibody_cli.studies.bench.against import Comparison, compare, quality_of, relative_difference
 from multibody_cli.studies.bench.measurement import run_steps
-from multibody_cli.studies.bench.quality import quality_of
-from multibody_cli.studies.bench.setup import setup_of
+from multibody_cli.studies.bench.plan import setup_of
 from multibody_cli.studies.simulation import Simulation, prepare
 
 ROD = "{mass: 1, com: [0, 0, 0.25], inertia: {principal: [0.03, 0.02, 0.01]}}"
@@ -71,14 +70,12 @@ def writer(folder: Path, text: str) -> Write:
 @pytest.fixture
 def four_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     monkeypatch.setattr(timing, "SHORTEST_BLOCK", 0.001)
-    monkeypatch.setattr(turns, "SHORTEST_BLOCK", 0.001)
     return writer(tmp_path, FOUR_BAR)
 
 
 @pytest.fixture
 def sliders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     monkeypatch.setattr(timing, "SHORTEST_BLOCK", 0.001)
-    monkeypatch.setattr(turns, "SHORTEST_BLOCK", 0.001)
     return writer(tmp_path, SLIDERS)
 
 

@@ -13,9 +13,9 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import Kind, Mechanism, PeerKind, PeerRefusal
 from multibody_cli.peers.mechanism import mechanism_of
-from multibody_cli.studies.bench import against, timing, turns
+from multibody_cli.studies.bench import against, timing
 from multibody_cli.studies.bench.against import compare, relative_difference, require_packages
-from multibody_cli.studies.bench.setup import setup_of
+from multibody_cli.studies.bench.plan import setup_of
 from multibody_cli.studies.simulation import Simulation, prepare
 
 TREE = """\
@@ -49,7 +49,6 @@ Write = Callable[..., Simulation]
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     monkeypatch.setattr(timing, "SHORTEST_BLOCK", 0.001)
-    monkeypatch.setattr(turns, "SHORTEST_BLOCK", 0.001)
     path = tmp_path / "tree.yaml"
     path.write_text(TREE)
     return lambda *settings: prepare(path, settings)

@@ -1,7 +1,7 @@
 """Error of each run relative to a fine reference run, and the cost per simulated second.
 
 The reference is run twice, once with coarser settings. The difference of both runs estimates the error of the reference
-and limits the resolution of the errors of other runs. `displacement` defines the error.
+and limits the resolution of the errors of other runs.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from multibody_cli.errors import RunFailed, SceneError
-from multibody_cli.methods import METHODS, integrator_of
+from multibody_cli.mass import MassProperties
+from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.model import Floats
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.scene.timing import ADAPTIVE_PAUSES
 from multibody_cli.scene.timing import Timing as Instants
-from multibody_cli.studies.bench.displacement import Motion, largest_displacement
+from multibody_cli.spec.rotation_matrix import rotation_matrix
 from multibody_cli.studies.bench.pareto import RESOLVED, Recommendation, front, recommend
-from multibody_cli.studies.bench.plan import Case
-from multibody_cli.studies.bench.setup import Setup
+from multibody_cli.studies.bench.plan import Case, Setup
 from multibody_cli.studies.bench.timing import Block, Timing, count_long_enough, time_blocks
 from multibody_cli.studies.simulation import Simulation
 
@@ -191,7 +194,7 @@ class ReferenceComparison:
 
 def common_instants(simulations: Sequence[Simulation]) -> int:
     """Return the largest number of equal intervals, up to `MOST_INSTANTS`, that are whole steps in every run."""
-    steps = [one.compiled.timing.steps for one in simulations if not _is_adaptive(one)]
+    steps = [one.compiled.timing.steps for one in simulations if not one.integrator.adaptive]
     shared = math.gcd(*steps) or MOST_INSTANTS
     return max(count for count in range(1, MOST_INSTANTS + 1) if shared % count == 0)
 
@@ -218,7 +221,7 @@ def cost_of(simulation: Simulation, duration: float, repeat: int) -> Timing:
 def _references(simulations: Sequence[Simulation]) -> Iterator[tuple[Case, Case]]:
     """Yield candidates for the reference, each with its coarser counterpart, best first."""
     own = simulations[0].scene.simulation
-    steps = [one.scene.simulation.step for one in simulations if not _is_adaptive(one)]
+    steps = [one.scene.simulation.step for one in simulations if not one.integrator.adaptive]
     finest = min(steps, default=own.step)
     methods = [method for method in dict.fromkeys(("aba", own.method)) if METHODS[method].own_integrator is None]
     integrators = dict.fromkeys(("dop853", "rk4", own.integrator, IMPACTS))
@@ -238,13 +241,44 @@ def _settings_of(case: Case, first: Simulation) -> tuple[str, ...]:
 
 def _divided(simulation: Simulation, instants: int) -> Instants:
     """Return output instants that divide the run."""
-    if _is_adaptive(simulation):
+    if simulation.integrator.adaptive:
         every = simulation.scene.simulation.duration / instants
         return Instants(every, 1, instants, ADAPTIVE_PAUSES)
     per_output = simulation.compiled.timing.steps // instants
     return Instants(simulation.scene.simulation.step, per_output, instants, per_output)
 
 
-def _is_adaptive(simulation: Simulation) -> bool:
-    settings = simulation.scene.simulation
-    return integrator_of(settings.method, settings.integrator).adaptive
+class Motion(NamedTuple):
+    """Motion of B bodies at T instants: (T, B, 3) frame origins, m, and (T, B, 4) quaternions (w, x, y, z)."""
+
+    position: Floats
+    quaternion: Floats
+
+
+def largest_displacement(found: Motion, wanted: Motion, masses: Sequence[MassProperties]) -> float:
+    """Return the largest error of any body at any instant, m; the origin represents a body without mass.
+
+    The error of a body is the root mean square displacement of its mass elements from their reference positions,
+
+        e^2 = |dc|^2 + tr(dR P dR^T) / m,
+
+    with dc the difference of the centers of mass, dR that of the rotation matrices, m the mass and P the second moments
+    of the mass about its center, P = tr(J)/2 - J. It does not depend on the body frame.
+    """
+    worst = 0.0
+    R, R_wanted = _rotations(found.quaternion), _rotations(wanted.quaternion)
+    for k, body in enumerate(masses):
+        dR = R[:, k] - R_wanted[:, k]
+        dc = found.position[:, k] - wanted.position[:, k] + dR @ body.com
+        square = np.einsum("ti,ti->t", dc, dc)
+        if body.mass > 0.0:
+            P = 0.5 * np.trace(body.inertia) * np.eye(3) - body.inertia
+            square += np.einsum("tij,jk,tik->t", dR, P, dR) / body.mass
+        worst = max(worst, float(square.max(initial=0.0)))
+    return float(np.sqrt(worst))
+
+
+def _rotations(q: Floats) -> Floats:
+    """(..., 4) unit quaternions to (..., 3, 3) rotation matrices."""
+    w, x, y, z = np.moveaxis(q, -1, 0)
+    return np.moveaxis(rotation_matrix((w, x, y, z)), (0, 1), (-2, -1))

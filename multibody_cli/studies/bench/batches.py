@@ -5,7 +5,6 @@ The programs take turns, one block of each per round; the ratio of a round compa
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +19,14 @@ from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import Peer
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.studies.bench.measurement import take_steps
-from multibody_cli.studies.bench.setup import Setup
-from multibody_cli.studies.bench.timing import Timing, timing_of
+from multibody_cli.studies.bench.plan import Setup
+from multibody_cli.studies.bench.timing import Timing, costs_in_turn, long_enough, median_ratio, timing_of
 from multibody_cli.studies.simulation import Simulation
 
 SHORTEST_BATCH = 0.2
 """Duration from which a block of single runs or of a peer is not made longer, s."""
+
+BATCH = "batch"
 
 SCATTER = 0.01
 """Standard deviation of the initial velocities from those of the scene."""
@@ -90,30 +91,23 @@ def measure_batch(
     steps = int(runs.instants[-1])
     batches: list[Batch] = []
 
-    def together(runs: Runs) -> None:
+    def together() -> float:
+        began = time.perf_counter()
         batches.append(run_batch(runs, lambda _k, state: simulation.method_for(state), in_lanes=True))
+        return time.perf_counter() - began
 
     def one_by_one(number: int) -> float:
         return sum(take_steps(simulation, steps).seconds for _ in range(number))
 
     others: dict[str, Callable[[int], float]] = {"": one_by_one}
     others |= _peers(simulation, against, steps, threads)
-    numbers = {name: _long_enough(block, count) for name, block in others.items()}
-    together(runs)  # compiles
-    own: list[float] = []
-    theirs: dict[str, list[float]] = {name: [] for name in others}
-    for _ in range(repeat):
-        began = time.perf_counter()
-        together(runs)
-        own.append((time.perf_counter() - began) / (count * steps))
-        for name, block in others.items():
-            theirs[name].append(block(numbers[name]) / (numbers[name] * steps))
+    numbers = {name: long_enough(block, cores(), count, SHORTEST_BATCH) for name, block in others.items()}
+    together()  # compiles
+    blocks = {name: partial(_cost, block, numbers[name], steps) for name, block in others.items()}
+    theirs = costs_in_turn({BATCH: lambda: together() / (count * steps), **blocks}, repeat)
+    own = theirs.pop(BATCH)
     timings = {
-        name: Other(
-            timing_of(costs, numbers[name] * steps),
-            statistics.median(b / a for a, b in zip(own, costs, strict=True)),
-        )
-        for name, costs in theirs.items()
+        name: Other(timing_of(costs, numbers[name] * steps), median_ratio(costs, own)) for name, costs in theirs.items()
     }
     return BatchMeasurement(
         **setup,
@@ -154,9 +148,5 @@ def _roll_out(make: Callable[[Any, int, int, int], float], peer: Peer, steps: in
     return make(peer, count, steps, threads)
 
 
-def _long_enough(block: Callable[[int], float], most: int) -> int:
-    """Return a number of runs, at most `most`, whose block is long enough."""
-    count = min(cores(), most)
-    while count < most and block(count) < SHORTEST_BATCH:
-        count = min(2 * count, most)
-    return count
+def _cost(block: Callable[[int], float], count: int, steps: int) -> float:
+    return block(count) / (count * steps)

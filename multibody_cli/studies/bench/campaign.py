@@ -14,8 +14,7 @@ from multibody_cli.studies.bench.against import Comparison, compare
 from multibody_cli.studies.bench.batches import BatchMeasurement, measure_batch
 from multibody_cli.studies.bench.measurement import Measurement, measure
 from multibody_cli.studies.bench.options import BenchSpec
-from multibody_cli.studies.bench.plan import Case, Group, groups_of
-from multibody_cli.studies.bench.setup import Setup, setup_of
+from multibody_cli.studies.bench.plan import Case, Group, Setup, groups_of, setup_of
 from multibody_cli.studies.simulation import Simulation
 
 Prepare = Callable[[Path, Sequence[str]], Simulation]

@@ -1,17 +1,23 @@
-"""Options of a benchmark, on the command line and in a suite."""
+"""Options of a benchmark, on the command line and in suites: named sets of benchmarks, each a YAML file."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationError
 
-from multibody_cli.errors import QuantityError, nearest
+from multibody_cli.document.document import read_document
+from multibody_cli.document.nodes import plain
+from multibody_cli.document.problems import Problems
+from multibody_cli.errors import ArgumentError, QuantityError, nearest
+from multibody_cli.limits import Usage
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.peers import PEERS
+from multibody_cli.scene.explain import explain
 from multibody_cli.spec import Quantity, Spec, units
 from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.reading import read_each
@@ -65,18 +71,16 @@ def _read_size(value: Any) -> Size:
     return size
 
 
-def _read_repeat(value: Any) -> int:
-    number = int(value) if isinstance(value, str) and value.isdecimal() else value
-    if type(number) is not int or not 1 <= number <= 1000:
-        raise QuantityError(f"expected a whole number from 1 to 1000, found {format_value(value)}")
-    return number
+def _whole(least: int, most: int) -> Callable[[Any], int]:
+    """Return a reader of whole numbers within bounds."""
 
+    def read(value: Any) -> int:
+        number = int(value) if isinstance(value, str) and value.isdecimal() else value
+        if type(number) is not int or not least <= number <= most:
+            raise QuantityError(f"expected a whole number from {least} to {most}, found {format_value(value)}")
+        return number
 
-def _read_batch(value: Any) -> int:
-    number = int(value) if isinstance(value, str) and value.isdecimal() else value
-    if type(number) is not int or not 2 <= number <= 10_000_000:
-        raise QuantityError(f"expected a whole number from 2 to 10000000, found {format_value(value)}")
-    return number
+    return read
 
 
 def _read_settings(value: Any) -> tuple[str, ...]:
@@ -119,11 +123,11 @@ class BenchSpec(Spec):
     size: Annotated[Size | None, BeforeValidator(_read_size)] = Field(
         None, description="A key of the scene and its values: `vars.n=2,4,8`."
     )
-    repeat: Annotated[int, BeforeValidator(_read_repeat)] = Field(7, description="Blocks per timing.")
+    repeat: Annotated[int, BeforeValidator(_whole(1, 1000))] = Field(7, description="Blocks per timing.")
     accuracy: Annotated[float, Quantity(units.LENGTH, above=0.0)] | None = Field(
         None, description="Requested accuracy, m; errors are measured against a reference run."
     )
-    batch: Annotated[int | None, BeforeValidator(_read_batch)] = Field(
+    batch: Annotated[int | None, BeforeValidator(_whole(2, 10_000_000))] = Field(
         None, description="Number of whole runs that are timed together, by lanes where these are supported."
     )
     duration: Annotated[float, Quantity(units.TIME, above=0.0)] | None = Field(
@@ -132,3 +136,62 @@ class BenchSpec(Spec):
     against: Annotated[Names, BeforeValidator(_names("peer", PEERS))] = Field(
         (), description="Other programs in which the scene is timed."
     )
+
+
+def bench_scenes() -> Path:
+    """Return the folder of the project's benchmarks: beside the package in a checkout, in it if it is installed."""
+    package = Path(__file__).parents[2]
+    beside, inside = package.parent / "scenes" / "bench", package / "scenes" / "bench"
+    folder = beside if beside.is_dir() else inside
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+class SuiteSpec(Spec):
+    """A named set of benchmarks."""
+
+    description: str = Field("", description="What the suite is for.")
+    benches: list[BenchSpec] = Field(min_length=1, description="The benchmarks, one after the other.")
+
+
+def read_suite(name: str) -> list[BenchSpec]:
+    """Read a suite.
+
+    Parameters
+    ----------
+    name
+        Name of a suite of the project, or path of any other file. Scene paths in it are relative to the file.
+
+    Raises
+    ------
+    ArgumentError
+        The suite does not exist; the message lists the existing ones.
+    SceneError
+        With all problems of the file.
+    """
+    path = _path_of(name)
+    problems = Problems()
+    tree = read_document(path, str(path), problems, Usage())
+    try:
+        suite = SuiteSpec.model_validate(plain(tree))
+    except ValidationError as error:
+        for where, message in explain(error, SuiteSpec):
+            problems.add_at(tree, where, message)
+    problems.raise_any()
+    return [
+        bench.model_copy(
+            update={"scenes": tuple(Path(os.path.normpath(path.parent / scene)) for scene in bench.scenes)}
+        )
+        for bench in suite.benches
+    ]
+
+
+def _path_of(name: str) -> Path:
+    path = Path(name)
+    if path.suffix == ".yaml" or len(path.parts) > 1:
+        return path
+    suites = bench_scenes() / "suites"
+    path = suites / f"{name}.yaml"
+    if not path.is_file():
+        there = sorted(suite.stem for suite in suites.glob("*.yaml"))
+        raise ArgumentError(f"no suite `{name}`: {nearest(name, there)}; available: {', '.join(there)}")
+    return path

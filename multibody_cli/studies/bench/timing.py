@@ -1,15 +1,17 @@
 """Timing of an operation that can be repeated any number of times in one call.
 
 A block is one call of compiled code that is long enough for the clock; the median of several blocks is reported with
-the minimum and the maximum.
+the minimum and the maximum.  Several programs take turns, so that temporary slowdowns of the machine affect all alike:
+each round times one block of every program and yields a ratio, and the median of the ratios is reported.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 SHORTEST_BLOCK = 0.02
@@ -57,3 +59,81 @@ def time_blocks(block: Callable[[int], Block], count: int, repeat: int) -> Timin
 def timing_of(costs: list[float], count: int) -> Timing:
     """Summarize the costs of one operation, s, as measured by several blocks of `count` repetitions."""
     return Timing(statistics.median(costs), min(costs), max(costs), len(costs), max(1, count))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Timings of this program and of a peer, and the median ratio (ours to peer) of consecutive blocks."""
+
+    ours: Timing
+    peer: Timing
+    ratio: float
+
+
+def in_turn(
+    ours: Callable[[int], Block],
+    peers: Mapping[str, Callable[[int], float]],
+    repeat: int,
+    fewest: int = 1,
+    same_count: bool = False,
+    count: int | None = None,
+) -> dict[str, Pair]:
+    """Time an operation here and in every peer, one block of each per round; omit peers that cannot be timed.
+
+    Parameters
+    ----------
+    ours, peers
+        Repeat the operation a number of times, and return the time, s.
+    repeat
+        Number of rounds; one more precedes them as warm-up.
+    fewest
+        Smallest number of repetitions in a block.
+    same_count
+        Whether the blocks of the peers have as many repetitions as ours.
+    count
+        Number of repetitions of all blocks; by default they are long enough for the clock.
+    """
+    if not peers:
+        return {}
+    own_count = count or count_long_enough(ours, fewest)
+    counts = {
+        name: own_count if same_count or count else long_enough(peer, 1, own_count, SHORTEST_BLOCK)
+        for name, peer in peers.items()
+    }
+
+    def own_cost() -> float:
+        block = ours(own_count)
+        return block.seconds / max(1, block.done)
+
+    theirs = costs_in_turn(
+        {"": own_cost, **{name: partial(_cost, peer, counts[name]) for name, peer in peers.items()}}, repeat
+    )
+    own = theirs.pop("")
+    return {
+        name: Pair(timing_of(own, own_count), timing_of(found, counts[name]), median_ratio(own, found))
+        for name, found in theirs.items()
+        if all(math.isfinite(cost) and cost > 0.0 for cost in found)
+    }
+
+
+def _cost(peer: Callable[[int], float], count: int) -> float:
+    return peer(count) / count
+
+
+def costs_in_turn(blocks: Mapping[str, Callable[[], float]], repeat: int) -> dict[str, list[float]]:
+    """Return the costs of operations, s, one block of each per round; another round precedes them as warm-up."""
+    rounds = [{name: block() for name, block in blocks.items()} for _ in range(repeat + 1)]
+    return {name: [costs[name] for costs in rounds[1:]] for name in blocks}
+
+
+def long_enough(block: Callable[[int], float], least: int, most: int, shortest: float) -> int:
+    """Return the number of repetitions, from `least` to `most`, with which a block takes `shortest` s."""
+    count = min(least, most)
+    while count < most and block(count) < shortest:
+        count = min(2 * count, most)
+    return count
+
+
+def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Return the median of the ratios of costs that are measured in the same rounds."""
+    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
