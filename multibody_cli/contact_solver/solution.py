@@ -15,9 +15,7 @@ from multibody_cli.contact_solver.impacts import NEWTON, has_impact, solve_impac
 from multibody_cli.contact_solver.islands import has_nonzero_terms
 from multibody_cli.contact_solver.parameters import solve_island
 from multibody_cli.contact_solver.results import AT_LIMIT, LAW
-from multibody_cli.contact_solver.team import await_team, finish_island, post, take_island
 from multibody_cli.kernel import kernel, template
-from multibody_cli.kernel.monitor import lock, unlock, wait
 from multibody_cli.linalg.multipliers import SOLVED, UNFINISHED
 
 
@@ -87,43 +85,16 @@ def remove_ineffective_rows(F, first, count, contact_work):
 @template(solve_island)
 def solve_impulses(options, contact_work, equalities, constraint_rows, islands):
     """Solve for the impulses of all unconverged islands; `contact_work.x` (m,) is the initial guess and the result."""
-    post(contact_work.team, islands, contact_work.groups.first_row, equalities, constraint_rows)
-    solve_posted_islands(options, contact_work)
-    await_team(contact_work.team)
     for island in range(islands):
+        if not contact_work.converged[island]:
+            solve_impulses_of_island(options, contact_work, equalities, constraint_rows, island)
         contact_work.newton_steps[0] = max(contact_work.newton_steps[0], contact_work.island_steps[island])
 
 
 @template(solve_island)
-def solve_posted_islands(options, contact_work):
-    """Solve posted islands until none is left; the caller holds the mutex of the team, before and after."""
-    team = contact_work.team
-    while True:
-        island = take_island(team, contact_work.converged)
-        if island < 0:
-            return
-        solve_impulses_of_island(options, contact_work, island)
-        finish_island(team)
-
-
-@template(solve_island)
-def serve(options, contact_work):
-    """Solve islands whenever they are posted, until the team is dismissed."""
-    team = contact_work.team
-    lock(team.mutex)
-    while not team.dismissed[0]:
-        solve_posted_islands(options, contact_work)
-        if not team.dismissed[0]:
-            wait(team.posted, team.mutex)
-    unlock(team.mutex)
-
-
-@template(solve_island)
-def solve_impulses_of_island(options, contact_work, island):
+def solve_impulses_of_island(options, contact_work, equalities, constraint_rows, island):
     """Solve for the impulses of one island."""
-    team = contact_work.team
-    constraint_rows = team.constraint_rows[0]
-    F = gather_island(island, team.equalities[0], constraint_rows, options.convex, contact_work)
+    F = gather_island(island, equalities, constraint_rows, options.convex, contact_work)
     initialize_island(F, island, constraint_rows, contact_work)
     x = contact_work.island.impulses[: len(F.r)]
     report = solve_by_law(F, options, island, x, contact_work)

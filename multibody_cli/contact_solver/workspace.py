@@ -17,7 +17,6 @@ from multibody_cli.contact_solver.joint_friction import JointFrictionWorkspace, 
 from multibody_cli.contact_solver.results import PATH, SIZE
 from multibody_cli.contact_solver.rows import TERMS
 from multibody_cli.contact_solver.sleeping import Sleep, sleep_for
-from multibody_cli.contact_solver.team import Team, team_for
 from multibody_cli.contact_solver.tree_friction_workspace import TreeFriction, tree_friction_for
 from multibody_cli.contact_solver.warm_start import warm_start_for
 from multibody_cli.contacts.work import DetectionWorkspace, detection_workspace_for
@@ -27,7 +26,7 @@ from multibody_cli.tree.workspace import BODY
 
 
 class IslandWorkspace(NamedTuple):
-    """Work arrays of the solution of one island; threads that solve islands at the same time have one each."""
+    """Work arrays of the solution of one island at a time."""
 
     articulation_of_block: Integers  # (bodies,) articulation of each block number
     impulses: Floats  # (m,) impulses of the island
@@ -84,7 +83,6 @@ class ContactWorkspace(NamedTuple):
     block_of_articulation: Integers  # (bodies,) block number of each articulation in its island
     gathered_rows: Integers  # (m,) rows of the step that are rows of a problem of displacements
     island: IslandWorkspace
-    team: Team
     free_acceleration: Floats  # (nv,) accelerations without contacts between steps; scratch during a step
 
 
@@ -161,6 +159,5 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         block_of_articulation=np.zeros(bodies, np.int64),
         gathered_rows=np.zeros(m, np.int64),
         island=island_workspace_for(system),
-        team=team_for(bodies),
         free_acceleration=np.zeros(len(system.tree.driven)),
     )

@@ -20,8 +20,7 @@ from multibody_cli.constraint_solver.projection import Projection, projection_wi
 from multibody_cli.constraint_solver.solver import update_rates
 from multibody_cli.contact_solver import tree_friction
 from multibody_cli.contact_solver.joint_friction import no_implicit_impulses
-from multibody_cli.contact_solver.threads import workspace_with_team
-from multibody_cli.contact_solver.workspace import ContactWorkspace
+from multibody_cli.contact_solver.workspace import ContactWorkspace, contact_workspace_for
 from multibody_cli.implicit import coupled_forces, coupled_impulses, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.kernel import bound_kernel
@@ -287,7 +286,7 @@ class AccelerationMethod:
         if self._shortcut:
             self._update_work = self._shortcut.update_work.on(system, self.work, state)
         self._system = system
-        self.contact_work = workspace_with_team(self, system) if system.contacts else ()
+        self.contact_work = contact_workspace_for(system) if system.contacts else ()
         assert integrator.bind is not None
         self._stepper = integrator.bind(self.dynamics, system, self.work, self.contact_work, state, control)
         self._sampler, self._advance_sampled = None, None

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.contact_solver.threads import workspace_with_team
+from multibody_cli.contact_solver.workspace import contact_workspace_for
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind, with_contacts
 from multibody_cli.methods.contract import (
@@ -161,7 +161,7 @@ class VariationalMethod:
             maximal=kind.maximal,
         )
         self.work = kind.base_method.workspace(model, options)
-        self.contact_work = workspace_with_team(self, system) if system.contacts else ()
+        self.contact_work = contact_workspace_for(system) if system.contacts else ()
         self.dynamics = kind.base_method.dynamics(system)
         solver = kind.root_finders[options.root_finder_order(system)[-1]].allocate(system, options)
         self._step_workspace = step_workspace_for(system, model.nq, len(state.ledger), settings, solver)

@@ -2,8 +2,7 @@
 
 `holders` are objects and named tuples by name: the state, the method with its work arrays, the monitors.  Their
 writable arrays are carried, and the numbers and texts of their attributes.  Read-only arrays, kernels and frozen
-dataclasses, such as those of the model, do not change during a run and are left out, and so are tuples with
-`is_carried = False`: what threads share belongs to a process.
+dataclasses, such as those of the model, do not change during a run and are left out.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def _places_of(holders: Mapping[str, Any]) -> Iterator[_Place]:
 
 def _places(holder: Any, path: str, seen: set[int]) -> Iterator[_Place]:
     """Yield the places of an array, a tuple or an object, each once."""
-    if id(holder) in seen or not getattr(holder, "is_carried", True):
+    if id(holder) in seen:
         return
     seen.add(id(holder))
     if isinstance(holder, np.ndarray):

@@ -12,6 +12,7 @@ import pytest
 from swing import SWING, load
 
 import mbsim
+from multibody_cli.kernel.workers import cores
 
 GALLERY = Path(__file__).parents[2] / "scenes" / "gallery"
 
@@ -498,7 +499,6 @@ def test_a_count_of_steps_is_a_whole_number():
 
 
 def test_a_number_of_threads_that_is_none_is_an_argument_error(monkeypatch):
-    scene = load(GALLERY / "falling_boxes.yaml")
     monkeypatch.setenv("MBSIM_JOBS", "abc")
     with pytest.raises(mbsim.ArgumentError, match="expected a number of processes or threads"):
-        mbsim.Simulation(scene)
+        cores()

@@ -28,12 +28,6 @@ class Arrays(NamedTuple):
     tolerance: float
 
 
-class Shared(NamedTuple):
-    mutex: np.ndarray
-
-    is_carried = False
-
-
 class Report(NamedTuple):
     color: Color
     size: tuple[float, float]
@@ -59,7 +53,6 @@ class Holder:
         self.jumps = {"a": (0.1 * seed, 2.0)} if seed else {}
         self.settings = Settings(generator.standard_normal(1))
         self.kernel = len
-        self.team = Shared(generator.standard_normal(2))
 
 
 def as_bytes(values: Values) -> dict[str, object]:
@@ -68,7 +61,6 @@ def as_bytes(values: Values) -> dict[str, object]:
 
 def test_everything_that_changes_is_restored_in_place() -> None:
     mine, other = Holder(0), Holder(1)
-    mutex = mine.team.mutex.copy()
     numbers, constants, table = mine.arrays.numbers, mine.arrays.constants.copy(), mine.settings.table.copy()
     restore({"run": mine}, collect({"run": other}))
     assert mine.arrays.numbers is mine.shared is numbers
@@ -79,7 +71,6 @@ def test_everything_that_changes_is_restored_in_place() -> None:
     assert tuple(mine.jumps["a"]) == (0.1, 2.0)
     np.testing.assert_array_equal(mine.arrays.constants, constants)
     np.testing.assert_array_equal(mine.settings.table, table)
-    np.testing.assert_array_equal(mine.team.mutex, mutex)
 
 
 def test_values_of_another_layout_are_refused_before_any_change() -> None:

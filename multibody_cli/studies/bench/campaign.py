@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from multibody_cli.contact_solver.threads import at_most_threads
 from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneError
 from multibody_cli.studies.bench.accuracy import ReferenceComparison, Study
 from multibody_cli.studies.bench.against import Comparison, compare
@@ -89,10 +88,9 @@ def run_benches(specs: Iterable[BenchSpec], prepare: Prepare, announce: Callable
     """
     benches = [(spec, list(groups_of(spec))) for spec in specs]
     alone = sum(len(group.cases) for _, groups in benches for group in groups) == 1
-    with at_most_threads(1):
-        for spec, groups in benches:
-            for group in groups:
-                _Bench(spec, group, alone, prepare, announce, found).run()
+    for spec, groups in benches:
+        for group in groups:
+            _Bench(spec, group, alone, prepare, announce, found).run()
     if not found.measurements and found.not_measured:
         raise ArgumentError(f"none of the {len(found.not_measured)} cases could be measured")
     if found.comparisons and all(one.status == "refused" for one in found.comparisons):

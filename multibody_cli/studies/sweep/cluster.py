@@ -9,7 +9,6 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from multibody_cli.contact_solver.threads import at_most_threads
 from multibody_cli.errors import ArgumentError, OutputError
 from multibody_cli.output.rows import Rows, in_blocks
 from multibody_cli.studies.sweep.batch import Run, Task, run_batch
@@ -100,7 +99,7 @@ def _reason_of(future: Any) -> str:
 
 def _run_remotely(content: bytes, runs: list[Run]) -> tuple[float, list[Rows]]:
     """Execute a batch in a worker of the cluster; return the time that it took, s, and its rows."""
-    with _one_at_a_time, at_most_threads(1):  # the other cores belong to other workers
+    with _one_at_a_time:
         began = time.perf_counter()
         rows = in_blocks(run_batch(_task(content), runs))
         return time.perf_counter() - began, rows

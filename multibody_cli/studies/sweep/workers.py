@@ -20,7 +20,6 @@ from multiprocessing.connection import Connection, wait
 from threading import Thread
 from typing import Any
 
-from multibody_cli.contact_solver.threads import at_most_threads
 from multibody_cli.kernel.progress import observers
 from multibody_cli.output.rows import Row, Rows, in_blocks
 from multibody_cli.studies.sweep.batch import FAILED, Run, Task, run_batch
@@ -169,12 +168,11 @@ def _work(task: Task, connection: Connection, parent: int) -> None:
     gc.enable()
     Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
-        with at_most_threads(1):  # the other cores have workers of their own
-            while True:
-                batch = connection.recv()
-                began = time.perf_counter()
-                rows = in_blocks(run_batch(task, batch))
-                connection.send((time.perf_counter() - began, rows))
+        while True:
+            batch = connection.recv()
+            began = time.perf_counter()
+            rows = in_blocks(run_batch(task, batch))
+            connection.send((time.perf_counter() - began, rows))
     except (EOFError, OSError):
         pass  # the parent ended
     finally:
