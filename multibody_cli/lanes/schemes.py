@@ -19,7 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.lanes.tracing import Tracer
+from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.methods.integrators.vectors import add_scaled, clear, copy
+from multibody_cli.methods.tableau import Tableau
 from multibody_cli.model import Tree
 from multibody_cli.symbolic.scalar import name
 from multibody_cli.tree.configuration import displace, displacement_rate, normalize, turn_with_bodies
@@ -146,14 +148,19 @@ def _weighted_step(tree: Tree, sizes: Sizes) -> list[str]:
     return tracer.lines()
 
 
+def explicit_scheme(tableau: Tableau) -> Scheme | None:
+    """Return the scheme of a Runge-Kutta method; None if a stage has slopes of others than the stage before it."""
+    reaches = np.array([0.0, *np.diagonal(tableau.A, -1)])
+    if np.any(np.diag(reaches[1:], -1) != tableau.A):
+        return None
+    c, b, reach = (tuple(one.tolist()) for one in (tableau.c, tableau.b, reaches))
+    return Scheme(c, b, reach, b, 0.0, _next_stage, _keep_start, _add_slope, _weighted_step)
+
+
+_EXPLICIT = {name: explicit_scheme(one.tableau) for name, one in INTEGRATORS.items() if one.tableau is not None}
+
 SCHEMES = {
     "semi_implicit_euler": Scheme((0.0,), (1.0,), (0.0,), (0.5,), 0.5, _nothing, _nothing, _nothing, _euler_step),
-    "rk4": Scheme(
-        (0.0, 0.5, 0.5, 1.0),
-        (1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0),
-        (0.0, 0.5, 0.5, 1.0),
-        (1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0), 0.0,
-        _next_stage, _keep_start, _add_slope, _weighted_step,
-    ),
-}  # fmt: skip
+    **{name: scheme for name, scheme in _EXPLICIT.items() if scheme},
+}
 """Schemes by the name of their integrator."""

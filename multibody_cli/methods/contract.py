@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple, Protocol
 
+from multibody_cli.kernel import Template, bound_kernel
+from multibody_cli.methods.tableau import Tableau
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
 from multibody_cli.tree.workspace import Work
@@ -54,6 +56,10 @@ class Dynamics(NamedTuple):
     displace_step: Kernel
     restore_factors: Kernel
     solves_contacts: bool = False
+
+    def bind(self, template: Template) -> Kernel:
+        """Bind the parameters of a template to the kernels of the same names."""
+        return bound_kernel(template, **{name: getattr(self, name) for name in template.parameters})
 
 
 class Feature(StrEnum):
@@ -256,6 +262,8 @@ class Integrator:
         (`methods.integrators.stability`); None if there is no limit, or steps are controlled by a tolerance.
     feedback_step
         The same for the feedback of Baumgarte, which is explicit in an implicit Euler step too.
+    tableau
+        Of an explicit Runge-Kutta method with a fixed step.
     stability_function
         Of an implicit integrator, the function R of z = h s (n,) with which a step of h multiplies x in x' = s x.
     """
@@ -270,6 +278,7 @@ class Integrator:
     stable_step: Callable[[Any, Any], Any] | None = None
     feedback_step: Callable[[Any, Any], Any] | None = None
     stability_function: Callable[[Any], Any] | None = None
+    tableau: Tableau | None = field(default=None, compare=False)
 
 
 class Method(Protocol):

@@ -77,6 +77,12 @@ RECIPES = {
         "methods/integrators/__init__.py",
         ((" import dop853,", " heun,"), ("_MODULES = (", "heun, ")),
     ),
+    "adaptive integrator": Recipe(
+        "bogacki_shampine",
+        "methods/integrators",
+        "methods/integrators/__init__.py",
+        ((" import dop853,", " bogacki_shampine,"), ("rk4, dop853", ", bogacki_shampine")),
+    ),
     "channel": Recipe(
         "speed",
         "observation",
@@ -272,6 +278,19 @@ def test_integrator(copy: Path) -> None:
         found = run(copy, "integrator", {**scene, "simulation": simulation})
         errors.append(abs(found["joints/slide/q"][-1, 0] - np.cos(0.5)))
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)
+
+
+def test_adaptive_integrator(copy: Path) -> None:
+    """An oscillator: the error follows the tolerance, and the dense output between steps has the third order."""
+    instants = np.linspace(0.0, 0.5, 11)
+    errors = []
+    for tolerance in (1e-5, 1e-8):
+        scene = {**on_a_slide(q=1.0, stiffness=2.0), "output": {"every": 0.05}}
+        simulation = {"duration": 0.5, "integrator": "bogacki_shampine", "tolerance": tolerance}
+        found = run(copy, "adaptive", {**scene, "simulation": simulation})
+        errors.append(np.abs(found["joints/slide/q"][:, 0] - np.cos(instants)).max())
+        assert errors[-1] < tolerance
+    assert errors[1] < 0.01 * errors[0]
 
 
 def test_channel(copy: Path) -> None:

@@ -18,8 +18,8 @@ from multibody_cli.initial.linearized_motion import (
     linearization_of,
 )
 from multibody_cli.methods import METHODS
+from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.methods.integrators.stability import (
-    rk4_step_limit,
     semi_implicit_euler_step_limit,
     variational_step_limit,
 )
@@ -178,7 +178,7 @@ def test_stable_steps_agree_with_the_stability_polynomial(seed):
         return np.eye(2) + z @ (np.eye(2) + z @ (np.eye(2) + z @ (np.eye(2) + z / 4) / 3) / 2)
 
     given = np.array([c]), np.array([w])
-    for step, matrix in ((semi_implicit_euler_step_limit, euler), (rk4_step_limit, rk4)):
+    for step, matrix in ((semi_implicit_euler_step_limit, euler), (INTEGRATORS["rk4"].stable_step, rk4)):
         h = step(*given)[0]
         assert np.abs(np.linalg.eigvals(matrix(0.999 * h))).max() <= 1.0 + 1e-12
         assert np.abs(np.linalg.eigvals(matrix(1.001 * h))).max() > 1.0

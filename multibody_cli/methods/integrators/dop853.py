@@ -1,305 +1,109 @@
-"""DOP853: the Runge-Kutta method of Dormand and Prince of order 8, with adaptive steps and dense output of order 7.
+"""DOP853, the pair of Dormand and Prince of order 8.
 
-Step sizes are controlled by the error of q and v, relative to atol + rtol |y|; the ledger is integrated along.  No step
-crosses a knot of a function of time, where derivatives are discontinuous and a short pulse could be missed, the next
-sample of a controller, or the end of the run: a step ends with the values before a knot, the next begins with those
-behind it.
-Output is interpolated within steps, and does not shorten them.
+Twelve stages, a thirteenth at the end of the step, and three more for the dense output of order 7.  `A` is the full
+lower triangle of all sixteen stages; `D` maps them to the last four terms of the interpolant.  They are those of
+`scipy.integrate.DOP853`, whose import takes as long as a short run.
 
-Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd ed., II.4-II.6 and II.10.
+Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd ed., II.5 and II.6.
 """
 
 from __future__ import annotations
 
-import math
-from functools import cache
-from typing import Annotated, Any, NamedTuple
-
 import numpy as np
 
-from multibody_cli.kernel import allocate, bound_kernel, kernel, template
-from multibody_cli.knots import knots_of
-from multibody_cli.limits import limit_of
-from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
-from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
-from multibody_cli.methods.integrators.dop853_coefficients import E3, E5, STAGES, A, B, C, D
-from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
-from multibody_cli.model import Floats, State, System, Tree
-from multibody_cli.tree.configuration import normalize, rate, recentre
-from multibody_cli.tree.workspace import Work
+from multibody_cli.methods.integrators.adaptive_runge_kutta import adaptive_integrator
+from multibody_cli.methods.tableau import EmbeddedPair
 
-_SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
-_LAST = STAGES  # the stage at the end of a step, which is the first of the next
-_TERMS = 7  # of the interpolant
+STAGES = 12
 
-SPAN = 1e3
-"""Time up to which the round-off of times is the same, in first steps."""
+A = np.zeros((16, 16))
+"""Weights of earlier stages, by stage."""
+A[1, 0] = 0.05260015195876773
+A[2, 0:2] = [0.0197250569845379, 0.0591751709536137]
+A[3, [0, 2]] = [0.02958758547680685, 0.08876275643042054]
+A[4, [0, 2, 3]] = [0.2413651341592667, -0.8845494793282861, 0.924834003261792]
+A[5, [0, 3, 4]] = [0.037037037037037035, 0.17082860872947386, 0.12546768756682242]
+A[6, [0, 3, 4, 5]] = [0.037109375, 0.17025221101954405, 0.06021653898045596, -0.017578125]
+A[7, [0, 3, 4, 5, 6]] = [
+    0.03709200011850479, 0.17038392571223998, 0.10726203044637328, -0.015319437748624402, 0.008273789163814023,
+]  # fmt: skip
+A[8, [0, 3, 4, 5, 6, 7]] = [
+    0.6241109587160757, -3.3608926294469414, -0.868219346841726, 27.59209969944671, 20.154067550477894,
+    -43.48988418106996,
+]  # fmt: skip
+A[9, [0, 3, 4, 5, 6, 7, 8]] = [
+    0.47766253643826434, -2.4881146199716677, -0.590290826836843, 21.230051448181193, 15.279233632882423,
+    -33.28821096898486, -0.020331201708508627,
+]  # fmt: skip
+A[10, [0, 3, 4, 5, 6, 7, 8, 9]] = [
+    -0.9371424300859873, 5.186372428844064, 1.0914373489967295, -8.149787010746927, -18.52006565999696,
+    22.739487099350505, 2.4936055526796523, -3.0467644718982196,
+]  # fmt: skip
+A[11, [0, 3, 4, 5, 6, 7, 8, 9, 10]] = [
+    2.273310147516538, -10.53449546673725, -2.0008720582248625, -17.9589318631188, 27.94888452941996,
+    -2.8589982771350235, -8.87285693353063, 12.360567175794303, 0.6433927460157636,
+]  # fmt: skip
+A[12, [0, 5, 6, 7, 8, 9, 10, 11]] = [
+    0.054293734116568765, 4.450312892752409, 1.8915178993145003, -5.801203960010585, 0.3111643669578199,
+    -0.1521609496625161, 0.20136540080403034, 0.04471061572777259,
+]  # fmt: skip
+A[13, [0, 6, 7, 8, 9, 10, 11, 12]] = [
+    0.056167502283047954, 0.25350021021662483, -0.2462390374708025, -0.12419142326381637, 0.15329179827876568,
+    0.00820105229563469, 0.007567897660545699, -0.008298,
+]  # fmt: skip
+A[14, [0, 5, 6, 7, 10, 11, 12, 13]] = [
+    0.03183464816350214, 0.028300909672366776, 0.053541988307438566, -0.05492374857139099, -0.00010834732869724932,
+    0.0003825710908356584, -0.00034046500868740456, 0.1413124436746325,
+]  # fmt: skip
+A[15, [0, 5, 6, 7, 8, 12, 13, 14]] = [
+    -0.42889630158379194, -4.697621415361164, 7.683421196062599, 4.06898981839711, 0.3567271874552811,
+    -0.0013990241651590145, 2.9475147891527724, -9.15095847217987,
+]  # fmt: skip
 
+B = A[STAGES, :STAGES].copy()
+"""Weights of the step."""
 
-class Scratch(NamedTuple):
-    """Data of the integrator between outputs; y = [q, v, ledger]."""
+C = np.zeros(16)
+"""Instants of the stages, in steps."""
+C[1:16] = [
+    0.05260015195876773, 0.0789002279381516, 0.1183503419072274, 0.2816496580927726, 0.3333333333333333, 0.25,
+    0.3076923076923077, 0.6512820512820513, 0.6, 0.8571428571428571, 1.0, 1.0, 0.1, 0.2, 0.7777777777777778,
+]  # fmt: skip
 
-    times: Floats  # (5,) start and end of the last step, size of the next, instant that no step crosses, `SPAN`
-    atol: Floats  # (nq + nv,) absolute tolerances
-    breaks: Floats  # (m,) instants that no step crosses, s, rising: those before knots, and the end of a run
-    behind: Floats  # (m,) instants from which the steps after them begin, s
-    y0: Annotated[Floats, "n"]  # at the start of the last step
-    y1: Annotated[Floats, "n"]  # at its end
-    stage: Annotated[Floats, "n"]  # argument of a stage
-    slopes: Annotated[Floats, len(A), "n"]
-    a: Annotated[Floats, "nv"]
-    terms: Annotated[Floats, _TERMS, "n"]  # of the interpolant
+E = np.zeros((2, STAGES))
+"""Error estimates of fifth and of third order."""
+E[0, [0, 5, 6, 7, 8, 9, 10, 11]] = [
+    0.01312004499419488, -1.2251564463762044, -0.4957589496572502, 1.6643771824549864, -0.35032884874997366,
+    0.3341791187130175, 0.08192320648511571, -0.022355307863886294,
+]  # fmt: skip
+E[1, [0, 5, 6, 7, 8, 9, 10, 11]] = [
+    -0.18980075407240762, 4.450312892752409, 1.8915178993145003, -5.801203960010585, -0.4226823213237919,
+    -0.1521609496625161, 0.20136540080403034, 0.02265179219836082,
+]  # fmt: skip
 
+D = np.zeros((4, 16))
+"""Last four terms of the dense output."""
+D[0, [0, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]] = [
+    -8.428938276109013, 0.5667149535193777, -3.0689499459498917, 2.38466765651207, 2.117034582445028,
+    -0.871391583777973, 2.2404374302607883, 0.6315787787694688, -0.08899033645133331, 18.148505520854727,
+    -9.194632392478356, -4.436036387594894,
+]  # fmt: skip
+D[1, [0, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]] = [
+    10.427508642579134, 242.28349177525817, 165.20045171727028, -374.5467547226902, -22.113666853125306,
+    7.733432668472264, -30.674084731089398, -9.332130526430229, 15.697238121770845, -31.139403219565178,
+    -9.35292435884448, 35.81684148639408,
+]  # fmt: skip
+D[2, [0, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]] = [
+    19.985053242002433, -387.0373087493518, -189.17813819516758, 527.8081592054236, -11.57390253995963,
+    6.8812326946963, -1.0006050966910838, 0.7777137798053443, -2.778205752353508, -60.19669523126412,
+    84.32040550667716, 11.99229113618279,
+]  # fmt: skip
+D[3, [0, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]] = [
+    -25.69393346270375, -154.18974869023643, -231.5293791760455, 357.6391179106141, 93.40532418362432,
+    -37.45832313645163, 104.0996495089623, 29.8402934266605, -43.53345659001114, 96.32455395918828,
+    -39.17726167561544, -149.72683625798564,
+]  # fmt: skip
 
-@template(evaluate)
-def slope(system, work, t, y, dy, a, nq, nv):
-    """Compute dy/dt of y = [q, v, ledger]; sets prescribed coordinates of y."""
-    q, v = y[:nq], y[nq : nq + nv]
-    evaluate(system, work, t, q, v, a, dy[nq + nv :])
-    rate(system.tree, q, v, dy[:nq])
-    copy(a, dy[nq : nq + nv])
-
-
-@template(evaluate)
-def evaluate_stage(system, work, scratch, s, h, nq, nv):
-    """Compute argument and slope of stage s from the stages before it."""
-    y, slopes = scratch.stage, scratch.slopes
-    copy(scratch.y0, y)
-    for j in range(s):
-        if A[s, j] != 0.0:
-            add_scaled(y, h * A[s, j], slopes[j])
-    normalize(system.tree, y[:nq])
-    slope(system, work, scratch.times[0] + C[s] * h, y, slopes[s], scratch.a, nq, nv)
-
-
-@template(evaluate, project_onto_constraints)
-def take_step(system, work, scratch, rtol, nq, nv) -> int:
-    """Take one step, as large as the tolerance allows; return the attempts, 0 if the step became too small."""
-    times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
-    times[0], h, rejected = times[1], times[2], False
-    copy(y1, y0)
-    passed = count_up_to(scratch.breaks, times[0] + 1e-13 * max(times[4], abs(times[0])))
-    is_at_knot = passed > 0 and scratch.behind[passed - 1] > times[0]
-    if is_at_knot:
-        times[0] = scratch.behind[passed - 1]
-    if recentre(system.tree, y0[:nq], y0[nq : nq + nv]) or is_at_knot:
-        slope(system, work, times[0], y0, slopes[0], scratch.a, nq, nv)
-    else:
-        copy(slopes[_LAST], slopes[0])
-    attempts, h = 0, min(h, times[3] - times[0])
-    if passed < len(scratch.breaks):
-        h = min(h, scratch.breaks[passed] - times[0])
-    rest = h  # up to a knot, which may be as close as round-off
-    while h > 1e-14 * max(times[4], abs(times[0])) or h == rest > 0.0:
-        attempts += 1
-        for s in range(1, STAGES):
-            evaluate_stage(system, work, scratch, s, h, nq, nv)
-        copy(y0, y1)
-        for j in range(STAGES):
-            if B[j] != 0.0:
-                add_scaled(y1, h * B[j], slopes[j])
-        error = error_norm(y0, y1, slopes, h, rtol, scratch.atol)
-        if error < 1.0:
-            factor = _GROW if error == 0.0 else min(_GROW, _SAFETY * error ** (-1.0 / 8.0))
-            times[1], times[2] = times[0] + h, h * (min(1.0, factor) if rejected else factor)
-            normalize(system.tree, y1[:nq])
-            project_onto_constraints(system, work, times[1], y1[:nq], y1[nq : nq + nv], scratch.a, y1[nq + nv :])
-            slope(system, work, times[1], y1, slopes[_LAST], scratch.a, nq, nv)
-            return attempts
-        rejected = True
-        h *= max(_SHRINK, _SAFETY * error ** (-1.0 / 8.0)) if error < math.inf else _SHRINK
-    return 0
-
-
-@template(evaluate)
-def prepare_interpolant(system, work, scratch, nq, nv):
-    """Compute the three extra stages and the terms of the interpolant over the last step."""
-    y0, y1, slopes, terms = scratch.y0, scratch.y1, scratch.slopes, scratch.terms
-    h = scratch.times[1] - scratch.times[0]
-    for s in range(_LAST + 1, len(slopes)):
-        evaluate_stage(system, work, scratch, s, h, nq, nv)
-    for i in range(len(y0)):
-        change = y1[i] - y0[i]
-        terms[0, i] = change
-        terms[1, i] = h * slopes[0, i] - change
-        terms[2, i] = 2.0 * change - h * (slopes[_LAST, i] + slopes[0, i])
-    for k in range(len(D)):
-        for i in range(len(y0)):
-            terms[3 + k, i] = 0.0
-        for j in range(len(slopes)):
-            if D[k, j] != 0.0:
-                add_scaled(terms[3 + k], h * D[k, j], slopes[j])
-
-
-@template(evaluate, evaluate_projected, project_onto_constraints)
-def advance_dop853(system, state, work, scratch, until, rtol, most) -> int:
-    """Advance the state to `until`, in at most `most` steps, or until the step becomes too small; return the steps.
-
-    To an instant at a knot, the last step is that which ends before the knot.
-    """
-    nq, nv, steps, times, reached = len(state.q), len(state.v), 0, scratch.times, True
-    if times[1] == times[0]:  # the first call
-        project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
-        start(state, scratch)
-        slope(system, work, times[1], scratch.y1, scratch.slopes[_LAST], scratch.a, nq, nv)
-        copy(scratch.y1, scratch.y0)
-        reached = is_finite(scratch.a)
-    passed = count_up_to(scratch.behind, until)
-    end = until if passed == len(scratch.breaks) else min(until, scratch.breaks[passed])
-    end -= 1e-13 * max(times[4], abs(until))
-    while reached and times[1] < end and steps < most:
-        reached = take_step(system, work, scratch, rtol, nq, nv) > 0
-        if reached:
-            steps += 1
-            if times[1] >= end:
-                prepare_interpolant(system, work, scratch, nq, nv)
-    if not reached or times[1] < end:
-        state.time[0] = times[0]
-        copy(scratch.y0, scratch.stage)
-    elif times[1] > times[0]:
-        state.time[0] = until
-        interpolate(scratch, (until - times[0]) / (times[1] - times[0]), scratch.stage)
-    else:
-        copy(scratch.y1, scratch.stage)
-    copy(scratch.stage[:nq], state.q)
-    copy(scratch.stage[nq : nq + nv], state.v)
-    copy(scratch.stage[nq + nv :], state.ledger)
-    normalize(system.tree, state.q)
-    project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
-    evaluate_projected(system, work, state.time[0], state.q, state.v, state.a, scratch.stage[nq + nv :])
-    return steps
-
-
-@cache
-def make(dynamics: Dynamics) -> Kernel:
-    """Bind the stepping kernel to a method."""
-    return bound_kernel(
-        advance_dop853,
-        evaluate=dynamics.evaluate,
-        evaluate_projected=dynamics.evaluate_projected,
-        project_onto_constraints=dynamics.project_onto_constraints,
-    )
-
-
-@kernel
-def count_up_to(breaks, t):
-    """Return how many of the breaks, which rise, are not after t."""
-    low, high = 0, len(breaks)
-    while low < high:
-        middle = (low + high) // 2
-        if breaks[middle] <= t:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def start(state, scratch):
-    """Copy the state as the end of an empty step."""
-    nq, nv = len(state.q), len(state.v)
-    scratch.times[0] = scratch.times[1] = state.time[0]
-    copy(state.q, scratch.y1[:nq])
-    copy(state.v, scratch.y1[nq : nq + nv])
-    copy(state.ledger, scratch.y1[nq + nv :])
-
-
-@kernel
-def error_norm(y0, y1, slopes, h, rtol, atol) -> float:
-    """Return the error of a step relative to the tolerance, from its estimates of third and fifth order (II.10.17)."""
-    sum3, sum5, n = 0.0, 0.0, len(atol)
-    for i in range(n):
-        e3, e5 = 0.0, 0.0
-        for j in range(STAGES):
-            e3 += E3[j] * slopes[j, i]
-            e5 += E5[j] * slopes[j, i]
-        scale = atol[i] + rtol * max(abs(y0[i]), abs(y1[i]))
-        sum3 += (e3 / scale) ** 2
-        sum5 += (e5 / scale) ** 2
-    if sum5 == 0.0 and sum3 == 0.0:
-        return 0.0
-    error = h * sum5 / math.sqrt((sum5 + 0.01 * sum3) * n)
-    return error if error == error else math.inf
-
-
-@kernel
-def interpolate(scratch, theta, y):
-    """Compute y at the fraction theta of the last step (II.6.8)."""
-    y0, terms = scratch.y0, scratch.terms
-    for i in range(len(y)):
-        value = 0.0
-        for k in range(_TERMS - 1, -1, -1):
-            value = (value + terms[k, i]) * (theta if k % 2 == 0 else 1.0 - theta)
-        y[i] = y0[i] + value
-
-
-class Dop853Stepper:
-    """DOP853 bound to one model."""
-
-    def __init__(self, advance: Kernel, system: System, work: Work, scratch: Scratch, control: StepControl) -> None:
-        self._advance = advance
-        self._system = system
-        self._work = work
-        self._scratch = scratch
-        self._control = control
-        self._steps = 0
-
-    def advance(self, state: State, until: float) -> Report:
-        """Advance the state to `until`, by as many steps as the tolerance requires."""
-        control, most = self._control, limit_of("steps")
-        left = most - self._steps
-        self._steps += int(self._advance(self._system, state, self._work, self._scratch, until, control.rtol, left))
-        if not np.isfinite(state.a).all():
-            return Report(steps=self._steps, status=Status.DIVERGED)
-        if state.time[0] == until:
-            return Report(steps=self._steps)
-        status = Status.STEP_TOO_SMALL if self._steps < most else Status.TOO_MANY_STEPS
-        return Report(steps=self._steps, status=status)
-
-    def step(self, state: State, count: int) -> Report | None:
-        """Advance the state by `count` steps of the step control; return None, or a report if a step failed."""
-        report = self.advance(state, float(state.time[0]) + count * self._control.step)
-        return None if report.status is Status.OK else report
-
-    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> None:
-        """Return None: it has no compiled loop over output instants."""
-
-    def sampling(self, state: State, sampling: Any, update_work: Kernel) -> None:
-        """Return None: it has no compiled loop over samples."""
-
-    def restart(self, barrier: float = math.inf) -> None:
-        """Begin the next step at the state, not at the end of the last step; no step crosses `barrier`, s."""
-        times = self._scratch.times
-        times[1], times[3] = times[0], barrier
-
-
-def bind(
-    dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
-) -> Stepper:
-    """Bind to a model."""
-    knots = knots_of(system.forces.signals, control.end)
-    place = int(knots.after.searchsorted(control.end))
-    is_at_knot = place < len(knots.at) and knots.before[place] < control.end
-    end = [] if is_at_knot else [control.end]
-    scratch = allocate(
-        Scratch,
-        n=len(state.q) + len(state.v) + len(state.ledger),
-        nv=len(state.v),
-        times=np.array([0.0, 0.0, control.step, np.inf, SPAN * control.step]),
-        atol=_absolute_tolerances(system.tree, control, len(state.q)),
-        breaks=np.insert(knots.before, place, end),
-        behind=np.insert(knots.after, place, end),
-    )
-    return Dop853Stepper(make(dynamics), system, work, scratch, control)
-
-
-def _absolute_tolerances(tree: Tree, control: StepControl, nq: int) -> Floats:
-    """Return the absolute tolerances of coordinates and velocities: by default, weighted ones."""
-    if control.atol is not None:
-        return np.full(nq + len(tree.weights), control.atol)
-    of_positions = np.ones(nq)
-    of_positions[tree.plain["iq"]] = 1.0 / tree.weights[tree.plain["iv"]]
-    return 1e-3 * control.rtol * np.concatenate([of_positions, tree.rate / tree.weights])
-
-
-INTEGRATOR = Integrator("dop853", "order 8 Runge-Kutta, adaptive steps, dense output", 8, True, bind)
+INTEGRATOR = adaptive_integrator(
+    "dop853", "order 8 Runge-Kutta, adaptive steps, dense output", 8, EmbeddedPair(A, B, C, E, D, error_order=7)
+)

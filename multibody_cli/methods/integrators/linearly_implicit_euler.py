@@ -13,13 +13,12 @@ Source: Sueda, notes 2.5, (2.77)-(2.79); Baraff and Witkin 1998.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
-from multibody_cli.kernel import bound_kernel, template
+from multibody_cli.kernel import template
 from multibody_cli.method_kernels import (
     evaluate,
     evaluate_projected,
@@ -28,7 +27,7 @@ from multibody_cli.method_kernels import (
     project_onto_constraints,
     solve_contact_step,
 )
-from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper
+from multibody_cli.methods.contract import Dynamics, Integrator, StepControl, Stepper
 from multibody_cli.methods.integrators.at_knots import smoothed_steps
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import implicit_euler, semi_implicit_euler_step_limit
@@ -83,27 +82,13 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
     return -1 if fresh and done == 0 and not valid else done
 
 
-@cache
-def make(dynamics: Dynamics) -> Kernel:
-    """Make the stepping kernel of one method."""
-    return bound_kernel(
-        take_implicit_steps,
-        evaluate=dynamics.evaluate,
-        evaluate_projected=dynamics.evaluate_projected,
-        project_onto_constraints=dynamics.project_onto_constraints,
-        solve_contact_step=dynamics.solve_contact_step,
-        hold_bodies_at_rest=dynamics.hold_bodies_at_rest,
-        finalize_output=dynamics.finalize_output,
-    )
-
-
 def bind(
     dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
 ) -> Stepper:
     """Bind to a model."""
     work.dual.lag[0] = 0.5  # the path of a step has the rates of its end
     scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work)
-    return FixedStepper(make(dynamics), system, work, scratch, control, smoothed_steps)
+    return FixedStepper(dynamics.bind(take_implicit_steps), system, work, scratch, control, smoothed_steps)
 
 
 INTEGRATOR = Integrator(

@@ -22,16 +22,15 @@ and Wanner, Solving Ordinary Differential Equations II, IV.6.
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from multibody_cli.implicit.implicit_forces import free_end, set_implicit_coefficients
 from multibody_cli.joints.motion import prescribe
-from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.kernel import kernel, template
 from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
-from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
+from multibody_cli.methods.contract import Dynamics, Integrator, Report, Status, StepControl, Stepper
 from multibody_cli.methods.integrators import stability
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
@@ -143,17 +142,6 @@ def stage_changes(tree, before, after, v):
     return change, largest, fastest
 
 
-@cache
-def make(dynamics: Dynamics) -> Kernel:
-    """Bind the stepping kernel to a method."""
-    return bound_kernel(
-        take_sdirk2_steps,
-        evaluate=dynamics.evaluate,
-        evaluate_projected=dynamics.evaluate_projected,
-        project_onto_constraints=dynamics.project_onto_constraints,
-    )
-
-
 class ImplicitStepper(FixedStepper):
     """Reports stages for which Newton's method did not converge."""
 
@@ -176,7 +164,7 @@ def bind(
     q, v = state.q, state.v
     not_converged = np.zeros(1, np.int64)
     scratch = (np.zeros_like(q), *(np.zeros_like(v) for _ in range(3)), np.zeros((2, len(state.ledger))), not_converged)
-    return ImplicitStepper(not_converged, make(dynamics), system, work, scratch, control)
+    return ImplicitStepper(not_converged, dynamics.bind(take_sdirk2_steps), system, work, scratch, control)
 
 
 INTEGRATOR = Integrator(

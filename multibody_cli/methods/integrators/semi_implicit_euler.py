@@ -5,12 +5,11 @@ Each account of the ledger is integrated by the mean of its power before and aft
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from multibody_cli.kernel import bound_kernel, template
+from multibody_cli.kernel import template
 from multibody_cli.method_kernels import (
     displace_step,
     evaluate_projected,
@@ -21,7 +20,7 @@ from multibody_cli.method_kernels import (
     resume_stepping,
     solve_contact_step,
 )
-from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper
+from multibody_cli.methods.contract import Dynamics, Integrator, StepControl, Stepper
 from multibody_cli.methods.integrators.at_knots import smoothed_steps
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import semi_implicit_euler_step_limit
@@ -74,29 +73,13 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
     return count
 
 
-@cache
-def make(dynamics: Dynamics) -> Kernel:
-    """Bind the stepping kernel to a method."""
-    return bound_kernel(
-        take_euler_steps,
-        evaluate_projected=dynamics.evaluate_projected,
-        project_onto_constraints=dynamics.project_onto_constraints,
-        solve_contact_step=dynamics.solve_contact_step,
-        hold_bodies_at_rest=dynamics.hold_bodies_at_rest,
-        finalize_output=dynamics.finalize_output,
-        resume_stepping=dynamics.resume_stepping,
-        displace_step=dynamics.displace_step,
-        restore_factors=dynamics.restore_factors,
-    )
-
-
 def bind(
     dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
 ) -> Stepper:
     """Bind to a model."""
     work.dual.lag[0] = 0.5  # the path of a step has the rates of its end
     scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work, np.zeros(1, np.int64))
-    return FixedStepper(make(dynamics), system, work, scratch, control, smoothed_steps)
+    return FixedStepper(dynamics.bind(take_euler_steps), system, work, scratch, control, smoothed_steps)
 
 
 INTEGRATOR = Integrator(

@@ -7,11 +7,14 @@ dampings c and frequencies w (n,) 1/s, the steps (n,) s above which the computed
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.kernel import Floats
+from multibody_cli.methods.tableau import Tableau
 
 Complex = NDArray[np.complex128]
 
@@ -39,20 +42,42 @@ def variational_step_limit(c: Floats, w: Floats) -> Floats:
     return np.minimum(2.0 / np.maximum(w, _TINY), 1.0 / np.maximum(c, _TINY))
 
 
-def rk4_step_limit(c: Floats, w: Floats) -> Floats:
-    """|1 + z + z^2/2 + z^3/6 + z^4/24| <= 1 at z = h lambda, for both exponents lambda, by bisection."""
+def step_limit_of(tableau: Tableau) -> Callable[[Floats, Floats], Floats] | None:
+    """Return the function of the stable steps of an explicit Runge-Kutta method.
+
+    None if the method damps no oscillation without damper, however short the step.
+    """
+    polynomial = _stability_polynomial(tableau)
+    slow = 0.1j
+    return partial(_explicit_step_limit, polynomial) if abs(np.polyval(polynomial, slow)) <= 1.0 else None
+
+
+def _stability_polynomial(tableau: Tableau) -> Floats:
+    """Return R(z) = 1 + sum_k b A^(k-1) 1 z^k, by which a step of h multiplies x in x' = s x at z = h s.
+
+    The highest power is first.  Source: Hairer and Wanner, Solving Ordinary Differential Equations II, IV.2.
+    """
+    slopes, found = np.ones(len(tableau.b)), [1.0]
+    for _ in tableau.b:
+        found.append(float(tableau.b @ slopes))
+        slopes = tableau.A @ slopes
+    return np.array(found[::-1])
+
+
+def _explicit_step_limit(polynomial: Floats, c: Floats, w: Floats) -> Floats:
+    """|R(z)| <= 1 at z = h lambda, for both exponents lambda, by bisection: R grows outside of its stable region."""
     split = np.sqrt((0.25 * c * c - w * w).astype(complex))
-    return np.asarray(_along(np.stack((-0.5 * c + split, -0.5 * c - split))).min(axis=0))
+    return np.asarray(_along(polynomial, np.stack((-0.5 * c + split, -0.5 * c - split))).min(axis=0))
 
 
-def _along(exponents: Complex) -> Floats:
-    """Return the limits of h for exponents of any shape."""
+def _along(polynomial: Floats, exponents: Complex) -> Floats:
+    """Return the limits of h for exponents of any shape: with s stages, |z| = 2 s^2 at most."""
     size = np.maximum(np.abs(exponents), _TINY)
-    low, high, directions = np.zeros(size.shape), np.full(size.shape, 3.0), exponents / size
-    for _ in range(50):
+    high = np.full(size.shape, 2.0 * (len(polynomial) - 1.0) ** 2)
+    low, directions = np.zeros(size.shape), exponents / size
+    for _ in range(60):
         middle = 0.5 * (low + high)
-        z = middle * directions
-        inside = np.abs(1.0 + z * (1.0 + z / 2.0 * (1.0 + z / 3.0 * (1.0 + z / 4.0)))) <= 1.0 + 1e-12
+        inside = np.abs(np.polyval(polynomial, middle * directions)) <= 1.0 + 1e-12
         np.copyto(low, middle, where=inside)
         np.copyto(high, middle, where=~inside)
     return np.asarray(low / size)

@@ -1,0 +1,307 @@
+"""Embedded pairs of explicit Runge-Kutta methods: adaptive steps with dense output.
+
+Step sizes are controlled by the error of q and v, relative to atol + rtol |y|; the ledger is integrated along.  No step
+crosses a knot of a function of time, where derivatives are discontinuous and a short pulse could be missed, the next
+sample of a controller, or the end of the run: a step ends with the values before a knot, the next begins with those
+behind it.
+Output is interpolated within steps, and does not shorten them.
+
+Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd ed., II.4-II.6 and II.10.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from multibody_cli.kernel import allocate, kernel, template
+from multibody_cli.knots import knots_of
+from multibody_cli.limits import limit_of
+from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
+from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
+from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
+from multibody_cli.methods.tableau import EmbeddedPair
+from multibody_cli.model import Floats, State, System, Tree
+from multibody_cli.tree.configuration import normalize, rate, recentre
+from multibody_cli.tree.workspace import Work
+
+_SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
+_CUBIC = 3  # terms of the cubic with the values and slopes of both ends
+
+SPAN = 1e3
+"""Time up to which the round-off of times is the same, in first steps."""
+
+
+class Scratch(NamedTuple):
+    """The pair, and data of the integrator between outputs; y = [q, v, ledger]."""
+
+    pair: EmbeddedPair
+    times: Floats  # (5,) start and end of the last step, size of the next, instant that no step crosses, `SPAN`
+    atol: Floats  # (nq + nv,) absolute tolerances
+    breaks: Floats  # (m,) instants that no step crosses, s, rising: those before knots, and the end of a run
+    behind: Floats  # (m,) instants from which the steps after them begin, s
+    y0: Annotated[Floats, "n"]  # at the start of the last step
+    y1: Annotated[Floats, "n"]  # at its end
+    stage: Annotated[Floats, "n"]  # argument of a stage
+    slopes: Annotated[Floats, "stages", "n"]
+    a: Annotated[Floats, "nv"]
+    terms: Annotated[Floats, "m", "n"]  # of the interpolant
+
+
+@template(evaluate)
+def slope(system, work, t, y, dy, a, nq, nv):
+    """Compute dy/dt of y = [q, v, ledger]; sets prescribed coordinates of y."""
+    q, v = y[:nq], y[nq : nq + nv]
+    evaluate(system, work, t, q, v, a, dy[nq + nv :])
+    rate(system.tree, q, v, dy[:nq])
+    copy(a, dy[nq : nq + nv])
+
+
+@template(evaluate)
+def evaluate_stage(system, work, scratch, s, h, nq, nv):
+    """Compute argument and slope of stage s from the stages before it."""
+    A, c, y, slopes = scratch.pair.A, scratch.pair.c, scratch.stage, scratch.slopes
+    copy(scratch.y0, y)
+    for j in range(s):
+        if A[s, j] != 0.0:
+            add_scaled(y, h * A[s, j], slopes[j])
+    normalize(system.tree, y[:nq])
+    slope(system, work, scratch.times[0] + c[s] * h, y, slopes[s], scratch.a, nq, nv)
+
+
+@template(evaluate, project_onto_constraints)
+def take_step(system, work, scratch, rtol, nq, nv) -> int:
+    """Take one step, as large as the tolerance allows; return the attempts, 0 if the step became too small."""
+    times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
+    b, exponent = scratch.pair.b, -1.0 / (scratch.pair.error_order + 1.0)
+    last = len(b)
+    times[0], h, rejected = times[1], times[2], False
+    copy(y1, y0)
+    passed = count_up_to(scratch.breaks, times[0] + 1e-13 * max(times[4], abs(times[0])))
+    is_at_knot = passed > 0 and scratch.behind[passed - 1] > times[0]
+    if is_at_knot:
+        times[0] = scratch.behind[passed - 1]
+    if recentre(system.tree, y0[:nq], y0[nq : nq + nv]) or is_at_knot:
+        slope(system, work, times[0], y0, slopes[0], scratch.a, nq, nv)
+    else:
+        copy(slopes[last], slopes[0])
+    attempts, h = 0, min(h, times[3] - times[0])
+    if passed < len(scratch.breaks):
+        h = min(h, scratch.breaks[passed] - times[0])
+    rest = h  # up to a knot, which may be as close as round-off
+    while h > 1e-14 * max(times[4], abs(times[0])) or h == rest > 0.0:
+        attempts += 1
+        for s in range(1, last):
+            evaluate_stage(system, work, scratch, s, h, nq, nv)
+        copy(y0, y1)
+        for j in range(last):
+            if b[j] != 0.0:
+                add_scaled(y1, h * b[j], slopes[j])
+        error = error_norm(scratch.pair.E, y0, y1, slopes, h, rtol, scratch.atol)
+        if error < 1.0:
+            factor = _GROW if error == 0.0 else min(_GROW, _SAFETY * error**exponent)
+            times[1], times[2] = times[0] + h, h * (min(1.0, factor) if rejected else factor)
+            normalize(system.tree, y1[:nq])
+            project_onto_constraints(system, work, times[1], y1[:nq], y1[nq : nq + nv], scratch.a, y1[nq + nv :])
+            slope(system, work, times[1], y1, slopes[last], scratch.a, nq, nv)
+            return attempts
+        rejected = True
+        h *= max(_SHRINK, _SAFETY * error**exponent) if error < math.inf else _SHRINK
+    return 0
+
+
+@template(evaluate)
+def prepare_interpolant(system, work, scratch, nq, nv):
+    """Compute the further stages and the terms of the interpolant over the last step."""
+    y0, y1, slopes, terms, D = scratch.y0, scratch.y1, scratch.slopes, scratch.terms, scratch.pair.D
+    last, h = len(scratch.pair.b), scratch.times[1] - scratch.times[0]
+    for s in range(last + 1, len(slopes)):
+        evaluate_stage(system, work, scratch, s, h, nq, nv)
+    for i in range(len(y0)):
+        change = y1[i] - y0[i]
+        terms[0, i] = change
+        terms[1, i] = h * slopes[0, i] - change
+        terms[2, i] = 2.0 * change - h * (slopes[last, i] + slopes[0, i])
+    for k in range(len(D)):
+        for i in range(len(y0)):
+            terms[_CUBIC + k, i] = 0.0
+        for j in range(len(slopes)):
+            if D[k, j] != 0.0:
+                add_scaled(terms[_CUBIC + k], h * D[k, j], slopes[j])
+
+
+@template(evaluate, evaluate_projected, project_onto_constraints)
+def take_adaptive_steps(system, state, work, scratch, until, rtol, most) -> int:
+    """Advance the state to `until`, in at most `most` steps, or until the step becomes too small; return the steps.
+
+    To an instant at a knot, the last step is that which ends before the knot.
+    """
+    nq, nv, steps, times, reached = len(state.q), len(state.v), 0, scratch.times, True
+    if times[1] == times[0]:  # the first call
+        project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
+        start(state, scratch)
+        slope(system, work, times[1], scratch.y1, scratch.slopes[len(scratch.pair.b)], scratch.a, nq, nv)
+        copy(scratch.y1, scratch.y0)
+        reached = is_finite(scratch.a)
+    passed = count_up_to(scratch.behind, until)
+    end = until if passed == len(scratch.breaks) else min(until, scratch.breaks[passed])
+    end -= 1e-13 * max(times[4], abs(until))
+    while reached and times[1] < end and steps < most:
+        reached = take_step(system, work, scratch, rtol, nq, nv) > 0
+        if reached:
+            steps += 1
+            if times[1] >= end:
+                prepare_interpolant(system, work, scratch, nq, nv)
+    if not reached or times[1] < end:
+        state.time[0] = times[0]
+        copy(scratch.y0, scratch.stage)
+    elif times[1] > times[0]:
+        state.time[0] = until
+        interpolate(scratch, (until - times[0]) / (times[1] - times[0]), scratch.stage)
+    else:
+        copy(scratch.y1, scratch.stage)
+    copy(scratch.stage[:nq], state.q)
+    copy(scratch.stage[nq : nq + nv], state.v)
+    copy(scratch.stage[nq + nv :], state.ledger)
+    normalize(system.tree, state.q)
+    project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
+    evaluate_projected(system, work, state.time[0], state.q, state.v, state.a, scratch.stage[nq + nv :])
+    return steps
+
+
+@kernel
+def count_up_to(breaks, t):
+    """Return how many of the breaks, which rise, are not after t."""
+    low, high = 0, len(breaks)
+    while low < high:
+        middle = (low + high) // 2
+        if breaks[middle] <= t:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def start(state, scratch):
+    """Copy the state as the end of an empty step."""
+    nq, nv = len(state.q), len(state.v)
+    scratch.times[0] = scratch.times[1] = state.time[0]
+    copy(state.q, scratch.y1[:nq])
+    copy(state.v, scratch.y1[nq : nq + nv])
+    copy(state.ledger, scratch.y1[nq + nv :])
+
+
+@kernel
+def error_norm(E, y0, y1, slopes, h, rtol, atol) -> float:
+    """Return the error of a step relative to the tolerance, from the estimate and that of lower order (II.10.17)."""
+    total, lower, n = 0.0, 0.0, len(atol)
+    for i in range(n):
+        error, lower_error = 0.0, 0.0
+        for j in range(E.shape[1]):
+            error += E[0, j] * slopes[j, i]
+            lower_error += E[1, j] * slopes[j, i]
+        scale = atol[i] + rtol * max(abs(y0[i]), abs(y1[i]))
+        total += (error / scale) ** 2
+        lower += (lower_error / scale) ** 2
+    if total == 0.0 and lower == 0.0:
+        return 0.0
+    error = h * total / math.sqrt((total + 0.01 * lower) * n)
+    return error if error == error else math.inf
+
+
+@kernel
+def interpolate(scratch, theta, y):
+    """Compute y at the fraction theta of the last step (II.6.8)."""
+    y0, terms = scratch.y0, scratch.terms
+    for i in range(len(y)):
+        value = 0.0
+        for k in range(len(terms) - 1, -1, -1):
+            value = (value + terms[k, i]) * (theta if k % 2 == 0 else 1.0 - theta)
+        y[i] = y0[i] + value
+
+
+class AdaptiveStepper:
+    """A pair bound to one model."""
+
+    def __init__(self, advance: Kernel, system: System, work: Work, scratch: Scratch, control: StepControl) -> None:
+        self._advance = advance
+        self._system = system
+        self._work = work
+        self._scratch = scratch
+        self._control = control
+        self._steps = 0
+
+    def advance(self, state: State, until: float) -> Report:
+        """Advance the state to `until`, by as many steps as the tolerance requires."""
+        control, most = self._control, limit_of("steps")
+        left = most - self._steps
+        self._steps += int(self._advance(self._system, state, self._work, self._scratch, until, control.rtol, left))
+        if not np.isfinite(state.a).all():
+            return Report(steps=self._steps, status=Status.DIVERGED)
+        if state.time[0] == until:
+            return Report(steps=self._steps)
+        status = Status.STEP_TOO_SMALL if self._steps < most else Status.TOO_MANY_STEPS
+        return Report(steps=self._steps, status=status)
+
+    def step(self, state: State, count: int) -> Report | None:
+        """Advance the state by `count` steps of the step control; return None, or a report if a step failed."""
+        report = self.advance(state, float(state.time[0]) + count * self._control.step)
+        return None if report.status is Status.OK else report
+
+    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> None:
+        """Return None: it has no compiled loop over output instants."""
+
+    def sampling(self, state: State, sampling: Any, update_work: Kernel) -> None:
+        """Return None: it has no compiled loop over samples."""
+
+    def restart(self, barrier: float = math.inf) -> None:
+        """Begin the next step at the state, not at the end of the last step; no step crosses `barrier`, s."""
+        times = self._scratch.times
+        times[1], times[3] = times[0], barrier
+
+
+def bind(
+    pair: EmbeddedPair,
+    dynamics: Dynamics,
+    system: System,
+    work: Work,
+    contact_work: Any,
+    state: State,
+    control: StepControl,
+) -> Stepper:
+    """Bind a pair to a method and a model."""
+    knots = knots_of(system.forces.signals, control.end)
+    place = int(knots.after.searchsorted(control.end))
+    is_at_knot = place < len(knots.at) and knots.before[place] < control.end
+    end = [] if is_at_knot else [control.end]
+    scratch = allocate(
+        Scratch,
+        pair=pair,
+        stages=len(pair.c),
+        m=_CUBIC + len(pair.D),
+        n=len(state.q) + len(state.v) + len(state.ledger),
+        nv=len(state.v),
+        times=np.array([0.0, 0.0, control.step, np.inf, SPAN * control.step]),
+        atol=_absolute_tolerances(system.tree, control, len(state.q)),
+        breaks=np.insert(knots.before, place, end),
+        behind=np.insert(knots.after, place, end),
+    )
+    return AdaptiveStepper(dynamics.bind(take_adaptive_steps), system, work, scratch, control)
+
+
+def _absolute_tolerances(tree: Tree, control: StepControl, nq: int) -> Floats:
+    """Return the absolute tolerances of coordinates and velocities: by default, weighted ones."""
+    if control.atol is not None:
+        return np.full(nq + len(tree.weights), control.atol)
+    of_positions = np.ones(nq)
+    of_positions[tree.plain["iq"]] = 1.0 / tree.weights[tree.plain["iv"]]
+    return 1e-3 * control.rtol * np.concatenate([of_positions, tree.rate / tree.weights])
+
+
+def adaptive_integrator(name: str, description: str, order: int, pair: EmbeddedPair) -> Integrator:
+    """Return the integrator of a pair."""
+    return Integrator(name, description, order, True, partial(bind, pair))
