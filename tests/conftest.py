@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from multibody_cli.cli.startup import use_one_blas_thread
+from multibody_cli.cli.app import use_one_blas_thread
 
 use_one_blas_thread()  # which counts before the import of NumPy only
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

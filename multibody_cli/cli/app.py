@@ -6,6 +6,7 @@ reported in one line as an internal error.
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -17,12 +18,6 @@ from typing import Any, NoReturn
 import click
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.startup import (
-    disable_garbage_collection,
-    disable_pydantic_plugins,
-    exit_immediately,
-    use_one_blas_thread,
-)
 from multibody_cli.cli.tables import STDOUT
 from multibody_cli.errors import ArgumentError, MbsimError, SceneError, nearest
 from multibody_cli.version import full_version
@@ -51,7 +46,6 @@ VERBS = (
     "cache",
     "completion",
 )
-INTERRUPTED = 130
 
 
 class Verbs(click.Group):
@@ -159,7 +153,7 @@ def _call(words: Sequence[str] | None) -> int:
         if isinstance(error.__cause__, EOFError):  # click takes it for the end of the input of a prompt
             return _explain_fault(error.__cause__)
         messages.error("interrupted")
-        return INTERRUPTED
+        return messages.INTERRUPTED
     except SceneError as error:
         messages.problems(str(error))
         return error.exit_code
@@ -201,3 +195,28 @@ def _explain_fault(error: Exception) -> int:
         "Please report it; with MBSIM_DEBUG=1 in the environment the command prints a traceback."
     )
     return 1
+
+
+def disable_garbage_collection() -> None:
+    """Disable garbage collection: imported objects persist, and a run creates no reference cycles."""
+    gc.disable()
+
+
+def disable_pydantic_plugins() -> None:
+    """Disable pydantic's search for plugins among the installed packages."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
+def use_one_blas_thread() -> None:
+    """Restrict the linear algebra of NumPy to one thread, so that results do not depend on the number of cores.
+
+    The matrices of a scene are small, and starting the threads takes 0.1 s of processor time.
+    """
+    for library in ("OPENBLAS", "MKL", "OMP"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+
+def exit_immediately(code: int) -> NoReturn:
+    """Exit the process immediately after flushing stderr, without the cost of destroying all objects."""
+    sys.stderr.flush()
+    os._exit(code)

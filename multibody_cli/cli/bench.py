@@ -12,6 +12,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import PATH
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.tables import show
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
     from multibody_cli.studies.bench.campaign import Findings
     from multibody_cli.studies.bench.options import BenchSpec
 
-INTERRUPTED = 130
-
 
 @click.command("bench", cls=Verb, short_help="Measure the speed and accuracy of methods.")
-@click.argument("scenes", metavar="[SCENE]...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("scenes", metavar="[SCENE]...", nargs=-1, type=PATH)
 @click.option("--method", metavar="M[,M...]", help="Methods to measure, or `all`, instead of the scene's.")
 @click.option("--integrator", metavar="I[,I...]", help="Integrators, or `all`, instead of the scene's.")
 @click.option("--step", metavar="H[,H...]", help="Time steps of fixed-step integrators, as in 1ms,2ms.")
@@ -42,10 +41,8 @@ INTERRUPTED = 130
 @click.option("--against", metavar="PEER[,PEER]", help="Time the scene in other programs as well.")
 @click.option("--suite", metavar="NAME", help="Read the options from a suite of the project, or from a file NAME.yaml.")
 @click.option("--json", "json_file", metavar="FILE", help="Write all data as JSON; `-`: to stdout, without tables.")
-@click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the tables as Markdown.")
-@click.option(
-    "--plot", metavar="FILE", type=click.Path(path_type=Path), help="Plot growth and accuracy as PNG, SVG or PDF."
-)
+@click.option("--markdown", metavar="FILE", type=PATH, help="Write the tables as Markdown.")
+@click.option("--plot", metavar="FILE", type=PATH, help="Plot growth and accuracy as PNG, SVG or PDF.")
 def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: Path | None, **words: Any) -> int:
     """Measure the time per step and per evaluation of each SCENE, or of the benchmarks of the project.
 
@@ -142,7 +139,7 @@ def _bench(specs: Sequence[BenchSpec], json_file: str | None, markdown: Path | N
         raise trouble
     if status == "interrupted":
         messages.error("interrupted: the measurements made so far are reported")
-        return INTERRUPTED
+        return messages.INTERRUPTED
     return _peers_that_differ(found)
 
 

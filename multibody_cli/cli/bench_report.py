@@ -11,8 +11,7 @@ from typing import Any
 import llvmlite
 import numpy as np
 
-from multibody_cli.cli.markdown import markdown_table
-from multibody_cli.cli.tables import table_lines, to_json
+from multibody_cli.cli.tables import markdown_table, table_lines, to_json
 from multibody_cli.kernel.target import architecture
 from multibody_cli.studies.bench.accuracy import Accuracy, Study
 from multibody_cli.studies.bench.against import Comparison
@@ -52,8 +51,7 @@ def as_markdown(found: Findings, status: str) -> str:
     if status != "complete":
         lines += ["", f"The benchmark was {status}; these are the measurements made so far."]
     for section in _sections(found):
-        rows = [{key: _cell(value) for key, value in row.items()} for row in section.rows]
-        lines += ["", f"## {section.title}", "", *markdown_table(rows)]
+        lines += ["", f"## {section.title}", "", *markdown_table(section.rows)]
         for sentence in section.sentences:
             lines += ["", f"{sentence[0].upper()}{sentence[1:]}."]
     return "\n".join(lines) + "\n"
@@ -245,10 +243,6 @@ def _trimmed(rows: Sequence[Row]) -> Sequence[Row]:
     """Remove the columns that are empty in every row, except the size."""
     said = [key for key in rows[0] if key == "size" or any(row[key] not in (None, "") for row in rows)]
     return [{key: row[key] for key in said} for row in rows]
-
-
-def _cell(value: Any) -> Any:
-    return f"{value:.4g}" if isinstance(value, float) else value
 
 
 def describe_machine() -> dict[str, Any]:

@@ -12,7 +12,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import result_file, result_path, run_settings
+from multibody_cli.cli.options import PATH, result_file, result_path, run_settings
 from multibody_cli.cli.progress import Progress, SimulatedTime, Waiting
 from multibody_cli.cli.run import EXIT_CODES
 from multibody_cli.cli.source import prepare_and_warn, scene_of
@@ -47,7 +47,7 @@ class Report:
 
 
 @click.command("certify", cls=Verb, short_help="Run a scene and estimate the errors of its results.")
-@click.argument("scene", type=click.Path(path_type=Path))
+@click.argument("scene", type=PATH)
 @click.option("--channels", metavar="NAME[,NAME...]", help="Channels to certify. Default: motion and energies.")
 @click.option(
     "--against", metavar="METHOD", help="Other method. Default: one with other coordinates, if any supports the scene."
@@ -82,7 +82,7 @@ def verb(
     from multibody_cli.studies.simulation import prepare
 
     simulation = prepare_and_warn(scene, overrides)
-    result = result_path(output, simulation, scene)
+    result = result_path(output, simulation.scene.name, scene)
     recorded = simulation.scene.output
     sink = Hdf5Sink(result, recorded.channels, recorded.compression, force, keep_part=True)
     source, names = scene_of(scene), channels.split(",") if channels else ()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import PATH, comparison_report
 from multibody_cli.cli.progress import Bar, Waiting
 from multibody_cli.errors import ArgumentError, ResultError
 
@@ -19,23 +20,13 @@ if TYPE_CHECKING:
 
 
 @click.command("compare", cls=Verb, short_help="Compare result files, or folders of them.")
-@click.argument("reference", type=click.Path(path_type=Path))
-@click.argument("result", type=click.Path(path_type=Path))
+@click.argument("reference", type=PATH)
+@click.argument("result", type=PATH)
 @click.option("--rtol", type=click.FloatRange(0.0), metavar="R", help="Relative tolerance of all datasets.")
 @click.option("--atol", type=click.FloatRange(0.0), metavar="A", help="Absolute tolerance of all datasets.")
-@click.option(
-    "--tolerances", metavar="FILE", type=click.Path(path_type=Path), help="Policy file with tolerances of datasets."
-)
+@comparison_report
 @click.option("--sensitivity", is_flag=True, help="Test whether round-off alone explains the difference.")
-@click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
-@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a JUnit report for CI.")
-@click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the report as Markdown.")
-@click.option(
-    "--plot",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Plot the largest differences: PNG, SVG or PDF.",
-)
+@click.option("--plot", metavar="FILE", type=PATH, help="Plot the largest differences: PNG, SVG or PDF.")
 def verb(
     reference: Path,
     result: Path,
@@ -43,10 +34,8 @@ def verb(
     atol: float | None,
     tolerances: Path | None,
     sensitivity: bool,
-    as_json: bool,
-    junit: Path | None,
-    markdown: Path | None,
     plot: Path | None,
+    **formats: Any,
 ) -> int:
     """Compare RESULT with REFERENCE: two result files, two tables of sweeps, or two folders of these.
 
@@ -80,7 +69,7 @@ def verb(
 
         with Waiting(f"drawing {plot.name}"):
             save(draw_worst(cases[0].comparison), plot)
-    reports.write(cases, "mbsim compare", as_json, junit, markdown, remarks)
+    reports.write(cases, "mbsim compare", remarks, **formats)
     return worst(cases).exit_code
 
 

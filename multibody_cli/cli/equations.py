@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import replaced_values
+from multibody_cli.cli.options import PATH, replaced_values
+from multibody_cli.cli.results import Time
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import counted, show, show_json
 from multibody_cli.errors import ArgumentError
@@ -24,12 +25,12 @@ _ROWS = ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z")
 
 
 @click.command("equations", cls=Verb, short_help="Write the equations of motion of a scene.")
-@click.argument("scene", type=click.Path(path_type=Path))
-@click.option("--at", metavar="T", help="Evaluate the terms at this time of a run, as in `0.5 s`.")
+@click.argument("scene", type=PATH)
+@click.option("--at", metavar="T", type=Time(), help="Evaluate the terms at this time of a run, as in `0.5 s`.")
 @click.option("--latex", is_flag=True, help="Write formulas in LaTeX.")
 @replaced_values
 @click.option("--json", "as_json", is_flag=True, help="Write the equations as JSON.")
-def verb(scene: Path, at: str | None, latex: bool, overrides: tuple[str, ...], as_json: bool) -> int:
+def verb(scene: Path, at: float | None, latex: bool, overrides: tuple[str, ...], as_json: bool) -> int:
     """Write M(q) dv/dt + h(q, v) = tau of SCENE, and the Jacobian of each body.
 
     SCENE is a scene file or a result file, which contains its scene.
@@ -37,15 +38,9 @@ def verb(scene: Path, at: str | None, latex: bool, overrides: tuple[str, ...], a
     The terms are formulas if the scene has few coordinates and no time is given, otherwise numbers. The coordinates are
     those of the tree joints. Loop closures and forces between bodies are listed by name, not expanded.
     """
-    from multibody_cli.spec import units
-    from multibody_cli.spec.quantities import read_quantity
     from multibody_cli.studies.equations import equations_of
 
-    try:
-        time = None if at is None else read_quantity(at, units.TIME)
-    except ValueError as error:
-        raise ArgumentError(f"--at: {error}") from None
-    found = equations_of(scene_of(scene), overrides, time)
+    found = equations_of(scene_of(scene), overrides, at)
     if latex and found.state is not None:
         raise ArgumentError("--latex requires formulas, but the terms are numbers: omit --at, or use a smaller scene")
     if as_json:

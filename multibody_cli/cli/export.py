@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import OUTPUTS
+from multibody_cli.cli.options import FILE, OUTPUTS
 from multibody_cli.cli.progress import Bar
 from multibody_cli.cli.results import FROM, TO, Time, explain_channels, joined, split_words
 from multibody_cli.cli.source import is_result
@@ -23,7 +23,7 @@ TABLES = OUTPUTS / "tables"
     "-o",
     "--output",
     metavar="FILE.csv|parquet|mat|npz",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Default: outputs/tables/<file>-<channels>.csv",
 )
 @FROM

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import replaced_values
+from multibody_cli.cli.options import PATH, replaced_values
 from multibody_cli.cli.source import denotes_result, prepare_and_warn
 from multibody_cli.cli.tables import show, show_json, show_table
 from multibody_cli.errors import ArgumentError
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 
 
 @click.command("info", cls=Verb, short_help="Show the contents of a scene or a result file.")
-@click.argument("path", metavar="SCENE|FILE.h5", type=click.Path(path_type=Path))
+@click.argument("path", metavar="SCENE|FILE.h5", type=PATH)
 @replaced_values
 @click.option("--json", "as_json", is_flag=True, help="Write the contents as JSON.")
 def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:

@@ -11,7 +11,6 @@ from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.tables import show_json, show_table
 
 if TYPE_CHECKING:
-    from multibody_cli.constraints.contract import ConstraintKind
     from multibody_cli.spec import Spec
 
 Rows = list[dict[str, Any]]
@@ -75,14 +74,7 @@ def list_shapes() -> Rows:
     from multibody_cli.scene.shapes.contract import ShapeSpec, SolidSpec
 
     shared = {*ShapeSpec.model_fields, *SolidSpec.model_fields}
-    return [
-        {
-            "shape": name,
-            "fields": _own_fields(kind.spec, *shared),
-            "description": _summary(kind.spec),
-        }
-        for name, kind in SHAPES.items()
-    ]
+    return _described("shape", {name: kind.spec for name, kind in SHAPES.items()}, *shared)
 
 
 def list_channels() -> Rows:
@@ -100,20 +92,14 @@ def list_forces() -> Rows:
     """List the entries of `forces:`."""
     from multibody_cli.forces.elements import FORCES
 
-    return [
-        {"force": name, "fields": ", ".join(spec.model_fields), "description": _summary(spec)}
-        for name, spec in FORCES.items()
-    ]
+    return _described("force", FORCES)
 
 
 def list_actuators() -> Rows:
     """List the kinds of `actuators:`."""
     from multibody_cli.actuators import ACTUATORS
 
-    return [
-        {"actuator": name, "fields": ", ".join(spec.model_fields), "description": _summary(spec)}
-        for name, spec in ACTUATORS.items()
-    ]
+    return _described("actuator", ACTUATORS)
 
 
 def list_springs() -> Rows:
@@ -128,9 +114,9 @@ def list_springs() -> Rows:
         ("strands", {"strand": StrandSpec}),
     ]
     return [
-        {"spring": name, "section": section, "fields": ", ".join(spec.model_fields), "description": _summary(spec)}
+        {"spring": row.pop("spring"), "section": section, **row}
         for section, kinds in sections
-        for name, spec in kinds.items()
+        for row in _described("spring", kinds)
     ]
 
 
@@ -138,34 +124,28 @@ def list_curves() -> Rows:
     """List the curves that a joint may follow."""
     from multibody_cli.joints.geometry.curve_specs import CURVES
 
-    return [
-        {"curve": name, "fields": _own_fields(spec, "type"), "description": _summary(spec)}
-        for name, spec in CURVES.items()
-    ]
+    return _described("curve", CURVES, "type")
 
 
 def list_surfaces() -> Rows:
     """List the surfaces of surface joints."""
     from multibody_cli.joints.geometry.surface_specs import SURFACES
 
-    return [
-        {"surface": name, "fields": _own_fields(spec, "type", "inside"), "description": _summary(spec)}
-        for name, spec in SURFACES.items()
-    ]
+    return _described("surface", SURFACES, "type", "inside")
 
 
 def list_couplings() -> Rows:
     """List the entries of `couplings:`."""
     from multibody_cli.constraints import COUPLINGS
 
-    return _kinds("coupling", COUPLINGS)
+    return _described("coupling", {name: kind.spec for name, kind in COUPLINGS.items()}, "type")
 
 
 def list_constraints() -> Rows:
     """List the entries of `constraints:`."""
     from multibody_cli.constraints import CONSTRAINTS
 
-    return _kinds("constraint", CONSTRAINTS)
+    return _described("constraint", {name: kind.spec for name, kind in CONSTRAINTS.items()}, "type")
 
 
 LISTS: dict[str, Callable[[], Rows]] = {
@@ -196,20 +176,16 @@ def verb(what: str, as_json: bool) -> int:
     return 0
 
 
-def _kinds(word: str, kinds: Mapping[str, ConstraintKind]) -> Rows:
-    """Describe entries that are distinguished by their `type`."""
+def _described(word: str, specs: Mapping[str, type[Spec]], *shared: str) -> Rows:
+    """Describe entries by their fields, without those that all of them share, and the first line of their docstring."""
     return [
         {
             word: name,
-            "fields": _own_fields(kind.spec, "type"),
-            "description": _summary(kind.spec),
+            "fields": ", ".join(field for field in spec.model_fields if field not in shared),
+            "description": _summary(spec),
         }
-        for name, kind in kinds.items()
+        for name, spec in specs.items()
     ]
-
-
-def _own_fields(spec: type[Spec], *shared: str) -> str:
-    return ", ".join(field for field in spec.model_fields if field not in shared)
 
 
 def _summary(spec: type) -> str:

@@ -11,6 +11,9 @@ import click
 
 from multibody_cli.escaping import escaped
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
 _VERBOSITY = "multibody_cli.verbosity"
 
 before_writing: list[Callable[[], object]] = []

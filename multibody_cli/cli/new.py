@@ -10,6 +10,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import PATH
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError
 
@@ -30,7 +31,7 @@ TEMPLATES: dict[str, dict[str, str]] = {
 
 
 @click.command("new", cls=Verb, short_help="Write a commented scene to start from.")
-@click.argument("folder", metavar="NAME", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="NAME", type=PATH)
 @click.option("--template", type=click.Choice(list(TEMPLATES)), default="pendulum", help="Default: pendulum.")
 def verb(folder: Path, template: str) -> int:
     """Write a folder NAME with a commented scene that runs, its JSON Schema for editors, and a README with commands.

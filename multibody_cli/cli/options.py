@@ -1,22 +1,22 @@
-"""Options that several verbs share: values of a scene to replace, and the result file of a run."""
+"""Options that several verbs share: values of a scene to replace, result files, and reports of comparisons."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from multibody_cli.errors import ArgumentError
 
-if TYPE_CHECKING:
-    from multibody_cli.studies.simulation import Simulation
-
 Verb = Callable[..., int]
 
 OUTPUTS = Path("outputs")
+
+PATH, FILE = click.Path(path_type=Path), click.Path(path_type=Path, dir_okay=False)
+"""Types of arguments: any path, and the path of a file."""
 
 
 def _each_once(_context: click.Context, _option: click.Parameter, overrides: tuple[str, ...]) -> tuple[str, ...]:
@@ -71,21 +71,33 @@ def run_settings(verb: Verb) -> Verb:
 
 def result_file(verb: Verb) -> Verb:
     """Add `-o` and `--force` to a verb, which receives `output` and `force`."""
-    kind = click.Path(path_type=Path, dir_okay=False)
-    named = click.option("-o", "--output", metavar="FILE", type=kind, help="Default: outputs/<name>.h5")
+    named = click.option("-o", "--output", metavar="FILE", type=FILE, help="Default: outputs/<name>.h5")
     decorated: Verb = named(click.option("--force", is_flag=True, help="Replace an existing result file.")(verb))
     return decorated
 
 
-def result_path(output: Path | None, simulation: Simulation, scene: Path) -> Path:
-    """Return the path of the result file of a scene.
+def result_path(output: Path | None, name: str, scene: Path) -> Path:
+    """Return the path of the result file of a scene, by default `name` among the outputs.
 
     Raises
     ------
     ArgumentError
         It is the scene itself.
     """
-    result = output or OUTPUTS / f"{simulation.scene.name}.h5"
+    result = output or OUTPUTS / f"{name}.h5"
     if result.exists() and scene.exists() and result.samefile(scene):
         raise ArgumentError(f"{result} is the scene itself: use another name with -o")
     return result
+
+
+def comparison_report(verb: Verb) -> Verb:
+    """Add the options of a comparison to a verb, which receives `tolerances` and the formats of `reports.write`."""
+    decorated = verb
+    for option in (
+        click.option("--markdown", metavar="FILE", type=PATH, help="Write the report as Markdown."),
+        click.option("--junit", metavar="FILE", type=PATH, help="Write a JUnit report for CI."),
+        click.option("--json", "as_json", is_flag=True, help="Write the report as JSON."),
+        click.option("--tolerances", metavar="FILE", type=PATH, help="Policy file with tolerances of datasets."),
+    ):
+        decorated = option(decorated)
+    return decorated

@@ -10,7 +10,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import OUTPUTS
+from multibody_cli.cli.options import FILE, OUTPUTS
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.results import FROM, TO, explain_channels, joined, split_words, stem
 from multibody_cli.cli.source import is_result, stored_scene
@@ -29,13 +29,7 @@ STYLE_NAMES = ("screen", "paper", "talk", "dark")
 
 @click.command("plot", cls=Verb, short_help="Plot channels of result files, or a sweep.")
 @click.argument("words", metavar="FILE... [CHANNEL]...", nargs=-1, required=True)
-@click.option(
-    "-o",
-    "--output",
-    metavar="PNG|SVG|PDF",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Default: outputs/plots/<files>-<channels>.png",
-)
+@click.option("-o", "--output", metavar="PNG|SVG|PDF", type=FILE, help="Default: outputs/plots/<files>-<channels>.png")
 @click.option("--x", "across", metavar="CHANNEL", help="Scalar of the horizontal axis, instead of the time.")
 @FROM
 @TO

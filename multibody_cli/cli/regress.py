@@ -6,20 +6,20 @@ import tempfile
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import PATH, comparison_report
 from multibody_cli.cli.progress import Bar
 from multibody_cli.cli.tables import counted
 from multibody_cli.errors import ArgumentError
 
-INTERRUPTED = 130
-
 
 @click.command("regress", cls=Verb, short_help="Run scenes and compare them with stored baselines.")
-@click.argument("scenes", metavar="SCENE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("scenes", metavar="SCENE...", nargs=-1, required=True, type=PATH)
 @click.option(
     "--baseline",
     "baselines",
@@ -31,13 +31,8 @@ INTERRUPTED = 130
 @click.option("--method", "methods", metavar="M[,M...]", help="Methods, or `all`. Default: those with a baseline.")
 @click.option("--accept", is_flag=True, help="Replace baselines that differ, and create missing ones.")
 @click.option("--why", metavar="TEXT", help="Reason, stored in the baseline; required by --accept.")
-@click.option(
-    "--tolerances", metavar="FILE", type=click.Path(path_type=Path), help="Policy file with tolerances of datasets."
-)
-@click.option("-o", "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the results in FOLDER.")
-@click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
-@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a JUnit report for CI.")
-@click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the report as Markdown.")
+@comparison_report
+@click.option("-o", "--output", metavar="FOLDER", type=PATH, help="Keep the results in FOLDER.")
 def verb(
     scenes: tuple[Path, ...],
     baselines: Path,
@@ -46,9 +41,7 @@ def verb(
     why: str | None,
     tolerances: Path | None,
     output: Path | None,
-    as_json: bool,
-    junit: Path | None,
-    markdown: Path | None,
+    **formats: Any,
 ) -> int:
     """Run each SCENE and compare the result with its baseline, a result file of about 20 instants.
 
@@ -95,10 +88,10 @@ def verb(
         except KeyboardInterrupt:
             interrupted = True
         remarks = without_scene(scenes, baselines)
-        reports.write(cases, "mbsim regress", as_json, junit, markdown, remarks, in_detail=messages.is_verbose())
+        reports.write(cases, "mbsim regress", remarks, in_detail=messages.is_verbose(), **formats)
     if interrupted:
         messages.error(f"interrupted after {counted(len(cases), 'run')} of {len(trials)}")
-        return INTERRUPTED
+        return messages.INTERRUPTED
     return worst(cases).exit_code
 
 

@@ -12,10 +12,12 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import show_compilation
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import FILE, PATH
 from multibody_cli.cli.progress import Bar
+from multibody_cli.cli.results import FROM, TO, Time
 from multibody_cli.cli.source import denotes_result, prepare_and_warn, stored_scene
 from multibody_cli.cli.tables import show
-from multibody_cli.errors import ArgumentError, QuantityError
+from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
@@ -48,20 +50,24 @@ class Extras(NamedTuple):
 
 
 @click.command("render", cls=Verb, short_help="Draw a mechanism, or animate its motion.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="The file to write: *.html, *.png, *.svg, *.gif, *.mp4, *.gltf or *.glb. Default: outputs/renders/<file>.html",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option(
-    "--at", metavar="TIME", multiple=True, help="Draw the output instant nearest to a time; several times make a strip."
+    "--at",
+    metavar="TIME",
+    type=Time(),
+    multiple=True,
+    help="Draw the output instant nearest to a time; several times make a strip.",
 )
-@click.option("--from", "begin", metavar="TIME", help="Begin the animation at a time.")
-@click.option("--to", "end", metavar="TIME", help="End the animation at a time.")
+@FROM
+@TO
 @click.option("--fps", metavar="NUMBER", type=click.FloatRange(0.1, 1000.0), help="Pictures per second of playback.")
 @click.option(
     "--speed",
@@ -75,14 +81,7 @@ class Extras(NamedTuple):
     help="Direction from the mechanism to the camera, in degrees, and magnification, as in --camera -60,20. "
     "The player shows these numbers with its keys.",
 )
-@click.option(
-    "--ghost",
-    "ghosts",
-    metavar="FILE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Draw a second result faintly.",
-)
+@click.option("--ghost", "ghosts", metavar="FILE", multiple=True, type=PATH, help="Draw a second result faintly.")
 @click.option("--trace", "traces", metavar="BODY", multiple=True, help="Draw the path of the center of mass of a body.")
 @click.option(
     "--channel",
@@ -95,7 +94,7 @@ class Extras(NamedTuple):
 @click.option(
     "--scene",
     metavar="SCENE",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Take shapes and colors of a result from this scene file, as for meshes, which results do not contain.",
 )
 @click.option(
@@ -105,9 +104,9 @@ def verb(
     file: Path,
     output: Path | None,
     force: bool,
-    at: tuple[str, ...],
-    begin: str | None,
-    end: str | None,
+    at: tuple[float, ...],
+    start: float | None,
+    end: float | None,
     fps: float | None,
     speed: float | None,
     camera: str | None,
@@ -140,9 +139,7 @@ def verb(
     require_replaceable(target, force)
     require_encoder(suffix)
     view = None if camera is None else read_view(camera)
-    first, last = _seconds("--from", begin), _seconds("--to", end)
-    instants = [one for text in at if (one := _seconds("--at", text)) is not None]
-    if at and (begin or end or fps):
+    if at and (start is not None or end is not None or fps):
         raise ArgumentError("--at selects instants: leave out --from, --to and --fps")
     rate = fps or FPS.get(suffix)
     pace = speed or 1.0
@@ -156,7 +153,7 @@ def verb(
             _note_missing_meshes(loaded)
         if is_ghost:
             return Picture(loaded, trajectory, _all_within(trajectory.time, rows_time))
-        rows = choose_rows(trajectory.time, instants, first, last, pace / rate if rate else 0.0)
+        rows = choose_rows(trajectory.time, at, start, end, pace / rate if rate else 0.0)
         if suffix in STILLS and not at:
             rows = rows[:1]
         return Picture(loaded, trajectory, rows if rate else _thinned(rows), view)
@@ -349,16 +346,6 @@ def _note_missing_meshes(loaded: LoadedScene) -> None:
         messages.note(
             f"drawn without shapes: {words}; a result contains no meshes without contacts: --scene FILE draws them"
         )
-
-
-def _seconds(option: str, text: str | None) -> float | None:
-    from multibody_cli.spec import units
-    from multibody_cli.spec.quantities import read_quantity
-
-    try:
-        return None if text is None else read_quantity(text, units.TIME)
-    except QuantityError as error:
-        raise ArgumentError(f"{option}: {error}") from error
 
 
 def _thinned(rows: Integers) -> Integers:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from multibody_cli.cli.markdown import literal, markdown_table
 from multibody_cli.cli.report_wording import WORDS, brief, counts, failure, row_of, worst_first
+from multibody_cli.cli.tables import literal, markdown_table
 from multibody_cli.comparison.cases import Case, Verdict, what_changed, worst
 
 if TYPE_CHECKING:
@@ -62,9 +62,7 @@ def _details(comparison: Comparison, every: bool) -> Iterator[str]:
 
 
 def _cells(finding: Finding) -> dict[str, Any]:
-    return {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row_of(finding).items()} | {
-        "dataset": f"`{_code(finding.path)}`"
-    }
+    return row_of(finding) | {"dataset": f"`{_code(finding.path)}`"}
 
 
 def _code(text: str) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.report_data import as_data
 from multibody_cli.cli.report_files import as_junit, as_markdown
 from multibody_cli.cli.report_wording import (
     WORDS,
+    as_data,
     brief,
     colored_word,
     counts,
@@ -40,10 +40,10 @@ DATASETS_SHOWN = 60
 def write(
     cases: Sequence[Case],
     suite: str,
+    remarks: Sequence[str] = (),
     as_json: bool = False,
     junit: Path | None = None,
     markdown: Path | None = None,
-    remarks: Sequence[str] = (),
     in_detail: bool = True,
 ) -> None:
     """Write the report to stdout and to the requested files.
@@ -54,12 +54,12 @@ def write(
         The comparisons.
     suite
         Name of the test suite in JUnit.
+    remarks
+        Lines at the end.
     as_json
         Whether to write JSON to stdout instead of text.
     junit, markdown
         Files of further reports.
-    remarks
-        Lines at the end.
     in_detail
         Whether the text about a single comparison lists its datasets; else it is a line, as that about one of several.
 

@@ -11,6 +11,7 @@ import click
 
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import FILE, PATH
 from multibody_cli.cli.progress import Progress
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
@@ -24,14 +25,8 @@ if TYPE_CHECKING:
 
 
 @click.command("rerun", cls=Verb, short_help="Repeat a run from its result file, and compare.")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    metavar="NEW",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Keep the new result file; the default is to delete it.",
-)
+@click.argument("file", metavar="FILE", type=PATH)
+@click.option("-o", "--output", metavar="NEW", type=FILE, help="Keep the new result file; the default is to delete it.")
 @click.option("--force", is_flag=True, help="Replace an existing file NEW.")
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
 def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
@@ -68,7 +63,7 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
         from multibody_cli.cli import reports
 
         case = compare_case(str(file), file, new, Policy())
-        reports.write([case], "mbsim rerun", as_json, remarks=(f"{file}: different bytes; {versions}",))
+        reports.write([case], "mbsim rerun", [f"{file}: different bytes; {versions}"], as_json)
     return 1
 
 

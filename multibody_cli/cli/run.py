@@ -13,7 +13,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import result_file, result_path, run_settings
+from multibody_cli.cli.options import FILE, PATH, result_file, result_path, run_settings
 from multibody_cli.cli.progress import Progress
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
@@ -69,13 +69,13 @@ class Report:
 
 
 @click.command("run", cls=Verb, short_help="Run a scene and write a result file.")
-@click.argument("scene", type=click.Path(path_type=Path), required=False)
+@click.argument("scene", type=PATH, required=False)
 @run_settings
 @result_file
 @click.option(
     "--resume",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Continue an interrupted or killed run, or a complete one with a longer --duration.",
 )
 @click.option(
@@ -115,7 +115,7 @@ def verb(
         raise click.UsageError("--from requires --resume FILE, the run to branch from.")
     elif scene is not None:
         simulation = prepare_and_warn(scene, overrides)
-        start = _Start(simulation, result_path(output, simulation, scene), force)
+        start = _Start(simulation, result_path(output, simulation.scene.name, scene), force)
     else:
         raise click.UsageError("Missing argument 'SCENE'.")
     return _run(start, allow_untrusted, as_json)
@@ -187,7 +187,7 @@ def _branched(
     earlier = earlier_scenes(run, simulation, instant)
     if overrides:
         simulation = prepare_and_warn(path, [*interval_of(simulation), *overrides], run.scene_yaml)
-    result = result_path(output, simulation, path)
+    result = result_path(output, simulation.scene.name, path)
     require_replaceable(result, force)
     return _Start(simulation, result, force, earlier, recorded=run)
 

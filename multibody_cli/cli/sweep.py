@@ -14,12 +14,11 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import purpose_of, show_compilation, stop_compilation_when
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import OUTPUTS, run_settings
+from multibody_cli.cli.options import FILE, PATH, result_path, run_settings
 from multibody_cli.cli.progress import Bar, Waiting
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import counted, duration, show, show_json, size
-from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
     from multibody_cli.output.rows import Rows
@@ -31,7 +30,7 @@ SCHEME_NAMES = ("random", "lhs", "sobol")
 
 
 @click.command("sweep", cls=Verb, short_help="Run a scene with many values, and write one table.")
-@click.argument("scene", type=click.Path(path_type=Path))
+@click.argument("scene", type=PATH)
 @run_settings
 @click.option(
     "--vary", "given", metavar="KEY=VALUES", multiple=True, help="Values of a key; several options make a grid."
@@ -40,7 +39,7 @@ SCHEME_NAMES = ("random", "lhs", "sobol")
     "--rows",
     "rows_file",
     metavar="FILE.csv",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Values of several keys: one column for each key, one line for each run.",
 )
 @click.option("--samples", metavar="N", type=click.IntRange(1), help="Number of random values.")
@@ -64,13 +63,7 @@ SCHEME_NAMES = ("random", "lhs", "sobol")
 @click.option("--jobs", metavar="N", type=click.IntRange(1), help="Number of processes. Default: one for each core.")
 @click.option("--dask", metavar="ADDRESS", help="Execute the runs on a Dask cluster, as in tcp://10.0.0.1:8786.")
 @click.option("--dry-run", is_flag=True, help="Report the number of runs, the time and the size, and write nothing.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE.h5",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Default: outputs/<name>-sweep.h5",
-)
+@click.option("-o", "--output", metavar="FILE.h5", type=FILE, help="Default: outputs/<name>-sweep.h5")
 @click.option("--parquet", is_flag=True, help="Also write the table as Parquet.")
 @click.option("--force", is_flag=True, help="Replace an existing table.")
 @click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
@@ -132,9 +125,7 @@ def verb(
     source = scene_of(scene)
     with Waiting(f"preparing {scene.name}"):
         sweep, first = plan_sweep(source, overrides, design, kept, None, in_lanes)
-    table = output or OUTPUTS / f"{sweep.name}-sweep.h5"
-    if table.exists() and scene.exists() and table.samefile(scene):
-        raise ArgumentError(f"{table} is the scene itself: use another name with -o")
+    table = result_path(output, f"{sweep.name}-sweep", scene)
     require_hdf5_name(table)
     if trajectories:
         folder = table.with_name(f"{table.stem}-runs")

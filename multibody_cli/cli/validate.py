@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import PATH
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.tables import show, show_json
 from multibody_cli.errors import Refused, SceneError
 
 
 @click.command("validate", cls=Verb, short_help="List all problems of scenes without running them.")
-@click.argument("scenes", metavar="SCENE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("scenes", metavar="SCENE...", nargs=-1, required=True, type=PATH)
 @click.option(
     "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene; null removes it."
 )

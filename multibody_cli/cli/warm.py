@@ -13,6 +13,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import show_compilation
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import PATH
 from multibody_cli.cli.progress import Bar
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import counted, show
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command("warm", cls=Verb, short_help="Compile the kernels of scenes in advance.")
-@click.argument("scenes", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("scenes", nargs=-1, type=PATH)
 @click.option(
     "--method",
     "methods",

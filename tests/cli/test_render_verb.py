@@ -139,7 +139,6 @@ def test_invalid_arguments(mbsim: Command, run: Path) -> None:
     for words, message in {
         (result, "-o", "a.pdf"): "a.pdf: the name of the file must end in .html, .png, .svg, .gif, .mp4, .gltf, .glb",
         (result, "--at", "2"): f"--at 2 s {outside}",
-        (result, "--at", "soon"): "--at: ",
         (result, "--trace", "rod", "-o", "a.png"): "--trace has no effect on *.png: leave it out, or write *.html",
         (
             result,
@@ -163,6 +162,7 @@ def test_invalid_arguments(mbsim: Command, run: Path) -> None:
         ending = mbsim("render", *words)
         assert (ending.code, ending.stdout) == (2, "")
         assert ending.stderr.startswith(f"error: {message}")
+    assert "Invalid value for '--at': expected a time (s)" in mbsim("render", result, "--at", "soon").stderr
     assert not Path(DEFAULT).exists()
 
 

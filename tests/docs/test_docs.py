@@ -21,8 +21,7 @@ from pages import ROOT, Block, agree, blocks_of, commands_of, headings_of, links
 import multibody_cli
 from multibody_cli.cli.app import main
 from multibody_cli.cli.list import list_features
-from multibody_cli.cli.reference import ENVIRONMENT
-from multibody_cli.cli.scene_values import EXAMPLES
+from multibody_cli.cli.reference import ENVIRONMENT, EXAMPLES
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import SIGNAL, TEMPLATE, parse
 from multibody_cli.joints import JOINTS
