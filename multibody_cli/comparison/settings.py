@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from multibody_cli.comparison.recording import Recording
-from multibody_cli.document.document import parse_document
+from multibody_cli.document.formats import yaml
 from multibody_cli.document.nodes import format_path, plain
 from multibody_cli.document.problems import Problems
 from multibody_cli.errors import ResultError, SceneError
@@ -69,7 +69,7 @@ def _read(run: Recording) -> Any:
     problems = Problems()
     try:
         # the parser of scenes bounds the number of values, those of aliases included, and their depth
-        tree = parse_document(run.scene_yaml, "scene/yaml", problems)
+        tree = yaml.read(run.scene_yaml, "scene/yaml", problems)
         problems.raise_any()
     except SceneError as error:
         first = error.problems[0]

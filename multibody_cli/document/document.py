@@ -1,30 +1,16 @@
-"""Parser of YAML text into a tree with line and column numbers.
-
-libyaml reads the text. The tree supports YAML 1.2 without tags, merge keys and non-scalar keys. Nesting is limited to
-DEEPEST levels, so that recursion cannot exhaust the stack.
-"""
+"""Reading of files into trees with line and column numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path as FilePath
-from typing import Any
 
-import yaml
-
-from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, mapping, sequence
-from multibody_cli.document.problems import Problems
-from multibody_cli.document.scalars import scalar
-from multibody_cli.errors import Problem, SceneError
+from multibody_cli.document.formats import read_text, yaml
+from multibody_cli.document.nodes import Mark, Node
+from multibody_cli.document.problems import Problems, refusal
 from multibody_cli.limits import LimitError, Usage
-
-DEEPEST = 50
-"""Largest depth of nested values, and of includes."""
 
 ENCODING = "utf-8-sig"
 """Encoding of the files of a scene: UTF-8, with or without a mark of byte order."""
-
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, text: str | None = None) -> Node:
@@ -46,27 +32,27 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, 
     Raises
     ------
     SceneError
-        The file cannot be read, exceeds a limit, or is not YAML.
+        The file cannot be read, exceeds a limit, or is not of its format.
     """
     try:
         content = read_bytes(path, usage).decode(ENCODING) if text is None else text
     except LimitError as error:
-        raise _refusal(Mark(shown), str(error)) from None
+        raise refusal(Mark(shown), str(error)) from None
     except UnicodeDecodeError as error:
-        raise _refusal(Mark(shown), f"the file is not UTF-8 text (byte {error.start})") from None
+        raise refusal(Mark(shown), f"the file is not UTF-8 text (byte {error.start})") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _refusal(Mark(shown), f"cannot read the file: {reason}") from None
-    return _counted(parse_document(content, shown, problems), usage)
+        raise refusal(Mark(shown), f"cannot read the file: {reason}") from None
+    return _counted(read_text(content, shown, problems), usage)
 
 
 def read_stored(text: str, shown: str, problems: Problems, usage: Usage) -> Node:
-    """Parse the text of a scene that is part of another file; parameters and errors are those of `read_document`."""
+    """Read the YAML text of a scene that is part of another file; for parameters and errors see `read_document`."""
     try:
         usage.add("bytes", len(text.encode()))
     except LimitError as error:
-        raise _refusal(Mark(shown), str(error)) from None
-    return _counted(parse_document(text, shown, problems), usage)
+        raise refusal(Mark(shown), str(error)) from None
+    return _counted(yaml.read(text, shown, problems), usage)
 
 
 def _counted(root: Node, usage: Usage) -> Node:
@@ -74,7 +60,7 @@ def _counted(root: Node, usage: Usage) -> Node:
     try:
         usage.add("values", root.size)
     except LimitError as error:
-        raise _refusal(root.mark, str(error)) from None
+        raise refusal(root.mark, str(error)) from None
     return root
 
 
@@ -84,127 +70,3 @@ def read_bytes(path: FilePath, usage: Usage) -> bytes:
         content = file.read(usage.left("bytes") + 1)
     usage.add("bytes", len(content))
     return content
-
-
-def parse_document(text: str, shown: str, problems: Problems) -> Node:
-    """Parse YAML text; see `read_document`."""
-    try:
-        root = _Composer(shown, problems, yaml.parse(text, Loader=_Loader)).compose()
-    except yaml.MarkedYAMLError as error:
-        what = " ".join(filter(None, (error.context, error.problem)))
-        cause = "a tab cannot indent a line: use spaces" if _is_indent(text, error.problem_mark) else what
-        raise _refusal(_mark(shown, error.problem_mark), f"not YAML: {cause}") from None
-    except (yaml.YAMLError, UnicodeError) as error:
-        raise _refusal(Mark(shown), f"not YAML: {str(error).splitlines()[0]}") from None
-    if root is None:
-        raise _refusal(Mark(shown, 1, 1), "the file is empty")
-    return root
-
-
-def _refusal(mark: Mark, message: str) -> SceneError:
-    return SceneError([Problem(str(mark), "", message)])
-
-
-def _mark(file: str, mark: Any) -> Mark:
-    return Mark(file, mark.line + 1, mark.column + 1) if mark is not None else Mark(file)
-
-
-def _is_indent(text: str, mark: Any) -> bool:
-    """Whether a tab at the start of a line is at a position."""
-    line = text.splitlines()[mark.line : mark.line + 1] if mark is not None else []
-    start = line[0][: mark.column + 1] if line else ""
-    return start.endswith("\t") and not start.strip()
-
-
-def _short(tag: str) -> str:
-    """Return the short form of a tag: `!!str`."""
-    return tag.replace("tag:yaml.org,2002:", "!!")
-
-
-class _Composer:
-    """Composes the tree from the events of the parser."""
-
-    def __init__(self, file: str, problems: Problems, events: Iterator[Any]) -> None:
-        self._file = file
-        self._problems = problems
-        self._events = events
-        self._anchors: dict[str, Node] = {}
-        self._usage = Usage()
-
-    def compose(self) -> Node | None:
-        """Return the root; None if the text is empty."""
-        root = None
-        for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                if root is not None:
-                    mark = _mark(self._file, event.start_mark)
-                    raise _refusal(mark, "expected a single document, found a second one (`---`)")
-                root = self._node(next(self._events), ())
-        return root
-
-    def _node(self, event: Any, path: Path) -> Node:
-        mark = _mark(self._file, event.start_mark)
-        if isinstance(event, yaml.AliasEvent):
-            if event.anchor not in self._anchors:
-                raise _refusal(mark, f"undefined alias: no anchor `&{event.anchor}` precedes it")
-            node = self._anchors[event.anchor]
-            self._count_values(node.size, mark)
-            return node
-        self._check_tag(event, mark, path)
-        if isinstance(event, yaml.ScalarEvent):
-            value = scalar(event.value) if event.implicit[0] else event.value
-            node = Node(value, mark, template=isinstance(value, str) and "${" in value)
-            self._count_values(1, mark)
-        elif len(path) >= DEEPEST:
-            raise _refusal(mark, f"nested more than {DEEPEST} deep")
-        else:
-            compose = self._mapping if isinstance(event, yaml.MappingStartEvent) else self._sequence
-            node = compose(mark, path)
-            self._count_values(1, mark)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = node
-        return node
-
-    def _count_values(self, number: int, mark: Mark) -> None:
-        """Refuse a text with too many values before they are in memory; those of an alias are counted each time."""
-        try:
-            self._usage.add("values", number)
-        except LimitError as error:
-            raise _refusal(mark, str(error)) from None
-
-    def _sequence(self, mark: Mark, path: Path) -> Node:
-        entries: list[Node] = []
-        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            entries.append(self._node(event, (*path, len(entries))))
-        return sequence(entries, mark)
-
-    def _mapping(self, mark: Mark, path: Path) -> Node:
-        fields: dict[str, Node] = {}
-        keys: dict[str, Mark] = {}
-        merges = False
-        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
-            key, key_mark = self._key(event, path)
-            node = self._node(next(self._events), (*path, key))
-            if key == "<<":
-                merges = True
-            elif key in fields:
-                message = f"duplicate key, first defined in line {keys[key].line}"
-                self._problems.add(key_mark, (*path, key), message)
-            else:
-                fields[key], keys[key] = node, key_mark
-        return Node(UNKNOWN, mark) if merges else mapping(fields, mark, keys)
-
-    def _key(self, event: Any, path: Path) -> tuple[str, Mark]:
-        mark = _mark(self._file, event.start_mark)
-        if not isinstance(event, yaml.AliasEvent):
-            self._check_tag(event, mark, (*path, ""))
-        if not isinstance(event, yaml.ScalarEvent):
-            raise _refusal(mark, "expected a scalar key")
-        if event.value == "<<":
-            message = "merge keys (`<<`) are not part of YAML 1.2: use `vars`, `repeat` or an alias"
-            self._problems.add(mark, path, message)
-        return event.value, mark
-
-    def _check_tag(self, event: Any, mark: Mark, path: Path) -> None:
-        if event.tag is not None:
-            self._problems.add(mark, path, f"expected a value without a tag, found `{_short(event.tag)}`")

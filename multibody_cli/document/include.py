@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
-from multibody_cli.document.document import DEEPEST, read_document
-from multibody_cli.document.nodes import Mark, Node, mapping, sequence
+from multibody_cli.document.document import read_document
+from multibody_cli.document.nodes import DEEPEST, Mark, Node, mapping, sequence
 from multibody_cli.document.problems import Problems
 from multibody_cli.limits import Usage
 

@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 Path = tuple[str | int, ...]
 
+DEEPEST = 50
+"""Largest depth of nested values, and of includes."""
+
 
 class Unknown:
     """Value of an element that could not be evaluated; its problem is reported at its origin."""

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from multibody_cli.document.document import parse_document
+from multibody_cli.document.formats import yaml
 from multibody_cli.document.nodes import Mark, Node, Path, format_path, mapping, sequence
 from multibody_cli.document.parameters import OWN_NAMES
 from multibody_cli.document.problems import Problems
@@ -52,7 +52,7 @@ def read_override(text: str, problems: Problems, folder: str) -> Override | None
         problems.add(mark, (), "expected KEY=VALUE, as in `vars.n=100` or `simulation.step=2 ms`")
         return None
     try:
-        node = parse_document(value, mark.file, problems) if value.strip() else Node(None, mark)
+        node = yaml.read(value, mark.file, problems) if value.strip() else Node(None, mark)
     except SceneError:
         problems.add(mark, path, f"`{value}` is not a YAML value")
         return None

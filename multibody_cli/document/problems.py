@@ -57,3 +57,8 @@ class Problems:
         files = {mark.file: index for index, (mark, _) in reversed(list(enumerate(self._found)))}
         ordered = sorted(self._found, key=lambda item: (files[item[0].file], item[0].line, item[0].column))
         raise SceneError([problem for _, problem in ordered])
+
+
+def refusal(mark: Mark, message: str) -> SceneError:
+    """Return the error of a text that cannot be read any further."""
+    return SceneError([Problem(str(mark), "", message)])

@@ -5,6 +5,7 @@ A toy is a file of `recipes/`, and the lines that its recipe names.  The copies 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -107,6 +108,13 @@ RECIPES = {
             ("(MUJOCO, PINOCCHIO", ", BY_HAND"),
         ),
     ),
+    "verb": Recipe("mass", "cli", "cli/app.py", (('    "info",\n', '    "mass",\n'),)),
+    "scene format": Recipe(
+        "outline",
+        "document/formats",
+        "document/formats/__init__.py",
+        (("formats import yaml", ", outline"), ('    ".yml": yaml.read,\n', '    ".outline": outline.read,\n')),
+    ),
 }
 
 
@@ -144,8 +152,13 @@ def written(copy: Path, name: str, scene: dict[str, Any]) -> Path:
 
 def run(copy: Path, name: str, scene: dict[str, Any]) -> dict[str, np.ndarray]:
     """Run a scene in the copy; all datasets of the result by path."""
-    result = copy / f"{name}.h5"
-    done = call(copy, "-m", "multibody_cli", "run", str(written(copy, name, scene)), "-o", str(result), "--force")
+    return run_file(copy, written(copy, name, scene))
+
+
+def run_file(copy: Path, scene: Path) -> dict[str, np.ndarray]:
+    """Run the file of a scene in the copy; all datasets of the result by path."""
+    result = scene.with_suffix(".h5")
+    done = call(copy, "-m", "multibody_cli", "run", str(scene), "-o", str(result), "--force")
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, np.ndarray] = {}
     with h5py.File(result) as file:
@@ -320,6 +333,36 @@ def test_peer(copy: Path) -> None:
     done = call(copy, "-c", program)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == pytest.approx(0.8 * GRAVITY, rel=1e-14)
+
+
+def test_verb(copy: Path) -> None:
+    """It has help, prints the mass of a ball, and refuses a scene with its problems."""
+    ball = {"density": 1000, "shapes": [{"type": "sphere", "radius": 0.1}]}
+    path = written(copy, "verb", {"bodies": {"ball": ball}})
+    done = call(copy, "-m", "multibody_cli", "mass", str(path), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"ball": pytest.approx(4 / 3 * np.pi * 0.1**3 * 1000, rel=1e-14)}
+    assert "mass        Print the mass of each body of a scene." in call(copy, "-m", "multibody_cli", "--help").stdout
+    path.write_text("mbsim: 1\nbodies: {ball: {weight: 2}}\n")
+    done = call(copy, "-m", "multibody_cli", "mass", str(path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "verb.yaml:2:25: bodies.ball.weight: unknown key `weight`" in done.stderr
+
+
+def test_scene_format(copy: Path) -> None:
+    """A scene in the new format runs, with variables; problems have the places of its text."""
+    path = copy / "fall.outline"
+    lines = ["mbsim 1", "vars", "  k 2", "bodies", "  stone", "    kind point", "    mass ${3*k} kg"]
+    lines += ["simulation", "  duration 0.1", "  step 0.01"]
+    path.write_text("\n".join(lines))
+    done = call(copy, "-m", "multibody_cli", "mass", str(path))
+    assert done.stdout == "stone: 6 kg\n", done.stderr
+    found = run_file(copy, path)
+    t = found["time"]
+    np.testing.assert_allclose(found["bodies/position"][:, 0], np.outer(-GRAVITY * t**2 / 2, [0, 0, 1]), atol=1e-12)
+    path.write_text("\n".join([*lines, "  methed aba"]))
+    done = call(copy, "-m", "multibody_cli", "validate", str(path))
+    assert "fall.outline:11:10: simulation.methed: unknown key `methed`; did you mean `method`?" in done.stdout
 
 
 def lines_of(path: Path) -> int:

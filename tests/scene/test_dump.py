@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scene_texts import HEAD, load
 from test_resolve import CHAIN
 
-from multibody_cli.document.document import parse_document
+from multibody_cli.document.formats import yaml
 from multibody_cli.document.nodes import plain
 from multibody_cli.document.problems import Problems
 from multibody_cli.scene.dump import dump_resolved
@@ -37,7 +37,7 @@ trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dict
 @example(data={"a": ["<<", {"b": "<<"}], "<": {"<<<": "<<"}})
 def test_any_data_survives_the_round_trip(data):
     problems = Problems()
-    found = plain(parse_document(dump_resolved(data), "scene.yaml", problems))
+    found = plain(yaml.read(dump_resolved(data), "scene.yaml", problems))
     assert found == data
     assert len(problems) == 0
 
@@ -45,7 +45,7 @@ def test_any_data_survives_the_round_trip(data):
 @pytest.mark.parametrize("data", [{"<<": 1}, {"a": {"<<": 1}}, {"a": [{"b": {"<<": {}}}]}])
 def test_a_merge_key_is_refused_at_any_depth(data):
     problems = Problems()
-    parse_document(dump_resolved(data), "scene.yaml", problems)
+    yaml.read(dump_resolved(data), "scene.yaml", problems)
     assert len(problems) == 1
 
 
@@ -53,4 +53,4 @@ def test_a_merge_key_is_refused_at_any_depth(data):
     "text", ["no", "1e-3", "true", "~", "", "a: b", "#x", "- a", "12:30", "\u2028", "\ufeff", "\x7f"]
 )
 def test_text_that_looks_like_a_number_stays_text(text):
-    assert plain(parse_document(dump_resolved({"name": text}), "scene.yaml", Problems())) == {"name": text}
+    assert plain(yaml.read(dump_resolved({"name": text}), "scene.yaml", Problems())) == {"name": text}
