@@ -151,7 +151,7 @@ class _Plan:
     def execute(self, stop: StopRequest, task: Task, runs: Iterable[Run]) -> Iterator[list[Rows]]:
         """Execute runs in processes of this machine, or on a cluster."""
         if self.dask is not None:
-            from multibody_cli.studies.sweep.cluster import run_on_cluster
+            from multibody_cli.studies.sweep.workers import run_on_cluster
 
             return run_on_cluster(self.dask, task, runs, stop.asked)
         from multibody_cli.studies.sweep.workers import run_locally
@@ -267,7 +267,7 @@ def _as_data(plan: _Plan, tally: Tally, executed: int, seconds: float, exit_code
 
 def _estimate(plan: _Plan, as_json: bool) -> int:
     """Execute one run, and report the time and the size of the sweep."""
-    from multibody_cli.studies.sweep.estimate import estimate
+    from multibody_cli.studies.sweep.sweep import estimate
 
     found = estimate(plan.sweep, plan.first, 1 if plan.dask else plan.processes)
     if as_json:

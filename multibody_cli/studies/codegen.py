@@ -11,8 +11,7 @@ from multibody_cli.codegen.source import GeneratedFunctions
 from multibody_cli.document.source import SceneSource
 from multibody_cli.equations.chain import counts_of
 from multibody_cli.errors import Refused
-from multibody_cli.studies.acting import joint_forces_of, omitted_effects
-from multibody_cli.studies.equations import prepare_in_joints
+from multibody_cli.studies.equations import joint_forces_of, omitted_effects, prepare_in_joints
 from multibody_cli.studies.simulation import Simulation
 from multibody_cli.version import __version__
 

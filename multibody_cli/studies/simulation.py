@@ -225,6 +225,17 @@ def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> Simulation:
     return simulation
 
 
+def in_joint_coordinates(
+    simulation: Simulation, source: SceneSource, overrides: Sequence[str] = ()
+) -> Simulation | None:
+    """Return a prepared scene in joint coordinates, whatever its method; None if it has affine bodies."""
+    if simulation.compiled.model.names.affine:
+        return None
+    if not METHODS[simulation.scene.simulation.method].maximal:
+        return simulation
+    return prepare(source, (*overrides, "simulation.method=aba", "simulation.options={}"))
+
+
 def _require_fitting_result(simulation: Simulation) -> None:
     scene, compiled = simulation.scene, simulation.compiled
     series = [one for one in select_channels(scene.output.channels, compiled.model.names) if one.channel.per == INSTANT]

@@ -17,8 +17,8 @@ from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.doctor import subject
 from multibody_cli.studies.doctor.diagnosis import Diagnosis, diagnose
-from multibody_cli.studies.doctor.finding import Weight
 from multibody_cli.studies.doctor.steps import written
+from multibody_cli.studies.doctor.subject import Weight
 from multibody_cli.studies.simulation import prepare
 
 G = 9.81

@@ -18,10 +18,10 @@ from multibody_cli.kernel import is_interpreted
 from multibody_cli.output.history import History, block_of_runs
 from multibody_cli.output.rows import Row
 from multibody_cli.output.samples import samples_for
+from multibody_cli.studies.sweep.alike import Starts
 from multibody_cli.studies.sweep.batch import Run, Task, alike_of, prepare_run, run_batch
 from multibody_cli.studies.sweep.keeping import read_kept
 from multibody_cli.studies.sweep.lanes import objection_to_lanes
-from multibody_cli.studies.sweep.starts import Starts
 
 pytestmark = pytest.mark.skipif(is_interpreted(), reason="lanes are compiled")
 

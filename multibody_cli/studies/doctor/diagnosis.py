@@ -6,18 +6,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from multibody_cli.document.source import SceneSource
-from multibody_cli.studies.doctor.conditioning import Conditioning, conditioning_of, find_poor_conditioning
-from multibody_cli.studies.doctor.dof_count import DofCount, count_dofs
-from multibody_cli.studies.doctor.expectations import find_weak_expectations
-from multibody_cli.studies.doctor.finding import Finding
-from multibody_cli.studies.doctor.masses import find_mass_ratios, find_units, largest_mass_ratio
-from multibody_cli.studies.doctor.placement import find_floating, find_overlaps
-from multibody_cli.studies.doctor.redundancy import find_redundancy
+from multibody_cli.studies.doctor.placement import (
+    find_floating,
+    find_mass_ratios,
+    find_overlaps,
+    find_units,
+    largest_mass_ratio,
+)
+from multibody_cli.studies.doctor.redundancy import DofCount, count_dofs, find_redundancy
 from multibody_cli.studies.doctor.small_motions import SmallMotions
-from multibody_cli.studies.doctor.stability import find_instability
-from multibody_cli.studies.doctor.steps import find_long_steps, longest_steps
-from multibody_cli.studies.doctor.subject import Subject
-from multibody_cli.studies.doctor.trial_run import find_alarms, find_failed_trial
+from multibody_cli.studies.doctor.steps import (
+    Conditioning,
+    conditioning_of,
+    find_instability,
+    find_long_steps,
+    find_poor_conditioning,
+    longest_steps,
+)
+from multibody_cli.studies.doctor.subject import Finding, Subject
+from multibody_cli.studies.doctor.trial_run import find_alarms, find_failed_trial, find_weak_expectations
 
 CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     find_units,

@@ -1,4 +1,4 @@
-"""Redundant constraint rows, and the change that removes them: planar bodies in a planar linkage, bearings for hinges.
+"""Degrees of freedom and redundant rows, and the change that removes these: planar bodies, or bearings for hinges.
 
 A planar loop in space has three redundant rows: two rotations out of the plane, and the translation along its normal.
 Bodies of `kind: planar` have none.  Two hinges on one axis hold a body twice; a ball and a ball that slides along the
@@ -8,12 +8,14 @@ axis, as a fixed and a floating bearing, hold it once.  A change is tried on the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
 from multibody_cli.constraints.rolling import tangents_of
 from multibody_cli.errors import SceneError
+from multibody_cli.initial.assemble import Assembler
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.revolute import RevoluteSpec
@@ -21,12 +23,11 @@ from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import sampled_configurations
 from multibody_cli.scene.bodies import IN_PLANE
+from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.topology import inboard_joints
 from multibody_cli.spec.rotation_matrix import rotation_matrix
-from multibody_cli.studies.doctor.dof_count import dependent_rows
-from multibody_cli.studies.doctor.finding import Finding, Weight
-from multibody_cli.studies.doctor.subject import Subject
+from multibody_cli.studies.doctor.subject import Finding, Subject, Weight
 
 CHECK = "redundant constraints"
 
@@ -209,3 +210,67 @@ def _bodies_of_loops(scene: Scene, joints: Iterable[str]) -> list[str]:
                 found.add(body)
                 body = scene.joints[holder[body]].parent if body in holder else WORLD
     return [body for body in scene.bodies if body in found]
+
+
+@dataclass(frozen=True)
+class DofCount:
+    """total = of_bodies - of_joints - of_constraints - prescribed + redundant (Gruebler and Kutzbach).
+
+    Parameters
+    ----------
+    total
+        Degrees of freedom at the start.
+    bodies, of_bodies
+        Number of bodies, and their degrees of freedom without joints.
+    joints, of_joints
+        Number of joints, and their constraints, without those of prescribed motion.
+    constraints, of_constraints
+        Number of couplings and constraints, and their rows.
+    prescribed
+        Coordinates with prescribed motion.
+    redundant
+        Rows that depend on others at the start.
+    """
+
+    total: int
+    bodies: int
+    of_bodies: int
+    joints: int
+    of_joints: int
+    constraints: int
+    of_constraints: int
+    prescribed: int
+    redundant: int
+
+
+def dependent_rows(subject: Subject) -> list[int]:
+    """Return the constraint rows that depend on others at the start."""
+    if subject.start is None or not len(subject.start[0].system.rows):
+        return []
+    return Assembler(*subject.start).dependent_rows()
+
+
+def count_dofs(subject: Subject) -> DofCount | None:
+    """Count the degrees of freedom of a scene; None with affine bodies."""
+    if subject.start is None:
+        return None
+    model, scene = subject.start[0], subject.scene
+    tree, rows = model.system.tree, model.system.rows
+    of_bodies = sum(KINDS[body.kind].n_dofs for body in scene.bodies.values())
+    of_tree = int(tree.links["nv"].sum())
+    of_loops = int((tree.closures["last_row"] - tree.closures["first_row"]).sum())
+    prescribed = int(np.count_nonzero(tree.driven))
+    of_constraints = int(np.count_nonzero(rows["one_sided"] == 0)) - of_loops
+    of_joints = of_bodies - of_tree + of_loops - int(np.count_nonzero(tree.driven[of_tree:]))
+    redundant = len(dependent_rows(subject))
+    return DofCount(
+        of_bodies - of_joints - of_constraints - prescribed + redundant,
+        len(scene.bodies),
+        of_bodies,
+        len(scene.joints),
+        of_joints,
+        len(scene.couplings) + len(scene.constraints),
+        of_constraints,
+        prescribed,
+        redundant,
+    )

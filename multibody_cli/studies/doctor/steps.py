@@ -1,8 +1,10 @@
-"""Longest stable step of each integrator, from the modes at the start."""
+"""Linearization at the start: longest stable step of each integrator, unstable equilibrium, condition numbers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,8 +13,9 @@ from multibody_cli.initial.stable_step import stable_steps
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Integrator
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.studies.doctor.finding import Finding, Weight
-from multibody_cli.studies.doctor.subject import Subject
+from multibody_cli.model import Floats
+from multibody_cli.studies.doctor.redundancy import dependent_rows
+from multibody_cli.studies.doctor.subject import Finding, Subject, Weight
 
 STEPS_PER_PERIOD = {1: 100.0, 2: 50.0}
 """Steps per period of the fastest oscillation, below which the motion is inaccurate, by the order of the integrator."""
@@ -72,3 +75,76 @@ def written(seconds: float) -> str:
     """Format a time as in a scene, with three digits and the unit that suits it: `0.1 s`, `2.5 ms`."""
     scale, unit = next((pair for pair in TIME_UNITS if seconds >= 0.1 * pair[0]), TIME_UNITS[-1])
     return f"{seconds / scale:.3g} {unit}"
+
+
+FROM_ROUND_OFF = 15.0 * math.log(10.0)
+"""Number of time constants in which a disturbance of 1e-15 grows to 1."""
+
+
+def find_instability(subject: Subject) -> Iterator[Finding]:
+    """Report an equilibrium at the start from which the scene departs."""
+    found = subject.motions
+    if found is None or not found.equilibrium:
+        return
+    growing = [mode for mode in found.modes if mode.kind == "grows"]
+    if growing and subject.start is not None and not subject.start[1].v.any():
+        fastest = min(growing, key=lambda mode: mode.time or math.inf)
+        body, seconds = next(iter(fastest.shares), ""), FROM_ROUND_OFF * (fastest.time or 0.0)
+        cause = f"starts in an unstable equilibrium, and round-off determines the motion after {seconds:.3g} s"
+        advice = "start beside the equilibrium, or with a small velocity"
+        yield subject.finding("stability", Weight.ACCURACY, ("bodies", body), cause, advice)
+
+
+POOR = 1e9
+"""Condition number that is reported: 7 digits remain."""
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """Condition numbers of the scaled mass matrix, and of the Delassus operator of the independent rows."""
+
+    mass_matrix: float
+    constraints: float | None
+
+
+def conditioning_of(subject: Subject) -> Conditioning | None:
+    """Compute the condition numbers at the start; None if the scene cannot be linearized."""
+    linear = subject.linear
+    if linear is None or subject.start is None or not len(linear.free):
+        return None
+    rows = subject.start[0].system.rows
+    equalities = np.setdiff1d(np.flatnonzero(rows["one_sided"] == 0), dependent_rows(subject))
+    G = linear.G[equalities]
+    delassus = _condition(G @ np.linalg.solve(linear.M, G.T)) if len(G) else None
+    return Conditioning(_condition(linear.M), delassus)
+
+
+def _condition(matrix: Floats) -> float:
+    """Condition number of a symmetric matrix, scaled to a unit diagonal.
+
+    The scaling makes the number independent of the units of the coordinates, and nearly the least one that a scaling
+    can attain (van der Sluis, Numer. Math. 14, 1969).  A number of 10^k costs k of 16 digits.
+    """
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    return float(np.linalg.cond(scale[:, None] * matrix * scale))
+
+
+def find_poor_conditioning(subject: Subject) -> Iterator[Finding]:
+    """Report condition numbers that cost more than half of the digits."""
+    found = conditioning_of(subject)
+    if found is None:
+        return
+    remedies = (
+        ("mass matrix", found.mass_matrix, ("bodies",), "avoid light bodies between heavy ones, or give them inertia"),
+        (
+            "constraints",
+            found.constraints,
+            ("joints",),
+            "start farther from a singular configuration, such as collinear rods; remove nearly redundant constraints",
+        ),
+    )
+    for what, number, place, advice in remedies:
+        if number is not None and number > POOR:
+            digits = f"{math.log10(number):.0f} of 16 digits"
+            cause = f"the condition number of the {what} is {number:.2g}: some {digits} are lost"
+            yield subject.finding("conditioning", Weight.ACCURACY, place, cause, advice)

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
@@ -14,15 +15,13 @@ from multibody_cli.document.nodes import format_path
 from multibody_cli.document.source import SceneSource
 from multibody_cli.initial.initial_state import initial_samples
 from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearization, linearization_of
-from multibody_cli.methods import METHODS
 from multibody_cli.model import Model, State
 from multibody_cli.output.samples import Samples
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.schema import Scene
-from multibody_cli.studies.doctor.finding import Finding, Weight
 from multibody_cli.studies.doctor.small_motions import SmallMotions, small_motions
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import Simulation, in_joint_coordinates, prepare
 from multibody_cli.timeline import Summary
 
 MAX_SECONDS = 5.0
@@ -68,11 +67,7 @@ class Subject:
     @cached_property
     def in_joints(self) -> Simulation | None:
         """The scene in joint coordinates, whatever its method; None if it has affine bodies."""
-        if self.simulation.compiled.model.names.affine:
-            return None
-        if not METHODS[self.scene.simulation.method].maximal:
-            return self.simulation
-        return prepare(self.source, (*self.overrides, "simulation.method=aba", "simulation.options={}"))
+        return in_joint_coordinates(self.simulation, self.source, self.overrides)
 
     @cached_property
     def start(self) -> tuple[Model, State] | None:
@@ -159,3 +154,43 @@ def scales_of_units(subject: Subject) -> dict[str, float]:
         "kg m/s": momentum,
         "kg m^2/s": momentum * size,
     }
+
+
+class Weight(IntEnum):
+    """Consequence of a finding; the advice begins with the largest."""
+
+    REMARK = 1
+    """The model may differ from the intention."""
+    ACCURACY = 2
+    """Some results are inaccurate, or not unique."""
+    WRONG = 3
+    """The run fails, or its results are wrong."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding about a scene.
+
+    Parameters
+    ----------
+    check
+        Keyword of the check.
+    weight
+        Its consequence.
+    where, path
+        `file:line:column`, and the path of the element, as in `joints.hinge`.
+    cause
+        The problem, with a number.
+    advice
+        The change that removes it.
+    settings
+        The same change as values `KEY=VALUE` of `--set`, tried on the scene; empty if it has no such form.
+    """
+
+    check: str
+    weight: Weight
+    where: str
+    path: str
+    cause: str
+    advice: str
+    settings: tuple[str, ...] = ()

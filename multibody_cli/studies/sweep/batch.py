@@ -22,9 +22,8 @@ from multibody_cli.output.sink import MemorySink, Sink
 from multibody_cli.output.tee import TeeSink
 from multibody_cli.studies.simulation import Simulation, prepare
 from multibody_cli.studies.sweep.alike import AlikeRuns
-from multibody_cli.studies.sweep.keeping import Kept
+from multibody_cli.studies.sweep.keeping import Kept, channels_for, in_one_line, kept_of, reduced
 from multibody_cli.studies.sweep.lanes import Lanes
-from multibody_cli.studies.sweep.reduction import channels_for, in_one_line, kept_of, reduced
 
 REFUSED, FAILED = "refused", "failed"
 """Status of a run that did not start, and of one that an error ended."""
@@ -48,7 +47,7 @@ class Task:
     overrides
         Values that are the same in all runs.
     kept
-        What is kept of a run; nothing for `kept_by_default`.
+        What is kept of a run; nothing for the default of `kept_of`.
     trajectories
         Folder of the result files; None keeps none.
     reference

@@ -1,4 +1,4 @@
-"""Columns of a table of a sweep: numbers that a run is reduced to.
+"""Rows of a table of a sweep: outcome, alarms, and the numbers that a run is reduced to.
 
 `--keep CHANNEL@REDUCTION,...` names channels as `mbsim plot` does, and what is kept of each: a key of `REDUCTIONS`, or
 the time of an output instant.
@@ -7,23 +7,30 @@ the time of an output instant.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
-from multibody_cli.errors import ArgumentError, QuantityError, ResultError, nearest
+import numpy as np
+
+from multibody_cli.alarms.contract import Raised
+from multibody_cli.errors import ArgumentError, QuantityError, ResultError, nearest, shortened
 from multibody_cli.model import Floats, Names
-from multibody_cli.output.rows import Column
+from multibody_cli.output.rows import Column, Row
 from multibody_cli.output.selection import select
+from multibody_cli.output.sink import Outcome
 from multibody_cli.output.trajectory import Trajectory
-from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.topology import inboard_joints
 from multibody_cli.spec.quantities import read_quantity
 from multibody_cli.spec.units import TIME
-from multibody_cli.studies.expect import blank_trajectory
+from multibody_cli.studies.expect import blank_trajectory, channels_read, evaluate
 from multibody_cli.studies.period import period_of
-from multibody_cli.studies.verdict import Verdict
+from multibody_cli.studies.simulation import Simulation
+from multibody_cli.timeline import Summary
+
+LONGEST_REASON = 500
+"""Number of characters in a reason or in a list of alarms."""
 
 ENERGIES = ("kinetic", "potential", "elastic", "total", "ledger_residual")
 """Energies of the end that are kept by default."""
@@ -89,8 +96,11 @@ def _reduction(word: str, text: str) -> str | float:
         raise ArgumentError(f"--keep {text}: `{word}` is neither a reduction nor a time: {remedy}") from None
 
 
-def kept_by_default(scene: Scene, names: Names) -> tuple[Kept, ...]:
-    """Return the final coordinates of joints, the poses of bodies without a joint, and the energies."""
+def kept_of(kept: tuple[Kept, ...], simulation: Simulation) -> tuple[Kept, ...]:
+    """Return what is kept of a run; by default final coordinates of joints, poses of free bodies, and energies."""
+    if kept:
+        return kept
+    scene, names = simulation.scene, simulation.compiled.model.names
     held = inboard_joints(scene.bodies, scene.joints)
     joints = [f"joints/{joint.name}/q" for joint in names.joints if joint.coordinates]
     poses = [
@@ -179,10 +189,67 @@ def instants_of(kept: Sequence[Kept]) -> list[float]:
     return [word for one in kept for word in one.reductions if not isinstance(word, str)]
 
 
-def reduce_expectations(verdicts: Sequence[Verdict]) -> Iterator[tuple[Column, float]]:
+def unknown_channels(error: ResultError) -> ArgumentError:
+    """Return the error about `--keep` for an error about a channel of a run."""
+    lines = (line.removeprefix("the run has ").removeprefix("the run: ") for line in str(error).splitlines())
+    return ArgumentError("\n".join(f"--keep: {line}" for line in lines))
+
+
+def channels_for(kept: tuple[Kept, ...], simulation: Simulation) -> tuple[str, ...]:
+    """Return the channels that a row is made from: those that are kept, and those of the expectations."""
+    scene, timing = simulation.scene, simulation.compiled.timing
+    recorded = scene.output.channels
+    end = timing.outputs * timing.every
+    written = None if recorded is None else tuple(recorded)
+    return _channels_for(kept, end, simulation.compiled.model.names, tuple(scene.expect), written)
+
+
+@lru_cache(maxsize=4)
+def _channels_for(
+    kept: tuple[Kept, ...], end: float, names: Names, expect: tuple[Any, ...], recorded: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    instants = np.unique([0.0, end, *instants_of(kept)])
+    return tuple(sorted({*channels_of(kept, names, instants), *channels_read(expect, names, recorded)}))
+
+
+def reduced(number: int, kept: Sequence[Kept], expect: Sequence[Any], summary: Summary, run: Trajectory) -> Row:
+    """Return the row of a run that has ended.
+
+    Parameters
+    ----------
+    number
+        Number of the run.
+    kept, expect
+        What is kept, and the expectations.
+    summary, run
+        The result of the run.
+    """
+    numbers = progress_of(summary.steps, summary.reached)
+    if summary.outcome.reached_end:
+        numbers += numbers_expected(expect, run)
+        numbers += reduce_run(kept, run)
+    columns, values = zip(*numbers, strict=True)
+    return row_of(number, summary.outcome, columns, values)
+
+
+def row_of(number: int, outcome: Outcome, columns: tuple[Column, ...], values: tuple[float, ...]) -> Row:
+    """Return a row with an outcome and numbers."""
+    reason = "" if outcome.status == "complete" else in_one_line(outcome.message)
+    return Row(number, outcome.status, reason, _in_words(outcome.alarms), columns, values)
+
+
+def progress_of(steps: int, reached: float) -> list[tuple[Column, float]]:
+    """Return the numbers that every run has."""
+    return [
+        (Column("steps", "", "Number of steps."), float(steps)),
+        (Column("reached", "s", "Time of the last output instant."), reached),
+    ]
+
+
+def numbers_expected(expect: Sequence[Any], run: Trajectory) -> Iterator[tuple[Column, float]]:
     """Yield for each expectation whether it is met, 1 or 0, and the numbers found, with their columns."""
     seen: dict[str, int] = {}
-    for verdict in verdicts:
+    for verdict in evaluate(expect, run):
         seen[verdict.entry] = number = seen.get(verdict.entry, 0) + 1
         title = f"expect {verdict.entry}" + (f" #{number}" if number > 1 else "")
         yield Column(f"{title} passed", "", "1 if the expectation is met, else 0."), float(verdict.passed)
@@ -195,7 +262,15 @@ def reduce_expectations(verdicts: Sequence[Verdict]) -> Iterator[tuple[Column, f
             )
 
 
-def unknown_channels(error: ResultError) -> ArgumentError:
-    """Return the error about `--keep` for an error about a channel of a run."""
-    lines = (line.removeprefix("the run has ").removeprefix("the run: ") for line in str(error).splitlines())
-    return ArgumentError("\n".join(f"--keep: {line}" for line in lines))
+def _in_words(alarms: Iterable[Raised]) -> str:
+    """Return alarms with their levels and times."""
+    words = (
+        f"{alarm.name} ({alarm.level}" + (f" from {alarm.time:.6g} s)" if alarm.time is not None else ")")
+        for alarm in alarms
+    )
+    return in_one_line("; ".join(words))
+
+
+def in_one_line(text: str) -> str:
+    """Return a text in one line that is not too long."""
+    return shortened(" ".join(text.split()), LONGEST_REASON)

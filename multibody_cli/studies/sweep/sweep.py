@@ -1,9 +1,11 @@
-"""A sweep: its definition, its rows in progress, and its table."""
+"""A sweep: its definition, its rows in progress, its table, and an estimate of its time and size."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -20,11 +22,20 @@ from multibody_cli.model import Integers
 from multibody_cli.output.checkpoint import target
 from multibody_cli.output.place import require_replaceable
 from multibody_cli.output.row_file import RowFile, row_file_path
-from multibody_cli.output.rows import Column, Rows
+from multibody_cli.output.rows import OUTCOMES, Column, Rows
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.output.sweep_table import FORMAT_VERSION, KeyValues, SweepTable, is_sweep_table, write_sweep_table
 from multibody_cli.studies.simulation import Simulation
-from multibody_cli.studies.sweep.batch import Run, Task, alike_of, forget_scene, lanes_of, prepare_run
+from multibody_cli.studies.sweep.batch import (
+    Run,
+    Task,
+    alike_of,
+    forget_scene,
+    lanes_of,
+    prepare_run,
+    result_path,
+    run_batch,
+)
 from multibody_cli.studies.sweep.design import Along, Design
 from multibody_cli.studies.sweep.keeping import Kept, channels_of, instants_of, unknown_channels
 from multibody_cli.studies.sweep.lanes import objection_to_lanes, save_time
@@ -323,3 +334,62 @@ def tally_of(table: SweepTable) -> Tally:
     for found in zip(*(table.read(name).tolist() for name in ("run", "status", "reason")), strict=True):
         tally.count(*found)
     return tally
+
+
+TEXT = 16
+"""Bytes that are counted for each text of a row."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a sweep takes.
+
+    Parameters
+    ----------
+    runs
+        Number of runs.
+    seconds_of_run
+        Time of one run, s.
+    seconds
+        Time of all runs in the given number of processes, s.
+    columns
+        Names of the columns of kept numbers.
+    table_bytes, trajectory_bytes
+        Sizes of the table, not compressed, and of all result files, bytes.
+    """
+
+    runs: int
+    seconds_of_run: float
+    seconds: float
+    columns: tuple[str, ...]
+    table_bytes: int
+    trajectory_bytes: int
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the estimate as plain data."""
+        return asdict(self)
+
+
+def estimate(sweep: Sweep, first: Simulation, processes: int) -> Estimate:
+    """Execute a run that can start, and estimate the time and size of all.
+
+    Parameters
+    ----------
+    sweep, first
+        As `plan_sweep` returns them.
+    processes
+        Number of processes of the sweep.
+    """
+    compile_kernels(sweep, first)
+    runs, run = sweep.design.count, sweep.run(sweep.accepted)
+    with tempfile.TemporaryDirectory(prefix="mbsim-") as folder:
+        task = replace(sweep.task, trajectories=Path(folder) if sweep.task.trajectories is not None else None)
+        run_batch(task, [run])  # fills the caches that a worker has
+        began = time.perf_counter()
+        row = run_batch(task, [run] * task.least_batch)[0]
+        seconds = (time.perf_counter() - began) / task.least_batch
+        file = result_path(Path(folder), run.number)
+        file_bytes = file.stat().st_size if file.exists() else 0
+    row_bytes = 8 * (1 + len(sweep.design.keys) + len(row.values)) + TEXT * len(OUTCOMES)
+    names = tuple(column.name for column in row.columns)
+    return Estimate(runs, seconds, runs * seconds / min(processes, runs), names, runs * row_bytes, runs * file_bytes)
