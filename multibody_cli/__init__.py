@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.scene.load import load_scene
     from multibody_cli.studies.simulation import prepare
-    from multibody_cli.timeline import simulate
+    from multibody_cli.timeline import Callbacks, Driver
 
 __all__ = [
     "METHODS",
     "ArgumentError",
+    "Callbacks",
+    "Driver",
     "Hdf5Sink",
     "LinearModel",
     "MbsimError",
@@ -61,7 +63,6 @@ __all__ = [
     "read",
     "read_trajectory",
     "sensitivities",
-    "simulate",
 ]
 
 _HOMES = {
@@ -78,7 +79,7 @@ _HOMES = {
     "output.trajectory": ("read_trajectory",),
     "scene.load": ("load_scene",),
     "studies.simulation": ("prepare",),
-    "timeline": ("simulate",),
+    "timeline": ("Callbacks", "Driver"),
 }
 
 

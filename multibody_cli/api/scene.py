@@ -21,7 +21,7 @@ from multibody_cli.scene.dump import flow
 from multibody_cli.studies.expect import evaluate
 from multibody_cli.studies.simulation import prepare
 from multibody_cli.studies.verdict import Verdict
-from multibody_cli.timeline import Summary
+from multibody_cli.timeline import Callbacks, Summary
 
 if TYPE_CHECKING:
     import xarray
@@ -171,7 +171,7 @@ class Scene:
             file = Hdf5Sink(Path(output), settings.channels, settings.compression, overwrite)
             sinks.append(file)
             keep = file.checkpoint
-        summary = self.prepared.with_own_scratch().run(TeeSink(*sinks), on_output, keep=keep)
+        summary = self.prepared.with_own_scratch().run(TeeSink(*sinks), Callbacks(on_output, keep=keep))
         reached_end = summary.outcome.reached_end
         verdicts = evaluate(self.prepared.scene.expect, whole.trajectory()) if reached_end else []
         results = dataset_of(memory.trajectory(), list(sources))

@@ -80,6 +80,7 @@ def verb(
     from multibody_cli.studies.certify import certify, plan_of
     from multibody_cli.studies.expect import evaluate
     from multibody_cli.studies.simulation import prepare
+    from multibody_cli.timeline import Callbacks
 
     simulation = prepare_and_warn(scene, overrides)
     result = result_path(output, simulation.scene.name, scene)
@@ -91,7 +92,7 @@ def verb(
     with StopRequest() as stop:
         stop_compilation_when(stop.asked)
         with Progress(simulation.compiled.timing) as progress:
-            outcome = simulation.run(sink, progress, stop.asked).outcome
+            outcome = simulation.run(sink, Callbacks(progress, stop.asked)).outcome
         if outcome.status != "complete":
             causes = list(map(str, said_once(outcome.later_alarms))) or [outcome.message]
             messages.error(f"{outcome.status}, so that it has no certificate:\n" + "\n".join(causes))

@@ -81,6 +81,7 @@ def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> int:
     """Run the scenes of a result file; return 0, or the exit code if the run was interrupted."""
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.studies.branching import repeated
+    from multibody_cli.timeline import Callbacks
 
     prepared = prepare_and_warn(file, text=run.scene_yaml)
     with StopRequest() as stop, Progress(prepared.compiled.timing) as progress:
@@ -89,5 +90,5 @@ def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> int:
             settings = simulation.scene.output
             sink = Hdf5Sink(new, settings.channels, settings.compression, force, continued=continued)
             carried = continued.checkpoint.values if continued else None
-            outcome = simulation.run(sink, progress, stop.asked, carried=carried).outcome
+            outcome = simulation.run(sink, Callbacks(progress, stop.asked), carried).outcome
             return stop.code if outcome.status == "interrupted" else 0

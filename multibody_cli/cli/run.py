@@ -197,6 +197,7 @@ def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
     from multibody_cli.output.background import BackgroundSink
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.studies.branching import repeated, require_same_rows
+    from multibody_cli.timeline import Callbacks
 
     timing = start.simulation.compiled.timing
     with StopRequest() as stop, Progress(timing) as repeating:
@@ -217,14 +218,13 @@ def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
                     report = _report(simulation, summary, start.result, progress.seconds, allow_untrusted, stop.code)
                     return _conclude(report, as_json)
 
-                summary = simulation.run(
-                    sink,
+                callbacks = Callbacks(
                     progress,
                     stop.asked,
                     sink.checkpoint,
-                    carried,
                     lambda end_run: stop.while_computing(lambda: conclude(end_run())),
                 )
+                summary = simulation.run(sink, callbacks, carried)
     return conclude(summary)
 
 

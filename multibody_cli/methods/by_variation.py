@@ -17,6 +17,7 @@ from pydantic import Field
 from multibody_cli.contact_solver.workspace import contact_workspace_for
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind, with_contacts
+from multibody_cli.methods.completion import completion, skip_work_update
 from multibody_cli.methods.contract import (
     Feature,
     Integrator,
@@ -172,6 +173,11 @@ class VariationalMethod:
         self._steps = 0
         self._fresh = True
         self._sampler = Sampler(model, self.work) if model.controllers else None
+
+    @property
+    def completion(self) -> Kernel:
+        """The kernel `method_kernels.complete_state`."""
+        return completion(self.dynamics, skip_work_update)
 
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""

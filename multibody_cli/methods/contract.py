@@ -287,6 +287,10 @@ class Method(Protocol):
     work: Work
     contact_work: Any
 
+    @property
+    def completion(self) -> Kernel:
+        """The kernel `method_kernels.complete_state`."""
+
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""
 

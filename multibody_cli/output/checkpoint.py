@@ -48,7 +48,7 @@ class Checkpoint:
     checksums
         CRC-32 of the rows of each dataset up to these instants.
     values
-        The carried state of the run, as `timeline.simulate` collects it.
+        The carried state of the run, as `timeline.Driver` collects it.
     history
         That of the sink.
     earlier

@@ -190,8 +190,8 @@ def render_markdown() -> str:
             *_LIBRARY,
             "",
             "`prepare` combines `load_scene` and `compile_scene`; it raises a `SceneError` that lists the errors of an",
-            "invalid scene. `run` calls `simulate`, the time loop, with a method of `METHODS`. `Hdf5Sink` instead of",
-            "`MemorySink` writes a file.",
+            "invalid scene. `run` makes a `Driver`, the owner of the run, with a method of `METHODS`. `Hdf5Sink`",
+            "instead of `MemorySink` writes a file. `Callbacks` follow or stop a run.",
             "",
         ]
     )

@@ -17,6 +17,7 @@ from multibody_cli.render.mechanism import draw_mechanism
 from multibody_cli.render.motion import Integers, Motion, read_motion
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.studies.simulation import Simulation
+from multibody_cli.timeline import Callbacks
 
 HOLLOW = 0.4
 """Size of a surface that could hide bodies from the side, relative to the mechanism in its motion."""
@@ -92,7 +93,7 @@ def _extent(points: Floats) -> float:
 def start_of(simulation: Simulation) -> Trajectory:
     """Return the first output instant of a scene as a run: its assembled start."""
     sink = MemorySink()
-    simulation.run(sink, stop_asked=lambda: True)
+    simulation.run(sink, Callbacks(stop_asked=lambda: True))
     return sink.trajectory()
 
 

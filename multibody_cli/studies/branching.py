@@ -17,7 +17,6 @@ from tempfile import TemporaryDirectory
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.document.source import StoredScene
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError
-from multibody_cli.methods.contract import Report
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.attributes import EARLIER, EarlierScene
 from multibody_cli.output.carried_state import collect, restore
@@ -26,6 +25,7 @@ from multibody_cli.output.hdf5 import Continued, Hdf5Sink
 from multibody_cli.output.history import History
 from multibody_cli.output.observers import observe
 from multibody_cli.output.recorded_rows import holds_rows
+from multibody_cli.output.recorder import Progress
 from multibody_cli.output.samples import samples_for
 from multibody_cli.output.series import series_of
 from multibody_cli.output.trajectory import Trajectory
@@ -33,7 +33,7 @@ from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.simulation import OutputSpec
 from multibody_cli.spec import Quantity, units
 from multibody_cli.studies.simulation import Simulation, prepare
-from multibody_cli.timeline import IntervalProgress
+from multibody_cli.timeline import Callbacks
 from multibody_cli.version import described, full_version
 
 
@@ -83,7 +83,7 @@ def repeated(
     simulation
         The scene after them.
     stop_asked, on_output
-        As in `timeline.simulate`.
+        As in `timeline.Callbacks`.
 
     Raises
     ------
@@ -187,7 +187,8 @@ def _run_up_to(
     longer = replace(simulation, compiled=replace(compiled, timing=timing))
     sink = Hdf5Sink(rows, simulation.scene.output.channels, force=True, continued=continued)
     carried = continued.checkpoint.values if continued else None
-    outcome = longer.run(sink, note, lambda: done >= last + 1 or stop_asked(), sink.checkpoint, carried).outcome
+    callbacks = Callbacks(note, lambda: done >= last + 1 or stop_asked(), sink.checkpoint)
+    outcome = longer.run(sink, callbacks, carried).outcome
     if outcome.status != "interrupted":
         raise ResultError(f"the repeated run ended before {until:.9g} s: {outcome.message}")
     checkpoint = read_checkpoint(rows)
@@ -199,13 +200,9 @@ def _run_up_to(
 def _change_scene(checkpoint: Checkpoint, simulation: Simulation) -> Checkpoint:
     """Return the checkpoint from which another scene goes on: its method starts at the state of the checkpoint."""
     model, state = simulation.compiled.model, simulation.fresh_state()
-    progress, record, history = (
-        IntervalProgress(Report()),
-        RunRecord(model, simulation.run_settings()),
-        History(model.names),
-    )
+    progress, record, history = Progress(), RunRecord(model, simulation.run_settings()), History(model.names)
     method = simulation.method_for(state)
-    holders = {"state": state, "method": method, "pace": progress, "record": record}
+    holders = {"state": state, "method": method, "progress": progress, "record": record}
     values = {path: value for path, value in checkpoint.values.items() if not path.startswith("method/")}
     changed = {path: value for path, value in values.items() if path.partition("/")[0] in holders}
     restore({name: holder for name, holder in holders.items() if name != "method"}, changed)

@@ -22,6 +22,7 @@ from multibody_cli.scene.expect import CertifiedExpectation
 from multibody_cli.spec.units import behind_number
 from multibody_cli.studies.error_bars import PERTURBATION, Estimate, Flags, Refinement, Runs, estimate
 from multibody_cli.studies.expect import blank_trajectory
+from multibody_cli.timeline import Callbacks
 
 if TYPE_CHECKING:
     from multibody_cli.output.trajectory import Trajectory
@@ -327,6 +328,6 @@ def _run(
     simulation: Simulation, channels: Sequence[str], on_output: Callable[[float], None], stop_asked: Callable[[], bool]
 ) -> Trajectory:
     sink = MemorySink(channels)
-    if simulation.run(sink, on_output, stop_asked).outcome.status == "interrupted":
+    if simulation.run(sink, Callbacks(on_output, stop_asked)).outcome.status == "interrupted":
         raise KeyboardInterrupt
     return sink.trajectory()

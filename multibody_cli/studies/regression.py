@@ -29,6 +29,7 @@ from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.expect import channels_read, evaluate
 from multibody_cli.studies.simulation import Simulation, prepare
 from multibody_cli.studies.verdict import Verdict as Checked
+from multibody_cli.timeline import Callbacks
 from multibody_cli.version import __version__
 
 INTERVALS = 20
@@ -213,7 +214,7 @@ def _run(simulation: Simulation, result: Path, on_part: Callable[[float], None])
         Hdf5Sink(result, scene.output.channels, force=True, compact=True), max(1, round(outputs / INTERVALS)), outputs
     )
     memory = MemorySink(channels_read(scene.expect, simulation.compiled.model.names, scene.output.channels))
-    outcome = simulation.run(TeeSink(recorder, memory), lambda instants: on_part((instants - 1) / outputs)).outcome
+    outcome = simulation.run(TeeSink(recorder, memory), Callbacks(lambda done: on_part((done - 1) / outputs))).outcome
     if outcome.status != "complete":
         return outcome, []
     return outcome, [one for one in evaluate(scene.expect, memory.trajectory()) if not one.passed]

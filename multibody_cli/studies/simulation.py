@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +32,7 @@ from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
 from multibody_cli.signals import with_signals
 from multibody_cli.spec import Spec
 from multibody_cli.studies.expect import find_unreadable
-from multibody_cli.timeline import Summary, WhileComputing, replay, simulate
+from multibody_cli.timeline import NO_CALLBACKS, Callbacks, Driver, Summary
 from multibody_cli.version import __version__, commit
 
 
@@ -143,23 +142,8 @@ class Simulation:
         )
 
     @np.errstate(over="ignore", invalid="ignore")  # alarms and expectations report numbers that are not finite
-    def run(
-        self,
-        sink: Sink,
-        on_output: Callable[[float], None] = lambda _done: None,
-        stop_asked: Callable[[], bool] = lambda: False,
-        keep: Callable[[Values], None] | None = None,
-        carried: Values | None = None,
-        while_computing: WhileComputing = lambda _end_run: nullcontext(),
-    ) -> Summary:
-        """Run the scene from its initial state, or from a carried state.
-
-        Parameters
-        ----------
-        sink
-            Receives the output.
-        on_output, stop_asked, keep, carried, while_computing
-            As in `timeline.simulate`.
+    def run(self, sink: Sink, callbacks: Callbacks = NO_CALLBACKS, carried: Values | None = None) -> Summary:
+        """Run the scene from its initial state, or from a carried state; see `timeline.Driver`.
 
         Raises
         ------
@@ -168,33 +152,17 @@ class Simulation:
         LayoutError
             `carried` belongs to another scene.
         """
-        state = self.fresh_state()
-        model, timing = self.compiled.model, self.compiled.timing
-        method, header, settings = self.method_for(state), self.header(), self.run_settings()
-        return simulate(
-            model,
-            state,
-            method,
-            timing,
-            header,
-            sink,
-            settings,
-            on_output,
-            stop_asked,
-            keep,
-            carried,
-            while_computing,
-        )
+        return self._driver(sink, callbacks).run(carried)
 
     @np.errstate(over="ignore", invalid="ignore")
     def replay(self, states: States, sink: Sink) -> Summary:
-        """Record a complete run whose states after the initial one are known; see `timeline.replay`."""
-        from multibody_cli.methods.by_acceleration import AccelerationMethod  # slow import
+        """Record a complete run whose states after the initial one are known; see `timeline.Driver.replay`."""
+        return self._driver(sink).replay(states)
 
-        state, steps = self.fresh_state(), self.compiled.timing.steps
-        method = self.method_for(state)
-        assert isinstance(method, AccelerationMethod)
-        return replay(self.compiled.model, state, method, states, steps, self.header(), sink, self.run_settings())
+    def _driver(self, sink: Sink, callbacks: Callbacks = NO_CALLBACKS) -> Driver:
+        state, model, timing = self.fresh_state(), self.compiled.model, self.compiled.timing
+        method, settings = self.method_for(state), self.run_settings()
+        return Driver(model, state, method, timing, self.header(), sink, settings, callbacks)
 
 
 def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> Simulation:

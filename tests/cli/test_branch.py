@@ -17,6 +17,7 @@ from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.branching import earlier_scenes, repeated
 from multibody_cli.studies.simulation import prepare
+from multibody_cli.timeline import Callbacks
 
 GALLERY = Path(__file__).parents[2] / "scenes" / "gallery"
 
@@ -164,7 +165,7 @@ def test_an_interrupted_branch_is_resumed(mbsim: Command, folder: Path, cart: Pa
         assert continued is not None
         sink = Hdf5Sink("parts.h5", continued=continued)
         carried = continued.checkpoint.values
-        assert simulation.run(sink, stop_asked=after(5), keep=sink.checkpoint, carried=carried).steps < 200
+        assert simulation.run(sink, Callbacks(stop_asked=after(5), keep=sink.checkpoint), carried).steps < 200
     if lost == "checkpoint":
         checkpoint_path(folder / "parts.h5").unlink()
     if lost == "rows":
@@ -236,7 +237,7 @@ def test_an_unfinished_run_has_no_later_instants(mbsim: Command, folder: Path) -
     (folder / "cart.yaml").write_text(CART)
     simulation = prepare("cart.yaml")
     sink = Hdf5Sink("parts.h5")
-    assert simulation.run(sink, stop_asked=after(6), keep=sink.checkpoint).outcome.status == "interrupted"
+    assert simulation.run(sink, Callbacks(stop_asked=after(6), keep=sink.checkpoint)).outcome.status == "interrupted"
     reached = read_trajectory("parts.h5").time[-1]
     end = mbsim("run", "--resume", "parts.h5", "--from", "1.9 s", "-o", "branch.h5")
     assert (end.code, f"parts.h5 has reached {reached:.9g} s" in end.stderr) == (2, True)

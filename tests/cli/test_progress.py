@@ -20,6 +20,7 @@ from multibody_cli.scene.timing import Timing
 from multibody_cli.studies.certify import certify, plan_of
 from multibody_cli.studies.regression import plan, run_trial
 from multibody_cli.studies.simulation import prepare
+from multibody_cli.timeline import Callbacks
 
 
 class Terminal(io.StringIO):
@@ -166,7 +167,7 @@ def test_a_long_interval_is_reported_in_parts(folder: Path, monkeypatch: pytest.
     monkeypatch.setattr("multibody_cli.timeline.SHOW_AFTER", 0.0)
     simulation = prepare(folder / "pendulum.yaml", ["output.every=100 ms"])
     seen: list[float] = []
-    simulation.run(MemorySink(), seen.append)
+    simulation.run(MemorySink(), Callbacks(seen.append))
     assert (seen[0], seen[-1]) == (1, 2)
     assert len(seen) > 3
     assert seen == sorted(seen)

@@ -20,6 +20,7 @@ from multibody_cli.output.hdf5 import Continued, Hdf5Sink
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.resumption import find_resumption
 from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.timeline import Callbacks
 
 GALLERY = Path(__file__).parents[2] / "scenes" / "gallery"
 
@@ -67,7 +68,7 @@ def run(
     with pytest.MonkeyPatch.context() as patch:
         if stop_asked is not never:
             patch.setattr(timeline, "INSTANTS_AT_ONCE", 1)
-        return simulation.run(sink, lambda _: None, stop_asked, sink.checkpoint, carried).outcome.status
+        return simulation.run(sink, Callbacks(stop_asked=stop_asked, keep=sink.checkpoint), carried).outcome.status
 
 
 def after(count: int) -> Callable[[], bool]:
@@ -158,7 +159,7 @@ main()
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        pytest.param("_Checkpoints.keep_late", 70, id="between steps"),
+        pytest.param("Driver._keep_late", 70, id="between steps"),
         pytest.param("collect", 40, id="rows written, state not kept"),
     ],
 )

@@ -49,13 +49,13 @@ class Calls:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.counts: list[int] = []
-        take = timeline.Recorder.take
+        record = timeline.Driver._record
 
-        def noted(recorder: timeline.Recorder, count: int, steps: int) -> tuple[int, Report]:
+        def noted(driver: timeline.Driver, count: int) -> tuple[int, Report]:
             self.counts.append(count)
-            return take(recorder, count, steps)
+            return record(driver, count)
 
-        patch.setattr(timeline.Recorder, "take", noted)
+        patch.setattr(timeline.Driver, "_record", noted)
 
 
 @pytest.fixture
@@ -138,13 +138,13 @@ def test_a_run_that_diverges_within_a_call_keeps_its_valid_instants(tmp_path: Pa
 def test_slow_calls_become_shorter(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock on which an instant takes 0.03 s: a call lasts for at most 0.2 s, in which a signal must be answered."""
     now = [0.0]
-    take = timeline.Recorder.take
+    record = timeline.Driver._record
 
-    def slow(recorder: timeline.Recorder, count: int, steps: int) -> tuple[int, Report]:
+    def slow(driver: timeline.Driver, count: int) -> tuple[int, Report]:
         now[0] += 0.03 * count
-        return take(recorder, count, steps)
+        return record(driver, count)
 
-    monkeypatch.setattr(timeline.Recorder, "take", slow)
+    monkeypatch.setattr(timeline.Driver, "_record", slow)
     monkeypatch.setattr("multibody_cli.timeline.clock.monotonic", lambda: now[0])
     scene, *overrides = CHAIN
     prepare(scene, overrides).run(NullSink())

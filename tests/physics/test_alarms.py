@@ -21,6 +21,7 @@ from multibody_cli.output.sink import MemorySink, Outcome
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.studies.doctor.diagnosis import diagnose
 from multibody_cli.studies.simulation import prepare
+from multibody_cli.timeline import Callbacks
 
 Data = dict[str, Any]
 
@@ -288,7 +289,7 @@ def test_an_interrupted_run_reports_its_alarms(tmp_path: Path, monkeypatch: pyte
     scene = tmp_path / "scene.yaml"
     scene.write_text(WHEEL, encoding="utf-8")
     instants: list[int] = []
-    summary = prepare(scene).run(MemorySink(), instants.append, lambda: len(instants) > 5)
+    summary = prepare(scene).run(MemorySink(), Callbacks(instants.append, lambda: len(instants) > 5))
     assert summary.outcome.status == "interrupted"
     assert [alarm.name for alarm in summary.outcome.alarms] == ["spin"]
     assert "stopped on request" in summary.outcome.message

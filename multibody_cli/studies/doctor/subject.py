@@ -22,7 +22,7 @@ from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.schema import Scene
 from multibody_cli.studies.doctor.small_motions import SmallMotions, small_motions
 from multibody_cli.studies.simulation import Simulation, in_joint_coordinates, prepare
-from multibody_cli.timeline import Summary
+from multibody_cli.timeline import Callbacks, Summary
 
 MAX_SECONDS = 5.0
 """Longest trial run, in seconds of the clock, without the compilation of its kernels."""
@@ -110,7 +110,7 @@ class Subject:
             deadline = min(deadline, time.monotonic() + MAX_SECONDS)  # kernels are compiled before the first question
             return time.monotonic() > deadline
 
-        summary = self.simulation.run(sink, stop_asked=is_late)
+        summary = self.simulation.run(sink, Callbacks(stop_asked=is_late))
         return Trial(summary, sink.trajectory())
 
     def finding(

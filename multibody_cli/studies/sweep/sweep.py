@@ -40,6 +40,7 @@ from multibody_cli.studies.sweep.design import Along, Design
 from multibody_cli.studies.sweep.keeping import Kept, channels_of, instants_of, unknown_channels
 from multibody_cli.studies.sweep.lanes import objection_to_lanes, save_time
 from multibody_cli.studies.sweep.values import numbers_of
+from multibody_cli.timeline import Callbacks
 from multibody_cli.version import __version__, commit, full_version
 
 COMPLETE, INTERRUPTED = "complete", "interrupted"
@@ -235,7 +236,7 @@ def compile_kernels(sweep: Sweep, simulation: Simulation) -> None:
         Kernels are missing, and may not be compiled.
     """
     answers = iter([False])
-    simulation.run(MemorySink(), stop_asked=lambda: next(answers, True))
+    simulation.run(MemorySink(), Callbacks(stop_asked=lambda: next(answers, True)))
     if sweep.task.reference is not None:
         try:
             lanes_of(sweep.task).start(simulation)
