@@ -5,9 +5,8 @@ report from the record of the run, and a remedy.
 
     contract    alarms, the settings that they depend on, and the messages that they raise
     record      largest values of a run, from its samples and reports
-    largest     largest vectors of output instants
+    phases      errors of angles, and largest vectors of output instants
     remedies    remedies with numbers
     catalogue   the alarms
-    monitor     evaluation of the alarms at the end of a run
-    quiet_runs  largest values of many runs at once, and which of them raise no alarm
+    monitor     evaluation of the alarms at the end of a run, and of many runs at once
 """

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
-from multibody_cli.alarms.largest import find_largest
-from multibody_cli.alarms.phases import Phases
+from multibody_cli.alarms.phases import Phases, find_largest
 from multibody_cli.contact_solver.friction.problem import Options
 from multibody_cli.contact_solver.friction.proximal import MAX_PATHS
 from multibody_cli.methods.contract import Causes, Report

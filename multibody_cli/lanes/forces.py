@@ -15,8 +15,7 @@ from multibody_cli import signals
 from multibody_cli.forces.cable import COLLAPSED, has_collapsed
 from multibody_cli.forces.elements import ELEMENTS, Forces
 from multibody_cli.forces.quantities import measure
-from multibody_cli.lanes.bodies import SymbolicBodies
-from multibody_cli.lanes.tracing import Tracer
+from multibody_cli.lanes.tracing import SymbolicBodies, Tracer
 from multibody_cli.model import Floats
 from multibody_cli.signals import Operation, Signals
 from multibody_cli.symbolic.scalar import Scalar, Value

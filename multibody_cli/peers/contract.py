@@ -10,10 +10,13 @@ To add a peer: add a module with a `PeerKind`, and its entry in `PEERS`.  Only `
 
 from __future__ import annotations
 
+import math
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.mass import MassProperties
@@ -181,9 +184,10 @@ class Motion(NamedTuple):
     spins: Floats
 
 
-class Peer(Protocol):
+class Peer(ABC):
     """A mechanism built in a peer."""
 
+    @abstractmethod
     def accelerations(self) -> Floats:
         """Return dv/dt (nv,) in the initial state without contacts, in the coordinates of this program.
 
@@ -191,10 +195,23 @@ class Peer(Protocol):
         """
 
     def evaluate(self, count: int) -> float:
-        """Compute the accelerations in the initial state `count` times; return the time without call overhead, s."""
+        """Compute the accelerations in the initial state `count` times; return the time without call overhead, s.
+
+        NaN if evaluations are not timed.
+        """
+        return math.nan
 
     def advance(self, count: int) -> float:
-        """Take `count` steps from the initial state; return the time, s, or NaN if the run diverges."""
+        """Take `count` steps from the initial state; return the time, s; NaN if the run diverges, or without steps."""
+        return math.nan
+
+
+def time_calls(count: int, function: Callable[..., Any], *arguments: Any) -> float:
+    """Return the time of calls of a function, s."""
+    began = time.perf_counter()
+    for _ in range(count):
+        function(*arguments)
+    return time.perf_counter() - began
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class _Plant:
                 joint.set_angular_velocity(context, v[piece.iv + 3 : piece.iv + 6])
 
 
-class _DrakePeer:
+class _DrakePeer(Peer):
     def __init__(self, drake: Any, mechanism: Mechanism) -> None:
         self._drake, self._mechanism = drake, mechanism
         self._run = _Plant(drake, mechanism, mechanism.step)
@@ -146,10 +146,6 @@ class _DrakePeer:
             elif piece.kind is Kind.BALL:
                 values = rotation_of(q[piece.iq : piece.iq + 4]).T @ values
             yield slice(piece.iv, piece.iv + len(values)), values
-
-    def evaluate(self, count: int) -> float:
-        """Return NaN: evaluations are not timed."""
-        return float("nan")
 
     def advance(self, count: int) -> float:
         """Time `Simulator.AdvanceTo`."""

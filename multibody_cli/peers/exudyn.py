@@ -33,7 +33,7 @@ def build(mechanism: Mechanism) -> Peer:
     return _ExudynPeer(exudyn, mechanism, motion)
 
 
-class _ExudynPeer:
+class _ExudynPeer(Peer):
     def __init__(self, exudyn: Any, mechanism: Mechanism, start: Motion) -> None:
         from exudyn.rigidBodyUtilities import RigidBodyInertia
 
@@ -113,10 +113,6 @@ class _ExudynPeer:
     def _set_steps(self, count: int) -> None:
         self._settings.timeIntegration.numberOfSteps = count
         self._settings.timeIntegration.endTime = count * self._mechanism.step
-
-    def evaluate(self, count: int) -> float:
-        """Return NaN: evaluations are not timed."""
-        return float("nan")
 
     def advance(self, count: int) -> float:
         """Time `SolveDynamic`, which starts from the initial state."""

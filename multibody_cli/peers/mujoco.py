@@ -1,4 +1,4 @@
-"""MuJoCo: the mechanism as MJCF (`mjcf`), with soft closures and contacts at the default softness.
+"""MuJoCo: the mechanism as MJCF, with soft closures and contacts at the default softness.
 
 An evaluation is `mj_forward`, called from Python.  The time of the same number of calls of a trivial function is
 subtracted (not of `mj_forward` on an empty model, which takes a microsecond).  Steps are taken in one call of
@@ -11,19 +11,42 @@ share d of the acceleration that violates it, so that they agree to about 1 - d,
 from __future__ import annotations
 
 import time
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import Kind, Mechanism, Motion, Peer, PeerKind, PeerRefusal, Piece
-from multibody_cli.peers.mjcf import CONTACT_MODELS, INTEGRATORS, mjcf
+from multibody_cli.peers.contract import (
+    Closure,
+    Kind,
+    Link,
+    Mechanism,
+    Motion,
+    Peer,
+    PeerKind,
+    PeerRefusal,
+    Piece,
+    Solid,
+    time_calls,
+)
 from multibody_cli.peers.motion import pairs_of_points, rotation_of
 
 LARGEST_IMPEDANCE = 0.9999
 """Largest share of a violation that MuJoCo removes."""
 CLOSED_AGREEMENT = 1e-2
 """Agreement of accelerations with closures at this impedance."""
+
+INTEGRATORS = {"semi_implicit_euler": "Euler", "rk4": "RK4"}
+CONTACT_MODELS = {"elliptic": 'cone="elliptic" impratio="100"', "pyramidal": 'cone="pyramidal" impratio="1"'}
+"""Friction cones: elliptic, with stiff friction against creep, and the default, which is the fastest."""
+_JOINTS = {Kind.HINGE: "hinge", Kind.SLIDE: "slide", Kind.BALL: "ball", Kind.FREE: "free"}
+_SHAPES = {GeomKind.PLANE: "plane", GeomKind.SPHERE: "sphere", GeomKind.CAPSULE: "capsule", GeomKind.BOX: "box"}
+_UNCONSTRAINED = 'constraint="disable" warmstart="disable"'
+_MEMORY = '<size memory="1G"/>'
+"""Upper limit of the memory of the solver; pages are used as needed."""
 
 
 def build(mechanism: Mechanism) -> Peer:
@@ -44,7 +67,7 @@ def build(mechanism: Mechanism) -> Peer:
     return _MujocoPeer(mujoco, model, mechanism)
 
 
-class _MujocoPeer:
+class _MujocoPeer(Peer):
     def __init__(self, mujoco: Any, model: Any, mechanism: Mechanism) -> None:
         self._mujoco, self._model, self._mechanism = mujoco, model, mechanism
         self._data = mujoco.MjData(model)
@@ -82,15 +105,8 @@ class _MujocoPeer:
     def evaluate(self, count: int) -> float:
         """Time `mj_forward`."""
         self._reset()
-
-        def repeated(function: Any, model: Any, data: Any) -> float:
-            began = time.perf_counter()
-            for _ in range(count):
-                function(model, data)
-            return time.perf_counter() - began
-
-        full = repeated(self._mujoco.mj_forward, self._model, self._data)
-        return full - repeated(self._mujoco.mj_checkPos, self._empty, self._empty_data)
+        full = time_calls(count, self._mujoco.mj_forward, self._model, self._data)
+        return full - time_calls(count, self._mujoco.mj_checkPos, self._empty, self._empty_data)
 
     def advance(self, count: int) -> float:
         """Time `mj_step`."""
@@ -152,6 +168,89 @@ def _quaternion(mujoco: Any, rotation: Floats) -> Floats:
     quaternion = np.zeros(4)
     mujoco.mju_mat2Quat(quaternion, rotation.ravel())
     return quaternion
+
+
+def mjcf(mechanism: Mechanism) -> str:
+    """Return a mechanism as MJCF; link k is the body `k`, and its primitives are the joints `k.0`, `k.1`, ...
+
+    A closure is the soft constraint `connect` of one point, or of two on the axis of a hinge whose axes it keeps
+    parallel.  Contacts have the default softness.  Without closures and contacts, the constraint solver is disabled.
+    """
+    children: dict[int, list[int]] = defaultdict(list)
+    for k, link in enumerate(mechanism.links, start=1):
+        children[link.parent].append(k)
+    shapes: dict[int, str] = defaultdict(str)
+    for solid in mechanism.solids:
+        shapes[solid.link] += _geom(solid, mechanism.friction)
+    texts = [shapes[0]]
+    # a stack instead of recursion, since a chain may be thousands of links deep
+    waiting: list[int | None] = list(reversed(children[0]))
+    while waiting:
+        number = waiting.pop()
+        if number is None:
+            texts.append("</body>")
+            continue
+        texts += [_body(number, mechanism.links[number - 1]), shapes[number]]
+        waiting += [None, *reversed(children[number])]
+    closures = "".join(_connects(closure) for closure in mechanism.closures)
+    excluded = "".join(f'<exclude body1="{_name(a)}" body2="{_name(b)}"/>' for a, b in mechanism.excluded)
+    return (
+        f"<mujoco>{_options(mechanism)}<worldbody>{''.join(texts)}</worldbody>"
+        f"<equality>{closures}</equality><contact>{excluded}</contact></mujoco>"
+    )
+
+
+def _options(mechanism: Mechanism) -> str:
+    """Return integrator, gravity, friction cone and enabled features; implicit damping is not needed."""
+    flags = 'eulerdamp="disable" filterparent="disable"'
+    flags += "" if mechanism.solids else ' contact="disable"'
+    flags += "" if mechanism.is_constrained else f" {_UNCONSTRAINED}"
+    cone = CONTACT_MODELS[mechanism.contact_model] if mechanism.solids else ""
+    integrator = INTEGRATORS.get(mechanism.integrator, "Euler")
+    return (
+        f'<option timestep="{mechanism.step!r}" integrator="{integrator}" gravity="{_row(mechanism.gravity)}" {cone}>'
+        f"<flag {flags}/></option>{_MEMORY if mechanism.is_constrained else ''}"
+    )
+
+
+def _body(number: int, link: Link) -> str:
+    J = link.mass.inertia
+    inertia = _row([J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]])
+    joints = "".join(
+        f'<joint name="{number}.{k}" type="{_JOINTS[piece.kind]}"'
+        + (f' axis="{_row(piece.axis)}"/>' if piece.kind in (Kind.HINGE, Kind.SLIDE) else "/>")
+        for k, piece in enumerate(link.pieces)
+    )
+    return (
+        f'<body name="{number}" pos="{_row(link.position)}" xyaxes="{_axes(link.rotation)}">{joints}'
+        f'<inertial pos="{_row(link.mass.com)}" mass="{link.mass.mass!r}" fullinertia="{inertia}"/>'
+    )
+
+
+def _row(numbers: Iterable[float]) -> str:
+    return " ".join(repr(float(number)) for number in numbers)
+
+
+def _geom(solid: Solid, friction: float) -> str:
+    size: tuple[float, ...] = (0.0, 0.0, 1.0) if solid.kind is GeomKind.PLANE else solid.size
+    return (
+        f'<geom type="{_SHAPES[solid.kind]}" size="{_row(size)}" pos="{_row(solid.position)}" '
+        f'xyaxes="{_axes(solid.rotation)}" condim="{3 if friction > 0.0 else 1}" friction="{friction!r} 0 0"/>'
+    )
+
+
+def _connects(closure: Closure) -> str:
+    """Return the soft constraints of a closure; the point of the second body is that of the compiled model."""
+    bodies = f'body1="{_name(closure.parent)}" body2="{_name(closure.child)}"'
+    return "".join(f'<connect {bodies} anchor="{_row(point)}"/>' for point, _ in pairs_of_points(closure))
+
+
+def _name(link: int) -> str:
+    return str(link) if link else "world"
+
+
+def _axes(rotation: Floats) -> str:
+    return _row(np.concatenate([rotation[:, 0], rotation[:, 1]]))
 
 
 MUJOCO = PeerKind(

@@ -9,14 +9,13 @@ may depend on each other, so that the equations are solved by proximal iteration
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import Closure, Kind, Mechanism, Peer, PeerKind, Piece
+from multibody_cli.peers.contract import Closure, Kind, Mechanism, Peer, PeerKind, Piece, time_calls
 from multibody_cli.peers.motion import pairs_of_points, rotation_of
 
 PROXIMAL = (1e-10, 1e-10, 20)
@@ -44,7 +43,7 @@ def _joint(pin: Any, piece: Piece) -> Any:
     return getattr(pin, f"JointModel{long}Unaligned")(piece.axis)
 
 
-class _PinocchioPeer:
+class _PinocchioPeer(Peer):
     def __init__(self, pin: Any, mechanism: Mechanism) -> None:
         self._pin, self._mechanism = pin, mechanism
         model = pin.Model()
@@ -93,20 +92,9 @@ class _PinocchioPeer:
 
     def evaluate(self, count: int) -> float:
         """Time `aba`, or `constraintDynamics` with closures."""
-
-        def repeated(compute: Callable[..., Floats], q: Floats, v: Floats, tau: Floats) -> float:
-            began = time.perf_counter()
-            for _ in range(count):
-                compute(q, v, tau)
-            return time.perf_counter() - began
-
-        nothing = np.zeros(0)
-        full = repeated(self._computation(self._model, self._data, self._constraints), self._q, self._v, self._tau)
-        return full - repeated(self._computation(self._empty, self._empty_data, []), nothing, nothing, nothing)
-
-    def advance(self, count: int) -> float:
-        """Return NaN: Pinocchio has no time stepping."""
-        return float("nan")
+        compute = self._computation(self._model, self._data, self._constraints)
+        empty, nothing = self._computation(self._empty, self._empty_data, []), [np.zeros(0)] * 3
+        return time_calls(count, compute, self._q, self._v, self._tau) - time_calls(count, empty, *nothing)
 
     def _computation(self, model: Any, data: Any, constraints: list[Any]) -> Callable[..., Floats]:
         """Return the accelerations as a function of q, v and tau, in the order of Pinocchio."""

@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multibody_cli.errors import ResultError
-from multibody_cli.pictures.panels import Panel, arrange
-from multibody_cli.pictures.quantities import axis_label
-from multibody_cli.pictures.sources import Source, at_instants_of, difference_of, source_of
+from multibody_cli.pictures.panels import Panel, arrange, axis_label
 from multibody_cli.pictures.style import COLORS, STYLES, Style, new_figure
-from multibody_cli.pictures.thinning import LARGEST, Curve, instants_per_point, read_curves
+from multibody_cli.pictures.thinning import (
+    LARGEST,
+    Curve,
+    Source,
+    at_instants_of,
+    difference_of,
+    instants_per_point,
+    read_curves,
+    source_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ import pytest
 from random_machines import random_machine
 
 from multibody_cli.alarms.catalogue import DESCRIPTIONS
-from multibody_cli.alarms.largest import find_largest
 from multibody_cli.alarms.monitor import alarms_of
+from multibody_cli.alarms.phases import find_largest
 from multibody_cli.alarms.record import Peak, RunRecord
 from multibody_cli.errors import SceneError
 from multibody_cli.output.sink import MemorySink, Outcome

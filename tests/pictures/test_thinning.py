@@ -8,8 +8,7 @@ from drawn_runs import positions, record, run_of
 
 from multibody_cli.output.selection import select
 from multibody_cli.pictures import thinning
-from multibody_cli.pictures.sources import source_of
-from multibody_cli.pictures.thinning import BINS, extremes, read_curves
+from multibody_cli.pictures.thinning import BINS, extremes, read_curves, source_of
 
 MOST = 4 * BINS
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from multibody_cli.alarms.catalogue import RUN_ALARMS
-from multibody_cli.alarms.quiet_runs import LargestOfRuns
+from multibody_cli.alarms.monitor import LargestOfRuns
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.initial.stable_step import SLACK, check_step, have_stable_steps
 from multibody_cli.kernel import is_interpreted

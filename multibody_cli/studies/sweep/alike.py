@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
-from multibody_cli.alarms.monitor import alarms_of
-from multibody_cli.alarms.quiet_runs import quiet_runs
+from multibody_cli.alarms.monitor import alarms_of, quiet_runs
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.compile import with_start, without_check_of_step
 from multibody_cli.document.nodes import Path
