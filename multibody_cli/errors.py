@@ -143,6 +143,12 @@ def shortened(text: str, most: int = LONGEST_LINE) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
+def listed(words: Sequence[str], most: int, noun: str = "") -> str:
+    """Return words separated by commas; of many, the first `most` and the number of the others."""
+    rest = len(words) - most
+    return ", ".join(words[:most]) + (f" and {rest} more {noun}".rstrip() if rest > 0 else "")
+
+
 def _merge_similar(problems: Iterable[Problem]) -> list[str]:
     groups: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import PATH, result_file, result_path, run_settings
-from multibody_cli.cli.progress import Progress, SimulatedTime, Waiting
+from multibody_cli.cli.progress import Progress, SimulatedTime, Waiting, stop_compilation_when
 from multibody_cli.cli.run import EXIT_CODES
 from multibody_cli.cli.source import prepare_and_warn, scene_of
 from multibody_cli.cli.stop import StopRequest

@@ -39,7 +39,7 @@ def verb(scene: Path, overrides: tuple[str, ...], as_json: bool) -> int:
 
     Exit code: 0, also with advice; 2 if the scene is rejected.
     """
-    from multibody_cli.cli.compilation import show_compilation
+    from multibody_cli.cli.progress import show_compilation
     from multibody_cli.studies.doctor.diagnosis import diagnose
 
     _warn_of_a_namesake()

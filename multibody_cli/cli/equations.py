@@ -11,8 +11,7 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import PATH, replaced_values
-from multibody_cli.cli.results import Time
-from multibody_cli.cli.source import scene_of
+from multibody_cli.cli.source import Time, scene_of
 from multibody_cli.cli.tables import counted, show, show_json
 from multibody_cli.errors import ArgumentError
 

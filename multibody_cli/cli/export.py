@@ -9,8 +9,7 @@ import click
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, OUTPUTS
 from multibody_cli.cli.progress import Bar
-from multibody_cli.cli.results import FROM, TO, Time, explain_channels, joined, split_words
-from multibody_cli.cli.source import is_result
+from multibody_cli.cli.source import FROM, TO, Time, explain_channels, is_result, joined, split_words
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
 

@@ -12,8 +12,7 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, OUTPUTS
 from multibody_cli.cli.progress import Waiting
-from multibody_cli.cli.results import FROM, TO, explain_channels, joined, split_words, stem
-from multibody_cli.cli.source import is_result, stored_scene
+from multibody_cli.cli.source import FROM, TO, explain_channels, is_result, joined, split_words, stem, stored_scene
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
 

@@ -1,4 +1,4 @@
-"""Progress of long computations: a line on a terminal, nothing elsewhere, and the wall time of a run.
+"""Progress of long computations and of compilation: a line on a terminal, and the wall time of a run.
 
 A display is redrawn several times a second from a thread of its own, so that its clock goes on while nothing is
 reported.
@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import click
+
 from multibody_cli.cli import messages
 
 if TYPE_CHECKING:
+    from multibody_cli.kernel.progress import Progress as Compiling
     from multibody_cli.scene.timing import Timing
+    from multibody_cli.studies.simulation import Simulation
+
 
 PERIOD = 0.2
 """Time between two redraws, s, and before the first one."""
@@ -158,3 +164,80 @@ class _Ticker(threading.Thread):
         """Stop, and wait until the last redraw is over."""
         self._ended.set()
         self.join()
+
+
+class _Display:
+    """Display of progress for a purpose: one line, and a count for each session of compilation."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Reset to the initial state."""
+        self.purpose = ""
+        self.stop_asked: Callable[[], bool] = lambda: False
+        self._count = Count("kernels")
+        self._announced = False
+
+    def __call__(self, progress: Compiling) -> None:
+        if self.stop_asked():
+            self._count.close()
+            raise KeyboardInterrupt
+        if progress.done == progress.known:
+            self._count.close()
+            return
+        if not self._announced:
+            self._announced = True
+            about = f"about {progress.most} kernels" if progress.most > 2 else "code"
+            messages.note(f"compiling {about} for {self.purpose}, once on this machine")
+        self._count.show(progress.done, progress.known)
+
+
+_display = _Display()
+
+
+def show_compilation(purpose: str) -> None:
+    """Display compilation and its purpose until the verb ends.
+
+    Parameters
+    ----------
+    purpose
+        Text after "compiling kernels for".
+    """
+    from multibody_cli.kernel.progress import observers
+    from multibody_cli.kernel.store import cache_root
+
+    _display.purpose = purpose
+    if _display not in observers:
+        observers.append(_display)
+        messages.detail(f"compiled code is kept in {cache_root()}")
+        shown, warnings.showwarning = warnings.showwarning, _warn
+
+        def end() -> None:
+            observers.remove(_display)
+            warnings.showwarning = shown
+            _display.reset()
+
+        click.get_current_context().find_root().call_on_close(end)
+
+
+def stop_compilation_when(asked: Callable[[], bool]) -> None:
+    """Stop compilation, like Ctrl-C, as soon as `asked` returns true."""
+    _display.stop_asked = asked
+
+
+def purpose_of(simulation: Simulation) -> str:
+    """Return the structure of a scene and its method, which determine the kernels."""
+    system, settings = simulation.compiled.model.system, simulation.scene.simulation
+    if system.contacts:
+        structure = "contacts"
+    elif system.is_constrained:
+        structure = "loops and constraints"
+    else:
+        structure = "a tree"
+    return f"{structure} with {settings.method}"
+
+
+def _warn(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+    """Show a warning of the cache as a message of the command line."""
+    messages.warning(str(message))

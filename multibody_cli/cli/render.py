@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.compilation import show_compilation
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH
-from multibody_cli.cli.progress import Bar
-from multibody_cli.cli.results import FROM, TO, Time
-from multibody_cli.cli.source import denotes_result, prepare_and_warn, stored_scene
+from multibody_cli.cli.progress import Bar, show_compilation
+from multibody_cli.cli.source import FROM, TO, Time, denotes_result, prepare_and_warn, stored_scene
 from multibody_cli.cli.tables import show
-from multibody_cli.errors import ArgumentError
+from multibody_cli.errors import ArgumentError, listed
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
@@ -342,9 +340,9 @@ def _note_missing_meshes(loaded: LoadedScene) -> None:
     bodies = loaded.scene.bodies.items()
     bare = [name for name, body in bodies if not body.shapes and body.inertia is not None and body.inertia.matrix]
     if bare:
-        words = ", ".join(bare[:NAMED]) + (f" and {len(bare) - NAMED} more bodies" if len(bare) > NAMED else "")
         messages.note(
-            f"drawn without shapes: {words}; a result contains no meshes without contacts: --scene FILE draws them"
+            f"drawn without shapes: {listed(bare, NAMED, 'bodies')}; a result contains no meshes without contacts: "
+            "--scene FILE draws them"
         )
 
 

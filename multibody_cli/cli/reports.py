@@ -21,6 +21,7 @@ from multibody_cli.cli.report_wording import (
 from multibody_cli.cli.tables import Colored, counted, show, show_json, table_lines
 from multibody_cli.comparison.cases import Case, what_changed
 from multibody_cli.comparison.settings import merged
+from multibody_cli.errors import listed
 from multibody_cli.escaping import escaped
 from multibody_cli.output.place import write_text
 
@@ -138,8 +139,7 @@ def _sum(comparison: Comparison) -> str:
 def _others(difference: FirstDifference) -> Iterator[str]:
     others = [finding.path for finding in difference.findings[1:]]
     if others:
-        more = f" and {len(others) - 8} more" if len(others) > 8 else ""
-        yield f"           at the same instant: {', '.join(others[:8])}{more}"
+        yield f"           at the same instant: {listed(others, 8)}"
 
 
 def _table(findings: Sequence[Finding]) -> Iterator[str]:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH, result_file, result_path, run_settings
-from multibody_cli.cli.progress import Progress
+from multibody_cli.cli.progress import Progress, stop_compilation_when
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import Colored, counted, show, show_json

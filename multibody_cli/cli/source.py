@@ -1,19 +1,25 @@
-"""The argument SCENE: a scene file, or a result file that contains its scene."""
+"""The arguments SCENE, a scene file or a result file that contains its scene, FILE, CHANNEL and times."""
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.compilation import purpose_of, show_compilation
-from multibody_cli.cli.progress import Waiting
+from multibody_cli.cli.options import OUTPUTS
+from multibody_cli.cli.progress import Waiting, purpose_of, show_compilation
+from multibody_cli.errors import ArgumentError, QuantityError, ResultError
 
 if TYPE_CHECKING:
     from multibody_cli.document.source import StoredScene
     from multibody_cli.studies.simulation import Simulation
+
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -88,3 +94,91 @@ def stored_scene(text: str, path: Path | str) -> StoredScene:
     from multibody_cli.document.source import StoredScene
 
     return StoredScene(text, str(path))
+
+
+_LONGEST_NAME = 180
+"""Maximum length of a generated file name in bytes; file systems accept 255."""
+
+
+class Time(click.ParamType[float]):
+    """A time with or without a unit: `0.5`, `10ms` or '10 ms'.
+
+    Parameters
+    ----------
+    positive
+        Whether 0 and negative times are refused.
+    """
+
+    name = "time"
+
+    def __init__(self, positive: bool = False) -> None:
+        self._positive = positive
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the time in s."""
+        from multibody_cli.spec.quantities import Quantity
+        from multibody_cli.spec.units import TIME
+
+        try:
+            return Quantity(TIME, above=0.0 if self._positive else None).read(value)
+        except QuantityError as error:
+            self.fail(str(error), param, ctx)
+
+
+FROM = click.option("--from", "start", metavar="TIME", type=Time(), help="First time, as in 1s or '500 ms'.")
+TO = click.option("--to", "end", metavar="TIME", type=Time(), help="Last time.")
+
+
+def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split the arguments into files and channels.
+
+    Raises
+    ------
+    ArgumentError
+        There is no file.
+    """
+    files = list(dict.fromkeys(word for word in words if _means_file(word)))
+    if not files:
+        raise ArgumentError(_why_no_file(words))
+    return files, [word for word in words if word not in files]
+
+
+def explain_channels(error: ResultError, channels: Sequence[str]) -> ResultError:
+    """Add to an error about channels the files that were probably meant."""
+    from multibody_cli.output.trajectory import similar_result
+
+    # a file with a misspelled extension was interpreted as a channel
+    files = [(word, near) for word in channels if (near := similar_result(Path(word)))]
+    hints = [f"no file `{word}` either: did you mean `{near}`?" for word, near in files]
+    return ResultError("\n".join([str(error), *hints]))
+
+
+def stem(file: str) -> str:
+    """Return the name of a result file without folder and suffixes."""
+    return re.sub(r"(\.(h5|hdf5|part))+$", "", Path(file).name)
+
+
+def joined(files: Sequence[str], channels: Sequence[str]) -> str:
+    """Return the name of a file made from results and channels; of many, the name has the first ones and a count."""
+    words = [plain for word in [*map(stem, files), *channels] if (plain := re.sub(r"[^\w.]+", "-", word).strip("-."))]
+    for shown in range(len(words), 0, -1):
+        left_out = len(words) - shown
+        name = "-".join([*words[:shown], *([f"and-{left_out}-more"] if left_out else [])])
+        if len(os.fsencode(name)) <= _LONGEST_NAME:
+            return name
+    raise ArgumentError("the names of the file and its channels are too long for a file name: give one with -o")
+
+
+def _means_file(word: str) -> bool:
+    return os.path.isfile(word) or denotes_result(Path(word))
+
+
+def _why_no_file(words: Sequence[str]) -> str:
+    from multibody_cli.output.trajectory import similar_result
+
+    word = words[0]
+    if os.path.isdir(word):
+        return f"{word} is a folder, not a result file"
+    near = similar_result(Path(word)) or similar_result(OUTPUTS / word)
+    hint = f"did you mean `{near}`?" if near else "name a file written by `mbsim run`, as in outputs/swing.h5"
+    return f"no result file `{word}`: {hint}"

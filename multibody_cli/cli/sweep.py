@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.compilation import purpose_of, show_compilation, stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH, result_path, run_settings
-from multibody_cli.cli.progress import Bar, Waiting
+from multibody_cli.cli.progress import Bar, Waiting, purpose_of, show_compilation, stop_compilation_when
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import counted, duration, show, show_json, size

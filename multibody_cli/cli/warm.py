@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.compilation import show_compilation
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import PATH
-from multibody_cli.cli.progress import Bar
+from multibody_cli.cli.progress import Bar, show_compilation
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import counted, show
 from multibody_cli.errors import ArgumentError, OutputError, nearest

@@ -11,11 +11,10 @@ import numpy as np
 
 from multibody_cli.comparison.contacts import compare_contacts
 from multibody_cli.comparison.differences import Differences, Finding, Location, Place
-from multibody_cli.comparison.instants import Instants, common_instants
-from multibody_cli.comparison.recording import Recording
+from multibody_cli.comparison.recording import Instants, Recording, common_instants
 from multibody_cli.comparison.settings import Setting, differing_settings
 from multibody_cli.comparison.tolerance import Policy
-from multibody_cli.errors import ResultError
+from multibody_cli.errors import ResultError, listed
 from multibody_cli.output.channel import ROLES
 from multibody_cli.output.result_file import Dataset
 
@@ -129,7 +128,7 @@ class _Comparer:
         datasets = [dataset for path, dataset in reference.datasets.items() if self._is_comparable(path)]
         extra = [path for path in (*result.datasets, *result.contacts) if not self._is_of_reference(path)]
         if extra:
-            self._notes.append(f"only in the result: {_listed(extra)}")
+            self._notes.append(f"only in the result: {listed(extra, 6)}")
         unused = self._policy.unused_rules([*reference.datasets, *reference.contacts, CENTERS.path])
         self._notes += [
             f"{rule.where}: the rule `{rule.pattern}` matches no dataset of the reference" for rule in unused
@@ -323,8 +322,3 @@ def _nothing_in_common(reference: Recording, result: Recording) -> str:
         f"{reference.path} and {result.path} have no output instant in common: {span(reference)} against "
         f"{span(result)}; run one of them again with the `output.every` of the other"
     )
-
-
-def _listed(paths: Sequence[str], most: int = 6) -> str:
-    rest = len(paths) - most
-    return ", ".join(paths[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.comparison.differences import Differences, Finding, Location, Place
-from multibody_cli.comparison.instants import Instants
-from multibody_cli.comparison.recording import Recording, Rows
+from multibody_cli.comparison.recording import Instants, Recording, Rows
 from multibody_cli.comparison.tolerance import Policy, Tolerance
 from multibody_cli.errors import ResultError
 from multibody_cli.output.contact_channels import BODY_PAIR, GROUP, OFFSET

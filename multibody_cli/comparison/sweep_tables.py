@@ -10,7 +10,7 @@ from multibody_cli.comparison.compare import Comparison
 from multibody_cli.comparison.differences import Differences, Finding, Location, Place
 from multibody_cli.comparison.settings import Setting
 from multibody_cli.comparison.tolerance import Policy
-from multibody_cli.errors import ResultError
+from multibody_cli.errors import ResultError, listed
 from multibody_cli.output.result_file import Dataset
 from multibody_cli.output.rows import OUTCOMES, Column
 from multibody_cli.output.sweep_table import RUN, SweepTable
@@ -47,7 +47,7 @@ def compare_tables(reference: Path, result: Path, policy: Policy) -> Comparison:
     names = {column.name for column in other.columns}
     extra = [column.name for column in other.columns if column not in one.columns]
     if extra:
-        notes.append(f"only in the result: {', '.join(extra[:6])}" + (" and others" if len(extra) > 6 else ""))
+        notes.append(f"only in the result: {listed(extra, 6)}")
     for column in one.columns:
         where = policy.ignores(column.name)
         if where:

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multibody_cli.comparison.compare import Comparison
-from multibody_cli.comparison.differences import Finding, Location
-from multibody_cli.comparison.equivalence import nearest_equivalent
-from multibody_cli.comparison.instants import common_instants
-from multibody_cli.comparison.recording import Recording
+from multibody_cli.comparison.differences import Finding, Location, nearest_equivalent
+from multibody_cli.comparison.recording import Recording, common_instants
 from multibody_cli.pictures.style import escape_mathtext, new_figure
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multibody_cli.comparison.instants import common_rows
+from multibody_cli.comparison.recording import common_rows
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats, Integers

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.output.sink import MemorySink
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.render.camera import FAR, View, default_view, extreme_points, upward
 from multibody_cli.render.drawing import SURFACE_COLOR, Drawing
@@ -92,9 +91,7 @@ def _extent(points: Floats) -> float:
 
 def start_of(simulation: Simulation) -> Trajectory:
     """Return the first output instant of a scene as a run: its assembled start."""
-    sink = MemorySink()
-    simulation.run(sink, Callbacks(stop_asked=lambda: True))
-    return sink.trajectory()
+    return simulation.run_in_memory(callbacks=Callbacks(stop_asked=lambda: True))[1]
 
 
 def about(trajectory: Trajectory, names: Sequence[str] = ()) -> str:

@@ -184,11 +184,10 @@ def _run_up_to(
         on_output(instants)
 
     timing = replace(compiled.timing, outputs=last + 1)  # the run is interrupted at the last instant, also at its end
-    longer = replace(simulation, compiled=replace(compiled, timing=timing))
     sink = Hdf5Sink(rows, simulation.scene.output.channels, force=True, continued=continued)
     carried = continued.checkpoint.values if continued else None
     callbacks = Callbacks(note, lambda: done >= last + 1 or stop_asked(), sink.checkpoint)
-    outcome = longer.run(sink, callbacks, carried).outcome
+    outcome = simulation.with_compiled(timing=timing).run(sink, callbacks, carried).outcome
     if outcome.status != "interrupted":
         raise ResultError(f"the repeated run ended before {until:.9g} s: {outcome.message}")
     checkpoint = read_checkpoint(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,6 @@ from multibody_cli.output.certificate import Certificate, ErrorBar
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.patterns import matches
 from multibody_cli.output.selection import select
-from multibody_cli.output.sink import MemorySink
 from multibody_cli.output.trajectory import sources_of
 from multibody_cli.scene.dump import flow
 from multibody_cli.scene.expect import CertifiedExpectation
@@ -151,7 +150,10 @@ def certify(
         def on_output(instants: float, before: float = before, every: float = every) -> None:
             on_time(before + (instants - 1) * every, sum(durations))
 
-        trajectories.append(_run(one, channels, on_output, stop_asked))
+        summary, trajectory = one.run_in_memory(channels, Callbacks(on_output, stop_asked))
+        if summary.outcome.status == "interrupted":
+            raise KeyboardInterrupt
+        trajectories.append(trajectory)
     runs = Runs(own, trajectories[:3], trajectories[3:-1], trajectories[-1], plan.refinement)
     return certificate_of([estimate(path, runs, _is_continuous(path)) for path in plan.paths], runs, plan)
 
@@ -321,13 +323,4 @@ def _perturbed(simulation: Simulation) -> Simulation:
     compiled = simulation.compiled
     v, tree = compiled.state.v, compiled.model.system.tree
     shift = np.random.default_rng(0).uniform(-1.0, 1.0, v.shape) * np.maximum(np.abs(v), tree.rate / tree.weights)
-    return replace(simulation, compiled=replace(compiled, state=compiled.state._replace(v=v + PERTURBATION * shift)))
-
-
-def _run(
-    simulation: Simulation, channels: Sequence[str], on_output: Callable[[float], None], stop_asked: Callable[[], bool]
-) -> Trajectory:
-    sink = MemorySink(channels)
-    if simulation.run(sink, Callbacks(on_output, stop_asked)).outcome.status == "interrupted":
-        raise KeyboardInterrupt
-    return sink.trajectory()
+    return simulation.with_compiled(state=compiled.state._replace(v=v + PERTURBATION * shift))

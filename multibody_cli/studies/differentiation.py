@@ -8,7 +8,6 @@ the derivative of the state, and along the change of the constants at a constant
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -164,8 +163,7 @@ def _chosen(slopes: Mapping[float, Slopes], steps: Floats) -> Slopes:
 def _recorded(simulation: Simulation, states: States, channels: Sequence[str]) -> Channels:
     """Return the channels of a run with known states."""
     first = State(states.time[:1], states.q[0], states.v[0], np.zeros_like(states.v[0]), states.ledger[0])
-    own = replace(simulation, compiled=replace(simulation.compiled, state=first))
     memory = MemorySink(channels)
-    own.replay(States(*(one[1:] for one in states)), memory)
+    simulation.with_compiled(state=first).replay(States(*(one[1:] for one in states)), memory)
     trajectory = memory.trajectory()
     return {path: trajectory.channel(path).values for path in trajectory.paths}

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
-from multibody_cli.comparison.equivalence import nearest_equivalent
+from multibody_cli.comparison.differences import nearest_equivalent
 from multibody_cli.kernel import Flags as Flags
 
 if TYPE_CHECKING:

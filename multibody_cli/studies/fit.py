@@ -20,7 +20,6 @@ import numpy as np
 from multibody_cli.alarms.contract import Raised
 from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneError
-from multibody_cli.output.sink import MemorySink
 from multibody_cli.scene.timing import is_adaptive
 from multibody_cli.spec.units import split_quantity
 from multibody_cli.studies.measurements import Measurements
@@ -328,13 +327,12 @@ class _Problem:
         from scipy.interpolate import CubicSpline
 
         settings = [one.override(value) for one, value in zip(self._parameters, values, strict=True)]
-        sink = MemorySink()
-        outcome = prepare(self._source, [*self._overrides, *settings]).run(sink).outcome
+        summary, trajectory = prepare(self._source, [*self._overrides, *settings]).run_in_memory()
+        outcome = summary.outcome
         self._runs += 1
         if not outcome.reached_end:
             raise RunFailed(f"the run with {', '.join(settings)} {outcome.status}: {outcome.message}")
         self._alarms = tuple(alarm for alarm in outcome.alarms if alarm.level != "note")
-        trajectory = sink.trajectory()
         scalars = self._measurements.scalars_of(trajectory)
         self._measurements = self._measurements.in_radians(scalars)
         self._units = [scalar.units for scalar in scalars]

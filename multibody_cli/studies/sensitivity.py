@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multibody_cli.comparison.compare import Comparison
-from multibody_cli.comparison.equivalence import nearest_equivalent
-from multibody_cli.comparison.instants import common_rows
+from multibody_cli.comparison.differences import nearest_equivalent
+from multibody_cli.comparison.recording import common_rows
 from multibody_cli.errors import ResultError
 from multibody_cli.model import Model, State
-from multibody_cli.output.sink import MemorySink
 from multibody_cli.output.trajectory import Trajectory, read_trajectory
 
 if TYPE_CHECKING:
@@ -97,11 +96,11 @@ def explain(
     if not paths or runs[0].bodies != runs[1].bodies:
         raise ResultError("--sensitivity needs the motion of the same bodies in both files: record `bodies`")
     generator = np.random.default_rng(0)
-    base = _run(simulation, paths)
+    _, base = simulation.run_in_memory(paths)
     on_run(1)
     copies = []
     for copy in range(COPIES):
-        copies.append(_run(perturbed(simulation, generator), paths))
+        copies.append(perturbed(simulation, generator).run_in_memory(paths)[1])
         on_run(copy + 2)
     rows = common_rows(*(run.time for run in (*runs, base, *copies)))
     worst = max((_ratio(path, rows, runs, base, copies) for path in paths), key=lambda one: one.difference / one.grown)
@@ -128,7 +127,7 @@ def perturbed(simulation: Simulation, generator: np.random.Generator) -> Simulat
     state: State = compiled.state._replace(
         q=_perturbed_array(compiled.state.q, generator, SIZE), v=_perturbed_array(compiled.state.v, generator, SIZE)
     )
-    return replace(simulation, compiled=replace(compiled, model=model, state=state))
+    return simulation.with_compiled(model=model, state=state)
 
 
 def _perturbed_array(numbers: Any, generator: np.random.Generator, least: float = 0.0) -> Floats:
@@ -136,12 +135,6 @@ def _perturbed_array(numbers: Any, generator: np.random.Generator, least: float 
     size = np.where(numbers == 0.0, least, SIZE * np.abs(numbers))
     perturbed_copies: Floats = numbers + size * generator.uniform(-1.0, 1.0, np.shape(numbers))
     return perturbed_copies
-
-
-def _run(simulation: Simulation, paths: list[str]) -> Trajectory:
-    sink = MemorySink(paths)
-    simulation.run(sink)
-    return sink.trajectory()
 
 
 def _ratio(

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from multibody_cli.output.carried_state import Values
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.recorder import States
 from multibody_cli.output.series import select_channels
-from multibody_cli.output.sink import Header, Sink, block_rows
+from multibody_cli.output.sink import Header, MemorySink, Sink, block_rows
+from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.default_integrator import default_integrator
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
@@ -67,7 +69,11 @@ class Simulation:
         """Return this simulation with scratch of its own, to run in another thread."""
         system = self.compiled.model.system
         own = with_signals(system, system.forces.signals.with_own_scratch())
-        return replace(self, compiled=replace(self.compiled, model=replace(self.compiled.model, system=own)))
+        return self.with_compiled(model=replace(self.compiled.model, system=own))
+
+    def with_compiled(self, **parts: Any) -> Simulation:
+        """Return this simulation with other parts of the compiled scene."""
+        return replace(self, compiled=replace(self.compiled, **parts))
 
     def method_for(self, state: State) -> Method:
         """Create the method of the scene for a state."""
@@ -153,6 +159,18 @@ class Simulation:
             `carried` belongs to another scene.
         """
         return self._driver(sink, callbacks).run(carried)
+
+    def run_in_memory(
+        self, channels: Sequence[str] | None = None, callbacks: Callbacks = NO_CALLBACKS
+    ) -> tuple[Summary, Trajectory]:
+        """Run the scene, and return its summary and the given channels; by default, those that it records."""
+        sink = MemorySink(channels)
+        return self.run(sink, callbacks), sink.trajectory()
+
+    def load_kernels(self) -> None:
+        """Start the run, record its start and take the first steps, so that all kernels are compiled and loaded."""
+        answers = iter([False])
+        self.run(MemorySink(), Callbacks(stop_asked=lambda: next(answers, True)))
 
     @np.errstate(over="ignore", invalid="ignore")
     def replay(self, states: States, sink: Sink) -> Summary:

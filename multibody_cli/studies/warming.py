@@ -11,9 +11,7 @@ from multibody_cli.errors import Refused
 from multibody_cli.kernel import workers
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.simulation import prepare
-from multibody_cli.timeline import Callbacks
 
 _BODY = "mass: 1, inertia: {principal: [1, 1, 1]}"
 _HINGE = "type: revolute, axis: [0, 1, 0]"
@@ -98,7 +96,6 @@ def warm(
 
 def _exercise(scene: SceneSource, overrides: Sequence[str]) -> str:
     """Start a scene, record its start, and take the first steps; return its method and integrator."""
-    answers = iter([False])
     simulation = prepare(scene, overrides)
-    simulation.run(MemorySink(), Callbacks(stop_asked=lambda: next(answers, True)))
+    simulation.load_kernels()
     return ", ".join(word for word in (simulation.scene.simulation.method, simulation.integrator.name) if word)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from multibody_cli.comparison.equivalence import EQUIVALENCES, nearest_equivalent
+from multibody_cli.comparison.differences import EQUIVALENCES, nearest_equivalent
 
 NUMBERS = st.floats(-20.0, 20.0).map(lambda number: round(number, 6))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from result_files import write_run
 
 from multibody_cli.comparison.compare import compare_files
-from multibody_cli.comparison.instants import Instants, common_instants
+from multibody_cli.comparison.recording import Instants, common_instants
 from multibody_cli.errors import ResultError
 from multibody_cli.output.sink import Outcome
 

@@ -11,8 +11,7 @@ from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.sink import MemorySink, Outcome
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.scene.expect import EXPECTATIONS
-from multibody_cli.studies.expect import evaluate, find_unreadable
-from multibody_cli.studies.period import period_of
+from multibody_cli.studies.expect import evaluate, find_unreadable, period_of
 
 TIME = np.arange(0.0, 10.005, 0.01)
 NAMES = names_of(joints=[("hinge", (ANGLE,)), ("ball", (ANGLE,) * 3)], accounts=[Account("work", "forces/wind")])

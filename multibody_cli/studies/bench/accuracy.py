@@ -21,7 +21,6 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import Floats
-from multibody_cli.output.sink import MemorySink
 from multibody_cli.scene.timing import ADAPTIVE_PAUSES
 from multibody_cli.scene.timing import Timing as Instants
 from multibody_cli.spec.rotation_matrix import rotation_matrix
@@ -183,12 +182,10 @@ class ReferenceComparison:
 
     def _run(self, simulation: Simulation) -> Motion | None:
         """Run a scene and return its motion; None if it diverges."""
-        compiled = dataclasses.replace(simulation.compiled, timing=_divided(simulation, self.instants))
-        sink = MemorySink(["bodies/position", "bodies/quaternion"])
-        summary = dataclasses.replace(simulation, compiled=compiled).run(sink)
+        divided = simulation.with_compiled(timing=_divided(simulation, self.instants))
+        summary, bodies = divided.run_in_memory(["bodies/position", "bodies/quaternion"])
         if not summary.outcome.reached_end:
             return None
-        bodies = sink.trajectory()
         return Motion(bodies.channel("bodies/position").values, bodies.channel("bodies/quaternion").values)
 
 

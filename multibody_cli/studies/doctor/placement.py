@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from multibody_cli.contacts.forms import geometry_of
-from multibody_cli.errors import Refused
+from multibody_cli.errors import Refused, listed
 from multibody_cli.forces.spec import BodyForceSpec
 from multibody_cli.initial.overlap import overlap_depths
 from multibody_cli.joints import JOINTS
@@ -49,9 +49,10 @@ def find_overlaps(subject: Subject) -> Iterator[Finding]:
     if not depths:
         return
     order = sorted(depths, key=lambda pair: -depths[pair])
-    words = [f"`{names[a]}` and `{names[b]}` by {depths[a, b]:.3g} m" for a, b in order[:MAX_PAIRS]]
-    more = f" and {len(order) - MAX_PAIRS} more pairs" if len(order) > MAX_PAIRS else ""
-    cause = f"overlap at the start without a joint between them: {', '.join(words)}{more}; contacts are disabled"
+    words = [f"`{names[a]}` and `{names[b]}` by {depths[a, b]:.3g} m" for a, b in order]
+    cause = (
+        f"overlap at the start without a joint between them: {listed(words, MAX_PAIRS, 'pairs')}; contacts are disabled"
+    )
     advice = "move them apart if they are solid, and write `contacts: {}`; otherwise nothing is wrong"
     yield subject.finding("overlap", Weight.REMARK, ("bodies",), cause, advice)
 
@@ -69,9 +70,8 @@ def find_floating(subject: Subject) -> Iterator[Finding]:
         name for name, body in scene.bodies.items() if name not in connected and "velocity" not in body.model_fields_set
     ]
     if floating:
-        words = ", ".join(f"`{name}`" for name in floating[:MAX_PAIRS])
-        more = f" and {len(floating) - MAX_PAIRS} more" if len(floating) > MAX_PAIRS else ""
-        bodies, it = (f"bodies {words}{more} fall", "them") if len(floating) > 1 else (f"body {words} falls", "it")
+        words = listed([f"`{name}`" for name in floating], MAX_PAIRS)
+        bodies, it = (f"bodies {words} fall", "them") if len(floating) > 1 else (f"body {words} falls", "it")
         fall = 0.5 * float(np.linalg.norm(scene.gravity)) * scene.simulation.duration**2
         cause = f"{bodies} freely, by {fall:.3g} m in this run, since no joint, force or constraint holds {it}"
         advice = f"connect {it} to the world to prevent this, or write `gravity: [0, 0, 0]`"

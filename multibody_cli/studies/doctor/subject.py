@@ -17,7 +17,6 @@ from multibody_cli.initial.initial_state import initial_samples
 from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearization, linearization_of
 from multibody_cli.model import Model, State
 from multibody_cli.output.samples import Samples
-from multibody_cli.output.sink import MemorySink
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.schema import Scene
 from multibody_cli.studies.doctor.small_motions import SmallMotions, small_motions
@@ -103,15 +102,14 @@ class Subject:
     @cached_property
     def trial(self) -> Trial:
         """A trial run."""
-        sink, deadline = MemorySink(), math.inf
+        deadline = math.inf
 
         def is_late() -> bool:
             nonlocal deadline
             deadline = min(deadline, time.monotonic() + MAX_SECONDS)  # kernels are compiled before the first question
             return time.monotonic() > deadline
 
-        summary = self.simulation.run(sink, Callbacks(stop_asked=is_late))
-        return Trial(summary, sink.trajectory())
+        return Trial(*self.simulation.run_in_memory(callbacks=Callbacks(stop_asked=is_late)))
 
     def finding(
         self,

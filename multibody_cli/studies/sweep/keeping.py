@@ -24,8 +24,7 @@ from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.topology import inboard_joints
 from multibody_cli.spec.quantities import read_quantity
 from multibody_cli.spec.units import TIME
-from multibody_cli.studies.expect import blank_trajectory, channels_read, evaluate
-from multibody_cli.studies.period import period_of
+from multibody_cli.studies.expect import blank_trajectory, channels_read, evaluate, period_of
 from multibody_cli.studies.simulation import Simulation
 from multibody_cli.timeline import Summary
 

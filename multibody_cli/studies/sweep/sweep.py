@@ -23,7 +23,6 @@ from multibody_cli.output.checkpoint import target
 from multibody_cli.output.place import require_replaceable
 from multibody_cli.output.row_file import RowFile, row_file_path
 from multibody_cli.output.rows import OUTCOMES, Column, Rows
-from multibody_cli.output.sink import MemorySink
 from multibody_cli.output.sweep_table import FORMAT_VERSION, KeyValues, SweepTable, is_sweep_table, write_sweep_table
 from multibody_cli.studies.simulation import Simulation
 from multibody_cli.studies.sweep.batch import (
@@ -40,7 +39,6 @@ from multibody_cli.studies.sweep.design import Along, Design
 from multibody_cli.studies.sweep.keeping import Kept, channels_of, instants_of, unknown_channels
 from multibody_cli.studies.sweep.lanes import objection_to_lanes, save_time
 from multibody_cli.studies.sweep.values import numbers_of
-from multibody_cli.timeline import Callbacks
 from multibody_cli.version import __version__, commit, full_version
 
 COMPLETE, INTERRUPTED = "complete", "interrupted"
@@ -235,8 +233,7 @@ def compile_kernels(sweep: Sweep, simulation: Simulation) -> None:
     Refused
         Kernels are missing, and may not be compiled.
     """
-    answers = iter([False])
-    simulation.run(MemorySink(), Callbacks(stop_asked=lambda: next(answers, True)))
+    simulation.load_kernels()
     if sweep.task.reference is not None:
         try:
             lanes_of(sweep.task).start(simulation)
