@@ -15,7 +15,7 @@ from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.errors import Problem, Refused, SceneError
 from multibody_cli.forces.coupled import coupled_forces_of
 from multibody_cli.forces.elements import MUSCLES
-from multibody_cli.forces.spring_spec import SpringSpec
+from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.initial.friction_uniqueness import check_friction
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
 from multibody_cli.initial.joint_regularity import typical_column_norms

@@ -12,7 +12,7 @@ from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.expressions import parse
 from multibody_cli.forces.body_drag import DragSpec
 from multibody_cli.forces.body_load import LoadSpec
-from multibody_cli.forces.computed_torque import COMMAND
+from multibody_cli.forces.joint_control import COMMAND
 from multibody_cli.joints.contract import Part, Start
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties

@@ -105,8 +105,8 @@ def list_actuators() -> Rows:
 def list_springs() -> Rows:
     """List the force elements between bodies, with the section of the scene that contains them."""
     from multibody_cli.forces.elements import SPRING_KINDS
-    from multibody_cli.forces.muscle_spec import MuscleSpec
-    from multibody_cli.forces.strand_spec import StrandSpec
+    from multibody_cli.forces.muscle import MuscleSpec
+    from multibody_cli.forces.spring import StrandSpec
 
     sections: list[tuple[str, Mapping[str, type[Spec]]]] = [
         ("springs", SPRING_KINDS),

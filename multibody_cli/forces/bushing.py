@@ -13,13 +13,14 @@ Source: as two spring-dampers of Sueda, notes 1.9.6; the moment is the gradient 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
-from multibody_cli.forces.spring_spec import BushingSpec
+from multibody_cli.forces.spec import BetweenSpec, Place
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
@@ -40,6 +41,56 @@ from multibody_cli.spatial.rotations import (
     vector_of_quaternion,
 )
 from multibody_cli.spatial.values import Inertia, Mat3, Vec3
+from multibody_cli.spec import Pose, Spec, Vector, Vector3, units
+
+_NONE: Vector = (0.0, 0.0, 0.0)
+
+
+class BushingStiffness(Spec):
+    """Stiffness in six directions."""
+
+    EXAMPLE = "{linear: [x, y, z], angular: [x, y, z]}"
+
+    linear: Annotated[Vector, Vector3(units.STIFFNESS, least=0.0)] = Field(_NONE, description="Along x, y, z, N/m.")
+    angular: Annotated[Vector, Vector3(units.ANGULAR_STIFFNESS, least=0.0)] = Field(
+        _NONE, description="For the rotation vector, N*m/rad."
+    )
+
+
+class BushingDamping(Spec):
+    """Damping in six directions."""
+
+    EXAMPLE = "{linear: [x, y, z], angular: [x, y, z]}"
+
+    linear: Annotated[Vector, Vector3(units.DAMPING, least=0.0)] = Field(_NONE, description="Along x, y, z, N*s/m.")
+    angular: Annotated[Vector, Vector3(units.ANGULAR_DAMPING, least=0.0)] = Field(
+        _NONE, description="About x, y, z, N*m*s/rad."
+    )
+
+
+class BushingSpec(BetweenSpec):
+    """Springs and dampers in six directions between a frame of one body and a frame of another."""
+
+    type: Literal["bushing"]
+    parent: str = Field(description="Body to whose frame the stiffness refers, or `world`.")
+    child: str = Field(description="The other body, or `world`.")
+    origin: Pose = Field(Pose(), description="Frame on the parent; stiffness and damping refer to its axes.")
+    child_origin: Pose = Field(
+        Pose(), description="Frame on the child; it coincides with the frame on the parent at rest."
+    )
+    stiffness: BushingStiffness = Field(description="Stiffness.")
+    damping: BushingDamping = Field(BushingDamping(), description="Damping.")
+
+    @property
+    def bodies(self) -> list[tuple[Place, str]]:
+        """Parent and child."""
+        return [(("parent",), self.parent), (("child",), self.child)]
+
+    @property
+    def turns(self) -> bool:
+        """Whether its bodies need an orientation: they do, for the axes of its frames."""
+        return True
+
 
 BUSHING = np.dtype(
     [

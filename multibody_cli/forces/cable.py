@@ -15,12 +15,13 @@ Source: Sueda, notes 1.9.1-1.9.6, (1.57)-(1.64) for several points; signs of (1.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import ZERO, cross, dot, isotropic, symmetric_outer
 
@@ -106,6 +107,61 @@ def apply_point_force(point, force, bodies):
 
 
 # --- stiffness and damping --------------------------------------------------------------------------------------------
+@kernel_parameter
+def law_of(item, forces, t, length, rate) -> Any:
+    """Return the tension of a cable, N, with its derivatives by length, N/m, and by rate, N s/m."""
+
+
+@kernel_parameter
+def tension_change_of(item, forces, t, length, rate) -> float:
+    """Return the change of the tension, N, along a change of the state other than that of the cable itself."""
+    raise NotImplementedError
+
+
+@formula
+def dissipative(law):
+    """The law without its destabilizing part: tension and slopes of at least 0."""
+    tension, by_length, by_rate = law
+    return max(tension, 0.0), max(by_length, 0.0), max(by_rate, 0.0)
+
+
+@template(law_of, tension_change_of)
+def stiffness_damping_product(items, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    """Add K and D times the motion change to the wrenches: see `forces.variation`."""
+    for k in range(len(items)):
+        item, change = items[k], 0.0
+        length, rate, _ = measure(forces.points, item.first, item.last, bodies)
+        law = law_of(item, forces, t, length, rate)
+        if exact:
+            change = tension_change_of(item, forces, t, length, rate)
+        else:
+            law = dissipative(law)
+        add_cable_stiffness_damping_product(
+            forces.points,
+            item.first,
+            item.last,
+            bodies,
+            law,
+            change,
+            displacement_factor,
+            velocity_factor,
+            exact,
+            wrenches,
+        )
+
+
+@template(law_of)
+def add_stiffness_blocks(items, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    """Add the diagonal blocks: see `forces.variation`."""
+    for k in range(len(items)):
+        item = items[k]
+        length, rate, _ = measure(forces.points, item.first, item.last, bodies)
+        law = dissipative(law_of(item, forces, t, length, rate))
+        add_cable_stiffness_blocks(
+            forces.points, item.first, item.last, bodies, law, displacement_factor, velocity_factor, blocks
+        )
+
+
 @kernel
 def add_cable_stiffness_damping_product(
     points, first, last, bodies, law, change, displacement_factor, velocity_factor, exact, wrenches

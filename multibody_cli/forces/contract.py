@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from multibody_cli.forces.muscle_spec import MuscleSpec
 from multibody_cli.kernel import kernel_parameter
 from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
 
@@ -105,8 +104,8 @@ class PackingContext(Protocol):
         """Number of a function of time and state."""
         ...
 
-    def activation(self, spec: MuscleSpec) -> int:
-        """Number of the activation of a muscle."""
+    def activation(self, spec: Any) -> int:
+        """Number of the activation of a muscle, from its `MuscleSpec`."""
         ...
 
 

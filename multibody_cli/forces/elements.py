@@ -16,7 +16,6 @@ from multibody_cli.forces import (
     body_drag,
     body_load,
     bushing,
-    joint_actuator,
     joint_control,
     joint_spring,
     muscle,
@@ -40,20 +39,17 @@ from multibody_cli.kernel import Records as Records
 from multibody_cli.signals import Signals, evaluate
 from multibody_cli.spec import Spec
 
-ELEMENTS: tuple[ForceElement, ...] = tuple(
-    module.ELEMENT
-    for module in (
-        joint_spring,
-        rotation_spring,
-        joint_actuator,
-        joint_control,
-        body_load,
-        body_drag,
-        quadratic_drag,
-        bushing,
-        spring,
-        muscle,
-    )
+ELEMENTS: tuple[ForceElement, ...] = (
+    joint_spring.ELEMENT,
+    rotation_spring.ELEMENT,
+    joint_control.ACTUATORS,
+    joint_control.ELEMENT,
+    body_load.ELEMENT,
+    body_drag.ELEMENT,
+    quadratic_drag.ELEMENT,
+    bushing.ELEMENT,
+    spring.ELEMENT,
+    muscle.ELEMENT,
 )
 """Every force element, in the order in which forces are applied."""
 

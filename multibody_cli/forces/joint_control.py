@@ -1,7 +1,7 @@
-"""The generalized force that drives one coordinate of a joint, as a function of time and of the state.
+"""The generalized force that drives one coordinate of a joint, as a function of time, and of the state.
 
-The matrix of implicit integrators has the derivative by the own coordinate and its rate, where it is a stiffness or a
-damping; `implicit.coupled_forces` adds the remainder.
+Of a force that depends on the state, the matrix of implicit integrators has the derivative by the own coordinate and
+its rate, where it is a stiffness or a damping; `implicit.coupled_forces` adds the remainder.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from multibody_cli.forces.quantities import derivative_by
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
 
+ACTUATOR = np.dtype([("iv", "i8"), ("signal", "i8"), ("account", "i8")])
+"""A force that is a function of time."""
+
 CONTROL = np.dtype(
     [
         ("iv", "i8"),
@@ -25,6 +28,10 @@ CONTROL = np.dtype(
         ("account", "i8"),
     ]
 )
+"""A force that depends on the state."""
+
+COMMAND = np.dtype([("row", "i8"), ("iv", "i8"), ("signal", "i8"), ("account", "i8")])
+"""One row per commanded coordinate (`tree.computed_torque`): the row of its body, the signal of its acceleration."""
 
 
 @kernel
@@ -60,10 +67,24 @@ def implicit_joint_force(controls, forces, t, h, displacement_factor, velocity_f
 
 def pack(joint: Any, context: JointPackingContext) -> Iterator[tuple[Any, ...]]:
     """Return a record for each coordinate whose force depends on the state."""
-    for k, signal in enumerate(joint.force):
-        if signal.uses_state:
-            yield context.control(k, signal)
+    return (context.control(k, signal) for k, signal in enumerate(joint.force) if signal.uses_state)
 
+
+def pack_actuators(joint: Any, context: JointPackingContext) -> Iterator[tuple[Any, ...]]:
+    """Return a record for each coordinate whose force is a function of time."""
+    return ((context.iv + k, context.signal(force)) for k, force in enumerate(joint.force) if not force.uses_state)
+
+
+ACTUATORS = ForceElement(
+    "actuators",
+    ACTUATOR,
+    description="forces of joints",
+    account="work",
+    implicit=False,
+    coordinates=1,
+    apply_force=apply_force,
+    joint=JointFields(("force",), "force", pack_actuators),
+)
 
 ELEMENT = ForceElement(
     "controls",

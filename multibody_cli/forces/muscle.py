@@ -13,24 +13,86 @@ configuration that the notes drop (`forces.cable`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from multibody_cli.forces.cable import (
     COLLAPSED,
     COLLAPSED_PATH,
-    add_cable_stiffness_blocks,
-    add_cable_stiffness_damping_product,
+    add_stiffness_blocks,
     add_tension,
     apply_tension,
     measure,
+    stiffness_damping_product,
 )
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.muscle_curves import ACTIVE_KNOTS, VELOCITY_KNOTS, active, passive, passive_energy, velocity
-from multibody_cli.forces.muscle_spec import MuscleSpec
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.forces.spec import BetweenSpec, Place, placed
+from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
+from multibody_cli.spec import BodyPoint, Fraction, PositiveLength, PositiveTime, Quantity, SignalSpec, units
+from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.signal import Signal
+
+# --- entries of `muscles:` in a scene file ----------------------------------------------------------------------------
+_REFUSAL = "the activation that follows an excitation is computed before the run; use `activation`"
+_OF_EXCITATION = ("activation_time", "deactivation_time", "initial_activation")
+
+
+class MuscleSpec(BetweenSpec):
+    """A Hill-type muscle with a rigid tendon and without pennation, along the lines between points of bodies.
+
+    The `activation` is a function of time, or follows an `excitation` u:
+    da/dt = (u - a) / tau, with tau = activation_time (0.5 + 1.5 a) while it rises and deactivation_time / (0.5 + 1.5 a)
+    while it falls.
+    """
+
+    path: list[BodyPoint] = Field(
+        min_length=2, description="Its ends, and between them points through which it slides."
+    )
+    max_isometric_force: Annotated[float, Quantity(units.FORCE, above=0.0)] = Field(
+        description="Active force at the optimal length and zero velocity, N."
+    )
+    optimal_length: PositiveLength = Field(description="Fiber length with the largest active force, m.")
+    tendon_slack_length: Annotated[float, Quantity(units.LENGTH, least=0.0)] = Field(
+        0.0, description="Length of the rigid tendon, m."
+    )
+    max_velocity: Annotated[float, Quantity(units.RATE, above=0.0)] = Field(
+        10.0, description="Shortening velocity at which the active force is 0, optimal lengths per second."
+    )
+    activation: Annotated[SignalSpec, Signal(units.NUMBER, state=())] | None = Field(
+        None, description="Activation from 0 to 1: a number, an expression of t and the state, or a table."
+    )
+    excitation: Annotated[SignalSpec, Signal(units.NUMBER, refusal=_REFUSAL)] | None = Field(
+        None,
+        description="Excitation from 0 to 1, which the activation follows: a number, an expression of t, or a table.",
+    )
+    activation_time: PositiveTime = Field(0.01, description="Time constant of rising activation, s.")
+    deactivation_time: PositiveTime = Field(0.04, description="Time constant of falling activation, s.")
+    initial_activation: Fraction = Field(0.01, description="Initial activation, with an `excitation`.")
+
+    @model_validator(mode="after")
+    def _require_one_drive(self) -> Self:
+        if (self.activation is None) == (self.excitation is None):
+            raise ValueError("expected one of `activation` and `excitation`")
+        for field in _OF_EXCITATION if self.excitation is None else ():
+            if field in self.model_fields_set:
+                raise located_error("has no effect without `excitation`", field)
+        for field in ("activation", "excitation"):
+            signal = getattr(self, field)
+            given = [signal.constant] if signal is not None and signal.constant is not None else []
+            given += list(signal.values) if signal is not None else []
+            if any(not 0.0 <= value <= 1.0 for value in given):
+                raise located_error("expected values from 0 to 1", field)
+        return self
+
+    @property
+    def points(self) -> list[tuple[Place, BodyPoint]]:
+        """Its points from end to end."""
+        return placed("path", self.path)
+
 
 MUSCLE = np.dtype(
     [
@@ -57,8 +119,14 @@ def activation_of(muscle, signals, t):
 
 
 @formula
-def law_of(muscle, activation, length, rate):
+def law_of(muscle, forces, t, length, rate):
     """Tension, N, and its slopes with length and rate."""
+    return law_at(muscle, activation_of(muscle, forces.signals, t), length, rate)
+
+
+@formula
+def law_at(muscle, activation, length, rate):
+    """Tension, N, and its slopes with length and rate, for an activation."""
     x = (length - muscle.tendon) / muscle.optimal
     f_L, dL = active(x)
     f_P, dP = passive(x)
@@ -86,10 +154,10 @@ def add_activation(muscle, forces, t, change, bodies, wrenches):
 
 
 @formula
-def dissipative_law(law):
-    """The law without its destabilizing part: tension and slopes of at least 0."""
-    tension, by_length, by_rate = law
-    return max(tension, 0.0), max(by_length, 0.0), max(by_rate, 0.0)
+def tension_change_of(muscle, forces, t, length, rate):
+    """Change of the tension by that of the activation along a change of the state, N."""
+    by_activation = tension_by_activation(muscle, forces.signals, t, length, rate)
+    return by_activation * derivative_along(forces.signals, muscle.activation, t)
 
 
 @formula
@@ -115,54 +183,13 @@ def apply_force(muscles, forces, t, q, v, bodies, tau, powers, watched, warnings
     for k in range(len(muscles)):
         muscle = muscles[k]
         length, rate, shortest = measure(points, muscle.first, muscle.last, bodies)
-        tension, _, _ = law_of(muscle, activation_of(muscle, signals, t), length, rate)
+        tension, _, _ = law_of(muscle, forces, t, length, rate)
         apply_tension(points, muscle.first, muscle.last, tension, bodies)
-        held, _, _ = law_of(muscle, 0.0, length, rate)
+        held, _, _ = law_at(muscle, 0.0, length, rate)
         powers[muscle.account] -= (tension - held) * rate
         if watched:
             given, _, _ = evaluate(signals, muscle.activation, t)
             warnings[k] |= warnings_of(muscle, given, length, rate, shortest)
-
-
-@kernel
-def stiffness_damping_product(muscles, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
-    """Add K and D times the motion change to the wrenches: see `forces.variation`."""
-    points, signals = forces.points, forces.signals
-    for k in range(len(muscles)):
-        muscle = muscles[k]
-        length, rate, _ = measure(points, muscle.first, muscle.last, bodies)
-        law = law_of(muscle, activation_of(muscle, signals, t), length, rate)
-        change = 0.0
-        if exact:
-            by_activation = tension_by_activation(muscle, signals, t, length, rate)
-            change = by_activation * derivative_along(signals, muscle.activation, t)
-        else:
-            law = dissipative_law(law)
-        add_cable_stiffness_damping_product(
-            points,
-            muscle.first,
-            muscle.last,
-            bodies,
-            law,
-            change,
-            displacement_factor,
-            velocity_factor,
-            exact,
-            wrenches,
-        )
-
-
-@kernel
-def add_stiffness_blocks(muscles, forces, t, bodies, displacement_factor, velocity_factor, blocks):
-    """Add the diagonal blocks: see `forces.variation`."""
-    points, signals = forces.points, forces.signals
-    for k in range(len(muscles)):
-        muscle = muscles[k]
-        length, rate, _ = measure(points, muscle.first, muscle.last, bodies)
-        law = dissipative_law(law_of(muscle, activation_of(muscle, signals, t), length, rate))
-        add_cable_stiffness_blocks(
-            points, muscle.first, muscle.last, bodies, law, displacement_factor, velocity_factor, blocks
-        )
 
 
 @kernel
@@ -194,8 +221,10 @@ ELEMENT = ForceElement(
     cable=True,
     apply_force=apply_force,
     elastic_energy=elastic_energy,
-    stiffness_damping_product=stiffness_damping_product,
-    add_stiffness_blocks=add_stiffness_blocks,
+    stiffness_damping_product=bound_kernel(
+        stiffness_damping_product, law_of=law_of, tension_change_of=tension_change_of
+    ),
+    add_stiffness_blocks=bound_kernel(add_stiffness_blocks, law_of=law_of),
     warnings={
         1: COLLAPSED_PATH,
         TOO_SHORT: "its fibers were shorter than 0.4 of `optimal_length`, where they apply no force: the path is too "

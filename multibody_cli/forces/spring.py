@@ -2,25 +2,96 @@
 
 Source: Sueda, notes 1.9.3 and 1.9.6, (1.34)-(1.37), (1.65)-(1.68) with corrected signs; there k and d are relative to
 the rest length.
+
+What may stand in `strands:` of a scene file: masses joined by springs, attached to bodies.
+
+Source: Sueda, notes 2.7, (2.84)-(2.89).
 """
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+import math
+from typing import Annotated, Any, Self
 
 import numpy as np
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from multibody_cli.forces.cable import (
     COLLAPSED_PATH,
-    add_cable_stiffness_blocks,
-    add_cable_stiffness_damping_product,
+    add_stiffness_blocks,
     apply_tension,
     has_collapsed,
     measure,
+    stiffness_damping_product,
 )
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
-from multibody_cli.forces.spring_spec import SpringSpec
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.forces.spec import BetweenSpec, Place, placed
+from multibody_cli.kernel import bound_kernel, formula, kernel
+from multibody_cli.spec import BodyPoint, Damping, Mass, Position, Quantity, Vector, units
+from multibody_cli.spec.quantities import NUMBER_SCHEMA
+from multibody_cli.spec.reading import located_error
+
+# --- entries of `springs:` in a scene file: springs along cables, and bushings ----------------------------------------
+_NONE: Vector = (0.0, 0.0, 0.0)
+
+_KINDS = {
+    ("stiffness", False): units.STIFFNESS,
+    ("stiffness", True): units.FORCE,
+    ("damping", False): units.DAMPING,
+    ("damping", True): units.STRAIN_DAMPING,
+}
+"""Units of the coefficients of a spring, relative to its rest length or not."""
+
+
+class SpringSpec(BetweenSpec):
+    """A spring with an optional damper along the lines between points of bodies."""
+
+    between: list[BodyPoint] | None = Field(None, min_length=2, max_length=2, description="Its two ends.")
+    path: list[BodyPoint] | None = Field(
+        None, min_length=2, description="Its ends, and between them points through which it slides."
+    )
+    relative: bool = Field(
+        False, description="Whether `stiffness` and `damping` are per unit of strain, (length - rest) / rest."
+    )
+    stiffness: float = Field(
+        description="Tension per unit of length beyond `rest_length`, N/m; N where `relative`.",
+        json_schema_extra=dict(NUMBER_SCHEMA),
+    )
+    damping: float = Field(
+        0.0,
+        description="Tension per unit of the rate of the length, N*s/m; N*s where `relative`.",
+        json_schema_extra=dict(NUMBER_SCHEMA),
+    )
+    rest_length: Annotated[float, Quantity(units.LENGTH, least=0.0)] = Field(
+        description="Length without tension, m. A shorter spring is compressed; with 0 the tension is proportional to "
+        "the length."
+    )
+
+    @field_validator("stiffness", "damping", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_coefficient(cls, value: Any, info: ValidationInfo) -> float:
+        return Quantity(_KINDS[str(info.field_name), bool(info.data.get("relative"))], least=0.0).read(value)
+
+    @model_validator(mode="after")
+    def _require_one_way(self) -> Self:
+        if (self.between is None) == (self.path is None):
+            raise ValueError("expected one of `between` and `path`")
+        if self.relative and self.rest_length == 0.0:
+            raise located_error("has no meaning for a spring without length at rest", "relative")
+        return self
+
+    @property
+    def coefficients(self) -> tuple[float, float]:
+        """Stiffness, N/m, and damping, N s/m."""
+        length = self.rest_length if self.relative else 1.0
+        return self.stiffness / length, self.damping / length
+
+    @property
+    def points(self) -> list[tuple[Place, BodyPoint]]:
+        """Its points from end to end."""
+        return placed("between", self.between) if self.between else placed("path", self.path or ())
+
 
 SPRING = np.dtype(
     [
@@ -41,10 +112,15 @@ def tension_of(spring, length, rate):
 
 
 @formula
-def law_of(spring, length, rate, exact):
-    """Tension and its slopes with length and rate; the tension of a compressed spring is 0 where not `exact`."""
-    tension = tension_of(spring, length, rate)
-    return (tension if exact else max(tension, 0.0)), spring.stiffness, spring.damping
+def law_of(spring, forces, t, length, rate):
+    """Tension and its slopes with length and rate."""
+    return tension_of(spring, length, rate), spring.stiffness, spring.damping
+
+
+@formula
+def tension_change_of(spring, forces, t, length, rate):
+    """No change: the tension depends on the length and its rate alone."""
+    return 0.0
 
 
 @kernel
@@ -58,32 +134,6 @@ def apply_force(springs, forces, t, q, v, bodies, tau, powers, watched, warnings
         powers[spring.account] += spring.damping * rate * rate
         if watched and has_collapsed(shortest, spring.rest, length):
             warnings[k] = 1
-
-
-@kernel
-def stiffness_damping_product(springs, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
-    """Add K and D times the motion change to the wrenches: see `forces.variation`."""
-    points = forces.points
-    for k in range(len(springs)):
-        spring = springs[k]
-        length, rate, _ = measure(points, spring.first, spring.last, bodies)
-        law = law_of(spring, length, rate, exact)
-        add_cable_stiffness_damping_product(
-            points, spring.first, spring.last, bodies, law, 0.0, displacement_factor, velocity_factor, exact, wrenches
-        )
-
-
-@kernel
-def add_stiffness_blocks(springs, forces, t, bodies, displacement_factor, velocity_factor, blocks):
-    """Add the diagonal blocks: see `forces.variation`."""
-    points = forces.points
-    for k in range(len(springs)):
-        spring = springs[k]
-        length, rate, _ = measure(points, spring.first, spring.last, bodies)
-        law = law_of(spring, length, rate, False)
-        add_cable_stiffness_blocks(
-            points, spring.first, spring.last, bodies, law, displacement_factor, velocity_factor, blocks
-        )
 
 
 @kernel
@@ -113,8 +163,77 @@ ELEMENT = ForceElement(
     cable=True,
     apply_force=apply_force,
     elastic_energy=elastic_energy,
-    stiffness_damping_product=stiffness_damping_product,
-    add_stiffness_blocks=add_stiffness_blocks,
+    stiffness_damping_product=bound_kernel(
+        stiffness_damping_product, law_of=law_of, tension_change_of=tension_change_of
+    ),
+    add_stiffness_blocks=bound_kernel(add_stiffness_blocks, law_of=law_of),
     warnings={1: COLLAPSED_PATH},
     entry=SceneEntry("springs", "spring", ("between", "path"), SpringSpec, pack),
 )
+
+
+# --- what may stand in `strands:` of a scene file: masses joined by springs, attached to bodies -----------------------
+class StrandSpec(BetweenSpec):
+    """Point masses connected by springs: a string, or with `segments` a net.
+
+    An attached node is fixed in its body and adds its mass to it. Every other node is a point body `STRAND-NODE`. The
+    springs have the names `STRAND-NODE-NODE`.
+    """
+
+    nodes: list[Position] = Field(
+        min_length=2, description="Initial positions, m; the distance of two nodes is the rest length of their segment."
+    )
+    mass: Mass = Field(description="Total mass, distributed equally over the nodes, kg.")
+    stiffness: Annotated[float, Quantity(units.STIFFNESS, least=0.0)] = Field(description="Of each segment, N/m.")
+    damping: Damping = Field(0.0, description="Of each segment, N*s/m.")
+    segments: list[tuple[int, int]] | None = Field(
+        None, description="Pairs of nodes connected by springs, counted from 0. Default: each node and the next."
+    )
+    attach: dict[int, BodyPoint] = Field(
+        {}, description="Body points to which nodes are attached, by the number of the node."
+    )
+
+    @field_validator("attach", mode="before")
+    @classmethod
+    def _require_numbers(cls, value: Any) -> Any:
+        for node in value if isinstance(value, dict) else ():
+            if not str(node).isdecimal():
+                raise located_error("expected the number of a node, counted from 0", str(node))
+        return value
+
+    @field_validator("segments", mode="before")
+    @classmethod
+    def _require_pairs(cls, value: Any) -> Any:
+        for k, pair in enumerate(value if isinstance(value, list) else ()):
+            if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(type(node) is int for node in pair)):
+                raise located_error("expected the numbers of two nodes, as in [0, 1]", k)
+        return value
+
+    @model_validator(mode="after")
+    def _require_nodes(self) -> Self:
+        count = len(self.nodes)
+        for node in self.attach:
+            if not 0 <= node < count:
+                raise located_error(f"expected a node from 0 to {count - 1}", "attach", str(node))
+        for k, (a, b) in enumerate(self.segments or ()):
+            if not (0 <= a < count and 0 <= b < count) or a == b:
+                raise located_error(f"expected two different nodes from 0 to {count - 1}", "segments", k)
+        seen: set[frozenset[int]] = set()
+        for k, pair in enumerate(self.segments or ()):
+            if frozenset(pair) in seen:
+                raise located_error("duplicate segment: list each pair of nodes once", "segments", k)
+            seen.add(frozenset(pair))
+        for a, b in self.pairs:
+            if math.dist(self.nodes[a], self.nodes[b]) == 0.0:
+                raise located_error(f"coincides with node {a}, but a segment needs a length above 0", "nodes", b)
+        return self
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Pairs of nodes that are connected by springs."""
+        return self.segments or list(itertools.pairwise(range(len(self.nodes))))
+
+    @property
+    def points(self) -> list[tuple[Place, BodyPoint]]:
+        """Body points to which nodes are attached."""
+        return [(("attach", str(node)), point) for node, point in self.attach.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multibody_cli.forces.cable import measure
 from multibody_cli.forces.elements import MUSCLES
-from multibody_cli.forces.muscle import activation_of, law_of
+from multibody_cli.forces.muscle import activation_of, law_at
 from multibody_cli.kernel import kernel
 
 
@@ -16,7 +16,7 @@ def observe(system, state, work, rows, samples, k):
         muscle = muscles[j]
         length, rate, _ = measure(system.forces.points, muscle.first, muscle.last, work.bodies)
         activation = activation_of(muscle, system.forces.signals, state.time[0])
-        tension, _, _ = law_of(muscle, activation, length, rate)
+        tension, _, _ = law_at(muscle, activation, length, rate)
         samples.muscle_length[k, j] = length
         samples.muscle_velocity[k, j] = rate
         samples.muscle_force[k, j] = tension

@@ -11,7 +11,7 @@ from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec, Law
 from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.expressions import with_values
-from multibody_cli.forces.computed_torque import COMMAND
+from multibody_cli.forces.joint_control import COMMAND
 from multibody_cli.kernel import records
 from multibody_cli.model import Controller, Floats, Records, Update
 from multibody_cli.packing.forces import ForcePacker
@@ -38,7 +38,7 @@ class ActuatorPacker:
 
     @property
     def commands(self) -> Records:
-        """The coordinates with a commanded acceleration: see `forces.computed_torque`."""
+        """The coordinates with a commanded acceleration: see `forces.joint_control`."""
         found: Records = records(np.array(self._commands, COMMAND))
         return found
 

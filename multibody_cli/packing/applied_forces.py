@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.forces import joint_actuator
+from multibody_cli.forces import joint_control
 from multibody_cli.forces.elements import PLACES
 from multibody_cli.kernel import records
 from multibody_cli.model import Account, Floats, Integers, Model
@@ -57,8 +57,8 @@ def with_applied_forces(model: Model) -> Actuated:
         accounts.append(Account("work", f"joints/{joint.name}/applied"))
     signals = _with_constants(model.system.forces.signals, len(rows))
     tables = list(model.system.forces.tables)
-    place = PLACES[joint_actuator.ELEMENT.name]
-    actuators = np.array(rows, joint_actuator.ACTUATOR)
+    place = PLACES[joint_control.ACTUATORS.name]
+    actuators = np.array(rows, joint_control.ACTUATOR)
     tables[place] = records(np.concatenate([np.asarray(tables[place]), actuators]))
     system = with_signals(model.system, signals)
     system = system._replace(forces=system.forces._replace(tables=tuple(tables)))

@@ -16,7 +16,7 @@ import numpy as np
 
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions.evaluation import value_of
-from multibody_cli.forces.muscle_spec import MuscleSpec
+from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.interpolation import INTERPOLATIONS
 from multibody_cli.kernel import Floats
 from multibody_cli.spec import SignalSpec

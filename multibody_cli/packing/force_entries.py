@@ -10,7 +10,7 @@ import numpy as np
 
 from multibody_cli.errors import ExpressionError
 from multibody_cli.forces.contract import Matrix3, Vector3
-from multibody_cli.forces.muscle_spec import MuscleSpec
+from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.mass import MassProperties
 from multibody_cli.packing.constraints import ConstraintContext
 from multibody_cli.packing.layout import placement

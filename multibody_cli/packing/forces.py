@@ -18,7 +18,7 @@ from multibody_cli.forces.contract import (
     ScalarCoordinate,
 )
 from multibody_cli.forces.elements import ELEMENTS, PLACES, Forces, coupled_pairs, element_of, elements_of_joint
-from multibody_cli.forces.muscle_spec import MuscleSpec
+from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.joints.contract import Part, PartCode, Start
 from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY, Motions
 from multibody_cli.joints.spec import MovingJointSpec

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from multibody_cli.forces.spring_spec import SpringSpec
+from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import DomainJointSpec
 from multibody_cli.joints.spec import JointSpec

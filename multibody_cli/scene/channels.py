@@ -12,7 +12,7 @@ from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.forces.elements import element_of, elements_of_joint
-from multibody_cli.forces.spring_spec import SpringSpec
+from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS

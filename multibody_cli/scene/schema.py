@@ -12,11 +12,10 @@ from multibody_cli.actuators import ACTUATORS
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.document.source import RESOLVED_KEYS
-from multibody_cli.forces.between import BetweenSpec
 from multibody_cli.forces.elements import FORCE_KEYS, FORCES, SPRING_KEYS, SPRING_KINDS
-from multibody_cli.forces.muscle_spec import MuscleSpec
-from multibody_cli.forces.spec import ForceSpec
-from multibody_cli.forces.strand_spec import StrandSpec
+from multibody_cli.forces.muscle import MuscleSpec
+from multibody_cli.forces.spec import BetweenSpec, ForceSpec
+from multibody_cli.forces.spring import StrandSpec
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.registry import Registry

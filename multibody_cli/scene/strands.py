@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from multibody_cli.forces.spring_spec import SpringSpec
-from multibody_cli.forces.strand_spec import StrandSpec
+from multibody_cli.forces.spring import SpringSpec, StrandSpec
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.mass import MassProperties, summed
 from multibody_cli.output.samples import Samples

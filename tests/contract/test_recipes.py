@@ -42,7 +42,7 @@ RECIPES = {
         "magnetic",
         "forces",
         "forces/elements.py",
-        (("    joint_spring,\n    muscle,", "\n    magnetic,"), ("        spring,\n", "        magnetic,\n")),
+        (("    joint_spring,\n    muscle,", "\n    magnetic,"), ("    spring.ELEMENT,\n", "    magnetic.ELEMENT,\n")),
     ),
     "force on a coordinate": Recipe(
         "cubic_spring",
@@ -50,7 +50,7 @@ RECIPES = {
         "forces/elements.py",
         (
             ("    body_load,\n    bushing,", "\n    cubic_spring,"),
-            ("        joint_actuator,\n", "        cubic_spring,\n"),
+            ("    joint_control.ACTUATORS,\n", "    cubic_spring.ELEMENT,\n"),
         ),
     ),
     "actuator": Recipe(

@@ -125,8 +125,11 @@ FIRST = {
     "forces/body_drag.py": ("viscous_drag-aba",),
     "forces/quadratic_drag.py": ("quadratic_drag-aba",),
     "forces/body_load.py": ("point_force-aba",),
-    "forces/joint_actuator.py": ("actuator_table-aba",),
-    "forces/joint_control.py": ("tests/plain/test_sampled_controllers.py", "tests/plain/test_state_expressions.py"),
+    "forces/joint_control.py": (
+        "actuator_table-aba",
+        "tests/plain/test_sampled_controllers.py",
+        "tests/plain/test_state_expressions.py",
+    ),
     "implicit/coupled_forces.py": ("tests/plain/test_coupled_limits.py", "tests/plain/test_coupled_forces.py"),
     "implicit/coupled_impulses.py": ("tests/plain/test_coupled_contacts.py",),
     "implicit/linearization.py": ("tests/plain/test_stable_steps.py",),

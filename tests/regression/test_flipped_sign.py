@@ -11,8 +11,8 @@ from pathlib import Path
 from mutants import mutants_of
 
 ROOT = Path(__file__).parents[2]
-FILE = "forces/joint_actuator.py"
-CHANGE = "tau[actuator.iv] += force  ->  tau[actuator.iv] -= force"
+FILE = "forces/joint_control.py"
+CHANGE = "tau[control.iv] += force  ->  tau[control.iv] -= force"
 
 
 def test_a_flipped_sign_is_reported_with_its_first_instant(tmp_path: Path) -> None:
