@@ -15,8 +15,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.spec import PositiveTime, Quantity, SignalSpec, Spec, Time, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, list_schema, read_any
-from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, list_schema, read_any, read_each
 from multibody_cli.spec.signal import Signal
 
 _BOUND = {"anyOf": [*NUMBER_SCHEMA["anyOf"], {"type": "null"}]}

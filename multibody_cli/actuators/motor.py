@@ -20,8 +20,7 @@ from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.actuators.contract import ActuatorSpec, Law
 from multibody_cli.spec import Quantity, SignalSpec, Spec, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_quantity
-from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_each, read_quantity
 from multibody_cli.spec.signal import Signal
 
 _LISTED: dict[str, Any] = {"type": "array", "items": NUMBER_SCHEMA, "minItems": 2}

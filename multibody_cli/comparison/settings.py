@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from multibody_cli.comparison.recording import Recording
 from multibody_cli.document.formats import yaml
-from multibody_cli.document.nodes import format_path, plain
-from multibody_cli.document.problems import Problems
+from multibody_cli.document.nodes import Problems, format_path, plain
 from multibody_cli.errors import ResultError, SceneError
 
 ABSENT = "(absent)"

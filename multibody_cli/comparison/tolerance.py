@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multibody_cli.document.document import read_document
-from multibody_cli.document.problems import Problems
+from multibody_cli.document.nodes import Problems
 from multibody_cli.errors import nearest
 from multibody_cli.limits import Usage
 from multibody_cli.output.patterns import matches

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 
 from multibody_cli.document.formats import read_text, yaml
-from multibody_cli.document.nodes import Mark, Node
-from multibody_cli.document.problems import Problems, refusal
+from multibody_cli.document.nodes import Mark, Node, Problems, refusal
 from multibody_cli.limits import LimitError, Usage
 
 ENCODING = "utf-8-sig"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, format_path, mapping, sequence
-from multibody_cli.document.problems import Problems
+from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, Problems, format_path, mapping, sequence
 from multibody_cli.document.templates import Scope, substitute
 from multibody_cli.errors import nearest
 from multibody_cli.limits import LimitError

@@ -2,19 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, NamedTuple
 
-from multibody_cli.document.nodes import Node, mapping
-from multibody_cli.document.overrides import apply_override, read_override
-from multibody_cli.document.parameters import fill_parameters
-from multibody_cli.document.problems import Problems
+from multibody_cli.document.nodes import UNKNOWN, Node, Problems, find, mapping, plain
+from multibody_cli.document.overrides import apply_override, fill_parameters, read_override
 from multibody_cli.document.repeat import ELEMENTS, expand, number_of_elements
 from multibody_cli.document.source import RESOLVED_KEYS, SceneSource, file_of, read_root
-from multibody_cli.document.tables import read_tables
-from multibody_cli.document.templates import substitute
-from multibody_cli.document.variables import resolve_variables
-from multibody_cli.limits import LimitError
+from multibody_cli.document.table_file import read_tables
+from multibody_cli.document.templates import Scope, names_in, substitute
+from multibody_cli.errors import QuantityError
+from multibody_cli.expressions import CONSTANTS, FUNCTIONS
+from multibody_cli.limits import LimitError, Usage
+from multibody_cli.spec import units
+
+# --- the section `vars:` of a scene: named values, which may refer to each other in any order -------------------------
+RESERVED = (*CONSTANTS, *FUNCTIONS)
+"""Names that no variable may have."""
+
+
+def resolve_variables(node: Node | None, problems: Problems, usage: Usage) -> Scope:
+    """Evaluate all variables.
+
+    Parameters
+    ----------
+    node
+        The section `vars`.
+    problems
+        Collects invalid names, cycles, and failing expressions.
+    usage
+        Counts the values and texts that expressions generate, here and in the other sections.
+    """
+    if node is None or node.value is None:
+        return Scope(usage=usage)
+    if type(node.value) is not dict:
+        problems.add(node.mark, ("vars",), "expected a mapping of names to values")
+        return Scope(usage=usage)
+    values: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    for name in _in_order(node, problems):
+        _require_usable(node, name, problems)
+        scope = Scope(values, texts, usage=usage)
+        value = plain(substitute(node.value[name], scope, ("vars", name), problems))
+        values[name] = UNKNOWN if _has_unknown(value) else _in_si(value)
+        if (number := next(_not_finite(values[name]), None)) is not None:
+            place = find(node, (name,)).mark
+            problems.add(
+                place,
+                ("vars", name),
+                f"expected a finite number, found `{number}`: write null for a bound that is absent",
+            )
+            values[name] = UNKNOWN
+        if isinstance(value, str) and values[name] is not value:
+            texts[name] = value
+    return Scope(values, texts, usage=usage)
+
+
+def _require_usable(node: Node, name: str, problems: Problems) -> None:
+    assert node.keys is not None
+    if name in RESERVED:
+        problems.add(
+            node.keys[name],
+            ("vars", name),
+            f"`{name}` is a constant or function of expressions: use another name than {', '.join(RESERVED)}",
+        )
+    elif not name.isidentifier():
+        problems.add(
+            node.keys[name],
+            ("vars", name),
+            "expected a name of letters, digits and `_`, to be used in `${...}`",
+        )
+
+
+def _in_order(node: Node, problems: Problems) -> list[str]:
+    """Sort the variables topologically."""
+    uses = {name: set(names_in(entry)) & node.value.keys() for name, entry in node.value.items()}
+    try:
+        return list(TopologicalSorter(uses).static_order())
+    except CycleError as error:
+        cycle = error.args[1]
+        assert node.keys is not None
+        problems.stop(node.keys[cycle[0]], ("vars", cycle[0]), "circular definition: " + " -> ".join(reversed(cycle)))
+
+
+def _has_unknown(value: Any) -> bool:
+    return value is UNKNOWN or (isinstance(value, list) and any(map(_has_unknown, value)))
+
+
+def _not_finite(value: Any) -> Iterator[Any]:
+    """Yield the numbers of a value that are infinite or no numbers, also as words of other languages."""
+    if isinstance(value, list):
+        for entry in value:
+            yield from _not_finite(entry)
+    elif isinstance(value, float | str) and str(value).lower() in ("nan", "inf", "-inf", "+inf", "infinity"):
+        yield value
+
+
+def _in_si(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_in_si(entry) for entry in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        found = units.quantity(value)
+    except QuantityError:
+        return value
+    return value if found is None else found[0]
 
 
 class Resolved(NamedTuple):

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from multibody_cli.document.nodes import DEEPEST, UNKNOWN, Node, Path, mapping, node_from_value, sequence
-from multibody_cli.document.problems import Problems
+from multibody_cli.document.nodes import DEEPEST, UNKNOWN, Node, Path, Problems, mapping, node_from_value, sequence
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import TEMPLATE, parse, require_names
 from multibody_cli.limits import LimitError, Usage

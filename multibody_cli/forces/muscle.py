@@ -33,7 +33,7 @@ from multibody_cli.forces.spec import BetweenSpec, Place, placed
 from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength, PositiveTime, Quantity, SignalSpec, units
-from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.quantities import located_error
 from multibody_cli.spec.signal import Signal
 
 # --- entries of `muscles:` in a scene file ----------------------------------------------------------------------------

@@ -29,8 +29,7 @@ from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEnt
 from multibody_cli.forces.spec import BetweenSpec, Place, placed
 from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.spec import BodyPoint, Damping, Mass, Position, Quantity, Vector, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA
-from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, located_error
 
 # --- entries of `springs:` in a scene file: springs along cables, and bushings ----------------------------------------
 _NONE: Vector = (0.0, 0.0, 0.0)

@@ -11,8 +11,15 @@ from pydantic import Field
 
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.spec import Quantity, Signal, SignalSpec, Spec, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, describe_kind, format_value, read_quantity
-from multibody_cli.spec.reading import moved_error, read_each
+from multibody_cli.spec.quantities import (
+    NUMBER_SCHEMA,
+    TEXT_SCHEMA,
+    describe_kind,
+    format_value,
+    moved_error,
+    read_each,
+    read_quantity,
+)
 from multibody_cli.spec.signal import signal_schema
 
 Reader = Callable[[Any], Any]

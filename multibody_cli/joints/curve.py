@@ -21,7 +21,7 @@ from multibody_cli.joints.geometry.alignment import ORIENTATIONS, parameter_with
 from multibody_cli.joints.geometry.curve_specs import DERIVATIVES, AnyCurve
 from multibody_cli.joints.spec import Coordinates
 from multibody_cli.spec import Direction, Spec
-from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.quantities import located_error
 from multibody_cli.spec.rotations import quaternion_of_vector
 
 TURNING = (Coordinate.ANGLE,) * 3

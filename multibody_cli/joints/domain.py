@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from multibody_cli.joints.coordinate_fields import Limits
 from multibody_cli.joints.spec import CoordinateJointSpec
-from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.quantities import located_error
 
 Interval = tuple[float, float]
 

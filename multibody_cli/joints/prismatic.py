@@ -11,7 +11,7 @@ from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.friction import BoxFriction, FrictionPatch, box_patches, is_aligned
 from multibody_cli.joints.spec import CoordinateJointSpec
 from multibody_cli.spec import Direction
-from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.quantities import located_error
 
 
 class PrismaticSpec(CoordinateJointSpec):

@@ -19,7 +19,7 @@ from multibody_cli.joints.coordinate_fields import (
 )
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.spec import Fraction, Pose, SignalSpec, Spec
-from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.quantities import located_error
 
 Coordinates = tuple[Coordinate, ...]
 

@@ -28,9 +28,8 @@ from multibody_cli.joints.shape import Constants, Direction, Factor, Frame, MapC
 from multibody_cli.kernel import Floats
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
 from multibody_cli.spec import Pose
-from multibody_cli.spec.reading import located_error
-from multibody_cli.spec.rotation_matrix import rotation_matrix
-from multibody_cli.spec.rotations import relative_quaternion
+from multibody_cli.spec.quantities import located_error
+from multibody_cli.spec.rotations import relative_quaternion, rotation_matrix
 from multibody_cli.symbolic.derivative import differentiate
 from multibody_cli.symbolic.scalar import Value, cos, sin
 

@@ -24,7 +24,7 @@ from multibody_cli.joints.shape import Constants, Factor, MapCoordinate, Pieces,
 from multibody_cli.kernel import Floats
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Quantity, Spec, units
-from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.quantities import located_error
 from multibody_cli.symbolic.scalar import Value
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")

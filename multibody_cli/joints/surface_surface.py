@@ -31,8 +31,7 @@ from multibody_cli.joints.spec import Coordinates
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3
 from multibody_cli.spec import Spec
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_quantity
-from multibody_cli.spec.reading import located_error, moved_error
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, located_error, moved_error, read_quantity
 
 COORDINATE_NAMES = ("u1", "v1", "u2", "v2", "spin")
 

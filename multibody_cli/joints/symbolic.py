@@ -32,8 +32,7 @@ from multibody_cli.joints.shape import Constants, Factor, MapCoordinate, Pieces,
 from multibody_cli.joints.spec import CoordinateJointSpec, Coordinates
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Direction, Spec
-from multibody_cli.spec.quantities import format_value
-from multibody_cli.spec.reading import located_error, moved_error
+from multibody_cli.spec.quantities import format_value, located_error, moved_error
 from multibody_cli.symbolic.reading import names_in
 
 Vector = tuple[float, float, float]

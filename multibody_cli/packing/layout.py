@@ -30,7 +30,7 @@ from multibody_cli.scene.mass_properties import second_moments
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.topology import inboard_joints, numbered, rows_of_tree
 from multibody_cli.spec import Pose, Vector
-from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrix
 
 EXACTLY_IN_PLANE = 1e-12
 """Angle, rad, and relative distance up to which a joint lies in the plane of its bodies; beyond, it closes a loop."""

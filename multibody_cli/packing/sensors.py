@@ -12,7 +12,7 @@ from multibody_cli.observation.sensors import SENSOR
 from multibody_cli.packing.constraints import ConstraintContext
 from multibody_cli.scene.links import Placement
 from multibody_cli.scene.sensors import SensorSpec
-from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrix
 
 
 def pack_sensors(sensors: Mapping[str, SensorSpec], context: ConstraintContext) -> Records:

@@ -9,8 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.scene.shapes import SHAPES, Shape
 from multibody_cli.spec import Density, Mass, Position, Quaternion, Rotation, Spec, Twist, Vector, Vector3, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, list_schema
-from multibody_cli.spec.reading import located_error, read_each
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, list_schema, located_error, read_each
 from multibody_cli.spec.rotations import IDENTITY
 
 _TOLERANCE = 1e-9

@@ -25,7 +25,7 @@ from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.links import IN_PLACE, Link, Placement
 from multibody_cli.scene.mass_properties import second_moments
-from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrix
 
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 

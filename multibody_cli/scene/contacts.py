@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from multibody_cli.spec import Fraction, Friction, Quantity, Spec, units
-from multibody_cli.spec.quantities import format_value
-from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.quantities import format_value, read_each
 
 Pair = tuple[str, str]
 Pairs = Literal["auto"] | list[Pair]

@@ -10,8 +10,7 @@ from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import STATE, Expression, parse, require_names
 from multibody_cli.joints.coordinate_fields import numbers_schema
 from multibody_cli.spec import Catalogue, Energy, NonNegative, Quantity, Spec, Time, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_any
-from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_any, read_each
 
 Axis = Literal["x", "y", "z"]
 Component = int | Literal["x", "y", "z", "w"]

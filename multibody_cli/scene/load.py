@@ -11,9 +11,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from multibody_cli.document.nodes import Node, find, format_path, mapping, plain, sequence
+from multibody_cli.document.nodes import Node, Problems, find, format_path, mapping, plain, sequence
 from multibody_cli.document.overrides import is_override
-from multibody_cli.document.problems import Problems
 from multibody_cli.document.resolve import resolve
 from multibody_cli.document.source import SceneSource, file_of
 from multibody_cli.errors import Problem, QuantityError, SceneError

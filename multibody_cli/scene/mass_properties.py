@@ -13,7 +13,7 @@ from multibody_cli.mass import Floats, MassProperties, summed
 from multibody_cli.scene.bodies import CENTRED, BodySpec, InertiaSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.scene.shapes.contract import VolumeProperties
-from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrix
 
 _CENTRED = 1e-6
 """Largest distance of the centre of mass from the origin, relative to the radius of gyration, for a centred body."""

@@ -14,7 +14,7 @@ from multibody_cli.output.samples import Samples
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import BodyPoint
-from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrix
 
 ATTACHMENT_TOLERANCE = 1e-9
 """Smallest distance that is reported, relative to the largest coordinate of the strand or of the attached point."""

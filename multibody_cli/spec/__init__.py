@@ -13,6 +13,7 @@ from multibody_cli.spec.geometry import (
     Pose,
     Position,
     Rotation,
+    TorusRadii,
     Twist,
     Vector,
     Vector3,
@@ -36,7 +37,6 @@ from multibody_cli.spec.quantities import (
 )
 from multibody_cli.spec.rotations import Quaternion
 from multibody_cli.spec.signal import Signal, SignalSpec
-from multibody_cli.spec.torus import TorusRadii
 
 __all__ = [
     "Angle",

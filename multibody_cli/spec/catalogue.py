@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import core_schema
 
 from multibody_cli.errors import closest, nearest
-from multibody_cli.spec.quantities import format_value
-from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.quantities import format_value, located_error
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler

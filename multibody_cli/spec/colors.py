@@ -11,8 +11,7 @@ from pydantic.functional_validators import PlainValidator
 from multibody_cli.errors import nearest
 from multibody_cli.spec import units
 from multibody_cli.spec.geometry import Vector
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, Quantity, format_value, list_schema
-from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, Quantity, format_value, list_schema, read_each
 
 _HEX = re.compile("#[0-9a-fA-F]{6}")
 _NUMBERS = """

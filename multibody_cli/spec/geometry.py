@@ -6,14 +6,22 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, WithJsonSchema, field_validator
 from pydantic.functional_validators import PlainValidator
 from pydantic_core import core_schema
 
 from multibody_cli.spec import units
 from multibody_cli.spec.mapping import Spec
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, Quantity, describe_kind, format_value, list_schema
-from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.quantities import (
+    NUMBER_SCHEMA,
+    TEXT_SCHEMA,
+    PositiveLength,
+    Quantity,
+    describe_kind,
+    format_value,
+    list_schema,
+    read_each,
+)
 from multibody_cli.spec.rotations import FORMS, IDENTITY, Quaternion, read_rotation
 
 if TYPE_CHECKING:
@@ -105,3 +113,21 @@ class BodyPoint(Spec):
 
     body: str = Field(description="Body in which the point is fixed, or `world`.")
     point: Position = Field((0.0, 0.0, 0.0), description="The point in the body frame, m.")
+
+
+class TorusRadii(Spec):
+    """A torus without self-intersection."""
+
+    major_radius: PositiveLength = Field(description="Distance from the center to the center line of the tube, m.")
+    minor_radius: PositiveLength = Field(description="Radius of the tube, m; smaller than the major radius.")
+
+    @field_validator("minor_radius")
+    @classmethod
+    def _require_a_hole(cls, minor: float, info: Any) -> float:
+        major = info.data.get("major_radius")
+        if major is not None and minor >= major:
+            raise ValueError(
+                f"a torus with minor radius {minor:g} m and major radius {major:g} m intersects itself: expected a "
+                "`minor_radius` below the `major_radius`"
+            )
+        return minor

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from multibody_cli.errors import nearest
 from multibody_cli.spec import units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_quantity
-from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_each, read_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -216,3 +218,16 @@ FORMS: dict[str, Form] = {
 """All forms of a rotation, by the key that identifies them."""
 
 _CHOICE = "`quaternion`, `rotvec`, `axis` with `angle`, `euler` with `order`, `matrix`"
+
+
+def rotation_matrix(rotation: Quaternion) -> NDArray[np.float64]:
+    """Return the matrix (3, 3) of the unit quaternion (w, x, y, z), exact for quarter turns about an axis."""
+    w, x, y, z = rotation
+    R = np.array(
+        [
+            [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+            [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
+            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
+        ]
+    )
+    return np.where(np.abs(R) < 1e-15, 0.0, R)

@@ -15,8 +15,15 @@ from multibody_cli.errors import ExpressionError, QuantityError
 from multibody_cli.expressions import STATE, Expression, parse, require_names
 from multibody_cli.spec import units
 from multibody_cli.spec.mapping import Spec
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, describe_kind, format_value, list_schema, read_quantity
-from multibody_cli.spec.reading import located_error, read_each
+from multibody_cli.spec.quantities import (
+    NUMBER_SCHEMA,
+    describe_kind,
+    format_value,
+    list_schema,
+    located_error,
+    read_each,
+    read_quantity,
+)
 
 Interpolation = Literal["linear", "cubic", "pchip"]
 

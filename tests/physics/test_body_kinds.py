@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from scipy.special import ellipk
 
 from multibody_cli import MemorySink, prepare
-from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrix
 
 METHODS = ["aba", "redmax", "baraff"]
 G = 9.81

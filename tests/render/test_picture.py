@@ -19,7 +19,7 @@ from multibody_cli.render.image import Format
 from multibody_cli.render.joint_maps import poses
 from multibody_cli.render.motion import choose_rows, rotations
 from multibody_cli.render.picture import Picture, start_of
-from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.simulation import prepare
 
 CURVED = ("curve_joint", "spline_curve_joint", "spline_surface_joint", "symbolic_joint", "surface_surface_joint")

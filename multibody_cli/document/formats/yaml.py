@@ -11,8 +11,7 @@ from typing import Any
 
 import yaml
 
-from multibody_cli.document.nodes import DEEPEST, UNKNOWN, Mark, Node, Path, mapping, sequence
-from multibody_cli.document.problems import Problems, refusal
+from multibody_cli.document.nodes import DEEPEST, UNKNOWN, Mark, Node, Path, Problems, mapping, refusal, sequence
 from multibody_cli.document.scalars import scalar
 from multibody_cli.limits import LimitError, Usage
 

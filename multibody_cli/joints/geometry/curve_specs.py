@@ -13,7 +13,7 @@ from multibody_cli.joints.geometry.words import Formula, Parameters, Word, requi
 from multibody_cli.joints.geometry.written import written
 from multibody_cli.limits import require_within
 from multibody_cli.spec import Catalogue, Length, Number, Position, PositiveLength, Spec, Vector
-from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.quantities import located_error
 
 MOST_OF_BEZIER = 12
 """Maximum number of control points of a Bezier curve; beyond, its coefficients are ill-conditioned."""

@@ -14,7 +14,7 @@ from multibody_cli.joints.geometry.paths import Row, power_basis
 from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_position
 from multibody_cli.joints.geometry.written import written
 from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec, TorusRadii, Vector, Vector3, units
-from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.quantities import located_error
 
 MOST_OF_PATCH = 8
 """Maximum number of control points of a Bezier patch along one parameter."""

@@ -15,8 +15,7 @@ from pydantic.json_schema import WithJsonSchema
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import FUNCTIONS, parse, require_names
 from multibody_cli.joints.geometry.written import exponents_among
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_any
-from multibody_cli.spec.reading import located_error, moved_error, read_each
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, located_error, moved_error, read_any, read_each
 from multibody_cli.symbolic.reading import formula_of, names_in
 from multibody_cli.symbolic.scalar import Value, name
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from multibody_cli.document.nodes import Node, Path
-from multibody_cli.document.problems import Problems
+from multibody_cli.document.nodes import Node, Path, Problems
 from multibody_cli.errors import nearest
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.scene.schema import Scene

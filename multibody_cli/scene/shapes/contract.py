@@ -14,8 +14,7 @@ from multibody_cli.contacts.forms import Form
 from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.spec import Color, Density, Fraction, Friction, Position, Rotation, Spec
-from multibody_cli.spec.rotation_matrix import rotation_matrix
-from multibody_cli.spec.rotations import IDENTITY
+from multibody_cli.spec.rotations import IDENTITY, rotation_matrix
 
 
 class ShapeSpec(Spec):

@@ -23,7 +23,7 @@ from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import Floats
 from multibody_cli.scene.timing import ADAPTIVE_PAUSES
 from multibody_cli.scene.timing import Timing as Instants
-from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.bench.pareto import RESOLVED, Recommendation, front, recommend
 from multibody_cli.studies.bench.plan import Case, Setup
 from multibody_cli.studies.bench.timing import Block, Timing, count_long_enough, time_blocks

@@ -10,8 +10,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, Field, ValidationError
 
 from multibody_cli.document.document import read_document
-from multibody_cli.document.nodes import plain
-from multibody_cli.document.problems import Problems
+from multibody_cli.document.nodes import Problems, plain
 from multibody_cli.errors import ArgumentError, QuantityError, nearest
 from multibody_cli.limits import Usage
 from multibody_cli.methods import METHODS
@@ -19,8 +18,7 @@ from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.peers import PEERS
 from multibody_cli.scene.explain import explain
 from multibody_cli.spec import Quantity, Spec, units
-from multibody_cli.spec.quantities import format_value
-from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.quantities import format_value, read_each
 
 ALL = "all"
 """The name that selects every entry of a catalogue."""

@@ -26,7 +26,7 @@ from multibody_cli.scene.bodies import IN_PLANE
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.topology import inboard_joints
-from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.doctor.subject import Finding, Subject, Weight
 
 CHECK = "redundant constraints"

@@ -19,7 +19,7 @@ from multibody_cli.initial.initial_state import initial_samples
 from multibody_cli.initial.linearized_motion import Linearization, acceleration_derivatives, modes_of
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Floats, Model, State
-from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrix
 
 Complex = NDArray[np.complex128]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from multibody_cli.document.nodes import DEEPEST, Mark, Node, mapping
-from multibody_cli.document.problems import Problems, refusal
+from multibody_cli.document.nodes import DEEPEST, Mark, Node, Problems, mapping, refusal
 from multibody_cli.document.scalars import scalar
 
 
