@@ -129,7 +129,7 @@ def list_curves() -> Rows:
 
 def list_surfaces() -> Rows:
     """List the surfaces of surface joints."""
-    from multibody_cli.joints.geometry.surface_specs import SURFACES
+    from multibody_cli.joints.geometry.surfaces import SURFACES
 
     return _described("surface", SURFACES, "type", "inside")
 

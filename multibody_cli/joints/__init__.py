@@ -7,30 +7,31 @@ from multibody_cli.registry import Registry
 
 
 def _kind(name: str) -> JointKind:
-    kind: JointKind = import_module(f"{__name__}.{name}").KIND
+    module = import_module(f"{__name__}.{_MODULES[name]}")
+    kind: JointKind = module.KIND if _MODULES[name] == name else next(one for one in module.KINDS if one.name == name)
     return kind
 
 
-JOINTS = Registry(
-    (
-        "fixed",
-        "revolute",
-        "prismatic",
-        "screw",
-        "cylindrical",
-        "universal",
-        "planar",
-        "translational",
-        "spherical",
-        "free2d",
-        "free",
-        "composite",
-        "spline_curve",
-        "spline_surface",
-        "curve",
-        "surface_surface",
-        "symbolic",
-    ),
-    _kind,
-)
+_MODULES = {
+    "fixed": "screws",
+    "revolute": "screws",
+    "prismatic": "screws",
+    "screw": "screws",
+    "cylindrical": "screws",
+    "universal": "screws",
+    "planar": "screws",
+    "translational": "screws",
+    "spherical": "spherical",
+    "free2d": "screws",
+    "free": "free",
+    "composite": "composite",
+    "spline_curve": "spline_curve",
+    "spline_surface": "spline_surface",
+    "curve": "curve",
+    "surface_surface": "surface_surface",
+    "symbolic": "symbolic",
+}
+"""The module of each joint, with its `KIND`, or with the `KINDS` of several."""
+
+JOINTS = Registry(_MODULES, _kind)
 """Every joint by its word in the scene file."""

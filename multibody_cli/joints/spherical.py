@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from multibody_cli.joints.contract import JointKind, Part, Start, ball, exponential_ball, turning
 from multibody_cli.joints.coordinate import Coordinate
-from multibody_cli.joints.friction import FrictionPatch, SphereFriction, sphere_patches
+from multibody_cli.joints.friction import SphereFriction, sphere_patches
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Quaternion, Rotation, Vector, Vector3, units
 from multibody_cli.spec.rotations import IDENTITY
@@ -152,9 +152,4 @@ def start(spec: SphericalSpec) -> Start:
     return Start(q, chart.rates(q, spec.v), chart.coordinates(spec.rest))
 
 
-def friction_patches(spec: SphericalSpec) -> list[FrictionPatch]:
-    """Return the friction patches."""
-    return sphere_patches(spec.friction.surface) if spec.friction else []
-
-
-KIND = JointKind("spherical", SphericalSpec, parts, start, friction_patches)
+KIND = JointKind("spherical", SphericalSpec, parts, start, lambda spec: sphere_patches(spec.friction.surface))

@@ -24,8 +24,7 @@ from multibody_cli.joints.contract import JointKind, Part, generated_part
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
-from multibody_cli.joints.geometry.surface_specs import AnySurface, SurfaceForm
-from multibody_cli.joints.geometry.surfaces import Surface
+from multibody_cli.joints.geometry.surfaces import AnySurface, Surface, SurfaceForm
 from multibody_cli.joints.shape import Constants, Factor, Frame, Inverse, MapCoordinate, Pieces, Run, Turn
 from multibody_cli.joints.spec import Coordinates
 from multibody_cli.spatial.products import ZERO
@@ -93,7 +92,7 @@ def _read_fixed(value: Any, info: ValidationInfo) -> dict[str, float]:
     if not {"parent_surface", "child_surface"} <= info.data.keys():
         return {}  # if a surface is invalid, its parameters cannot be checked
     surfaces = [info.data[word] for word in ("parent_surface", "child_surface")]
-    kinds = (*(kind for surface in surfaces for kind in surface.kinds), Coordinate.ANGLE)
+    kinds = (*(kind for surface in surfaces for kind in surface.KINDS), Coordinate.ANGLE)
     domains = (*(domain for surface in surfaces for domain in surface.domains), ENDLESS)
     measures = dict(zip(COORDINATE_NAMES, zip(kinds, domains, strict=True), strict=True))
     found = {}
@@ -156,7 +155,7 @@ class SurfaceSurfaceSpec(DomainJointSpec, _Surfaces):
         """Return the free coordinates."""
         if not {"parent_surface", "child_surface", "fixed"} <= fields.keys():
             return None
-        kinds = (*fields["parent_surface"].kinds, *fields["child_surface"].kinds, Coordinate.ANGLE)
+        kinds = (*fields["parent_surface"].KINDS, *fields["child_surface"].KINDS, Coordinate.ANGLE)
         return tuple(kind for word, kind in zip(COORDINATE_NAMES, kinds, strict=True) if word not in fields["fixed"])
 
     @property

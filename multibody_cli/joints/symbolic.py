@@ -19,15 +19,16 @@ from multibody_cli.errors import ExpressionError, nearest
 from multibody_cli.expressions import parse
 from multibody_cli.joints.contract import JointKind, Part, generated_part
 from multibody_cli.joints.coordinate import Coordinate
-from multibody_cli.joints.geometry.words import (
+from multibody_cli.joints.geometry.written import (
+    Expressions,
     Formula,
     Parameters,
     read_word,
     require_distinct_names,
     require_sense,
     require_used,
+    written,
 )
-from multibody_cli.joints.geometry.written import Expressions, written
 from multibody_cli.joints.shape import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
 from multibody_cli.joints.spec import CoordinateJointSpec, Coordinates
 from multibody_cli.spatial.values import Vec3

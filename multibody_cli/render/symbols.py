@@ -14,7 +14,7 @@ import numpy as np
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part, PartCode
 from multibody_cli.joints.coordinate import Coordinate
-from multibody_cli.joints.geometry.surface_specs import SurfaceForm
+from multibody_cli.joints.geometry.surfaces import SurfaceForm
 from multibody_cli.joints.shape import KnownConstants, MapCoordinate, Run
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.meshes import solids
@@ -72,7 +72,7 @@ def surface_symbols(joint: JointSpec, ranges: Floats) -> Iterator[Symbol]:
     column = 0
     for frame, form in joint.surfaces:
         spans = []
-        for kind, domain in zip(form.kinds, form.domains, strict=True):
+        for kind, domain in zip(form.KINDS, form.domains, strict=True):
             moved = ranges[column] if column < len(ranges) else np.zeros(2)
             spans.append(_FULL_TURN if kind is Coordinate.ANGLE else domain if np.isfinite(domain).all() else moved)
             column += 1

@@ -12,7 +12,7 @@ from multibody_cli.cli.list import LISTS
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.geometry.curve_specs import CURVES
-from multibody_cli.joints.geometry.surface_specs import SURFACES
+from multibody_cli.joints.geometry.surfaces import SURFACES
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS

@@ -36,8 +36,15 @@ class Recipe:
 
 
 RECIPES = {
-    "joint": Recipe("incline", "joints", "joints/__init__.py", (('        "fixed",\n', '        "incline",\n'),)),
-    "shape": Recipe("octahedron", "scene/shapes", "scene/shapes/__init__.py", (('"mesh"', ', "octahedron"'),)),
+    "joint": Recipe(
+        "incline", "joints", "joints/__init__.py", (('    "fixed": "screws",\n', '    "incline": "incline",\n'),)
+    ),
+    "shape": Recipe(
+        "octahedron",
+        "scene/shapes",
+        "scene/shapes/__init__.py",
+        (("import mesh, ", "octahedron, "), ("    mesh.KIND,\n", "    octahedron.KIND,\n")),
+    ),
     "force element": Recipe(
         "magnetic",
         "forces",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multibody_cli.joints.revolute import RevoluteSpec
+from multibody_cli.joints.screws import RevoluteSpec
 from multibody_cli.scene.topology import bodies_in_loops
 
 FOUR_BAR = [("world", "a"), ("a", "b"), ("b", "c"), ("world", "c")]

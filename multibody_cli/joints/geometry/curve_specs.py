@@ -9,8 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.geometry.paths import Circle, Curve, Cycloid, Helix, Written, WrittenRound, b_spline, bezier
-from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_position
-from multibody_cli.joints.geometry.written import written
+from multibody_cli.joints.geometry.written import Formula, Parameters, Word, require_position, written
 from multibody_cli.limits import require_within
 from multibody_cli.spec import Catalogue, Length, Number, Position, PositiveLength, Spec, Vector
 from multibody_cli.spec.quantities import located_error

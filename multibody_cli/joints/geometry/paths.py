@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,29 +26,31 @@ SAME = 1e-9
 """Tolerance of the distance between both ends of a closed curve, relative to its size."""
 
 
-class Path(Protocol):
-    """The kind of a curve; equal kinds have the same formulas."""
+class Path:
+    """The kind of a curve; equal kinds have the same formulas.  Its `title` is a short description."""
 
-    @property
-    def title(self) -> str:
-        """Short description."""
+    title: ClassVar[str]
 
     @property
     def count(self) -> int:
         """Number of constants."""
+        raise NotImplementedError
 
     def position(self, s: MapCoordinate, c: Constants) -> Vec3:
         """Return the point at a parameter."""
+        raise NotImplementedError
 
     def twist(self, c: Constants) -> Value | None:
         """Return the rate of rotation of the Frenet frame about the tangent if it is constant, else None."""
+        return None
 
     def cut(self, row: Row, parts: int) -> list[Row]:
-        """Return the constants of equal parts of a piece."""
+        """Return the constants of equal parts of a piece: the same for one formula along all of the curve."""
+        return [row] * parts
 
 
 @dataclass(frozen=True)
-class Polynomial:
+class Polynomial(Path):
     """A piecewise polynomial curve, by its coefficients: a Bezier curve or a B-spline."""
 
     degree: int
@@ -66,9 +68,6 @@ class Polynomial:
             p = s.u * p + c.vector(3 * k)
         return p
 
-    def twist(self, c: Constants) -> None:
-        """Not constant."""
-
     def cut(self, row: Row, parts: int) -> list[Row]:
         """p(u) with u = (j + w) / parts, by powers of w, for all j at once."""
         coefficients = np.array(row).reshape(-1, 3)
@@ -85,16 +84,8 @@ def _binomial_terms(k: int, i: int, parts: int) -> Floats:
     return np.array([math.comb(k, i) * j ** (k - i) / parts**k for j in range(parts)])
 
 
-class _OneFormula:
-    """A curve with one formula along all of it."""
-
-    def cut(self, row: Row, parts: int) -> list[Row]:
-        """Return the same constants for every part."""
-        return [row] * parts
-
-
 @dataclass(frozen=True)
-class Helix(_OneFormula):
+class Helix(Path):
     """A helix about z: (R cos s, R sin s, h s), with h the rise per radian."""
 
     title = "a helix"
@@ -110,7 +101,7 @@ class Helix(_OneFormula):
 
 
 @dataclass(frozen=True)
-class Circle(_OneFormula):
+class Circle(Path):
     """A circle about z: (R cos s, R sin s, 0)."""
 
     title = "a circle"
@@ -126,7 +117,7 @@ class Circle(_OneFormula):
 
 
 @dataclass(frozen=True)
-class Cycloid(_OneFormula):
+class Cycloid(Path):
     """The path of a point on the rim of a circle that rolls below the x axis: (R (s - sin s), 0, -R (1 - cos s))."""
 
     title = "a cycloid"
@@ -142,7 +133,7 @@ class Cycloid(_OneFormula):
 
 
 @dataclass(frozen=True)
-class Written(_OneFormula):
+class Written(Path):
     """A user-defined curve: expressions of a parameter and of named constants."""
 
     expressions: Expressions
@@ -157,12 +148,9 @@ class Written(_OneFormula):
         """Evaluate the expressions."""
         return Vec3(*self.expressions.at([s.q], c))
 
-    def twist(self, c: Constants) -> None:
-        """Not constant."""
-
 
 @dataclass(frozen=True)
-class WrittenRound:
+class WrittenRound(Path):
     """A user-defined closed curve, with a parameter reduced to the domain.
 
     Behind the named constants follow the parameter at the beginning of a piece, and the length of the piece.
@@ -179,9 +167,6 @@ class WrittenRound:
     def position(self, s: MapCoordinate, c: Constants) -> Vec3:
         """Evaluate the expressions."""
         return Vec3(*self.expressions.at([c[self.count - 2] + c[self.count - 1] * s.u], c))
-
-    def twist(self, c: Constants) -> None:
-        """Not constant."""
 
     def cut(self, row: Row, parts: int) -> list[Row]:
         """Return the same expressions, on equal parts of the interval."""

@@ -1,4 +1,4 @@
-"""Surfaces as formulas of two parameters: the frame (e_1, e_2, n) on the surface, n outward.
+"""Surfaces in a scene file, and as formulas of two parameters: the frame (e_1, e_2, n) on the surface, n outward.
 
 e_1 points along the first parameter, n is normal to the surface, e_2 = n x e_1.
 
@@ -7,15 +7,23 @@ Source: Si and Guenter 2011, section 5; Kry and Pai 2003, for contact between su
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, ClassVar, Literal, NamedTuple, Protocol, Self
 
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.domain import ENDLESS, Interval
 from multibody_cli.joints.geometry.alignment import unit
-from multibody_cli.joints.geometry.written import Expressions
+from multibody_cli.joints.geometry.paths import Row, power_basis
+from multibody_cli.joints.geometry.written import Expressions, Formula, Parameters, Word, require_position, written
 from multibody_cli.joints.shape import Constants, Factor, Frame, MapCoordinate, Shift, Turn, cross, derivative
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3
+from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec, TorusRadii, Vector, Vector3, units
+from multibody_cli.spec.quantities import located_error
 from multibody_cli.symbolic.scalar import Scalar, Value, cos, name, sin
 from multibody_cli.symbolic.substitution import substitute
 
@@ -23,6 +31,9 @@ X, Y, Z = Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0)
 
 OUTWARD = Frame(Mat3(Y, Z, X), ZERO)
 """Frame on a surface with normal x and first parameter along y."""
+
+MOST_OF_PATCH = 8
+"""Maximum number of control points of a Bezier patch along one parameter."""
 
 
 class Surface(Protocol):
@@ -40,54 +51,139 @@ class Surface(Protocol):
         """Return the frame at two parameters; its constants are those from k on."""
 
 
-@dataclass(frozen=True)
-class Plane:
-    """The plane (u, v, 0), whose normal is z."""
+class ClosedForm(NamedTuple):
+    """A kind of surface whose frame has a formula of its own."""
 
-    title = "a plane"
-    count = 0
-
-    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
-        """A translation."""
-        return [Shift(Vec3(u.q, v.q, 0.0))]
+    title: str
+    count: int
+    factors: Callable[[MapCoordinate, MapCoordinate, Constants, int], Sequence[Factor]]
 
 
-@dataclass(frozen=True)
-class Sphere:
-    """Longitude and latitude: R (cos u cos v, sin u cos v, sin v)."""
+class SurfaceForm(Spec):
+    """A surface, in the frame of the joint on its body's side."""
 
-    title = "a sphere"
-    count = 1
+    KINDS: ClassVar[tuple[Coordinate, Coordinate]] = (Coordinate.ANGLE, Coordinate.ANGLE)
+    """Quantities of the parameters."""
 
-    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
-        """Two rotations, and the radius."""
-        return [Turn(Z, u.q), Turn(Y, -v.q), Shift(c[k] * X), OUTWARD]
+    SURFACE: ClassVar[Surface]
+    """The kind of surface, of those that have one alone."""
 
+    type: str
+    inside: bool = Field(False, description="Whether the other surface touches it from inside, as a ball in a bowl.")
 
-@dataclass(frozen=True)
-class Torus:
-    """Around the axis z by u, around the tube by v: ((R + r cos v) cos u, (R + r cos v) sin u, r sin v)."""
+    @property
+    def surface(self) -> Surface:
+        """The kind of surface."""
+        return self.SURFACE
 
-    title = "a torus"
-    count = 2
+    @property
+    def constants(self) -> Row:
+        """Constants of the surface."""
+        return ()
 
-    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
-        """Two rotations, each with its radius."""
-        return [Turn(Z, u.q), Shift(c[k] * X), Turn(Y, -v.q), Shift(c[k + 1] * X), OUTWARD]
-
-
-@dataclass(frozen=True)
-class Cylinder:
-    """Around the axis z by u, along it by v: (R cos u, R sin u, v)."""
-
-    title = "a cylinder"
-    count = 1
-
-    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
-        """A rotation, and a translation outward and along the axis."""
-        return [Turn(Z, u.q), Shift(Vec3(c[k], 0.0, v.q)), OUTWARD]
+    @property
+    def domains(self) -> tuple[Interval, Interval]:
+        """Intervals of the parameters."""
+        return ENDLESS, ENDLESS
 
 
+# --- surfaces with closed forms ---------------------------------------------------------------------------------------
+def _plane(u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+    """Return the translation (u, v, 0)."""
+    return [Shift(Vec3(u.q, v.q, 0.0))]
+
+
+class PlaneSurfaceSpec(SurfaceForm):
+    """The plane through the origin with normal z; u and v are x and y."""
+
+    KINDS = (Coordinate.LENGTH, Coordinate.LENGTH)
+    SURFACE = ClosedForm("a plane", 0, _plane)
+
+    type: Literal["plane"]
+
+
+class _RoundSurfaceSpec(SurfaceForm):
+    """A surface with a radius."""
+
+    radius: PositiveLength = Field(description="Radius, m.")
+
+    @property
+    def constants(self) -> Row:
+        """The radius."""
+        return (self.radius,)
+
+
+def _sphere(u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+    """Return two rotations, and the radius: R (cos u cos v, sin u cos v, sin v)."""
+    return [Turn(Z, u.q), Turn(Y, -v.q), Shift(c[k] * X), OUTWARD]
+
+
+class SphereSurfaceSpec(_RoundSurfaceSpec):
+    """A sphere: u is the longitude from x, v the latitude."""
+
+    SURFACE = ClosedForm("a sphere", 1, _sphere)
+
+    type: Literal["sphere"]
+
+
+def _cylinder(u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+    """Return a rotation, and a translation outward and along the axis: (R cos u, R sin u, v)."""
+    return [Turn(Z, u.q), Shift(Vec3(c[k], 0.0, v.q)), OUTWARD]
+
+
+class CylinderSurfaceSpec(_RoundSurfaceSpec):
+    """An infinite cylinder about z: u is the angle from x, v the height."""
+
+    KINDS = (Coordinate.ANGLE, Coordinate.LENGTH)
+    SURFACE = ClosedForm("a cylinder", 1, _cylinder)
+
+    type: Literal["cylinder"]
+
+
+def _ellipsoid(u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+    """Scale the unit sphere: (a cos u cos v, b sin u cos v, c sin v).
+
+    The frame is continuous at the poles, where the derivative by u changes sign.
+    """
+    (x, y, z), radii = (cos(u.q) * cos(v.q), sin(u.q) * cos(v.q), sin(v.q)), c.vector(k)
+    e = unit(Vec3(-radii.x * sin(u.q), radii.y * cos(u.q), 0.0))
+    n = unit(Vec3(x / radii.x, y / radii.y, z / radii.z))
+    return [Frame(Mat3(e, cross(n, e), n), Vec3(radii.x * x, radii.y * y, radii.z * z))]
+
+
+class EllipsoidSurfaceSpec(SurfaceForm):
+    """An ellipsoid: u is the longitude from x, v the latitude, both of the unit sphere before scaling."""
+
+    SURFACE = ClosedForm("an ellipsoid", 3, _ellipsoid)
+
+    type: Literal["ellipsoid"]
+    radii: Annotated[Vector, Vector3(units.LENGTH, above=0.0)] = Field(description="Semi-axes [a, b, c], m.")
+
+    @property
+    def constants(self) -> Row:
+        """The semi-axes."""
+        return self.radii
+
+
+def _torus(u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+    """Return two rotations, each with its radius: ((R + r cos v) cos u, (R + r cos v) sin u, r sin v)."""
+    return [Turn(Z, u.q), Shift(c[k] * X), Turn(Y, -v.q), Shift(c[k + 1] * X), OUTWARD]
+
+
+class TorusSurfaceSpec(TorusRadii, SurfaceForm):
+    """A ring about z: u goes around the axis from x, v around the tube from outside, upwards."""
+
+    SURFACE = ClosedForm("a torus", 2, _torus)
+
+    type: Literal["torus"]
+
+    @property
+    def constants(self) -> Row:
+        """Both radii."""
+        return self.major_radius, self.minor_radius
+
+
+# --- surfaces by their position ---------------------------------------------------------------------------------------
 class _ByPosition:
     """A surface whose frame is derived from the position."""
 
@@ -103,21 +199,6 @@ class _ByPosition:
         p, along, across = (Vec3(*known[j : j + 3]) for j in (0, 3, 6))
         e, n = unit(along), unit(cross(along, across))
         return [Frame(Mat3(e, cross(n, e), n), p)]
-
-
-@dataclass(frozen=True)
-class Ellipsoid:
-    """Longitude and latitude: (a cos u cos v, b sin u cos v, c sin v)."""
-
-    title = "an ellipsoid"
-    count = 3
-
-    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
-        """Scale the unit sphere; the frame is continuous at the poles, where the derivative by u changes sign."""
-        (x, y, z), radii = (cos(u.q) * cos(v.q), sin(u.q) * cos(v.q), sin(v.q)), c.vector(k)
-        e = unit(Vec3(-radii.x * sin(u.q), radii.y * cos(u.q), 0.0))
-        n = unit(Vec3(x / radii.x, y / radii.y, z / radii.z))
-        return [Frame(Mat3(e, cross(n, e), n), Vec3(radii.x * x, radii.y * y, radii.z * z))]
 
 
 @dataclass(frozen=True)
@@ -145,6 +226,46 @@ class Patch(_ByPosition):
         return p
 
 
+class PatchSurfaceSpec(SurfaceForm):
+    """A Bezier patch over u and v in [0, 1]; its normal follows from u and v by the right-hand rule."""
+
+    KINDS = (Coordinate.NUMBER, Coordinate.NUMBER)
+
+    type: Literal["bezier"]
+    points: list[list[Position]] = Field(
+        min_length=2,
+        max_length=MOST_OF_PATCH,
+        description="Control points, m: one list of points along v for each row along u.",
+    )
+
+    @field_validator("points")
+    @classmethod
+    def _require_a_grid(cls, points: list[list[Vector]]) -> list[list[Vector]]:
+        for k, row in enumerate(points):
+            if len(row) != len(points[0]):
+                raise located_error(f"expected {len(points[0])} points, as in the first row, found {len(row)}", k)
+            if not 2 <= len(row) <= MOST_OF_PATCH:
+                raise located_error(f"expected 2 to {MOST_OF_PATCH} points, found {len(row)}", k)
+        return points
+
+    @property
+    def surface(self) -> Patch:
+        """The kind of surface."""
+        return Patch(len(self.points) - 1, len(self.points[0]) - 1)
+
+    @property
+    def constants(self) -> Row:
+        """The coefficients of u^i v^j."""
+        P = np.array(self.points)
+        A, B = (power_basis(n) for n in P.shape[:2])
+        return tuple(np.einsum("ij,jkx,lk->ilx", A, P, B).ravel().tolist())
+
+    @property
+    def domains(self) -> tuple[Interval, Interval]:
+        """The unit square."""
+        return (0.0, 1.0), (0.0, 1.0)
+
+
 @dataclass(frozen=True)
 class Written(_ByPosition):
     """A user-defined surface: expressions of two parameters and of named constants."""
@@ -160,3 +281,55 @@ class Written(_ByPosition):
     def position(self, u: Value, v: Value, c: Constants, k: int) -> Vec3:
         """Evaluate the expressions."""
         return Vec3(*self.expressions.at([u, v], c, k))
+
+
+class WrittenSurfaceSpec(SurfaceForm):
+    """A surface by expressions of two parameters; its normal follows from these in order by the right-hand rule."""
+
+    KINDS = (Coordinate.NUMBER, Coordinate.NUMBER)
+
+    type: Literal["expression"]
+    parameters: Parameters = Field({}, description="Names for constants, with their values.")
+    coordinates: tuple[Word, Word] = Field(("u", "v"), description="Names of both parameters.")
+    position: tuple[Formula, Formula, Formula] = Field(description="x, y and z, m, as expressions of the parameters.")
+    domain: tuple[tuple[Number, Number] | None, tuple[Number, Number] | None] = Field(
+        (None, None), description="Interval of each parameter; null for an unbounded one."
+    )
+
+    @model_validator(mode="after")
+    def _require_sense(self) -> Self:
+        require_position(self.position, self.coordinates, self.parameters)
+        for k, interval in enumerate(self.domain):
+            if interval is not None and not interval[0] < interval[1]:
+                raise located_error("expected the beginning before the end", "domain", k)
+        return self
+
+    @property
+    def surface(self) -> Written:
+        """The kind of surface."""
+        return Written(written(self.position, self.coordinates, self.parameters)[0])
+
+    @property
+    def constants(self) -> Row:
+        """The named constants."""
+        return written(self.position, self.coordinates, self.parameters)[1]
+
+    @property
+    def domains(self) -> tuple[Interval, Interval]:
+        """As written."""
+        first, second = (interval or ENDLESS for interval in self.domain)
+        return first, second
+
+
+SURFACES: dict[str, type[SurfaceForm]] = {
+    "plane": PlaneSurfaceSpec,
+    "sphere": SphereSurfaceSpec,
+    "ellipsoid": EllipsoidSurfaceSpec,
+    "torus": TorusSurfaceSpec,
+    "cylinder": CylinderSurfaceSpec,
+    "bezier": PatchSurfaceSpec,
+    "expression": WrittenSurfaceSpec,
+}
+"""Every surface by its word."""
+
+AnySurface = Annotated[SurfaceForm, Catalogue("a surface", SURFACES)]

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import keyword
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Annotated, Any
 
-from multibody_cli.expressions import parse
+from pydantic import ValidationError
+from pydantic.functional_validators import PlainValidator
+from pydantic.json_schema import WithJsonSchema
+
+from multibody_cli.errors import ExpressionError
+from multibody_cli.expressions import FUNCTIONS, parse, require_names
 from multibody_cli.joints.shape import Constants
-from multibody_cli.symbolic.reading import formula_of, names_in_exponents
-from multibody_cli.symbolic.scalar import Value
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, located_error, moved_error, read_any, read_each
+from multibody_cli.symbolic.reading import formula_of, names_in, names_in_exponents
+from multibody_cli.symbolic.scalar import Value, name
 
 
 @dataclass(frozen=True)
@@ -54,3 +64,127 @@ def written(
     others = {word: value for word, value in parameters.items() if word not in exponents}
     known = tuple(exponents.items())
     return Expressions(tuple(texts), tuple(coordinates), tuple(others), known), tuple(others.values())
+
+
+# --- user-defined formulas of joints: names, constants, expressions ---------------------------------------------------
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def read_word(value: Any) -> str:
+    """Read a name for use in expressions."""
+    if not isinstance(value, str) or not _WORD.fullmatch(value):
+        raise ValueError(f"expected a name of letters, digits and _, found {format_value(value)}")
+    if value in FUNCTIONS:
+        raise ValueError(f"`{value}` is a function: choose another name")
+    if keyword.iskeyword(value):
+        raise ValueError(f"`{value}` is reserved in expressions: choose another name")
+    return value
+
+
+def _read_formula(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(float(value))
+    if not isinstance(value, str):
+        raise ValueError(f"expected an expression, found {format_value(value)}")
+    try:
+        expression = parse(value)
+        # refuses functions with corners, for any values of the names
+        formula_of(expression, {word: name(word) for word in (*expression.names, "e", "pi", "tau")})
+    except ExpressionError as error:
+        raise ValueError(str(error)) from None
+    return value
+
+
+def _read_parameters(value: Any) -> dict[str, float]:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected names with their values, as {{radius: 0.1}}, found {format_value(value)}")
+    found = {}
+    for key, number in value.items():
+        try:
+            found[read_word(key)] = read_any(number)
+        except ValueError as error:
+            raise moved_error(error, str(key)) from None
+    return found
+
+
+Word = Annotated[str, PlainValidator(read_word, json_schema_input_type=str)]
+Formula = Annotated[str, PlainValidator(_read_formula), WithJsonSchema(NUMBER_SCHEMA)]
+Parameters = Annotated[
+    dict[str, float],
+    PlainValidator(_read_parameters),
+    WithJsonSchema({"type": "object", "additionalProperties": NUMBER_SCHEMA}),
+]
+
+
+def require_sense(
+    texts: Sequence[str], coordinates: Collection[str], parameters: Mapping[str, float], *within: str
+) -> None:
+    """Refuse expressions with unknown names, or with exponents that are not constant.
+
+    Raises
+    ------
+    ValidationError
+        With all of them, each at its position in the list, or `within` the entry there.
+    """
+    names: dict[str, Value] = {word: name(word) for word in (*coordinates, *parameters)}
+
+    def read(text: str) -> None:
+        try:
+            require_names(parse(text), names)
+            formula_of(parse(text), names | exponents_among([text], parameters))
+        except ExpressionError as error:
+            raise located_error(str(error), *within) from None
+
+    read_each(read, texts)
+
+
+def require_used(parameters: Collection[str], texts: Sequence[str]) -> None:
+    """Refuse named constants that no expression uses.
+
+    Raises
+    ------
+    ValidationError
+        At the first of them.
+    """
+    used = {word for text in texts for word in names_in(parse(text))}
+    for word in parameters:
+        if word not in used:
+            raise located_error("has no effect: no expression uses it", word)
+
+
+def require_distinct_names(coordinates: Collection[str], parameters: Mapping[str, float]) -> None:
+    """Refuse a name of both a coordinate and a constant.
+
+    Raises
+    ------
+    ValidationError
+        At the constant.
+    """
+    for word in coordinates:
+        if word in parameters:
+            raise located_error("is also the name of a coordinate: choose another name", word)
+
+
+def require_position(texts: Sequence[str], coordinates: Collection[str], parameters: Mapping[str, float]) -> None:
+    """Refuse inconsistent `position` expressions and `parameters`.
+
+    Raises
+    ------
+    ValidationError
+        At the key and entry.
+    """
+    with _below("parameters"):
+        require_distinct_names(coordinates, parameters)
+    with _below("position"):
+        require_sense(texts, coordinates, parameters)
+    with _below("parameters"):
+        require_used(parameters, texts)
+
+
+@contextmanager
+def _below(key: str) -> Iterator[None]:
+    """Move errors about entries below a key."""
+    try:
+        yield
+    except ValidationError as error:
+        raise moved_error(error, key) from None

@@ -1,22 +1,19 @@
 """Shapes of bodies, for contacts, for display and, if no mass is given, for mass properties.
 
-A new shape is a module of its name with its `KIND`, and its name here.
+A new shape is a module with its `KIND`, and its entry here.
 """
 
-from importlib import import_module
 from typing import Annotated
 
-from multibody_cli.registry import Registry
-from multibody_cli.scene.shapes.contract import ShapeKind, ShapeSpec
+from multibody_cli.scene.shapes import mesh, simple
+from multibody_cli.scene.shapes.contract import ShapeSpec
 from multibody_cli.spec import Catalogue
 
-
-def _kind(name: str) -> ShapeKind:
-    kind: ShapeKind = import_module(f"{__name__}.{name}").KIND
-    return kind
-
-
-SHAPES = Registry(("plane", "sphere", "box", "capsule", "cylinder", "ellipsoid", "torus", "mesh"), _kind)
+KINDS = (
+    *simple.KINDS,
+    mesh.KIND,
+)
+SHAPES = {kind.name: kind for kind in KINDS}
 """Every shape by its word in the scene file."""
 
-Shape = Annotated[ShapeSpec, Catalogue("a shape", Registry(SHAPES, lambda name: SHAPES[name].spec))]
+Shape = Annotated[ShapeSpec, Catalogue("a shape", {name: kind.spec for name, kind in SHAPES.items()})]

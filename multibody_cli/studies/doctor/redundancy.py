@@ -18,7 +18,7 @@ from multibody_cli.errors import SceneError
 from multibody_cli.initial.assemble import Assembler
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import has_friction
-from multibody_cli.joints.revolute import RevoluteSpec
+from multibody_cli.joints.screws import RevoluteSpec
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import sampled_configurations

@@ -1,0 +1,181 @@
+"""Joints whose parts are screws about fixed axes: rotations, translations, or both in proportion.
+
+revolute        a rotation by q about a unit axis; S = [axis; 0], bias 0
+prismatic       a translation by q along a unit axis; S = [0; axis], bias 0
+screw           a rotation by q about a unit axis with a translation of pitch q / (2 pi) along it
+cylindrical     a rotation about an axis and, independently, a translation along it
+universal       Rx(q1) Ry(q2), two perpendicular axes
+planar          a translation in the xy plane of the joint frame
+translational   a translation along x, y and z, no rotation
+free2d          free motion in a plane: translation along x and y, rotation about z
+fixed           no relative motion; the empty sequence of parts
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from multibody_cli.joints.contract import JointKind, Start, screwing, sliding, turning
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.friction import (
+    BoxFriction,
+    CylinderFriction,
+    PlateFriction,
+    box_patches,
+    cross_patches,
+    cylinder_patches,
+    is_aligned,
+    plate_patches,
+    thread_patches,
+)
+from multibody_cli.joints.spec import CoordinateJointSpec, JointSpec
+from multibody_cli.spec import Direction, Length
+from multibody_cli.spec.quantities import located_error
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+class FixedSpec(JointSpec):
+    """No degrees of freedom."""
+
+    type: Literal["fixed"]
+
+
+class RevoluteSpec(CoordinateJointSpec):
+    """One angle, about an axis."""
+
+    type: Literal["revolute"]
+    axis: Direction = Field(Z, description="Axis of rotation, in the joint frame.")
+    friction: CylinderFriction | None = Field(None, description="Dry friction on a cylinder about the axis.")
+
+    COORDINATES = (Coordinate.ANGLE,)
+
+
+class PrismaticSpec(CoordinateJointSpec):
+    """One displacement, along an axis."""
+
+    type: Literal["prismatic"]
+    axis: Direction = Field(Z, description="Direction of translation, in the joint frame.")
+    friction: BoxFriction | None = Field(None, description="Dry friction on a box about the joint frame.")
+
+    COORDINATES = (Coordinate.LENGTH,)
+
+    @model_validator(mode="after")
+    def _refuse_oblique_friction(self) -> Self:
+        if self.friction is not None and not is_aligned(self.axis):
+            raise located_error(
+                "requires `axis` along x, y or z of the joint frame: rotate the joint frame", "friction"
+            )
+        return self
+
+
+class ScrewSpec(CoordinateJointSpec):
+    """One angle about an axis, with a proportional translation along it."""
+
+    type: Literal["screw"]
+    axis: Direction = Field(Z, description="Axis of the screw, in the joint frame.")
+    pitch: Length = Field(description="Translation per turn, m; negative for a left-handed screw.")
+    friction: CylinderFriction | None = Field(
+        None, description="Dry friction of a square thread on a cylinder about the axis."
+    )
+
+    COORDINATES = (Coordinate.ANGLE,)
+
+    @property
+    def lead(self) -> float:
+        """Translation per radian, m."""
+        return self.pitch / math.tau
+
+
+class CylindricalSpec(CoordinateJointSpec):
+    """An angle about an axis and a displacement along it."""
+
+    type: Literal["cylindrical"]
+    axis: Direction = Field(Z, description="Axis of rotation and translation, in the joint frame.")
+    friction: CylinderFriction | None = Field(None, description="Dry friction on a cylinder about the axis.")
+
+    COORDINATES = (Coordinate.ANGLE, Coordinate.LENGTH)
+
+
+class UniversalSpec(CoordinateJointSpec):
+    """Two angles: about x of the parent's side, then about y of the child's."""
+
+    type: Literal["universal"]
+    friction: CylinderFriction | None = Field(
+        None, description="Dry friction in both hinges, each on a cylinder about its axis."
+    )
+
+    COORDINATES = (Coordinate.ANGLE, Coordinate.ANGLE)
+
+
+class PlanarSpec(CoordinateJointSpec):
+    """Two displacements, along x and y."""
+
+    type: Literal["planar"]
+    friction: PlateFriction | None = Field(
+        None, description="Dry friction of a plate about the origin, in the plane of translation."
+    )
+
+    COORDINATES = (Coordinate.LENGTH, Coordinate.LENGTH)
+
+
+class TranslationalSpec(CoordinateJointSpec):
+    """Three displacements, along x, y and z."""
+
+    type: Literal["translational"]
+
+    COORDINATES = (Coordinate.LENGTH, Coordinate.LENGTH, Coordinate.LENGTH)
+
+
+class Free2dSpec(CoordinateJointSpec):
+    """Two displacements, along x and y, and an angle about z."""
+
+    type: Literal["free2d"]
+
+    COORDINATES = (Coordinate.LENGTH, Coordinate.LENGTH, Coordinate.ANGLE)
+
+
+KINDS = (
+    JointKind("fixed", FixedSpec, lambda spec: [], start=lambda spec: Start((), (), ())),
+    JointKind(
+        "revolute",
+        RevoluteSpec,
+        lambda spec: [turning(spec.axis)],
+        friction_patches=lambda spec: cylinder_patches(spec.friction.surface, spec.axis, slides=False),
+    ),
+    JointKind(
+        "prismatic",
+        PrismaticSpec,
+        lambda spec: [sliding(spec.axis)],
+        friction_patches=lambda spec: box_patches(spec.friction.surface, spec.axis),
+    ),
+    JointKind(
+        "screw",
+        ScrewSpec,
+        lambda spec: [screwing(spec.axis, spec.lead)],
+        friction_patches=lambda spec: thread_patches(spec.friction.surface, spec.axis, spec.lead),
+    ),
+    JointKind(
+        "cylindrical",
+        CylindricalSpec,
+        lambda spec: [turning(spec.axis), sliding(spec.axis)],
+        friction_patches=lambda spec: cylinder_patches(spec.friction.surface, spec.axis, slides=True),
+    ),
+    JointKind(
+        "universal",
+        UniversalSpec,
+        lambda spec: [turning(X), turning(Y)],
+        friction_patches=lambda spec: cross_patches(spec.friction.surface),
+    ),
+    JointKind(
+        "planar",
+        PlanarSpec,
+        lambda spec: [sliding(X), sliding(Y)],
+        friction_patches=lambda spec: plate_patches(spec.friction.surface),
+    ),
+    JointKind("translational", TranslationalSpec, lambda spec: [sliding(X), sliding(Y), sliding(Z)]),
+    JointKind("free2d", Free2dSpec, lambda spec: [sliding(X), sliding(Y), turning(Z)]),
+)
