@@ -12,7 +12,7 @@ import numpy as np
 from multibody_cli.alarms.catalogue import STABILITY
 from multibody_cli.alarms.contract import Oscillations, Raised
 from multibody_cli.constraints.elements import TablePacker
-from multibody_cli.errors import Problem, Refused, SceneError
+from multibody_cli.errors import Refused
 from multibody_cli.forces.coupled import coupled_forces_of
 from multibody_cli.forces.elements import MUSCLES
 from multibody_cli.forces.spring import SpringSpec
@@ -34,10 +34,10 @@ from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.model import Floats, JointEntry, Model, Names, State, System
 from multibody_cli.packing.actuators import ActuatorPacker
-from multibody_cli.packing.constraints import CannotReduce, ConstraintContext, add_constraints
+from multibody_cli.packing.constraints import CannotReduce, add_constraints
 from multibody_cli.packing.contacts import pack_contacts
+from multibody_cli.packing.context import Context, add_section
 from multibody_cli.packing.elimination import candidates_of
-from multibody_cli.packing.force_entries import ForceContext, add_section
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.implicit import mark_implicit_bodies, needs_implicit_solve
 from multibody_cli.packing.joint_friction import joints_with_friction, pack_joint_friction
@@ -186,19 +186,17 @@ def _body_mass_properties(loaded: LoadedScene, name: str) -> MassProperties:
 
 def _require_inertia(loaded: LoadedScene, masses: Mapping[str, MassProperties]) -> None:
     """Require a positive mass and inertia of every body, for methods in body coordinates."""
-    problems: list[Problem] = []
     others = ", ".join(f"`{name}`" for name, kind in METHODS.items() if not kind.maximal)
-    for name, body in loaded.scene.bodies.items():
-        moments = np.linalg.eigvalsh(masses[name].inertia)
-        if masses[name].mass <= 0.0 or (body.kind == "rigid" and moments[0] <= NO_INERTIA * moments[-1]):
-            problems += loaded.error(
-                f"has no mass or a zero moment of inertia, but method `{loaded.scene.simulation.method}` uses body "
-                f"coordinates: specify the inertia, or use one of {others}",
-                "bodies",
-                name,
-            ).problems
-    if problems:
-        raise SceneError(problems)
+    message = (
+        f"has no mass or a zero moment of inertia, but method `{loaded.scene.simulation.method}` uses body "
+        f"coordinates: specify the inertia, or use one of {others}"
+    )
+    moments = {name: np.linalg.eigvalsh(mass.inertia) for name, mass in masses.items()}
+    loaded.refuse(
+        (("bodies", name), message)
+        for name, body in loaded.scene.bodies.items()
+        if masses[name].mass <= 0.0 or (body.kind == "rigid" and moments[name][0] <= NO_INERTIA * moments[name][-1])
+    )
 
 
 def _pack(
@@ -220,17 +218,16 @@ def _pack(
     firsts = {name: layout.row_of_joint(name, joint) for name, joint in scene.joints.items()}
     places = {name: (packed.first_q[row], packed.first_v[row]) for name, row in firsts.items()}
     tables, reductions = TablePacker(), ReductionPacker(packed.tree.driven)
-    ground = ConstraintContext(layout.rows, packed.frames, places, packer, layout.markers)
-    context = ForceContext(ground, masses, scene.simulation.duration)
+    context = Context(layout.rows, packed.frames, places, packer, layout.markers, masses, scene.simulation.duration)
     add_section(loaded, "forces", context)
-    add_constraints(scene, ground, rows, tables, reductions)
+    add_constraints(scene, context, rows, tables, reductions)
     add_section(loaded, "springs", context)
     add_section(loaded, "muscles", context)
     joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.account)
     contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
     actuators = ActuatorPacker(packer, firsts, len(packed.v))
     actuators.add_section(scene)
-    forces, motions = packer.pack(ground)
+    forces, motions = packer.pack(context)
     accounts = tuple(packer.accounts)
     actuators.rotors.flags.writeable = False
     tree = packed.tree._replace(markers=layout.markers.pack(), rotor_inertia=actuators.rotors)
@@ -290,7 +287,7 @@ def _pack(
         com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
         nq=len(packed.q),
         nv=len(packed.v),
-        sensors=pack_sensors(scene.sensors, ground),
+        sensors=pack_sensors(scene.sensors, context),
         joint_maps=packed.joint_maps,
         controllers=tuple(actuators.controllers),
     )

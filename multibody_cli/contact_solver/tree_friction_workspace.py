@@ -119,8 +119,7 @@ def joints_of_patches(system: System) -> Records:
     for p, row in enumerate(rows):
         joint = tree.links[row] if row < len(tree.links) else tree.closures[row - len(tree.links)]
         joints[p] = joint["iv"], joint["nv"]
-    found: Records = records(joints)
-    return found
+    return records(joints)
 
 
 def tree_friction_for(system: System) -> TreeFriction:

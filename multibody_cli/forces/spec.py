@@ -34,9 +34,6 @@ class BodyForceSpec(ForceSpec):
         return []
 
 
-Place = tuple[str | int, ...]
-
-
 class BetweenSpec(Spec):
     """An entry of the scene that acts between bodies."""
 

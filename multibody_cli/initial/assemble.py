@@ -37,7 +37,7 @@ from multibody_cli.constraint_solver.solver import (
 )
 from multibody_cli.initial.articulations import Articulations
 from multibody_cli.initial.scales import scales_of
-from multibody_cli.kernel import Flags, bound_kernel, records
+from multibody_cli.kernel import Flags, bound_kernel, frozen
 from multibody_cli.linalg.free_rows import rank_of
 from multibody_cli.model import (
     KERNEL_BALL,
@@ -383,5 +383,4 @@ def _with_fixed_coordinates(system: System, held: Flags) -> System:
         if held[link["iv"] : link["iv"] + link["nv"]].any():
             links["joint_kernel"][row] = KERNEL_GENERAL
             links["has_side_children"][link["parent"]] = 1
-    links.flags.writeable = held.flags.writeable = False
-    return system._replace(tree=tree._replace(links=records(links), driven=held))
+    return system._replace(tree=tree._replace(links=frozen(links), driven=frozen(held)))

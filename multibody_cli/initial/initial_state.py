@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.constraint_solver.solver import update_kinematics
-from multibody_cli.errors import Problem, SceneError
 from multibody_cli.initial.assemble import Assembler, AssemblyResult
 from multibody_cli.initial.followers import place_followers
 from multibody_cli.initial.scales import Scales
@@ -150,20 +149,19 @@ def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) 
 
 def _place_followers(loaded: LoadedScene, model: Model, state: State, given: tuple[Flags, Flags]) -> None:
     """Set the followers of couplings; refuse given values that contradict a coupling with `reduce`."""
-    problems: list[Problem] = []
     names = [name.removeprefix("joint ") for name in model.names.coordinates]
-    for level, follower, leaders in place_followers(model.system, state, given):
-        word = "qv"[level]
-        joint = next(joint.name for joint in model.names.joints if follower in range(model.nv)[joint.columns])
-        problems += loaded.error(
-            f"contradicts `{word}` of {', '.join(f'`{names[leader]}`' for leader in leaders) or 'its coupling'}, which "
-            f"a coupling with `reduce` relates to `{names[follower]}`: omit one of them, which then follows",
-            "joints",
-            joint,
-            word,
-        ).problems
-    if problems:
-        raise SceneError(problems)
+
+    def contradictions() -> Iterator[tuple[Sequence[str], str]]:
+        for level, follower, leaders in place_followers(model.system, state, given):
+            joint = next(joint.name for joint in model.names.joints if follower in range(model.nv)[joint.columns])
+            others = ", ".join(f"`{names[leader]}`" for leader in leaders) or "its coupling"
+            yield (
+                ("joints", joint, "qv"[level]),
+                f"contradicts `{'qv'[level]}` of {others}, which a coupling with `reduce` relates to "
+                f"`{names[follower]}`: omit one of them, which then follows",
+            )
+
+    loaded.refuse(contradictions())
 
 
 def _unit(row: RowName) -> str:
@@ -252,40 +250,31 @@ def _require_consistent(loaded: LoadedScene, model: Model, state: State, found: 
 
 def _require_agreement(loaded: LoadedScene, model: Model, state: State, scales: Scales) -> None:
     """Refuse rates of a loop joint that differ from those of its bodies."""
-    problems: list[Problem] = []
-    tolerance = loaded.scene.simulation.assembly_tolerance or TURNED
+    tolerance, problems = loaded.scene.simulation.assembly_tolerance or TURNED, []
     for joint in _closing(model):
         spec = loaded.scene.joints[joint.name]
         if "v" in spec.model_fields_set:
             written, found, sizes = np.array(_rates(spec)), state.v[joint.columns], scales.coordinates[joint.columns]
             allowed = REPORT_THRESHOLD * scales.rate + tolerance * np.abs(found / sizes).max(initial=0.0)
             if np.abs((written - found) / sizes).max(initial=0.0) > allowed:
-                problems += loaded.error(
-                    f"expected {_numbers(found)}, the velocity of its bodies: omit `v`, since this joint closes a loop",
-                    "joints",
-                    joint.name,
-                    "v",
-                ).problems
-    if problems:
-        raise SceneError(problems)
+                remedy = "the velocity of its bodies: omit `v`, since this joint closes a loop"
+                problems.append((("joints", joint.name, "v"), f"expected {_numbers(found)}, {remedy}"))
+    loaded.refuse(problems)
 
 
 def _require_one_plane(loaded: LoadedScene, model: Model, state: State, scales: Scales) -> None:
     """Refuse joints of planar bodies with an error out of the common plane, which no motion can remove."""
-    problems: list[Problem] = []
-    bodies, tree = placed_bodies(model, state), model.system.tree
+    bodies, tree, problems = placed_bodies(model, state), model.system.tree, []
     for joint in _closing(model):
         turn, slide = (math.hypot(*bodies[joint.row][part]) for part in ("dw", "dv"))
         outside = max(turn, slide / scales.length) > REPORT_THRESHOLD
         if outside and tree.closures[joint.row - len(tree.links)]["one_plane"]:
-            problems += loaded.error(
+            message = (
                 f"has an error of {math.hypot(turn, slide):.3g} m or rad out of the plane of its bodies, which no "
-                "motion can correct: check the positions of its frames and of the bodies",
-                "joints",
-                joint.name,
-            ).problems
-    if problems:
-        raise SceneError(problems)
+                "motion can correct: check the positions of its frames and of the bodies"
+            )
+            problems.append((("joints", joint.name), message))
+    loaded.refuse(problems)
 
 
 def _rates(joint: JointSpec) -> Sequence[float]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.errors import Problem, SceneError
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part
 from multibody_cli.joints.domain import DomainJointSpec
@@ -37,7 +36,7 @@ def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]
     """
     scene = loaded.scene
     carrying = set(inboard_joints(scene.bodies, scene.joints).values())
-    problems: list[Problem] = []
+    problems: list[tuple[tuple[str, str], str]] = []
     found = {}
     for name, joint in scene.joints.items():
         kind = JOINTS[joint.type]
@@ -57,10 +56,8 @@ def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]
             messages = list(_objections(columns, sizes, free)) if name in carrying and is_map else []
             if not free.all():  # a prescribed coordinate may be stationary, as a piston at its dead centre
                 del found[name]
-        for message in messages:
-            problems += loaded.error(message, "joints", name).problems
-    if problems:
-        raise SceneError(problems)
+        problems += [(("joints", name), message) for message in messages]
+    loaded.refuse(problems)
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from multibody_cli.contacts.contract import Geometry, Records
 from multibody_cli.contacts.detect import detect
 from multibody_cli.contacts.work import detection_workspace_for, grown
-from multibody_cli.errors import Problem, SceneError
 from multibody_cli.initial.initial_state import placed_bodies
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.model import Model, State
@@ -28,17 +27,13 @@ def require_no_overlap(loaded: LoadedScene, model: Model, state: State) -> None:
     SceneError
         With every overlapping pair of bodies and its depth.
     """
-    names, problems = (WORLD, *model.names.bodies), list[Problem]()
+    names = (WORLD, *model.names.bodies)
     depths = overlap_depths(model.system.contacts.geometry, model, state)
-    for (one, other), depth in sorted(depths.items(), key=lambda found: found[0][::-1]):
-        problems += loaded.error(
-            f"lies {depth:.3g} m deep in `{names[one]}` at the start: move them apart, or exclude the contact "
-            "(`contacts.pairs`, or `contact: false` of a shape)",
-            "bodies",
-            names[other],
-        ).problems
-    if problems:
-        raise SceneError(problems)
+    remedy = "move them apart, or exclude the contact (`contacts.pairs`, or `contact: false` of a shape)"
+    loaded.refuse(
+        (("bodies", names[other]), f"lies {depth:.3g} m deep in `{names[one]}` at the start: {remedy}")
+        for (one, other), depth in sorted(depths.items(), key=lambda found: found[0][::-1])
+    )
 
 
 def overlap_depths(geometry: Geometry, model: Model, state: State) -> dict[tuple[int, int], float]:

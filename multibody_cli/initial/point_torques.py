@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from multibody_cli.constraints.contract import split_coordinate
-from multibody_cli.errors import Problem, SceneError
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.model import Floats
@@ -33,14 +32,13 @@ def require_no_torques(loaded: LoadedScene) -> None:
     SceneError
         With every such joint, and every coupling and force on its coordinates.
     """
-    problems: list[Problem] = []
-    for name, joint in loaded.scene.joints.items():
-        for body, at_child in ((joint.parent, False), (joint.child, True)):
-            if body in loaded.scene.bodies and not KINDS[loaded.scene.bodies[body].kind].has_axes:
-                for path, message in _objections(loaded.scene, name, joint, body, at_child):
-                    problems += loaded.error(message, *path).problems
-    if problems:
-        raise SceneError(problems)
+    loaded.refuse(
+        objection
+        for name, joint in loaded.scene.joints.items()
+        for body, at_child in ((joint.parent, False), (joint.child, True))
+        if body in loaded.scene.bodies and not KINDS[loaded.scene.bodies[body].kind].has_axes
+        for objection in _objections(loaded.scene, name, joint, body, at_child)
+    )
 
 
 def _objections(

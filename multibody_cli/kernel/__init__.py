@@ -26,7 +26,7 @@ Rules for templates: a parameter is declared once and has no default; a template
 `docs/adr/0022-compiled-objects.md`.
 """
 
-from multibody_cli.kernel.allocation import Flags, Floats, Integers, Records, allocate, records
+from multibody_cli.kernel.allocation import Flags, Floats, Integers, Records, allocate, frozen, records
 from multibody_cli.kernel.functions import (
     Choice,
     Formula,
@@ -63,6 +63,7 @@ __all__ = [
     "cache_root",
     "chosen",
     "formula",
+    "frozen",
     "generated_code",
     "in_python",
     "instructions",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ Flags = Annotated[NDArray[np.bool_], np.dtype(np.bool_)]
 Records = NDArray[np.void]
 
 T = TypeVar("T", bound=tuple[Any, ...])
+Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 
 def allocate(kind: type[T], /, **given: Any) -> T:
@@ -59,9 +60,15 @@ def _allocate(kind: type[T], sizes: Mapping[str, int], values: Mapping[str, Any]
     return kind(**values, **{name: make(sizes) for name, make in _makers(kind).items() if name not in values})
 
 
-def records(array: Any) -> Any:
+def records(array: Array) -> Array:
     """Return a structured array in the form that kernels accept: in interpreted mode, with fields as attributes."""
-    return array.view(np.recarray) if is_interpreted() else array
+    return cast("Array", array.view(np.recarray)) if is_interpreted() else array
+
+
+def frozen(array: Array) -> Array:
+    """Return an array that is constant from now on, a structured one as `records` does."""
+    array.flags.writeable = False
+    return records(array) if array.dtype.names else array
 
 
 @cache

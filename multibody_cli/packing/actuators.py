@@ -39,8 +39,7 @@ class ActuatorPacker:
     @property
     def commands(self) -> Records:
         """The coordinates with a commanded acceleration: see `forces.joint_control`."""
-        found: Records = records(np.array(self._commands, COMMAND))
-        return found
+        return records(np.array(self._commands, COMMAND))
 
     def add_section(self, scene: Scene) -> None:
         """Add all actuators."""

@@ -3,78 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-import numpy as np
 
 from multibody_cli.constraints import KINDS, limit
-from multibody_cli.constraints.contract import ConstraintSpec, Packed, Vector3, split_coordinate
+from multibody_cli.constraints.contract import ConstraintSpec, Packed
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.constraints.relation import CouplingSpec, relations_of
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.model import RowName
-from multibody_cli.packing.forces import ForcePacker
-from multibody_cli.packing.markers import Markers
+from multibody_cli.packing.context import Context
 from multibody_cli.packing.reductions import ReductionPacker
 from multibody_cli.packing.rows import RowPacker
-from multibody_cli.scene.links import Placement
 from multibody_cli.scene.schema import Scene
-from multibody_cli.spec import SignalSpec, Vector
-
-
-@dataclass(frozen=True)
-class ConstraintContext:
-    """Access of constraints to the model into which they are packed (`constraints.contract.PackingContext`).
-
-    Parameters
-    ----------
-    rows
-        Row of each body by its name.
-    frames
-        Body frames in the joint frames, by row.
-    joints
-        First index of each joint in q and in v, by its name.
-    packer
-        Packs functions of time.
-    markers
-        Packs points of affine bodies.
-    """
-
-    rows: Mapping[str, int]
-    frames: Mapping[int, Placement]
-    joints: Mapping[str, tuple[int, int]]
-    packer: ForcePacker
-    markers: Markers
-
-    def row(self, body: str) -> int:
-        """Return the row of a body; 0 for the world."""
-        return self.rows[body]
-
-    def point(self, body: str, point: Vector) -> Vector3:
-        """Return a point of the body frame in the joint frame of the body, m; of the world: unchanged."""
-        frame = self.frames[self.rows[body]]
-        return np.asarray(frame.position + frame.rotation @ np.array(point))
-
-    def attachment(self, body: str, point: Vector) -> tuple[int, Vector3]:
-        """Return the row that moves with a point of a body, and the point relative to that row."""
-        if self.markers.takes(body):
-            return self.markers.row(body, point), np.zeros(3)
-        return self.row(body), self.point(body, point)
-
-    def direction(self, body: str, direction: Vector) -> Vector3:
-        """Return a direction of the body frame in the joint frame of the body; of the world: unchanged."""
-        return np.asarray(self.frames[self.rows[body]].rotation @ np.array(direction))
-
-    def coordinate(self, word: str) -> tuple[int, int]:
-        """Return the index of a coordinate in q and in v."""
-        joint, index = split_coordinate(word)
-        iq, iv = self.joints[joint]
-        return iq + int(index or 0), iv + int(index or 0)
-
-    def signal(self, spec: SignalSpec) -> int:
-        """Return the number of a function of time."""
-        return self.packer.signal(spec)
 
 
 class CannotReduce(Exception):
@@ -82,7 +21,7 @@ class CannotReduce(Exception):
 
 
 def add_constraints(
-    scene: Scene, context: ConstraintContext, rows: RowPacker, tables: TablePacker, reductions: ReductionPacker
+    scene: Scene, context: Context, rows: RowPacker, tables: TablePacker, reductions: ReductionPacker
 ) -> None:
     """Add all limits, couplings and constraints.
 
@@ -110,9 +49,7 @@ def add_constraints(
                 rows.add_entry(section, name, first, constraint_axes, one_sided=spec.one_sided)
 
 
-def _add_limits(
-    name: str, joint: MovingJointSpec, context: ConstraintContext, rows: RowPacker, tables: TablePacker
-) -> None:
+def _add_limits(name: str, joint: MovingJointSpec, context: Context, rows: RowPacker, tables: TablePacker) -> None:
     account = context.packer.account("dissipation", f"joints/{name}/limits")
     iq, iv = context.joints[name]
     for k, pair in enumerate(joint.bounds or ()):
@@ -130,7 +67,7 @@ def _add_limits(
 
 
 def _add_element(
-    section: str, name: str, spec: ConstraintSpec, context: ConstraintContext, rows: RowPacker, tables: TablePacker
+    section: str, name: str, spec: ConstraintSpec, context: Context, rows: RowPacker, tables: TablePacker
 ) -> Packed:
     kind = KINDS[spec.type]
     packed = kind.pack(spec, context)

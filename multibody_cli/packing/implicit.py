@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.forces.elements import Forces
-from multibody_cli.kernel import records
+from multibody_cli.kernel import frozen
 from multibody_cli.model import Records, Tree
 
 
@@ -22,6 +22,4 @@ def mark_implicit_bodies(links: Records, forces: Forces) -> Records:
     rows = forces.implicit_bodies
     marked = np.array(links)
     marked["has_side_children"][rows[rows < len(links)]] = 1
-    marked.flags.writeable = False
-    found: Records = records(marked)
-    return found
+    return frozen(marked)

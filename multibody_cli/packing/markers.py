@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from multibody_cli.kernel import records
+from multibody_cli.kernel import frozen
 from multibody_cli.model import MARKER, Records
 from multibody_cli.spec import Vector
 
@@ -39,7 +39,4 @@ class Markers:
     def pack(self) -> Records:
         """Return the table of all allocated markers."""
         table = [(self._rows[body], self._axes[body].T @ np.array(point)) for body, point in self._found]
-        packed = np.array(table, MARKER)
-        packed.flags.writeable = False
-        found: Records = records(packed)
-        return found
+        return frozen(np.array(table, MARKER))

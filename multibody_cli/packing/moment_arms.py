@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.kernel import records
+from multibody_cli.kernel import frozen
 from multibody_cli.model import ActingEntry, Integers, JointEntry, Records
 from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.scene.muscle_paths import coordinates_crossed, crossings
@@ -44,10 +44,4 @@ def pack_arms(scene: Scene, joints: tuple[JointEntry, ...], muscles: Records) ->
             carried += [begin + k for k in outward]
             arms += [(entry.row, iv, begin, end, *span) for iv in range(entry.columns.start, entry.columns.stop)]
         entries.append(ActingEntry(name, slice(first, len(arms)), coordinates_crossed(scene, name)))
-    return PackedArms(tuple(entries), _frozen(np.array(arms, ARM)), np.array(carried, dtype=np.int64))
-
-
-def _frozen(table: np.ndarray) -> Records:
-    table.flags.writeable = False
-    found: Records = records(table)
-    return found
+    return PackedArms(tuple(entries), frozen(np.array(arms, ARM)), np.array(carried, dtype=np.int64))

@@ -87,8 +87,7 @@ class QuantityPacker:
 
     def pack(self, bodies: BodyFrames | None) -> Records:
         """Return the table of all quantities, after all joints have their places."""
-        table: Records = records(np.array([self._record(key, bodies) for key in self._numbers], QUANTITY))
-        return table
+        return records(np.array([self._record(key, bodies) for key in self._numbers], QUANTITY))
 
     def _number(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))

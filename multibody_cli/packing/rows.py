@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from multibody_cli.constraints.rows import ROW, TERM
-from multibody_cli.kernel import records
+from multibody_cli.kernel import frozen
 from multibody_cli.model import ConstraintEntry, Records, RowName
 
 
@@ -67,8 +67,7 @@ class RowPacker:
         """Return the tables; work arrays start as copies of them."""
         rows, terms = np.array(self._rows, ROW), np.zeros(self._terms, TERM)
         terms["iv"] = -1
-        rows.flags.writeable = terms.flags.writeable = False
-        return records(rows), records(terms)
+        return frozen(rows), frozen(terms)
 
 
 def name_of_constraint_axis(joint: str, constraint_axis: np.void) -> RowName:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.constraint_solver.solver import update_kinematics
-from multibody_cli.kernel import records
+from multibody_cli.kernel import frozen
 from multibody_cli.model import Floats, Records, System, Tree
 from multibody_cli.tree.jacobian import write_ball_columns
 from multibody_cli.tree.workspace import workspace_for
@@ -38,9 +38,8 @@ def with_scales(system: System, q: Floats, v: Floats, step: float) -> System:
     weights, rows = np.maximum(np.maximum(turns, slides / length), 1e-300), np.array(system.rows)
     errors = _errors_of_rows(work.rows, work.terms, length, 1.0 / weights)
     rows["weight"], rows["speed"] = 1.0 / errors, rate * errors
-    weights.flags.writeable = rows.flags.writeable = False
-    tree = system.tree._replace(length=length, rate=rate, weights=weights)
-    return system._replace(tree=tree, rows=records(rows))
+    tree = system.tree._replace(length=length, rate=rate, weights=frozen(weights))
+    return system._replace(tree=tree, rows=frozen(rows))
 
 
 def _rounded(sizes: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from multibody_cli.joints.contract import Part, PartCode
 from multibody_cli.joints.shape import JointMap
-from multibody_cli.kernel import records
+from multibody_cli.kernel import frozen
 from multibody_cli.kkt.nodes import INBOARD_JOINT
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import (
@@ -90,25 +90,25 @@ def pack_tree(tree_links: Sequence[Link], gravity: Vector, loops: Sequence[LoopJ
         _pack_loop(loop, tree_links, body_frames, closures[k], tables, constraint_axes, has_effect)
     hung: list[Link | LoopJoint] = [*tree_links, *loops]
     tree = Tree(
-        links=_frozen(links),
-        parts=_frozen(np.array(tables.parts, dtype=PART)),
-        constants=_frozen(np.array(tables.constants, dtype=np.float64)),
-        frames=_frozen(frames),
-        plain=_frozen(np.array(tables.plain, dtype=COORDINATE_INDEX)),
-        quaternions=_frozen(np.array(tables.quaternions, dtype=QUATERNION)),
-        exponentials=_frozen(np.array(tables.exponentials, dtype=COORDINATE_INDEX)),
-        closures=_frozen(closures),
-        markers=_frozen(np.zeros(0, MARKER)),
-        inboard_joints=_frozen(np.zeros(0, INBOARD_JOINT)),
-        constraint_axes=_frozen(np.array([(T[:3], T[3:]) for T in constraint_axes], dtype=CONSTRAINT_AXIS)),
-        has_effect=_frozen(np.array(has_effect, dtype=np.bool_)),
-        driven=_frozen(np.array([flag for one in hung for flag in one.driven], dtype=np.bool_)),
-        gravity=_frozen(np.array(gravity, dtype=np.float64)),
-        normals=_frozen(_normals(tree_links)),
-        rotor_inertia=_frozen(np.zeros(tables.nv)),
+        links=frozen(links),
+        parts=frozen(np.array(tables.parts, dtype=PART)),
+        constants=frozen(np.array(tables.constants, dtype=np.float64)),
+        frames=frozen(frames),
+        plain=frozen(np.array(tables.plain, dtype=COORDINATE_INDEX)),
+        quaternions=frozen(np.array(tables.quaternions, dtype=QUATERNION)),
+        exponentials=frozen(np.array(tables.exponentials, dtype=COORDINATE_INDEX)),
+        closures=frozen(closures),
+        markers=frozen(np.zeros(0, MARKER)),
+        inboard_joints=frozen(np.zeros(0, INBOARD_JOINT)),
+        constraint_axes=frozen(np.array([(T[:3], T[3:]) for T in constraint_axes], dtype=CONSTRAINT_AXIS)),
+        has_effect=frozen(np.array(has_effect, dtype=np.bool_)),
+        driven=frozen(np.array([flag for one in hung for flag in one.driven], dtype=np.bool_)),
+        gravity=frozen(np.array(gravity, dtype=np.float64)),
+        normals=frozen(_normals(tree_links)),
+        rotor_inertia=frozen(np.zeros(tables.nv)),
         length=1.0,
         rate=1.0,
-        weights=_frozen(np.ones(tables.nv)),
+        weights=frozen(np.ones(tables.nv)),
     )
     q = np.array([number for one in hung for number in one.start.q], dtype=np.float64)
     v = np.array([number for one in hung for number in one.start.v], dtype=np.float64)
@@ -185,8 +185,3 @@ def _write_mass(mass: MassProperties, body_frame: Placement, link: np.void) -> N
     link["com"][:] = body_frame.position + R @ mass.com
     link["central"][:] = J[np.triu_indices(3)]
     link["principal"] = not (J - np.diag(np.diag(J))).any()
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return records(array) if array.dtype.names else array

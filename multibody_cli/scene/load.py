@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -67,8 +67,17 @@ class LoadedScene:
 
     def error(self, message: str, *path: str | int) -> SceneError:
         """Return the error that reports a problem of an element."""
+        return SceneError([self._problem(path, message)])
+
+    def refuse(self, found: Iterable[tuple[Sequence[str | int], str]]) -> None:
+        """Raise a `SceneError` with all problems of elements, each with the path of its element, if there are any."""
+        problems = [self._problem(path, message) for path, message in found]
+        if problems:
+            raise SceneError(problems)
+
+    def _problem(self, path: Sequence[str | int], message: str) -> Problem:
         place = find(self.tree, path)
-        return SceneError([Problem(str(place.mark), format_path(path), message, place.origin)])
+        return Problem(str(place.mark), format_path(path), message, place.origin)
 
 
 def load_scene(source: SceneSource, overrides: Sequence[str] = ()) -> LoadedScene:

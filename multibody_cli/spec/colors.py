@@ -11,7 +11,7 @@ from pydantic.functional_validators import PlainValidator
 from multibody_cli.errors import nearest
 from multibody_cli.spec import units
 from multibody_cli.spec.geometry import Vector
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, Quantity, format_value, list_schema, read_each
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, Quantity, format_value, list_schema
 
 _HEX = re.compile("#[0-9a-fA-F]{6}")
 _NUMBERS = """
@@ -54,10 +54,8 @@ def read_color(value: Any) -> Vector:
         if value.startswith("#"):
             raise ValueError(f"expected six hexadecimal digits after #, as in #0072b2, found {format_value(value)}")
         raise ValueError(f"there is no color {format_value(value)}: {nearest(value.lower(), NAMES)}")
-    if not isinstance(value, list | tuple) or len(value) != 3:
-        count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-        raise ValueError(f"expected a name, #rrggbb, or [r, g, b] between 0 and 1, found {format_value(value)}{count}")
-    r, g, b = read_each(Quantity(units.NUMBER, least=0.0).read, value)
+    expected = "expected a name, #rrggbb, or [r, g, b] between 0 and 1"
+    r, g, b = Quantity(units.NUMBER, least=0.0).read_list(value, 3, expected)
     if max(r, g, b) > 1.0:
         raise ValueError(f"expected [r, g, b] between 0 and 1, found {max(r, g, b):g}")
     return r, g, b

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, WithJsonSchema, field_validator
 from pydantic.functional_validators import PlainValidator
-from pydantic_core import core_schema
 
 from multibody_cli.spec import units
 from multibody_cli.spec.mapping import Spec
@@ -17,46 +16,35 @@ from multibody_cli.spec.quantities import (
     TEXT_SCHEMA,
     PositiveLength,
     Quantity,
+    Reader,
     describe_kind,
-    format_value,
     list_schema,
-    read_each,
 )
 from multibody_cli.spec.rotations import FORMS, IDENTITY, Quaternion, read_rotation
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    pass
 
 Vector = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Vector3:
+class Vector3(Reader):
     """Annotation of a list [x, y, z] of quantities of one kind; see `Quantity` for the bounds."""
 
     kind: units.Kind
     least: float | None = None
     above: float | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        """Read the three numbers in one call."""
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(
-        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """Accept a list of three numbers or texts."""
-        return list_schema(NUMBER_SCHEMA, 3)
-
     def read(self, value: Any) -> Vector:
         """Read [x, y, z]."""
-        if not isinstance(value, list | tuple) or len(value) != 3:
-            count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-            raise ValueError(
-                f"expected a list [x, y, z], each {describe_kind(self.kind)}, found {format_value(value)}{count}"
-            )
-        x, y, z = read_each(Quantity(self.kind, self.least, self.above).read, value)
+        expected = f"expected a list [x, y, z], each {describe_kind(self.kind)}"
+        x, y, z = Quantity(self.kind, self.least, self.above).read_list(value, 3, expected)
         return x, y, z
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of three numbers or texts."""
+        return list_schema(NUMBER_SCHEMA, 3)
 
 
 Position = Annotated[Vector, Vector3(units.LENGTH)]

@@ -97,8 +97,37 @@ def format_value(value: Any) -> str:
     return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"
 
 
+class Reader:
+    """Annotation of a field that is read in one call of `read`; `schema` returns its JSON Schema."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        """Read the value in one call."""
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Accept what is read."""
+        return self.schema()
+
+    def read(self, value: Any) -> Any:
+        """Read the value of a scene."""
+        raise NotImplementedError
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of a number or a text."""
+        return dict(NUMBER_SCHEMA)
+
+    def read_list(self, value: Any, length: int, expected: str) -> tuple[Any, ...]:
+        """Read each entry of a list of given length."""
+        if not isinstance(value, list | tuple) or len(value) != length:
+            count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
+            raise ValueError(f"{expected}, found {format_value(value)}{count}")
+        return read_each(self.read, value)
+
+
 @dataclass(frozen=True)
-class Quantity:
+class Quantity(Reader):
     """Annotation of a number of one kind, in SI units.
 
     Parameters
@@ -118,31 +147,17 @@ class Quantity:
     above: float | None = None
     most: float | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        """Read the number in one call."""
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(
-        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """Accept a number or a text."""
-        return dict(NUMBER_SCHEMA)
-
     def read(self, value: Any) -> float:
         """Read the number and check its bounds."""
-        number = read_quantity(value, self.kind)
+        number, bound = read_quantity(value, self.kind), ""
         if self.above is not None and not number > self.above:
-            raise QuantityError(
-                f"expected {describe_kind(self.kind)} above {self.above:g}, found {format_value(value)}"
-            )
-        if self.least is not None and not number >= self.least:
-            raise QuantityError(
-                f"expected {describe_kind(self.kind)} of at least {self.least:g}, found {format_value(value)}"
-            )
-        if self.most is not None and not number <= self.most:
-            raise QuantityError(
-                f"expected {describe_kind(self.kind)} of at most {self.most:g}, found {format_value(value)}"
-            )
+            bound = f"above {self.above:g}"
+        elif self.least is not None and not number >= self.least:
+            bound = f"of at least {self.least:g}"
+        elif self.most is not None and not number <= self.most:
+            bound = f"of at most {self.most:g}"
+        if bound:
+            raise QuantityError(f"expected {describe_kind(self.kind)} {bound}, found {format_value(value)}")
         return number
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from multibody_cli.errors import nearest
 from multibody_cli.spec import units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_each, read_quantity
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, Quantity, format_value, list_schema, read_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,10 +59,7 @@ def read_rotation(value: Any) -> Quaternion:
 
 
 def _numbers(value: Any, count: int, kind: units.Kind, name: str) -> tuple[float, ...]:
-    if not isinstance(value, list | tuple) or len(value) != count:
-        length = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-        raise ValueError(f"`{name}` requires a list of {count} numbers, found {format_value(value)}{length}")
-    return read_each(lambda entry: read_quantity(entry, kind), value)
+    return Quantity(kind).read_list(value, count, f"`{name}` requires a list of {count} numbers")
 
 
 def _about(axis: Sequence[float], angle: float) -> Quaternion:
@@ -172,37 +169,32 @@ def _quaternion_of(m: list[tuple[float, ...]]) -> Quaternion:
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
-def _entries(schema: Mapping[str, Any], count: int) -> dict[str, Any]:
-    entries = {"type": "array", "items": schema, "minItems": count, "maxItems": count}
-    return {"anyOf": [entries, {"type": "string"}]}
-
-
 FORMS: dict[str, Form] = {
     "quaternion": Form(
         frozenset({"quaternion"}),
         _from_quaternion,
-        {"quaternion": _entries(NUMBER_SCHEMA, 4)},
+        {"quaternion": list_schema(NUMBER_SCHEMA, 4)},
         "{quaternion: [1, 0, 0, 0]}",
         "A unit quaternion [w, x, y, z].",
     ),
     "rotvec": Form(
         frozenset({"rotvec"}),
         _from_rotvec,
-        {"rotvec": _entries(NUMBER_SCHEMA, 3)},
+        {"rotvec": list_schema(NUMBER_SCHEMA, 3)},
         "{rotvec: [0, 0, 90 deg]}",
         "A rotation vector: axis times angle.",
     ),
     "axis": Form(
         frozenset({"axis", "angle"}),
         _from_axis,
-        {"axis": _entries(NUMBER_SCHEMA, 3), "angle": NUMBER_SCHEMA},
+        {"axis": list_schema(NUMBER_SCHEMA, 3), "angle": NUMBER_SCHEMA},
         "{axis: [0, 0, 1], angle: 90 deg}",
         "An axis of any length and the angle about it, by the right-hand rule.",
     ),
     "euler": Form(
         frozenset({"euler", "order"}),
         _from_euler,
-        {"euler": _entries(NUMBER_SCHEMA, 3), "order": {"type": "string", "default": ORDER}},
+        {"euler": list_schema(NUMBER_SCHEMA, 3), "order": {"type": "string", "default": ORDER}},
         "{euler: [0, 30 deg, 90 deg], order: ZYX}",
         "Euler angles in the given `order`: capitals, as in `XYZ`, denote intrinsic rotations (about rotated axes), "
         f"lower case, as in `xyz`, extrinsic rotations (about the fixed axes). Default order: `{ORDER}`.",
@@ -210,7 +202,7 @@ FORMS: dict[str, Form] = {
     "matrix": Form(
         frozenset({"matrix"}),
         _from_matrix,
-        {"matrix": _entries(_entries(NUMBER_SCHEMA, 3), 3)},
+        {"matrix": list_schema(list_schema(NUMBER_SCHEMA, 3), 3)},
         "{matrix: [[0, -1, 0], [1, 0, 0], [0, 0, 1]]}",
         "The rows of the rotation matrix R, as in x_outside = R x_inside.",
     ),

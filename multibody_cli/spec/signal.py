@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from pydantic import Field, ValidationError
-from pydantic_core import core_schema
 
 from multibody_cli.errors import ExpressionError, QuantityError
 from multibody_cli.expressions import STATE, Expression, parse, require_names
@@ -17,6 +16,7 @@ from multibody_cli.spec import units
 from multibody_cli.spec.mapping import Spec
 from multibody_cli.spec.quantities import (
     NUMBER_SCHEMA,
+    Reader,
     describe_kind,
     format_value,
     list_schema,
@@ -81,7 +81,7 @@ class Table(Spec):
 
 
 @dataclass(frozen=True)
-class Signal:
+class Signal(Reader):
     """Annotation of a function of time with values of one kind.
 
     Parameters
@@ -101,12 +101,8 @@ class Signal:
     state: tuple[str, ...] | None = None
     refusal: str = "it is a function of the time `t` alone"
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        """Read the whole signal in one call."""
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: Any) -> dict[str, Any]:
-        """Accept a number, a text, or a table."""
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of a number, a text, or a table."""
         return signal_schema()
 
     def read(self, value: Any) -> SignalSpec:
@@ -135,29 +131,20 @@ class Signal:
 
 
 @dataclass(frozen=True)
-class SignalVector:
+class SignalVector(Reader):
     """Annotation of a list [x, y, z] of functions of time of one kind; see `Signal`."""
 
     kind: units.Kind
     state: tuple[str, ...] | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        """Read the three signals in one call."""
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: Any) -> dict[str, Any]:
-        """Accept a list of three signals."""
-        return list_schema(signal_schema(), 3)
-
     def read(self, value: Any) -> tuple[SignalSpec, ...]:
         """Read [x, y, z]."""
-        if not isinstance(value, list | tuple) or len(value) != 3:
-            count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-            raise ValueError(
-                f"expected a list [x, y, z], each {describe_kind(self.kind)} or an expression of t, found "
-                f"{format_value(value)}{count}"
-            )
-        return read_each(Signal(self.kind, state=self.state).read, value)
+        expected = f"expected a list [x, y, z], each {describe_kind(self.kind)} or an expression of t"
+        return Signal(self.kind, state=self.state).read_list(value, 3, expected)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of three signals."""
+        return list_schema(signal_schema(), 3)
 
 
 def signal_schema() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import Annotated, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -51,7 +51,8 @@ class Surface(Protocol):
         """Return the frame at two parameters; its constants are those from k on."""
 
 
-class ClosedForm(NamedTuple):
+@dataclass(frozen=True)
+class ClosedForm:
     """A kind of surface whose frame has a formula of its own."""
 
     title: str

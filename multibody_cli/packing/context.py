@@ -1,0 +1,119 @@
+"""The model into which constraints, force elements and sensors are packed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from multibody_cli.constraints.contract import split_coordinate
+from multibody_cli.errors import ExpressionError
+from multibody_cli.forces.contract import Matrix3, Vector3
+from multibody_cli.forces.muscle import MuscleSpec
+from multibody_cli.mass import MassProperties
+from multibody_cli.packing.forces import ForcePacker
+from multibody_cli.packing.layout import placement
+from multibody_cli.packing.markers import Markers
+from multibody_cli.scene.links import Placement
+from multibody_cli.scene.load import LoadedScene
+from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
+
+
+@dataclass(frozen=True)
+class Context:
+    """Access to the model: `PackingContext` of `constraints.contract` and of `forces.contract`.
+
+    Parameters
+    ----------
+    rows
+        Row of each body by its name.
+    frames
+        Body frames in the joint frames, by row.
+    joints
+        First index of each joint in q and in v, by its name.
+    packer
+        Packs functions of time and forces.
+    markers
+        Packs points of affine bodies.
+    masses
+        Mass properties of each body by its name.
+    duration
+        Of the run, s.
+    """
+
+    rows: Mapping[str, int]
+    frames: Mapping[int, Placement]
+    joints: Mapping[str, tuple[int, int]]
+    packer: ForcePacker
+    markers: Markers
+    masses: Mapping[str, MassProperties]
+    duration: float
+
+    def row(self, body: str) -> int:
+        """Return the row of a body; 0 for the world."""
+        return self.rows[body]
+
+    def point(self, body: str, point: Vector) -> Vector3:
+        """Return a point of the body frame in the joint frame of the body, m; of the world: unchanged."""
+        frame = self.frames[self.rows[body]]
+        return np.asarray(frame.position + frame.rotation @ np.array(point))
+
+    def attachment(self, body: str, point: Vector) -> tuple[int, Vector3]:
+        """Return the row that moves with a point of a body, and the point relative to that row."""
+        if self.markers.takes(body):
+            return self.markers.row(body, point), np.zeros(3)
+        return self.row(body), self.point(body, point)
+
+    def axes(self, body: str) -> Matrix3:
+        """Return the rotation of the body frame in the joint frame; of the world: the unit matrix."""
+        return np.asarray(self.frames[self.rows[body]].rotation)
+
+    def direction(self, body: str, direction: Vector) -> Vector3:
+        """Return a direction of the body frame in the joint frame of the body; of the world: unchanged."""
+        return np.asarray(self.axes(body) @ np.array(direction))
+
+    def com(self, body: str) -> Vector3:
+        """Return the centre of mass in the joint frame, m."""
+        x, y, z = self.masses[body].com
+        return self.point(body, (x, y, z))
+
+    def frame(self, body: str, pose: Pose) -> tuple[int, Vector3, Matrix3]:
+        """Return the row of a body, and a frame that is fixed in it: origin and rotation in the joint frame."""
+        found = self.frames[self.row(body)] @ placement(pose)
+        return self.row(body), found.position, found.rotation
+
+    def cable(self, points: Sequence[BodyPoint]) -> tuple[int, int]:
+        """Add the points of a cable; return the range that they take."""
+        return self.packer.cable([self.attachment(end.body, end.point) for end in points])
+
+    def coordinate(self, name: str) -> tuple[int, int]:
+        """Return the index of a coordinate in q and in v."""
+        joint, index = split_coordinate(name)
+        iq, iv = self.joints[joint]
+        return iq + int(index or 0), iv + int(index or 0)
+
+    def signal(self, spec: SignalSpec) -> int:
+        """Return the number of a function of time."""
+        return self.packer.signal(spec)
+
+    def activation(self, spec: MuscleSpec) -> int:
+        """Return the number of the activation of a muscle."""
+        return self.packer.activation(spec, self.duration)
+
+
+def add_section(loaded: LoadedScene, section: Literal["forces", "springs", "muscles"], context: Context) -> None:
+    """Add every entry of a section to the tables of `Forces`.
+
+    Raises
+    ------
+    SceneError
+        Where the excitation of a muscle has no value during the run.
+    """
+    entries: Mapping[str, Spec] = getattr(loaded.scene, section)
+    for name, spec in entries.items():
+        try:
+            context.packer.add(section, name, spec, context)
+        except ExpressionError as error:
+            raise loaded.error(str(error), section, name, "excitation") from None
