@@ -49,8 +49,8 @@ def verb(
     from multibody_cli.output.instants import select_instants
     from multibody_cli.output.place import replacement, require_replaceable
     from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
-    from multibody_cli.output.tables import FORMATS
-    from multibody_cli.output.tables.table import table_of
+    from multibody_cli.output.table import table_of
+    from multibody_cli.output.table_formats import FORMATS
     from multibody_cli.output.trajectory import read_trajectory
 
     files, channels = split_words(words)

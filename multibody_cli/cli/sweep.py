@@ -115,7 +115,7 @@ def verb(
     if trajectories and in_lanes:
         raise click.UsageError("--trajectories keeps the result files of single runs, and --lanes makes none.")
     if parquet:
-        from multibody_cli.output.tables import FORMATS
+        from multibody_cli.output.table_formats import FORMATS
 
         FORMATS["parquet"].require()
     design = design_of(given, rows_file, Sampling(samples, seed, sampling), overrides)
@@ -215,7 +215,7 @@ def _tally_of(table: Path) -> Tally:
 def _write_parquet(table: Path) -> None:
     from multibody_cli.output.place import replacement
     from multibody_cli.output.sweep_table import SweepTable
-    from multibody_cli.output.tables import FORMATS
+    from multibody_cli.output.table_formats import FORMATS
 
     with replacement(table.with_suffix(".parquet")) as new:
         FORMATS["parquet"].write(SweepTable(table), new)

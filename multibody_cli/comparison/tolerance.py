@@ -11,7 +11,7 @@ from multibody_cli.document.document import read_document
 from multibody_cli.document.nodes import Problems
 from multibody_cli.errors import nearest
 from multibody_cli.limits import Usage
-from multibody_cli.output.patterns import matches
+from multibody_cli.output.channel import matches
 
 if TYPE_CHECKING:
     from multibody_cli.document.nodes import Node

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,8 +53,16 @@ AXES = {
 }
 """Labels of the axes of constant length."""
 
+VARIATIONAL_STEPS = "variational"
+"""Element of the channels of variational methods."""
+
 OF_ONE_ELEMENT = ("crossed", "actuated")
 """Axes with labels of their own for each element, in the dataset of their name beside the channel."""
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Whether a pattern selects a path: the path itself, a group that contains it, or a text with wildcards `*`."""
+    return path == pattern or path.startswith(pattern + "/") or fnmatchcase(path, pattern)
 
 
 def suggest_component(component: str, labels: Iterable[str]) -> str:

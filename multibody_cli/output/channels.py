@@ -1,38 +1,54 @@
 """Registry of the output channels.
 
-To add a channel, add one entry to `CHANNELS` (`contact_channels.py` has the channels of contacts,
-`variational_channels.py` those of variational methods), with the field of `Samples` that it reads and the file of
-`observation` that computes this field.  The samples, the kernel that fills them, the writer, the reader, the list of
-datasets in `schemas/` and the reference page follow from the registry.  A path may contain a placeholder in braces,
-such as `{joint}`: the channel then becomes one dataset for each element of that kind.  `elements.py` defines the
-placeholders and the names of the axes.
+To add a channel, add one entry to `CHANNELS` (`contact_channels.py` has the channels of contacts), with the field of
+`Samples` that it reads and the file of `observation` that computes this field.  The samples, the kernel that fills
+them, the writer, the reader, the list of datasets in `schemas/` and the reference page follow from the registry.  A
+path may contain a placeholder in braces, such as `{joint}`: the channel then becomes one dataset for each element of
+that kind.  `elements.py` defines the placeholders and the names of the axes.
 """
 
 from __future__ import annotations
 
-from multibody_cli.output.channel import Channel
-from multibody_cli.output.contact_channels import CONTACT_CHANNELS
-from multibody_cli.output.variational_channels import VARIATIONAL_CHANNELS
+from functools import partial
+from typing import Any
 
-MOMENT_FORCE_UNITS = "N m, N m, N m, N, N, N"
+from multibody_cli.output.channel import VARIATIONAL_STEPS, Channel
+from multibody_cli.output.contact_channels import CONTACT_CHANNELS
+
+# --- what channels have in common -------------------------------------------------------------------------------------
+_ERROR: dict[str, Any] = {"rtol": 0.0, "atol": 1e-6}
+"""The exact value is zero, so only an absolute tolerance applies."""
+
+_COUNT: dict[str, Any] = {"dtype": "<i8", "rtol": 0.0, "atol": 0.0}
 
 CHILD_FRAME = "joint frame of the child"
 """Frame of the wrenches of joints."""
 
-SENSOR_FRAME = "sensor"
-"""Frame of the signals of sensors."""
+_of_bodies = partial(Channel, reader="bodies", frame="world", dimensions=("body", "xyz"))
+
+_wrench = partial(
+    Channel,
+    units="N m, N m, N m, N, N, N",
+    frame=CHILD_FRAME,
+    dimensions=("moment_force",),
+    atol=1e-7,
+    role="reaction",
+)
+"""Wrench of a joint."""
+
+_of_rows = partial(Channel, reader="constraints", dimensions=("row",), role="constraint")
+
+_of_sensor = partial(Channel, reader="sensors", frame="sensor", dimensions=("xyz",))
+
+_energy = partial(Channel, units="J", role="energy")
+
+_momentum = partial(Channel, frame="world", dimensions=("xyz",), role="momentum")
+
+_solver = partial(Channel, role="solver")
 
 CHANNELS: tuple[Channel, ...] = (
     Channel("time", "s", "Time of each output instant.", "time", "state", rtol=1e-12, atol=1e-12, role="instant"),
-    Channel(
-        "bodies/position",
-        "m",
-        "Position of the origin of each body frame.",
-        "position",
-        "bodies",
-        frame="world",
-        dimensions=("body", "xyz"),
-    ),
+    _of_bodies("bodies/position", "m", "Position of the origin of each body frame.", "position"),
     Channel(
         "bodies/quaternion",
         "1",
@@ -44,24 +60,8 @@ CHANNELS: tuple[Channel, ...] = (
         dimensions=("body", "wxyz"),
         same="sign",
     ),
-    Channel(
-        "bodies/linear_velocity",
-        "m/s",
-        "Velocity of the origin of each body frame.",
-        "linear_velocity",
-        "bodies",
-        frame="world",
-        dimensions=("body", "xyz"),
-    ),
-    Channel(
-        "bodies/angular_velocity",
-        "rad/s",
-        "Angular velocity of each body.",
-        "angular_velocity",
-        "bodies",
-        frame="world",
-        dimensions=("body", "xyz"),
-    ),
+    _of_bodies("bodies/linear_velocity", "m/s", "Velocity of the origin of each body frame.", "linear_velocity"),
+    _of_bodies("bodies/angular_velocity", "rad/s", "Angular velocity of each body.", "angular_velocity"),
     Channel(
         "bodies/{affine}/deformation",
         "1",
@@ -102,28 +102,18 @@ CHANNELS: tuple[Channel, ...] = (
         dimensions=("coordinate",),
         atol=1e-7,
     ),
-    Channel(
+    _wrench(
         "joints/{joint}/force",
-        MOMENT_FORCE_UNITS,
-        "Total wrench [moment; force] that the joint applies to the child about the origin of the child's joint frame: "
-        "constraint, actuator, spring, damper and friction.",
-        "reaction",
-        "joints",
-        frame=CHILD_FRAME,
-        dimensions=("moment_force",),
-        atol=1e-7,
-        role="reaction",
+        description="Total wrench [moment; force] that the joint applies to the child about the origin of the child's "
+        "joint frame: constraint, actuator, spring, damper and friction.",
+        field="reaction",
+        reader="joints",
     ),
-    Channel(
+    _wrench(
         "joints/{friction_joint}/friction",
-        MOMENT_FORCE_UNITS,
-        "Dry-friction part of the joint wrench [moment; force].",
-        "joint_friction",
-        "joint_friction",
-        frame=CHILD_FRAME,
-        dimensions=("moment_force",),
-        atol=1e-7,
-        role="reaction",
+        description="Dry-friction part of the joint wrench [moment; force].",
+        field="joint_friction",
+        reader="joint_friction",
     ),
     Channel(
         "joints/{joint}/constraint_error",
@@ -132,51 +122,93 @@ CHANNELS: tuple[Channel, ...] = (
         "constrained directions, with angles times the length of the mechanism. 0 for a joint of the tree.",
         "constraint_error",
         "joints",
-        rtol=0.0,
-        atol=1e-6,  # the exact value is zero, so only an absolute tolerance applies
         role="constraint",
+        **_ERROR,
     ),
-    Channel(
+    _of_rows(
         "joints/{limited}/limit_force",
         "N or N m",
         "Generalized force of each limit of the joint, lower limit before upper limit; positive toward the interior of "
         "the range.",
         "multiplier",
-        "constraints",
-        dimensions=("row",),
         atol=1e-7,
-        role="constraint",
     ),
     *(
         channel
         for section, word in (("couplings", "coupling"), ("constraints", "constraint"))
         for channel in (
-            Channel(
+            _of_rows(
                 f"{section}/{{{word}}}/multiplier",
                 "N or N m",
                 f"Multiplier of each row of the {word}: the generalized force conjugate to the error of the row, "
                 "positive in the direction in which the error increases.",
                 "multiplier",
-                "constraints",
-                dimensions=("row",),
-                role="constraint",
                 atol=1e-7,
             ),
-            Channel(
+            _of_rows(
                 f"{section}/{{{word}}}/error",
                 "m or rad",
                 f"Position error of each row of the {word}; 0 for a row that constrains velocities only.",
                 "row_error",
-                "constraints",
-                dimensions=("row",),
-                role="constraint",
-                rtol=0.0,
-                atol=1e-6,
+                **_ERROR,
             ),
         )
     ),
     *CONTACT_CHANNELS,
-    *VARIATIONAL_CHANNELS,
+    # discrete invariants and diagnostics of variational methods, from `methods.contract.VariationalDiagnostics`
+    _energy(
+        "energy/modified",
+        description="Modified energy of the last step. A variational integrator of constant step conserves it without "
+        "dissipation, to a higher order in the step than the energy. At the start of a run: the energy.",
+        field="modified_energy",
+        reader=lambda report: report.diagnostics.modified_energy,
+        element=VARIATIONAL_STEPS,
+    ),
+    _momentum(
+        "momentum/discrete_linear",
+        "kg m/s",
+        "Discrete linear momentum of all bodies in the last step: mass times displacement over the step.",
+        "discrete_linear_momentum",
+        lambda report: report.diagnostics.momentum[:3],
+        element=VARIATIONAL_STEPS,
+    ),
+    _momentum(
+        "momentum/discrete_angular",
+        "kg m^2/s",
+        "Discrete angular momentum of all bodies about the world origin in the last step, from the discrete "
+        "Lagrangian.",
+        "discrete_angular_momentum",
+        lambda report: report.diagnostics.momentum[3:],
+        element=VARIATIONAL_STEPS,
+    ),
+    _solver(
+        "solver/residual_impulse",
+        "N s or N m s",
+        "Largest residual impulse of the discrete equations of motion of a step since the last output. The next step "
+        "compensates for it.",
+        "residual_impulse",
+        lambda report: report.diagnostics.residual_impulse,
+        element=VARIATIONAL_STEPS,
+        **_ERROR,
+    ),
+    _solver(
+        "solver/fallbacks",
+        "1",
+        "Steps since the last output that needed the fallback solver.",
+        "fallbacks",
+        lambda report: report.diagnostics.fallbacks,
+        element=VARIATIONAL_STEPS,
+        **_COUNT,
+    ),
+    _solver(
+        "solver/step_subdivisions",
+        "1",
+        "Step subdivisions since the last output: a step is halved when its solver does not converge.",
+        "step_subdivisions",
+        lambda report: report.diagnostics.step_subdivisions,
+        element=VARIATIONAL_STEPS,
+        **_COUNT,
+    ),
     Channel(
         "actuators/{actuator}/force",
         "N or N m",
@@ -187,13 +219,7 @@ CHANNELS: tuple[Channel, ...] = (
         atol=1e-7,
         role="reaction",
     ),
-    Channel(
-        "springs/{spring}/length",
-        "m",
-        "Length of the spring along its path points.",
-        "spring_length",
-        "springs",
-    ),
+    Channel("springs/{spring}/length", "m", "Length of the spring along its path points.", "spring_length", "springs"),
     Channel(
         "springs/{spring}/force",
         "N",
@@ -215,20 +241,8 @@ CHANNELS: tuple[Channel, ...] = (
         "muscle_velocity",
         "muscles",
     ),
-    Channel(
-        "muscles/{muscle}/force",
-        "N",
-        "Tension of the muscle, active plus passive.",
-        "muscle_force",
-        "muscles",
-    ),
-    Channel(
-        "muscles/{muscle}/activation",
-        "1",
-        "Activation of the muscle, from 0 to 1.",
-        "activation",
-        "muscles",
-    ),
+    Channel("muscles/{muscle}/force", "N", "Tension of the muscle, active plus passive.", "muscle_force", "muscles"),
+    Channel("muscles/{muscle}/activation", "1", "Activation of the muscle, from 0 to 1.", "activation", "muscles"),
     Channel(
         "muscles/{crossing}/moment_arm",
         "m or 1",
@@ -237,43 +251,33 @@ CHANNELS: tuple[Channel, ...] = (
         "moment_arms",
         dimensions=("crossed",),
     ),
-    Channel(
+    _of_sensor(
         "sensors/{sensor}/specific_force",
         "m/s^2",
         "Specific force at the origin of the sensor, its acceleration minus the gravitational acceleration: the signal "
         "of an accelerometer. With contacts or dry friction of joints, their forces are the impulses of the last step "
         "before the output, divided by the step.",
         "specific_force",
-        "sensors",
-        frame=SENSOR_FRAME,
-        dimensions=("xyz",),
         atol=1e-7,
     ),
-    Channel(
+    _of_sensor(
         "sensors/{sensor}/angular_velocity",
         "rad/s",
         "Angular velocity of the sensor: the signal of a gyroscope.",
         "sensor_angular_velocity",
-        "sensors",
-        frame=SENSOR_FRAME,
-        dimensions=("xyz",),
     ),
-    Channel("energy/kinetic", "J", "Kinetic energy.", "kinetic", "energy", role="energy"),
-    Channel(
+    _energy("energy/kinetic", description="Kinetic energy.", field="kinetic", reader="energy"),
+    _energy(
         "energy/potential",
-        "J",
-        "Gravitational potential energy; zero for a mass at the world origin.",
-        "potential",
-        "energy",
-        role="energy",
+        description="Gravitational potential energy; zero for a mass at the world origin.",
+        field="potential",
+        reader="energy",
     ),
-    Channel("energy/elastic", "J", "Elastic energy of all springs.", "elastic", "energy", role="energy"),
-    Channel(
+    _energy("energy/elastic", description="Elastic energy of all springs.", field="elastic", reader="energy"),
+    _energy(
         "energy/total",
-        "J",
-        "Sum of kinetic, potential and elastic energy.",
+        description="Sum of kinetic, potential and elastic energy.",
         select=lambda block, _: block.total,
-        role="energy",
     ),
     Channel(
         "energy/work/{work}",
@@ -283,42 +287,26 @@ CHANNELS: tuple[Channel, ...] = (
         "state",
         role="input",
     ),
-    Channel(
+    _energy(
         "energy/dissipation/{dissipation}",
-        "J",
-        "Energy dissipated since the start of the run by this damper, drag, friction, or impacts on these limits.",
-        "accounts",
-        "state",
-        role="energy",
+        description="Energy dissipated since the start of the run by this damper, drag, friction, or impacts on these "
+        "limits.",
+        field="accounts",
+        reader="state",
     ),
-    Channel(
+    _energy(
         "energy/ledger_residual",
-        "J",
-        "Residual of the energy balance: total - total at the start - work + dissipation.",
+        description="Residual of the energy balance: total - total at the start - work + dissipation.",
         select=lambda block, _: block.ledger_residual,
-        rtol=0.0,
-        atol=1e-6,
-        role="energy",
+        **_ERROR,
     ),
-    Channel(
-        "momentum/linear",
-        "kg m/s",
-        "Total linear momentum of the bodies.",
-        "linear_momentum",
-        "momentum",
-        frame="world",
-        dimensions=("xyz",),
-        role="momentum",
-    ),
-    Channel(
+    _momentum("momentum/linear", "kg m/s", "Total linear momentum of the bodies.", "linear_momentum", "momentum"),
+    _momentum(
         "momentum/angular",
         "kg m^2/s",
         "Total angular momentum of the bodies about the world origin.",
         "angular_momentum",
         "momentum",
-        frame="world",
-        dimensions=("xyz",),
-        role="momentum",
     ),
     Channel(
         "solver/iterations",
@@ -331,15 +319,13 @@ CHANNELS: tuple[Channel, ...] = (
         dtype="<i8",
         role="effort",
     ),
-    Channel(
+    _solver(
         "solver/residual",
         "m or rad",
         "Largest position error of loop joints and constraints, relative to 1 rad and to the length of the mechanism.",
         "residual",
         "constraints",
-        rtol=0.0,
-        atol=1e-6,
-        role="solver",
+        **_ERROR,
     ),
 )
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from multibody_cli.output.channel import AXES, CONTACT, Channel, Item
+from multibody_cli.output.channel import AXES, CONTACT, VARIATIONAL_STEPS, Channel, Item
 from multibody_cli.output.contact_channels import GROUP, IMPULSES
-from multibody_cli.output.variational_channels import VARIATIONAL_STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

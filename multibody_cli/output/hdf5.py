@@ -24,8 +24,7 @@ from multibody_cli.errors import ArgumentError, OutputError
 from multibody_cli.output.carried_state import Values, collect, restore
 from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, target, write_checkpoint
 from multibody_cli.output.committed_file import CommittedFile, refuse_while_written
-from multibody_cli.output.hdf5_columns import Column, append_lead, append_rows
-from multibody_cli.output.hdf5_datasets import Datasets
+from multibody_cli.output.hdf5_columns import Column, Datasets, append_lead, append_rows
 from multibody_cli.output.hdf5_layout import Layout
 from multibody_cli.output.history import History
 from multibody_cli.output.place import require_hdf5_name, require_replaceable, without_links

@@ -16,8 +16,7 @@ from multibody_cli.output.hdf5_columns import append_rows
 from multibody_cli.output.result_file import OpenFile, ResultFile
 
 if TYPE_CHECKING:
-    from multibody_cli.output.hdf5_columns import Column
-    from multibody_cli.output.hdf5_datasets import Datasets
+    from multibody_cli.output.hdf5_columns import Column, Datasets
 
 ROWS_AT_ONCE = 1000
 

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multibody_cli.errors import ArgumentError, nearest
-from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Channel, Item
+from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Channel, Item, matches
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.contact_channels import INSTANT_OF_CONTACT, OFFSET
 from multibody_cli.output.elements import DIMENSIONS, EXPANSIONS, Dimension, is_ragged
-from multibody_cli.output.patterns import matches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

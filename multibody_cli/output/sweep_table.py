@@ -235,7 +235,7 @@ class SweepTable:
                 return np.asarray(dataset.asstr()[rows], object)
             return np.asarray(dataset[rows])
 
-    # --- as the formats of `output.tables` read it -----------------------------------------------------------------
+    # --- as `output.table_formats` reads it -------------------------------------------------------------------------
     @property
     def names(self) -> list[str]:
         """Names of the columns."""

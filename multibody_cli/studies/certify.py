@@ -12,8 +12,7 @@ import numpy as np
 from multibody_cli.errors import ArgumentError, SceneError
 from multibody_cli.methods import METHODS
 from multibody_cli.output.certificate import Certificate, ErrorBar
-from multibody_cli.output.channel import INSTANT
-from multibody_cli.output.patterns import matches
+from multibody_cli.output.channel import INSTANT, matches
 from multibody_cli.output.selection import select
 from multibody_cli.output.trajectory import sources_of
 from multibody_cli.scene.dump import flow

@@ -13,12 +13,12 @@ from scipy.io import loadmat
 
 from multibody_cli.cli.app import main
 from multibody_cli.errors import ArgumentError, ResultError
+from multibody_cli.output import table
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.instants import select_instants
 from multibody_cli.output.sink import Outcome
-from multibody_cli.output.tables import FORMATS, table
-from multibody_cli.output.tables.matlab import LONGEST, variable_names
-from multibody_cli.output.tables.table import table_of
+from multibody_cli.output.table import table_of
+from multibody_cli.output.table_formats import FORMATS, LONGEST, variable_names
 from multibody_cli.output.trajectory import read_trajectory
 
 TIME = np.linspace(0.0, 2.0, 41)
