@@ -11,7 +11,7 @@ import numpy as np
 from multibody_cli.alarms.catalogue import RUN_ALARMS
 from multibody_cli.alarms.contract import Level, Raised, RunSettings
 from multibody_cli.alarms.phases import Phases, find_largest
-from multibody_cli.alarms.record import SMALLEST_LIFT, RunRecord, scales_of
+from multibody_cli.alarms.record import SMALLEST_LIFT, RunRecord, lengths_of, scales_of
 from multibody_cli.alarms.remedies import with_one_remedy
 from multibody_cli.kernel import Flags
 from multibody_cli.model import Floats, Model
@@ -100,7 +100,7 @@ class LargestOfRuns:
         self.added_energy = 0.0
         self.penetration = Largest(np.zeros(runs))
         self.mass = scales.mass
-        self.length = _lengths_of(_by_run(samples.position, runs)[:, 0], scales.offset)
+        self.length = lengths_of(_by_run(samples.position, runs)[:, 0], scales.offset)
         self.loop_error = _largest(samples.constraint_error, runs)
         self.row_error = _largest(samples.row_error[:, scales.rows], runs)
         w = samples.angular_velocity
@@ -173,10 +173,3 @@ def _largest_norm(vectors: Floats, runs: int) -> Largest:
     sizes, elements = np.empty(len(vectors)), np.empty(len(vectors), np.int64)
     find_largest(vectors, sizes, elements)
     return _largest(np.maximum(sizes, 0.0), runs)
-
-
-def _lengths_of(positions: Floats, offset: float) -> Floats:
-    """Return the length of the scene of each run (R,) from the positions (R, B, 3), m, as `RunRecord` does."""
-    extent = np.ptp(positions, axis=1).max(axis=1, initial=0.0) + offset
-    farthest = np.linalg.norm(positions, axis=2).max(axis=1, initial=0.0)
-    return np.where(extent > 0.0, extent, np.where(farthest > 0.0, farthest, 1.0))

@@ -192,7 +192,7 @@ class RunRecord:
             return
         times = samples.time[:count].reshape(-1)
         if self._first is None:
-            self.length = _length_of(samples.position[0], self._offset)
+            self.length = float(lengths_of(samples.position[:1], self._offset)[0])
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
             residual = self._add_energies(times, samples, count)
             if self.phases.estimates:
@@ -258,11 +258,13 @@ class RunRecord:
             self.step_subdivisions.add(report.diagnostics.step_subdivisions, time)
 
 
-def _length_of(positions: Floats, offset: float) -> float:
-    """Return the length of a scene, m.
+def lengths_of(positions: Floats, offset: float) -> Floats:
+    """Return the length of the scene of each of R runs (R,) from positions (R, B, 3), m.
 
     It is the extent of the origins of the bodies plus the largest offset of a center of mass; of a single point, the
     distance from the origin of the world, or 1 m.
     """
-    extent = float(np.ptp(positions, axis=0).max(initial=0.0)) if len(positions) else 0.0
-    return extent + offset or float(np.linalg.norm(positions, axis=-1).max(initial=0.0)) or 1.0
+    extent = positions.max(axis=1, initial=-math.inf) - positions.min(axis=1, initial=math.inf)
+    length = extent.max(axis=1, initial=0.0) + offset
+    farthest = np.linalg.norm(positions, axis=2).max(axis=1, initial=0.0)
+    return np.where(length > 0.0, length, np.where(farthest > 0.0, farthest, 1.0))

@@ -17,7 +17,7 @@ from multibody_cli.studies.bench.accuracy import Accuracy, Study
 from multibody_cli.studies.bench.against import Comparison
 from multibody_cli.studies.bench.batches import BatchMeasurement
 from multibody_cli.studies.bench.campaign import Findings, NotMeasured
-from multibody_cli.studies.bench.measurement import Measurement, Series, series_of
+from multibody_cli.studies.bench.measurement import Measurement, series_of
 from multibody_cli.studies.bench.pareto import displayed_error
 from multibody_cli.studies.bench.plan import Setup
 from multibody_cli.studies.bench.timing import Pair, Timing
@@ -89,10 +89,17 @@ def _study_as_data(study: Study) -> dict[str, Any]:
 
 def _sections(found: Findings) -> Iterator[Section]:
     if found.measurements:
-        growth = [sentence for series in series_of(found.measurements) for sentence in _growth_of(series)]
+        growth = [
+            f"{series.name}: {quantity} grows as size^{fit}"
+            for series in series_of(found.measurements)
+            for quantity, fit in series.growth.items()
+        ]
         yield Section("Cost", _trimmed([_cost_row(one) for one in found.measurements]), growth)
     if found.not_measured:
-        yield Section("Not measured", _trimmed([_refusal_row(one) for one in found.not_measured]))
+        yield Section(
+            "Not measured",
+            _trimmed([_refusal_row(one) for one in found.not_measured]),
+        )
     for study in found.studies:
         if study.runs:
             yield _accuracy_section(study)
@@ -138,22 +145,8 @@ def _setup(one: Setup) -> Row:
     }
 
 
-def _growth_of(series: Series) -> Iterator[str]:
-    for quantity, growth in series.growth.items():
-        yield f"{series.name}: {quantity} grows as size^{growth}"
-
-
 def _refusal_row(one: NotMeasured) -> Row:
-    return {
-        "scene": one.scene,
-        "set": " ".join(one.settings),
-        "method": one.method,
-        "integrator": one.integrator,
-        "step s": one.time_step,
-        "tolerance": one.tolerance,
-        "size": one.size,
-        "reason": f"{one.status}: {one.reason}",
-    }
+    return {**_setup(one), "reason": f"{one.status}: {one.reason}"}
 
 
 def _accuracy_section(study: Study) -> Section:

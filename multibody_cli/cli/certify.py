@@ -12,7 +12,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import PATH, result_file, result_path, run_settings
-from multibody_cli.cli.progress import Progress, SimulatedTime, Waiting, stop_compilation_when
+from multibody_cli.cli.progress import Progress, SimulatedTime, Waiting
 from multibody_cli.cli.run import EXIT_CODES
 from multibody_cli.cli.source import prepare_and_warn, scene_of
 from multibody_cli.cli.stop import StopRequest
@@ -89,7 +89,6 @@ def verb(
     with Waiting("preparing finer runs"):
         plan = plan_of(simulation, lambda more: prepare(source, [*overrides, *more]), names, against)
     with StopRequest() as stop:
-        stop_compilation_when(stop.asked)
         with Progress(simulation.compiled.timing) as progress:
             outcome = simulation.run(sink, Callbacks(progress, stop.asked)).outcome
         if outcome.status != "complete":

@@ -129,7 +129,11 @@ def _fields_table(schema: Mapping[str, Any], titles: Mapping[str, str]) -> list[
             {
                 "key": f"`{key}`",
                 "value": _kind(field, titles),
-                "default": "required" if key in required else _default(field),
+                "default": "required"
+                if key in required
+                else f"`{flow(field['default'])}`"
+                if "default" in field
+                else "",
                 "meaning": field.get("description", ""),
             }
             for key, field in schema["properties"].items()
@@ -157,10 +161,6 @@ def _kind(field: Mapping[str, Any], titles: Mapping[str, str]) -> str:
         return f"by name: {_kind(field['additionalProperties'], titles)}"
     kind = str(field.get("type", ""))
     return _WORDS.get(kind, kind)
-
-
-def _default(field: Mapping[str, Any]) -> str:
-    return f"`{flow(field['default'])}`" if "default" in field else ""
 
 
 def _title(name: str, definition: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -128,7 +129,7 @@ def verb(
     from multibody_cli.render.motion import choose_rows
     from multibody_cli.render.picture import Picture
 
-    target = output or Path("outputs/renders") / f"{_stem(file)}.html"
+    target = output or Path("outputs/renders") / f"{file.name.split('.')[0] or 'picture'}.html"
     suffix = target.suffix.lower()
     if suffix not in WRITERS:
         raise ArgumentError(f"{target}: the name of the file must end in {', '.join(WRITERS)}")
@@ -189,7 +190,7 @@ def _page(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
         if energies and several
         else []
     )
-    shown = [Shown(_label(one), one.drawing, one.motion) for one in (picture, *ghosts)]
+    shown = [Shown(Path(one.trajectory.source).name, one.drawing, one.motion) for one in (picture, *ghosts)]
     page = Page(
         title=str(trajectory.attributes["name"]),
         about=about(trajectory, [one.label for one in shown[1:]]),
@@ -242,10 +243,6 @@ def _gltf(picture: Picture, ghosts: list[Picture], extras: Extras, is_binary: bo
     return gltf(name, picture.drawing, picture.motion, picture.up, is_binary)
 
 
-def _glb(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
-    return _gltf(picture, ghosts, extras, is_binary=True)
-
-
 def _shown(picture: Picture, ghosts: list[Picture], extras: Extras) -> Iterator[Pixels]:
     """Yield the images of an animation, and show how many are done."""
     from multibody_cli.render.frames import film
@@ -264,7 +261,7 @@ WRITERS: dict[str, Callable[[Picture, list[Picture], Extras], bytes]] = {
     ".gif": _gif,
     ".mp4": _mp4,
     ".gltf": _gltf,
-    ".glb": _glb,
+    ".glb": partial(_gltf, is_binary=True),
 }
 """Function that returns the content of a file, by the suffix of its name."""
 
@@ -359,11 +356,3 @@ def _all_within(time: Floats, shown: Floats) -> Integers:
 
     rows = np.flatnonzero((time >= shown[0] - 1e-9) & (time <= shown[-1] + 1e-9))
     return _thinned(rows) if len(rows) else np.array([int(np.argmin(np.abs(time - shown[0])))])
-
-
-def _label(picture: Picture) -> str:
-    return Path(picture.trajectory.source).name
-
-
-def _stem(file: Path) -> str:
-    return file.name.split(".")[0] or "picture"

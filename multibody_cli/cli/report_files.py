@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from multibody_cli.cli.report_wording import WORDS, brief, counts, failure, row_of, worst_first
@@ -12,7 +12,6 @@ from multibody_cli.comparison.cases import Case, Verdict, what_changed, worst
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.compare import Comparison
-    from multibody_cli.comparison.differences import Finding
 
 DATASETS_LISTED = 10
 """Maximum number of datasets of one case among several in a report."""
@@ -56,13 +55,9 @@ def _details(comparison: Comparison, every: bool) -> Iterator[str]:
     shown = [*beyond, *rest] if every else beyond[:DATASETS_LISTED]
     yield from (f"- {literal(text)}" for text in (*comparison.notes, *comparison.mismatches))
     yield ""
-    yield from markdown_table([_cells(finding) for finding in shown])
+    yield from markdown_table([row_of(finding) | {"dataset": f"`{_code(finding.path)}`"} for finding in shown])
     if len(shown) < len(beyond):
         yield from ("", f"and {len(beyond) - len(shown)} more datasets beyond tolerance")
-
-
-def _cells(finding: Finding) -> dict[str, Any]:
-    return row_of(finding) | {"dataset": f"`{_code(finding.path)}`"}
 
 
 def _code(text: str) -> str:

@@ -11,7 +11,7 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH
-from multibody_cli.cli.progress import Progress, stop_compilation_when
+from multibody_cli.cli.progress import Progress
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import show, show_json
@@ -83,11 +83,13 @@ def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> int:
     from multibody_cli.timeline import Callbacks
 
     prepared = prepare_and_warn(file, text=run.scene_yaml)
-    with StopRequest() as stop, Progress(prepared.compiled.timing) as progress:
-        stop_compilation_when(stop.asked)
-        with repeated(run.earlier, prepared, stop.asked, progress) as (simulation, continued):
-            settings = simulation.scene.output
-            sink = Hdf5Sink(new, settings.channels, settings.compression, force, continued=continued)
-            carried = continued.checkpoint.values if continued else None
-            outcome = simulation.run(sink, Callbacks(progress, stop.asked), carried).outcome
-            return stop.code if outcome.status == "interrupted" else 0
+    with (
+        StopRequest() as stop,
+        Progress(prepared.compiled.timing) as progress,
+        repeated(run.earlier, prepared, stop.asked, progress) as (simulation, continued),
+    ):
+        settings = simulation.scene.output
+        sink = Hdf5Sink(new, settings.channels, settings.compression, force, continued=continued)
+        carried = continued.checkpoint.values if continued else None
+        outcome = simulation.run(sink, Callbacks(progress, stop.asked), carried).outcome
+        return stop.code if outcome.status == "interrupted" else 0

@@ -13,7 +13,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH, result_file, result_path, run_settings
-from multibody_cli.cli.progress import Progress, stop_compilation_when
+from multibody_cli.cli.progress import Progress
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import Colored, counted, show, show_json
@@ -199,8 +199,7 @@ def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
     from multibody_cli.timeline import Callbacks
 
     timing = start.simulation.compiled.timing
-    with StopRequest() as stop, Progress(timing) as repeating:
-        stop_compilation_when(stop.asked)
+    with StopRequest() as stop, Progress(timing) as repeating:  # noqa: SIM117
         with repeated(start.earlier, start.simulation, stop.asked, repeating) as (simulation, again):
             if start.recorded is not None and again is not None:
                 require_same_rows(start.recorded, again)

@@ -14,6 +14,7 @@ from typing import Any, Self
 import click
 
 from multibody_cli.cli import messages
+from multibody_cli.cli.progress import stop_compilation_when
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GRACE = 0.1
@@ -69,6 +70,7 @@ class StopRequest:
         return _Released(self._sink_is_free)
 
     def __enter__(self) -> Self:
+        stop_compilation_when(self.asked)
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
         self._timer = Timer(GRACE, self._end_in_place_of_main)

@@ -14,7 +14,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH, result_path, run_settings
-from multibody_cli.cli.progress import Bar, Waiting, purpose_of, show_compilation, stop_compilation_when
+from multibody_cli.cli.progress import Bar, Waiting, purpose_of, show_compilation
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import counted, duration, show, show_json, size
@@ -166,18 +166,18 @@ class _Plan:
 
 
 def _run(plan: _Plan, force: bool, as_json: bool) -> int:
-    from multibody_cli.studies.sweep.sweep import Tally, compile_kernels, execute, open_rows, write_table
+    from multibody_cli.output.sweep_table import SweepTable
+    from multibody_cli.studies.sweep.sweep import Tally, compile_kernels, execute, open_rows, tally_of, write_table
 
     sweep, tally, executed = plan.sweep, Tally(), 0
     count = sweep.design.count
     with StopRequest() as stop:
-        stop_compilation_when(stop.asked)
         rows = open_rows(sweep, plan.table, force)
         if rows is None:
             messages.note(f"{plan.table} has the rows of all {counted(count, 'run')}: nothing is left to run")
             if plan.parquet:
                 _write_parquet(plan.table)
-            return _conclude(plan, _tally_of(plan.table), 0, 0.0, as_json, 0)
+            return _conclude(plan, tally_of(SweepTable(plan.table)), 0, 0.0, as_json, 0)
         with rows:
             for block in rows.rows(rows.runs):
                 tally.add(block)
@@ -203,13 +203,6 @@ def _run(plan: _Plan, force: bool, as_json: bool) -> int:
                 if plan.parquet:
                     _write_parquet(plan.table)
     return _conclude(plan, tally, executed, seconds, as_json, stop.code if stop.asked() and tally.done < count else 0)
-
-
-def _tally_of(table: Path) -> Tally:
-    from multibody_cli.output.sweep_table import SweepTable
-    from multibody_cli.studies.sweep.sweep import tally_of
-
-    return tally_of(SweepTable(table))
 
 
 def _write_parquet(table: Path) -> None:

@@ -28,7 +28,7 @@ def verb(scenes: tuple[Path, ...], overrides: tuple[str, ...], as_json: bool) ->
     """
     problems = {scene: _problems_of(scene, overrides, quiet=as_json) for scene in scenes}
     if as_json:
-        show_json([_as_data(scene, found) for scene, found in problems.items()])
+        show_json([{"scene": str(scene), "valid": not found, "problems": found} for scene, found in problems.items()])
     return 2 if any(problems.values()) else 0
 
 
@@ -45,7 +45,3 @@ def _problems_of(scene: Path, overrides: tuple[str, ...], quiet: bool) -> list[d
     if not quiet:
         show(text)
     return found
-
-
-def _as_data(scene: Path, problems: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"scene": str(scene), "valid": not problems, "problems": problems}

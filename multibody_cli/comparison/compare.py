@@ -303,12 +303,9 @@ def _first_difference(findings: Sequence[Finding]) -> FirstDifference | None:
         return None
     time = min(finding.first.time or 0.0 for finding in differing if finding.first)
     at_once = [finding for finding in differing if finding.first and (finding.first.time or 0.0) == time]
-    at_once.sort(key=lambda finding: (_rank(finding.role), -(finding.first.place.excess if finding.first else 0.0)))
+    ranks = {role: rank for rank, role in enumerate(ROLES)}
+    at_once.sort(key=lambda one: (ranks.get(one.role, len(ROLES)), -(one.first.place.excess if one.first else 0.0)))
     return FirstDifference(time, tuple(at_once))
-
-
-def _rank(role: str) -> int:
-    return ROLES.index(role) if role in ROLES else len(ROLES)
 
 
 def _nothing_in_common(reference: Recording, result: Recording) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -132,11 +132,11 @@ def _tolerable(value: Any) -> float | None:
     return float(value) if is_number and 0.0 <= value < float("inf") else None
 
 
-def _truth(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-_READ = {"rtol": _tolerable, "atol": _tolerable, "ignore": _truth}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "rtol": _tolerable,
+    "atol": _tolerable,
+    "ignore": lambda value: value if isinstance(value, bool) else None,
+}
 _EXPECTED = {
     "rtol": "a number of at least 0",
     "atol": "a number of at least 0, in the units of the dataset",

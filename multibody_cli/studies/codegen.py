@@ -83,7 +83,7 @@ def code_of(source: SceneSource, overrides: Sequence[str]) -> str:
         name=simulation.scene.name,
         version=__version__,
         links=f"{links} link{'s' * (links != 1)}.",
-        coordinates=_coordinates(simulation, n),
+        coordinates="\n".join(f"v[{k}]: {name}" for k, name in enumerate(model.names.coordinates[:n])),
         tau=_tau(simulation, n),
         omitted=_omitted(simulation),
         imports=_EXPONENTIAL if "exponential_coefficients" in text else "",
@@ -96,10 +96,6 @@ def code_of(source: SceneSource, overrides: Sequence[str]) -> str:
         above=GROUND + 3,
         gravity=", ".join(repr(0.0 - float(g)) for g in tree.gravity),
     )
-
-
-def _coordinates(simulation: Simulation, n: int) -> str:
-    return "\n".join(f"v[{k}]: {name}" for k, name in enumerate(simulation.compiled.model.names.coordinates[:n]))
 
 
 def _tau(simulation: Simulation, n: int) -> str:

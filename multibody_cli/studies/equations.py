@@ -298,7 +298,7 @@ def omitted_effects(simulation: Simulation) -> list[str]:
         if (entries := getattr(scene, section))
     ]
     limited = [name for name, joint in scene.joints.items() if isinstance(joint, MovingJointSpec) and joint.bounds]
-    closing = [joint.name for joint in model.names.joints if _closes(model, joint.row)]
+    closing = [joint.name for joint in model.names.joints if joint.row >= len(model.system.tree.links)]
     named = {
         "joints that close loops:": closing,
         "limits of": limited,
@@ -310,7 +310,3 @@ def omitted_effects(simulation: Simulation) -> list[str]:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-def _closes(model: Model, row: int) -> bool:
-    return row >= len(model.system.tree.links)

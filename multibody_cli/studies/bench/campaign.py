@@ -21,28 +21,17 @@ Prepare = Callable[[Path, Sequence[str]], Simulation]
 
 
 @dataclass(frozen=True)
-class NotMeasured:
-    """A case that could not be measured; fields that are None are as in the scene.
+class NotMeasured(Setup):
+    """A case that could not be measured.
 
     Parameters
     ----------
-    scene
-        The scene file.
-    method, integrator, time_step, tolerance, settings, size
-        As in `Setup`.
     status
         `refused`, or `diverged` if the first step diverges.
     reason
         Reason, for the user.
     """
 
-    scene: str
-    method: str | None
-    integrator: str | None
-    time_step: float | None
-    tolerance: float | None
-    settings: tuple[str, ...]
-    size: float | None
     status: str
     reason: str
 
@@ -196,6 +185,7 @@ class _Bench:
                 tolerance=case.tolerance,
                 settings=self.group.settings,
                 size=self.group.size,
+                size_key=self.group.size_key,
                 status=status,
                 reason=" ".join(str(error).splitlines()),
             )

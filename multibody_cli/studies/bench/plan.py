@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -37,13 +37,8 @@ class Case:
     @property
     def settings(self) -> tuple[str, ...]:
         """The case as overrides of the scene."""
-        values = {
-            "method": self.method,
-            "integrator": self.integrator,
-            "step": self.step,
-            "tolerance": self.tolerance,
-        }
-        return tuple(f"simulation.{key}={_written(value)}" for key, value in values.items() if value is not None)
+        given = ((key, value) for key, value in asdict(self).items() if value is not None)
+        return tuple(f"simulation.{key}={_written(value)}" for key, value in given)
 
 
 @dataclass(frozen=True)
@@ -85,19 +80,16 @@ class Group:
 
 def groups_of(spec: BenchSpec) -> Iterator[Group]:
     """Yield the groups of a benchmark, by scene and size."""
-    pairs = product(spec.method or (None,), spec.integrator or (None,))
+    every = product(spec.method or (None,), spec.integrator or (None,))
+    # a method may have its own integrator
+    pairs = ((one, None if one and METHODS[one].own_integrator else integrator) for one, integrator in every)
     cases = tuple(
         Case(method, integrator, step, tolerance)
-        for method, integrator in dict.fromkeys((method, _chosen(method, integrator)) for method, integrator in pairs)
+        for method, integrator in dict.fromkeys(pairs)
         for step, tolerance in product(*_steppings(spec, method, integrator))
     )
     for scene, value in product(spec.scenes, spec.size.values if spec.size else (None,)):
         yield Group(scene, spec.set, value, spec.size.key if spec.size else None, spec.duration, cases)
-
-
-def _chosen(method: str | None, integrator: str | None) -> str | None:
-    """Return the integrator, or None for a method with its own integrator."""
-    return None if method is not None and METHODS[method].own_integrator else integrator
 
 
 def _steppings(
@@ -118,7 +110,7 @@ def _written(value: str | float) -> str:
 
 @dataclass(frozen=True)
 class Setup:
-    """A scene with its settings.
+    """A scene with its settings; of a case that was not measured, None is as in the scene.
 
     Parameters
     ----------
@@ -135,9 +127,9 @@ class Setup:
     """
 
     scene: str
-    method: str
-    integrator: str
-    time_step: float
+    method: str | None
+    integrator: str | None
+    time_step: float | None
     tolerance: float | None
     settings: tuple[str, ...]
     size: float | None
@@ -146,7 +138,9 @@ class Setup:
     @property
     def stepping(self) -> str:
         """The step or tolerance as text."""
-        return f"{self.time_step:.6g} s" if self.tolerance is None else f"rtol {self.tolerance:.6g}"
+        if self.tolerance is not None:
+            return f"rtol {self.tolerance:.6g}"
+        return "" if self.time_step is None else f"{self.time_step:.6g} s"
 
     @property
     def description(self) -> str:

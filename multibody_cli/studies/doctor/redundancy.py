@@ -175,7 +175,8 @@ def _common_normal(subject: Subject, bodies: Sequence[str]) -> Floats | None:
         for joint in subject.scene.joints.values()
         if joint.parent in inside and joint.child in inside
         for R in [_frame_of(subject, joint)]
-        for configuration in sampled_configurations(tuple(JOINTS[joint.type].parts(joint)), (False,) * _width(joint))
+        for parts in [tuple(JOINTS[joint.type].parts(joint))]
+        for configuration in sampled_configurations(parts, (False,) * sum(part.nv for part in parts))
         for part in configuration.columns.reshape(2, 3, -1)
     ]
     angular, linear = (np.hstack(columns[k::2]) for k in (0, 1))
@@ -185,10 +186,6 @@ def _common_normal(subject: Subject, bodies: Sequence[str]) -> Floats | None:
     normal = angular[:, int(np.argmax(sizes))] / sizes.max()
     within = np.abs(normal @ linear).max() <= IN_PLANE and np.abs(np.cross(normal, angular.T)).max() <= IN_PLANE
     return normal if within else None
-
-
-def _width(joint: JointSpec) -> int:
-    return sum(part.nv for part in JOINTS[joint.type].parts(joint))
 
 
 def _frame_of(subject: Subject, joint: JointSpec) -> Floats:

@@ -175,10 +175,6 @@ def _require_different(keys: Sequence[str], fixed: Iterable[str]) -> None:
 
 
 # --- random values ------------------------------------------------------------------------------------------------
-def _random(count: int, dimensions: int, seed: int) -> Floats:
-    return np.random.default_rng(seed).random((count, dimensions))
-
-
 def _latin_hypercube(count: int, dimensions: int, seed: int) -> Floats:
     from scipy.stats import qmc
 
@@ -192,7 +188,11 @@ def _sobol(count: int, dimensions: int, seed: int) -> Floats:
     return np.asarray(qmc.Sobol(dimensions, seed=seed).random_base2(max(0, (count - 1).bit_length()))[:count])
 
 
-SCHEMES = {"random": _random, "lhs": _latin_hypercube, "sobol": _sobol}
+SCHEMES = {
+    "random": lambda count, dimensions, seed: np.random.default_rng(seed).random((count, dimensions)),
+    "lhs": _latin_hypercube,
+    "sobol": _sobol,
+}
 """Schemes of random samples in the unit cube: function of number, dimensions and seed."""
 
 
