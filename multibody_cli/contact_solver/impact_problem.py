@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
+from typing import Annotated, NamedTuple
 
 from multibody_cli.contact_solver.friction.problem import (
     BLOCKS_PER_ROW,
@@ -20,46 +18,26 @@ from multibody_cli.model import Floats, Integers
 
 
 class ImpactWorkspace(NamedTuple):
-    """Work arrays for the impacts of an island with m rows and n normal velocities."""
+    """Work arrays for the impacts of an island with m rows and n = 6 nodes normal velocities."""
 
-    before: Floats  # (m,) velocities before the step; of constraint rows, those without impulses
-    free: Floats  # (m,) velocities without impulses
-    rebound: Floats  # (m,) what restitution adds to the velocity r of a normal
-    other: Floats  # (m,) impulses of another problem
-    total: Floats  # (m,) impulses of all passes
-    gap: Floats  # (m,) gaps of the normals over the step, m/s, as the passes change them
-    u: Floats  # (m,) velocities, or W x
-    change: Floats  # (m,) W x of other impulses
-    xi: Floats  # (n,)
-    xi0: Floats  # (n,) zeros
-    block: Integers  # (m, 2) blocks of all rows
-    balanced: Floats  # (3, m) unit impulses of a single contact, with those of the equalities that they cause
-    response: Floats  # (3, m) velocities due to them
-    W: Floats  # (3, 3) their Delassus matrix, and the velocity and the impulse of the contact
-    velocity: Floats  # (3,)
-    impulse: Floats  # (3,)
-
-
-def impact_workspace_for(m: int, n: int) -> ImpactWorkspace:
-    """Allocate the work arrays."""
-    return ImpactWorkspace(
-        before=np.zeros(m),
-        free=np.zeros(m),
-        rebound=np.zeros(m),
-        other=np.zeros(m),
-        total=np.zeros(m),
-        gap=np.zeros(m),
-        u=np.zeros(m),
-        change=np.zeros(m),
-        xi=np.zeros(n),
-        xi0=np.zeros(n),
-        block=np.zeros((m, BLOCKS_PER_ROW), np.int64),
-        balanced=np.zeros((PER_CONTACT, m)),
-        response=np.zeros((PER_CONTACT, m)),
-        W=np.zeros((PER_CONTACT, PER_CONTACT)),
-        velocity=np.zeros(PER_CONTACT),
-        impulse=np.zeros(PER_CONTACT),
-    )
+    before: Annotated[Floats, "m"]  # velocities before the step; of constraint rows, those without impulses
+    free: Annotated[Floats, "m"]  # velocities without impulses
+    rebound: Annotated[Floats, "m"]  # what restitution adds to the velocity r of a normal
+    other: Annotated[Floats, "m"]  # impulses of another problem
+    total: Annotated[Floats, "m"]  # impulses of all passes
+    gap: Annotated[Floats, "m"]  # gaps of the normals over the step, m/s, as the passes change them
+    u: Annotated[Floats, "m"]  # velocities, or W x
+    change: Annotated[Floats, "m"]  # W x of other impulses
+    xi: Annotated[Floats, "6 * nodes"]
+    xi0: Annotated[Floats, "6 * nodes"]  # zeros
+    block: Annotated[Integers, "m", BLOCKS_PER_ROW]  # blocks of all rows
+    balanced: Annotated[
+        Floats, PER_CONTACT, "m"
+    ]  # unit impulses of a contact, and those of the equalities that they cause
+    response: Annotated[Floats, PER_CONTACT, "m"]  # velocities due to them
+    W: Annotated[Floats, PER_CONTACT, PER_CONTACT]  # their Delassus matrix, and velocity and impulse of the contact
+    velocity: Annotated[Floats, PER_CONTACT]
+    impulse: Annotated[Floats, PER_CONTACT]
 
 
 @kernel

@@ -10,12 +10,12 @@ Rows are numbered consecutively: active constraint rows, three rows for each fri
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import allocate, formula, kernel
 from multibody_cli.model import Integers, Tree
 
 
@@ -26,43 +26,28 @@ class Groups(NamedTuple):
     """
 
     body_of_coordinate: Integers  # (nv,) a body moved by each coordinate; coordinates of loop joints come last
-    articulation: Integers  # (l,) articulation of each body
-    row_articulations: Integers  # (m, 2) articulations of each row, -1 for none
-    first_body: Integers  # (l + 1,) start of the bodies of an articulation
-    bodies: Integers  # (l,)
-    place: Integers  # (l,) number of each body among those of its articulation
-    first_body_block: Integers  # (l + 1,) start of the body blocks of an articulation; block s of row k is 2 k + s
-    body_blocks: Integers  # (2 m,)
-    island: Integers  # (l,) union-find parent: smallest articulation of the island
-    island_number: Integers  # (l,) number of the island whose smallest articulation this is, else -1
-    has_other_rows: Integers  # (l,) whether an island has rows that are no friction patches
-    first_row: Integers  # (l + 1,) start of the rows of an island
-    rows: Integers  # (m,)
+    articulation: Annotated[Integers, "l"]  # articulation of each body
+    row_articulations: Annotated[Integers, "m", BLOCKS_PER_ROW]  # articulations of each row, -1 for none
+    first_body: Annotated[Integers, "l + 1"]  # start of the bodies of an articulation
+    bodies: Annotated[Integers, "l"]
+    place: Annotated[Integers, "l"]  # number of each body among those of its articulation
+    first_body_block: Annotated[Integers, "l + 1"]  # start of the body blocks of an articulation
+    body_blocks: Annotated[Integers, "2 * m"]  # block s of row k is 2 k + s
+    island: Annotated[Integers, "l"]  # union-find parent: smallest articulation of the island
+    island_number: Annotated[Integers, "l"]  # number of the island whose smallest articulation this is, else -1
+    has_other_rows: Annotated[Integers, "l"]  # whether an island has rows that are no friction patches
+    first_row: Annotated[Integers, "l + 1"]  # start of the rows of an island
+    rows: Annotated[Integers, "m"]
 
 
 def groups_for(tree: Tree, m: int) -> Groups:
     """Allocate the lists for up to m rows."""
-    bodies = len(tree.links)
     body_of_coordinate = np.zeros(len(tree.driven), np.int64)
     for i, link in enumerate(tree.links):
         body_of_coordinate[link["iv"] : link["iv"] + link["nv"]] = i
     for closure in tree.closures:
         body_of_coordinate[closure["iv"] : closure["iv"] + closure["nv"]] = closure["child"]
-    return Groups(
-        body_of_coordinate=body_of_coordinate,
-        articulation=np.zeros(bodies, np.int64),
-        row_articulations=np.zeros((m, BLOCKS_PER_ROW), np.int64),
-        first_body=np.zeros(bodies + 1, np.int64),
-        bodies=np.zeros(bodies, np.int64),
-        place=np.zeros(bodies, np.int64),
-        first_body_block=np.zeros(bodies + 1, np.int64),
-        body_blocks=np.zeros(BLOCKS_PER_ROW * m, np.int64),
-        island=np.zeros(bodies, np.int64),
-        island_number=np.zeros(bodies, np.int64),
-        has_other_rows=np.zeros(bodies, np.int64),
-        first_row=np.zeros(bodies + 1, np.int64),
-        rows=np.zeros(m, np.int64),
-    )
+    return allocate(Groups, body_of_coordinate=body_of_coordinate, l=len(tree.links), m=m)
 
 
 @kernel

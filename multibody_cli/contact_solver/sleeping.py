@@ -21,14 +21,12 @@ or dry friction of joints do not sleep.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
+from typing import Annotated, NamedTuple
 
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT
 from multibody_cli.contact_solver.warm_start import load_axial_impulses
 from multibody_cli.kernel import kernel
-from multibody_cli.model import Floats, Integers, System
+from multibody_cli.model import Floats, Integers
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import power
 from multibody_cli.spatial.values import Motion
@@ -41,28 +39,13 @@ REST = 1e-10
 class Sleep(NamedTuple):
     """State of sleeping bodies, for l bodies; an articulation is numbered by `islands.find_articulations`."""
 
-    q: Floats  # (nq,) coordinates in the last step
-    v: Floats  # (nv,) velocities v* in the last step
-    calm: Integers  # (l,) whether a body was calm in the last step
-    at_rest: Integers  # (l,) whether the island of a body was at rest at the end of the last step
-    awake: Integers  # (l,) whether an articulation has changed, or is not calm
-    asleep: Integers  # (l,) whether an articulation sleeps in this step
-    island_asleep: Integers  # (l,) whether an island sleeps in this step
-
-
-def sleep_for(system: System) -> Sleep:
-    """Allocate the state of bodies that are all awake."""
-    tree = system.tree
-    bodies, nv = len(tree.links), len(tree.driven)
-    return Sleep(
-        q=np.zeros(nv + len(tree.quaternions)),
-        v=np.zeros(nv),
-        calm=np.zeros(bodies, np.int64),
-        at_rest=np.zeros(bodies, np.int64),
-        awake=np.zeros(bodies, np.int64),
-        asleep=np.zeros(bodies, np.int64),
-        island_asleep=np.zeros(bodies, np.int64),
-    )
+    q: Annotated[Floats, "nq"]  # coordinates in the last step
+    v: Annotated[Floats, "nv"]  # velocities v* in the last step
+    calm: Annotated[Integers, "l"]  # whether a body was calm in the last step
+    at_rest: Annotated[Integers, "l"]  # whether the island of a body was at rest at the end of the last step
+    awake: Annotated[Integers, "l"]  # whether an articulation has changed, or is not calm
+    asleep: Annotated[Integers, "l"]  # whether an articulation sleeps in this step
+    island_asleep: Annotated[Integers, "l"]  # whether an island sleeps in this step
 
 
 @kernel

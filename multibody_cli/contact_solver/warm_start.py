@@ -11,8 +11,7 @@ import numpy as np
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.rows import tangent_of
-from multibody_cli.contacts.contract import Records
-from multibody_cli.kernel import kernel, records
+from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import cross, dot
 
@@ -27,12 +26,6 @@ POINT = np.dtype(
     ]
 )
 """One contact of the previous step."""
-
-
-def warm_start_for(contacts: int) -> Records:
-    """Allocate the warm-start records of so many contacts."""
-    points: Records = records(np.zeros(contacts, POINT))
-    return points
 
 
 @kernel

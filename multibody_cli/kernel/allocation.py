@@ -3,18 +3,20 @@
     class Rows(NamedTuple):
         numbers: Annotated[Integers, "m"]
         wrenches: Annotated[Records, "m", 2, WRENCH]
+        first: Annotated[Integers, "m + 1"]
         bounds: Bounds
 
     rows = allocate(Rows, m=12, bounds=...)
 
-The shape follows the type of the array: names of sizes, and numbers.  `Floats`, `Integers` and `Flags` declare their
-dtype; `Records` have it after the shape.  A field that is a named tuple itself is allocated with the same sizes.
+The shape follows the type of the array: numbers, and expressions of sizes.  `Floats`, `Integers` and `Flags` declare
+their dtype; `Records` have it after the shape.  A field that is a named tuple itself is allocated with the same sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
+from types import CodeType
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -84,14 +86,19 @@ def _sizes(kind: type) -> frozenset[str]:
         if hasattr(hint, "_fields"):
             found |= _sizes(hint)
         else:
-            found.update(size for size in _shape(hint) if isinstance(size, str))
+            found.update(name for one in _shape(hint) for name in _expression(one).co_names)
     return frozenset(found)
 
 
-def _shape(hint: Any) -> list[str | int]:
+def _shape(hint: Any) -> list[str]:
     """Return the declared shape of an array, which is empty if the field is not allocated."""
     declared = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    return [one for one in declared if isinstance(one, str | int)]
+    return [str(one) for one in declared if isinstance(one, str | int)]
+
+
+@cache
+def _expression(size: str) -> CodeType:
+    return compile(size, "<size>", "eval")
 
 
 @cache
@@ -104,11 +111,11 @@ def _makers(kind: type) -> Mapping[str, Callable[[Mapping[str, int]], Any]]:
 def _maker(hint: Any) -> Callable[[Mapping[str, int]], Any]:
     if hasattr(hint, "_fields"):
         return partial(_allocate, hint, values={})
-    shape = _shape(hint)
+    shape = [_expression(one) for one in _shape(hint)]
     (dtype,) = (one for one in get_args(hint) if isinstance(one, np.dtype))
 
     def make(sizes: Mapping[str, int]) -> Any:
-        zeros = np.zeros([sizes[one] if isinstance(one, str) else one for one in shape], dtype)
+        zeros = np.zeros([eval(one, {name: sizes[name] for name in one.co_names}) for one in shape], dtype)
         return records(zeros) if dtype.names else zeros
 
     return make

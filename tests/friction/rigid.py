@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.contact_solver.friction.dense import DenseProblem
-from multibody_cli.contact_solver.friction.problem import Factored, Options, factored_scratch_for
-from multibody_cli.contact_solver.friction.proximal import proximal_scratch_for, solve_proximal
+from multibody_cli.contact_solver.friction.problem import Factored, FactoredScratch, Options
+from multibody_cli.contact_solver.friction.proximal import ProximalScratch, solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import stagger, staggered_scratch_for
+from multibody_cli.kernel import allocate
 
 GROUND = -1
 
@@ -100,7 +101,7 @@ def factored(world, v, mu, r=None, friction_patches=0, convex=False):
     """
     J, mass, bodies = world.jacobian(), world.mass, len(world.mass) // 6
     constraint_rows, contacts = len(world.equalities) + len(world.limits), len(world.contacts)
-    S = factored_scratch_for(constraint_rows, contacts, len(mass), bodies)
+    S = allocate(FactoredScratch, m=constraint_rows + 3 * contacts, contacts=contacts, nodes=bodies, blocks=bodies)
     B = (J / np.sqrt(mass)).reshape(len(J), bodies, 6)
     S.block.fill(-1)
     for rows in [slice(k, k + 1) for k in range(constraint_rows)] + [
@@ -119,8 +120,9 @@ def factored(world, v, mu, r=None, friction_patches=0, convex=False):
 
 def proximal_scratch(world):
     """Work arrays of the proximal method for a world of bodies."""
-    constraint_rows, size = len(world.equalities) + len(world.limits), len(world.mass)
-    return proximal_scratch_for(constraint_rows, len(world.contacts), size, size // 6)
+    bodies, contacts = len(world.mass) // 6, len(world.contacts)
+    m = len(world.equalities) + len(world.limits) + 3 * contacts
+    return allocate(ProximalScratch, m=m, contacts=contacts, nodes=bodies, blocks=bodies)
 
 
 def solve_factored(world, v, mu, guess=np.nan, r=None, friction_patches=0, convex=False, **options):

@@ -7,8 +7,10 @@ import pytest
 from rigid import factored, pile, stack
 
 from multibody_cli.contact_solver.friction import block_matrix
-from multibody_cli.contact_solver.friction.elimination_order import order_blocks
+from multibody_cli.contact_solver.friction.block_matrix import BlockMatrix
+from multibody_cli.contact_solver.friction.elimination_order import Elimination, order_blocks
 from multibody_cli.contact_solver.friction.problem import Factored
+from multibody_cli.kernel import allocate
 
 
 def wide(world, seed):
@@ -59,7 +61,7 @@ def problems():
 def test_it_solves_the_system_of_the_dense_matrix(F):
     rng = np.random.default_rng(len(F.r))
     bodies = int(F.width.sum()) // 6
-    M = block_matrix.block_matrix_for(6 * bodies, len(F.width), len(F.mu))
+    M = allocate(BlockMatrix, nodes=bodies, blocks=len(F.width), contacts=len(F.mu))
     for array in (M.diagonal, M.lower, M.upper, M.rows, M.product):
         array.fill(np.nan)
     n = order_blocks(F, M.elimination)
@@ -80,14 +82,14 @@ def test_it_solves_the_system_of_the_dense_matrix(F):
 
 def test_a_stack_has_no_fill():
     F = factored(stack(30), np.zeros(180), 0.5)
-    E = block_matrix.block_matrix_for(180, 30, 120).elimination
+    E = allocate(Elimination, nodes=30, blocks=30, contacts=120)
     order_blocks(F, E)
     assert E.begin[30] == 29
 
 
 def test_the_order_is_a_permutation_whatever_touches():
     F = factored(pile(np.random.default_rng(1), 30, 70), np.zeros(180), 0.5)
-    E = block_matrix.block_matrix_for(180, 30, 70).elimination
+    E = allocate(Elimination, nodes=30, blocks=30, contacts=70)
     assert order_blocks(F, E) == 180
     assert sorted(E.order) == list(range(30))
     assert sorted(F.start) == list(range(0, 180, 6))

@@ -14,6 +14,7 @@ PAIR = np.dtype([("a", "f8", 3), ("b", "i8")])
 
 class Inner(NamedTuple):
     numbers: Annotated[Integers, "m", 2]
+    triangle: Annotated[Floats, "m * (m + 1) // 2"]
     tolerance: float = 0.5
 
 
@@ -31,13 +32,14 @@ def test_arrays_have_the_declared_shapes_and_are_zero():
     assert (work.flags.shape, work.flags.dtype) == ((3,), np.bool_)
     assert (work.pairs.shape, work.pairs.dtype) == ((4,), PAIR)
     assert (work.inner.numbers.shape, work.inner.numbers.dtype) == ((3, 2), np.int64)
+    assert work.inner.triangle.shape == (6,)
     assert work.other == "given"
     assert work.inner.tolerance == 0.5
     assert not any(array.any() for array in (work.matrix, work.flags, work.pairs["a"], work.inner.numbers))
 
 
 def test_fields_that_are_given_are_not_allocated():
-    matrix, inner = np.ones((2, 2)), Inner(np.zeros((9, 2), np.int64), 1.0)
+    matrix, inner = np.ones((2, 2)), Inner(np.zeros((9, 2), np.int64), np.zeros(1), 1.0)
     work = allocate(Outer, n=4, matrix=matrix, inner=inner, other=None)
     assert work.matrix is matrix
     assert work.inner is inner

@@ -10,12 +10,11 @@ Source: Walker and Ni, Anderson acceleration for fixed-point iterations, SIAM J.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from multibody_cli.kernel import Floats, allocate, kernel
+from multibody_cli.kernel import Floats, Integers, allocate, kernel
 from multibody_cli.linalg import free_rows
 from multibody_cli.linalg.multipliers import solve_multipliers
 
@@ -26,15 +25,15 @@ DEPTH = 10
 class Iterations(NamedTuple):
     """The last iterations of m unknowns, and work arrays."""
 
-    stored: NDArray[np.int64]  # (1,) number of stored changes; -1 before the first iteration
-    gap: Floats  # (m,) gap of the last iteration
-    x: Floats  # (m,) its result
-    gap_changes: Floats  # (DEPTH, m)
-    x_changes: Floats  # (DEPTH, m)
-    product: Floats  # (m,) W times a change of the gap
-    gram: Floats  # (DEPTH, DEPTH)
-    projection: Floats  # (DEPTH,)
-    shares: Floats  # (DEPTH,) s
+    stored: Annotated[Integers, 1]  # number of stored changes; -1 before the first iteration
+    gap: Annotated[Floats, "m"]  # gap of the last iteration
+    x: Annotated[Floats, "m"]  # its result
+    gap_changes: Annotated[Floats, DEPTH, "m"]
+    x_changes: Annotated[Floats, DEPTH, "m"]
+    product: Annotated[Floats, "m"]  # W times a change of the gap
+    gram: Annotated[Floats, DEPTH, DEPTH]
+    projection: Annotated[Floats, DEPTH]
+    shares: Annotated[Floats, DEPTH]  # s
     lower: Floats  # (DEPTH,) minus infinity
     upper: Floats  # (DEPTH,) infinity
     solver: free_rows.Scratch
@@ -42,20 +41,8 @@ class Iterations(NamedTuple):
 
 def iterations_for(m: int) -> Iterations:
     """Allocate the storage for m unknowns."""
-    return Iterations(
-        stored=np.zeros(1, np.int64),
-        gap=np.zeros(m),
-        x=np.zeros(m),
-        gap_changes=np.zeros((DEPTH, m)),
-        x_changes=np.zeros((DEPTH, m)),
-        product=np.zeros(m),
-        gram=np.zeros((DEPTH, DEPTH)),
-        projection=np.zeros(DEPTH),
-        shares=np.zeros(DEPTH),
-        lower=np.full(DEPTH, -math.inf),
-        upper=np.full(DEPTH, math.inf),
-        solver=allocate(free_rows.Scratch, m=DEPTH),
-    )
+    bound = np.full(DEPTH, math.inf)
+    return allocate(Iterations, m=m, lower=-bound, upper=bound, solver=allocate(free_rows.Scratch, m=DEPTH))
 
 
 @kernel

@@ -7,11 +7,9 @@ one block beside the diagonal and one below it, which is stored transposed.  The
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import numpy as np
-
-from multibody_cli.contact_solver.friction.elimination_order import Elimination, elimination_for
+from multibody_cli.contact_solver.friction.elimination_order import Elimination
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, NODE, PER_CONTACT, block_of_rows
 from multibody_cli.contact_solver.friction.six_columns import (
     add_outer_product,
@@ -37,26 +35,12 @@ class BlockMatrix(NamedTuple):
     """Blocks of a matrix, one after the other; those of `lower` and `upper` in the order of `Elimination.later`."""
 
     elimination: Elimination
-    diagonal: Floats
-    lower: Floats  # transposed; untouched pages take no memory
-    upper: Floats
-    node: Integers  # (nodes,) nodes of one contact
-    rows: Floats  # B of one contact, a strip for each node
-    product: Floats  # D B of one contact, in the same layout
-
-
-def block_matrix_for(n: int, blocks: int, contacts: int) -> BlockMatrix:
-    """Allocate the storage for n unknowns in so many blocks."""
-    nodes = n // NODE
-    return BlockMatrix(
-        elimination=elimination_for(nodes, blocks, contacts),
-        diagonal=np.zeros(ENTRIES * nodes),
-        lower=np.zeros(ENTRIES * (nodes * (nodes - 1) // 2)),
-        upper=np.zeros(ENTRIES * (nodes * (nodes - 1) // 2)),
-        rows=np.zeros(STRIP * nodes),
-        product=np.zeros(STRIP * nodes),
-        node=np.zeros(nodes, np.int64),
-    )
+    diagonal: Annotated[Floats, "36 * nodes"]
+    lower: Annotated[Floats, "18 * nodes * (nodes - 1)"]  # transposed; untouched pages take no memory
+    upper: Annotated[Floats, "18 * nodes * (nodes - 1)"]
+    node: Annotated[Integers, "nodes"]  # nodes of one contact
+    rows: Annotated[Floats, "18 * nodes"]  # B of one contact, a strip for each node
+    product: Annotated[Floats, "18 * nodes"]  # D B of one contact, in the same layout
 
 
 # --- entries --------------------------------------------------------------------------------------------------------

@@ -11,38 +11,22 @@ Source: George and Liu, Computer Solution of Large Sparse Positive Definite Syst
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Annotated, NamedTuple
 
 from multibody_cli.contact_solver.friction.problem import NODE, PER_CONTACT, block_of_rows
-from multibody_cli.kernel import Integers, kernel
+from multibody_cli.kernel import Flags, Integers, kernel
 
 
 class Elimination(NamedTuple):
     """Order of the blocks, and for each node the *later* nodes that its elimination changes, in ascending order."""
 
-    coupled: NDArray[np.int8]  # (blocks, blocks) remaining neighbours; of an eliminated block, its later neighbours
-    degree: Integers  # (blocks,) number of remaining neighbours, -1 for an eliminated block
-    neighbours: Integers  # (blocks,) remaining neighbours of one block
-    order: Integers  # (blocks,) block numbers in the order of elimination
-    begin: Integers  # (nodes + 1,) start of the later nodes of a node
-    later: Integers  # later nodes of all nodes; untouched pages take no memory
-    entry: Integers  # (contacts,) number of the second block's first node among the first block's neighbours
-
-
-def elimination_for(nodes: int, blocks: int, contacts: int) -> Elimination:
-    """Allocate the storage."""
-    return Elimination(
-        coupled=np.zeros((blocks, blocks), np.int8),
-        degree=np.zeros(blocks, np.int64),
-        neighbours=np.zeros(blocks, np.int64),
-        order=np.zeros(blocks, np.int64),
-        begin=np.zeros(nodes + 1, np.int64),
-        later=np.zeros(nodes * (nodes + 1) // 2, np.int64),
-        entry=np.zeros(contacts, np.int64),
-    )
+    coupled: Annotated[Flags, "blocks", "blocks"]  # remaining neighbours; of an eliminated block, its later neighbours
+    degree: Annotated[Integers, "blocks"]  # number of remaining neighbours, -1 for an eliminated block
+    neighbours: Annotated[Integers, "blocks"]  # remaining neighbours of one block
+    order: Annotated[Integers, "blocks"]  # block numbers in the order of elimination
+    begin: Annotated[Integers, "nodes + 1"]  # start of the later nodes of a node
+    later: Annotated[Integers, "nodes * (nodes + 1) // 2"]  # later nodes of all nodes; untouched pages take no memory
+    entry: Annotated[Integers, "contacts"]  # number of the second block's first node among the first block's neighbours
 
 
 @kernel
@@ -68,7 +52,7 @@ def couple_blocks(F, E):
     for a in range(blocks):
         E.degree[a] = 0
         for b in range(blocks):
-            E.coupled[a, b] = 0
+            E.coupled[a, b] = False
     for k in range(F.equalities, F.equalities + F.limits):
         couple(F.block[k, 0], F.block[k, 1], E)
     for c in range(len(F.mu)):
@@ -80,7 +64,7 @@ def couple_blocks(F, E):
 def couple(a, b, E):
     """Make the blocks a and b of a row neighbours; -1 is no block."""
     if a >= 0 and b >= 0 and not E.coupled[a, b]:
-        E.coupled[a, b] = E.coupled[b, a] = 1
+        E.coupled[a, b] = E.coupled[b, a] = True
         E.degree[a] += 1
         E.degree[b] += 1
 
@@ -104,7 +88,7 @@ def couple_neighbours(blocks, b, E):
             E.neighbours[count] = a
             count += 1
     for i in range(count):
-        E.coupled[E.neighbours[i], b] = 0
+        E.coupled[E.neighbours[i], b] = False
         E.degree[E.neighbours[i]] -= 1
         for k in range(i):
             couple(E.neighbours[i], E.neighbours[k], E)

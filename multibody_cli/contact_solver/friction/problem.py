@@ -20,9 +20,7 @@ row.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
+from typing import Annotated, NamedTuple
 
 from multibody_cli.contact_solver.friction.six_columns import COLUMNS, add_row
 from multibody_cli.kernel import Floats, Integers, formula, kernel
@@ -83,31 +81,15 @@ class Factored(NamedTuple):
 class FactoredScratch(NamedTuple):
     """Storage of a `Factored` problem."""
 
-    first: Integers
-    block: Integers
-    start: Integers
-    width: Integers
-    xi0: Floats
-    r: Floats
-    b: Floats
-    w: Floats
-    mu: Floats
-
-
-def factored_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: int) -> FactoredScratch:
-    """Allocate storage for so many constraint rows and contacts, and n normal velocities in so many blocks."""
-    m = constraint_rows + PER_CONTACT * contacts
-    return FactoredScratch(
-        first=np.zeros((m, BLOCKS_PER_ROW), np.int64),
-        block=np.zeros((m, BLOCKS_PER_ROW), np.int64),
-        start=np.zeros(blocks, np.int64),
-        width=np.zeros(blocks, np.int64),
-        xi0=np.zeros(n),
-        r=np.zeros(m),
-        b=np.zeros(m),
-        w=np.zeros(m),
-        mu=np.zeros(contacts),
-    )
+    first: Annotated[Integers, "m", BLOCKS_PER_ROW]
+    block: Annotated[Integers, "m", BLOCKS_PER_ROW]
+    start: Annotated[Integers, "blocks"]
+    width: Annotated[Integers, "blocks"]
+    xi0: Annotated[Floats, "6 * nodes"]
+    r: Annotated[Floats, "m"]
+    b: Annotated[Floats, "m"]
+    w: Annotated[Floats, "m"]
+    mu: Annotated[Floats, "contacts"]
 
 
 @kernel

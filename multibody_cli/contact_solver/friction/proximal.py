@@ -33,16 +33,14 @@ convex formulation of compliant contact, IEEE Trans. Robot. 39 (2023) (velocitie
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
+from typing import Annotated, NamedTuple
 
 from multibody_cli.contact_solver.friction.active_set import (
     NEARLY_SOLVED,
     exchange_from,
     exchange_from_natural_maps,
 )
-from multibody_cli.contact_solver.friction.block_matrix import BlockMatrix, block_matrix_for
+from multibody_cli.contact_solver.friction.block_matrix import BlockMatrix
 from multibody_cli.contact_solver.friction.central_path import follow_path
 from multibody_cli.contact_solver.friction.cones import project
 from multibody_cli.contact_solver.friction.elimination_order import order_blocks
@@ -64,7 +62,7 @@ from multibody_cli.contact_solver.friction.problem import (
 )
 from multibody_cli.contact_solver.friction.proximal_step import EQUATION_TOLERANCE, follow_coulomb
 from multibody_cli.contact_solver.friction.resting_guess import guess_rest
-from multibody_cli.contact_solver.friction.smoothed_law import SmoothedScratch, smoothed_scratch_for
+from multibody_cli.contact_solver.friction.smoothed_law import SmoothedScratch
 from multibody_cli.kernel import Floats, Integers, kernel
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
@@ -117,57 +115,29 @@ ACCURACY, MAX_ACCURACY = 0.01, 1e-3
 
 
 class ProximalScratch(NamedTuple):
-    """Work arrays for m rows and n velocities."""
+    """Work arrays for m rows and n = 6 nodes velocities."""
 
-    xi0: Floats  # (n,) normal velocities without impulses
-    xi: Floats  # (n,) of a path
-    xi_iterate: Floats  # (n,) of the proximal iterations
-    xi_last: Floats  # (n,) of the last one that converged
-    trial: Floats  # (n,) at a trial step
-    step: Floats  # (n,)
-    xi_residual: Floats  # (n,) residual of the equation for xi
-    u: Floats  # (m,)
-    y: Floats  # (m,)
-    gamma: Floats  # (m,)
-    D: Floats  # (m, 3)
-    proximal_point: Floats  # (m,) guess of a proximal iteration
-    natural: Floats  # (m,) of the steps for the natural map
-    state: Integers  # (m,) of contacts and limits, at their first rows (`active_set`)
-    before: Floats  # (m,) impulses before a shift of loads
-    shift: Floats  # (m,) its step
-    best: Floats  # (m,) impulses with the smallest residual
-    unsolved: Floats  # (m,) impulses of an unsolved problem
-    relaxed: Floats  # (m,) impulses of its convex relaxation
+    xi0: Annotated[Floats, "6 * nodes"]  # normal velocities without impulses
+    xi: Annotated[Floats, "6 * nodes"]  # of a path
+    xi_iterate: Annotated[Floats, "6 * nodes"]  # of the proximal iterations
+    xi_last: Annotated[Floats, "6 * nodes"]  # of the last one that converged
+    trial: Annotated[Floats, "6 * nodes"]  # at a trial step
+    step: Annotated[Floats, "6 * nodes"]
+    xi_residual: Annotated[Floats, "6 * nodes"]  # residual of the equation for xi
+    u: Annotated[Floats, "m"]
+    y: Annotated[Floats, "m"]
+    gamma: Annotated[Floats, "m"]
+    D: Annotated[Floats, "m", PER_CONTACT]
+    proximal_point: Annotated[Floats, "m"]  # guess of a proximal iteration
+    natural: Annotated[Floats, "m"]  # of the steps for the natural map
+    state: Annotated[Integers, "m"]  # of contacts and limits, at their first rows (`active_set`)
+    before: Annotated[Floats, "m"]  # impulses before a shift of loads
+    shift: Annotated[Floats, "m"]  # its step
+    best: Annotated[Floats, "m"]  # impulses with the smallest residual
+    unsolved: Annotated[Floats, "m"]  # impulses of an unsolved problem
+    relaxed: Annotated[Floats, "m"]  # impulses of its convex relaxation
     matrix: BlockMatrix
     smoothed: SmoothedScratch
-
-
-def proximal_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: int) -> ProximalScratch:
-    """Allocate the work arrays for problems of up to that size."""
-    m = constraint_rows + PER_CONTACT * contacts
-    return ProximalScratch(
-        xi0=np.zeros(n),
-        xi=np.zeros(n),
-        xi_iterate=np.zeros(n),
-        xi_last=np.zeros(n),
-        trial=np.zeros(n),
-        step=np.zeros(n),
-        xi_residual=np.zeros(n),
-        u=np.zeros(m),
-        y=np.zeros(m),
-        gamma=np.zeros(m),
-        D=np.zeros((m, PER_CONTACT)),
-        proximal_point=np.zeros(m),
-        natural=np.zeros(m),
-        state=np.zeros(m, np.int64),
-        before=np.zeros(m),
-        shift=np.zeros(m),
-        best=np.zeros(m),
-        unsolved=np.zeros(m),
-        relaxed=np.zeros(m),
-        matrix=block_matrix_for(n, blocks, contacts),
-        smoothed=smoothed_scratch_for(m, n, contacts),
-    )
 
 
 @kernel

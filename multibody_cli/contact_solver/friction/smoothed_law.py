@@ -22,9 +22,7 @@ Math. Program. 87 (2000) (sigma as an unknown).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
+from typing import Annotated, NamedTuple
 
 from multibody_cli.contact_solver.friction.block_matrix import add_rows, clear, eliminate, substitute
 from multibody_cli.contact_solver.friction.cones import (
@@ -51,50 +49,26 @@ MIN_CONE_FRICTION = 1e-3
 
 
 class SmoothedScratch(NamedTuple):
-    """Work arrays for m rows and n velocities, in the units of the equations."""
+    """Work arrays for m rows and n = 6 nodes velocities, in the units of the equations."""
 
-    unit: Floats  # (m,) scale: impulses here are `unit` times those of the problem
-    guess: Floats  # (m,)
-    y: Floats  # (m,)
-    y_trial: Floats  # (m,) at a trial step
-    y_step: Floats  # (m,)
-    xi_trial: Floats  # (n,) at a trial step
-    xi_step: Floats  # (n,)
-    x: Floats  # (m,) P(y)
-    u: Floats  # (m,)
-    velocity_change: Floats  # (m,) change of u in a step
-    residual: Floats  # (m,) residual of the equations of the rows
-    xi_residual: Floats  # (n,)
-    slope: Floats  # (m,) see `cones`
-    square_slope: Floats  # (m,)
-    d: Floats  # (contacts, 2)
-    impulse: Floats  # (m,) impulses in the units of the problem
-    K: Floats  # (m, 3) derivative of y by -z: (1 - P' + eps P')^-1
-    D: Floats  # (m, 3) derivative of the impulses by -u, in the units of the problem
-
-
-def smoothed_scratch_for(m: int, n: int, contacts: int) -> SmoothedScratch:
-    """Allocate the work arrays."""
-    return SmoothedScratch(
-        unit=np.zeros(m),
-        guess=np.zeros(m),
-        y=np.zeros(m),
-        y_trial=np.zeros(m),
-        y_step=np.zeros(m),
-        xi_trial=np.zeros(n),
-        xi_step=np.zeros(n),
-        x=np.zeros(m),
-        u=np.zeros(m),
-        velocity_change=np.zeros(m),
-        residual=np.zeros(m),
-        xi_residual=np.zeros(n),
-        slope=np.zeros(m),
-        square_slope=np.zeros(m),
-        d=np.zeros((contacts, 2)),
-        impulse=np.zeros(m),
-        D=np.zeros((m, PER_CONTACT)),
-        K=np.zeros((m, PER_CONTACT)),
-    )
+    unit: Annotated[Floats, "m"]  # scale: impulses here are `unit` times those of the problem
+    guess: Annotated[Floats, "m"]
+    y: Annotated[Floats, "m"]
+    y_trial: Annotated[Floats, "m"]  # at a trial step
+    y_step: Annotated[Floats, "m"]
+    xi_trial: Annotated[Floats, "6 * nodes"]  # at a trial step
+    xi_step: Annotated[Floats, "6 * nodes"]
+    x: Annotated[Floats, "m"]  # P(y)
+    u: Annotated[Floats, "m"]
+    velocity_change: Annotated[Floats, "m"]  # change of u in a step
+    residual: Annotated[Floats, "m"]  # residual of the equations of the rows
+    xi_residual: Annotated[Floats, "6 * nodes"]
+    slope: Annotated[Floats, "m"]  # see `cones`
+    square_slope: Annotated[Floats, "m"]
+    d: Annotated[Floats, "contacts", 2]
+    impulse: Annotated[Floats, "m"]  # impulses in the units of the problem
+    K: Annotated[Floats, "m", PER_CONTACT]  # derivative of y by -z: (1 - P' + eps P')^-1
+    D: Annotated[Floats, "m", PER_CONTACT]  # derivative of the impulses by -u, in the units of the problem
 
 
 @kernel

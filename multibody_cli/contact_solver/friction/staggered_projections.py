@@ -43,9 +43,7 @@ Graph. 27 (2008); Sueda, notes 2.11.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
+from typing import Annotated, NamedTuple
 
 from multibody_cli.contact_solver.friction.anderson import Iterations, extrapolate, iterations_for, store_iteration
 from multibody_cli.contact_solver.friction.dense import (
@@ -88,40 +86,25 @@ MAX_STAGGERED_ROWS = 600
 class StaggeredScratch(NamedTuple):
     """Work arrays for m rows."""
 
-    W: Floats  # (m, m)
-    r: Floats  # (m,)
-    V: Floats  # (m, m) W in the frames of the friction
-    b: Floats  # (m,) r in these frames
-    y: Floats  # (m,) x in these frames
-    frame: Floats  # (m,) direction of the friction of each contact, at its tangents
-    u: Floats  # (m,)
-    lower: Floats  # (m,)
-    upper: Floats  # (m,)
-    before: Floats  # (m,) impulses before an iteration
-    gap: Floats  # (m,) change of the friction in an iteration
-    best: Floats  # (m,) impulses after the iteration with the least change so far
+    W: Annotated[Floats, "m", "m"]
+    r: Annotated[Floats, "m"]
+    V: Annotated[Floats, "m", "m"]  # W in the frames of the friction
+    b: Annotated[Floats, "m"]  # r in these frames
+    y: Annotated[Floats, "m"]  # x in these frames
+    frame: Annotated[Floats, "m"]  # direction of the friction of each contact, at its tangents
+    u: Annotated[Floats, "m"]
+    lower: Annotated[Floats, "m"]
+    upper: Annotated[Floats, "m"]
+    before: Annotated[Floats, "m"]  # impulses before an iteration
+    gap: Annotated[Floats, "m"]  # change of the friction in an iteration
+    best: Annotated[Floats, "m"]  # impulses after the iteration with the least change so far
     iterations: Iterations
     solver: free_rows.Scratch
 
 
 def staggered_scratch_for(m: int) -> StaggeredScratch:
     """Allocate the work arrays for up to m rows."""
-    return StaggeredScratch(
-        W=np.zeros((m, m)),
-        r=np.zeros(m),
-        V=np.zeros((m, m)),
-        b=np.zeros(m),
-        y=np.zeros(m),
-        frame=np.zeros(m),
-        u=np.zeros(m),
-        lower=np.zeros(m),
-        upper=np.zeros(m),
-        before=np.zeros(m),
-        gap=np.zeros(m),
-        best=np.zeros(m),
-        iterations=iterations_for(m),
-        solver=allocate(free_rows.Scratch, m=m),
-    )
+    return allocate(StaggeredScratch, m=m, iterations=iterations_for(m))
 
 
 @kernel
