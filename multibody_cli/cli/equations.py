@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -156,21 +156,19 @@ def _show_rest(found: Equations, margin: str) -> None:
 def _as_data(found: Equations, latex: bool) -> dict[str, Any]:
     data = asdict(found)
     if found.state is None:
-        data["M"] = [[_written(formula, latex) for formula in row] for row in found.M]
-        data["h"] = [_written(formula, latex) for formula in found.h]
-        data["tau"] = _efforts(found, latex)
-        data["intermediate"] = {word: _written(formula, latex) for word, formula in found.intermediate.items()}
-        data["within"] = {f"q{iq + 1}": ends for iq, ends in found.within.items()}
-        data["jacobians"] = {
-            body: [[_written(formula, latex) for formula in row] for row in J] for body, J in found.jacobians.items()
+        formulas = {word: data[word] for word in ("M", "h", "intermediate", "jacobians")}
+        data |= _converted(formulas, lambda formula: _written(formula, latex))
+        return data | {
+            "tau": _efforts(found, latex),
+            "within": {f"q{iq + 1}": ends for iq, ends in found.within.items()},
         }
-        return data
     del data["intermediate"], data["within"]
-    data["state"] = {word: _listed(value) for word, value in found.state.items()}
-    data.update(M=_listed(found.M), h=_listed(found.h), tau=_listed(found.tau))
-    data["jacobians"] = {body: _listed(J) for body, J in found.jacobians.items()}
-    return data
+    converted: dict[str, Any] = _converted(data, lambda value: value.tolist() if hasattr(value, "tolist") else value)
+    return converted
 
 
-def _listed(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value
+def _converted(data: Any, convert: Callable[[Any], Any]) -> Any:
+    """Return nested mappings and lists with converted entries."""
+    if isinstance(data, dict):
+        return {word: _converted(value, convert) for word, value in data.items()}
+    return [_converted(value, convert) for value in data] if isinstance(data, list | tuple) else convert(data)

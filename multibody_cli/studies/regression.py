@@ -152,7 +152,10 @@ def run_trial(
     name = f"{trial.scene.stem}/{simulation.scene.simulation.method}"
     result, baseline = (folder / f"{name}.h5" for folder in (results, baselines))
     outcome, missed = _run(simulation, result, on_part)
-    case = _compare(name, baseline, result, policy, outcome)
+    remedy = "check the result (-o keeps it), then use --accept --why"
+    if outcome.status != "complete":
+        remedy = f"none can be accepted, since the run {outcome.status}: {outcome.message}"
+    case = _compare(name, baseline, result, policy, remedy)
     known = accepted_misses(baseline)
     unknown = tuple(miss.text for miss in missed if miss.entry not in known)
     case = replace(
@@ -177,10 +180,7 @@ def _run_of_table(trial: Trial, baselines: Path, policy: Policy, why: str | None
     """Compare a table of a sweep, which is a result itself, with its baseline."""
     name = f"{trial.scene.stem}/{SWEEP}"
     baseline = baselines / f"{name}.h5"
-    if baseline.exists():
-        case = compare_case(name, baseline, trial.scene, policy)
-    else:
-        case = Case(name, None, "has no baseline: check the table, then use --accept --why", Verdict.NEW, name)
+    case = _compare(name, baseline, trial.scene, policy, "check the table, then use --accept --why")
     if why is None or case.verdict is Verdict.SAME:
         return case
     _accept(trial.scene, baseline, why, ())
@@ -220,12 +220,9 @@ def _run(simulation: Simulation, result: Path, on_part: Callable[[float], None])
     return outcome, [one for one in evaluate(scene.expect, memory.trajectory()) if not one.passed]
 
 
-def _compare(name: str, baseline: Path, result: Path, policy: Policy, outcome: Outcome) -> Case:
+def _compare(name: str, baseline: Path, result: Path, policy: Policy, remedy: str) -> Case:
     if baseline.exists():
         return compare_case(name, baseline, result, policy)
-    remedy = "check the result (-o keeps it), then use --accept --why"
-    if outcome.status != "complete":
-        remedy = f"none can be accepted, since the run {outcome.status}: {outcome.message}"
     return Case(name, None, f"has no baseline: {remedy}", Verdict.NEW, name)
 
 

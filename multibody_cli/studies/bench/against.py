@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -115,7 +116,7 @@ def compare(
         return
     ours, ready = _Ours(simulation), list[_Built]()
     for kind in (PEERS[name] for name in peers):
-        for contact_model in (kind.contact_models or ("",)) if ours.has_shapes else ("",):
+        for contact_model in (kind.contact_models or ("",)) if ours.geometry else ("",):
             found = _built(ours, kind, contact_model, setup)
             if isinstance(found, Comparison):
                 yield found
@@ -138,18 +139,16 @@ class _Built(NamedTuple):
 
 
 class _Ours:
-    """The side of this program: its mechanism, its evaluations, and its steps, of which the last run is kept."""
+    """The side of this program: its mechanism, its accelerations, and its steps, of which the last run is kept."""
 
     def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
-        self._last: Run | None = None
-        self.integrator = simulation.integrator.name
+        self.simulation = simulation
+        self.last: Run | None = None
         contacts = simulation.compiled.model.system.contacts
-        self._geometry = contacts.geometry if contacts and len(contacts.geometry.geoms) else None
-        self.has_shapes = self._geometry is not None
+        self.geometry = contacts.geometry if contacts and len(contacts.geometry.geoms) else None
 
     def mechanism(self) -> Mechanism:
-        settings, compiled = self._simulation.scene.simulation, self._simulation.compiled
+        settings, compiled = self.simulation.scene.simulation, self.simulation.compiled
         if METHODS[settings.method].maximal:
             raise PeerRefusal(
                 f"method `{settings.method}` uses body coordinates; use a method in joint coordinates, such as `aba`"
@@ -157,33 +156,13 @@ class _Ours:
         return mechanism_of(compiled.model, compiled.state, settings.step, settings.integrator)
 
     def accelerations(self) -> Floats:
-        state = self._simulation.fresh_state()
-        self._simulation.method_for(state).start(state)
+        state = self.simulation.fresh_state()
+        self.simulation.method_for(state).start(state)
         return state.a
 
-    def evaluate(self, count: int) -> Block:
-        return evaluate(self._simulation, count)
-
     def advance(self, count: int) -> Block:
-        self._last = run_steps(self._simulation, count)
-        return self._last.block
-
-    def steps_in(self, duration: float | None) -> int | None:
-        return steps_in(self._simulation, duration)
-
-    @property
-    def unsolved(self) -> int | None:
-        return self._last.unsolved if self._last and self.has_shapes else None
-
-    def quality(self, mechanism: Mechanism) -> Quality | None:
-        """Return the accuracy of the last run."""
-        if self._last is None:
-            return None
-        state = self._last.state
-        return self.judge(mechanism, motion_of(mechanism.links, state.q, state.v))
-
-    def judge(self, mechanism: Mechanism, motion: Motion) -> Quality:
-        return quality_of(mechanism, self._geometry, motion)
+        self.last = run_steps(self.simulation, count)
+        return self.last.block
 
 
 def _built(ours: _Ours, kind: PeerKind, contact_model: str, setup: Mapping[str, Any]) -> _Built | Comparison:
@@ -217,15 +196,18 @@ def _require_support(mechanism: Mechanism, kind: PeerKind) -> None:
 
 def _timed(ours: _Ours, ready: Sequence[_Built], repeat: int, duration: float | None) -> Iterator[Comparison]:
     """Time programs in turn; with loops or contacts, compare their accuracy after the same number of steps."""
-    mechanism = ours.mechanism()
-    evaluable = [] if ours.has_shapes else [one for one in ready if one.kind.evaluation]
-    evaluations = in_turn(ours.evaluate, {one.label: one.peer.evaluate for one in evaluable}, repeat)
-    stepping = {one.label: one.peer.advance for one in ready if ours.integrator in one.kind.integrators}
-    count = ours.steps_in(duration)
+    mechanism, simulation = ours.mechanism(), ours.simulation
+    evaluable = [] if ours.geometry else [one for one in ready if one.kind.evaluation]
+    evaluations = in_turn(partial(evaluate, simulation), {one.label: one.peer.evaluate for one in evaluable}, repeat)
+    stepping = {one.label: one.peer.advance for one in ready if simulation.integrator.name in one.kind.integrators}
+    count = steps_in(simulation, duration)
     steps = in_turn(ours.advance, stepping, repeat, FEWEST_STEPS, same_count=mechanism.is_constrained, count=count)
-    own = ours.quality(mechanism) if mechanism.is_constrained else None
+    own, unsolved = None, None
+    if mechanism.is_constrained and ours.last is not None:
+        state, unsolved = ours.last.state, ours.last.unsolved if ours.geometry else None
+        own = quality_of(mechanism, ours.geometry, motion_of(mechanism.links, state.q, state.v))
     for one in ready:
-        judged = own is not None and one.label in steps and one.kind.motion is not None
+        motion = one.kind.motion if own is not None and one.label in steps else None
         yield Comparison(
             **one.about,
             status="timed",
@@ -234,9 +216,9 @@ def _timed(ours: _Ours, ready: Sequence[_Built], repeat: int, duration: float | 
             ),
             evaluation=evaluations.get(one.label),
             step=steps.get(one.label),
-            unsolved=ours.unsolved if judged else None,
-            ours=own if judged else None,
-            theirs=ours.judge(mechanism, one.kind.motion(one.peer)) if judged and one.kind.motion else None,
+            unsolved=unsolved if motion else None,
+            ours=own if motion else None,
+            theirs=quality_of(mechanism, ours.geometry, motion(one.peer)) if motion else None,
         )
 
 
