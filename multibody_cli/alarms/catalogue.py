@@ -8,6 +8,7 @@ alarms of its trial run.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from multibody_cli.alarms.contract import NONE, Alarm, Reading, Remedy, RunSetti
 from multibody_cli.alarms.oscillations import THRESHOLD, lost_shares, read_oscillations
 from multibody_cli.alarms.record import Peak, RunRecord
 from multibody_cli.alarms.remedies import MARGIN, reduce_step, remedy_of_open_constraints, resolve_better
-from multibody_cli.alarms.unsolved import read_contacts, read_energizing, read_implicit, read_jams
+from multibody_cli.alarms.unsolved import read_contacts, read_implicit
 
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
 """Thresholds of the energy ledger by the order of the integrator; 0.002 for higher orders."""
@@ -46,10 +47,6 @@ ADDED, ADDED_IN_THE_MEAN = 1e-9, 1e-2
 
 def _unless_adaptive(settings: RunSettings, threshold: float) -> float:
     return math.inf if settings.integrator.adaptive else threshold
-
-
-def _open(record: Any, settings: RunSettings) -> Any:
-    return np.maximum(record.loop_error.largest, record.row_error.largest) / record.length
 
 
 def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
@@ -82,10 +79,6 @@ def _residual_of(record: Any, settings: RunSettings) -> Any:
     return record.gain if settings.integrator.implicit else record.residual
 
 
-def _unbalanced(record: Any, settings: RunSettings) -> Any:
-    return _residual_of(record, settings).largest / _energy_of(record, settings)
-
-
 def _energy_of(record: Any, settings: RunSettings) -> Any:
     """Return the energy available, J, at least that of bodies at rest, which round-off moves by `REST` in a step.
 
@@ -94,15 +87,6 @@ def _energy_of(record: Any, settings: RunSettings) -> Any:
     energy = np.maximum(record.energy, 0.5 * record.mass * (REST * record.length / settings.step) ** 2)
     nothing = np.where(_residual_of(record, settings).largest == 0.0, math.inf, 1e-300)
     return np.where(energy == 0.0, nothing, energy)
-
-
-def _read_ledger(record: RunRecord, settings: RunSettings) -> Reading:
-    peak, energy = _residual_of(record, settings), float(_energy_of(record, settings))
-    message = (
-        f"the energy ledger has a residual of {peak.largest:.3g} J, {peak.largest / energy:.2g} of the {energy:.3g} J "
-        "that were available"
-    )
-    return Reading(lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message)
 
 
 def _read_phase(record: RunRecord, settings: RunSettings) -> Reading:
@@ -115,17 +99,20 @@ def _read_phase(record: RunRecord, settings: RunSettings) -> Reading:
     return Reading(peak.time_above, channel, f"{message}, {cause}")
 
 
-def _damped(record: Any, settings: RunSettings) -> Any:
-    return record.loss.largest / _energy_of(record, settings)
+def _read_energy(peak: Peak, record: RunRecord, settings: RunSettings, verb: str, consequence: str = "") -> Reading:
+    energy = float(_energy_of(record, settings))
+    share = f"{peak.largest / energy:.2g} of the {energy:.3g} J that were available"
+    message = f"{verb} {peak.largest:.3g} J, {share}{consequence}"
+    return Reading(lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message)
+
+
+def _read_ledger(record: RunRecord, settings: RunSettings) -> Reading:
+    return _read_energy(_residual_of(record, settings), record, settings, "the energy ledger has a residual of")
 
 
 def _read_damping(record: RunRecord, settings: RunSettings) -> Reading:
-    peak, energy = record.loss, float(_energy_of(record, settings))
-    message = (
-        f"the integrator damped {peak.largest:.3g} J, {peak.largest / energy:.2g} of the {energy:.3g} J that were "
-        "available, by which slow motions may be too slow"
-    )
-    return Reading(lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message)
+    consequence = ", by which slow motions may be too slow"
+    return _read_energy(record.loss, record, settings, "the integrator damped", consequence)
 
 
 def _read_spin(record: RunRecord, settings: RunSettings) -> Reading:
@@ -167,13 +154,9 @@ def _read_penetration(record: RunRecord, settings: RunSettings) -> Reading:
     return Reading(lambda bound: peak.time_above(bound * length), "contacts/gap", message)
 
 
-def _read_step_search(record: RunRecord, settings: RunSettings) -> Reading:
-    return Reading(
-        lambda _: record.step_subdivisions.first,
-        "solver/step_subdivisions",
-        f"steps were halved {record.step_subdivisions.number} times because the solver did not converge: the motion is "
-        "poorly resolved there, and a jump of the energy indicates convergence to a wrong solution",
-    )
+def _counted(field: str, channel: str, message: str) -> Callable[[RunRecord, RunSettings], Reading]:
+    """Return the reader of a `Count` of the record `r`, by a message that is a format."""
+    return lambda record, _: Reading(lambda _: getattr(record, field).first, channel, message.format(r=record))
 
 
 RUN_ALARMS = (
@@ -181,7 +164,7 @@ RUN_ALARMS = (
         "constraints",
         "largest error of a loop, coupling or constraint, relative to the length of the scene",
         lambda _: 1e-4,
-        _open,
+        lambda record, _: np.maximum(record.loop_error.largest, record.row_error.largest) / record.length,
         _read_constraints,
         _close_constraints,
         failed=lambda _: 1e-2,
@@ -190,7 +173,7 @@ RUN_ALARMS = (
         "ledger",
         "largest residual of the energy ledger, relative to the energy available",
         lambda settings: LEDGER_THRESHOLDS.get(settings.order, 2e-3),
-        _unbalanced,
+        lambda record, settings: _residual_of(record, settings).largest / _energy_of(record, settings),
         _read_ledger,
         resolve_better,
         failed=lambda settings: LEDGER_FAILED.get(settings.order, 0.02),
@@ -208,7 +191,7 @@ RUN_ALARMS = (
         "damping",
         "energy that an implicit integrator damped, relative to the energy available",
         lambda settings: 0.05 if settings.integrator.implicit else math.inf,
-        _damped,
+        lambda record, settings: record.loss.largest / _energy_of(record, settings),
         _read_damping,
         lambda settings, value, threshold: reduce_step(settings.step, MARGIN * value / threshold),
         level="note",
@@ -267,7 +250,12 @@ RUN_ALARMS = (
         "number of steps in which contacts and friction add energy",
         lambda _: 0.0,
         _energized,
-        read_energizing,
+        _counted(
+            "energizing",
+            "energy/kinetic",
+            "contacts and friction added {r.added_energy:.3g} J in {r.energizing.number} of {r.steps} steps, as "
+            "Newton's restitution with friction may",
+        ),
         lambda *_: Remedy(change="use `contacts.impacts: energetic`"),
     ),
     Alarm(
@@ -275,7 +263,12 @@ RUN_ALARMS = (
         "number of steps in which a sliding contact stops in an impact without collision",
         lambda _: 0.0,
         lambda record, _: record.jams.number,
-        read_jams,
+        _counted(
+            "jams",
+            "contacts/mode",
+            "in {r.jams.number} of {r.steps} steps a sliding contact stops in an impact without collision (Painleve): "
+            "above the critical friction, Coulomb's law has no solution with finite forces",
+        ),
         lambda *_: Remedy(change="reduce its `friction` if it should slide on"),
         level="note",
     ),
@@ -292,7 +285,12 @@ RUN_ALARMS = (
         "number of subdivisions of variational steps",
         lambda _: 0.0,
         lambda record, _: record.step_subdivisions.number,
-        _read_step_search,
+        _counted(
+            "step_subdivisions",
+            "solver/step_subdivisions",
+            "steps were halved {r.step_subdivisions.number} times because the solver did not converge: the motion is "
+            "poorly resolved there, and a jump of the energy indicates convergence to a wrong solution",
+        ),
         lambda settings, *_: reduce_step(settings.step, 2.0),
     ),
 )

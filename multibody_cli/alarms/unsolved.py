@@ -60,24 +60,6 @@ def read_contacts(record: RunRecord, settings: RunSettings) -> Reading:
     return Reading(lambda _: record.unsolved.first, "contacts/unsolved", message, remedy)
 
 
-def read_jams(record: RunRecord, settings: RunSettings) -> Reading:
-    """Return the report of steps in which a sliding contact stops without a collision."""
-    message = (
-        f"in {record.jams.number} of {record.steps} steps a sliding contact stops in an impact without collision "
-        "(Painleve): above the critical friction, Coulomb's law has no solution with finite forces"
-    )
-    return Reading(lambda _: record.jams.first, "contacts/mode", message)
-
-
-def read_energizing(record: RunRecord, settings: RunSettings) -> Reading:
-    """Return the report of steps whose contacts and their friction add energy."""
-    message = (
-        f"contacts and friction added {record.added_energy:.3g} J in {record.energizing.number} of {record.steps} "
-        "steps, as Newton's restitution with friction may"
-    )
-    return Reading(lambda _: record.energizing.first, "energy/kinetic", message)
-
-
 def read_implicit(record: RunRecord, settings: RunSettings) -> Reading:
     """Return the report of accelerations and steps whose implicit forces are unsolved."""
     causes = record.causes

@@ -65,7 +65,7 @@ def _accepted(case: Case) -> list[str]:
 
 def _closest(comparison: Comparison) -> str:
     """Name the dataset that comes closest to its tolerance."""
-    worst_of = [(finding.worst.place.excess, finding.path) for finding in comparison.findings if finding.worst]
+    worst_of = [(finding.excess, finding.path) for finding in comparison.findings if finding.worst]
     if not worst_of:
         return "equal in every digit"
     excess, path = max(worst_of)
@@ -95,7 +95,7 @@ def _worst(finding: Finding) -> str:
 def worst_first(comparison: Comparison) -> list[Finding]:
     """Return the datasets beyond tolerance, the largest excess first."""
     beyond = [finding for finding in comparison.findings if finding.differs]
-    return sorted(beyond, key=lambda finding: -(finding.worst.place.excess if finding.worst else 0.0))
+    return sorted(beyond, key=lambda finding: -finding.excess)
 
 
 def described_first(difference: FirstDifference) -> str:
@@ -133,7 +133,7 @@ def row_of(finding: Finding) -> dict[str, Any]:
         "largest": largest.place.difference if largest else 0.0,
         "units": finding.units if len(finding.units) < 12 else "mixed",
         "worst": worst.place.difference if worst else 0.0,
-        "x tolerance": worst.place.excess if worst else 0.0,
+        "x tolerance": finding.excess,
         "at s": worst.time if worst else None,
         "where": str(worst) if worst else "",
         "rtol": finding.tolerance.rtol,

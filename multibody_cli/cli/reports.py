@@ -144,10 +144,7 @@ def _others(difference: FirstDifference) -> Iterator[str]:
 
 def _table(findings: Sequence[Finding]) -> Iterator[str]:
     beyond = [finding for finding in findings if finding.differs]
-    within = sorted(
-        (finding for finding in findings if not finding.differs),
-        key=lambda finding: -(finding.worst.place.excess if finding.worst else 0.0),
-    )
+    within = sorted((one for one in findings if not one.differs), key=lambda finding: -finding.excess)
     shown = within if messages.is_verbose() else within[:DATASETS_SHOWN]
     yield from table_lines([row_of(finding) for finding in (*beyond, *shown)])
     if len(shown) < len(within):

@@ -168,6 +168,11 @@ class Finding:
         )
 
     @property
+    def excess(self) -> float:
+        """Largest ratio of a difference to its tolerance; 0 without a difference."""
+        return self.worst.place.excess if self.worst else 0.0
+
+    @property
     def differs(self) -> bool:
         """Whether a result differs beyond tolerance; numbers of iterations are no result."""
         return self.exceeding > 0 and self.role != EFFORT

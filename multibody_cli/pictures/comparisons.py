@@ -33,7 +33,7 @@ def draw_worst(comparison: Comparison) -> Figure:
 def _draw_worst(comparison: Comparison, reference: Recording, result: Recording) -> Figure:
     worst = sorted(
         (finding for finding in comparison.findings if finding.worst and finding.path in reference.datasets),
-        key=lambda finding: -(finding.worst.place.excess if finding.worst else 0.0),
+        key=lambda finding: -finding.excess,
     )[:CHANNELS]
     figure = new_figure(width=4.2 * max(1, len(worst)) + 0.6, height=4.8)
     word = "the runs are the same" if comparison.same else "the runs differ"

@@ -119,9 +119,7 @@ def _is_grid(table: SweepTable, keys: Sequence[Column]) -> bool:
 
 def _axes_of(columns: Sequence[Column], style: Style, remarks: list[str]) -> tuple[Figure, list[tuple[Column, Any]]]:
     """Create a figure with a panel for each column."""
-    shown = columns[:PANELS]
-    if len(shown) < len(columns):
-        remarks.append(f"{len(columns) - len(shown)} of {len(columns)} columns are left out: name those to be drawn")
+    shown = _shown(columns, remarks)
     wide = min(2, len(shown))
     high = -(-len(shown) // wide)
     figure = new_figure(5.0 * wide + 1.0, 3.4 * high, style)
@@ -129,6 +127,12 @@ def _axes_of(columns: Sequence[Column], style: Style, remarks: list[str]) -> tup
     for empty in panels[len(shown) :]:
         empty.set_visible(False)
     return figure, list(zip(shown, panels, strict=False))
+
+
+def _shown(columns: Sequence[Column], remarks: list[str]) -> Sequence[Column]:
+    if len(columns) > PANELS:
+        remarks.append(f"{len(columns) - PANELS} of {len(columns)} columns are left out: name those to be drawn")
+    return columns[:PANELS]
 
 
 # --- curves -------------------------------------------------------------------------------------------------------
@@ -201,9 +205,7 @@ def _draw_parallel(
     from matplotlib.collections import LineCollection
 
     remarks: list[str] = []
-    shown = [*keys, *columns[:PANELS]]
-    if len(columns) > PANELS:
-        remarks.append(f"{len(columns) - PANELS} of {len(columns)} columns are left out: name those to be drawn")
+    shown = [*keys, *_shown(columns, remarks)]
     codes = [_Codes(table, column) for column in shown]
     heights = np.array([_between_0_and_1(one.values) for one in codes]).T
     complete = np.flatnonzero(np.isfinite(heights).all(axis=1))
