@@ -32,7 +32,7 @@ from multibody_cli.kkt.elimination import inboard_joints_for
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import StepControl
-from multibody_cli.model import Floats, JointEntry, Model, Names, State, System
+from multibody_cli.model import Floats, JointEntry, Model, SceneNames, State, System
 from multibody_cli.packing.actuators import ActuatorPacker
 from multibody_cli.packing.constraints import CannotReduce, add_constraints
 from multibody_cli.packing.contacts import pack_contacts
@@ -52,7 +52,7 @@ from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.channels import actuator_entries
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.mass_properties import mass_properties_of
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.simulation import SimulationSpec
 from multibody_cli.scene.strands import add_attached_masses, unrelaxed_attachments
 from multibody_cli.scene.timing import Timing, timing
@@ -266,7 +266,7 @@ def _pack(
     )
     model = Model(
         system=with_scales(system, packed.q, packed.v, scene.simulation.step),
-        names=Names(
+        names=SceneNames(
             bodies=tuple(scene.bodies),
             springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),
             muscles=crossing.muscles,
@@ -294,7 +294,7 @@ def _pack(
     return model, State(np.zeros(1), packed.q, packed.v, np.zeros(model.nv), np.zeros(len(accounts)))
 
 
-def _pack_joint_forces(scene: Scene, layout: Layout, packed: PackedTree) -> ForcePacker:
+def _pack_joint_forces(scene: SceneSpec, layout: Layout, packed: PackedTree) -> ForcePacker:
     packer = ForcePacker()
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec):
@@ -304,7 +304,7 @@ def _pack_joint_forces(scene: Scene, layout: Layout, packed: PackedTree) -> Forc
     return packer
 
 
-def _starts(scene: Scene, model: Model, state: State) -> tuple[dict[str, Start], dict[str, Start]]:
+def _starts(scene: SceneSpec, model: Model, state: State) -> tuple[dict[str, Start], dict[str, Start]]:
     """Initial states of the bodies and joints of an assembled scene, by name."""
     samples, links = initial_samples(model, state), model.system.tree.links
     bodies = {}

@@ -256,7 +256,7 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Update:
+class HeldValue:
     """A quantity that holds the value of a signal from `delay` s after each sample on, and `initial` before."""
 
     signal: int
@@ -271,11 +271,11 @@ class Controller:
 
     name: str
     period: float
-    updates: tuple[Update, ...]
+    updates: tuple[HeldValue, ...]
 
 
 @dataclass(frozen=True)
-class Names:
+class SceneNames:
     """Names from the scene for the rows of the arrays."""
 
     bodies: tuple[str, ...]
@@ -297,7 +297,7 @@ class Names:
 
     def __eq__(self, other: object) -> bool:
         """Return whether all names are equal, as those of runs with other values of one scene."""
-        if not isinstance(other, Names):
+        if not isinstance(other, SceneNames):
             return NotImplemented
         rest = vars(self) | {"body_rows": ()} == vars(other) | {"body_rows": ()}
         return rest and np.array_equal(self.body_rows, other.body_rows)
@@ -330,7 +330,7 @@ class Model:
     """
 
     system: System
-    names: Names
+    names: SceneNames
     com: Floats
     nq: int
     nv: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.joints.coordinate import Coordinate
-from multibody_cli.model import Account, JointEntry, Names
+from multibody_cli.model import Account, JointEntry, SceneNames
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.output.sink import Header, block_rows
 
@@ -20,7 +20,7 @@ def names_of(joints=(("hinge", (ANGLE,)),), bodies=("arm", "hand"), accounts=(),
         column += len(coordinates)
     words = tuple(f"joint {entry.name}" for entry in entries for _ in entry.coordinates)
     rows = np.arange(1, len(bodies) + 1)
-    return Names(
+    return SceneNames(
         bodies=tuple(bodies),
         body_rows=rows,
         joints=tuple(entries),

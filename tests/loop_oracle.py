@@ -24,7 +24,7 @@ from oracle import Jet, across, hat, rotation_of_quaternion, vee
 from multibody_cli.joints import JOINTS  # the description of joints, none of their mathematics
 from multibody_cli.joints.contract import Part
 from multibody_cli.mass import MassProperties
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import Pose
 
 Signal = Callable[[float], tuple[float, float, float]]
@@ -49,7 +49,7 @@ class Hinge:
 class Loops:
     """The bodies and joints of a scene at one position."""
 
-    scene: Scene
+    scene: SceneSpec
     masses: Mapping[str, MassProperties]
     poses: Mapping[str, tuple[np.ndarray, np.ndarray]]  # of body frames: x, R
     coordinates: Mapping[str, np.ndarray]  # q of every joint, numbers of its parts
@@ -234,7 +234,9 @@ def generalized_force(joint, parts: Sequence[Part], q: np.ndarray, rest: np.ndar
     return force
 
 
-def forward(scene: Scene, coordinates: Mapping[str, np.ndarray], inboard: Mapping[str, str], roots: Mapping) -> dict:
+def forward(
+    scene: SceneSpec, coordinates: Mapping[str, np.ndarray], inboard: Mapping[str, str], roots: Mapping
+) -> dict:
     """Poses of all bodies of a tree; `held` names the joint that holds a body, `roots` are poses of the others."""
     poses = {"world": (np.zeros(3), np.eye(3)), **roots}
     while len(poses) <= len(scene.bodies):

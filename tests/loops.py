@@ -39,7 +39,7 @@ from multibody_cli.output.observers import observe
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.scene.load import LoadedScene, load_scene
 from multibody_cli.scene.mass_properties import mass_properties_of
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import inboard_joints
 
 Data = dict[str, Any]
@@ -265,8 +265,8 @@ def inboard_joints_of(scene):
     return inboard_joints(scene.bodies, scene.joints)
 
 
-def validated(scene: Data) -> Scene:
-    return Scene.model_validate({"name": "random", "mbsim": 1, "simulation": {"duration": 1}, **scene})
+def validated(scene: Data) -> SceneSpec:
+    return SceneSpec.model_validate({"name": "random", "mbsim": 1, "simulation": {"duration": 1}, **scene})
 
 
 def quaternion(numbers) -> Data:
@@ -360,7 +360,7 @@ def close_loops(scene: Data) -> None:
         }
 
 
-def all_poses(specs: Scene, q, inboard) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def all_poses(specs: SceneSpec, q, inboard) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Poses of all bodies from their inboard joints."""
     roots = {name: placement(body) for name, body in specs.bodies.items() if name not in inboard}
     return forward(specs, q, inboard, roots)
@@ -414,5 +414,5 @@ def rates_as_written(joint: Data, hinge, rates: np.ndarray) -> Any:
     return vee(R.value.T @ R.first[0]).tolist()
 
 
-def masses_of(specs: Scene):
+def masses_of(specs: SceneSpec):
     return {name: mass_properties_of(body, None) for name, body in specs.bodies.items()}

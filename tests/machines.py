@@ -19,7 +19,7 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.model import JointEntry, Model, Names, State, System
+from multibody_cli.model import JointEntry, Model, SceneNames, State, System
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.observation.sensors import SENSOR
@@ -160,7 +160,7 @@ def pack(machine: Machine) -> Packed:
         for tree_link, first in zip(tree_links, firsts, strict=True)
     )
     words = tuple(f"coordinate {k}" for k in range(len(tree.v)))
-    names = Names(tuple(f"b{row}" for row in rows), rows, entries, tuple(packer.accounts), words, (), ())
+    names = SceneNames(tuple(f"b{row}" for row in rows), rows, entries, tuple(packer.accounts), words, (), ())
     com = np.array([tree_link.mass.com for tree_link in tree_links])
     row_table, terms = RowPacker().pack()
     constraints, reductions = TablePacker().pack(forces.signals), ReductionPacker(tree.tree.driven).pack()

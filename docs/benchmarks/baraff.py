@@ -20,7 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from multibody_cli.kkt.ldl_tree import solve
 from multibody_cli.methods.baraff import factor_bodies
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 CHAIN = Path(__file__).parents[2] / "scenes/bench/chain.yaml"
 BLOCKS = 9
@@ -29,7 +29,7 @@ BLOCKS = 9
 class Bound:
     """A scene with its method, and the pieces of one evaluation."""
 
-    def __init__(self, simulation: Simulation) -> None:
+    def __init__(self, simulation: PreparedSimulation) -> None:
         self.system = simulation.compiled.model.system
         self.state = simulation.fresh_state()
         self.method = simulation.method_for(self.state)

@@ -71,7 +71,7 @@ class Largest(NamedTuple):
     largest: Floats
 
 
-class Number(NamedTuple):
+class Threshold(NamedTuple):
     """Number of events in each run, for `RunRecord.unsolved` and others."""
 
     number: int
@@ -96,7 +96,7 @@ class LargestOfRuns:
 
     def __init__(self, model: Model, samples: Any, runs: int, settings: RunSettings) -> None:
         scales = scales_of(model)
-        self.unsolved = self.implicit_unsolved = self.step_subdivisions = self.jams = self.energizing = Number(0)
+        self.unsolved = self.implicit_unsolved = self.step_subdivisions = self.jams = self.energizing = Threshold(0)
         self.added_energy = 0.0
         self.penetration = Largest(np.zeros(runs))
         self.mass = scales.mass

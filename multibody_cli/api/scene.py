@@ -26,7 +26,7 @@ from multibody_cli.timeline import Callbacks, Summary
 if TYPE_CHECKING:
     import xarray
 
-    from multibody_cli.studies.simulation import Simulation as PreparedRun
+    from multibody_cli.studies.simulation import PreparedSimulation as PreparedRun
 
 Overrides = Mapping[str, Any] | Sequence[str]
 """Values to replace: `{"vars.n": 3, "simulation.step": "2 ms"}`, or texts `KEY=VALUE` as on the command line."""

@@ -26,7 +26,7 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.lanes.derivatives import Unsupported
 from multibody_cli.spec.units import split_quantity
 from multibody_cli.studies.differentiation import OFFSET, SHIFTS, Channels, Slopes, differences, differentiate
-from multibody_cli.studies.fit import Parameter
+from multibody_cli.studies.fit import FreeParameter
 
 if TYPE_CHECKING:
     import xarray
@@ -92,11 +92,11 @@ def sensitivities(
     return _dataset(base, varied, found, smooth).assign_attrs(method=method)
 
 
-def _parameter(key: str, value: float | str) -> Parameter:
+def _parameter(key: str, value: float | str) -> FreeParameter:
     found = split_quantity(value) if isinstance(value, str) else (float(value), "")
     if found is None:
         raise ArgumentError(f"`{key}`: expected a number with or without a unit, found `{value}`")
-    return Parameter(key, *found)
+    return FreeParameter(key, *found)
 
 
 def _load(source: str | PathLike[str], overrides: Sequence[str]) -> Scene:
@@ -125,7 +125,7 @@ def _differences_of_runs(scenes: Sequence[Scene], offset: float, channels: Seque
 
 
 def _dataset(
-    base: xarray.Dataset, parameters: Sequence[Parameter], slopes: Sequence[Slopes], paths: Sequence[str]
+    base: xarray.Dataset, parameters: Sequence[FreeParameter], slopes: Sequence[Slopes], paths: Sequence[str]
 ) -> xarray.Dataset:
     """Return derivatives and bounds with the dimensions of their channels and of the parameters."""
     import xarray

@@ -21,7 +21,7 @@ from multibody_cli.cli.tables import Colored, counted, show, show_json, show_tab
 if TYPE_CHECKING:
     from multibody_cli.output.certificate import Certificate
     from multibody_cli.output.trajectory import Trajectory
-    from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.studies.simulation import PreparedSimulation
     from multibody_cli.studies.verdict import Verdict
 
 MOST_ROWS = 40
@@ -29,10 +29,10 @@ MOST_ROWS = 40
 
 
 @dataclass(frozen=True)
-class Report:
+class CertifiedRun:
     """A certified run."""
 
-    simulation: Simulation
+    simulation: PreparedSimulation
     result: Path
     trajectory: Trajectory
     certificate: Certificate
@@ -102,12 +102,12 @@ def verb(
     add_certificate(sink.part, certificate)
     os.replace(sink.part, sink.path)
     trajectory = read_trajectory(result)
-    report = Report(simulation, result, trajectory, certificate, evaluate(simulation.scene.expect, trajectory))
+    report = CertifiedRun(simulation, result, trajectory, certificate, evaluate(simulation.scene.expect, trajectory))
     show_json(_as_data(report)) if as_json else _show(report)
     return report.exit_code
 
 
-def _show(report: Report) -> None:
+def _show(report: CertifiedRun) -> None:
     certificate = report.certificate
     color = "green" if certificate.status == "certified" else "red"
     show(f"{report.simulation.scene.name}: ", Colored(certificate.verdict, color))
@@ -123,7 +123,7 @@ def _show(report: Report) -> None:
         show(f"  and {counted(len(rows) - MOST_ROWS, 'channel')} more: name some with --channels, or use --json")
 
 
-def _row(path: str, report: Report) -> dict[str, Any]:
+def _row(path: str, report: CertifiedRun) -> dict[str, Any]:
     """Return the row of a channel: the final value with the largest error bar, and the largest bar of the run."""
     bar = report.certificate.bars[path]
     finals = bar.values[-1].ravel()
@@ -139,7 +139,7 @@ def _row(path: str, report: Report) -> dict[str, Any]:
     }
 
 
-def _as_data(report: Report) -> dict[str, Any]:
+def _as_data(report: CertifiedRun) -> dict[str, Any]:
     certificate = report.certificate
     return {
         "name": report.simulation.scene.name,

@@ -19,7 +19,7 @@ from multibody_cli.cli.tables import counted, show, show_json, show_table
 from multibody_cli.errors import ArgumentError, SceneError
 
 if TYPE_CHECKING:
-    from multibody_cli.studies.fit import Estimate, Fit, Parameter
+    from multibody_cli.studies.fit import Fit, FittedParameter, FreeParameter
 
 EXIT_CODES = {"converged": 0, "not converged": 1, "interrupted": 130}
 
@@ -91,7 +91,7 @@ def _read_sigma(text: str) -> tuple[str, float]:
         ) from None
 
 
-def _show(found: Fit, parameters: Sequence[Parameter]) -> None:
+def _show(found: Fit, parameters: Sequence[FreeParameter]) -> None:
     show(f"{found.status} after {counted(found.runs, 'run')}")
     show_table([_row(found, k) for k in range(len(parameters))], indent="  ")
     show(
@@ -110,7 +110,7 @@ def _show(found: Fit, parameters: Sequence[Parameter]) -> None:
     show("  " + " ".join(f"--set '{one}'" for one in (*map(_override, found.estimates), *found.settings)))
 
 
-def _override(one: Estimate) -> str:
+def _override(one: FittedParameter) -> str:
     """Return the option that sets a parameter; three more digits than shown, since rounding errors of others add up."""
     return one.parameter.override(float(_rounded(one.value, one.standard_error, digits=5)))
 

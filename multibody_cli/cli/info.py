@@ -17,7 +17,7 @@ from multibody_cli.cli.tables import show, show_json, show_table
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.studies.simulation import PreparedSimulation
 
 _NUMBER = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 
@@ -38,7 +38,7 @@ def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
     return 0
 
 
-def _describe_scene(simulation: Simulation) -> dict[str, Any]:
+def _describe_scene(simulation: PreparedSimulation) -> dict[str, Any]:
     scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
     from multibody_cli.actuators import joints_of
     from multibody_cli.scene.schema import between_bodies

@@ -70,7 +70,7 @@ def verb(
     from multibody_cli.output.instants import select_instants
     from multibody_cli.output.place import require_replaceable
     from multibody_cli.output.sweep_table import is_sweep_table
-    from multibody_cli.pictures.channels import MOST_RUNS, Run, draw
+    from multibody_cli.pictures.channels import MOST_RUNS, PicturedRun, draw
     from multibody_cli.pictures.style import STYLES, require_format, save
 
     files, channels = split_words(words)
@@ -93,7 +93,7 @@ def verb(
     stems = [stem(file) for file in files]
     labels = stems if len(set(stems)) == len(files) else files
     runs = [
-        Run(
+        PicturedRun(
             label,
             one,
             _chosen(one, channels),

@@ -20,7 +20,7 @@ from multibody_cli.cli import messages
 if TYPE_CHECKING:
     from multibody_cli.kernel.progress import Progress as Compiling
     from multibody_cli.scene.timing import Timing
-    from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.studies.simulation import PreparedSimulation
 
 
 PERIOD = 0.2
@@ -226,7 +226,7 @@ def stop_compilation_when(asked: Callable[[], bool]) -> None:
     _display.stop_asked = asked
 
 
-def purpose_of(simulation: Simulation) -> str:
+def purpose_of(simulation: PreparedSimulation) -> str:
     """Return the structure of a scene and its method, which determine the kernels."""
     system, settings = simulation.compiled.model.system, simulation.scene.simulation
     if system.contacts:

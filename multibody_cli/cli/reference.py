@@ -259,7 +259,7 @@ def rotations_section() -> list[str]:
     ]
 
 
-def _words_for(kind: units.Kind) -> list[str]:
+def _words_for(kind: units.QuantityKind) -> list[str]:
     """Return the common units of a kind; the joule is listed for energy only, not for torque."""
     own = {units.COMMON[one.unit].dimension: one for one in units.KINDS if one.unit in units.COMMON}
     if own.get(kind.dimension, kind) is not kind:

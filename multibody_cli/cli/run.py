@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from multibody_cli.output.hdf5 import Continued
     from multibody_cli.output.sink import Outcome
     from multibody_cli.output.trajectory import Trajectory
-    from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.studies.simulation import PreparedSimulation
     from multibody_cli.studies.verdict import Verdict
     from multibody_cli.timeline import Summary
 
@@ -37,10 +37,10 @@ SHOW = {"note": messages.note, "warning": messages.warning, "failed": messages.e
 
 
 @dataclass(frozen=True)
-class Report:
+class RunReport:
     """Summary of a finished run."""
 
-    simulation: Simulation
+    simulation: PreparedSimulation
     summary: Summary
     result: Path
     seconds: float
@@ -136,7 +136,7 @@ class _Start:
         The run that a branch must agree with up to its start.
     """
 
-    simulation: Simulation
+    simulation: PreparedSimulation
     result: Path
     force: bool
     earlier: tuple[EarlierScene, ...] = ()
@@ -226,7 +226,7 @@ def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
     return conclude(summary)
 
 
-def _conclude(report: Report, as_json: bool) -> int:
+def _conclude(report: RunReport, as_json: bool) -> int:
     """Show the summary and the alarms of a run, and return the exit code."""
     from multibody_cli.alarms.remedies import said_once
 
@@ -243,17 +243,22 @@ def _conclude(report: Report, as_json: bool) -> int:
 
 
 def _report(
-    simulation: Simulation, summary: Summary, result: Path, seconds: float, allow_untrusted: bool, stop_code: int
-) -> Report:
+    simulation: PreparedSimulation,
+    summary: Summary,
+    result: Path,
+    seconds: float,
+    allow_untrusted: bool,
+    stop_code: int,
+) -> RunReport:
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.studies.expect import evaluate
 
     expectations = simulation.scene.expect if summary.outcome.reached_end else []
     verdicts = evaluate(expectations, read_trajectory(result)) if expectations else []
-    return Report(simulation, summary, result, seconds, verdicts, allow_untrusted, stop_code)
+    return RunReport(simulation, summary, result, seconds, verdicts, allow_untrusted, stop_code)
 
 
-def _show(report: Report) -> None:
+def _show(report: RunReport) -> None:
     scene, names = report.simulation.scene, report.simulation.compiled.model.names
     settings, summary = scene.simulation, report.summary
     n_dofs = report.simulation.compiled.n_dofs
@@ -278,7 +283,7 @@ def _show(report: Report) -> None:
     show(f"  result        {report.result}")
 
 
-def _as_data(report: Report) -> dict[str, Any]:
+def _as_data(report: RunReport) -> dict[str, Any]:
     scene, model = report.simulation.scene, report.simulation.compiled.model
     return {
         "name": scene.name,

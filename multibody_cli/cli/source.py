@@ -18,7 +18,7 @@ from multibody_cli.errors import ArgumentError, QuantityError, ResultError
 
 if TYPE_CHECKING:
     from multibody_cli.document.source import StoredScene
-    from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.studies.simulation import PreparedSimulation
 
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -44,7 +44,7 @@ def denotes_result(path: Path) -> bool:
 
 def prepare_and_warn(
     path: Path, overrides: Sequence[str] = (), text: str = "", reported: set[str] | None = None
-) -> Simulation:
+) -> PreparedSimulation:
     """Load and compile a scene, and report its warnings.
 
     Parameters

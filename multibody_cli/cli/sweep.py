@@ -21,8 +21,8 @@ from multibody_cli.cli.tables import counted, duration, show, show_json, size
 
 if TYPE_CHECKING:
     from multibody_cli.output.rows import Rows
-    from multibody_cli.studies.simulation import Simulation
-    from multibody_cli.studies.sweep.batch import Run, Task
+    from multibody_cli.studies.simulation import PreparedSimulation
+    from multibody_cli.studies.sweep.batch import SweepRun, Task
     from multibody_cli.studies.sweep.sweep import Sweep, Tally
 
 SCHEME_NAMES = ("random", "lhs", "sobol")
@@ -141,13 +141,13 @@ class _Plan:
     """What is executed, where, and what is written."""
 
     sweep: Sweep
-    first: Simulation
+    first: PreparedSimulation
     table: Path
     jobs: int | None
     dask: str | None
     parquet: bool
 
-    def execute(self, stop: StopRequest, task: Task, runs: Iterable[Run]) -> Iterator[list[Rows]]:
+    def execute(self, stop: StopRequest, task: Task, runs: Iterable[SweepRun]) -> Iterator[list[Rows]]:
         """Execute runs in processes of this machine, or on a cluster."""
         if self.dask is not None:
             from multibody_cli.studies.sweep.workers import run_on_cluster

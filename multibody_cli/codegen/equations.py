@@ -12,7 +12,7 @@ from multibody_cli.codegen.joint_steps import Emitter, steps_of
 from multibody_cli.codegen.links import links_of
 from multibody_cli.codegen.passes import Pass
 from multibody_cli.codegen.placing import placing_pass
-from multibody_cli.codegen.runs import Plan, plan
+from multibody_cli.codegen.runs import RunPlan, plan
 from multibody_cli.codegen.source import GeneratedFunctions, Method, write_functions
 from multibody_cli.joints.shape import JointMap
 from multibody_cli.model import Floats, Tree
@@ -153,7 +153,7 @@ def write_gravity_only(tree: Tree, joint_maps: Mapping[int, JointMap], has_armat
 
 
 def write_accelerations(
-    tree_plan: Plan, gravity: Floats | None, method: Method = METHOD_I, *, has_body_forces: bool = False
+    tree_plan: RunPlan, gravity: Floats | None, method: Method = METHOD_I, *, has_body_forces: bool = False
 ) -> GeneratedFunctions:
     """Write dv/dt of a planned tree on which gravity and generalized forces act.
 

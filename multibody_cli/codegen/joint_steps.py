@@ -22,9 +22,9 @@ from multibody_cli.codegen.runs import Site
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.joints.shape import (
     Constants,
+    FactorProduct,
     JointMap,
     MapCoordinate,
-    Run,
     find_piece,
     map_coordinates_of,
     rates_along,
@@ -41,7 +41,7 @@ cross, dot, skew, outer = map(in_python, (products.cross, products.dot, products
 rotation_of_quaternion = in_python(rotations.rotation_of_quaternion)
 
 
-class Column(NamedTuple):
+class SubspaceColumn(NamedTuple):
     """A column of S in the outer frame.
 
     `iv` is the index of its velocity relative to the first one of the period.  `driven` marks a coordinate of
@@ -59,7 +59,7 @@ class Step(NamedTuple):
 
     R: Rotation
     p: Vec3
-    columns: Sequence[Column] = ()
+    columns: Sequence[SubspaceColumn] = ()
     rates: Sequence[Value] = ()
     bias: Motion = Motion(ZERO, ZERO)
 
@@ -175,11 +175,11 @@ def steps_of(emitter: Emitter) -> list[Step]:
     return steps
 
 
-def _columns(emitter: Emitter, part: PartStructure, iv: int, first: int, S: Sequence[Motion]) -> list[Column]:
+def _columns(emitter: Emitter, part: PartStructure, iv: int, first: int, S: Sequence[Motion]) -> list[SubspaceColumn]:
     """Columns of S of a part, from its coordinate `first` on."""
     flags = zip(part.driven[first:], part.has_armature[first:], strict=True)
     base = emitter.site.iv + iv + first
-    return [Column(s, base + k, *flag) for k, (s, flag) in enumerate(zip(S, flags, strict=False))]
+    return [SubspaceColumn(s, base + k, *flag) for k, (s, flag) in enumerate(zip(S, flags, strict=False))]
 
 
 def _screw(emitter: Emitter, part: PartStructure, iq: int, iv: int, first: int) -> Iterator[Step]:
@@ -243,7 +243,9 @@ def _mapped(emitter: Emitter, part: PartStructure, iq: int, iv: int, first: int)
         if any(joint_map.pieces)
         else (map_coordinates_of(joint_map, q, q, own), own)
     )
-    motion = Run(joint_map.factors(coordinates, constants)).pose_and_subspace([one.along for one in coordinates])
+    motion = FactorProduct(joint_map.factors(coordinates, constants)).pose_and_subspace(
+        [one.along for one in coordinates]
+    )
     numbers = emitter.cached(["pose"] * 12, [*motion.R.x, *motion.R.y, *motion.R.z, *motion.p])
     R, p = Mat3(*(Vec3(*numbers[k : k + 3]) for k in (0, 3, 6))), Vec3(*numbers[9:])
     rates = rates_along(coordinates, v)

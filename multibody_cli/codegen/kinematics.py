@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.codegen.joint_steps import STILL, Column, Emitter, Step, at, steps_of
+from multibody_cli.codegen.joint_steps import STILL, Emitter, Step, SubspaceColumn, at, steps_of
 from multibody_cli.codegen.links import links_of
 from multibody_cli.codegen.passes import Pass
 from multibody_cli.codegen.rotations import motion_to_outer, to_inner
@@ -39,7 +39,7 @@ class JointKinematics(NamedTuple):
 
     R: Mat3
     p: Vec3
-    columns: Sequence[Column]
+    columns: Sequence[SubspaceColumn]
     twist: Motion
     bias: Motion
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from multibody_cli.codegen.joint_steps import Entry, Slot
 from multibody_cli.codegen.links import Link
 from multibody_cli.codegen.passes import Area
-from multibody_cli.codegen.runs import Kind, Plan
+from multibody_cli.codegen.runs import RunKind, RunPlan
 from multibody_cli.model import Floats
 from multibody_cli.symbolic.script import Load, Location, Statement, Store
 
@@ -54,7 +54,7 @@ class Layout(NamedTuple):
     entries: tuple[tuple[Entry, ...], ...]
 
 
-class Block(NamedTuple):
+class PeriodLayout(NamedTuple):
     """Data of one period of a kind: entries of the table, and areas of its branching links in memory, by position."""
 
     entries: tuple[Entry, ...]
@@ -62,7 +62,7 @@ class Block(NamedTuple):
     strides: Strides
 
 
-def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]], area: int) -> Layout:
+def lay_out(plan: RunPlan, statements: Sequence[Iterable[Statement]], area: int) -> Layout:
     """Assign table and memory offsets to the locations that `statements` use.
 
     Parameters
@@ -104,7 +104,7 @@ def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]], area: int) ->
     )
 
 
-def table_for(plan: Plan, entries: Sequence[Sequence[Entry]], links: Sequence[Link]) -> Floats:
+def table_for(plan: RunPlan, entries: Sequence[Sequence[Entry]], links: Sequence[Link]) -> Floats:
     """Return the table of a tree, or of a variant with other constants: its links in the order of rows."""
     numbers: list[float] = []
     for run in plan.runs:
@@ -116,7 +116,7 @@ def table_for(plan: Plan, entries: Sequence[Sequence[Entry]], links: Sequence[Li
     return np.array(numbers)
 
 
-def _block(kind: Kind, statements: Iterable[Statement], locations: dict[Location, str], area: int) -> Block:
+def _block(kind: RunKind, statements: Iterable[Statement], locations: dict[Location, str], area: int) -> PeriodLayout:
     """Lay out one period, and record the text of its locations."""
     used = dict.fromkeys(s.location for s in statements if isinstance(s, Load | Store))
     entries = tuple(location for location in used if isinstance(location, Entry))
@@ -133,4 +133,4 @@ def _block(kind: Kind, statements: Iterable[Statement], locations: dict[Location
             locations[Area(site.kind, site.position, number)] = f"memory[im + {forks[site.position] + number}]"
     last, parts = kind.sites[-1], kind.sites[-1].structure.parts
     nq, nv = last.iq + sum(part.nq for part in parts), last.iv + sum(part.nv for part in parts)
-    return Block(entries, forks, Strides(nq, nv, len(kind.sites), column, len(slots) + area * len(forks)))
+    return PeriodLayout(entries, forks, Strides(nq, nv, len(kind.sites), column, len(slots) + area * len(forks)))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from multibody_cli.codegen.joint_steps import Emitter, Slot
-from multibody_cli.codegen.runs import Kind, Plan, Run
+from multibody_cli.codegen.runs import LinkRun, RunKind, RunPlan
 from multibody_cli.symbolic.scalar import Scalar, Value, name
 from multibody_cli.symbolic.script import Load, Location, Script, Statement, names_in
 
@@ -79,7 +79,7 @@ class SpecializedPass(NamedTuple):
 class Propagator:
     """Constant propagation for the states of one pass."""
 
-    def __init__(self, plan: Plan, tree_pass: Pass, known: dict[Slot, Value]) -> None:
+    def __init__(self, plan: RunPlan, tree_pass: Pass, known: dict[Slot, Value]) -> None:
         self.plan, self.tree_pass, self._known = plan, tree_pass, known
         self._scripts: dict[int, Script] = {}
         self._entries: dict[int, Pattern] = {}
@@ -125,7 +125,7 @@ class Propagator:
         entries = tuple(self._entries[k] for k in kinds)
         return SpecializedPass(self.tree_pass, entries, frozenset(needed), statements)
 
-    def _propagate_kind(self, kind: Kind) -> bool:
+    def _propagate_kind(self, kind: RunKind) -> bool:
         k, last = kind.sites[0].kind, len(kind.sites) - 1
         first = last if self.tree_pass.inward else 0
         incoming = [state for run in kind.runs if (state := self._initial_state(kind, run)) is not None]
@@ -144,7 +144,7 @@ class Propagator:
                 self._merge_incoming(run.links[0].parent, self._out[k, 0])
         return True
 
-    def _initial_state(self, kind: Kind, run: Run) -> Pattern | None:
+    def _initial_state(self, kind: RunKind, run: LinkRun) -> Pattern | None:
         """Return the state at the beginning of a run, as far as it is known; None if nothing is known yet."""
         if self.tree_pass.inward:
             end = (run.kind, len(kind.sites) - 1)
@@ -161,7 +161,7 @@ class Propagator:
                 0.0 if own == 0.0 and other == 0.0 else None for own, other in zip(before, state, strict=True)
             )
 
-    def _write(self, kind: Kind, entry: Pattern) -> Script:
+    def _write(self, kind: RunKind, entry: Pattern) -> Script:
         script, tree_pass = Script(), self.tree_pass
         state: list[Value] = [
             name(word) if x is None else x for word, x in zip(tree_pass.state_names, entry, strict=True)

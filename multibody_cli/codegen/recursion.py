@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from multibody_cli.codegen.joint_steps import STILL, Column, Emitter, Slot, Step, at
+from multibody_cli.codegen.joint_steps import STILL, Emitter, Slot, Step, SubspaceColumn, at
 from multibody_cli.codegen.links import ALIGNMENT, INERTIA, MASS, MOMENT
 from multibody_cli.codegen.rotations import force_to_inner, inertia_to_inner, motion_to_outer, to_outer
 from multibody_cli.kernel import in_python
@@ -128,7 +128,7 @@ def propagate_to_parent(emitter: Emitter, steps: Sequence[Step], articulated: Ar
     return named(emitter, articulated)
 
 
-def _eliminated(emitter: Emitter, column: Column, articulated: ArticulatedInertia) -> ArticulatedInertia:
+def _eliminated(emitter: Emitter, column: SubspaceColumn, articulated: ArticulatedInertia) -> ArticulatedInertia:
     (A, p), script, S = articulated, emitter.script, column.S
     script.comment("(28), (32), (33): elimination of the coordinate")
     tau = script.load("tau_k", at("tau", "iv", column.iv))
@@ -146,7 +146,7 @@ def _eliminated(emitter: Emitter, column: Column, articulated: ArticulatedInerti
     return ArticulatedInertia(_retained_inertia(A, rest) - rank_one(V, U), _bias_after(p, rest, c * U, tau, S))
 
 
-def retained(column: Column) -> Motion:
+def retained(column: SubspaceColumn) -> Motion:
     """Return 1 for each component that elimination retains, and 0 for the component that it removes, if any."""
     entries = [*column.S.w, *column.S.v]
     there = [k for k in range(6) if entries[k] != 0.0]
@@ -203,7 +203,7 @@ def link_acceleration(emitter: Emitter, steps: Sequence[Step], eta: Motion) -> M
     return Motion(emitter.script.let("dw", eta.w), emitter.script.let("da", eta.v))
 
 
-def _accelerated(emitter: Emitter, column: Column, eta: Motion) -> Motion:
+def _accelerated(emitter: Emitter, column: SubspaceColumn, eta: Motion) -> Motion:
     script, S, rest = emitter.script, column.S, retained(column)
     V, c, _ = _load_factors(emitter, column)
     if 0.0 not in (*rest.w, *rest.v):
@@ -240,16 +240,16 @@ def propagate_impulse_to_parent(emitter: Emitter, steps: Sequence[Step], p: Forc
 
 
 # --- factors of the elimination, in memory ------------------------------------------------------------------------
-def _slot(emitter: Emitter, column: Column, k: int) -> Slot:
+def _slot(emitter: Emitter, column: SubspaceColumn, k: int) -> Slot:
     return emitter.slot(f"column {column.iv}", k)
 
 
-def _store_factors(emitter: Emitter, column: Column, V: Force, d: Value, c: Value) -> None:
+def _store_factors(emitter: Emitter, column: SubspaceColumn, V: Force, d: Value, c: Value) -> None:
     for k, value in enumerate([*V.t, *V.f, c, d]):
         emitter.store(_slot(emitter, column, k), value)
 
 
-def _load_factors(emitter: Emitter, column: Column) -> tuple[Force, Value, Value]:
+def _load_factors(emitter: Emitter, column: SubspaceColumn) -> tuple[Force, Value, Value]:
     """Load V, c and 1 / Omega of a column."""
     stems = ("Vt_x", "Vt_y", "Vt_z", "Vf_x", "Vf_y", "Vf_z", "cb", "d")
     numbers = [emitter.load(stem, _slot(emitter, column, k)) for k, stem in enumerate(stems)]

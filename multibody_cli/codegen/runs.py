@@ -44,7 +44,7 @@ class Site(NamedTuple):
     iv: int
 
 
-class Run(NamedTuple):
+class LinkRun(NamedTuple):
     """A run: its kind, its links, and whether another run begins at its last link."""
 
     kind: int
@@ -52,11 +52,11 @@ class Run(NamedTuple):
     is_continued: bool
 
 
-class Kind(NamedTuple):
+class RunKind(NamedTuple):
     """Runs that share one text."""
 
     sites: tuple[Site, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[LinkRun, ...]
 
     @property
     def repeats(self) -> bool:
@@ -74,11 +74,11 @@ class Kind(NamedTuple):
         return not self.sites[-1].forks and any(run.is_continued for run in self.runs)
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """A tree as runs, in the order of rows, and their kinds."""
 
-    runs: tuple[Run, ...]
-    kinds: tuple[Kind, ...]
+    runs: tuple[LinkRun, ...]
+    kinds: tuple[RunKind, ...]
 
     @property
     def is_straight(self) -> bool:
@@ -90,7 +90,7 @@ Signature = tuple[Structure, bool]
 """Properties of a link that its text depends on: its structure, and whether it branches."""
 
 
-def plan(links: Sequence[Link], variants: Sequence[Sequence[Link]] = ()) -> Plan:
+def plan(links: Sequence[Link], variants: Sequence[Sequence[Link]] = ()) -> RunPlan:
     """Divide a tree into runs.
 
     Parameters
@@ -115,8 +115,8 @@ def plan(links: Sequence[Link], variants: Sequence[Sequence[Link]] = ()) -> Plan
     for first, period, count in spans:
         kind = kinds.setdefault(tuple(signatures[first : first + period]), len(kinds))
         own = links[first : first + count]
-        runs.append(Run(kind, own, own[-1].row + 1 in children.get(own[-1].row, ())))
-    return Plan(tuple(runs), tuple(_kind(k, key, runs, variants) for key, k in kinds.items()))
+        runs.append(LinkRun(kind, own, own[-1].row + 1 in children.get(own[-1].row, ())))
+    return RunPlan(tuple(runs), tuple(_kind(k, key, runs, variants) for key, k in kinds.items()))
 
 
 def _split(signatures: Sequence[object], first: int, last: int) -> list[tuple[int, int, int]]:
@@ -136,7 +136,7 @@ def _split(signatures: Sequence[object], first: int, last: int) -> list[tuple[in
     return found
 
 
-def _kind(k: int, key: tuple[Signature, ...], runs: Sequence[Run], variants: Sequence[Sequence[Link]]) -> Kind:
+def _kind(k: int, key: tuple[Signature, ...], runs: Sequence[LinkRun], variants: Sequence[Sequence[Link]]) -> RunKind:
     own = tuple(run for run in runs if run.kind == k)
     period = len(key)
     sites = []
@@ -147,4 +147,4 @@ def _kind(k: int, key: tuple[Signature, ...], runs: Sequence[Run], variants: Seq
         literal = tuple(column[0] if len(set(column)) == 1 else None for column in columns)
         begin, link = own[0].links[0], own[0].links[position]
         sites.append(Site(k, position, *key[position], literal, link.iq - begin.iq, link.iv - begin.iv))
-    return Kind(tuple(sites), own)
+    return RunKind(tuple(sites), own)

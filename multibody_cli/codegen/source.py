@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multibody_cli.codegen.joint_steps import Slot
 from multibody_cli.codegen.layout import Layout, lay_out
 from multibody_cli.codegen.passes import Pass, Propagator, SpecializedPass
-from multibody_cli.codegen.runs import Plan
+from multibody_cli.codegen.runs import RunPlan
 from multibody_cli.codegen.text import joined, write_function, write_passes
 from multibody_cli.model import Floats
 from multibody_cli.symbolic.generated import address_of
@@ -47,7 +47,7 @@ class GeneratedFunctions(NamedTuple):
 
 
 def write_functions(
-    plan: Plan, passes: Sequence[Pass], functions: Mapping[str, Sequence[int]], method: Method
+    plan: RunPlan, passes: Sequence[Pass], functions: Mapping[str, Sequence[int]], method: Method
 ) -> GeneratedFunctions:
     """Write functions.
 
@@ -76,7 +76,7 @@ def write_functions(
     return GeneratedFunctions(tuple(sources), layout, "".join(method.arguments.values()))
 
 
-def _specialize(tree_plan: Plan, passes: Sequence[Pass]) -> list[SpecializedPass]:
+def _specialize(tree_plan: RunPlan, passes: Sequence[Pass]) -> list[SpecializedPass]:
     """Specialize consecutive passes; the last one first, because it determines what earlier ones must store."""
     known: dict[Slot, Value] = {}
     propagators = [Propagator(tree_plan, one, known) for one in passes]

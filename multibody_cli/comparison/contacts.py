@@ -31,7 +31,7 @@ NON_FINITE_DISTANCE = 1e300
 """Distance assigned to points with non-finite coordinates, m."""
 
 
-class Contacts(NamedTuple):
+class ContactsAtInstant(NamedTuple):
     """The contacts of one run at one instant: datasets by path, with one row for each contact."""
 
     columns: dict[str, Array]
@@ -126,7 +126,7 @@ def compare_contacts(
 
 
 def _redistributed(
-    one: Contacts, other: Contacts, left: Integers, right: Integers, tolerance: Tolerance
+    one: ContactsAtInstant, other: ContactsAtInstant, left: Integers, right: Integers, tolerance: Tolerance
 ) -> NDArray[np.bool_]:
     """Return the contacts (n,) whose impulses are distributed otherwise between two bodies, with equal resultants.
 
@@ -154,14 +154,14 @@ def _redistributed(
     return found
 
 
-def _impulses(run: Contacts, rows: Integers) -> Floats:
+def _impulses(run: ContactsAtInstant, rows: Integers) -> Floats:
     """Impulses of some contacts on body B, (n, 3), N s."""
     normal = run.columns[NORMAL_IMPULSE][rows, None] * run.columns[NORMAL][rows]
     found: Floats = normal + run.columns[TANGENTIAL_IMPULSE][rows]
     return found
 
 
-def _slips_otherwise(rows: Sequence[tuple[Contacts, Integers]]) -> bool:
+def _slips_otherwise(rows: Sequence[tuple[ContactsAtInstant, Integers]]) -> bool:
     """Whether a contact sticks in one run and slips in the other."""
     if MODE not in rows[0][0].columns:
         return False
@@ -171,21 +171,23 @@ def _slips_otherwise(rows: Sequence[tuple[Contacts, Integers]]) -> bool:
 
 def _instants(
     reference: Recording, result: Recording, common: Instants, paths: Sequence[str]
-) -> Iterator[tuple[Contacts, Contacts]]:
+) -> Iterator[tuple[ContactsAtInstant, ContactsAtInstant]]:
     """Yield the contacts of both runs at each common instant; many instants are read at once."""
     names = list(dict.fromkeys([*reference.bodies, *result.bodies]))
     for rows, others in common.slabs(INSTANTS_AT_ONCE):
         yield from zip(_contacts(reference, rows, paths, names), _contacts(result, others, paths, names), strict=True)
 
 
-def _contacts(run: Recording, rows: Rows, paths: Sequence[str], names: Sequence[str]) -> list[Contacts]:
+def _contacts(run: Recording, rows: Rows, paths: Sequence[str], names: Sequence[str]) -> list[ContactsAtInstant]:
     """Read contacts, with bodies as indices in `names`."""
     offset = run.read(OFFSET, rows.start, rows.stop + 1)
     begin = int(offset[0])
     columns = {path: run.read(path, begin, int(offset[-1])) for path in {POINT, *BODY_PAIR, *paths}}
     columns |= _renumbered(columns, np.array([*(names.index(name) for name in run.bodies), WORLD]))
     return [
-        Contacts({path: values[offset[at] - begin : offset[at + 1] - begin] for path, values in columns.items()})
+        ContactsAtInstant(
+            {path: values[offset[at] - begin : offset[at + 1] - begin] for path, values in columns.items()}
+        )
         for at in rows.which
     ]
 
@@ -198,7 +200,7 @@ def _renumbered(columns: dict[str, Array], places: Integers) -> dict[str, Array]
     return dict(zip(BODY_PAIR, np.sort([a, b], axis=0), strict=True)) | turned
 
 
-def _paired(one: Contacts, other: Contacts) -> tuple[Integers, Integers]:
+def _paired(one: ContactsAtInstant, other: ContactsAtInstant) -> tuple[Integers, Integers]:
     """Pair contacts of the same two bodies by minimum distance of their points; -1 marks a missing contact."""
     from scipy.optimize import linear_sum_assignment
 

@@ -20,11 +20,11 @@ from multibody_cli.joints.shape import (
     PER_HEAD,
     Direction,
     Factor,
+    FactorProduct,
     JointMap,
     KnownConstants,
     MapCoordinate,
     PoseAndSubspace,
-    Run,
     Shift,
     Turn,
     transposed_times,
@@ -93,7 +93,7 @@ def chain_of(tree: Tree, joint_maps: JointMaps, at: Floats) -> Chain:
         factors: list[Factor] = [_ParentPose(bodies[link["parent"]]), frame]
         for part in tree.parts[link["first_part"] : link["last_part"]]:
             factors += _FACTORS[PartCode(part["code"])](part, tree, coordinates, joint_maps, at)
-        bodies.append(Run(factors).pose_and_subspace(coordinates.along))
+        bodies.append(FactorProduct(factors).pose_and_subspace(coordinates.along))
     return Chain(coordinates, tuple(bodies))
 
 
@@ -101,7 +101,7 @@ def body_frame(tree: Tree, chain: Chain, row: int) -> PoseAndSubspace:
     """Return pose and motion subspace of the frame of a body, which may differ from its joint frame."""
     frame = tree.frames[row]
     placed = _FixedFrame(_columns(frame["frame"]), vector_of(frame["origin"]))
-    return Run([_ParentPose(chain.bodies[row]), placed]).pose_and_subspace(chain.coordinates.along)
+    return FactorProduct([_ParentPose(chain.bodies[row]), placed]).pose_and_subspace(chain.coordinates.along)
 
 
 def counts_of(tree: Tree) -> Counts:

@@ -27,7 +27,7 @@ from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.scene.body_kinds import specified_dofs
 from multibody_cli.scene.load import LoadedScene
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.tree.kinematics import update_tree_kinematics
 from multibody_cli.tree.workspace import Work, workspace_for
 
@@ -132,7 +132,7 @@ def _placed(model: Model, state: State) -> Work:
     return work
 
 
-def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) -> Flags:
+def _written(scene: SceneSpec, model: Model, word: str, of_bodies: tuple[str, str]) -> Flags:
     """Return which coordinates, or which rates, the scene gives."""
     flags, links = np.zeros(model.nv, np.bool_), model.system.tree.links
     carried = {joint.row for joint in model.names.joints}

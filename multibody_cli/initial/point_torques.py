@@ -13,7 +13,7 @@ from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import JointConfiguration, sampled_configurations
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.load import LoadedScene
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import SignalSpec
 
 _NONE = 1e-9
@@ -42,7 +42,7 @@ def require_no_torques(loaded: LoadedScene) -> None:
 
 
 def _objections(
-    scene: Scene, name: str, joint: JointSpec, body: str, at_child: bool
+    scene: SceneSpec, name: str, joint: JointSpec, body: str, at_child: bool
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
     motion = joint.motion if isinstance(joint, MovingJointSpec) else None
     driven = [signal is not None for signal in motion.signals] if motion else [False] * len(joint.coordinates)

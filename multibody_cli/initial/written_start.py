@@ -14,7 +14,7 @@ from multibody_cli.model import Floats, Model, State
 from multibody_cli.output.samples import Samples
 from multibody_cli.packing.constraint_bases import configuration_at
 from multibody_cli.scene.body_kinds import KINDS
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spatial.rotations import quaternion_of_entries, vector_of_quaternion
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Pose
@@ -24,7 +24,7 @@ MOVED = 1e-9
 
 
 def written_start(
-    scene: Scene, model: Model, state: State, samples: Samples, found: AssemblyResult, scales: Scales
+    scene: SceneSpec, model: Model, state: State, samples: Samples, found: AssemblyResult, scales: Scales
 ) -> Iterator[str]:
     """Return the starts that an assembly changed, each with its key in the scene; all of them are one closed start.
 

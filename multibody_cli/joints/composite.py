@@ -62,7 +62,7 @@ class ScrewPart(PartSpec):
 PARTS = {"revolute": RevolutePart, "prismatic": PrismaticPart, "screw": ScrewPart}
 
 
-class Run(Spec):
+class CompositeParts(Spec):
     """The parts of a composite joint."""
 
     parts: list[Annotated[PartSpec, Catalogue("a part of a composite joint", PARTS)]] = Field(
@@ -70,8 +70,8 @@ class Run(Spec):
     )
 
 
-# `Run` is the last base, so that its field is read before those that depend on the number of coordinates
-class CompositeSpec(CoordinateJointSpec, Run):
+# `CompositeParts` is the last base, so that its field is read before those that depend on the number of coordinates
+class CompositeSpec(CoordinateJointSpec, CompositeParts):
     """One coordinate for each part, in their order."""
 
     type: Literal["composite"]

@@ -23,10 +23,10 @@ from multibody_cli.spec.quantities import (
 from multibody_cli.spec.signal import signal_schema
 
 Reader = Callable[[Any], Any]
-Kinds = Mapping[Coordinate, units.Kind]
+Kinds = Mapping[Coordinate, units.QuantityKind]
 
 
-def _kinds(angle: units.Kind, length: units.Kind, number: units.Kind) -> Kinds:
+def _kinds(angle: units.QuantityKind, length: units.QuantityKind, number: units.QuantityKind) -> Kinds:
     return {Coordinate.ANGLE: angle, Coordinate.LENGTH: length, Coordinate.NUMBER: number}
 
 
@@ -135,7 +135,7 @@ def _holds_one_list(value: Any) -> bool:
     return isinstance(value, list | tuple) and len(value) == 1
 
 
-def _read_pair(value: Any, kind: units.Kind) -> tuple[float, float]:
+def _read_pair(value: Any, kind: units.QuantityKind) -> tuple[float, float]:
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError(
             f"expected a pair [lower, upper], each {describe_kind(kind)} or null, found {format_value(value)}"

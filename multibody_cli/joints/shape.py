@@ -95,7 +95,7 @@ class Frame(NamedTuple):
         return Motion(Vec3(dot(z, dy), -dot(z, dx), dot(y, dx)), transposed_times(self.R, dp))
 
 
-class Run(NamedTuple):
+class FactorProduct(NamedTuple):
     """A product of factors."""
 
     factors: Sequence[Factor]
@@ -260,7 +260,7 @@ def pose_and_subspace(joint_map: JointMap) -> PoseAndSubspace:
     """Return the pose and the motion subspace of a joint map as formulas."""
     map_coordinates = own_map_coordinates(joint_map)
     constants = NamedConstants("at + " if any(joint_map.pieces) else "")
-    return Run(joint_map.factors(map_coordinates, constants)).pose_and_subspace(
+    return FactorProduct(joint_map.factors(map_coordinates, constants)).pose_and_subspace(
         [map_coordinate.along for map_coordinate in map_coordinates]
     )
 

@@ -25,7 +25,7 @@ from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.geometry.surfaces import AnySurface, Surface, SurfaceForm
-from multibody_cli.joints.shape import Constants, Factor, Frame, Inverse, MapCoordinate, Pieces, Run, Turn
+from multibody_cli.joints.shape import Constants, Factor, FactorProduct, Frame, Inverse, MapCoordinate, Pieces, Turn
 from multibody_cli.joints.spec import Coordinates
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3
@@ -80,7 +80,7 @@ class Touching:
         first = self.first.factors(u1, v1, c, 0)
         second = self.second.factors(u2, v2, c, self.first.count)
         over = [TURNED_OVER] if self.turned_over else []
-        return [*first, Turn(Z, spin.q), *over, Inverse(Run(second))]
+        return [*first, Turn(Z, spin.q), *over, Inverse(FactorProduct(second))]
 
 
 def _read_fixed(value: Any, info: ValidationInfo) -> dict[str, float]:

@@ -13,7 +13,7 @@ from multibody_cli.output.contact_channels import GROUP, IMPULSES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from multibody_cli.model import ActingEntry, Names
+    from multibody_cli.model import ActingEntry, SceneNames
 
 
 class Expansion(NamedTuple):
@@ -27,8 +27,8 @@ class Expansion(NamedTuple):
         Length of the axis of the elements in `Samples`; None if there is no such axis.
     """
 
-    items: Callable[[Names], list[Item]]
-    length: Callable[[Names], int] | None = None
+    items: Callable[[SceneNames], list[Item]]
+    length: Callable[[SceneNames], int] | None = None
 
 
 class Dimension(NamedTuple):
@@ -50,11 +50,11 @@ class Axis(NamedTuple):
         elements side by side along this one axis.
     """
 
-    of: Callable[[Names, Item], Dimension]
-    total: Callable[[Names], int] | None = None
+    of: Callable[[SceneNames, Item], Dimension]
+    total: Callable[[SceneNames], int] | None = None
 
 
-def _joint_items(names: Names) -> list[Item]:
+def _joint_items(names: SceneNames) -> list[Item]:
     return [
         Item(
             _path_component(joint.name), row, joint.columns, tuple(kind.value for kind in joint.coordinates), joint.same
@@ -63,7 +63,7 @@ def _joint_items(names: Names) -> list[Item]:
     ]
 
 
-def _constraint_items(section: str) -> Callable[[Names], list[Item]]:
+def _constraint_items(section: str) -> Callable[[SceneNames], list[Item]]:
     return lambda names: [
         Item(_path_component(entry.name), columns=entry.rows, units=("",) * (entry.rows.stop - entry.rows.start))
         for entry in names.constraint_entries
@@ -71,7 +71,7 @@ def _constraint_items(section: str) -> Callable[[Names], list[Item]]:
     ]
 
 
-def _account_items(kind: str) -> Callable[[Names], list[Item]]:
+def _account_items(kind: str) -> Callable[[SceneNames], list[Item]]:
     return lambda names: [
         Item(account.cause, column) for column, account in enumerate(names.accounts) if account.kind == kind
     ]
@@ -119,7 +119,7 @@ def _numbered_axis(path: str, length: int) -> Dimension:
     return Dimension(f"{path}_{length}", tuple(str(place) for place in range(length)))
 
 
-def _acting_axis(section: str, name: str, entries: Callable[[Names], Sequence[ActingEntry]]) -> Axis:
+def _acting_axis(section: str, name: str, entries: Callable[[SceneNames], Sequence[ActingEntry]]) -> Axis:
     return Axis(
         lambda _, item: Dimension(f"{section}/{item.text}/{name}", item.labels),
         lambda names: sum(len(entry.coordinates) for entry in entries(names)),
@@ -147,7 +147,7 @@ def is_ragged(channel: Channel) -> bool:
     return bool(channel.dimensions) and DIMENSIONS[channel.dimensions[-1]].total is not None
 
 
-def sample_shape(channel: Channel, names: Names) -> tuple[int, ...]:
+def sample_shape(channel: Channel, names: SceneNames) -> tuple[int, ...]:
     """Return the shape of the field of a channel at one instant: that of all elements; empty if the model has none."""
     length = EXPANSIONS[channel.expansion].length
     first = (names.contacts,) if channel.per == CONTACT else ()
@@ -157,7 +157,7 @@ def sample_shape(channel: Channel, names: Names) -> tuple[int, ...]:
     return (0,) * len(shape) if channel.element and not EXPANSIONS[channel.element].items(names) else shape
 
 
-def _sample_length(axis: Axis, names: Names) -> int:
+def _sample_length(axis: Axis, names: SceneNames) -> int:
     return axis.total(names) if axis.total is not None else len(axis.of(names, Item()).labels)
 
 

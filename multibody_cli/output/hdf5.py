@@ -24,7 +24,7 @@ from multibody_cli.errors import ArgumentError, OutputError
 from multibody_cli.output.carried_state import Values, collect, restore
 from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, target, write_checkpoint
 from multibody_cli.output.committed_file import CommittedFile, refuse_while_written
-from multibody_cli.output.hdf5_columns import Column, Datasets, append_lead, append_rows
+from multibody_cli.output.hdf5_columns import DatasetColumn, Datasets, append_lead, append_rows
 from multibody_cli.output.hdf5_layout import Layout
 from multibody_cli.output.history import History
 from multibody_cli.output.place import require_hdf5_name, require_replaceable, without_links
@@ -110,7 +110,7 @@ class Hdf5Sink:
         require_replaceable(self.path, force)
         require_hdf5_name(self.path)
         self.part = part_path(self.path)
-        self._columns: list[Column] = []
+        self._columns: list[DatasetColumn] = []
         self._file: Any = None
         self._datasets: Datasets | None = None
         self._storage: CommittedFile | None = None
@@ -146,7 +146,7 @@ class Hdf5Sink:
             for one in series:
                 layout.add(one)
             layout.finish()
-            self._columns = [Column(one, layout.chunk_of(one)) for one in series]
+            self._columns = [DatasetColumn(one, layout.chunk_of(one)) for one in series]
             self._datasets = Datasets(self._file, self._is_direct)
             append_lead(self._datasets, self._columns)
             self._datasets.flush()

@@ -29,7 +29,7 @@ OPEN_AT_ONCE = 2000
 
 
 @dataclass(slots=True)
-class Column:
+class DatasetColumn:
     """A dataset: the series that provides its rows, its number of rows per chunk, and the CRC-32 of its rows."""
 
     series: Series
@@ -43,7 +43,7 @@ class Column:
         return self.series.channel.per
 
 
-def append_lead(datasets: Datasets, columns: Sequence[Column]) -> None:
+def append_lead(datasets: Datasets, columns: Sequence[DatasetColumn]) -> None:
     """Write the rows before the first instant."""
     for column in columns:
         if len(column.series.leading_rows):
@@ -52,8 +52,8 @@ def append_lead(datasets: Datasets, columns: Sequence[Column]) -> None:
 
 def append_rows(
     datasets: Datasets,
-    columns: Sequence[Column],
-    read: Callable[[Column], Array],
+    columns: Sequence[DatasetColumn],
+    read: Callable[[DatasetColumn], Array],
     instants: int,
     instant_of_contact: Integers,
 ) -> None:
@@ -82,7 +82,7 @@ def append_rows(
         datasets.flush()
 
 
-def _pieces(column: Column, instants: int, instant_of_contact: Integers) -> Iterator[tuple[int, slice]]:
+def _pieces(column: DatasetColumn, instants: int, instant_of_contact: Integers) -> Iterator[tuple[int, slice]]:
     """Divide the new rows of a column at the boundaries of its chunks; yield the first instant of each piece too."""
     of_contacts = column.per == CONTACT
     count = len(instant_of_contact) if of_contacts else instants
@@ -94,7 +94,7 @@ def _pieces(column: Column, instants: int, instant_of_contact: Integers) -> Iter
         start = stop
 
 
-def _append(datasets: Datasets, column: Column, rows: Array) -> None:
+def _append(datasets: Datasets, column: DatasetColumn, rows: Array) -> None:
     """Append rows of one chunk."""
     values = np.ascontiguousarray(rows, dtype=column.series.channel.dtype)
     datasets.append(column.series.path, column.chunk, column.rows, values)

@@ -2,7 +2,7 @@
 
 They are the residual of the energy ledger, relative to the first instant; the sign of quaternions, which is chosen
 continuous in time; and the running count of contacts.  A `History` exists once for each run and converts each block of
-samples to a `Block`.
+samples to a `SampleBlock`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from multibody_cli.model import Floats, Integers, Names
+    from multibody_cli.model import Floats, Integers, SceneNames
     from multibody_cli.output.samples import Samples
 
 
-class Contacts(NamedTuple):
+class ContactRows(NamedTuple):
     """The N contacts of K output instants, concatenated.
 
     Parameters
@@ -36,7 +36,7 @@ class Contacts(NamedTuple):
     filled: NDArray[np.bool_]
 
 
-class Block(NamedTuple):
+class SampleBlock(NamedTuple):
     """K output instants, ready to be written.
 
     Parameters
@@ -57,7 +57,7 @@ class Block(NamedTuple):
     quaternion: Floats
     total: Floats
     ledger_residual: Floats
-    contacts: Contacts
+    contacts: ContactRows
 
 
 class History:
@@ -69,7 +69,7 @@ class History:
         Names of the model; the kind of each ledger account determines its sign in the energy balance.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: SceneNames) -> None:
         self._signs = _signs_of(names)
         self._first_balance: float | None = None
         self._last_balance = 0.0
@@ -77,7 +77,7 @@ class History:
         self.instants = 0
         self._contacts = 0
 
-    def block(self, samples: Samples, count: int) -> Block:
+    def block(self, samples: Samples, count: int) -> SampleBlock:
         """Add the quantities that depend on earlier rows to the first `count` rows of `samples`."""
         filled = samples._replace(**{name: column[:count] for name, column in samples._asdict().items()})
         total, balance = _energies(filled, self._signs)
@@ -86,7 +86,7 @@ class History:
         if count:
             self._last_balance = float(balance[-1])
         residual = balance - (self._first_balance or 0.0)
-        return Block(
+        return SampleBlock(
             filled, self._make_continuous(filled.quaternion), total, residual, self._concatenate_contacts(filled)
         )
 
@@ -107,14 +107,14 @@ class History:
         self._first_balance = (self._first_balance or 0.0) + added
         return added
 
-    def _concatenate_contacts(self, samples: Samples) -> Contacts:
+    def _concatenate_contacts(self, samples: Samples) -> ContactRows:
         """Concatenate the contacts of all instants; instants and offsets continue from the previous block."""
         counts = samples.contact_count
         end = self._contacts + np.cumsum(counts)
         instant = np.repeat(np.arange(self.instants, self.instants + len(counts)), counts)
         self.instants += len(counts)
         self._contacts += int(counts.sum())
-        return Contacts(end, instant, np.arange(samples.contact_gap.shape[1]) < counts[:, None])
+        return ContactRows(end, instant, np.arange(samples.contact_gap.shape[1]) < counts[:, None])
 
     def _make_continuous(self, quaternion: Floats) -> Floats:
         """Choose signs such that consecutive quaternions have a non-negative dot product; the first has w >= 0."""
@@ -127,7 +127,7 @@ class History:
         return continuous
 
 
-def _signs_of(names: Names) -> Floats:
+def _signs_of(names: SceneNames) -> Floats:
     """Return the sign of each account (na,) in the energy balance."""
     return np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts])
 
@@ -140,7 +140,7 @@ def _energies(samples: Samples, signs: Floats) -> tuple[Floats, Floats]:
         return total, total + (samples.accounts * signs).sum(axis=1)
 
 
-def block_of_runs(names: Names, samples: Samples, runs: int) -> Block:
+def block_of_runs(names: SceneNames, samples: Samples, runs: int) -> SampleBlock:
     """Return complete runs without contacts, one after the other, as one block with the same bits as their own blocks.
 
     Parameters
@@ -159,8 +159,8 @@ def block_of_runs(names: Names, samples: Samples, runs: int) -> Block:
     if rotations.size:
         first = _with_positive_first_component(rotations[:, 0])
         continuous = _continued(first, rotations)
-    none = Contacts(np.zeros(len(total), np.int64), np.zeros(0, np.int64), np.zeros((len(total), 0), np.bool_))
-    return Block(samples, continuous.reshape(samples.quaternion.shape), total, residual.ravel(), none)
+    none = ContactRows(np.zeros(len(total), np.int64), np.zeros(0, np.int64), np.zeros((len(total), 0), np.bool_))
+    return SampleBlock(samples, continuous.reshape(samples.quaternion.shape), total, residual.ravel(), none)
 
 
 def _continued(before: Floats, quaternion: Floats) -> Floats:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from multibody_cli.methods.contract import Report
-    from multibody_cli.model import Names
+    from multibody_cli.model import SceneNames
     from multibody_cli.output.channel import Channel
     from multibody_cli.output.samples import Samples
 
@@ -97,7 +97,7 @@ def observe_states(
         observe_before(system, state, work, rows, samples, k + i)
 
 
-def contact_observers(names: Names) -> list[Any]:
+def contact_observers(names: SceneNames) -> list[Any]:
     """Return the kernels `observe(system, contact_work, rows, samples, k)` for the contact steps of a model."""
     return _kernels(
         channel
@@ -106,7 +106,7 @@ def contact_observers(names: Names) -> list[Any]:
     )
 
 
-def report_fields(names: Names) -> list[tuple[str, Any]]:
+def report_fields(names: SceneNames) -> list[tuple[str, Any]]:
     """Return the fields of a model that come from the report of the method, each with its reader."""
     return [
         (channel.field, channel.reader)

@@ -16,7 +16,7 @@ from multibody_cli.output.hdf5_columns import append_rows
 from multibody_cli.output.result_file import OpenFile, ResultFile
 
 if TYPE_CHECKING:
-    from multibody_cli.output.hdf5_columns import Column, Datasets
+    from multibody_cli.output.hdf5_columns import DatasetColumn, Datasets
 
 ROWS_AT_ONCE = 1000
 
@@ -39,7 +39,7 @@ def holds_rows(path: Path, instants: int, checksums: Mapping[str, int]) -> bool:
         return False
 
 
-def copy_rows(path: Path, datasets: Datasets, columns: Sequence[Column], instants: int, block_rows: int) -> None:
+def copy_rows(path: Path, datasets: Datasets, columns: Sequence[DatasetColumn], instants: int, block_rows: int) -> None:
     """Append the first output instants of a result file to the columns of another.
 
     Parameters
@@ -69,7 +69,7 @@ def copy_rows(path: Path, datasets: Datasets, columns: Sequence[Column], instant
 
 
 def _copy_range(
-    result: ResultFile, file: OpenFile, datasets: Datasets, columns: Sequence[Column], first: int, last: int
+    result: ResultFile, file: OpenFile, datasets: Datasets, columns: Sequence[DatasetColumn], first: int, last: int
 ) -> None:
     bounds = file.numbers(OFFSET, first, last + 1) if OFFSET in result.rows else np.zeros(last - first + 1, np.int64)
     rows = {INSTANT: (first, last), BOUND: (first + 1, last + 1), CONTACT: (int(bounds[0]), int(bounds[-1]))}

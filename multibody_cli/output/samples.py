@@ -11,7 +11,7 @@ from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.elements import sample_shape
 
 if TYPE_CHECKING:
-    from multibody_cli.model import Names
+    from multibody_cli.model import SceneNames
 
 _CHANNELS = {channel.field: channel for channel in reversed(CHANNELS) if channel.field}
 """A channel of each field."""
@@ -33,7 +33,7 @@ else:
     Samples = namedtuple("Samples", FIELDS)
 
 
-def samples_for(names: Names, count: int) -> Samples:
+def samples_for(names: SceneNames, count: int) -> Samples:
     """Allocate samples for `count` output instants."""
     return Samples(
         *(np.zeros((count, *sample_shape(_CHANNELS[field], names)), _CHANNELS[field].dtype) for field in FIELDS)

@@ -23,9 +23,9 @@ from multibody_cli.output.elements import DIMENSIONS, EXPANSIONS, Dimension, is_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from multibody_cli.model import Names
+    from multibody_cli.model import SceneNames
     from multibody_cli.output.channel import Array
-    from multibody_cli.output.history import Block
+    from multibody_cli.output.history import SampleBlock
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Series:
         """Rows before the first instant, (0 or 1, *shape): a zero for offsets, else none."""
         return np.zeros((int(self.channel.per == BOUND), *self.shape), self.channel.dtype)
 
-    def read(self, block: Block) -> Array:
+    def read(self, block: SampleBlock) -> Array:
         """Return the rows of a block, (K, *shape), or (N, *shape) for contacts."""
         if self.channel.select is not None:
             return self.channel.select(block, self.item)
@@ -94,7 +94,7 @@ GROUPS = {
 
 
 @lru_cache(maxsize=4)
-def series_of(names: Names) -> tuple[Series, ...]:
+def series_of(names: SceneNames) -> tuple[Series, ...]:
     """List the channels of a model, except channels without components, such as the coordinates of a fixed joint."""
     every = (
         Series(
@@ -111,12 +111,12 @@ def series_of(names: Names) -> tuple[Series, ...]:
     return tuple(series for series in every if all(series.shape))
 
 
-def channel_names(names: Names) -> list[str]:
+def channel_names(names: SceneNames) -> list[str]:
     """List the paths of all channels of a model, in the order of the result file."""
     return [series.path for series in series_of(names)]
 
 
-def select_channels(patterns: Sequence[str] | None, names: Names) -> tuple[Series, ...]:
+def select_channels(patterns: Sequence[str] | None, names: SceneNames) -> tuple[Series, ...]:
     """Select the channels to record; `time` is always included, with contacts also their instants and offsets.
 
     Parameters
@@ -136,7 +136,7 @@ def select_channels(patterns: Sequence[str] | None, names: Names) -> tuple[Serie
 
 
 @lru_cache(maxsize=16)
-def _selected(patterns: tuple[str, ...], names: Names) -> tuple[Series, ...]:
+def _selected(patterns: tuple[str, ...], names: SceneNames) -> tuple[Series, ...]:
     every = series_of(names)
     paths = [series.path for series in every]
     known = GROUPS.union(paths)

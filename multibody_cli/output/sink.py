@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from multibody_cli.alarms.contract import Raised
-    from multibody_cli.model import Floats, Names
+    from multibody_cli.model import Floats, SceneNames
     from multibody_cli.output.channel import Array
     from multibody_cli.output.samples import Samples
     from multibody_cli.output.series import Series
@@ -56,7 +56,7 @@ class Header:
         The scenes before the last, if the run is a branch.
     """
 
-    names: Names
+    names: SceneNames
     com: Floats
     method: str
     integrator: str
@@ -126,7 +126,7 @@ class Outcome:
         return {**asdict(self), "alarms": json.dumps([alarm.as_data() for alarm in self.alarms])}
 
 
-def block_rows(rows: int, names: Names) -> int:
+def block_rows(rows: int, names: SceneNames) -> int:
     """Return the number of output instants per block.
 
     A block is one chunk of the result file: at most about a thousand rows, fewer if the rows of a large model take too

@@ -13,10 +13,10 @@ from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.expressions import with_values
 from multibody_cli.forces.joint_control import COMMAND
 from multibody_cli.kernel import records
-from multibody_cli.model import Controller, Floats, Records, Update
+from multibody_cli.model import Controller, Floats, HeldValue, Records
 from multibody_cli.packing.forces import ForcePacker
-from multibody_cli.packing.quantities import Coordinate
-from multibody_cli.scene.schema import Scene
+from multibody_cli.packing.quantities import CoordinateReference
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import SignalSpec
 
 _ACCELERATION = "target_curve + kd*(target_rate - v) + kp*(target - q)"
@@ -41,7 +41,7 @@ class ActuatorPacker:
         """The coordinates with a commanded acceleration: see `forces.joint_control`."""
         return records(np.array(self._commands, COMMAND))
 
-    def add_section(self, scene: Scene) -> None:
+    def add_section(self, scene: SceneSpec) -> None:
         """Add all actuators."""
         for name, actuator in scene.actuators.items():
             account = self._packer.account("work", f"actuators/{name}")
@@ -62,11 +62,11 @@ class ActuatorPacker:
             self._packer.add_control(account, own, force, quantities, tables)
             return
         output = self._packer.quantities.held()
-        updates = [Update(self._packer.expression(force, quantities, tables), output, actuator.delay)]
+        updates = [HeldValue(self._packer.expression(force, quantities, tables), output, actuator.delay)]
         for state, rule in law.states.items():
             following, quantities = self._bound(rule.following, law, own, held)
             number = self._packer.expression(following, quantities, tables)
-            updates.append(Update(number, held[state], initial=rule.initial))
+            updates.append(HeldValue(number, held[state], initial=rule.initial))
         self.controllers.append(Controller(name, period, tuple(updates)))
         self._packer.add_control(account, own, ast.Name("output"), {"output": output}, {})
 
@@ -82,7 +82,9 @@ class ActuatorPacker:
     def _tables(self, law: Law) -> dict[str, int]:
         return {name: self._packer.table(*columns) for name, columns in law.tables.items()}
 
-    def _bound(self, text: str, law: Law, own: Coordinate, held: Mapping[str, int]) -> tuple[ast.expr, dict[str, int]]:
+    def _bound(
+        self, text: str, law: Law, own: CoordinateReference, held: Mapping[str, int]
+    ) -> tuple[ast.expr, dict[str, int]]:
         """Return a law as an expression of quantities, with their numbers."""
         values: dict[str, ast.expr] = {name: number(value) for name, value in law.parameters.items()}
         quantities = dict(held) | {"q": self._packer.quantities.coordinate(own), "v": self._packer.quantities.rate(own)}
@@ -122,6 +124,6 @@ def number(value: float) -> ast.expr:
     return ast.UnaryOp(ast.USub(), constant) if value < 0.0 else constant
 
 
-def _coordinate_of(word: str) -> Coordinate:
+def _coordinate_of(word: str) -> CoordinateReference:
     joint, place = split_coordinate(word)
-    return Coordinate(joint, int(place or 0))
+    return CoordinateReference(joint, int(place or 0))

@@ -13,7 +13,7 @@ from multibody_cli.model import RowName
 from multibody_cli.packing.context import Context
 from multibody_cli.packing.reductions import ReductionPacker
 from multibody_cli.packing.rows import RowPacker
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 
 
 class CannotReduce(Exception):
@@ -21,7 +21,7 @@ class CannotReduce(Exception):
 
 
 def add_constraints(
-    scene: Scene, context: Context, rows: RowPacker, tables: TablePacker, reductions: ReductionPacker
+    scene: SceneSpec, context: Context, rows: RowPacker, tables: TablePacker, reductions: ReductionPacker
 ) -> None:
     """Add all limits, couplings and constraints.
 

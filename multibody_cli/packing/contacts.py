@@ -17,7 +17,7 @@ from multibody_cli.model import Contacts, JointFriction
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.links import IN_PLACE, Placement
 from multibody_cli.scene.load import LoadedScene
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.scene.shapes.contract import ShapeSpec
 
@@ -116,7 +116,7 @@ def colliders_of(
                 )
 
 
-def excluded_pairs(scene: Scene, settings: ContactsSpec) -> Iterator[tuple[str, str]]:
+def excluded_pairs(scene: SceneSpec, settings: ContactsSpec) -> Iterator[tuple[str, str]]:
     """Yield the pairs of bodies without contacts."""
     if settings.pairs == "auto":
         for joint in scene.joints.values():

@@ -15,10 +15,10 @@ from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.kkt.nodes import MAX_ROWS
 from multibody_cli.packing.constraint_bases import constraint_axes_of
 from multibody_cli.packing.layout import Candidate, common_normal, joint_data
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 
 
-def candidates_of(scene: Scene, with_constraints: bool) -> list[Candidate]:
+def candidates_of(scene: SceneSpec, with_constraints: bool) -> list[Candidate]:
     """Return the joints that may be nodes, then the constraints if they are nodes of the method, in scene order."""
     found = [
         Candidate("joints", name, (joint.child, joint.parent), True)
@@ -28,7 +28,7 @@ def candidates_of(scene: Scene, with_constraints: bool) -> list[Candidate]:
     return [*found, *_constraints_of(scene)] if with_constraints else found
 
 
-def has_independent_rows(scene: Scene, joint: JointSpec) -> bool:
+def has_independent_rows(scene: SceneSpec, joint: JointSpec) -> bool:
     """Whether the rows of a joint are independent for each of its bodies alone.
 
     They are dependent between a planar body and a body that leaves its plane, since a force across the plane moves only
@@ -41,7 +41,7 @@ def has_independent_rows(scene: Scene, joint: JointSpec) -> bool:
     return len(found) > 0 and (normal is not None or "planar" not in kinds)
 
 
-def _constraints_of(scene: Scene) -> Iterator[Candidate]:
+def _constraints_of(scene: SceneSpec) -> Iterator[Candidate]:
     for name, spec in scene.constraints.items():
         ends = _ends_of(spec)
         if ends is not None and spec.row_count <= MAX_ROWS:

@@ -25,7 +25,7 @@ from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import records
 from multibody_cli.model import Account
 from multibody_cli.packing.excitation import follow_excitation
-from multibody_cli.packing.quantities import BodyFrames, Coordinate, QuantityPacker
+from multibody_cli.packing.quantities import BodyFrames, CoordinateReference, QuantityPacker
 from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.spec import SignalSpec, Spec
 
@@ -50,10 +50,10 @@ class ForcePacker:
         accounts: dict[str, int] = {}
         context = self._joint_context(name, parts, start, iq, iv)
         for scalar in context.scalars:
-            self.quantities.places[Coordinate(name, scalar.place)] = scalar.iq, scalar.iv
+            self.quantities.places[CoordinateReference(name, scalar.place)] = scalar.iq, scalar.iv
         for rotation in context.rotations:
             for k in range(3):
-                self.quantities.places[Coordinate(name, rotation.place + k)] = -1, rotation.iv + k
+                self.quantities.places[CoordinateReference(name, rotation.place + k)] = -1, rotation.iv + k
         for element, fields in elements_of_joint(spec):
             if fields.cause not in accounts:
                 accounts[fields.cause] = self.account(element.account, f"joints/{name}/{fields.cause}")
@@ -75,7 +75,12 @@ class ForcePacker:
         self._add(element, (*element.entry.pack(spec, context), account))
 
     def add_control(
-        self, account: int, of: Coordinate, body: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]
+        self,
+        account: int,
+        of: CoordinateReference,
+        body: ast.expr,
+        quantities: Mapping[str, int],
+        tables: Mapping[str, int],
     ) -> None:
         """Add a force on a coordinate of a joint: see `expression`."""
         self._add(joint_control.ELEMENT, (*self._control(of, body, quantities, tables), account))
@@ -129,7 +134,7 @@ class ForcePacker:
         self._records[PLACES[element.name]].append(record)
 
     def _control(
-        self, own: Coordinate, body: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]
+        self, own: CoordinateReference, body: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]
     ) -> tuple[int, ...]:
         number = self._signals.add_expression(body, quantities, tables)
         return self.quantities.places[own][1], number, *self.quantities.own(quantities, own)
@@ -150,7 +155,7 @@ class ForcePacker:
 
         def control(k: int, spec: SignalSpec) -> tuple[int, ...]:
             assert spec.expression is not None
-            own = Coordinate(name, k)
+            own = CoordinateReference(name, k)
             return self._control(own, spec.expression.body, self.quantities.names_in(spec.expression, own), {})
 
         return JointPackingContext(iv, scalars, rotations, self.signal, control)

@@ -12,15 +12,17 @@ from multibody_cli.joints.friction import FRICTION_PATCH, FRICTION_POINT, Fricti
 from multibody_cli.kernel import records
 from multibody_cli.model import CONSTRAINT_AXIS, JointFriction, Tree
 from multibody_cli.packing.layout import Layout
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 
 
-def joints_with_friction(scene: Scene) -> list[str]:
+def joints_with_friction(scene: SceneSpec) -> list[str]:
     """Return the names of the joints with dry friction."""
     return [name for name, joint in scene.joints.items() if has_friction(joint)]
 
 
-def pack_joint_friction(scene: Scene, layout: Layout, tree: Tree, account: Callable[[Any, str], int]) -> JointFriction:
+def pack_joint_friction(
+    scene: SceneSpec, layout: Layout, tree: Tree, account: Callable[[Any, str], int]
+) -> JointFriction:
     """Pack the friction patches of all joints; `account` opens an account of the ledger for each joint."""
     patches: list[tuple[Any, ...]] = []
     points: list[tuple[Any, ...]] = []

@@ -27,7 +27,7 @@ from multibody_cli.scene.bodies import IN_PLANE
 from multibody_cli.scene.body_kinds import body_links, normal_of, start_of
 from multibody_cli.scene.links import IN_PLACE, Link, LoopJoint, Placement
 from multibody_cli.scene.mass_properties import second_moments
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import inboard_joints, numbered, rows_of_tree
 from multibody_cli.spec import Pose, Vector
 from multibody_cli.spec.rotations import rotation_matrix
@@ -99,7 +99,7 @@ class Layout:
         return {name: number for number, name in enumerate(self.loop_joint_names)}
 
 
-def joint_coordinate_layout(scene: Scene, masses: Mapping[str, MassProperties]) -> Layout:
+def joint_coordinate_layout(scene: SceneSpec, masses: Mapping[str, MassProperties]) -> Layout:
     """Lay out a scene in joint coordinates, in the initial state that it gives."""
     starts = {name: start_of(body, masses[name]) for name, body in scene.bodies.items()}
     joint_starts = {name: JOINTS[joint.type].start(joint) for name, joint in scene.joints.items()}
@@ -107,7 +107,7 @@ def joint_coordinate_layout(scene: Scene, masses: Mapping[str, MassProperties]) 
 
 
 def in_plane_layout(
-    scene: Scene,
+    scene: SceneSpec,
     masses: Mapping[str, MassProperties],
     body_starts: Mapping[str, Start],
     joint_starts: Mapping[str, Start],
@@ -126,7 +126,7 @@ def in_plane_layout(
 
 
 def _layout(
-    scene: Scene,
+    scene: SceneSpec,
     masses: Mapping[str, MassProperties],
     inboard_joint_of: Mapping[str, str],
     body_starts: Mapping[str, Start],
@@ -153,7 +153,7 @@ def _layout(
 
 
 def body_coordinate_layout(
-    scene: Scene,
+    scene: SceneSpec,
     masses: Mapping[str, MassProperties],
     body_starts: Mapping[str, Start],
     joint_starts: Mapping[str, Start],
@@ -178,13 +178,13 @@ def body_coordinate_layout(
     return Layout(rows, {}, tree_links, list(scene.joints), loops, markers, candidates, plan)
 
 
-def markers_for(scene: Scene, masses: Mapping[str, MassProperties], rows: Mapping[str, int], first: int) -> Markers:
+def markers_for(scene: SceneSpec, masses: Mapping[str, MassProperties], rows: Mapping[str, int], first: int) -> Markers:
     """Prepare the markers of the affine bodies of a scene; their rows begin with `first`."""
     affine = [name for name, body in scene.bodies.items() if body.kind == "affine"]
     return Markers(first, rows, {name: second_moments(masses[name])[1] for name in affine})
 
 
-def loop_of(scene: Scene, joint: JointSpec, rows: Mapping[str, int], markers: Markers) -> LoopJoint:
+def loop_of(scene: SceneSpec, joint: JointSpec, rows: Mapping[str, int], markers: Markers) -> LoopJoint:
     """Return a loop joint; on an affine body it is attached to a marker."""
     parts, start, driven, origin, child_origin = joint_data(joint)
     parent, child = rows[joint.parent], rows[joint.child]
@@ -197,7 +197,7 @@ def loop_of(scene: Scene, joint: JointSpec, rows: Mapping[str, int], markers: Ma
     return LoopJoint(parent, child, parts, start, driven, origin, child_origin, common_normal(scene, joint))
 
 
-def common_normal(scene: Scene, joint: JointSpec) -> Vector | None:
+def common_normal(scene: SceneSpec, joint: JointSpec) -> Vector | None:
     """Return the normal of the common plane of motion of both bodies, in the axes of M; None without one.
 
     The world moves in any plane.
@@ -211,7 +211,7 @@ def common_normal(scene: Scene, joint: JointSpec) -> Vector | None:
     return x, y, z
 
 
-def moves_in_plane(scene: Scene, joint: JointSpec) -> bool:
+def moves_in_plane(scene: SceneSpec, joint: JointSpec) -> bool:
     """Whether a joint moves its child within the common plane of both bodies alone, and is assembled in that plane."""
     normal, child, parent = common_normal(scene, joint), scene.bodies[joint.child], scene.bodies.get(joint.parent)
     if normal is None:

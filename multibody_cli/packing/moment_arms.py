@@ -10,7 +10,7 @@ from multibody_cli.kernel import frozen
 from multibody_cli.model import ActingEntry, Integers, JointEntry, Records
 from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.scene.muscle_paths import coordinates_crossed, crossings
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 
 
 class PackedArms(NamedTuple):
@@ -21,7 +21,7 @@ class PackedArms(NamedTuple):
     carried: Integers
 
 
-def pack_arms(scene: Scene, joints: tuple[JointEntry, ...], muscles: Records) -> PackedArms:
+def pack_arms(scene: SceneSpec, joints: tuple[JointEntry, ...], muscles: Records) -> PackedArms:
     """Return the arms of each muscle about each coordinate of each joint that it crosses.
 
     Parameters

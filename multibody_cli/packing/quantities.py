@@ -24,7 +24,7 @@ BODY_QUANTITIES = {
 _LETTERS = {"x": 0, "y": 1, "z": 2}
 
 
-class Coordinate(NamedTuple):
+class CoordinateReference(NamedTuple):
     """A coordinate of a joint by the name of the joint and its place."""
 
     joint: str
@@ -45,7 +45,7 @@ class QuantityPacker:
     """Numbers the quantities that expressions read, and packs them."""
 
     def __init__(self) -> None:
-        self.places: dict[Coordinate, tuple[int, int]] = {}
+        self.places: dict[CoordinateReference, tuple[int, int]] = {}
         """Index of each coordinate of a joint in q and in v; in q -1 for coordinates of a rotation."""
         self._numbers: dict[Any, int] = {}
 
@@ -53,11 +53,11 @@ class QuantityPacker:
         """Return the number of quantities."""
         return len(self._numbers)
 
-    def coordinate(self, of: Coordinate) -> int:
+    def coordinate(self, of: CoordinateReference) -> int:
         """Return the number of a coordinate."""
         return self._number((Quantity.COORDINATE, of))
 
-    def rate(self, of: Coordinate) -> int:
+    def rate(self, of: CoordinateReference) -> int:
         """Return the number of the rate of a coordinate."""
         return self._number((Quantity.RATE, of))
 
@@ -69,7 +69,7 @@ class QuantityPacker:
         """Return the number of a new value that only samples change."""
         return self._number((Quantity.HELD, len(self._numbers)))
 
-    def names_in(self, expression: Expression, own: Coordinate | None) -> dict[str, int]:
+    def names_in(self, expression: Expression, own: CoordinateReference | None) -> dict[str, int]:
         """Return the numbers of the names in an expression; `q` and `v` are those of the `own` coordinate."""
         found = {text: self._referred(reference, own) for text, reference in expression.references.items()}
         if own is not None and "q" in expression.names:
@@ -78,7 +78,7 @@ class QuantityPacker:
             found["v"] = self.rate(own)
         return found
 
-    def own(self, quantities: Mapping[str, int], of: Coordinate) -> tuple[int, int]:
+    def own(self, quantities: Mapping[str, int], of: CoordinateReference) -> tuple[int, int]:
         """Return the numbers of a coordinate and its rate among those of an expression; -1 if it does not read it."""
         read = set(quantities.values())
         found = (self._numbers.get((kind, of), -1) for kind in (Quantity.COORDINATE, Quantity.RATE))
@@ -92,14 +92,14 @@ class QuantityPacker:
     def _number(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _referred(self, reference: Reference, own: Coordinate | None) -> int:
+    def _referred(self, reference: Reference, own: CoordinateReference | None) -> int:
         match reference.path:
             case ("q" | "v" as name,):
                 assert own is not None
-                of = Coordinate(own.joint, int(reference.component or 0))
+                of = CoordinateReference(own.joint, int(reference.component or 0))
                 return self.coordinate(of) if name == "q" else self.rate(of)
             case ("joints", joint, "q" | "v" as name):
-                of = Coordinate(joint, int(reference.component or 0))
+                of = CoordinateReference(joint, int(reference.component or 0))
                 return self.coordinate(of) if name == "q" else self.rate(of)
             case ("bodies", body, name):
                 component = component_of(reference)

@@ -26,7 +26,7 @@ AGREEMENT = 1e-6
 """Largest relative difference of accelerations that counts as agreement."""
 
 
-class Kind(Enum):
+class ShapeKind(Enum):
     """Type of a joint primitive; the value is its name in messages."""
 
     HINGE = "a turning part"
@@ -50,7 +50,7 @@ class Piece:
         outer frame, and the velocity of a free joint is [linear; angular] in the inner frame.
     """
 
-    kind: Kind
+    kind: ShapeKind
     axis: Floats
     iq: int
     iv: int
@@ -98,7 +98,7 @@ class Closure:
         hinges with parallel axes; such rows have no effect.
     """
 
-    kind: Kind
+    kind: ShapeKind
     parent: int
     child: int
     parent_point: Floats
@@ -251,7 +251,7 @@ class PeerKind:
     evaluation: str
     roll_out: Callable[[Any, int, int, int], float] | None = None
     motion: Callable[[Any], Motion] | None = None
-    closures: frozenset[Kind] = frozenset()
+    closures: frozenset[ShapeKind] = frozenset()
     closed_agreement: float = AGREEMENT
     contact_models: tuple[str, ...] = ()
 

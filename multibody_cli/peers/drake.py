@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import Kind, Link, Mechanism, Motion, Peer, PeerKind, PeerRefusal, Piece
+from multibody_cli.peers.contract import Link, Mechanism, Motion, Peer, PeerKind, PeerRefusal, Piece, ShapeKind
 from multibody_cli.peers.motion import pairs_of_points, rotation_of
 
 SHORT_STEP = 1e-5
@@ -83,11 +83,11 @@ class _Plant:
         drake = self._drake
         if piece is None:
             return drake.WeldJoint(name, parent, child, drake.RigidTransform())
-        if piece.kind is Kind.HINGE:
+        if piece.kind is ShapeKind.HINGE:
             return drake.RevoluteJoint(name, parent, child, piece.axis)
-        if piece.kind is Kind.SLIDE:
+        if piece.kind is ShapeKind.SLIDE:
             return drake.PrismaticJoint(name, parent, child, piece.axis)
-        kind = drake.BallRpyJoint if piece.kind is Kind.BALL else drake.QuaternionFloatingJoint
+        kind = drake.BallRpyJoint if piece.kind is ShapeKind.BALL else drake.QuaternionFloatingJoint
         return kind(name, parent, child)
 
     def _set_initial_state(self) -> None:
@@ -95,13 +95,13 @@ class _Plant:
         drake, context = self._drake, self.context
         q, v = self._mechanism.q, self._mechanism.v
         for piece, joint in self.joints:
-            if piece.kind is Kind.HINGE:
+            if piece.kind is ShapeKind.HINGE:
                 joint.set_angle(context, q[piece.iq])
                 joint.set_angular_rate(context, v[piece.iv])
-            elif piece.kind is Kind.SLIDE:
+            elif piece.kind is ShapeKind.SLIDE:
                 joint.set_translation(context, q[piece.iq])
                 joint.set_translation_rate(context, v[piece.iv])
-            elif piece.kind is Kind.BALL:
+            elif piece.kind is ShapeKind.BALL:
                 R = rotation_of(q[piece.iq : piece.iq + 4])
                 joint.set_angles(context, drake.RollPitchYaw(drake.RotationMatrix(R)).vector())
                 joint.set_angular_velocity(context, R @ v[piece.iv : piece.iv + 3])
@@ -141,9 +141,9 @@ class _DrakePeer(Peer):
         q = self._mechanism.q
         for piece, joint in model.joints:
             values = found[joint.velocity_start() : joint.velocity_start() + joint.num_velocities()]
-            if piece.kind is Kind.FREE:
+            if piece.kind is ShapeKind.FREE:
                 values = np.concatenate([values[3:], values[:3]])
-            elif piece.kind is Kind.BALL:
+            elif piece.kind is ShapeKind.BALL:
                 values = rotation_of(q[piece.iq : piece.iq + 4]).T @ values
             yield slice(piece.iv, piece.iv + len(values)), values
 
@@ -180,6 +180,6 @@ DRAKE = PeerKind(
     {"semi_implicit_euler": "discrete"},
     "",
     motion=_DrakePeer.motion,
-    closures=frozenset({Kind.HINGE, Kind.BALL}),
+    closures=frozenset({ShapeKind.HINGE, ShapeKind.BALL}),
     closed_agreement=CLOSED_AGREEMENT,
 )

@@ -42,7 +42,7 @@ _HEAD, _PANEL, _DIFFERENCE, _LEGEND_LINE = 0.9, 2.1, 1.3, 0.2  # inches
 
 
 @dataclass(frozen=True)
-class Run:
+class PicturedRun:
     """One run of a picture.
 
     Parameters
@@ -89,7 +89,9 @@ class Run:
         return source_of(self.trajectory, rows)
 
 
-def draw(runs: Sequence[Run], style: Style = STYLES["screen"], differences: bool = False) -> tuple[Figure, list[str]]:
+def draw(
+    runs: Sequence[PicturedRun], style: Style = STYLES["screen"], differences: bool = False
+) -> tuple[Figure, list[str]]:
     """Draw scalars of runs versus time, or versus another scalar.
 
     Parameters
@@ -144,7 +146,11 @@ def draw(runs: Sequence[Run], style: Style = STYLES["screen"], differences: bool
 
 
 def _draw_differences(
-    run: Run, first: Run, number: int, places: Mapping[Scalar, tuple[Sequence[Axes], int]], styles: LineStyles
+    run: PicturedRun,
+    first: PicturedRun,
+    number: int,
+    places: Mapping[Scalar, tuple[Sequence[Axes], int]],
+    styles: LineStyles,
 ) -> list[str]:
     """Draw the differences of a run from the first one at shared instants; return a remark if there are none."""
     shared = at_instants_of(run.source, first.source)
@@ -214,7 +220,7 @@ class LineStyles:
 
 
 def _lay_out(
-    panels: Sequence[Panel], runs: Sequence[Run], styles: LineStyles, style: Style, differences: bool
+    panels: Sequence[Panel], runs: Sequence[PicturedRun], styles: LineStyles, style: Style, differences: bool
 ) -> tuple[Figure, list[list[Axes]]]:
     """Create the panels, each with its differences, with titles, labels and legends, without lines."""
     line = _LEGEND_LINE * style.text
@@ -282,7 +288,7 @@ def _left_out_remark(panel: Panel) -> str:
     )
 
 
-def _gap_remark(run: Run, curve: Curve) -> str:
+def _gap_remark(run: PicturedRun, curve: Curve) -> str:
     return (
         f"{run.trajectory.source}: {curve.scalar} is not finite or exceeds {LARGEST:g} at {curve.gaps} of "
         f"{run.trajectory.time.size} instants, which are not drawn"

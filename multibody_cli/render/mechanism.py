@@ -37,7 +37,7 @@ from multibody_cli.render.motion import Motion
 from multibody_cli.render.shapes import plane_tiles, quarters, shape_meshes
 from multibody_cli.render.symbols import joint_symbols, surface_symbols
 from multibody_cli.scene.load import LoadedScene
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes.contract import ShapeSpec
 from multibody_cli.scene.strands import generated_names
 from multibody_cli.spec import BodyPoint, Vector
@@ -113,7 +113,7 @@ def shades(color: Vector) -> tuple[Vector, Vector]:
 
 
 def _owners(
-    scene: Scene, number: Mapping[str, int]
+    scene: SceneSpec, number: Mapping[str, int]
 ) -> Iterator[tuple[str, int, Sequence[str | int], Sequence[ShapeSpec]]]:
     yield "world", GROUND, ("world",), scene.world.shapes
     for name, body in scene.bodies.items():
@@ -132,7 +132,7 @@ def _shapes(loaded: LoadedScene, number: Mapping[str, int]) -> Iterator[Solid]:
                 yield Solid(name, layer, body, mesh, color)
 
 
-def _planes(scene: Scene, number: Mapping[str, int], scale: _Scale) -> Iterator[Solid]:
+def _planes(scene: SceneSpec, number: Mapping[str, int], scale: _Scale) -> Iterator[Solid]:
     """Yield the infinite planes as tiles around the motion."""
     for name, body, _, shapes in _owners(scene, number):
         for shape in shapes:
@@ -143,7 +143,7 @@ def _planes(scene: Scene, number: Mapping[str, int], scale: _Scale) -> Iterator[
                     yield Solid(name, "ground", body, tiles, (shade * r, shade * g, shade * b))
 
 
-def _points_on(scene: Scene, body: str) -> list[Vector]:
+def _points_on(scene: SceneSpec, body: str) -> list[Vector]:
     """Return the points of a body in which other elements act: origins of joint frames, ends of springs and muscles."""
     points: list[Vector] = []
     for joint in scene.joints.values():
@@ -157,7 +157,7 @@ def _points_on(scene: Scene, body: str) -> list[Vector]:
 
 
 def _skeletons(
-    scene: Scene, number: Mapping[str, int], centres: Floats, shapes: Sequence[Solid], symbol: float
+    scene: SceneSpec, number: Mapping[str, int], centres: Floats, shapes: Sequence[Solid], symbol: float
 ) -> Iterator[Solid]:
     """Yield bodies without shapes: a ball at the center of mass, with rods to the points in which others act."""
     shaped = {solid.body for solid in shapes}
@@ -178,7 +178,7 @@ def _skeletons(
         yield Solid(f"body {name}", "bodies", k, second, darker)
 
 
-def _scale(scene: Scene, number: Mapping[str, int], shapes: Sequence[Solid], motion: Motion) -> _Scale:
+def _scale(scene: SceneSpec, number: Mapping[str, int], shapes: Sequence[Solid], motion: Motion) -> _Scale:
     """Measure the mechanism: its bodies, its points at the start, and its motion."""
     rows = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLED).round().astype(int))
     local: dict[int, list[Floats]] = {k: [] for k in (GROUND, *number.values())}
@@ -207,7 +207,7 @@ def _scale(scene: Scene, number: Mapping[str, int], shapes: Sequence[Solid], mot
 
 
 def _joint(
-    scene: Scene, trajectory: Trajectory, number: Mapping[str, int], name: str, symbol: float
+    scene: SceneSpec, trajectory: Trajectory, number: Mapping[str, int], name: str, symbol: float
 ) -> Iterator[Solid]:
     """Yield the symbols of a joint; a surface only for a body that has no shapes."""
     joint = scene.joints[name]
@@ -243,7 +243,7 @@ def _ranges(trajectory: Trajectory, name: str, joint: JointSpec) -> Floats:
     return np.where(np.isfinite(domains).all(axis=1, keepdims=True), domains, drawn)
 
 
-def _bars(scene: Scene, number: Mapping[str, int], motion: Motion, symbol: float) -> Iterator[Bar]:
+def _bars(scene: SceneSpec, number: Mapping[str, int], motion: Motion, symbol: float) -> Iterator[Bar]:
     """Yield springs, segments of strands, muscles, and rods that keep a distance."""
 
     def ends(points: Sequence[BodyPoint]) -> Iterator[tuple[tuple[int, int], Floats]]:

@@ -17,7 +17,7 @@ NO_FORCES = np.zeros((0, 3))
 
 
 @dataclass(frozen=True, eq=False)
-class Contacts:
+class ContactHistory:
     """Contacts of all instants: those of instant k are rows offset[k] to offset[k + 1] - 1.
 
     Parameters
@@ -61,7 +61,7 @@ class Motion:
     position: Floats
     quaternion: Floats
     deformation: dict[int, Floats]
-    contacts: Contacts
+    contacts: ContactHistory
     activation: Floats
     reaction: Floats
 
@@ -185,15 +185,15 @@ def read_motion(trajectory: Trajectory, rows: Integers, muscles: Sequence[str], 
     )
 
 
-def _read_contacts(trajectory: Trajectory, rows: Integers) -> Contacts:
+def _read_contacts(trajectory: Trajectory, rows: Integers) -> ContactHistory:
     names = ("point", "normal", "normal_impulse", "tangential_impulse", "body_a", "body_b")
     paths = [f"contacts/{name}" for name in names]
     if OFFSET not in trajectory.paths or any(path not in trajectory.paths for path in paths):
-        return Contacts(np.zeros(len(rows) + 1, np.int64))
+        return ContactHistory(np.zeros(len(rows) + 1, np.int64))
     bounds = trajectory.channel(OFFSET).values
     counts = bounds[rows + 1] - bounds[rows]
     offset = np.concatenate([[0], np.cumsum(counts)])
     chosen = np.arange(offset[-1]) + np.repeat(bounds[rows] - offset[:-1], counts)
     point, normal, along, across, a, b = (trajectory.channel(path).values[chosen] for path in paths)
     force = (normal * along[:, None] + across) / trajectory.attributes["step"]
-    return Contacts(offset, point, force, np.stack([a, b], axis=1))
+    return ContactHistory(offset, point, force, np.stack([a, b], axis=1))

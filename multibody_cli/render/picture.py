@@ -15,7 +15,7 @@ from multibody_cli.render.drawing import SURFACE_COLOR, Drawing
 from multibody_cli.render.mechanism import draw_mechanism
 from multibody_cli.render.motion import Integers, Motion, read_motion
 from multibody_cli.scene.load import LoadedScene
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.timeline import Callbacks
 
 HOLLOW = 0.4
@@ -89,7 +89,7 @@ def _extent(points: Floats) -> float:
     return float(np.linalg.norm(np.ptp(points, axis=0)))
 
 
-def start_of(simulation: Simulation) -> Trajectory:
+def start_of(simulation: PreparedSimulation) -> Trajectory:
     """Return the first output instant of a scene as a run: its assembled start."""
     return simulation.run_in_memory(callbacks=Callbacks(stop_asked=lambda: True))[1]
 

@@ -15,7 +15,7 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part, PartCode
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.geometry.surfaces import SurfaceForm
-from multibody_cli.joints.shape import KnownConstants, MapCoordinate, Run
+from multibody_cli.joints.shape import FactorProduct, KnownConstants, MapCoordinate
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.meshes import solids
 from multibody_cli.meshes.mesh import Mesh, grid, merged, unit
@@ -91,7 +91,11 @@ def _points_on(form: SurfaceForm, u: Floats, v: Floats) -> Floats:
     names = dict(zip(("u", "v"), np.meshgrid(u, v, indexing="ij"), strict=True))
     with fresh_graph():
         along, across = (MapCoordinate(one, one, {one: 1.0}) for one in map(name, names))
-        p = Run(form.surface.factors(along, across, KnownConstants(form.constants), 0)).pose_and_subspace([]).p
+        p = (
+            FactorProduct(form.surface.factors(along, across, KnownConstants(form.constants), 0))
+            .pose_and_subspace([])
+            .p
+        )
         return np.stack([np.broadcast_to(one, (len(u), len(v))) for one in evaluate(p, names)], axis=-1)
 
 

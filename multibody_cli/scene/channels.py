@@ -16,15 +16,15 @@ from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS
-from multibody_cli.model import Account, ActingEntry, ConstraintEntry, JointEntry, Names
+from multibody_cli.model import Account, ActingEntry, ConstraintEntry, JointEntry, SceneNames
 from multibody_cli.output.bodies import BODY_CHANNELS, body_paths
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.series import series_of
 from multibody_cli.scene.muscle_paths import coordinates_crossed
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import units
-from multibody_cli.spec.units import Kind
+from multibody_cli.spec.units import QuantityKind
 
 KINDS = {
     kind.unit.replace("*", " "): kind
@@ -50,7 +50,7 @@ KINDS = {
 class Channel(NamedTuple):
     """A channel of the result: the unit of each of its components."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[QuantityKind, ...]
 
     @property
     def width(self) -> int:
@@ -66,12 +66,12 @@ OF_PAIR = Channel((units.FORCE,) * 3)
 """The force of a pair of bodies, `contacts/A:B/force`."""
 
 
-def channels(scene: Scene) -> dict[str, Channel]:
+def channels(scene: SceneSpec) -> dict[str, Channel]:
     """Return every channel of a scene by its name."""
     return {name: Channel(kinds) for name, kinds in _all(scene)}
 
 
-def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
+def _all(scene: SceneSpec) -> Iterator[tuple[str, tuple[QuantityKind, ...]]]:
     every = [series for series in series_of(_names_of(scene)) if series.channel.per == INSTANT]
     of_all_bodies = {series.path: series for series in every if "body" in series.channel.dimensions}
     for path in body_paths(list(scene.bodies), of_all_bodies):
@@ -82,20 +82,20 @@ def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
             yield series.path, _kinds_of(series.units, math.prod(series.shape))
 
 
-def _kinds_of(unit: str, width: int) -> tuple[Kind, ...]:
+def _kinds_of(unit: str, width: int) -> tuple[QuantityKind, ...]:
     """Kind of each component of a channel, from its unit or those of its components."""
     names = unit.split(", ")
     return tuple(units.ANY if " or " in name else KINDS[name] for name in (names * width if len(names) == 1 else names))
 
 
-def _names_of(scene: Scene) -> Names:
+def _names_of(scene: SceneSpec) -> SceneNames:
     """Return the names of the model of a scene, with the rows of each element counted from 0."""
     joints = tuple(
         JointEntry(name, joint.type, joint.coordinates, slice(len(joint.coordinates)), slice(0), 0)
         for name, joint in scene.joints.items()
     )
     muscles = ((name, coordinates_crossed(scene, name)) for name in scene.muscles)
-    return Names(
+    return SceneNames(
         bodies=tuple(scene.bodies),
         body_rows=np.zeros(0, np.int64),
         joints=joints,
@@ -114,7 +114,7 @@ def _names_of(scene: Scene) -> Names:
     )
 
 
-def actuator_entries(scene: Scene) -> Iterator[ActingEntry]:
+def actuator_entries(scene: SceneSpec) -> Iterator[ActingEntry]:
     """Yield the actuators of a scene; their forces are in its order."""
     count = 0
     for name, actuator in scene.actuators.items():
@@ -123,7 +123,7 @@ def actuator_entries(scene: Scene) -> Iterator[ActingEntry]:
         count += len(actuator.coordinates)
 
 
-def _constraint_entries(scene: Scene) -> Iterator[ConstraintEntry]:
+def _constraint_entries(scene: SceneSpec) -> Iterator[ConstraintEntry]:
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.bounds is not None:
             count = sum(math.isfinite(bound) for pair in joint.bounds if pair for bound in pair)
@@ -135,7 +135,7 @@ def _constraint_entries(scene: Scene) -> Iterator[ConstraintEntry]:
         yield ConstraintEntry("constraints", name, slice(0, constraint.row_count), constraint.one_sided)
 
 
-def _accounts(scene: Scene) -> Iterator[Account]:
+def _accounts(scene: SceneSpec) -> Iterator[Account]:
     if scene.contacts is not None:
         yield Account("dissipation", "contacts/friction")
         yield Account("dissipation", "contacts/impact")
@@ -160,6 +160,6 @@ def _accounts(scene: Scene) -> Iterator[Account]:
             yield Account(element.account, f"joints/{name}/{fields.cause}")
 
 
-def _is_variational(scene: Scene) -> bool:
+def _is_variational(scene: SceneSpec) -> bool:
     method = METHODS.get(scene.simulation.method)
     return method is not None and method.own_integrator is not None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.simulation import AUTO
 
 
-def default_integrator(scene: Scene) -> str:
+def default_integrator(scene: SceneSpec) -> str:
     """Return the default integrator of a scene.
 
     It is `rk4`, or `semi_implicit_euler` for a scene with contacts or dry friction of joints, whose steps are at the
@@ -20,7 +20,7 @@ def default_integrator(scene: Scene) -> str:
     return "semi_implicit_euler" if has_dry_friction or scene.contacts is not None else "rk4"
 
 
-def with_integrator(scene: Scene) -> Scene:
+def with_integrator(scene: SceneSpec) -> SceneSpec:
     """Return a scene with its default integrator in place of `auto`."""
     if scene.simulation.integrator != AUTO:
         return scene

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from multibody_cli.document.nodes import Path
 from multibody_cli.errors import nearest
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import Catalogue, Spec
 from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.signal import SignalSpec, Table
@@ -19,7 +19,7 @@ from multibody_cli.spec.signal import SignalSpec, Table
 Finding = Mapping[str, Any]
 
 
-def explain(error: ValidationError, root: type[Spec] = Scene) -> Iterator[tuple[Path, str]]:
+def explain(error: ValidationError, root: type[Spec] = SceneSpec) -> Iterator[tuple[Path, str]]:
     """Yield the path of each invalid element below `root`, and the expected value."""
     findings = error.errors(include_url=False)
     for finding, following in itertools.zip_longest(findings, findings[1:]):

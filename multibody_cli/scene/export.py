@@ -13,7 +13,7 @@ from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.document.repeat import LISTS, MAPPINGS
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.coordinate_fields import limits_form, prescribed_schema
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.spec import Spec, rotations
 from multibody_cli.spec.friction import friction_schema
@@ -60,7 +60,7 @@ class _Generator(GenerateJsonSchema):
 
 def scene_schema() -> dict[str, Any]:
     """Return the JSON Schema of an unresolved scene file."""
-    schema = Scene.model_json_schema(schema_generator=_Generator)
+    schema = SceneSpec.model_json_schema(schema_generator=_Generator)
     properties = schema["properties"]
     sections = {name: {**properties[name], "description": _TIMES} for name in (*MAPPINGS, *LISTS)}
     properties["vars"] = {

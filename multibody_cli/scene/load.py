@@ -1,4 +1,4 @@
-"""Loading of a scene file into a validated `Scene`."""
+"""Loading of a scene file into a validated `SceneSpec`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from multibody_cli.scene.checks.draft import Draft, remove_invalid
 from multibody_cli.scene.default_integrator import with_integrator
 from multibody_cli.scene.dump import dump_resolved
 from multibody_cli.scene.explain import explain
-from multibody_cli.scene.schema import NAME, Scene
+from multibody_cli.scene.schema import NAME, SceneSpec
 from multibody_cli.scene.strands import with_strands
 from multibody_cli.scene.tables import warn_of_overshoot
 from multibody_cli.spec import units
@@ -47,7 +47,7 @@ class LoadedScene:
         Warnings that do not prevent a run.
     """
 
-    scene: Scene
+    scene: SceneSpec
     data: dict[str, Any]
     tree: Node
     warnings: tuple[str, ...] = ()
@@ -122,21 +122,25 @@ def _name_of(path: Path) -> str:
 def _validate(tree: Node, data: dict[str, Any], variables: frozenset[str], problems: Problems) -> Draft | None:
     """Validate the data; invalid elements are removed, so that the rest can be checked."""
     try:
-        scene = Scene.model_validate(data)
+        scene = SceneSpec.model_validate(data)
     except ValidationError as error:
         wrong = list(explain(error))
     else:
         return Draft(with_integrator(with_strands(scene)), data, tree, frozenset(), range(len(scene.expect)), problems)
     unresolved = len(problems) > 0
     for path, message in wrong:
-        if len(path) == 1 and path[0] in variables - Scene.model_fields.keys() and is_override(find(tree, path).mark):
+        if (
+            len(path) == 1
+            and path[0] in variables - SceneSpec.model_fields.keys()
+            and is_override(find(tree, path).mark)
+        ):
             message = f"unknown key `{path[0]}`; did you mean the variable `vars.{path[0]}`?"
         # a missing section may be in a file or block that could not be read
         if not (unresolved and len(path) == 1 and not data.get(str(path[0]))):
             problems.add_at(tree, path, message)
     left, kept = remove_invalid(data, [path for path, _ in wrong])
     try:
-        scene = Scene.model_validate(left)
+        scene = SceneSpec.model_validate(left)
     except ValidationError:
         return None  # too few valid elements
     broken = frozenset(str(path[0]) for path, _ in wrong if path)
@@ -184,7 +188,7 @@ def _without_later_expectations(draft: Draft, written: float | None) -> tuple[Dr
     return replace(draft, scene=scene, kept=[draft.kept[k] for k in left]), (warning,)
 
 
-def _warnings(scene: Scene, data: dict[str, Any], tree: Node) -> tuple[str, ...]:
+def _warnings(scene: SceneSpec, data: dict[str, Any], tree: Node) -> tuple[str, ...]:
     return (
         *_warn_of_integrator(scene, data, tree),
         *_warn_of_options(scene, tree),
@@ -193,7 +197,7 @@ def _warnings(scene: Scene, data: dict[str, Any], tree: Node) -> tuple[str, ...]
     )
 
 
-def _warn_of_integrator(scene: Scene, data: dict[str, Any], tree: Node) -> tuple[str, ...]:
+def _warn_of_integrator(scene: SceneSpec, data: dict[str, Any], tree: Node) -> tuple[str, ...]:
     settings = scene.simulation
     words = {}
     if METHODS[settings.method].own_integrator is not None:
@@ -206,7 +210,7 @@ def _warn_of_integrator(scene: Scene, data: dict[str, Any], tree: Node) -> tuple
     return tuple(f"{find(tree, ('simulation', field)).mark}: simulation.{field}: {words[field]}" for field in given)
 
 
-def _warn_of_options(scene: Scene, tree: Node) -> tuple[str, ...]:
+def _warn_of_options(scene: SceneSpec, tree: Node) -> tuple[str, ...]:
     """Return warnings about options that only implicit integrators use."""
     settings = scene.simulation
     if integrator_of(settings.method, settings.integrator).implicit:
@@ -217,7 +221,7 @@ def _warn_of_options(scene: Scene, tree: Node) -> tuple[str, ...]:
     return tuple(f"{place}: simulation.options.{name}: {words}" for name, place in places.items())
 
 
-def _warn_of_contacts(scene: Scene, tree: Node) -> tuple[str, ...]:
+def _warn_of_contacts(scene: SceneSpec, tree: Node) -> tuple[str, ...]:
     if scene.contacts is None and scene.world.shapes:
         place = find(tree, ("world", "shapes")).mark
         return (

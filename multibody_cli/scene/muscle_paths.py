@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import inboard_joints
 
 
-def coordinates_crossed(scene: Scene, muscle: str) -> tuple[str, ...]:
+def coordinates_crossed(scene: SceneSpec, muscle: str) -> tuple[str, ...]:
     """Return the names of the coordinates of the joints that a muscle crosses."""
     words: list[str] = []
     for name, _ in crossings(scene, muscle):
@@ -17,7 +17,7 @@ def coordinates_crossed(scene: Scene, muscle: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def crossings(scene: Scene, muscle: str) -> Iterator[tuple[str, list[int]]]:
+def crossings(scene: SceneSpec, muscle: str) -> Iterator[tuple[str, list[int]]]:
     """Yield each joint that some but not all points of a muscle are outboard of, and the numbers of these points."""
     inboard_joint_of = inboard_joints(scene.bodies, scene.joints)
     chains = [set(_chain(end.body, scene, inboard_joint_of)) for _, end in scene.muscles[muscle].points]
@@ -27,7 +27,7 @@ def crossings(scene: Scene, muscle: str) -> Iterator[tuple[str, list[int]]]:
             yield name, outward
 
 
-def _chain(body: str, scene: Scene, inboard_joint_of: dict[str, str]) -> Iterator[str]:
+def _chain(body: str, scene: SceneSpec, inboard_joint_of: dict[str, str]) -> Iterator[str]:
     """Yield the joints from a body to the world."""
     while body in inboard_joint_of:
         yield inboard_joint_of[body]

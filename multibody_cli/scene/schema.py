@@ -62,7 +62,7 @@ class WorldSpec(Spec):
     shapes: list[Shape] = Field([], description="Fixed shapes; bodies can touch them if the scene has `contacts`.")
 
 
-class Scene(Spec):
+class SceneSpec(Spec):
     """A scene of bodies, joints, constraints and forces, with the settings of its simulation and its expectations."""
 
     PREPROCESSED = RESOLVED_KEYS
@@ -108,6 +108,6 @@ class Scene(Spec):
         return name
 
 
-def between_bodies(scene: Scene) -> tuple[tuple[str, Mapping[str, BetweenSpec]], ...]:
+def between_bodies(scene: SceneSpec) -> tuple[tuple[str, Mapping[str, BetweenSpec]], ...]:
     """Return the sections of force elements between bodies."""
     return (("springs", scene.springs), ("muscles", scene.muscles), ("strands", scene.strands))

@@ -12,7 +12,7 @@ from multibody_cli.joints.spec import WORLD
 from multibody_cli.mass import MassProperties, summed
 from multibody_cli.output.samples import Samples
 from multibody_cli.scene.bodies import BodySpec
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import BodyPoint
 from multibody_cli.spec.rotations import rotation_matrix
 
@@ -25,7 +25,7 @@ def node_name(strand: str, node: int) -> str:
     return f"{strand}-{node}"
 
 
-def with_strands(scene: Scene) -> Scene:
+def with_strands(scene: SceneSpec) -> SceneSpec:
     """Return a scene with the bodies and springs of its strands appended."""
     if not scene.strands:
         return scene
@@ -66,7 +66,7 @@ def generated_names(strand: str, spec: StrandSpec) -> tuple[tuple[str, frozenset
     return (("bodies", frozenset(_nodes(strand, spec))), ("springs", frozenset(_segments(strand, spec))))
 
 
-def unrelaxed_attachments(scene: Scene, samples: Samples) -> Iterator[str]:
+def unrelaxed_attachments(scene: SceneSpec, samples: Samples) -> Iterator[str]:
     """Report attached nodes whose initial position does not relax their strand."""
     bodies = list(scene.bodies)
     for strand, spec in scene.strands.items():
@@ -85,7 +85,7 @@ def unrelaxed_attachments(scene: Scene, samples: Samples) -> Iterator[str]:
                 )
 
 
-def add_attached_masses(scene: Scene, masses: Mapping[str, MassProperties]) -> dict[str, MassProperties]:
+def add_attached_masses(scene: SceneSpec, masses: Mapping[str, MassProperties]) -> dict[str, MassProperties]:
     """Add the mass of attached nodes to their bodies."""
     loaded = dict(masses)
     for spec in scene.strands.values():

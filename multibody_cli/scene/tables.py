@@ -10,14 +10,14 @@ import numpy as np
 
 from multibody_cli.document.nodes import Node, Path, find, format_path
 from multibody_cli.interpolation import overshoot
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import SignalSpec, Spec
 
 OVERSHOOT = 0.01
 """Excess of a cubic spline over the range of its values, relative to that range, that a warning reports."""
 
 
-def warn_of_overshoot(scene: Scene, tree: Node) -> Iterator[str]:
+def warn_of_overshoot(scene: SceneSpec, tree: Node) -> Iterator[str]:
     """Yield a warning for each cubic table that leaves the range of its values by more than `OVERSHOOT`."""
     for path, signal in signals_of(scene, ()):
         if signal.interpolation == "cubic":

@@ -32,7 +32,7 @@ Vector = tuple[float, float, float]
 class Vector3(Reader):
     """Annotation of a list [x, y, z] of quantities of one kind; see `Quantity` for the bounds."""
 
-    kind: units.Kind
+    kind: units.QuantityKind
     least: float | None = None
     above: float | None = None
 

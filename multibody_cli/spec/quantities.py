@@ -31,7 +31,7 @@ def list_schema(entry: dict[str, Any], length: int) -> dict[str, Any]:
     return {"anyOf": [entries, TEXT_SCHEMA]}
 
 
-def read_quantity(value: Any, kind: units.Kind) -> float:
+def read_quantity(value: Any, kind: units.QuantityKind) -> float:
     """Convert a value of a scene to a number in SI units.
 
     Raises
@@ -65,7 +65,7 @@ def read_any(value: Any, least: float | None = None) -> float:
     return number
 
 
-def finite(value: float, kind: units.Kind) -> float:
+def finite(value: float, kind: units.QuantityKind) -> float:
     """Return the number as a float; raise an error if it is not finite."""
     try:
         number = float(value)
@@ -76,7 +76,7 @@ def finite(value: float, kind: units.Kind) -> float:
     return number
 
 
-def describe_kind(kind: units.Kind) -> str:
+def describe_kind(kind: units.QuantityKind) -> str:
     """Describe the expected kind: `an angle (rad)`."""
     return kind.name if kind in (units.NUMBER, units.ANY) else f"{kind.name} ({kind.unit})"
 
@@ -142,7 +142,7 @@ class Quantity(Reader):
         Largest accepted value.
     """
 
-    kind: units.Kind
+    kind: units.QuantityKind
     least: float | None = None
     above: float | None = None
     most: float | None = None

@@ -58,7 +58,7 @@ def read_rotation(value: Any) -> Quaternion:
     return form.read(value)
 
 
-def _numbers(value: Any, count: int, kind: units.Kind, name: str) -> tuple[float, ...]:
+def _numbers(value: Any, count: int, kind: units.QuantityKind, name: str) -> tuple[float, ...]:
     return Quantity(kind).read_list(value, count, f"`{name}` requires a list of {count} numbers")
 
 

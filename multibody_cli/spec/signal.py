@@ -96,7 +96,7 @@ class Signal(Reader):
         The reason why it may not.
     """
 
-    kind: units.Kind
+    kind: units.QuantityKind
     smooth: bool = False
     state: tuple[str, ...] | None = None
     refusal: str = "it is a function of the time `t` alone"
@@ -134,7 +134,7 @@ class Signal(Reader):
 class SignalVector(Reader):
     """Annotation of a list [x, y, z] of functions of time of one kind; see `Signal`."""
 
-    kind: units.Kind
+    kind: units.QuantityKind
     state: tuple[str, ...] | None = None
 
     def read(self, value: Any) -> tuple[SignalSpec, ...]:
@@ -172,7 +172,7 @@ def signal_schema() -> dict[str, Any]:
     return {"anyOf": [*NUMBER_SCHEMA["anyOf"], table]}
 
 
-def _read_table(value: dict[str, Any], kind: units.Kind, smooth: bool) -> SignalSpec:
+def _read_table(value: dict[str, Any], kind: units.QuantityKind, smooth: bool) -> SignalSpec:
     # a `file` that is left has no column: the missing keys are reported
     table = Table.model_validate({key: entry for key, entry in value.items() if key not in Table.PREPROCESSED})
     times = _read_column("times", table.times, units.TIME)
@@ -198,7 +198,7 @@ def _read_table(value: dict[str, Any], kind: units.Kind, smooth: bool) -> Signal
     return SignalSpec(times=times, values=values, interpolation=interpolation)
 
 
-def _read_column(name: str, entries: list[Any], kind: units.Kind) -> tuple[float, ...]:
+def _read_column(name: str, entries: list[Any], kind: units.QuantityKind) -> tuple[float, ...]:
     """Read a list of quantities; one message reports all invalid entries, which often share their cause."""
     if set(map(type, entries)) == {float} and all(map(math.isfinite, entries)):
         return tuple(entries)  # a table of a million points

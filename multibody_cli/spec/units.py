@@ -36,7 +36,7 @@ class Dimension(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kind:
+class QuantityKind:
     """Physical kind of a number: its name, SI unit and dimension.
 
     `ambiguous` is a unit of this dimension that is rejected because it has two meanings.
@@ -48,8 +48,8 @@ class Kind:
     ambiguous: str = ""
 
 
-def _kind(name: str, unit: str, mass: int = 0, length: int = 0, time: int = 0) -> Kind:
-    return Kind(name, unit, Dimension(mass, length, time))
+def _kind(name: str, unit: str, mass: int = 0, length: int = 0, time: int = 0) -> QuantityKind:
+    return QuantityKind(name, unit, Dimension(mass, length, time))
 
 
 NUMBER = _kind("a plain number", "no unit")
@@ -61,7 +61,7 @@ MASS = _kind("a mass", "kg", mass=1)
 DENSITY = _kind("a density", "kg/m^3", mass=1, length=-3)
 INERTIA = _kind("a moment of inertia", "kg*m^2", mass=1, length=2)
 SPEED = _kind("a speed", "m/s", length=1, time=-1)
-ANGULAR_SPEED = Kind("an angular speed", "rad/s", Dimension(time=-1), ambiguous="Hz")
+ANGULAR_SPEED = QuantityKind("an angular speed", "rad/s", Dimension(time=-1), ambiguous="Hz")
 ACCELERATION = _kind("an acceleration", "m/s^2", length=1, time=-2)
 ANGULAR_ACCELERATION = _kind("an angular acceleration", "rad/s^2", time=-2)
 FORCE = _kind("a force", "N", mass=1, length=1, time=-2)
@@ -80,7 +80,7 @@ RATE = _kind("a rate", "1/s", time=-1)
 MOMENTUM = _kind("a momentum", "kg*m/s", mass=1, length=1, time=-1)
 ANGULAR_MOMENTUM = _kind("an angular momentum", "kg*m^2/s", mass=1, length=2, time=-1)
 
-KINDS = tuple(value for value in globals().values() if isinstance(value, Kind))
+KINDS = tuple(value for value in globals().values() if isinstance(value, QuantityKind))
 """All kinds of quantities of the scene format."""
 
 

@@ -29,15 +29,15 @@ from multibody_cli.output.recorder import Progress
 from multibody_cli.output.samples import samples_for
 from multibody_cli.output.series import series_of
 from multibody_cli.output.trajectory import Trajectory
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.simulation import OutputSpec
 from multibody_cli.spec import Quantity, units
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 from multibody_cli.timeline import Callbacks
 from multibody_cli.version import described, full_version
 
 
-def earlier_scenes(run: Trajectory, recorded: Simulation, time: str) -> tuple[EarlierScene, ...]:
+def earlier_scenes(run: Trajectory, recorded: PreparedSimulation, time: str) -> tuple[EarlierScene, ...]:
     """Return the scenes that a branch of a run follows before an instant.
 
     Parameters
@@ -68,10 +68,10 @@ def earlier_scenes(run: Trajectory, recorded: Simulation, time: str) -> tuple[Ea
 @contextmanager
 def repeated(
     earlier: Sequence[EarlierScene],
-    simulation: Simulation,
+    simulation: PreparedSimulation,
     stop_asked: Callable[[], bool] = lambda: False,
     on_output: Callable[[float], None] = lambda _done: None,
-) -> Iterator[tuple[Simulation, Continued | None]]:
+) -> Iterator[tuple[PreparedSimulation, Continued | None]]:
     """Repeat the earlier scenes of a branch, and yield its simulation and the run that it continues.
 
     The simulation contains the earlier scenes whose motion differs. Without earlier scenes it continues none.
@@ -127,7 +127,7 @@ def require_same_rows(run: Trajectory, continued: Continued) -> None:
         )
 
 
-def _motion_of(simulation: Simulation) -> Scene:
+def _motion_of(simulation: PreparedSimulation) -> SceneSpec:
     """Return a scene without the parts that do not affect the motion.
 
     Steps of an adaptive integrator depend on the duration.
@@ -140,7 +140,7 @@ def _motion_of(simulation: Simulation) -> Scene:
     return scene.model_copy(update={"simulation": settings, **rest})
 
 
-def _require_same_layout(before: Simulation, after: Simulation) -> None:
+def _require_same_layout(before: PreparedSimulation, after: PreparedSimulation) -> None:
     """Refuse a scene whose rows or coordinates differ from those of the scene before.
 
     Raises
@@ -157,7 +157,7 @@ def _require_same_layout(before: Simulation, after: Simulation) -> None:
         )
 
 
-def _layout(simulation: Simulation) -> Iterator[tuple[str, object]]:
+def _layout(simulation: PreparedSimulation) -> Iterator[tuple[str, object]]:
     model, timing = simulation.compiled.model, simulation.compiled.timing
     yield "the output interval", f"{timing.every:.9g} s"  # the product of step and steps is rounded
     yield "the list of coordinates", (model.nq, model.nv, model.names.coordinates)
@@ -167,7 +167,7 @@ def _layout(simulation: Simulation) -> Iterator[tuple[str, object]]:
 
 
 def _run_up_to(
-    simulation: Simulation,
+    simulation: PreparedSimulation,
     until: float,
     rows: Path,
     continued: Continued | None,
@@ -196,7 +196,7 @@ def _run_up_to(
     return checkpoint
 
 
-def _change_scene(checkpoint: Checkpoint, simulation: Simulation) -> Checkpoint:
+def _change_scene(checkpoint: Checkpoint, simulation: PreparedSimulation) -> Checkpoint:
     """Return the checkpoint from which another scene goes on: its method starts at the state of the checkpoint."""
     model, state = simulation.compiled.model, simulation.fresh_state()
     progress, record, history = Progress(), RunRecord(model, simulation.run_settings()), History(model.names)

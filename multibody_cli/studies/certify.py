@@ -18,15 +18,15 @@ from multibody_cli.output.trajectory import sources_of
 from multibody_cli.scene.dump import flow
 from multibody_cli.scene.expect import CertifiedExpectation
 from multibody_cli.spec.units import behind_number
-from multibody_cli.studies.error_bars import PERTURBATION, Estimate, Flags, Refinement, Runs, estimate
+from multibody_cli.studies.error_bars import PERTURBATION, ErrorBars, Flags, Refinement, Runs, estimate
 from multibody_cli.studies.expect import blank_trajectory
 from multibody_cli.timeline import Callbacks
 
 if TYPE_CHECKING:
     from multibody_cli.output.trajectory import Trajectory
-    from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.studies.simulation import PreparedSimulation
 
-    Prepare = Callable[[tuple[str, ...]], Simulation]
+    Prepare = Callable[[tuple[str, ...]], PreparedSimulation]
 
 MOTION = ("bodies", "joints/*/q", "joints/*/v", "energy")
 """Channels that are certified by default, if they are recorded."""
@@ -74,12 +74,14 @@ class Plan:
     refinement: Refinement
     impacts: bool
     methods: tuple[str, ...]
-    levels: tuple[Simulation, ...]
-    others: tuple[Simulation, ...]
+    levels: tuple[PreparedSimulation, ...]
+    others: tuple[PreparedSimulation, ...]
     remedy: str
 
 
-def plan_of(simulation: Simulation, prepare: Prepare, channels: Sequence[str] = (), against: str | None = None) -> Plan:
+def plan_of(
+    simulation: PreparedSimulation, prepare: Prepare, channels: Sequence[str] = (), against: str | None = None
+) -> Plan:
     """Plan the runs that certify a scene.
 
     Parameters
@@ -157,7 +159,7 @@ def certify(
     return certificate_of([estimate(path, runs, _is_continuous(path)) for path in plan.paths], runs, plan)
 
 
-def certificate_of(estimates: Sequence[Estimate], runs: Runs, plan: Plan) -> Certificate:
+def certificate_of(estimates: Sequence[ErrorBars], runs: Runs, plan: Plan) -> Certificate:
     """Judge the error bars of a run.
 
     Parameters
@@ -187,7 +189,7 @@ def certificate_of(estimates: Sequence[Estimate], runs: Runs, plan: Plan) -> Cer
     )
 
 
-def _verdict(judged: Sequence[Estimate], runs: Runs, settings: tuple[str, ...], plan: Plan) -> tuple[str, int, str]:
+def _verdict(judged: Sequence[ErrorBars], runs: Runs, settings: tuple[str, ...], plan: Plan) -> tuple[str, int, str]:
     """Return the status, the last row that is certified, and the verdict as a sentence."""
     time, methods = runs.own.time, plan.methods
     lost, first_lost = min(((_first(one.relative > LARGEST_BAR), k) for k, one in enumerate(judged)))
@@ -233,7 +235,7 @@ def _verdict(judged: Sequence[Estimate], runs: Runs, settings: tuple[str, ...], 
     return "not converged", row, text
 
 
-def _remedy(simulation: Simulation, setting: str, impacts: bool) -> str:
+def _remedy(simulation: PreparedSimulation, setting: str, impacts: bool) -> str:
     """Return the remedy for errors that are too large with the setting of the finest level."""
     finest = setting.removeprefix("simulation.")
     if simulation.integrator.adaptive:
@@ -258,7 +260,7 @@ def _is_continuous(path: str) -> bool:
     return any(matches(path, pattern) for pattern in CONTINUOUS)
 
 
-def _levels_of(simulation: Simulation) -> tuple[tuple[str, ...], Refinement, bool]:
+def _levels_of(simulation: PreparedSimulation) -> tuple[tuple[str, ...], Refinement, bool]:
     """Return the settings of the levels: the step, a half and a quarter of it, or three tolerances."""
     settings, names = simulation.scene.simulation, simulation.compiled.model.names
     has_limits = any(entry.one_sided for entry in names.constraint_entries)
@@ -277,7 +279,7 @@ def _levels_of(simulation: Simulation) -> tuple[tuple[str, ...], Refinement, boo
     return tuple(f"simulation.step={step!r}" for step in steps), refinement, impacts
 
 
-def _certified_paths(simulation: Simulation, channels: Sequence[str]) -> list[str]:
+def _certified_paths(simulation: PreparedSimulation, channels: Sequence[str]) -> list[str]:
     """Return the channels to certify: those that are asked for, and those of `certified` expectations."""
     scene = simulation.scene
     blank = blank_trajectory(simulation.compiled.model.names, scene.output.channels, np.zeros(1))
@@ -293,8 +295,8 @@ def _certified_paths(simulation: Simulation, channels: Sequence[str]) -> list[st
 
 
 def _other_method(
-    simulation: Simulation, prepare: Prepare, levels: Sequence[tuple[str, ...]], against: str | None
-) -> tuple[str, tuple[Simulation, ...]]:
+    simulation: PreparedSimulation, prepare: Prepare, levels: Sequence[tuple[str, ...]], against: str | None
+) -> tuple[str, tuple[PreparedSimulation, ...]]:
     """Return another method and the scene at each level with it; empty if no other method supports the scene.
 
     Methods with other coordinates come first: they share least code with the method of the scene.
@@ -317,7 +319,7 @@ def _other_method(
     return "", ()
 
 
-def _perturbed(simulation: Simulation) -> Simulation:
+def _perturbed(simulation: PreparedSimulation) -> PreparedSimulation:
     """Return a scene with perturbed initial velocities."""
     compiled = simulation.compiled
     v, tree = compiled.state.v, compiled.model.system.tree

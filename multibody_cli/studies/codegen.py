@@ -12,7 +12,7 @@ from multibody_cli.document.source import SceneSource
 from multibody_cli.equations.chain import counts_of
 from multibody_cli.errors import Refused
 from multibody_cli.studies.equations import joint_forces_of, omitted_effects, prepare_in_joints
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.version import __version__
 
 _WIDTH = 100
@@ -98,7 +98,7 @@ def code_of(source: SceneSource, overrides: Sequence[str]) -> str:
     )
 
 
-def _tau(simulation: Simulation, n: int) -> str:
+def _tau(simulation: PreparedSimulation, n: int) -> str:
     """Forces of springs, dampers and actuators of joints, which the user passes as tau."""
     from multibody_cli.equations.simplified import sum_of, text_of
 
@@ -109,7 +109,7 @@ def _tau(simulation: Simulation, n: int) -> str:
     return "Joint forces are not included; pass them as tau:\n\n" + "".join(lines) + "\n"
 
 
-def _omitted(simulation: Simulation) -> str:
+def _omitted(simulation: PreparedSimulation) -> str:
     words, model = omitted_effects(simulation), simulation.compiled.model
     driven = [name for name, moved in zip(model.names.coordinates, model.system.tree.driven, strict=True) if moved]
     if driven:

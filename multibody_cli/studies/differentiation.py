@@ -17,7 +17,7 @@ from multibody_cli.lanes.derivatives import Derivatives, Unsupported, differenti
 from multibody_cli.model import Floats, State
 from multibody_cli.output.recorder import States
 from multibody_cli.output.sink import MemorySink
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.sweep.lanes import objection_to_lanes
 
 OFFSET = 1e-3
@@ -61,7 +61,10 @@ def differences(values: Callable[[int], Channels], offset: float) -> Slopes:
 
 
 def differentiate(
-    base: Simulation, neighbors: Sequence[Sequence[Simulation]], offsets: Sequence[float], channels: Sequence[str]
+    base: PreparedSimulation,
+    neighbors: Sequence[Sequence[PreparedSimulation]],
+    offsets: Sequence[float],
+    channels: Sequence[str],
 ) -> list[Slopes]:
     """Differentiate the channels of a run by its generated code.
 
@@ -116,8 +119,8 @@ def differentiate(
 
 
 def _slopes(
-    base: Simulation,
-    neighbors: Sequence[Simulation],
+    base: PreparedSimulation,
+    neighbors: Sequence[PreparedSimulation],
     offset: float,
     run: Derivatives,
     k: int,
@@ -160,7 +163,7 @@ def _chosen(slopes: Mapping[float, Slopes], steps: Floats) -> Slopes:
     return Slopes(derivatives, errors)
 
 
-def _recorded(simulation: Simulation, states: States, channels: Sequence[str]) -> Channels:
+def _recorded(simulation: PreparedSimulation, states: States, channels: Sequence[str]) -> Channels:
     """Return the channels of a run with known states."""
     first = State(states.time[:1], states.q[0], states.v[0], np.zeros_like(states.v[0]), states.ledger[0])
     memory = MemorySink(channels)

@@ -17,7 +17,7 @@ from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Model, State
 from multibody_cli.spec import SignalSpec
-from multibody_cli.studies.simulation import Simulation, in_joint_coordinates, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, in_joint_coordinates, prepare
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.scalar import Value
 from multibody_cli.watch import domain_violation
@@ -30,7 +30,7 @@ MAX_NUMERIC = 200
 
 
 @dataclass(frozen=True)
-class Coordinate:
+class NumberedCoordinate:
     """A velocity: its number, its joint, and the position coordinates q that belong to it, counted from 1."""
 
     number: int
@@ -64,7 +64,7 @@ class Equations:
     """
 
     name: str
-    coordinates: list[Coordinate]
+    coordinates: list[NumberedCoordinate]
     M: Any
     h: Any
     tau: Any
@@ -100,7 +100,7 @@ def equations_of(source: SceneSource, overrides: Sequence[str], at: float | None
     return _numbers(simulation, at or 0.0)
 
 
-def prepare_in_joints(source: SceneSource, overrides: Sequence[str]) -> Simulation:
+def prepare_in_joints(source: SceneSource, overrides: Sequence[str]) -> PreparedSimulation:
     """Prepare a scene in joint coordinates, regardless of the coordinates of its method.
 
     Raises
@@ -116,7 +116,7 @@ def prepare_in_joints(source: SceneSource, overrides: Sequence[str]) -> Simulati
     return simulation
 
 
-def _formulas(simulation: Simulation) -> Equations:
+def _formulas(simulation: PreparedSimulation) -> Equations:
     from multibody_cli.equations.simplified import simplified
 
     model, state = simulation.compiled.model, simulation.compiled.state
@@ -151,7 +151,7 @@ def _formulas(simulation: Simulation) -> Equations:
     )
 
 
-def _numbers(simulation: Simulation, at: float) -> Equations:
+def _numbers(simulation: PreparedSimulation, at: float) -> Equations:
     state = _state_at(simulation, at)
     model = simulation.compiled.model
     tree = model.system.tree
@@ -172,7 +172,7 @@ def _numbers(simulation: Simulation, at: float) -> Equations:
     )
 
 
-def _state_at(simulation: Simulation, at: float) -> State:
+def _state_at(simulation: PreparedSimulation, at: float) -> State:
     """The state at a time, with the accelerations there."""
     duration = simulation.scene.simulation.duration
     if not 0.0 <= at <= duration:
@@ -185,14 +185,14 @@ def _state_at(simulation: Simulation, at: float) -> State:
     return state
 
 
-def _require_sound(simulation: Simulation, state: State, report: Report, at: float) -> None:
+def _require_sound(simulation: PreparedSimulation, state: State, report: Report, at: float) -> None:
     if report.status is not Status.OK:
         raise Refused(f"the run ends before {at:g} s: {report.status.value}; `mbsim run` reports the reason")
     if left := domain_violation(simulation.compiled.model, state):
         raise Refused(left)
 
 
-def _instants(simulation: Simulation, at: float) -> Iterator[float]:
+def _instants(simulation: PreparedSimulation, at: float) -> Iterator[float]:
     """The output instants before a time, at which a run is checked, and the time itself."""
     if at > 0.0:
         every, last = simulation.compiled.timing.every, _on_a_step(simulation, at)
@@ -200,7 +200,7 @@ def _instants(simulation: Simulation, at: float) -> Iterator[float]:
         yield last
 
 
-def _on_a_step(simulation: Simulation, at: float) -> float:
+def _on_a_step(simulation: PreparedSimulation, at: float) -> float:
     """The time of the nearest step, unless the integrator is adaptive."""
     if simulation.integrator.adaptive:
         return at
@@ -220,20 +220,20 @@ def _bodies(model: Model) -> Iterator[tuple[str, int]]:
         yield name, int(row)
 
 
-def _coordinates(model: Model) -> list[Coordinate]:
+def _coordinates(model: Model) -> list[NumberedCoordinate]:
     tree = model.system.tree
     positions: dict[int, tuple[int, ...]] = {int(one["iv"]): (int(one["iq"]) + 1,) for one in tree.plain}
     for one in tree.quaternions:
         for j in range(3):
             positions[int(one["iv"]) + j] = tuple(range(int(one["iq"]) + 1, int(one["iq"]) + 5))
-    return [Coordinate(k + 1, model.names.coordinates[k], positions[k]) for k in range(counts_of(tree).v)]
+    return [NumberedCoordinate(k + 1, model.names.coordinates[k], positions[k]) for k in range(counts_of(tree).v)]
 
 
 Naming = Callable[[str, int], str]
 """Function from `q` or `v` and an index, counted from 0, to a name."""
 
 
-def joint_forces_of(simulation: Simulation, n: int, naming: Naming) -> list[list[Any]]:
+def joint_forces_of(simulation: PreparedSimulation, n: int, naming: Naming) -> list[list[Any]]:
     """Return the forces of joints on each of their coordinates, as summands: SymPy formulas, or text.
 
     Parameters
@@ -289,7 +289,7 @@ def _signal(signal: SignalSpec | None) -> Iterator[Any]:
         yield number(signal.constant)
 
 
-def omitted_effects(simulation: Simulation) -> list[str]:
+def omitted_effects(simulation: PreparedSimulation) -> list[str]:
     """Return the names of body forces, constraints and contacts, which the equations omit."""
     scene, model = simulation.scene, simulation.compiled.model
     words = [

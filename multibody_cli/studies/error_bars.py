@@ -117,7 +117,7 @@ class Runs:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ErrorBars:
     """Error bars of one channel.
 
     Parameters
@@ -153,7 +153,7 @@ class Estimate:
         return largest
 
 
-def estimate(path: str, runs: Runs, continuous: bool = True) -> Estimate:
+def estimate(path: str, runs: Runs, continuous: bool = True) -> ErrorBars:
     """Estimate the errors of one channel.
 
     Parameters
@@ -200,7 +200,7 @@ def estimate(path: str, runs: Runs, continuous: bool = True) -> Estimate:
     bars += np.maximum(spread - other_error, 0.0) + round_off
     explained = 2.0 * (SAFETY * (finest_error + other_error) + shifted) + round_off + record.atol + record.rtol * scale
     differences = np.abs(coarse - reference).max(initial=0.0)
-    return Estimate(
+    return ErrorBars(
         record,
         _to_the_end(bars, record.values),
         _order(ratio, runs.refinement) if differences > 1e3 * EPSILON * scale else math.nan,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from multibody_cli.expressions import Expression
-    from multibody_cli.model import Names
+    from multibody_cli.model import SceneNames
     from multibody_cli.output.channel import Array
 
     Entry = Any  # the entries of `expect:` have no common interface
@@ -48,7 +48,7 @@ def evaluate(entries: Sequence[Entry], trajectory: Trajectory) -> list[Verdict]:
 
 
 def find_unreadable(
-    entries: Sequence[Entry], names: Names, channels: Sequence[str] | None, every: float, duration: float
+    entries: Sequence[Entry], names: SceneNames, channels: Sequence[str] | None, every: float, duration: float
 ) -> list[tuple[int, str]]:
     """Return the entries that cannot be evaluated for any run of the scene, before it runs.
 
@@ -96,7 +96,7 @@ def find_unreadable(
     return problems
 
 
-def channels_read(entries: Sequence[Entry], names: Names, channels: Sequence[str] | None) -> list[str]:
+def channels_read(entries: Sequence[Entry], names: SceneNames, channels: Sequence[str] | None) -> list[str]:
     """Return the recorded channels that are needed to evaluate the entries, other than `time`.
 
     Parameters
@@ -279,7 +279,7 @@ def _components(entry: ChannelReference, record: Record) -> Record:
 
 
 def blank_trajectory(
-    names: Names, channels: Sequence[str] | None, time: Array, on_read: Callable[[str], None] = lambda _path: None
+    names: SceneNames, channels: Sequence[str] | None, time: Array, on_read: Callable[[str], None] = lambda _path: None
 ) -> Trajectory:
     """Create a trajectory with the channels and instants of a future run and NaN values."""
     series = {one.path: one for one in select_channels(channels, names)}

@@ -51,7 +51,7 @@ INTERRUPTED: Status = "interrupted"
 
 
 @dataclass(frozen=True)
-class Parameter:
+class FreeParameter:
     """A parameter to fit: its key, its first value, its unit (empty for a plain number), and its bounds."""
 
     key: str
@@ -71,7 +71,7 @@ class Parameter:
         return f"{self.key}={float(value)!r} {self.unit}".rstrip()
 
 
-def read_parameter(text: str) -> Parameter:
+def read_parameter(text: str) -> FreeParameter:
     """Read `KEY=START` or `KEY=START,LOW,HIGH`; the numbers may have a unit, the same for all.
 
     Raises
@@ -90,14 +90,14 @@ def read_parameter(text: str) -> Parameter:
     start, low, high = [number for number, _ in found] if len(found) == 3 else (found[0][0], -math.inf, math.inf)
     if not low < start < high:
         raise ArgumentError(f"--vary {text}: expected a start between the bounds")
-    return Parameter(key.strip(), start, units.pop() if units else "", low, high)
+    return FreeParameter(key.strip(), start, units.pop() if units else "", low, high)
 
 
 @dataclass(frozen=True)
-class Estimate:
+class FittedParameter:
     """A fitted parameter with its standard error, in its unit; the error is NaN if the data do not determine it."""
 
-    parameter: Parameter
+    parameter: FreeParameter
     value: float
     standard_error: float
 
@@ -109,7 +109,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Column:
+class MeasuredQuantity:
     """A measured quantity: name, SI unit, number of values, root mean square of the residuals, and sigma."""
 
     name: str
@@ -144,9 +144,9 @@ class Fit:
     """
 
     status: Status
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[FittedParameter, ...]
     covariance: Floats
-    columns: tuple[Column, ...]
+    columns: tuple[MeasuredQuantity, ...]
     chi_square: float
     n_free: int
     runs: int
@@ -162,7 +162,7 @@ class Fit:
 def fit(
     source: SceneSource,
     measurements: Measurements,
-    parameters: Sequence[Parameter],
+    parameters: Sequence[FreeParameter],
     overrides: Sequence[str] = (),
     sigmas: Mapping[str, float] | None = None,
 ) -> Fit:
@@ -213,7 +213,9 @@ def fit(
     return problem.conclude(values * scales, jacobian / scales, weights, status, bool(given))
 
 
-def _require_valid(measurements: Measurements, parameters: Sequence[Parameter], sigmas: Mapping[str, float]) -> None:
+def _require_valid(
+    measurements: Measurements, parameters: Sequence[FreeParameter], sigmas: Mapping[str, float]
+) -> None:
     unknown = sigmas.keys() - set(measurements.names)
     left = set(measurements.names) - sigmas.keys()
     if unknown:
@@ -241,7 +243,7 @@ class _Problem:
         self,
         source: SceneSource,
         measurements: Measurements,
-        parameters: Sequence[Parameter],
+        parameters: Sequence[FreeParameter],
         overrides: Sequence[str],
     ) -> None:
         self._source, self._measurements, self._parameters = source, measurements, parameters
@@ -349,12 +351,14 @@ class _Problem:
         chi_square, n_free = float(weighted @ weighted), len(weighted) - len(values)
         covariance = _covariance(J) * (1.0 if are_given else chi_square / n_free)
         errors = np.sqrt(np.diag(covariance))
-        estimates = [Estimate(*row) for row in zip(self._parameters, values.tolist(), errors.tolist(), strict=True)]
+        estimates = [
+            FittedParameter(*row) for row in zip(self._parameters, values.tolist(), errors.tolist(), strict=True)
+        ]
         measured, columns = self._measurements, []
         for k, name in enumerate(measured.names):
             rows = self._there[:, k]
             residual = float(np.sqrt(np.mean(difference[rows, k] ** 2))) if rows.any() else 0.0
-            columns.append(Column(name, self._units[k], int(rows.sum()), residual, float(sigmas[k])))
+            columns.append(MeasuredQuantity(name, self._units[k], int(rows.sum()), residual, float(sigmas[k])))
         fitted = [one.parameter.override(one.value) for one in estimates]
         found = chi_square, n_free, self._runs, self._alarms, self._settings_for(fitted)
         return Fit(status, tuple(estimates), covariance, tuple(columns), *found)

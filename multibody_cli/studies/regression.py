@@ -27,7 +27,7 @@ from multibody_cli.output.tee import TeeSink
 from multibody_cli.output.thinning import ThinningSink
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.expect import channels_read, evaluate
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 from multibody_cli.studies.verdict import Verdict as Checked
 from multibody_cli.timeline import Callbacks
 from multibody_cli.version import __version__
@@ -207,7 +207,9 @@ def _read_list(baseline: Path, attribute: str) -> list[str]:
     return found
 
 
-def _run(simulation: Simulation, result: Path, on_part: Callable[[float], None]) -> tuple[Outcome, list[Checked]]:
+def _run(
+    simulation: PreparedSimulation, result: Path, on_part: Callable[[float], None]
+) -> tuple[Outcome, list[Checked]]:
     """Run a scene; return the outcome and the expectations that a complete run misses."""
     scene, outputs = simulation.scene, simulation.compiled.timing.outputs
     recorder = ThinningSink(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from multibody_cli.output.attributes import EarlierScene
     from multibody_cli.output.trajectory import Trajectory
-    from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.studies.simulation import PreparedSimulation
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Resumption:
     remark: str = ""
     earlier: tuple[EarlierScene, ...] = ()
 
-    def overrides(self, durations: Sequence[str], simulation: Simulation) -> list[str]:
+    def overrides(self, durations: Sequence[str], simulation: PreparedSimulation) -> list[str]:
         """Return the values of the scene to replace for another duration; the output instants remain the same.
 
         Parameters
@@ -73,7 +73,7 @@ class Resumption:
             return []
         return [*interval_of(simulation), *durations]
 
-    def extended(self, simulation: Simulation) -> Resumption:
+    def extended(self, simulation: PreparedSimulation) -> Resumption:
         """Return the resumption for a scene with another duration.
 
         A step of an adaptive integrator ends at the end of the run, and chunks that are compressed depend on the number
@@ -139,7 +139,7 @@ def find_resumption(path: Path) -> Resumption:
     return replace(found, continued=Continued(source, checkpoint))
 
 
-def interval_of(simulation: Simulation) -> list[str]:
+def interval_of(simulation: PreparedSimulation) -> list[str]:
     """Return the override that states the output interval of a scene, unless the scene states it."""
     return [] if simulation.scene.output.every else [f"output.every={simulation.compiled.timing.every!r} s"]
 

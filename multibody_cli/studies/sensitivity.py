@@ -23,7 +23,7 @@ from multibody_cli.output.trajectory import Trajectory, read_trajectory
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats, Integers
-    from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.studies.simulation import PreparedSimulation
 
 COPIES = 4
 """Number of perturbed runs."""
@@ -72,7 +72,7 @@ class Explanation:
 
 
 def explain(
-    comparison: Comparison, simulation: Simulation, on_run: Callable[[int], None] = lambda _done: None
+    comparison: Comparison, simulation: PreparedSimulation, on_run: Callable[[int], None] = lambda _done: None
 ) -> Explanation:
     """Repeat the reference run with and without perturbations, and compare the difference with their growth.
 
@@ -114,7 +114,7 @@ def _differing_before(comparison: Comparison, motion: list[str]) -> list[str]:
     return [path for path, time in times.items() if path not in motion and time is not None and time < first]
 
 
-def perturbed(simulation: Simulation, generator: np.random.Generator) -> Simulation:
+def perturbed(simulation: PreparedSimulation, generator: np.random.Generator) -> PreparedSimulation:
     """Return a scene with initial state, masses and frames perturbed by round-off."""
     compiled = simulation.compiled
     tree = compiled.model.system.tree

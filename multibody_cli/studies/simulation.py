@@ -29,7 +29,7 @@ from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.default_integrator import default_integrator
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
 from multibody_cli.signals import with_signals
 from multibody_cli.spec import Spec
@@ -39,7 +39,7 @@ from multibody_cli.version import __version__, commit
 
 
 @dataclass(frozen=True)
-class Simulation:
+class PreparedSimulation:
     """A scene that is ready to run.
 
     Parameters
@@ -57,7 +57,7 @@ class Simulation:
     earlier: tuple[EarlierScene, ...] = ()
 
     @property
-    def scene(self) -> Scene:
+    def scene(self) -> SceneSpec:
         """The scene."""
         return self.loaded.scene
 
@@ -65,13 +65,13 @@ class Simulation:
         """Return a copy of the initial state."""
         return self.compiled.state.copy()
 
-    def with_own_scratch(self) -> Simulation:
+    def with_own_scratch(self) -> PreparedSimulation:
         """Return this simulation with scratch of its own, to run in another thread."""
         system = self.compiled.model.system
         own = with_signals(system, system.forces.signals.with_own_scratch())
         return self.with_compiled(model=replace(self.compiled.model, system=own))
 
-    def with_compiled(self, **parts: Any) -> Simulation:
+    def with_compiled(self, **parts: Any) -> PreparedSimulation:
         """Return this simulation with other parts of the compiled scene."""
         return replace(self, compiled=replace(self.compiled, **parts))
 
@@ -183,7 +183,7 @@ class Simulation:
         return Driver(model, state, method, timing, self.header(), sink, settings, callbacks)
 
 
-def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> Simulation:
+def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> PreparedSimulation:
     """Load and compile a scene; reject it if it cannot run or if its expectations cannot be evaluated.
 
     Parameters
@@ -201,7 +201,7 @@ def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> Simulation:
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             loaded = load_scene(source, overrides)
-            simulation = Simulation(loaded, compile_scene(loaded))
+            simulation = PreparedSimulation(loaded, compile_scene(loaded))
     except ArithmeticError as error:
         # of NumPy, and of Python: `1e200**2` overflows, and `1.0 / 1e-200**2` divides by zero
         message = f"a number is too large or too small to compute with: {error.args[-1]}"
@@ -212,8 +212,8 @@ def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> Simulation:
 
 
 def in_joint_coordinates(
-    simulation: Simulation, source: SceneSource, overrides: Sequence[str] = ()
-) -> Simulation | None:
+    simulation: PreparedSimulation, source: SceneSource, overrides: Sequence[str] = ()
+) -> PreparedSimulation | None:
     """Return a prepared scene in joint coordinates, whatever its method; None if it has affine bodies."""
     if simulation.compiled.model.names.affine:
         return None
@@ -222,7 +222,7 @@ def in_joint_coordinates(
     return prepare(source, (*overrides, "simulation.method=aba", "simulation.options={}"))
 
 
-def _require_fitting_result(simulation: Simulation) -> None:
+def _require_fitting_result(simulation: PreparedSimulation) -> None:
     scene, compiled = simulation.scene, simulation.compiled
     series = [one for one in select_channels(scene.output.channels, compiled.model.names) if one.channel.per == INSTANT]
     row = sum(np.dtype(one.channel.dtype).itemsize * math.prod(one.shape) for one in series)
@@ -232,7 +232,7 @@ def _require_fitting_result(simulation: Simulation) -> None:
         raise simulation.loaded.error(str(error), "output", "every") from None
 
 
-def _require_readable_expectations(simulation: Simulation) -> None:
+def _require_readable_expectations(simulation: PreparedSimulation) -> None:
     scene, loaded, compiled = simulation.scene, simulation.loaded, simulation.compiled
     unreadable = find_unreadable(
         scene.expect,

@@ -16,7 +16,7 @@ from multibody_cli.peers.contract import PeerKind
 from multibody_cli.studies.bench import batches, campaign, timing
 from multibody_cli.studies.bench import options as suites_of
 from multibody_cli.studies.bench.measurement import Measurement, bytes_of, growth
-from multibody_cli.studies.bench.timing import Block, count_long_enough, time_blocks
+from multibody_cli.studies.bench.timing import TimedBlock, count_long_enough, time_blocks
 
 CHAIN = """\
 mbsim: 1
@@ -67,8 +67,8 @@ def test_growth_needs_two_sizes() -> None:
 
 
 def test_blocks_last_long_enough_and_the_median_is_of_costs() -> None:
-    def block(count: int) -> Block:
-        return Block(seconds=1e-6 * count, done=count)
+    def block(count: int) -> TimedBlock:
+        return TimedBlock(seconds=1e-6 * count, done=count)
 
     count = count_long_enough(block)
     assert 0.02 <= 1e-6 * count <= 0.1
@@ -77,7 +77,7 @@ def test_blocks_last_long_enough_and_the_median_is_of_costs() -> None:
 
 
 def test_blocks_stay_short_of_a_divergence() -> None:
-    count = count_long_enough(lambda count: Block(1e-9 * count, count, succeeded=count < 1000))
+    count = count_long_enough(lambda count: TimedBlock(1e-9 * count, count, succeeded=count < 1000))
     assert 1 <= count < 1000
 
 

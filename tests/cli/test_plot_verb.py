@@ -31,7 +31,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
     asked: Drawn = []
     draw = channels.draw
 
-    def note(several: list[channels.Run], *others: Any) -> object:
+    def note(several: list[channels.PicturedRun], *others: Any) -> object:
         asked.extend([run.label, *map(str, run.scalars)] for run in several)
         return draw(several, *others)
 
@@ -187,10 +187,10 @@ def test_an_unknown_backend_is_reported(
 
 
 def test_a_phase_plane_in_a_range_of_time(mbsim: Command, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[channels.Run] = []
+    seen: list[channels.PicturedRun] = []
     draw = channels.draw
 
-    def note(several: list[channels.Run], *others: Any) -> object:
+    def note(several: list[channels.PicturedRun], *others: Any) -> object:
         seen.extend(several)
         return draw(several, *others)
 

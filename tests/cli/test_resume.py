@@ -19,7 +19,7 @@ from multibody_cli.output.checkpoint import checkpoint_path
 from multibody_cli.output.hdf5 import Continued, Hdf5Sink
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.resumption import find_resumption
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 from multibody_cli.timeline import Callbacks
 
 GALLERY = Path(__file__).parents[2] / "scenes" / "gallery"
@@ -53,7 +53,7 @@ def never() -> bool:
 
 
 def run(
-    simulation: Simulation,
+    simulation: PreparedSimulation,
     path: Path,
     stop_asked: Callable[[], bool] = never,
     continued: Continued | None = None,

@@ -9,7 +9,7 @@ import pytest
 
 from multibody_cli.kernel import is_interpreted
 from multibody_cli.lanes.batch import Runs, run_batch, supported
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 pytestmark = pytest.mark.skipif(is_interpreted(), reason="lanes are compiled")
 
@@ -125,13 +125,13 @@ joints:
 }
 
 
-def simulation_of(folder: Path, machine: str, *overrides: str) -> Simulation:
+def simulation_of(folder: Path, machine: str, *overrides: str) -> PreparedSimulation:
     file = folder / "machine.yaml"
     file.write_text(HEAD + machine)
     return prepare(file, overrides)
 
 
-def scattered(simulation: Simulation, count: int) -> Runs:
+def scattered(simulation: PreparedSimulation, count: int) -> Runs:
     """Runs from the initial state of the scene with random velocities."""
     compiled, rng = simulation.compiled, np.random.default_rng(5)
     q, v = np.tile(compiled.state.q, (count, 1)), np.tile(compiled.state.v, (count, 1))
@@ -140,7 +140,7 @@ def scattered(simulation: Simulation, count: int) -> Runs:
     return Runs([compiled.model], integrator, q, v, step, np.array([0, 30, 100]))
 
 
-def run(simulation: Simulation, runs: Runs, **options):
+def run(simulation: PreparedSimulation, runs: Runs, **options):
     """Make runs by lanes, one run alone by its method."""
     return run_batch(runs, lambda _k, state: simulation.method_for(state), in_lanes=len(runs.q) > 1, **options)
 

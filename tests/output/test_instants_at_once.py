@@ -12,7 +12,7 @@ from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.methods.contract import Report
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.sink import NullSink, Outcome
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 pytestmark = pytest.mark.compiled
 
@@ -63,7 +63,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     return Calls(monkeypatch)
 
 
-def result_of(simulation: Simulation, path: Path) -> tuple[bytes, Outcome]:
+def result_of(simulation: PreparedSimulation, path: Path) -> tuple[bytes, Outcome]:
     output = simulation.scene.output
     summary = simulation.run(Hdf5Sink(path, output.channels, output.compression, force=True))
     return path.read_bytes(), summary.outcome

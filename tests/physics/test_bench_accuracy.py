@@ -10,7 +10,7 @@ import pytest
 
 from multibody_cli.errors import RunFailed
 from multibody_cli.studies.bench.accuracy import ReferenceComparison, common_instants
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 SLIDER = """\
 mbsim: 1
@@ -55,7 +55,7 @@ def write(tmp_path: Path):
 
 def errors(ready, settings: Sequence[tuple[str, ...]]) -> tuple[ReferenceComparison, list[float]]:
     """Give the errors of several settings of a scene against one reference."""
-    simulations: list[Simulation] = [ready(one) for one in settings]
+    simulations: list[PreparedSimulation] = [ready(one) for one in settings]
     comparison = ReferenceComparison(simulations, ready)
     return comparison, [comparison.error_of(simulation) or 0.0 for simulation in simulations]
 

@@ -13,7 +13,7 @@ from failing_machines import MACHINES, Machine, double_pendulum
 from multibody_cli.alarms.contract import Raised
 from multibody_cli.output.sink import MemorySink, Outcome
 from multibody_cli.output.trajectory import Trajectory
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 PAGE = Path(__file__).parents[2] / "docs" / "alarms.md"
 
@@ -33,7 +33,7 @@ MOST_ROUNDS = 4
 """Largest number of runs until the remedies are exhausted."""
 
 
-def run(machine: Machine, folder: Path, *overrides: str) -> tuple[Simulation, Outcome, Trajectory]:
+def run(machine: Machine, folder: Path, *overrides: str) -> tuple[PreparedSimulation, Outcome, Trajectory]:
     path = folder / "scene.yaml"
     path.write_text(json.dumps(machine.scene), encoding="utf-8")
     every = f"output.every={machine.scene['simulation']['step']}"
@@ -41,7 +41,7 @@ def run(machine: Machine, folder: Path, *overrides: str) -> tuple[Simulation, Ou
     return simulation, simulation.run(sink).outcome, sink.trajectory()
 
 
-def reports_of(simulation: Simulation, outcome: Outcome) -> list[str]:
+def reports_of(simulation: PreparedSimulation, outcome: Outcome) -> list[str]:
     """Return what a run reports: warnings at the start, then alarms, the severest first."""
     order: list[Raised] = sorted(outcome.alarms, key=lambda alarm: ("failed", "warning", "note").index(alarm.level))
     start = [text for text in simulation.compiled.warnings if any(word in text for word in STARTS)]
@@ -54,7 +54,7 @@ def remedy_of(reports: list[str]) -> str:
     return next(form.format(*match.groups()) for match, form in found if match)
 
 
-def remedied(machine: Machine, folder: Path) -> tuple[list[str], Simulation, Trajectory]:
+def remedied(machine: Machine, folder: Path) -> tuple[list[str], PreparedSimulation, Trajectory]:
     """Follow the remedies until nothing is reported; return the settings, and the last run."""
     settings = list(machine.change)
     for _ in range(MOST_ROUNDS):
@@ -68,7 +68,7 @@ def remedied(machine: Machine, folder: Path) -> tuple[list[str], Simulation, Tra
     raise AssertionError(f"after {settings}: {reports}")
 
 
-def reference(machine: Machine, settings: list[str], simulation: Simulation, folder: Path) -> Trajectory:
+def reference(machine: Machine, settings: list[str], simulation: PreparedSimulation, folder: Path) -> Trajectory:
     """Run the twin with another formulation, a quarter of its step, and the default integrator."""
     changes = [one for one in settings if not one.startswith("simulation.")]
     own = ["method=redmax", "integrator=auto", "options={}", "tolerance=1e-9"]

@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 
 from multibody_cli.errors import ArgumentError, OutputError, ResultError
 from multibody_cli.output.selection import select, select_energies
-from multibody_cli.pictures.channels import MOST_LINES, LineStyles, Run, draw
+from multibody_cli.pictures.channels import MOST_LINES, LineStyles, PicturedRun, draw
 from multibody_cli.pictures.panels import arrange
 from multibody_cli.pictures.style import COLORS, STYLES, new_figure, require_format, save
 
@@ -22,7 +22,7 @@ TIME = np.linspace(0.0, 2.0, 41)
 
 
 def shown(run, *words, label="run"):
-    return Run(label, run, select(run, words) if words else select_energies(run))
+    return PicturedRun(label, run, select(run, words) if words else select_energies(run))
 
 
 def panels_of(figure):

@@ -8,7 +8,7 @@ import pytest
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.joints import JOINTS
 from multibody_cli.scene.export import scene_schema, scene_schema_text
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 
 FILE = Path(__file__).parents[2] / "schemas" / "scene.schema.json"
 
@@ -20,7 +20,7 @@ def test_file_is_current():
 
 def test_every_section_is_described():
     properties = scene_schema()["properties"]
-    assert properties.keys() == Scene.model_fields.keys() | {"vars", "include", "repeat"}
+    assert properties.keys() == SceneSpec.model_fields.keys() | {"vars", "include", "repeat"}
     assert all(entry.get("description") for entry in properties.values())
 
 

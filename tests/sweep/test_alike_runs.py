@@ -19,7 +19,7 @@ from multibody_cli.output.history import History, block_of_runs
 from multibody_cli.output.rows import Row
 from multibody_cli.output.samples import samples_for
 from multibody_cli.studies.sweep.alike import Starts
-from multibody_cli.studies.sweep.batch import Run, Task, alike_of, prepare_run, run_batch
+from multibody_cli.studies.sweep.batch import SweepRun, Task, alike_of, prepare_run, run_batch
 from multibody_cli.studies.sweep.keeping import read_kept
 from multibody_cli.studies.sweep.lanes import objection_to_lanes
 
@@ -44,17 +44,17 @@ def task_of(folder: Path, scene: str, first: tuple[str, ...], kept: tuple[str, .
     """A task whose reference is the run of the values `first`."""
     file = folder / "scene.yaml"
     file.write_text(scene)
-    return Task(file, (), tuple(map(read_kept, kept)), reference=Run(0, first), digest=str(folder))
+    return Task(file, (), tuple(map(read_kept, kept)), reference=SweepRun(0, first), digest=str(folder))
 
 
-def runs_of(keys: dict[str, tuple[float, float, str]], count: int) -> list[Run]:
+def runs_of(keys: dict[str, tuple[float, float, str]], count: int) -> list[SweepRun]:
     """Runs with uniform values of each key: least, greatest and unit."""
     chance = random.Random(3)
     drawn = [[f"{key}={chance.uniform(a, b)!r} {unit}" for key, (a, b, unit) in keys.items()] for _ in range(count)]
-    return [Run(k, tuple(values)) for k, values in enumerate(drawn)]
+    return [SweepRun(k, tuple(values)) for k, values in enumerate(drawn)]
 
 
-Wholly = Callable[[Task, list[Run]], list[tuple[object, ...]]]
+Wholly = Callable[[Task, list[SweepRun]], list[tuple[object, ...]]]
 
 
 def bits_of(row: Row) -> tuple[object, ...]:
@@ -65,7 +65,7 @@ def bits_of(row: Row) -> tuple[object, ...]:
 def wholly(monkeypatch: pytest.MonkeyPatch) -> Wholly:
     """Function that makes rows of runs whose whole scene is evaluated."""
 
-    def rows(task: Task, runs: list[Run]) -> list[tuple[object, ...]]:
+    def rows(task: Task, runs: list[SweepRun]) -> list[tuple[object, ...]]:
         with monkeypatch.context() as changed:
             changed.setattr(Starts, "read", lambda _self, _overrides: None)
             return [*map(bits_of, run_batch(task, runs))]
@@ -145,7 +145,7 @@ def test_runs_with_alarms_are_recorded_by_themselves(tmp_path: Path, wholly: Who
     """The angle of a step exceeds its threshold in fast runs, and the ledger its own in the fastest."""
     runs = runs_of({"joints.j0.v": (0.0, 900.0, "rad/s"), "joints.j1.v": (-2500.0, 2500.0, "rad/s")}, 40)
     joints = "revolute, axis: [0, 1, 0], damping: 0.01", "spherical, v: [1, 0, 0]"
-    runs = [Run(run.number, (run.overrides[0], run.overrides[1].replace("j1.v", "j1.v[2]"))) for run in runs]
+    runs = [SweepRun(run.number, (run.overrides[0], run.overrides[1].replace("j1.v", "j1.v[2]"))) for run in runs]
     task = task_of(tmp_path, scene_of(*joints), runs[0].overrides)
     made = alike_of(task).make(runs)
     rows = run_batch(task, runs)
@@ -160,7 +160,7 @@ def test_a_run_of_whose_end_a_spring_warns_has_the_warning(tmp_path: Path, wholl
     ends = "[{body: world, point: [0.25, 0, -0.5]}, {body: b0, point: [0, 0, 0.5]}]"
     spring = f"springs: {{s: {{between: {ends}, stiffness: 0, rest_length: 1}}}}\n"
     scene = scene_of("prismatic, axis: [1, 0, 0]", more=spring, integrator="semi_implicit_euler")
-    runs = [Run(k, (f"joints.j0.v={v!r} m/s",)) for k, v in enumerate((1.0, 1.25, -1.0))]
+    runs = [SweepRun(k, (f"joints.j0.v={v!r} m/s",)) for k, v in enumerate((1.0, 1.25, -1.0))]
     task = task_of(tmp_path, scene, runs[0].overrides)
     rows = run_batch(task, runs)
     assert [*alike_of(task).make(runs)] == [0, 2]
@@ -197,8 +197,11 @@ def test_refused_and_diverging_runs_have_their_reasons(tmp_path: Path, wholly: W
         "1e400",
         "${1/3}",
     ]
-    runs = [Run(k, (f"joints.j0.q={value}", "joints.j1.v=1 rad/s")) for k, value in enumerate(values)]
-    runs += [Run(len(runs), ("joints.j0.q=0.1", "joints.j1.v=1e200")), Run(len(runs) + 1, ("joints.j0.q=0.1",))]
+    runs = [SweepRun(k, (f"joints.j0.q={value}", "joints.j1.v=1 rad/s")) for k, value in enumerate(values)]
+    runs += [
+        SweepRun(len(runs), ("joints.j0.q=0.1", "joints.j1.v=1e200")),
+        SweepRun(len(runs) + 1, ("joints.j0.q=0.1",)),
+    ]
     task = task_of(tmp_path, scene_of(*joints), runs[0].overrides)
     assert [*alike_of(task).make(runs)] == [0, 1, 2]
     rows = run_batch(task, runs)
@@ -221,7 +224,7 @@ OTHERS = [
 @pytest.mark.parametrize("keys", OTHERS)
 def test_other_keys_need_the_whole_scene(tmp_path: Path, keys: tuple[str, ...]) -> None:
     scene = scene_of("revolute, axis: [0, 1, 0], stiffness: 1", more="vars: {m: 1 kg}\n")
-    reference = prepare_run(task_of(tmp_path, scene, ()), Run(0, ()))
+    reference = prepare_run(task_of(tmp_path, scene, ()), SweepRun(0, ()))
     assert Starts(reference, ("joints.j0.q=0.2",)).read(("joints.j0.q=0.1",)) is not None
     assert Starts(reference, keys).read(keys) is None
     assert Starts(reference, ("joints.j0.q=0.2",)).read(keys) is None
@@ -229,7 +232,7 @@ def test_other_keys_need_the_whole_scene(tmp_path: Path, keys: tuple[str, ...]) 
 
 def test_a_value_that_a_variable_gives_needs_the_whole_scene(tmp_path: Path, wholly: Wholly) -> None:
     scene = scene_of('revolute, axis: [0, 1, 0], q: "${a}"', more="vars: {a: 0.2}\n")
-    runs = [Run(k, (f"vars.a={0.1 * k}",)) for k in range(5)]
+    runs = [SweepRun(k, (f"vars.a={0.1 * k}",)) for k in range(5)]
     task = task_of(tmp_path, scene, runs[0].overrides)
     assert not alike_of(task).make(runs)
     assert [*map(bits_of, run_batch(task, runs))] == wholly(task, runs)
@@ -239,7 +242,7 @@ def test_planar_bodies_need_the_whole_scene(tmp_path: Path) -> None:
     """Their joint gets coordinates that depend on the assembled start."""
     planar = "{kind: planar, mass: 1 kg, inertia: {principal: [0.1, 0.1, 0.1]}}"
     scene = scene_of("revolute, axis: [0, 0, 1]").replace(ROD, planar).replace(DOWN, "origin: {}")
-    reference = prepare_run(task_of(tmp_path, scene, ()), Run(0, ()))
+    reference = prepare_run(task_of(tmp_path, scene, ()), SweepRun(0, ()))
     assert Starts(reference, ("joints.j0.q=0.2",)).read(("joints.j0.q=0.1",)) is None
 
 
@@ -267,7 +270,7 @@ def part_of(samples: object, run: int) -> object:
 @pytest.fixture
 def reference(tmp_path: Path) -> object:
     joints = "revolute, axis: [0, 1, 0], damping: 0.1, limits: [-1, 1]", "spherical, damping: 0.2, force: [1, 0, 0]"
-    return prepare_run(task_of(tmp_path, scene_of(*joints), ()), Run(0, ()))
+    return prepare_run(task_of(tmp_path, scene_of(*joints), ()), SweepRun(0, ()))
 
 
 def test_values_of_alarms_are_those_of_records(reference: object) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from multibody_cli.kernel import is_interpreted
 from multibody_cli.output.rows import Row
-from multibody_cli.studies.sweep.batch import Run, Task, lanes_of, prepare_run, run_batch
+from multibody_cli.studies.sweep.batch import SweepRun, Task, lanes_of, prepare_run, run_batch
 from multibody_cli.studies.sweep.design import Sampling, design_of
 from multibody_cli.studies.sweep.keeping import read_kept
 from multibody_cli.studies.sweep.lanes import objection_to_lanes
@@ -50,21 +50,21 @@ def task_of(folder: Path, scene: str, *overrides: str) -> Task:
     """A task whose lanes have the code of a run with the values of the scene."""
     file = folder / "scene.yaml"
     file.write_text(scene)
-    return Task(file, overrides, tuple(map(read_kept, KEPT)), reference=Run(0, ()), digest=str(folder))
+    return Task(file, overrides, tuple(map(read_kept, KEPT)), reference=SweepRun(0, ()), digest=str(folder))
 
 
-def runs_of(count: int) -> list[Run]:
+def runs_of(count: int) -> list[SweepRun]:
     rng = np.random.default_rng(4)
     values = rng.uniform([0.1, -1.0, -2.0], [1.0, 1.0, 2.0], (count, 3)).tolist()
-    return [Run(k, (f"vars.a={a}", f"vars.b={b}", f"vars.w={w}")) for k, (a, b, w) in enumerate(values)]
+    return [SweepRun(k, (f"vars.a={a}", f"vars.b={b}", f"vars.w={w}")) for k, (a, b, w) in enumerate(values)]
 
 
-def in_lanes(task: Task, runs: list[Run]) -> int:
+def in_lanes(task: Task, runs: list[SweepRun]) -> int:
     """Return how many runs are complete in lanes."""
     return len(lanes_of(task).make([prepare_run(task, run) for run in runs]))
 
 
-def singly(task: Task, runs: list[Run]) -> list[Row]:
+def singly(task: Task, runs: list[SweepRun]) -> list[Row]:
     return run_batch(replace(task, reference=None), runs)
 
 
@@ -95,9 +95,9 @@ def test_rows_equal_those_of_single_runs(tmp_path: Path, method: str, integrator
 
 def test_rows_do_not_depend_on_the_division_into_batches(tmp_path: Path) -> None:
     task, runs, chance = task_of(tmp_path, ARM), runs_of(30), random.Random(3)
-    runs[4] = Run(4, ("vars.a=2.5", "vars.u=9"))  # reaches a limit
-    runs[5] = Run(5, ("vars.a=nonsense",))
-    runs[6] = Run(6, ("vars.a=0.2", "vars.m=3"))  # another model
+    runs[4] = SweepRun(4, ("vars.a=2.5", "vars.u=9"))  # reaches a limit
+    runs[5] = SweepRun(5, ("vars.a=nonsense",))
+    runs[6] = SweepRun(6, ("vars.a=0.2", "vars.m=3"))  # another model
     assert in_lanes(task, [*runs[:5], *runs[6:]]) == 27
     whole = [bits_of(row) for row in run_batch(task, runs)]
     for _ in range(3):
@@ -114,7 +114,7 @@ def test_rows_do_not_depend_on_the_division_into_batches(tmp_path: Path) -> None
 
 def test_a_run_that_diverges_is_that_of_a_single_run(tmp_path: Path) -> None:
     task = task_of(tmp_path, ARM)
-    runs = [*runs_of(3), Run(3, ("vars.w=1e9",))]
+    runs = [*runs_of(3), SweepRun(3, ("vars.w=1e9",))]
     row = run_batch(task, runs)[3]
     assert row.status == "diverged"
     assert "grew fastest after it" in row.reason
@@ -131,16 +131,16 @@ REFUSED = {
 @pytest.mark.parametrize("reason", REFUSED)
 def test_scenes_that_lanes_do_not_support_are_single_runs(tmp_path: Path, reason: str) -> None:
     task = task_of(tmp_path, ARM.replace(",\n      limits: [-3, 3]", ""))
-    simulation = prepare_run(task, Run(0, tuple(REFUSED[reason])))
+    simulation = prepare_run(task, SweepRun(0, tuple(REFUSED[reason])))
     assert objection_to_lanes([simulation]) == reason
 
 
 def test_runs_with_other_models_are_not_made_in_lanes(tmp_path: Path) -> None:
     task = task_of(tmp_path, ARM)
     one, heavier, longer = (
-        prepare_run(task, Run(0, (text,))) for text in ("vars.m=1", "vars.m=2", "simulation.duration=1 s")
+        prepare_run(task, SweepRun(0, (text,))) for text in ("vars.m=1", "vars.m=2", "simulation.duration=1 s")
     )
-    assert objection_to_lanes([one, prepare_run(task, Run(1, ("vars.a=0.7",)))]) is None
+    assert objection_to_lanes([one, prepare_run(task, SweepRun(1, ("vars.a=0.7",)))]) is None
     for other in (heavier, longer):
         assert objection_to_lanes([one, other]) == "the runs differ in more than their initial states"
 
@@ -155,13 +155,13 @@ def test_runs_with_springs_between_bodies_and_a_rotor_are_made_in_lanes(tmp_path
     )
     task = task_of(tmp_path, scene)
     one, other, farther, heavier = (
-        prepare_run(task, Run(0, (text,))) for text in ("vars.a=0.5", "vars.a=0.7", "vars.x=1.5", "vars.J=0.02")
+        prepare_run(task, SweepRun(0, (text,))) for text in ("vars.a=0.5", "vars.a=0.7", "vars.x=1.5", "vars.J=0.02")
     )
     assert objection_to_lanes([one, other]) is None
     for another in (farther, heavier):
         assert objection_to_lanes([one, another]) == "the runs differ in more than their initial states"
-    rows = run_batch(task, [Run(0, ("vars.a=0.5",)), Run(1, ("vars.a=0.7",))])
-    alone = singly(task, [Run(0, ("vars.a=0.5",)), Run(1, ("vars.a=0.7",))])
+    rows = run_batch(task, [SweepRun(0, ("vars.a=0.5",)), SweepRun(1, ("vars.a=0.7",))])
+    alone = singly(task, [SweepRun(0, ("vars.a=0.5",)), SweepRun(1, ("vars.a=0.7",))])
     for row, single in zip(rows, alone, strict=True):
         assert (row.status, row.columns) == (single.status, single.columns) == ("complete", row.columns)
         np.testing.assert_allclose(row.values, single.values, rtol=1e-9, atol=1e-9)

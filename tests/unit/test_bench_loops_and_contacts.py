@@ -12,14 +12,14 @@ import pytest
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.initial.initial_state import placed_bodies
 from multibody_cli.peers import PEERS
-from multibody_cli.peers.contract import Kind, Mechanism, PeerKind, PeerRefusal
+from multibody_cli.peers.contract import Mechanism, PeerKind, PeerRefusal, ShapeKind
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.peers.motion import ARM, energy_of, largest_speed, loop_error, motion_of
 from multibody_cli.studies.bench import timing
 from multibody_cli.studies.bench.against import Comparison, compare, quality_of, relative_difference
 from multibody_cli.studies.bench.measurement import run_steps
 from multibody_cli.studies.bench.plan import setup_of
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 ROD = "{mass: 1, com: [0, 0, 0.25], inertia: {principal: [0.03, 0.02, 0.01]}}"
 FOUR_BAR = f"""\
@@ -58,7 +58,7 @@ bodies:
 simulation: {duration: 1, step: 1 ms}
 """
 
-Write = Callable[..., Simulation]
+Write = Callable[..., PreparedSimulation]
 
 
 def writer(folder: Path, text: str) -> Write:
@@ -79,13 +79,13 @@ def sliders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     return writer(tmp_path, SLIDERS)
 
 
-def mechanism(simulation: Simulation, contact_model: str = "") -> Mechanism:
+def mechanism(simulation: PreparedSimulation, contact_model: str = "") -> Mechanism:
     compiled = simulation.compiled
     found = mechanism_of(compiled.model, compiled.state, 1e-3, "semi_implicit_euler")
     return replace(found, contact_model=contact_model)
 
 
-def accelerations(simulation: Simulation) -> np.ndarray:
+def accelerations(simulation: PreparedSimulation) -> np.ndarray:
     state = simulation.fresh_state()
     simulation.method_for(state).start(state)
     return state.a[: len(mechanism(simulation).v)]
@@ -108,9 +108,9 @@ def test_the_motion_of_a_mechanism_is_that_of_the_kernels(four_bar: Write, loop:
 
 def test_only_a_hinge_whose_loop_leaves_its_plane_holds_its_axis(four_bar: Write) -> None:
     for loop, expected in {
-        "ball": (Kind.BALL, False),
-        "hinge": (Kind.HINGE, True),
-        "planar": (Kind.HINGE, False),
+        "ball": (ShapeKind.BALL, False),
+        "hinge": (ShapeKind.HINGE, True),
+        "planar": (ShapeKind.HINGE, False),
     }.items():
         [closure] = mechanism(four_bar(*LOOPS[loop])).closures
         assert (closure.kind, closure.holds_axis) == expected
@@ -294,7 +294,7 @@ def test_pairs_without_contacts_have_none_in_a_peer(sliders: Write) -> None:
 
 
 # --- comparing --------------------------------------------------------------------------------------------------------
-def compared(simulation: Simulation, name: str, duration: float | None = None) -> list[Comparison]:
+def compared(simulation: PreparedSimulation, name: str, duration: float | None = None) -> list[Comparison]:
     return list(compare(simulation, [name], 1, setup_of(simulation), duration))
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from multibody_cli.errors import ArgumentError
 from multibody_cli.peers import PEERS
-from multibody_cli.peers.contract import Kind, Mechanism, PeerKind, PeerRefusal
+from multibody_cli.peers.contract import Mechanism, PeerKind, PeerRefusal, ShapeKind
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.studies.bench import against, timing
 from multibody_cli.studies.bench.against import compare, relative_difference, require_packages
 from multibody_cli.studies.bench.plan import setup_of
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 TREE = """\
 mbsim: 1
@@ -43,7 +43,7 @@ joints:
 simulation: {duration: 1, step: 1 ms, integrator: semi_implicit_euler}
 """
 
-Write = Callable[..., Simulation]
+Write = Callable[..., PreparedSimulation]
 
 
 @pytest.fixture
@@ -54,12 +54,12 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     return lambda *settings: prepare(path, settings)
 
 
-def mechanism(simulation: Simulation) -> Mechanism:
+def mechanism(simulation: PreparedSimulation) -> Mechanism:
     compiled = simulation.compiled
     return mechanism_of(compiled.model, compiled.state, 1e-3, "semi_implicit_euler")
 
 
-def accelerations(simulation: Simulation) -> np.ndarray:
+def accelerations(simulation: PreparedSimulation) -> np.ndarray:
     state = simulation.fresh_state()
     simulation.method_for(state).start(state)
     return state.a
@@ -110,7 +110,7 @@ def test_bodies_for_peers_are_in_joint_frames(tree: Write) -> None:
     for number, link in enumerate(links, start=1):
         assert link.parent < number
         np.testing.assert_allclose(link.rotation @ link.rotation.T, np.eye(3), atol=1e-14)
-    [free] = [link for link in links if any(piece.kind is Kind.FREE for piece in link.pieces)]
+    [free] = [link for link in links if any(piece.kind is ShapeKind.FREE for piece in link.pieces)]
     np.testing.assert_allclose(free.position, [1, 2, 3])
     np.testing.assert_allclose(free.mass.com, [0.0, 0.2, 0.1])  # seen from the joint, not from the body frame
 
@@ -153,7 +153,7 @@ class Fake:
 
 
 def with_fake(
-    monkeypatch: pytest.MonkeyPatch, simulation: Simulation, factor: float = 1.0, seconds: float = 1e-3
+    monkeypatch: pytest.MonkeyPatch, simulation: PreparedSimulation, factor: float = 1.0, seconds: float = 1e-3
 ) -> None:
     kind = PeerKind(
         "fake", "numpy", "numpy", lambda _: Fake(accelerations(simulation), factor, seconds),

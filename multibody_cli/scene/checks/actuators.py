@@ -51,7 +51,7 @@ def _check_units(draft: Draft, path: Path, dimensions: Mapping[str, str], joint:
             _check_unit(draft, (*path, field), written[field], CONTROL_KINDS[dimension][coordinate])
 
 
-def _check_unit(draft: Draft, path: Path, value: Any, kind: units.Kind) -> None:
+def _check_unit(draft: Draft, path: Path, value: Any, kind: units.QuantityKind) -> None:
     """Check a number, each of a list, or the values of a table; expressions have no units."""
     if isinstance(value, dict):
         _check_unit(draft, (*path, "values"), value.get("values"), kind)

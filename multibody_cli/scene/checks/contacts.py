@@ -12,7 +12,7 @@ from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.contacts import ContactsSpec
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.scene.shapes.contract import ShapeSpec
 from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
@@ -124,7 +124,7 @@ def _check_mesh(draft: Draft, path: Path, shape: MeshSpec) -> None:
             draft.report((*path, "file"), str(error))
 
 
-def _shapes(scene: Scene) -> Iterator[tuple[Path, ShapeSpec]]:
+def _shapes(scene: SceneSpec) -> Iterator[tuple[Path, ShapeSpec]]:
     for k, shape in enumerate(scene.world.shapes):
         yield ("world", "shapes", k), shape
     for name, body in scene.bodies.items():

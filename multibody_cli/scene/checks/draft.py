@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from multibody_cli.document.nodes import Node, Path, Problems
 from multibody_cli.errors import nearest
 from multibody_cli.joints.spec import WORLD
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 
 Entry = TypeVar("Entry")
 
@@ -47,7 +47,7 @@ class Draft:
         Collects the problems.
     """
 
-    scene: Scene
+    scene: SceneSpec
     data: Mapping[str, Any]
     tree: Node
     broken: frozenset[str]

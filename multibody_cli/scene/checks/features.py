@@ -14,7 +14,7 @@ from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import inboard_joints
 
 
@@ -45,7 +45,7 @@ def check_features(draft: Draft) -> None:
     _check_rotors(draft, closing)
 
 
-def _required_features(scene: Scene) -> Iterator[tuple[Feature, Path]]:
+def _required_features(scene: SceneSpec) -> Iterator[tuple[Feature, Path]]:
     """Yield the features that the scene uses, with the path of the element."""
     if scene.contacts is not None:
         yield Feature.CONTACT, ("contacts",)

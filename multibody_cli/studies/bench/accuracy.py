@@ -26,8 +26,8 @@ from multibody_cli.scene.timing import Timing as Instants
 from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.bench.pareto import RESOLVED, Recommendation, front, recommend
 from multibody_cli.studies.bench.plan import Case, Setup
-from multibody_cli.studies.bench.timing import Block, Timing, count_long_enough, time_blocks
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.bench.timing import TimedBlock, Timing, count_long_enough, time_blocks
+from multibody_cli.studies.simulation import PreparedSimulation
 
 MOST_INSTANTS = 100
 """Maximum number of instants after the start at which runs are compared."""
@@ -44,7 +44,7 @@ FINER = {1: 32, 2: 8, 4: 8}
 The step of the coarser counterpart is twice that of the reference.
 """
 
-Prepare = Callable[[tuple[str, ...]], Simulation]
+Prepare = Callable[[tuple[str, ...]], PreparedSimulation]
 """Prepares the scene with replaced values; raises a `SceneError` if it is invalid."""
 
 
@@ -141,19 +141,19 @@ class ReferenceComparison:
         No reference run completes.
     """
 
-    def __init__(self, simulations: Sequence[Simulation], prepare: Prepare) -> None:
+    def __init__(self, simulations: Sequence[PreparedSimulation], prepare: Prepare) -> None:
         self.instants = common_instants(simulations)
         first = simulations[0]
         self.duration = first.scene.simulation.duration
         self._masses = [first.compiled.masses[name] for name in first.compiled.model.names.bodies]
         self.reference, self._motion = self._find_reference(simulations, prepare)
 
-    def error_of(self, simulation: Simulation) -> float | None:
+    def error_of(self, simulation: PreparedSimulation) -> float | None:
         """Run a scene; return its error relative to the reference, m, or None if it diverges."""
         motion = self._run(simulation)
         return None if motion is None else largest_displacement(motion, self._motion, self._masses)
 
-    def judge(self, simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Accuracy:
+    def judge(self, simulation: PreparedSimulation, repeat: int, setup: Mapping[str, Any]) -> Accuracy:
         """Measure error and cost of a run."""
         error = self.error_of(simulation)
         if error is None:
@@ -163,7 +163,7 @@ class ReferenceComparison:
             **setup, status="complete", error=error, resolved=resolved, cost=cost_of(simulation, self.duration, repeat)
         )
 
-    def _find_reference(self, simulations: Sequence[Simulation], prepare: Prepare) -> tuple[Reference, Motion]:
+    def _find_reference(self, simulations: Sequence[PreparedSimulation], prepare: Prepare) -> tuple[Reference, Motion]:
         last = "no combination of method and integrator supports it"
         for fine, coarse in _references(simulations):
             try:
@@ -180,7 +180,7 @@ class ReferenceComparison:
             return Reference(fine.method, fine.integrator, fine.settings[2:], error), motion
         raise RunFailed(f"{simulations[0].scene.name}: no reference run for the errors: {last}")
 
-    def _run(self, simulation: Simulation) -> Motion | None:
+    def _run(self, simulation: PreparedSimulation) -> Motion | None:
         """Run a scene and return its motion; None if it diverges."""
         divided = simulation.with_compiled(timing=_divided(simulation, self.instants))
         summary, bodies = divided.run_in_memory(["bodies/position", "bodies/quaternion"])
@@ -189,17 +189,17 @@ class ReferenceComparison:
         return Motion(bodies.channel("bodies/position").values, bodies.channel("bodies/quaternion").values)
 
 
-def common_instants(simulations: Sequence[Simulation]) -> int:
+def common_instants(simulations: Sequence[PreparedSimulation]) -> int:
     """Return the largest number of equal intervals, up to `MOST_INSTANTS`, that are whole steps in every run."""
     steps = [one.compiled.timing.steps for one in simulations if not one.integrator.adaptive]
     shared = math.gcd(*steps) or MOST_INSTANTS
     return max(count for count in range(1, MOST_INSTANTS + 1) if shared % count == 0)
 
 
-def cost_of(simulation: Simulation, duration: float, repeat: int) -> Timing:
+def cost_of(simulation: PreparedSimulation, duration: float, repeat: int) -> Timing:
     """Time whole runs, output off; the result is in s per simulated second."""
 
-    def block(count: int) -> Block:
+    def block(count: int) -> TimedBlock:
         seconds = 0.0
         for _ in range(count):
             state = simulation.fresh_state()
@@ -208,14 +208,14 @@ def cost_of(simulation: Simulation, duration: float, repeat: int) -> Timing:
             began = time.perf_counter()
             method.advance(state, duration)
             seconds += time.perf_counter() - began
-        return Block(seconds, count)
+        return TimedBlock(seconds, count)
 
     runs = time_blocks(block, count_long_enough(block), repeat)
     scaled = {key: getattr(runs, key) / duration for key in ("median", "fastest", "slowest")}
     return dataclasses.replace(runs, **scaled)
 
 
-def _references(simulations: Sequence[Simulation]) -> Iterator[tuple[Case, Case]]:
+def _references(simulations: Sequence[PreparedSimulation]) -> Iterator[tuple[Case, Case]]:
     """Yield candidates for the reference, each with its coarser counterpart, best first."""
     own = simulations[0].scene.simulation
     steps = [one.scene.simulation.step for one in simulations if not one.integrator.adaptive]
@@ -230,13 +230,13 @@ def _references(simulations: Sequence[Simulation]) -> Iterator[tuple[Case, Case]
             yield Case(method, integrator, step), Case(method, integrator, 2.0 * step)
 
 
-def _settings_of(case: Case, first: Simulation) -> tuple[str, ...]:
+def _settings_of(case: Case, first: PreparedSimulation) -> tuple[str, ...]:
     """Return the settings of a candidate; options of another method are removed."""
     foreign = case.method != first.scene.simulation.method
     return (*case.settings, *(["simulation.options={}"] if foreign else []))
 
 
-def _divided(simulation: Simulation, instants: int) -> Instants:
+def _divided(simulation: PreparedSimulation, instants: int) -> Instants:
     """Return output instants that divide the run."""
     if simulation.integrator.adaptive:
         every = simulation.scene.simulation.duration / instants

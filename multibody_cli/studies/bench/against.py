@@ -25,10 +25,10 @@ from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import AGREEMENT, Mechanism, Motion, Peer, PeerKind, PeerRefusal
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.peers.motion import energy_of, largest_speed, loop_error, motion_of
-from multibody_cli.studies.bench.measurement import FEWEST_STEPS, Run, evaluate, run_steps, steps_in
+from multibody_cli.studies.bench.measurement import FEWEST_STEPS, MeasuredBlock, evaluate, run_steps, steps_in
 from multibody_cli.studies.bench.plan import Setup
-from multibody_cli.studies.bench.timing import Block, Pair, in_turn
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.bench.timing import Pair, TimedBlock, in_turn
+from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.tree.workspace import BODY
 
 
@@ -91,7 +91,7 @@ def require_packages(peers: Sequence[str]) -> None:
 
 
 def compare(
-    simulation: Simulation,
+    simulation: PreparedSimulation,
     peers: Sequence[str],
     repeat: int,
     setup: Mapping[str, Any],
@@ -141,9 +141,9 @@ class _Built(NamedTuple):
 class _Ours:
     """The side of this program: its mechanism, its accelerations, and its steps, of which the last run is kept."""
 
-    def __init__(self, simulation: Simulation) -> None:
+    def __init__(self, simulation: PreparedSimulation) -> None:
         self.simulation = simulation
-        self.last: Run | None = None
+        self.last: MeasuredBlock | None = None
         contacts = simulation.compiled.model.system.contacts
         self.geometry = contacts.geometry if contacts and len(contacts.geometry.geoms) else None
 
@@ -160,7 +160,7 @@ class _Ours:
         self.simulation.method_for(state).start(state)
         return state.a
 
-    def advance(self, count: int) -> Block:
+    def advance(self, count: int) -> TimedBlock:
         self.last = run_steps(self.simulation, count)
         return self.last.block
 

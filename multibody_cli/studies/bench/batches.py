@@ -21,7 +21,7 @@ from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.studies.bench.measurement import take_steps
 from multibody_cli.studies.bench.plan import Setup
 from multibody_cli.studies.bench.timing import Timing, costs_in_turn, long_enough, median_ratio, timing_of
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.simulation import PreparedSimulation
 
 SHORTEST_BATCH = 0.2
 """Duration from which a block of single runs or of a peer is not made longer, s."""
@@ -70,7 +70,7 @@ class BatchMeasurement(Setup):
 
 
 def measure_batch(
-    simulation: Simulation, count: int, against: Sequence[str], repeat: int, setup: Mapping[str, Any]
+    simulation: PreparedSimulation, count: int, against: Sequence[str], repeat: int, setup: Mapping[str, Any]
 ) -> BatchMeasurement:
     """Time `count` runs of a scene with scattered initial velocities; the final states are kept.
 
@@ -122,7 +122,7 @@ def measure_batch(
     )
 
 
-def _scattered(simulation: Simulation, count: int) -> Runs:
+def _scattered(simulation: PreparedSimulation, count: int) -> Runs:
     compiled, settings = simulation.compiled, simulation.scene.simulation
     rng = np.random.default_rng(1)
     v = compiled.state.v + SCATTER * rng.standard_normal((count, compiled.model.nv))
@@ -131,7 +131,9 @@ def _scattered(simulation: Simulation, count: int) -> Runs:
     return Runs([compiled.model], simulation.integrator.name, q, v, compiled.control.step, np.array([steps]))
 
 
-def _peers(simulation: Simulation, names: Sequence[str], steps: int, threads: int) -> dict[str, Callable[[int], float]]:
+def _peers(
+    simulation: PreparedSimulation, names: Sequence[str], steps: int, threads: int
+) -> dict[str, Callable[[int], float]]:
     """Return functions that make a number of runs in each peer, and return the time, s."""
     settings, compiled = simulation.scene.simulation, simulation.compiled
     found: dict[str, Callable[[int], float]] = {}

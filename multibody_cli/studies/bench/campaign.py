@@ -14,9 +14,9 @@ from multibody_cli.studies.bench.batches import BatchMeasurement, measure_batch
 from multibody_cli.studies.bench.measurement import Measurement, measure
 from multibody_cli.studies.bench.options import BenchSpec
 from multibody_cli.studies.bench.plan import Case, Group, Setup, groups_of, setup_of
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.simulation import PreparedSimulation
 
-Prepare = Callable[[Path, Sequence[str]], Simulation]
+Prepare = Callable[[Path, Sequence[str]], PreparedSimulation]
 """Prepares a scene with replaced values."""
 
 
@@ -116,10 +116,10 @@ class _Bench:
                         measure_batch(simulation, self.spec.batch, agreeing, self.spec.repeat, setup)
                     )
 
-    def _setup(self, simulation: Simulation) -> dict[str, Any]:
+    def _setup(self, simulation: PreparedSimulation) -> dict[str, Any]:
         return setup_of(simulation, self.group.settings, self.group.size, self.group.size_key)
 
-    def _measure(self, case: Case, simulation: Simulation, setup: Mapping[str, Any]) -> bool:
+    def _measure(self, case: Case, simulation: PreparedSimulation, setup: Mapping[str, Any]) -> bool:
         """Measure a case; return False if its first step diverges."""
         try:
             self.found.measurements.append(measure(simulation, self.spec.repeat, setup, self.spec.duration))
@@ -128,7 +128,7 @@ class _Bench:
             return False
         return True
 
-    def _ready(self) -> Iterator[tuple[Case, Simulation]]:
+    def _ready(self) -> Iterator[tuple[Case, PreparedSimulation]]:
         """Prepare each valid case once; an integrator uses either the step or the tolerance."""
         seen: set[Setup] = set()
         for case in self.group.cases:
@@ -153,7 +153,7 @@ class _Bench:
         """
         self.prepare(self.group.scene, (*replace(self.group, duration=None).overrides, "simulation.options={}"))
 
-    def _yardstick(self, simulations: Sequence[Simulation]) -> ReferenceComparison | None:
+    def _yardstick(self, simulations: Sequence[PreparedSimulation]) -> ReferenceComparison | None:
         if self.spec.accuracy is None or not simulations:
             return None
         self.announce(f"{self.group.scene}: reference run")

@@ -20,8 +20,8 @@ from multibody_cli.errors import RunFailed
 from multibody_cli.methods.contract import Status
 from multibody_cli.model import State
 from multibody_cli.studies.bench.plan import Setup
-from multibody_cli.studies.bench.timing import Block, Timing, count_long_enough, time_blocks
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.bench.timing import TimedBlock, Timing, count_long_enough, time_blocks
+from multibody_cli.studies.simulation import PreparedSimulation
 
 FEWEST_STEPS = 10
 """Minimum number of steps per block: each call needs one additional evaluation at its start."""
@@ -62,7 +62,7 @@ class Measurement(Setup):
 
 
 def measure(
-    simulation: Simulation, repeat: int, setup: Mapping[str, Any], duration: float | None = None
+    simulation: PreparedSimulation, repeat: int, setup: Mapping[str, Any], duration: float | None = None
 ) -> Measurement:
     """Measure one scene with its method.
 
@@ -107,20 +107,20 @@ def measure(
     )
 
 
-def steps_in(simulation: Simulation, duration: float | None) -> int | None:
+def steps_in(simulation: PreparedSimulation, duration: float | None) -> int | None:
     """Return the number of steps in a simulated time, s, at least 1; None without a time."""
     return None if duration is None else max(1, round(duration / simulation.scene.simulation.step))
 
 
-class Run(NamedTuple):
+class MeasuredBlock(NamedTuple):
     """A block of steps with the state at its end, and the number of steps whose contacts were not solved."""
 
-    block: Block
+    block: TimedBlock
     state: State
     unsolved: int
 
 
-def run_steps(simulation: Simulation, count: int) -> Run:
+def run_steps(simulation: PreparedSimulation, count: int) -> MeasuredBlock:
     """Take `count` steps from the start; an adaptive integrator covers the same time with steps of its choice."""
     state = simulation.fresh_state()
     method = simulation.method_for(state)
@@ -128,22 +128,22 @@ def run_steps(simulation: Simulation, count: int) -> Run:
     until = count * simulation.scene.simulation.step
     began = time.perf_counter()
     after = method.advance(state, until)
-    block = Block(time.perf_counter() - began, after.steps - before.steps, after.status is Status.OK)
-    return Run(block, state, after.unsolved)
+    block = TimedBlock(time.perf_counter() - began, after.steps - before.steps, after.status is Status.OK)
+    return MeasuredBlock(block, state, after.unsolved)
 
 
-def take_steps(simulation: Simulation, count: int) -> Block:
+def take_steps(simulation: PreparedSimulation, count: int) -> TimedBlock:
     """Take `count` steps as `run_steps` does; return their time."""
     return run_steps(simulation, count).block
 
 
-def evaluate(simulation: Simulation, count: int) -> Block:
+def evaluate(simulation: PreparedSimulation, count: int) -> TimedBlock:
     """Compute all accelerations of the initial state `count` times."""
     state = simulation.fresh_state()
     method = simulation.method_for(state)
     began = time.perf_counter()
     method.evaluate_repeatedly(state, count)
-    return Block(time.perf_counter() - began, count)
+    return TimedBlock(time.perf_counter() - began, count)
 
 
 def bytes_of(arrays: Any) -> int:
@@ -153,14 +153,14 @@ def bytes_of(arrays: Any) -> int:
     return int(getattr(arrays, "nbytes", 0))
 
 
-def _preprocessing(simulation: Simulation) -> float:
+def _preprocessing(simulation: PreparedSimulation) -> float:
     state = simulation.fresh_state()
     began = time.perf_counter()
     simulation.method_for(state)
     return time.perf_counter() - began
 
 
-def _first_call(simulation: Simulation) -> float:
+def _first_call(simulation: PreparedSimulation) -> float:
     began = time.perf_counter()
     if not take_steps(simulation, 1).succeeded:
         raise RunFailed(f"{simulation.scene.name}: the first step diverges")

@@ -53,7 +53,7 @@ def _names(what: str, catalogue: Collection[str]) -> Callable[[Any], tuple[str, 
     return read_all
 
 
-def _quantities(kind: units.Kind) -> Callable[[Any], tuple[float, ...]]:
+def _quantities(kind: units.QuantityKind) -> Callable[[Any], tuple[float, ...]]:
     """Return a reader of positive quantities."""
     return lambda value: tuple(dict.fromkeys(read_each(Quantity(kind, above=0.0).read, _several(value))))
 

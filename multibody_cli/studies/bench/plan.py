@@ -11,7 +11,7 @@ from typing import Any
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.studies.bench.options import BenchSpec
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.simulation import PreparedSimulation
 
 OUTPUT_DISABLED = ("output={}", "expect=[]")
 """Overrides that disable output and expectations, which other steps and durations could not meet."""
@@ -150,7 +150,7 @@ class Setup:
 
 
 def setup_of(
-    simulation: Simulation,
+    simulation: PreparedSimulation,
     settings: tuple[str, ...] = (),
     size: float | None = None,
     size_key: str | None = None,

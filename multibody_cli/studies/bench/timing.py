@@ -18,7 +18,7 @@ SHORTEST_BLOCK = 0.02
 """Minimum duration of a block, s."""
 
 
-class Block(NamedTuple):
+class TimedBlock(NamedTuple):
     """Result of one block: seconds, number of repetitions, and whether all of them succeeded."""
 
     seconds: float
@@ -37,7 +37,7 @@ class Timing:
     count: int  # in each block
 
 
-def count_long_enough(block: Callable[[int], Block], fewest: int = 1) -> int:
+def count_long_enough(block: Callable[[int], TimedBlock], fewest: int = 1) -> int:
     """Return the number of repetitions per block, at least `fewest`; fewer if the run diverges."""
     count, succeeded = fewest, 1
     while True:
@@ -50,7 +50,7 @@ def count_long_enough(block: Callable[[int], Block], fewest: int = 1) -> int:
         succeeded, count = count, min(10 * count, max(2 * count, math.ceil(wanted)))
 
 
-def time_blocks(block: Callable[[int], Block], count: int, repeat: int) -> Timing:
+def time_blocks(block: Callable[[int], TimedBlock], count: int, repeat: int) -> Timing:
     """Time an operation that can be repeated any number of times in one call."""
     blocks = [block(count) for _ in range(repeat)]
     return timing_of([one.seconds / max(1, one.done) for one in blocks], blocks[0].done)
@@ -71,7 +71,7 @@ class Pair:
 
 
 def in_turn(
-    ours: Callable[[int], Block],
+    ours: Callable[[int], TimedBlock],
     peers: Mapping[str, Callable[[int], float]],
     repeat: int,
     fewest: int = 1,

@@ -17,7 +17,7 @@ from multibody_cli.joints.spec import WORLD
 from multibody_cli.packing.contacts import colliders_of, excluded_pairs
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.links import Placement
-from multibody_cli.scene.schema import Scene, between_bodies
+from multibody_cli.scene.schema import SceneSpec, between_bodies
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.studies.doctor.subject import Finding, Subject, Weight
 
@@ -78,7 +78,7 @@ def find_floating(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("floating bodies", Weight.REMARK, ("bodies", floating[0]), cause, advice)
 
 
-def _connected(scene: Scene) -> set[str]:
+def _connected(scene: SceneSpec) -> set[str]:
     """Return the world and the bodies that joints, constraints or forces connect to it, or that carry a load."""
     groups = [{joint.parent, joint.child} for joint in scene.joints.values()]
     elements = [entry for _, entries in between_bodies(scene) for entry in entries.values()]

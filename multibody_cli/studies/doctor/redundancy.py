@@ -24,7 +24,7 @@ from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import sampled_configurations
 from multibody_cli.scene.bodies import IN_PLANE
 from multibody_cli.scene.body_kinds import KINDS
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import inboard_joints
 from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.doctor.subject import Finding, Subject, Weight
@@ -88,7 +88,7 @@ def _advice(
     )
 
 
-def _twin_hinge(scene: Scene, element: tuple[str, str]) -> str | None:
+def _twin_hinge(scene: SceneSpec, element: tuple[str, str]) -> str | None:
     """Return another hinge of the same two bodies as a hinge without any effect: both have one axis."""
     joint = scene.joints.get(element[1]) if element[0] == "joints" else None
     if not isinstance(joint, RevoluteSpec):
@@ -197,7 +197,7 @@ def _frame_of(subject: Subject, joint: JointSpec) -> Floats:
     return rotation_matrix(subject.samples.quaternion[0, parent]) @ R
 
 
-def _bodies_of_loops(scene: Scene, joints: Iterable[str]) -> list[str]:
+def _bodies_of_loops(scene: SceneSpec, joints: Iterable[str]) -> list[str]:
     """Return the bodies of the loops that some joints close, and those that carry them, in scene order."""
     holder, found = inboard_joints(scene.bodies, scene.joints), set[str]()
     for name in joints:

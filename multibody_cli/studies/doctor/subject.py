@@ -18,9 +18,9 @@ from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearizat
 from multibody_cli.model import Model, State
 from multibody_cli.output.samples import Samples
 from multibody_cli.output.trajectory import Trajectory
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.studies.doctor.small_motions import SmallMotions, small_motions
-from multibody_cli.studies.simulation import Simulation, in_joint_coordinates, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, in_joint_coordinates, prepare
 from multibody_cli.timeline import Callbacks, Summary
 
 MAX_SECONDS = 5.0
@@ -59,12 +59,12 @@ class Subject:
         self.simulation = prepare(source, overrides)
 
     @property
-    def scene(self) -> Scene:
+    def scene(self) -> SceneSpec:
         """The scene."""
         return self.simulation.scene
 
     @cached_property
-    def in_joints(self) -> Simulation | None:
+    def in_joints(self) -> PreparedSimulation | None:
         """The scene in joint coordinates, whatever its method; None if it has affine bodies."""
         return in_joint_coordinates(self.simulation, self.source, self.overrides)
 

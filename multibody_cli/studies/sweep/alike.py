@@ -36,8 +36,8 @@ from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.output.sink import Outcome
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.spec.quantities import read_quantity
-from multibody_cli.spec.units import Kind, split_quantity
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.spec.units import QuantityKind, split_quantity
+from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.sweep.keeping import (
     Kept,
     KeptNumber,
@@ -68,7 +68,9 @@ class AlikeRuns:
         What is kept of a run.
     """
 
-    def __init__(self, reference: Simulation, overrides: Sequence[str], lanes: Lanes, kept: tuple[Kept, ...]) -> None:
+    def __init__(
+        self, reference: PreparedSimulation, overrides: Sequence[str], lanes: Lanes, kept: tuple[Kept, ...]
+    ) -> None:
         compiled = reference.compiled
         self._reference, self._lanes = reference, lanes
         self._starts = Starts(reference, overrides)
@@ -207,7 +209,7 @@ class _Number:
 
     word: str
     index: int
-    kind: Kind
+    kind: QuantityKind
     number: int
 
     def write_start(self, values: Sequence[Any], q: Floats, v: Floats) -> bool:
@@ -277,7 +279,7 @@ class Starts:
         Its own values, each `KEY=VALUE`.
     """
 
-    def __init__(self, reference: Simulation, overrides: Sequence[str]) -> None:
+    def __init__(self, reference: PreparedSimulation, overrides: Sequence[str]) -> None:
         self._state = reference.compiled.state
         self._keys = tuple(_key_of(text) for text in overrides)
         self._varied = tuple(_varied(reference, self._keys)) if _starts_as_written(reference) else ()
@@ -301,14 +303,14 @@ def _key_of(override: str) -> str:
     return override.partition("=")[0]
 
 
-def _starts_as_written(reference: Simulation) -> bool:
+def _starts_as_written(reference: PreparedSimulation) -> bool:
     """Whether the initial state consists of the starts of the joints alone, and nothing depends on it but motion."""
     scene, compiled = reference.scene, reference.compiled
     in_plane = any(body.kind == "planar" for body in scene.bodies.values())
     return not scene.strands and not in_plane and compiled.n_dofs == compiled.model.nv
 
 
-def _varied(reference: Simulation, keys: Sequence[str]) -> Iterator[_Varied]:
+def _varied(reference: PreparedSimulation, keys: Sequence[str]) -> Iterator[_Varied]:
     """Yield what the values of keys determine; nothing if a key is no initial coordinate or rate of a joint."""
     entries = {joint.name: joint for joint in reference.compiled.model.names.joints}
     paths = [path_of(key) or () for key in keys]
@@ -328,7 +330,7 @@ def _varied(reference: Simulation, keys: Sequence[str]) -> Iterator[_Varied]:
             yield _Joint(entry, spec, parts, reference.loaded.data[SECTION][name], tuple(places))
 
 
-def _is_start(path: Path, reference: Simulation, entries: dict[str, JointEntry]) -> bool:
+def _is_start(path: Path, reference: PreparedSimulation, entries: dict[str, JointEntry]) -> bool:
     """Whether a path is that of an initial coordinate or rate, or of all those of a joint."""
     if len(path) not in (3, 4) or path[0] != SECTION or path[1] not in entries or path[2] not in WORDS:
         return False

@@ -20,7 +20,7 @@ from multibody_cli.output.recorder import States
 from multibody_cli.output.rows import Row
 from multibody_cli.output.sink import MemorySink, Sink
 from multibody_cli.output.tee import TeeSink
-from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 from multibody_cli.studies.sweep.alike import AlikeRuns
 from multibody_cli.studies.sweep.keeping import Kept, channels_for, in_one_line, kept_of, reduced
 from multibody_cli.studies.sweep.lanes import Lanes
@@ -29,7 +29,7 @@ REFUSED, FAILED = "refused", "failed"
 """Status of a run that did not start, and of one that an error ended."""
 
 
-class Run(NamedTuple):
+class SweepRun(NamedTuple):
     """A run of a sweep: its number, and its own values, each `KEY=VALUE`."""
 
     number: int
@@ -60,7 +60,7 @@ class Task:
     overrides: tuple[str, ...] = ()
     kept: tuple[Kept, ...] = ()
     trajectories: Path | None = None
-    reference: Run | None = None
+    reference: SweepRun | None = None
     digest: str = ""
 
     @property
@@ -69,7 +69,7 @@ class Task:
         return 1 if self.reference is None else LANES
 
 
-def run_batch(task: Task, runs: Sequence[Run]) -> list[Row]:
+def run_batch(task: Task, runs: Sequence[SweepRun]) -> list[Row]:
     """Execute runs, and reduce each to a row.
 
     A row depends on the task and its run alone: not on the other runs, nor on the process.
@@ -85,8 +85,8 @@ def run_batch(task: Task, runs: Sequence[Run]) -> list[Row]:
         return [_finish(task, run, _start(task, run)) for run in runs]
     rows = alike_of(task).make(runs) if task.trajectories is None else {}
     started = {k: _start(task, run) for k, run in enumerate(runs) if k not in rows}
-    places = [k for k, one in started.items() if isinstance(one, Simulation)]
-    states = lanes_of(task).make([one for one in started.values() if isinstance(one, Simulation)])
+    places = [k for k, one in started.items() if isinstance(one, PreparedSimulation)]
+    states = lanes_of(task).make([one for one in started.values() if isinstance(one, PreparedSimulation)])
     known = {places[k]: one for k, one in states.items()}
     rows |= {k: _finish(task, runs[k], one, known.get(k)) for k, one in started.items()}
     return [rows[k] for k in range(len(runs))]
@@ -97,7 +97,7 @@ def result_path(folder: Path, number: int) -> Path:
     return folder / f"run-{number:07d}.h5"
 
 
-def prepare_run(task: Task, run: Run) -> Simulation:
+def prepare_run(task: Task, run: SweepRun) -> PreparedSimulation:
     """Load and compile the scene of a run; see `studies.simulation.prepare`."""
     return prepare(_source(task.scene, task.digest), (*task.overrides, *run.overrides))
 
@@ -129,7 +129,7 @@ def forget_scene() -> None:
     lanes_of.cache_clear()
 
 
-def _start(task: Task, run: Run) -> Simulation | Row:
+def _start(task: Task, run: SweepRun) -> PreparedSimulation | Row:
     """Prepare a run; return its row if it cannot start."""
     try:
         return prepare_run(task, run)
@@ -141,7 +141,7 @@ def _start(task: Task, run: Run) -> Simulation | Row:
         return Row(run.number, FAILED, in_one_line(f"internal error: {type(error).__name__}: {error}"))
 
 
-def _finish(task: Task, run: Run, simulation: Simulation | Row, states: States | None = None) -> Row:
+def _finish(task: Task, run: SweepRun, simulation: PreparedSimulation | Row, states: States | None = None) -> Row:
     """Execute a run that can start, unless its states are known, and return its row."""
     if isinstance(simulation, Row):
         return simulation
@@ -153,7 +153,7 @@ def _finish(task: Task, run: Run, simulation: Simulation | Row, states: States |
         return Row(run.number, FAILED, in_one_line(f"internal error: {type(error).__name__}: {error}"))
 
 
-def _reduced(task: Task, number: int, simulation: Simulation, states: States | None) -> Row:
+def _reduced(task: Task, number: int, simulation: PreparedSimulation, states: States | None) -> Row:
     scene = simulation.scene
     kept = kept_of(task.kept, simulation)
     memory = MemorySink(channels_for(kept, simulation))

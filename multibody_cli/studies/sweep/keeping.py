@@ -16,7 +16,7 @@ import numpy as np
 
 from multibody_cli.alarms.contract import Raised
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, nearest, shortened
-from multibody_cli.model import Floats, Names
+from multibody_cli.model import Floats, SceneNames
 from multibody_cli.output.rows import Column, Row
 from multibody_cli.output.selection import select
 from multibody_cli.output.sink import Outcome
@@ -25,7 +25,7 @@ from multibody_cli.scene.topology import inboard_joints
 from multibody_cli.spec.quantities import read_quantity
 from multibody_cli.spec.units import TIME
 from multibody_cli.studies.expect import blank_trajectory, channels_read, evaluate, period_of
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.timeline import Summary
 
 LONGEST_REASON = 500
@@ -95,7 +95,7 @@ def _reduction(word: str, text: str) -> str | float:
         raise ArgumentError(f"--keep {text}: `{word}` is neither a reduction nor a time: {remedy}") from None
 
 
-def kept_of(kept: tuple[Kept, ...], simulation: Simulation) -> tuple[Kept, ...]:
+def kept_of(kept: tuple[Kept, ...], simulation: PreparedSimulation) -> tuple[Kept, ...]:
     """Return what is kept of a run; by default final coordinates of joints, poses of free bodies, and energies."""
     if kept:
         return kept
@@ -108,7 +108,7 @@ def kept_of(kept: tuple[Kept, ...], simulation: Simulation) -> tuple[Kept, ...]:
     return tuple(map(Kept, (*joints, *poses, *(f"energy/{word}" for word in ENERGIES))))
 
 
-def channels_of(kept: Sequence[Kept], names: Names, time: Floats) -> list[str]:
+def channels_of(kept: Sequence[Kept], names: SceneNames, time: Floats) -> list[str]:
     """Return the channels that are needed to reduce a run, other than `time`.
 
     Parameters
@@ -194,7 +194,7 @@ def unknown_channels(error: ResultError) -> ArgumentError:
     return ArgumentError("\n".join(f"--keep: {line}" for line in lines))
 
 
-def channels_for(kept: tuple[Kept, ...], simulation: Simulation) -> tuple[str, ...]:
+def channels_for(kept: tuple[Kept, ...], simulation: PreparedSimulation) -> tuple[str, ...]:
     """Return the channels that a row is made from: those that are kept, and those of the expectations."""
     scene, timing = simulation.scene, simulation.compiled.timing
     recorded = scene.output.channels
@@ -205,7 +205,7 @@ def channels_for(kept: tuple[Kept, ...], simulation: Simulation) -> tuple[str, .
 
 @lru_cache(maxsize=4)
 def _channels_for(
-    kept: tuple[Kept, ...], end: float, names: Names, expect: tuple[Any, ...], recorded: tuple[str, ...] | None
+    kept: tuple[Kept, ...], end: float, names: SceneNames, expect: tuple[Any, ...], recorded: tuple[str, ...] | None
 ) -> tuple[str, ...]:
     instants = np.unique([0.0, end, *instants_of(kept)])
     return tuple(sorted({*channels_of(kept, names, instants), *channels_read(expect, names, recorded)}))

@@ -21,13 +21,13 @@ from multibody_cli.methods import METHODS
 from multibody_cli.model import Floats
 from multibody_cli.output.recorder import States
 from multibody_cli.output.sink import MemorySink
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.simulation import PreparedSimulation
 
 MOST_BYTES = 2**28
 """Size of the states of `LANES` runs up to which lanes are used."""
 
 
-def objection_to_lanes(simulations: Sequence[Simulation]) -> str | None:
+def objection_to_lanes(simulations: Sequence[PreparedSimulation]) -> str | None:
     """Return why some runs of a sweep cannot be made in lanes; None if they can.
 
     Parameters
@@ -51,7 +51,7 @@ def objection_to_lanes(simulations: Sequence[Simulation]) -> str | None:
     return None
 
 
-def save_time(reference: Simulation, count: int) -> bool:
+def save_time(reference: PreparedSimulation, count: int) -> bool:
     """Whether lanes save time in `count` runs like one."""
     return is_worthwhile(count, reference.compiled.timing.steps, len(reference.compiled.model.names.bodies))
 
@@ -65,7 +65,7 @@ class Lanes:
         The run whose code the lanes execute.
     """
 
-    def __init__(self, reference: Simulation) -> None:
+    def __init__(self, reference: PreparedSimulation) -> None:
         timing, model = reference.compiled.timing, reference.compiled.model
         self._common = _common_part(reference)
         self._program = compile_program([model], SCHEMES[reference.integrator.name])
@@ -73,7 +73,7 @@ class Lanes:
         none = np.zeros((0, model.nq)), np.zeros((0, model.nv))
         self._runs = Runs([model], reference.integrator.name, *none, timing.step, instants)
 
-    def start(self, simulation: Simulation) -> None:
+    def start(self, simulation: PreparedSimulation) -> None:
         """Evaluate and record the start of a run, so that all kernels of runs in lanes are compiled and loaded."""
         time, q, v, _, ledger = simulation.fresh_state()
         run_in_lanes(self._runs._replace(q=q[None], v=v[None], instants=np.array([0])), self._program)
@@ -100,7 +100,7 @@ class Lanes:
         complete = batch.in_lanes & (batch.steps == runs.instants[-1])
         return States(times, batch.q, batch.v, batch.ledger), complete
 
-    def make(self, simulations: Sequence[Simulation]) -> dict[int, States]:
+    def make(self, simulations: Sequence[PreparedSimulation]) -> dict[int, States]:
         """Make the runs that suit the lanes.
 
         Returns
@@ -119,7 +119,7 @@ class Lanes:
         }
 
 
-def _common_part(simulation: Simulation) -> Hashable:
+def _common_part(simulation: PreparedSimulation) -> Hashable:
     """Return everything of a run that all runs in lanes have in common."""
     compiled = simulation.compiled
     return content_of(compiled.model), compiled.timing, simulation.integrator.name, simulation.scene.simulation.method

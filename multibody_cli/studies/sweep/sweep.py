@@ -24,9 +24,9 @@ from multibody_cli.output.place import require_replaceable
 from multibody_cli.output.row_file import RowFile, row_file_path
 from multibody_cli.output.rows import OUTCOMES, Column, Rows
 from multibody_cli.output.sweep_table import FORMAT_VERSION, KeyValues, SweepTable, is_sweep_table, write_sweep_table
-from multibody_cli.studies.simulation import Simulation
+from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.sweep.batch import (
-    Run,
+    SweepRun,
     Task,
     alike_of,
     forget_scene,
@@ -48,7 +48,7 @@ DIGEST_FILE = "sweep.digest"
 EXPECTATION = "expect "
 """Begin of the names of columns of expectations."""
 
-Execute = Callable[[Task, Iterable[Run]], Iterator[list[Rows]]]
+Execute = Callable[[Task, Iterable[SweepRun]], Iterator[list[Rows]]]
 """Function that executes runs, and yields their rows in any order."""
 
 
@@ -74,9 +74,9 @@ class Sweep:
     digest: str
     accepted: int
 
-    def run(self, number: int) -> Run:
+    def run(self, number: int) -> SweepRun:
         """Return a run."""
-        return Run(number, self.design.overrides(number))
+        return SweepRun(number, self.design.overrides(number))
 
     def attributes(self) -> dict[str, str | int]:
         """Return the attributes of the table."""
@@ -158,7 +158,7 @@ def plan_sweep(
     kept: Sequence[Kept],
     trajectories: Path | None,
     in_lanes: bool | None = None,
-) -> tuple[Sweep, Simulation]:
+) -> tuple[Sweep, PreparedSimulation]:
     """Check a sweep before it is executed; also return the first of its runs that can start.
 
     Parameters
@@ -188,7 +188,7 @@ def plan_sweep(
     elif in_lanes and (objection := objection_to_lanes([*accepted.values()])) is not None:
         raise ArgumentError(f"--lanes: {objection}")
     if in_lanes:
-        task = replace(task, reference=Run(number, design.overrides(number)))
+        task = replace(task, reference=SweepRun(number, design.overrides(number)))
     settings, timing = simulation.scene.simulation, simulation.compiled.timing
     ends = [0.0, timing.outputs * timing.every]
     try:
@@ -211,13 +211,13 @@ def plan_sweep(
     return Sweep(replace(task, digest=digest), design, simulation.scene.name, digest, number), simulation
 
 
-def _accepted(task: Task, design: Design) -> dict[int, Simulation]:
+def _accepted(task: Task, design: Design) -> dict[int, PreparedSimulation]:
     """Return the first, the middle and the last run, without those that are refused, by their numbers."""
     refusal: SceneError | None = None
     found = {}
     for number in sorted({0, design.count // 2, design.count - 1}):
         try:
-            found[number] = prepare_run(task, Run(number, design.overrides(number)))
+            found[number] = prepare_run(task, SweepRun(number, design.overrides(number)))
         except SceneError as error:
             refusal = refusal or error.with_places(partial(design.as_given, number))
     if refusal is not None and not found:
@@ -225,7 +225,7 @@ def _accepted(task: Task, design: Design) -> dict[int, Simulation]:
     return found
 
 
-def compile_kernels(sweep: Sweep, simulation: Simulation) -> None:
+def compile_kernels(sweep: Sweep, simulation: PreparedSimulation) -> None:
     """Start a run and take its first steps, also in lanes, so that kernels are compiled and loaded before the fork.
 
     Raises
@@ -339,7 +339,7 @@ TEXT = 16
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SweepEstimate:
     """What a sweep takes.
 
     Parameters
@@ -368,7 +368,7 @@ class Estimate:
         return asdict(self)
 
 
-def estimate(sweep: Sweep, first: Simulation, processes: int) -> Estimate:
+def estimate(sweep: Sweep, first: PreparedSimulation, processes: int) -> SweepEstimate:
     """Execute a run that can start, and estimate the time and size of all.
 
     Parameters
@@ -390,4 +390,6 @@ def estimate(sweep: Sweep, first: Simulation, processes: int) -> Estimate:
         file_bytes = file.stat().st_size if file.exists() else 0
     row_bytes = 8 * (1 + len(sweep.design.keys) + len(row.values)) + TEXT * len(OUTCOMES)
     names = tuple(column.name for column in row.columns)
-    return Estimate(runs, seconds, runs * seconds / min(processes, runs), names, runs * row_bytes, runs * file_bytes)
+    return SweepEstimate(
+        runs, seconds, runs * seconds / min(processes, runs), names, runs * row_bytes, runs * file_bytes
+    )

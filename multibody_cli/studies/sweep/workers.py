@@ -25,7 +25,7 @@ from typing import Any
 from multibody_cli.errors import ArgumentError, OutputError
 from multibody_cli.kernel.progress import observers
 from multibody_cli.output.rows import Row, Rows, in_blocks
-from multibody_cli.studies.sweep.batch import FAILED, Run, Task, run_batch
+from multibody_cli.studies.sweep.batch import FAILED, SweepRun, Task, run_batch
 
 SECONDS = 0.5
 """Intended duration of a batch: rows are written, and requests to stop are noticed, about as often."""
@@ -51,13 +51,13 @@ class Batches:
         Smallest number of runs of a batch, of which the others are multiples.
     """
 
-    def __init__(self, runs: Iterable[Run], least: int = 1) -> None:
+    def __init__(self, runs: Iterable[SweepRun], least: int = 1) -> None:
         self._runs, self._least = iter(runs), least
-        self._again: deque[Run] = deque()
+        self._again: deque[SweepRun] = deque()
         self._deaths: Counter[int] = Counter()
         self._length = least
 
-    def next(self) -> list[Run]:
+    def next(self) -> list[SweepRun]:
         """Return the next batch; empty if no run is left."""
         if self._again:
             return [self._again.popleft()]
@@ -69,7 +69,7 @@ class Batches:
         length = min(int(wanted), 2 * self._length, MOST_RUNS)
         self._length = max(length // self._least, 1) * self._least
 
-    def lost(self, batch: list[Run], reason: str) -> list[Rows]:
+    def lost(self, batch: list[SweepRun], reason: str) -> list[Rows]:
         """Return the rows of runs that fail because their worker died; the others are executed again."""
         failed = []
         for run in batch:
@@ -82,7 +82,7 @@ class Batches:
 
 
 def run_locally(
-    task: Task, runs: Iterable[Run], jobs: int, stop_asked: Callable[[], bool] = lambda: False
+    task: Task, runs: Iterable[SweepRun], jobs: int, stop_asked: Callable[[], bool] = lambda: False
 ) -> Iterator[list[Rows]]:
     """Execute runs in worker processes, and yield their rows in any order.
 
@@ -132,12 +132,12 @@ class _Worker:
     def __init__(self, task: Task) -> None:
         context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         self.connection, theirs = context.Pipe()
-        self.batch: list[Run] = []
+        self.batch: list[SweepRun] = []
         self._process = context.Process(target=_work, args=(task, theirs, os.getpid()), daemon=True)
         self._process.start()
         theirs.close()
 
-    def assign(self, batch: list[Run]) -> None:
+    def assign(self, batch: list[SweepRun]) -> None:
         """Start the execution of a batch."""
         self.batch = batch
         with suppress(OSError):  # the process died: its connection is at its end
@@ -201,7 +201,7 @@ _one_at_a_time = Lock()
 
 
 def run_on_cluster(
-    address: str, task: Task, runs: Iterable[Run], stop_asked: Callable[[], bool] = lambda: False
+    address: str, task: Task, runs: Iterable[SweepRun], stop_asked: Callable[[], bool] = lambda: False
 ) -> Iterator[list[Rows]]:
     """Execute runs on the workers of a Dask cluster, and yield their rows in any order.
 
@@ -234,7 +234,7 @@ def run_on_cluster(
         reason = " ".join(str(error).split()) or "no answer"
         raise ArgumentError(f"--dask {address}: cannot connect to a scheduler: {reason}") from None
     content, batches = pickle.dumps(task), Batches(runs, task.least_batch)
-    pending: dict[Any, list[Run]] = {}
+    pending: dict[Any, list[SweepRun]] = {}
     with client:
         if not client.nthreads():
             raise ArgumentError(
@@ -273,7 +273,7 @@ def _reason_of(future: Any) -> str:
     return f"the cluster did not execute the run: {' '.join(str(error or future.status).split())}"
 
 
-def _run_remotely(content: bytes, runs: list[Run]) -> tuple[float, list[Rows]]:
+def _run_remotely(content: bytes, runs: list[SweepRun]) -> tuple[float, list[Rows]]:
     """Execute a batch in a worker of the cluster; return the time that it took, s, and its rows."""
     with _one_at_a_time:
         began = time.perf_counter()
