@@ -18,7 +18,8 @@ from multibody_cli.force_warnings import force_warnings
 from multibody_cli.initial.largest_force import start_of
 from multibody_cli.initial.singular_loop import advise_beside_singular_loops
 from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.contract import Method, Recording, Report, Status
+from multibody_cli.methods.contract import Recording, Report, Status
+from multibody_cli.methods.method import Method
 from multibody_cli.model import Model, State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.outcome import Before, outcome_of

@@ -31,8 +31,9 @@ from multibody_cli.constraint_solver.solver import (
 )
 from multibody_cli.joints import JOINTS
 from multibody_cli.methods import METHODS
-from multibody_cli.methods.contract import Method, Status
+from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.methods.method import Method
 from multibody_cli.model import State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.observers import observe

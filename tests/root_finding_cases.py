@@ -46,7 +46,7 @@ def derivative(path: str) -> dict[str, Any]:
     method: Any = simulation.method_for(state)
     method.start(state)
     method.advance(state, simulation.scene.simulation.step)
-    system, work, step = method._system, method.work, method._step_workspace
+    system, work, step = method._system, method.work, method._stepper._scratch[0]
     tree, dense, h = system.tree, step.solver.dense, simulation.scene.simulation.step
     rate = np.random.default_rng(4).uniform(-20.0, 20.0, len(state.v))
 

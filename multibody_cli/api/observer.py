@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.api.views import UnknownName
-from multibody_cli.methods.contract import Method, Report
+from multibody_cli.methods.contract import Report
+from multibody_cli.methods.method import Method
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.bodies import body_paths, find_body_channel

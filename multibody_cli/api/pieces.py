@@ -7,7 +7,8 @@ from operator import index
 from typing import Any
 
 from multibody_cli.errors import ArgumentError
-from multibody_cli.methods.contract import Method, Report
+from multibody_cli.methods.contract import Report
+from multibody_cli.methods.method import Method
 from multibody_cli.model import State
 
 SHORT_CALL = 0.02

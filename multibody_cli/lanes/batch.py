@@ -24,7 +24,8 @@ from multibody_cli.lanes.execution import execute, initial_numbers, result_sizes
 from multibody_cli.lanes.forces import Parameters, write_forces
 from multibody_cli.lanes.program import Program, are_alike, compile_program, limits_of
 from multibody_cli.lanes.schemes import SCHEMES
-from multibody_cli.methods.contract import Method, Status
+from multibody_cli.methods.contract import Status
+from multibody_cli.methods.method import Method
 from multibody_cli.model import Floats, Integers, Model, State
 
 WORTHWHILE = 2e7

@@ -6,9 +6,9 @@ are in `variational` and `methods.integrators.variational_steps`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,8 +16,7 @@ from pydantic import Field
 
 from multibody_cli.contact_solver.workspace import contact_workspace_for
 from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.by_acceleration import AccelerationKind, with_contacts
-from multibody_cli.methods.completion import completion, skip_work_update
+from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import (
     Feature,
     Integrator,
@@ -27,15 +26,15 @@ from multibody_cli.methods.contract import (
     StepControl,
     VariationalDiagnostics,
 )
-from multibody_cli.methods.evaluation import repeated_evaluation
 from multibody_cli.methods.integrators.at_knots import smoothed_steps
+from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import variational_step_limit
 from multibody_cli.methods.integrators.variational_steps import MAX_SUBDIVISIONS, STAGES, RootFinder, bind
-from multibody_cli.methods.sampling import Sampler
+from multibody_cli.methods.method import Method
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Quantity, Spec, units
 from multibody_cli.variational.step import riqn_response
-from multibody_cli.variational.workspace import GUESSES, Settings, StepDiagnostic, step_workspace_for
+from multibody_cli.variational.workspace import GUESSES, Settings, StepDiagnostic, StepWorkspace, step_workspace_for
 
 OWN_INTEGRATOR = Integrator("", "variational steps of the method", 2, False, None, stable_step=variational_step_limit)
 """The integrator of methods that have their own."""
@@ -140,142 +139,56 @@ class VariationalKind:
 
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
-    ) -> VariationalMethod:
+    ) -> Method:
         """Make the method for one model."""
-        return VariationalMethod(self, model, control, state, options or self.Options())
-
-
-class VariationalMethod:
-    """A variational method bound to one model."""
-
-    def __init__(self, kind: VariationalKind, model: Model, control: StepControl, state: State, options: Any) -> None:
-        self._at_knots = smoothed_steps(model.system, control.step, control.end)
-        system = self._system = self._at_knots.system if self._at_knots else model.system
-        order = options.order or (1 if system.contacts else 2)
+        given: Any = options or self.Options()
+        system, base = model.system, self.base_method
+        order = given.order or (1 if system.contacts else 2)
         settings = Settings(
-            tolerance=options.tolerance,
-            max_iterations=options.max_iterations,
+            tolerance=given.tolerance,
+            max_iterations=given.max_iterations,
             first_kick=1.0 if order == 1 else 0.5,
-            guess=GUESSES["ig2" if system.contacts else options.initial_guess],  # contacts guess the rates
-            adaptive=options.adaptive,
+            guess=GUESSES["ig2" if system.contacts else given.initial_guess],  # contacts guess the rates
+            adaptive=given.adaptive,
             stages=np.array(STAGES[order]),
-            maximal=kind.maximal,
+            maximal=self.maximal,
         )
-        self.work = kind.base_method.workspace(model, options)
-        self.contact_work = contact_workspace_for(system) if system.contacts else ()
-        self.dynamics = kind.base_method.dynamics(system)
-        solver = kind.root_finders[options.root_finder_order(system)[-1]].allocate(system, options)
-        self._step_workspace = step_workspace_for(system, model.nq, len(state.ledger), settings, solver)
-        self._take = kind.stepping(system, options)
-        self._powers = np.zeros_like(state.ledger)
-        self._control = control
-        self._since_start = 0
-        self._steps = 0
-        self._fresh = True
-        self._sampler = Sampler(model, self.work) if model.controllers else None
+        work, dynamics = base.workspace(model, given), base.dynamics(system)
+        contact_work = contact_workspace_for(system) if system.contacts else ()
+        solver = self.root_finders[given.root_finder_order(system)[-1]].allocate(system, given)
+        step = step_workspace_for(system, model.nq, len(state.ledger), settings, solver)
+        scratch = (step, np.zeros_like(state.ledger), contact_work)
+        stepper = FixedStepper(self.stepping(system, given), system, work, scratch, control, smoothed_steps)
+        diagnose = partial(with_variational_steps, step=step, has_contacts=bool(system.contacts))
+        return Method(model, state, dynamics, stepper, work, contact_work, control.step, add_diagnostics=diagnose)
 
-    @property
-    def completion(self) -> Kernel:
-        """The kernel `method_kernels.complete_state`."""
-        return completion(self.dynamics, skip_work_update)
 
-    def start(self, state: State) -> Report:
-        """Complete the state at its time: accelerations and work arrays."""
-        self._restart_from(state)
-        if self._sampler:
-            self._sampler.start(state)
-            self._advance(state, self._start)  # a sample reads the work arrays
-        return self.advance(state, self._start)
+def with_variational_steps(report: Report, step: StepWorkspace, has_contacts: bool) -> Report:
+    """Add the diagnostics of variational steps since the last report, and clear them."""
+    values = step.diagnostics
+    diagnostics = VariationalDiagnostics(
+        residual_impulse=float(values[StepDiagnostic.RESIDUAL]),
+        step_subdivisions=int(values[StepDiagnostic.SUBDIVISIONS]),
+        fallbacks=int(values[StepDiagnostic.FALLBACKS]),
+        modified_energy=float(step.energy[2]),
+        momentum=tuple(step.momentum.tolist()),
+    )
+    report = report._replace(iterations=int(values[StepDiagnostic.ITERATIONS]), diagnostics=diagnostics)
+    failed = int(values[StepDiagnostic.FAILED_COORDINATE])
+    values[:] = 0.0
+    if not failed:
+        return report
+    remedy = _remedy(step.settings, report.iterations, has_contacts)
+    return report._replace(status=Status.NOT_CONVERGED, culprit=failed - 1, remedy=remedy)
 
-    def advance(self, state: State, until: float) -> Report:
-        """Advance the state to the time `until`."""
-        if self._sampler:
-            return self._sampler.advance(state, until, self._advance, lambda _barrier: self._restart_from(state))
-        return self._advance(state, until)
 
-    def step(self, state: State, count: int) -> Report | None:
-        """Take `count` steps; return None, or a report if they failed."""
-        report = self.advance(state, float(state.time[0]) + count * self._control.step)
-        return None if report.status is Status.OK else report
-
-    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> None:
-        """Return None: the diagnostics of each output instant are read in Python."""
-
-    def restart(self) -> None:
-        """Begin the next step from the state alone."""
-        self.work.rows["start_rate"] = math.nan
-        self._fresh = True
-
-    def _restart_from(self, state: State) -> None:
-        """Begin a new series of steps at the present state."""
-        self.restart()
-        self._start, self._since_start = float(state.time[0]), 0
-
-    def _advance(self, state: State, until: float) -> Report:
-        scratch = (self._step_workspace, self._powers, self.contact_work)
-        h, first = self._control.step, self._since_start
-        count = int(np.rint((until - state.time[0]) / h))
-
-        def take(h: float, start: float, first: int, count: int, fresh: int) -> int:
-            step, is_continued = self._step_workspace, count == 0 and first > 0
-            momentum, energy = step.momentum.copy(), step.energy[2]
-            done = int(self._take(system, state, self.work, scratch, h, start, first, count, fresh))
-            if is_continued:  # an evaluation after a step, whose diagnostics hold
-                step.momentum[:], step.energy[2] = momentum, energy
-            return done
-
-        system, fresh = self._system, int(self._fresh)
-        if self._at_knots:
-            done = self._at_knots.take(take, state, self._start, first, count, fresh)
-        else:
-            done = take(h, self._start, first, count, fresh)
-        self._fresh = False
-        self._since_start += max(done, 0)
-        self._steps += max(done, 0)
-        return self._report(done == count)
-
-    def _report(self, valid: bool) -> Report:
-        """Return the report since the last one, and clear the diagnostics."""
-        values = self._step_workspace.diagnostics
-        diagnostics = VariationalDiagnostics(
-            residual_impulse=float(values[StepDiagnostic.RESIDUAL]),
-            step_subdivisions=int(values[StepDiagnostic.SUBDIVISIONS]),
-            fallbacks=int(values[StepDiagnostic.FALLBACKS]),
-            modified_energy=float(self._step_workspace.energy[2]),
-            momentum=tuple(self._step_workspace.momentum.tolist()),
-        )
-        report = Report(
-            steps=self._steps,
-            iterations=int(values[StepDiagnostic.ITERATIONS]),
-            diagnostics=diagnostics,
-        )
-        failed = int(values[StepDiagnostic.FAILED_COORDINATE])
-        values[:] = 0.0
-        if failed:
-            return report._replace(
-                status=Status.NOT_CONVERGED, culprit=failed - 1, remedy=self._remedy(report.iterations)
-            )
-        if not valid:
-            report = report._replace(status=Status.DIVERGED)
-        if not self.contact_work:
-            return report
-        return with_contacts(report, self.contact_work, self._system.contacts.joint_friction)
-
-    def _remedy(self, iterations: int) -> str:
-        """Return advice for a step that does not converge, other than a shorter one."""
-        settings = self._step_workspace.settings
-        advice = (
-            "A body must rotate by less than 1 rad in a step; loops, prescribed motions and constraints must agree."
-        )
-        if settings.adaptive:
-            advice += f" The {MAX_SUBDIVISIONS} subdivisions of the step did not converge either."
-        elif not self._system.contacts:
-            advice += " With `simulation.options: {adaptive: true}` such steps are subdivided."
-        if iterations >= settings.max_iterations:
-            advice += f" The limit `simulation.options.max_iterations` of {iterations} was reached."
-        return advice
-
-    def evaluate_repeatedly(self, state: State, count: int) -> None:
-        """Evaluate the accelerations of a state `count` times, for timing."""
-        timed = repeated_evaluation(self.dynamics)
-        timed(self._system, self.work, state.time[0], state.q, state.v, state.a, self._powers, count)
+def _remedy(settings: Settings, iterations: int, has_contacts: bool) -> str:
+    """Return advice for a step that does not converge, other than a shorter one."""
+    advice = "A body must rotate by less than 1 rad in a step; loops, prescribed motions and constraints must agree."
+    if settings.adaptive:
+        advice += f" The {MAX_SUBDIVISIONS} subdivisions of the step did not converge either."
+    elif not has_contacts:
+        advice += " With `simulation.options: {adaptive: true}` such steps are subdivided."
+    if iterations >= settings.max_iterations:
+        advice += f" The limit `simulation.options.max_iterations` of {iterations} was reached."
+    return advice

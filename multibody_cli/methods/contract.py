@@ -1,12 +1,8 @@
 """Interfaces of methods and integrators.
 
-A method advances the State of one Model.  Between calls the state is consistent: `time, q, v, a, ledger` belong
-together, and the kinematics in its work arrays, which output reads, are those of the state.
-
 To add a method: a module in this package with an entry in METHODS.  A method that computes accelerations provides two
-kernels (`by_acceleration`); any other implements `Method`.  `Options` is a Spec, validated with the scene.  Work arrays
-are allocated when the method is made; `start` completes the state; `advance` does not allocate, does not raise inside a
-step, and returns a Report.
+kernels (`by_acceleration`); any other is a `MethodKind`, which binds a `Stepper` of its own to a model.  `Options` is a
+Spec, validated with the scene.  Work arrays are allocated when the method is made.
 """
 
 from __future__ import annotations
@@ -15,13 +11,16 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from multibody_cli.kernel import Template, bound_kernel
 from multibody_cli.methods.tableau import Tableau
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
 from multibody_cli.tree.workspace import Work
+
+if TYPE_CHECKING:
+    from multibody_cli.methods.method import Method
 
 
 class Kernel(Protocol):
@@ -279,52 +278,6 @@ class Integrator:
     feedback_step: Callable[[Any, Any], Any] | None = None
     stability_function: Callable[[Any], Any] | None = None
     tableau: Tableau | None = field(default=None, compare=False)
-
-
-class Method(Protocol):
-    """Advances the state of one model; `contact_work` are its work arrays of contacts, if there are any."""
-
-    work: Work
-    contact_work: Any
-
-    @property
-    def completion(self) -> Kernel:
-        """The kernel `method_kernels.complete_state`."""
-
-    def start(self, state: State) -> Report:
-        """Complete the state at its time: accelerations and work arrays."""
-
-    def advance(self, state: State, until: float) -> Report:
-        """Advance the state to the time `until`."""
-
-    def step(self, state: State, count: int) -> Report | None:
-        """Advance the state by `count` steps of the step control; return None, or a report if a step failed.
-
-        This is the fast way for single steps: work arrays that only output reads are left behind the state until
-        `advance` is called, which may be with the present time.
-        """
-
-    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording | None:
-        """Return the compiled loop over output instants of a state, which the method advances in place.
-
-        None if Python is needed at each instant: for sampled controllers, for the reports of contacts and of implicit
-        solves, and for integrators without such a loop.
-
-        Parameters
-        ----------
-        state
-            The state.
-        observe
-            The kernel `observe(system, state, work, rows, samples, k)`.
-        rows, samples
-            Its arguments.
-        """
-
-    def restart(self) -> None:
-        """Use nothing of earlier steps in the next one: state or forces were changed from outside."""
-
-    def evaluate_repeatedly(self, state: State, count: int) -> None:
-        """Evaluate the accelerations `count` times in one call of compiled code, for timing."""
 
 
 class MethodKind(Protocol):

@@ -30,7 +30,7 @@ from multibody_cli.output.sink import Sink
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from multibody_cli.methods.by_acceleration import AccelerationMethod
+    from multibody_cli.methods.method import Method
 
 FLUSH_AFTER = 10.0
 """Seconds after which a partial block is written, to a sink that accepts partial blocks, and a checkpoint is kept."""
@@ -133,9 +133,7 @@ class RunsObserver:
         Channels that are read, as in `select_channels`; alarms of trees read nothing else.
     """
 
-    def __init__(
-        self, model: Model, method: AccelerationMethod, state: State, rows: int, channels: Sequence[str]
-    ) -> None:
+    def __init__(self, model: Model, method: Method, state: State, rows: int, channels: Sequence[str]) -> None:
         self._samples = samples_for(model.names, rows)
         observe_report(report_fields(model.names), Report(), self._samples, slice(None))
         accounts = len(model.names.accounts)

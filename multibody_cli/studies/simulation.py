@@ -16,8 +16,9 @@ from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of
-from multibody_cli.methods.contract import Integrator, Method
+from multibody_cli.methods.contract import Integrator
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.methods.method import Method
 from multibody_cli.model import Floats, State
 from multibody_cli.output.attributes import EarlierScene
 from multibody_cli.output.carried_state import Values

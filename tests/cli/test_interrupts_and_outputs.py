@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from command_result import Command
 
-from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.methods.contract import Report
+from multibody_cli.methods.method import Method
 from multibody_cli.model import State
 from multibody_cli.output.trajectory import read_trajectory
 
@@ -97,14 +97,14 @@ def test_a_scene_with_a_mesh_can_be_repeated_without_its_file(mbsim: Command, fo
 def test_an_internal_error_completes_no_result(mbsim: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows before the error remain in the part; an older result is not replaced, and the part is not forgotten."""
     (folder / "run.h5").write_text("old")
-    advance = AccelerationMethod.advance
+    advance = Method.advance
 
-    def fail(method: AccelerationMethod, state: State, until: float) -> Report:
+    def fail(method: Method, state: State, until: float) -> Report:
         if until > 0.035:
             raise ZeroDivisionError("a mistake")
         return advance(method, state, until)
 
-    monkeypatch.setattr(AccelerationMethod, "advance", fail)
+    monkeypatch.setattr(Method, "advance", fail)
     monkeypatch.setattr("multibody_cli.timeline.INSTANTS_AT_ONCE", 0)
     end = mbsim("run", "pendulum.yaml", "-o", "run.h5", "--force")
     assert end.code == 1

@@ -20,12 +20,12 @@ Start = Callable[..., subprocess.Popen[str]]
 
 SLOW = """
 import sys, time
-import multibody_cli.methods.by_acceleration as m
+from multibody_cli.methods.method import Method
 from multibody_cli import timeline
 from multibody_cli.cli.app import main
 
 timeline.INSTANTS_AT_ONCE = 0
-advance = m.{name}.advance
+advance = Method.advance
 
 def slow(method, state, until):
     if until > 0.035:
@@ -34,7 +34,7 @@ def slow(method, state, until):
         time.sleep(60.0)  # releases the interpreter's lock, as compiled code does
     return advance(method, state, until)
 
-m.{name}.advance = slow
+Method.advance = slow
 {more}
 main()
 """
@@ -43,7 +43,7 @@ main()
 
 def slow(folder: Path, more: str = "") -> list[str]:
     """Write the program and return its arguments."""
-    (folder / "slow.py").write_text(SLOW.format(name="AccelerationMethod", more=more))
+    (folder / "slow.py").write_text(SLOW.format(more=more))
     return ["slow.py"]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from multibody_cli import timeline
-from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.methods.contract import Report
+from multibody_cli.methods.method import Method
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.sink import NullSink, Outcome
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
@@ -157,16 +157,16 @@ def test_slow_intervals_are_divided_after_many_short_ones(monkeypatch: pytest.Mo
 
     Runs with contacts pass one output instant at a time; intervals before 0.05 s are short.
     """
-    now, advance = [0.0], AccelerationMethod.advance
+    now, advance = [0.0], Method.advance
     steps_of_slow_calls: list[int] = []
 
-    def slow(method: AccelerationMethod, state: Any, until: float) -> Report:
+    def slow(method: Method, state: Any, until: float) -> Report:
         if state.time[0] > 0.0499:
             steps_of_slow_calls.append(round((until - float(state.time[0])) / 1e-3))
             now[0] += steps_of_slow_calls[-1]
         return advance(method, state, until)
 
-    monkeypatch.setattr(AccelerationMethod, "advance", slow)
+    monkeypatch.setattr(Method, "advance", slow)
     monkeypatch.setattr("multibody_cli.timeline.clock.monotonic", lambda: now[0])
     scene, *overrides = ALONE["contacts"]
     prepare(scene, [*overrides, "output.every=5 ms", "simulation.step=1 ms"]).run(NullSink())

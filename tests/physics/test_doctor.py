@@ -13,7 +13,7 @@ import pytest
 from loops import start
 
 import mbsim
-from multibody_cli.methods.by_acceleration import AccelerationMethod
+from multibody_cli.methods.method import Method
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.doctor import subject
 from multibody_cli.studies.doctor.diagnosis import Diagnosis, diagnose
@@ -353,13 +353,13 @@ def test_expectations_that_test_nothing(examine, entry, weak):
 # --- the trial run --------------------------------------------------------------------------------------------------
 def test_the_time_of_the_trial_run_begins_after_the_compilation(examine, monkeypatch):
     """A method that starts late, as one does whose kernels are compiled."""
-    start = AccelerationMethod.start
+    start = Method.start
 
     def start_late(*arguments):
         time.sleep(0.6)
         return start(*arguments)
 
-    monkeypatch.setattr(AccelerationMethod, "start", start_late)
+    monkeypatch.setattr(Method, "start", start_late)
     monkeypatch.setattr(subject, "MAX_SECONDS", 0.5)
     assert not causes(examine(rod(0.5)), "trial run")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from multibody_cli import prepare
 from multibody_cli.compile import compile_scene
 from multibody_cli.methods import redmax, symbolic
 from multibody_cli.methods.aba import ABA, CONSTRAINED
-from multibody_cli.methods.by_acceleration import AccelerationKind, AccelerationMethod
+from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.methods.row_elimination import has_elimination
@@ -41,7 +42,7 @@ def started(scene: Data, kind: AccelerationKind, integrator: str = "rk4", **simu
     compiled = compile_scene(found)
     state = State(*(array.copy() for array in compiled.state))
     options = kind.Options.model_validate(found.scene.simulation.options)
-    method = AccelerationMethod(kind, compiled.model, INTEGRATORS[integrator], compiled.control, state, options)
+    method = replace(kind, chosen=None)(compiled.model, INTEGRATORS[integrator], compiled.control, state, options)
     assert method.start(state).status is Status.OK
     return Run(found, compiled, method, state)
 

@@ -56,7 +56,7 @@ def test_momenta_stay_over_a_hundred_thousand_steps(method: str) -> None:
 
 def momenta(run: Any) -> np.ndarray:
     """Linear and angular momentum of the last step."""
-    return run.method._step_workspace.momentum.copy()
+    return run.method._stepper._scratch[0].momentum.copy()
 
 
 # --- rotations ----------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def energies(method: str, step: float, duration: float) -> tuple[np.ndarray, np.
     began, _ = run.energy()
     for k in range(1, round(duration / step) + 1):
         assert run.method.advance(run.state, k * step).status is Status.OK
-        found.append((run.energy()[0], run.method._step_workspace.energy[2]))
+        found.append((run.energy()[0], run.method._stepper._scratch[0].energy[2]))
     total, modified = np.array(found).T
     return total - began, modified - began
 

@@ -190,6 +190,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     time, q, v, a, ledger = state.time, state.q, state.v, state.a, state.ledger
     step, powers, contact_work = scratch
+    is_continued, modified_energy = count == 0 and first > 0, step.energy[2]
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         begin_first_step(system, work, step, time[0], q, v, a, step.start_powers)
@@ -209,7 +210,10 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
         time[0] = start + index * h
         if not is_finite_and_bounded(system.tree, v, a):
             return index - first - 1
-    momentum_map(step.discrete_motions, step.momentum)
+    if is_continued:  # an evaluation after a step, whose diagnostics hold
+        step.energy[2] = modified_energy
+    else:
+        momentum_map(step.discrete_motions, step.momentum)
     evaluate(system, work, time[0], q, v, a, powers)
     finalize_output(system, work, contact_work, time[0], h, q, v, a, powers)
     return count

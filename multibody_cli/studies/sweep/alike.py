@@ -26,7 +26,6 @@ from multibody_cli.initial.stable_step import have_stable_steps
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part, PartCode, start_of_coordinates
 from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
-from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.methods.contract import Report
 from multibody_cli.model import Floats, Integers, JointEntry
 from multibody_cli.output.recorder import RunsObserver, States
@@ -85,7 +84,6 @@ class AlikeRuns:
         self._at_once = max(1, BYTES_AT_ONCE // (sum(field.nbytes for field in state_samples) * self._instants))
         state = reference.fresh_state()
         method = reference.method_for(state)
-        assert isinstance(method, AccelerationMethod)
         rows = self._at_once * self._instants
         self._observer = RunsObserver(compiled.model, method, state, rows, self._channels)
 
