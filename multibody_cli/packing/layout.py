@@ -8,6 +8,7 @@ the elimination order of Baraff's method, along the joints and constraints that 
 from __future__ import annotations
 
 import dataclasses
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,6 +94,21 @@ class Layout:
         if self.inboard_joint_of.get(joint.child) == name:
             return self.rows[joint.child]
         return len(self.tree_links) + 1 + self._loop_numbers[name]
+
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Return the names of all coordinates, for messages."""
+        rows, bodies = zip(*sorted((row, body) for body, row in self.rows.items()), strict=True)
+        carried = [bodies[bisect_right(rows, tree_link.row) - 1] for tree_link in self.tree_links]
+        owners = [
+            f"joint {self.inboard_joint_of[body]}" if body in self.inboard_joint_of else f"body {body}"
+            for body in carried
+        ]
+        owners += [f"joint {name}" for name in self.loop_joint_names]
+        words: list[str] = []
+        counts = [len(one.driven) for one in self.tree_links] + [len(one.driven) for one in self.loops]
+        for owner, count in zip(owners, counts, strict=True):
+            words += [owner if count == 1 else f"{owner}, coordinate {k + 1}" for k in range(count)]
+        return tuple(words)
 
     @cached_property
     def _loop_numbers(self) -> dict[str, int]:

@@ -1,0 +1,203 @@
+"""A scene in the arrays of a layout: `Model` and `State`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from multibody_cli.constraints.elements import TablePacker
+from multibody_cli.forces.coupled import coupled_forces_of
+from multibody_cli.forces.elements import MUSCLES, Forces
+from multibody_cli.forces.spring import SpringSpec
+from multibody_cli.joints import JOINTS
+from multibody_cli.joints.domain import DomainJointSpec
+from multibody_cli.joints.spec import MovingJointSpec
+from multibody_cli.kernel import frozen, records
+from multibody_cli.kkt.elimination import inboard_joints_for
+from multibody_cli.mass import MassProperties
+from multibody_cli.methods import METHODS, integrator_of
+from multibody_cli.model import JointEntry, Model, Records, SceneNames, State, System, Tree
+from multibody_cli.observation.sensors import SENSOR
+from multibody_cli.packing.actuators import ActuatorPacker
+from multibody_cli.packing.constraints import add_constraints
+from multibody_cli.packing.contacts import pack_contacts
+from multibody_cli.packing.context import Context, add_section
+from multibody_cli.packing.forces import ForcePacker
+from multibody_cli.packing.joint_friction import joints_with_friction, pack_joint_friction
+from multibody_cli.packing.layout import Layout
+from multibody_cli.packing.moment_arms import pack_arms
+from multibody_cli.packing.reductions import ReductionPacker
+from multibody_cli.packing.rows import RowPacker, name_of_constraint_axis
+from multibody_cli.packing.scales import with_scales
+from multibody_cli.packing.tree import PackedTree, pack_tree
+from multibody_cli.scene.channels import actuator_entries
+from multibody_cli.scene.links import Placement
+from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.scene.topology import bodies_in_loops
+from multibody_cli.spec.rotations import rotation_matrix
+
+
+def pack_model(
+    loaded: LoadedScene,
+    masses: Mapping[str, MassProperties],
+    layout: Layout,
+    sizes: Mapping[str, tuple[float, ...]],
+) -> tuple[Model, State]:
+    """Fill the arrays of a layout.
+
+    The order of the elements is that of the accounts of the ledger and of the rows.
+
+    Parameters
+    ----------
+    loaded, masses, layout
+        The scene, the mass properties of its bodies, and the layout.
+    sizes
+        Typical column norms of joints with numerical motion subspace, by name.
+
+    Raises
+    ------
+    CannotReduce
+        A coupling with `reduce` cannot be a change of coordinates.
+    SceneError
+        An excitation has no value during the run, or the contact capacity exceeds its limit.
+    """
+    scene, simulation = loaded.scene, loaded.scene.simulation
+    packed = pack_tree(layout.tree_links, scene.gravity, layout.loops)
+    joints = tuple(_joint_entries(scene, layout, packed, sizes))
+    packer, rows, tables = ForcePacker(), _rows_of_loops(layout, packed.tree), TablePacker()
+    _add_joint_forces(scene, joints, packer)
+    places = {joint.name: (joint.positions.start, joint.columns.start) for joint in joints}
+    context = Context(layout.rows, packed.frames, places, packer, layout.markers, masses, simulation.duration)
+    add_section(loaded, "forces", context)
+    reductions = ReductionPacker(packed.tree.driven)
+    add_constraints(scene, context, rows, tables, reductions)
+    add_section(loaded, "springs", context)
+    add_section(loaded, "muscles", context)
+    joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.account)
+    contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
+    actuators = ActuatorPacker(packer, {joint.name: joint.row for joint in joints}, len(packed.v))
+    actuators.add_section(scene)
+    actuators.rotors.flags.writeable = False
+    forces, motions = packer.pack(context)
+    tree = packed.tree._replace(markers=layout.markers.pack(), rotor_inertia=actuators.rotors)
+    tree = _with_elimination(tree, layout, rows)
+    is_implicit = integrator_of(simulation.method, simulation.integrator).implicit
+    implicit = is_implicit and _needs_implicit_solve(tree, forces)
+    if implicit:
+        tree = tree._replace(links=_mark_implicit_bodies(tree.links, forces))
+    crossing = pack_arms(scene, joints, forces.tables[MUSCLES])
+    row_table, term_table = rows.pack()
+    system = System(
+        tree=tree,
+        motions=motions,
+        forces=forces,
+        constraints=tables.pack(forces.signals),
+        reductions=reductions.pack(),
+        rows=row_table,
+        terms=term_table,
+        arms=crossing.arms,
+        carried=crossing.carried,
+        commands=actuators.commands,
+        implicit=implicit,
+        coupled=is_implicit and len(joint_friction.patches) == 0 and len(coupled_forces_of(forces)) > 0,
+        contacts=contacts,
+    )
+    names = SceneNames(
+        bodies=tuple(scene.bodies),
+        springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),
+        muscles=crossing.muscles,
+        actuators=tuple(actuator_entries(scene)),
+        body_rows=np.array([layout.rows[body] for body in scene.bodies], dtype=np.int64),
+        joints=joints,
+        accounts=tuple(packer.accounts),
+        coordinates=layout.coordinate_names(),
+        rows=tuple(rows.names),
+        constraint_entries=tuple(rows.entries),
+        sensors=tuple(scene.sensors),
+        affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
+        contacts=contacts.max_contacts if contacts else 0,
+        friction_joints=tuple(joints_with_friction(scene)),
+        variational=METHODS[simulation.method].own_integrator is not None,
+        looped=bodies_in_loops(scene.bodies, scene.joints),
+    )
+    model = Model(
+        system=with_scales(system, packed.q, packed.v, simulation.step),
+        names=names,
+        com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
+        nq=len(packed.q),
+        nv=len(packed.v),
+        sensors=_pack_sensors(scene, context),
+        joint_maps=packed.joint_maps,
+        controllers=tuple(actuators.controllers),
+    )
+    return model, State(np.zeros(1), packed.q, packed.v, np.zeros(model.nv), np.zeros(len(names.accounts)))
+
+
+def _joint_entries(
+    scene: SceneSpec, layout: Layout, packed: PackedTree, sizes: Mapping[str, tuple[float, ...]]
+) -> Iterator[JointEntry]:
+    for name, joint in scene.joints.items():
+        row, parts = layout.row_of_joint(name, joint), JOINTS[joint.type].parts(joint)
+        iq, iv = packed.first_q[row], packed.first_v[row]
+        columns, positions = slice(iv, iv + len(joint.coordinates)), slice(iq, iq + sum(part.nq for part in parts))
+        same = tuple(word for part in parts for word in part.same)
+        domains = joint.domains if isinstance(joint, DomainJointSpec) else ()
+        coordinates, own = joint.coordinates, sizes.get(name, ())
+        yield JointEntry(name, joint.type, coordinates, columns, positions, row, same, domains, own)
+
+
+def _rows_of_loops(layout: Layout, tree: Tree) -> RowPacker:
+    """Return the constraint rows of loop joints, which precede all others."""
+    rows = RowPacker()
+    for name, closure in zip(layout.loop_joint_names, tree.closures, strict=True):
+        span = int(closure["first_row"]), int(closure["last_row"])
+        for r in range(*span):
+            rows.add(name_of_constraint_axis(name, tree.constraint_axes[r]), 2)
+        rows.spans["joints", name] = span
+    return rows
+
+
+def _add_joint_forces(scene: SceneSpec, joints: Iterable[JointEntry], packer: ForcePacker) -> None:
+    for entry in joints:
+        joint = scene.joints[entry.name]
+        if isinstance(joint, MovingJointSpec):
+            kind, first = JOINTS[joint.type], (entry.positions.start, entry.columns.start)
+            packer.add_joint(entry.name, joint, kind.parts(joint), kind.start(joint), entry.row, *first)
+
+
+def _with_elimination(tree: Tree, layout: Layout, rows: RowPacker) -> Tree:
+    """Return a tree with the nodes of its elimination in body coordinates, and mark their rows."""
+    if layout.elimination is None:
+        return tree
+    spans = [rows.spans[one.section, one.name] for one in layout.candidates]
+    inboard_joints = inboard_joints_for(layout.elimination, spans)
+    certain = [k >= 0 and layout.candidates[k].is_certain for k in layout.elimination.constraints]
+    rows.mark_primary(inboard_joints[certain])
+    return tree._replace(inboard_joints=records(inboard_joints))
+
+
+def _needs_implicit_solve(tree: Tree, forces: Forces) -> bool:
+    """Whether stiffness or damping couples more than single coordinates of joints that carry bodies."""
+    if forces.has_body_stiffness_or_damping:
+        return True
+    behind = tree.closures["iv"][0] if len(tree.closures) else len(tree.driven)
+    return any(coordinates.start >= behind for coordinates in forces.sprung_coordinates)
+
+
+def _mark_implicit_bodies(links: Records, forces: Forces) -> Records:
+    """Return the links with the bodies marked whose inertia implicit forces add to (`implicit.implicit_forces`)."""
+    rows, marked = forces.implicit_bodies, np.array(links)
+    marked["has_side_children"][rows[rows < len(links)]] = 1
+    return frozen(marked)
+
+
+def _pack_sensors(scene: SceneSpec, context: Context) -> Records:
+    """Return the table of all sensors, in scene order: frames of the rows of their bodies."""
+    packed = np.zeros(len(scene.sensors), SENSOR)
+    for entry, spec in zip(packed, scene.sensors.values(), strict=True):
+        row = context.row(spec.body)
+        frame = context.frames[row] @ Placement(np.array(spec.position), rotation_matrix(spec.rotation))
+        entry["row"], entry["origin"], entry["frame"] = row, frame.position, frame.rotation.T.ravel()
+    return records(packed)
