@@ -1,26 +1,22 @@
 """Interfaces of methods and integrators.
 
 To add a method: a module in this package with an entry in METHODS.  A method that computes accelerations provides two
-kernels (`by_acceleration`); any other is a `MethodKind`, which binds a `Stepper` of its own to a model.  `Options` is a
+kernels (`by_acceleration`); any other is a `MethodKind` that binds a `Stepper` of its own to a model.  `Options` is a
 Spec, validated with the scene.  Work arrays are allocated when the method is made.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from multibody_cli.kernel import Template, bound_kernel
 from multibody_cli.methods.tableau import Tableau
-from multibody_cli.model import Model, State, System
-from multibody_cli.spec import Spec
+from multibody_cli.model import State, System
 from multibody_cli.tree.workspace import Work
-
-if TYPE_CHECKING:
-    from multibody_cli.methods.method import Method
 
 
 class Kernel(Protocol):
@@ -278,46 +274,3 @@ class Integrator:
     feedback_step: Callable[[Any, Any], Any] | None = None
     stability_function: Callable[[Any], Any] | None = None
     tableau: Tableau | None = field(default=None, compare=False)
-
-
-class MethodKind(Protocol):
-    """An entry of METHODS."""
-
-    @property
-    def name(self) -> str:
-        """The keyword of the scene format."""
-
-    @property
-    def description(self) -> str:
-        """One line for lists."""
-
-    @property
-    def Options(self) -> type[Spec]:
-        """The options under `simulation.options`."""
-
-    @property
-    def supports(self) -> frozenset[Feature]:
-        """The supported features; a scene that uses others is refused before the run."""
-
-    @property
-    def maximal(self) -> bool:
-        """Whether it uses maximal coordinates instead of reduced ones."""
-
-    @property
-    def eliminates_constraints(self) -> bool:
-        """Whether constraints between two bodies are nodes of its elimination tree, beside joints."""
-
-    def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield options that a scene cannot combine with a feature, each with the reason."""
-
-    def longest_stage(self, options: Spec) -> float:
-        """Longest basic step of a composed step, as a fraction of it."""
-
-    @property
-    def own_integrator(self) -> Integrator | None:
-        """Its own integrator; None if it accepts those of the catalogue."""
-
-    def __call__(
-        self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
-    ) -> Method:
-        """Make the method for one model; `options` are of the class `Options`, its defaults if None."""
