@@ -14,7 +14,9 @@ from multibody_cli.alarms.contract import Raised, RunSettings
 from multibody_cli.alarms.monitor import alarms_of
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.alarms.remedies import said_once
-from multibody_cli.force_warnings import force_warnings
+from multibody_cli.diagnostics.force_warnings import force_warnings
+from multibody_cli.diagnostics.joint_domains import JointDomainMonitor
+from multibody_cli.diagnostics.outcome import Before, outcome_of
 from multibody_cli.initial.largest_force import start_of
 from multibody_cli.initial.singular_loop import advise_beside_singular_loops
 from multibody_cli.kernel import bound_kernel
@@ -22,13 +24,11 @@ from multibody_cli.methods.contract import Recording, Report, Status
 from multibody_cli.methods.method import Method
 from multibody_cli.model import Model, State
 from multibody_cli.observation.element_rows import element_rows
-from multibody_cli.outcome import Before, outcome_of
 from multibody_cli.output.carried_state import Values, collect, restore
 from multibody_cli.output.observers import contact_observers, observe, observe_states
 from multibody_cli.output.recorder import FLUSH_AFTER, Recorder, States
 from multibody_cli.output.sink import Header, Outcome, Sink
 from multibody_cli.scene.timing import Timing
-from multibody_cli.watch import JointDomainMonitor
 
 INSTANTS_AT_ONCE = 10_000
 """Most output instants that one call of compiled code passes."""

@@ -16,17 +16,17 @@ from multibody_cli.api.observer import Observer
 from multibody_cli.api.pieces import take_steps, whole_number
 from multibody_cli.api.scene import Scene
 from multibody_cli.api.views import NamedViews
+from multibody_cli.diagnostics.joint_domains import domain_violation
+from multibody_cli.diagnostics.outcome import Before, outcome_of
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, RunFailed
 from multibody_cli.initial.largest_force import start_of
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Floats
-from multibody_cli.outcome import Before, outcome_of
 from multibody_cli.output.carried_state import collect, restore
 from multibody_cli.output.checkpoint import packed, target, unpacked
 from multibody_cli.packing.applied_forces import with_applied_forces
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
-from multibody_cli.watch import domain_violation
 
 Snapshot = tuple[bytes, bytes]
 

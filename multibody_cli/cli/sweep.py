@@ -107,7 +107,7 @@ def verb(
     """
     from multibody_cli.output.place import require_hdf5_name
     from multibody_cli.studies.sweep.design import Sampling, design_of
-    from multibody_cli.studies.sweep.keeping import read_kept
+    from multibody_cli.studies.sweep.kept_channels import read_kept
     from multibody_cli.studies.sweep.sweep import plan_sweep
 
     if dask is not None and jobs is not None:

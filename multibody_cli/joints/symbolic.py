@@ -19,15 +19,15 @@ from multibody_cli.errors import ExpressionError, nearest
 from multibody_cli.expressions import parse
 from multibody_cli.joints.contract import JointKind, Part, generated_part
 from multibody_cli.joints.coordinate import Coordinate
-from multibody_cli.joints.geometry.written import (
+from multibody_cli.joints.geometry.expressions import (
     Expressions,
     Formula,
     Parameters,
-    read_word,
+    expressions_of,
+    read_name,
     require_distinct_names,
     require_sense,
     require_used,
-    written,
 )
 from multibody_cli.joints.shape import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
 from multibody_cli.joints.spec import CoordinateJointSpec, Coordinates
@@ -83,7 +83,7 @@ def _read_names(value: Any) -> dict[str, Coordinate]:
     for word, unit in value.items():
         if str(unit) not in _UNITS:
             raise ValueError(f"unknown unit {format_value(unit)} of `{word}`; {nearest(str(unit), _UNITS)}")
-        found[read_word(word)] = _UNITS[str(unit)]
+        found[read_name(word)] = _UNITS[str(unit)]
     return found
 
 
@@ -178,7 +178,7 @@ class SymbolicSpec(CoordinateJointSpec, _Expressions):
 def parts(spec: SymbolicSpec) -> Sequence[Part]:
     """Return the single part."""
     texts = (*spec.translation, *(turn.angle for turn in spec.rotation))
-    expressions, constants = written(texts, tuple(spec.names), spec.parameters)
+    expressions, constants = expressions_of(texts, tuple(spec.names), spec.parameters)
     joint_map = WrittenMotion(expressions, tuple(turn.axis for turn in spec.rotation))
     return [generated_part(joint_map, spec.coordinates, constants, spec.q)]
 

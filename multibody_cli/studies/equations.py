@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.diagnostics.joint_domains import domain_violation
 from multibody_cli.document.source import SceneSource
 from multibody_cli.equations.chain import Chain, body_frame, chain_of, counts_of, pieces_of
 from multibody_cli.equations.terms import terms_of
@@ -20,7 +21,6 @@ from multibody_cli.spec import SignalSpec
 from multibody_cli.studies.simulation import PreparedSimulation, in_joint_coordinates, prepare
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.scalar import Value
-from multibody_cli.watch import domain_violation
 
 MAX_SYMBOLIC = 4
 """Velocities of a scene, at most, for equations as formulas."""

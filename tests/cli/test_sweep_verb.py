@@ -20,7 +20,7 @@ from multibody_cli.output.sweep_table import SweepTable
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.sweep import workers
 from multibody_cli.studies.sweep.batch import SweepRun, Task, run_batch
-from multibody_cli.studies.sweep.keeping import read_kept, reduce_run
+from multibody_cli.studies.sweep.kept_channels import read_kept, reduce_run
 
 TABLE = Path("outputs/pendulum-sweep.h5")
 MECHANISM = """\

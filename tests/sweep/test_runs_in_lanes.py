@@ -15,7 +15,7 @@ from multibody_cli.kernel import is_interpreted
 from multibody_cli.output.rows import Row
 from multibody_cli.studies.sweep.batch import SweepRun, Task, lanes_of, prepare_run, run_batch
 from multibody_cli.studies.sweep.design import Sampling, design_of
-from multibody_cli.studies.sweep.keeping import read_kept
+from multibody_cli.studies.sweep.kept_channels import read_kept
 from multibody_cli.studies.sweep.lanes import objection_to_lanes
 from multibody_cli.studies.sweep.sweep import plan_sweep
 

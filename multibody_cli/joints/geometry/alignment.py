@@ -68,7 +68,7 @@ class Alignment(Protocol):
     """Orientation along a path; its own constants follow those of the path, from k on."""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Short description."""
 
     @property
@@ -83,7 +83,7 @@ class Alignment(Protocol):
 class Fixed:
     """The axes of the parent."""
 
-    words = "not turning"
+    description = "not turning"
     count = 0
 
     def factors(self, path: Path, s: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
@@ -95,7 +95,7 @@ class Fixed:
 class Frenet:
     """Tangent, normal and binormal."""
 
-    words = "in the Frenet frame"
+    description = "in the Frenet frame"
     count = 0
 
     def factors(self, path: Path, s: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
@@ -110,7 +110,7 @@ class Frenet:
 class Untwisted:
     """Rotation-minimizing, for a Frenet frame of constant torsion; one constant, the angle at 0."""
 
-    words = "without turning about the tangent"
+    description = "without turning about the tangent"
     count = 1
 
     def factors(self, path: Path, s: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
@@ -124,7 +124,7 @@ class Untwisted:
 class Transported:
     """Rotation-minimizing, along any path; constants: e, a direction f across it, the polynomial of the angle."""
 
-    words = "without turning about the tangent"
+    description = "without turning about the tangent"
     count = 12
 
     def factors(self, path: Path, s: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
@@ -159,7 +159,7 @@ class AlongPath:
     @property
     def title(self) -> str:
         """Short description."""
-        return f"along {self.path.title}, {self.alignment.words}"
+        return f"along {self.path.title}, {self.alignment.description}"
 
     @property
     def stride(self) -> int:

@@ -8,8 +8,17 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.joints.coordinate import Coordinate
-from multibody_cli.joints.geometry.paths import Circle, Curve, Cycloid, Helix, Written, WrittenRound, b_spline, bezier
-from multibody_cli.joints.geometry.written import Formula, Parameters, Word, require_position, written
+from multibody_cli.joints.geometry.expressions import Formula, Name, Parameters, expressions_of, require_position
+from multibody_cli.joints.geometry.paths import (
+    Circle,
+    Curve,
+    Cycloid,
+    ExpressionPath,
+    Helix,
+    RoundExpressionPath,
+    b_spline,
+    bezier,
+)
 from multibody_cli.limits import require_within
 from multibody_cli.spec import Catalogue, Length, Number, Position, PositiveLength, Spec, Vector
 from multibody_cli.spec.quantities import located_error
@@ -111,12 +120,12 @@ class CycloidCurveSpec(CurveForm):
         return Curve(Cycloid(), ((self.radius,),), Coordinate.ANGLE, reference=math.pi)
 
 
-class WrittenCurveSpec(CurveForm):
+class ExpressionCurveSpec(CurveForm):
     """A curve by expressions of one parameter."""
 
     type: Literal["expression"]
     parameters: Parameters = Field({}, description="Names for constants, with their values.")
-    parameter: Word = Field("s", description="Name of the parameter, which is the coordinate of the joint.")
+    parameter: Name = Field("s", description="Name of the parameter, which is the coordinate of the joint.")
     position: tuple[Formula, Formula, Formula] = Field(description="x, y and z, m, as expressions of the parameter.")
     domain: tuple[Number, Number] | None = Field(None, description="Interval of the parameter; unbounded by default.")
     closed: bool = Field(
@@ -141,14 +150,16 @@ class WrittenCurveSpec(CurveForm):
     @property
     def curve(self) -> Curve:
         """The curve."""
-        expressions, constants = written(self.position, (self.parameter,), self.parameters)
+        expressions, constants = expressions_of(self.position, (self.parameter,), self.parameters)
         if self.domain is None:
-            return Curve(Written(expressions), (constants,), Coordinate.NUMBER)
+            return Curve(ExpressionPath(expressions), (constants,), Coordinate.NUMBER)
         if not self.closed:
-            return Curve(Written(expressions), (constants,), Coordinate.NUMBER, self.domain)
+            return Curve(ExpressionPath(expressions), (constants,), Coordinate.NUMBER, self.domain)
         start, end = self.domain
         row = (*constants, start, end - start)
-        return Curve(WrittenRound(expressions), (row,), Coordinate.NUMBER, self.domain, closed=True, in_pieces=True)
+        return Curve(
+            RoundExpressionPath(expressions), (row,), Coordinate.NUMBER, self.domain, closed=True, in_pieces=True
+        )
 
 
 CURVES: dict[str, type[CurveForm]] = {
@@ -157,7 +168,7 @@ CURVES: dict[str, type[CurveForm]] = {
     "helix": HelixCurveSpec,
     "circle": CircleCurveSpec,
     "cycloid": CycloidCurveSpec,
-    "expression": WrittenCurveSpec,
+    "expression": ExpressionCurveSpec,
 }
 """Every curve by its word."""
 

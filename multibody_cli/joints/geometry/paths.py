@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from multibody_cli.joints.coordinate import Coordinate
-from multibody_cli.joints.geometry.written import Expressions
+from multibody_cli.joints.geometry.expressions import Expressions
 from multibody_cli.joints.shape import Constants, MapCoordinate, NamedConstants, Pieces, derivative
 from multibody_cli.kernel import Floats as Floats
 from multibody_cli.kernel import Integers
@@ -133,7 +133,7 @@ class Cycloid(Path):
 
 
 @dataclass(frozen=True)
-class Written(Path):
+class ExpressionPath(Path):
     """A user-defined curve: expressions of a parameter and of named constants."""
 
     expressions: Expressions
@@ -150,7 +150,7 @@ class Written(Path):
 
 
 @dataclass(frozen=True)
-class WrittenRound(Path):
+class RoundExpressionPath(Path):
     """A user-defined closed curve, with a parameter reduced to the domain.
 
     Behind the named constants follow the parameter at the beginning of a piece, and the length of the piece.

@@ -17,8 +17,15 @@ from pydantic import Field, field_validator, model_validator
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import ENDLESS, Interval
 from multibody_cli.joints.geometry.alignment import unit
+from multibody_cli.joints.geometry.expressions import (
+    Expressions,
+    Formula,
+    Name,
+    Parameters,
+    expressions_of,
+    require_position,
+)
 from multibody_cli.joints.geometry.paths import Row, power_basis
-from multibody_cli.joints.geometry.written import Expressions, Formula, Parameters, Word, require_position, written
 from multibody_cli.joints.shape import Constants, Factor, Frame, MapCoordinate, Shift, Turn, cross, derivative
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3
@@ -268,7 +275,7 @@ class PatchSurfaceSpec(SurfaceForm):
 
 
 @dataclass(frozen=True)
-class Written(_ByPosition):
+class ExpressionSurface(_ByPosition):
     """A user-defined surface: expressions of two parameters and of named constants."""
 
     expressions: Expressions
@@ -284,14 +291,14 @@ class Written(_ByPosition):
         return Vec3(*self.expressions.at([u, v], c, k))
 
 
-class WrittenSurfaceSpec(SurfaceForm):
+class ExpressionSurfaceSpec(SurfaceForm):
     """A surface by expressions of two parameters; its normal follows from these in order by the right-hand rule."""
 
     KINDS = (Coordinate.NUMBER, Coordinate.NUMBER)
 
     type: Literal["expression"]
     parameters: Parameters = Field({}, description="Names for constants, with their values.")
-    coordinates: tuple[Word, Word] = Field(("u", "v"), description="Names of both parameters.")
+    coordinates: tuple[Name, Name] = Field(("u", "v"), description="Names of both parameters.")
     position: tuple[Formula, Formula, Formula] = Field(description="x, y and z, m, as expressions of the parameters.")
     domain: tuple[tuple[Number, Number] | None, tuple[Number, Number] | None] = Field(
         (None, None), description="Interval of each parameter; null for an unbounded one."
@@ -306,14 +313,14 @@ class WrittenSurfaceSpec(SurfaceForm):
         return self
 
     @property
-    def surface(self) -> Written:
+    def surface(self) -> ExpressionSurface:
         """The kind of surface."""
-        return Written(written(self.position, self.coordinates, self.parameters)[0])
+        return ExpressionSurface(expressions_of(self.position, self.coordinates, self.parameters)[0])
 
     @property
     def constants(self) -> Row:
         """The named constants."""
-        return written(self.position, self.coordinates, self.parameters)[1]
+        return expressions_of(self.position, self.coordinates, self.parameters)[1]
 
     @property
     def domains(self) -> tuple[Interval, Interval]:
@@ -329,7 +336,7 @@ SURFACES: dict[str, type[SurfaceForm]] = {
     "torus": TorusSurfaceSpec,
     "cylinder": CylinderSurfaceSpec,
     "bezier": PatchSurfaceSpec,
-    "expression": WrittenSurfaceSpec,
+    "expression": ExpressionSurfaceSpec,
 }
 """Every surface by its word."""
 

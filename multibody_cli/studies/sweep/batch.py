@@ -21,8 +21,8 @@ from multibody_cli.output.rows import Row
 from multibody_cli.output.sink import MemorySink, Sink
 from multibody_cli.output.tee import TeeSink
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
-from multibody_cli.studies.sweep.alike import AlikeRuns
-from multibody_cli.studies.sweep.keeping import Kept, channels_for, in_one_line, kept_of, reduced
+from multibody_cli.studies.sweep.equal_models import EqualModelRuns
+from multibody_cli.studies.sweep.kept_channels import Kept, channels_for, in_one_line, kept_of, reduced
 from multibody_cli.studies.sweep.lanes import Lanes
 
 REFUSED, FAILED = "refused", "failed"
@@ -83,7 +83,7 @@ def run_batch(task: Task, runs: Sequence[SweepRun]) -> list[Row]:
     """
     if task.reference is None:
         return [_finish(task, run, _start(task, run)) for run in runs]
-    rows = alike_of(task).make(runs) if task.trajectories is None else {}
+    rows = equal_models_of(task).make(runs) if task.trajectories is None else {}
     started = {k: _start(task, run) for k, run in enumerate(runs) if k not in rows}
     places = [k for k, one in started.items() if isinstance(one, PreparedSimulation)]
     states = lanes_of(task).make([one for one in started.values() if isinstance(one, PreparedSimulation)])
@@ -115,17 +115,17 @@ def lanes_of(task: Task) -> Lanes:
 
 
 @lru_cache(maxsize=1)
-def alike_of(task: Task) -> AlikeRuns:
+def equal_models_of(task: Task) -> EqualModelRuns:
     """Return the runs of a task that differ from its reference in initial coordinates and rates alone."""
     assert task.reference is not None
     reference = task.reference
-    return AlikeRuns(prepare_run(task, reference), reference.overrides, lanes_of(task), task.kept)
+    return EqualModelRuns(prepare_run(task, reference), reference.overrides, lanes_of(task), task.kept)
 
 
 def forget_scene() -> None:
     """Forget the scene of the last task, whose file may change."""
     _source.cache_clear()
-    alike_of.cache_clear()
+    equal_models_of.cache_clear()
     lanes_of.cache_clear()
 
 

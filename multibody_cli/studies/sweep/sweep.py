@@ -28,7 +28,7 @@ from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.sweep.batch import (
     SweepRun,
     Task,
-    alike_of,
+    equal_models_of,
     forget_scene,
     lanes_of,
     prepare_run,
@@ -36,7 +36,7 @@ from multibody_cli.studies.sweep.batch import (
     run_batch,
 )
 from multibody_cli.studies.sweep.design import Along, Design
-from multibody_cli.studies.sweep.keeping import Kept, channels_of, instants_of, unknown_channels
+from multibody_cli.studies.sweep.kept_channels import Kept, channels_of, instants_of, unknown_channels
 from multibody_cli.studies.sweep.lanes import objection_to_lanes, save_time
 from multibody_cli.studies.sweep.values import numbers_of
 from multibody_cli.version import __version__, commit, full_version
@@ -237,7 +237,7 @@ def compile_kernels(sweep: Sweep, simulation: PreparedSimulation) -> None:
     if sweep.task.reference is not None:
         try:
             lanes_of(sweep.task).start(simulation)
-            alike_of(sweep.task).start()
+            equal_models_of(sweep.task).start()
         except Refused:
             raise Refused(
                 "the code of the lanes of this sweep is not in the cache, and MBSIM_COMPILE=never forbids compiling "

@@ -56,7 +56,7 @@ def exponents_among(texts: Sequence[str], parameters: Mapping[str, float]) -> di
     return {word: value for word, value in parameters.items() if word in found}
 
 
-def written(
+def expressions_of(
     texts: Sequence[str], coordinates: Sequence[str], parameters: Mapping[str, float]
 ) -> tuple[Expressions, tuple[float, ...]]:
     """Return the expressions for a joint map, and the values of their constants."""
@@ -70,7 +70,7 @@ def written(
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def read_word(value: Any) -> str:
+def read_name(value: Any) -> str:
     """Read a name for use in expressions."""
     if not isinstance(value, str) or not _WORD.fullmatch(value):
         raise ValueError(f"expected a name of letters, digits and _, found {format_value(value)}")
@@ -101,13 +101,13 @@ def _read_parameters(value: Any) -> dict[str, float]:
     found = {}
     for key, number in value.items():
         try:
-            found[read_word(key)] = read_any(number)
+            found[read_name(key)] = read_any(number)
         except ValueError as error:
             raise moved_error(error, str(key)) from None
     return found
 
 
-Word = Annotated[str, PlainValidator(read_word, json_schema_input_type=str)]
+Name = Annotated[str, PlainValidator(read_name, json_schema_input_type=str)]
 Formula = Annotated[str, PlainValidator(_read_formula), WithJsonSchema(NUMBER_SCHEMA)]
 Parameters = Annotated[
     dict[str, float],

@@ -37,7 +37,7 @@ from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.spec.quantities import read_quantity
 from multibody_cli.spec.units import QuantityKind, split_quantity
 from multibody_cli.studies.simulation import PreparedSimulation
-from multibody_cli.studies.sweep.keeping import (
+from multibody_cli.studies.sweep.kept_channels import (
     Kept,
     KeptNumber,
     channels_for,
@@ -54,7 +54,7 @@ BYTES_AT_ONCE = 2**24
 """Size of the samples that are observed by one call, at least those of one run."""
 
 
-class AlikeRuns:
+class EqualModelRuns:
     """Makes runs with the keys of a reference.
 
     Parameters

@@ -18,9 +18,9 @@ from multibody_cli.kernel import is_interpreted
 from multibody_cli.output.history import History, block_of_runs
 from multibody_cli.output.rows import Row
 from multibody_cli.output.samples import samples_for
-from multibody_cli.studies.sweep.alike import Starts
-from multibody_cli.studies.sweep.batch import SweepRun, Task, alike_of, prepare_run, run_batch
-from multibody_cli.studies.sweep.keeping import read_kept
+from multibody_cli.studies.sweep.batch import SweepRun, Task, equal_models_of, prepare_run, run_batch
+from multibody_cli.studies.sweep.equal_models import Starts
+from multibody_cli.studies.sweep.kept_channels import read_kept
 from multibody_cli.studies.sweep.lanes import objection_to_lanes
 
 pytestmark = pytest.mark.skipif(is_interpreted(), reason="lanes are compiled")
@@ -121,7 +121,7 @@ def test_rows_and_starts_are_those_of_whole_scenes(tmp_path: Path, wholly: Wholl
         read, state = Starts(reference, runs[0].overrides).read(run.overrides), prepare_run(task, run).compiled.state
         assert read is not None
         assert (read[0].tobytes(), read[1].tobytes()) == (state.q.tobytes(), state.v.tobytes())
-    assert [*alike_of(task).make(runs)] == [*range(21)]
+    assert [*equal_models_of(task).make(runs)] == [*range(21)]
     found = [*map(bits_of, run_batch(task, runs))]
     assert found == wholly(task, runs)
     assert found[::-1] == [bits_of(row) for run in runs[::-1] for row in run_batch(task, [run])]
@@ -138,7 +138,7 @@ def test_rows_without_forces_and_accelerations_are_those_of_whole_scenes(
     scene = scene_of(*joints, more=EXPECT).replace("integrator:", f"method: {method}, integrator:")
     task = task_of(tmp_path, scene, runs[0].overrides, OF_MOTION)
     assert [*map(bits_of, run_batch(task, runs))] == wholly(task, runs)
-    assert not alike_of(task)._observer._samples.acceleration.any()  # nothing else was computed
+    assert not equal_models_of(task)._observer._samples.acceleration.any()  # nothing else was computed
 
 
 def test_runs_with_alarms_are_recorded_by_themselves(tmp_path: Path, wholly: Wholly) -> None:
@@ -147,7 +147,7 @@ def test_runs_with_alarms_are_recorded_by_themselves(tmp_path: Path, wholly: Who
     joints = "revolute, axis: [0, 1, 0], damping: 0.01", "spherical, v: [1, 0, 0]"
     runs = [SweepRun(run.number, (run.overrides[0], run.overrides[1].replace("j1.v", "j1.v[2]"))) for run in runs]
     task = task_of(tmp_path, scene_of(*joints), runs[0].overrides)
-    made = alike_of(task).make(runs)
+    made = equal_models_of(task).make(runs)
     rows = run_batch(task, runs)
     assert {row.status for row in rows} == {"complete", "untrusted", "diverged"}
     assert [*made] == [place for place, row in enumerate(rows) if row.status != "diverged"]
@@ -163,7 +163,7 @@ def test_a_run_of_whose_end_a_spring_warns_has_the_warning(tmp_path: Path, wholl
     runs = [SweepRun(k, (f"joints.j0.v={v!r} m/s",)) for k, v in enumerate((1.0, 1.25, -1.0))]
     task = task_of(tmp_path, scene, runs[0].overrides)
     rows = run_batch(task, runs)
-    assert [*alike_of(task).make(runs)] == [0, 2]
+    assert [*equal_models_of(task).make(runs)] == [0, 2]
     assert ["forces (warning)" in row.alarms for row in rows] == [False, True, False]
     assert [*map(bits_of, rows)] == wholly(task, runs)
 
@@ -175,7 +175,7 @@ def test_runs_near_the_stable_step_are_checked_by_themselves(tmp_path: Path, who
     scene = scene_of(*joints, step="20 ms", integrator="semi_implicit_euler")
     scene = scene.replace("step:", "alarms: {ledger: 1e9, spin: 1e9}, step:")
     task = task_of(tmp_path, scene, runs[0].overrides)
-    assert [*alike_of(task).make(runs)] == [*range(40)]
+    assert [*equal_models_of(task).make(runs)] == [*range(40)]
     rows = run_batch(task, runs)
     assert [*map(bits_of, rows)] == wholly(task, runs)
     assert {"stability" in row.alarms for row in rows} == {True, False}
@@ -203,7 +203,7 @@ def test_refused_and_diverging_runs_have_their_reasons(tmp_path: Path, wholly: W
         SweepRun(len(runs) + 1, ("joints.j0.q=0.1",)),
     ]
     task = task_of(tmp_path, scene_of(*joints), runs[0].overrides)
-    assert [*alike_of(task).make(runs)] == [0, 1, 2]
+    assert [*equal_models_of(task).make(runs)] == [0, 1, 2]
     rows = run_batch(task, runs)
     assert [*map(bits_of, rows)] == wholly(task, runs)
     assert [row.status for row in rows[3:5]] == ["refused", "complete"]
@@ -234,7 +234,7 @@ def test_a_value_that_a_variable_gives_needs_the_whole_scene(tmp_path: Path, who
     scene = scene_of('revolute, axis: [0, 1, 0], q: "${a}"', more="vars: {a: 0.2}\n")
     runs = [SweepRun(k, (f"vars.a={0.1 * k}",)) for k in range(5)]
     task = task_of(tmp_path, scene, runs[0].overrides)
-    assert not alike_of(task).make(runs)
+    assert not equal_models_of(task).make(runs)
     assert [*map(bits_of, run_batch(task, runs))] == wholly(task, runs)
 
 

@@ -1,0 +1,6 @@
+"""Messages of a run beside its alarms.
+
+outcome         steps that failed: the cause, the coordinate, and a remedy
+joint_domains   coordinates outside of their domain, near-singular positions, jumps of frames
+force_warnings  warnings of force elements
+"""
