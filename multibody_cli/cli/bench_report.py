@@ -13,12 +13,11 @@ import numpy as np
 
 from multibody_cli.cli.tables import markdown_table, table_lines, to_json
 from multibody_cli.kernel.target import architecture
-from multibody_cli.studies.bench.accuracy import Accuracy, Study
+from multibody_cli.studies.bench.accuracy import Accuracy, Study, displayed_error
 from multibody_cli.studies.bench.against import Comparison
 from multibody_cli.studies.bench.batches import BatchMeasurement
 from multibody_cli.studies.bench.campaign import Findings, NotMeasured
 from multibody_cli.studies.bench.measurement import Measurement, series_of
-from multibody_cli.studies.bench.pareto import displayed_error
 from multibody_cli.studies.bench.plan import Setup
 from multibody_cli.studies.bench.timing import Pair, Timing
 from multibody_cli.version import __version__, commit, full_version

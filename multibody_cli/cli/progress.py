@@ -9,8 +9,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -42,7 +41,7 @@ class Waiting:
     def __init__(self, text: str) -> None:
         self._text = text
         self._line: Any = None
-        self._ticker: _Ticker | None = None
+        self._stop_redrawing: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Self:
         self._open(None, 0, bar_format="{desc} [{elapsed}]")
@@ -54,22 +53,30 @@ class Waiting:
 
             tqdm.monitor_interval = 0  # the line has its own thread
             self._line = tqdm(total=total, initial=done, desc=self._text, delay=PERIOD, leave=False, **settings)
-            self._ticker = _Ticker(self._line.refresh)
+            self._stop_redrawing = redraw_regularly(self._line.refresh)
             messages.before_writing.append(self._line.clear)
 
     def close(self) -> None:
         """Remove the line."""
-        if self._line is not None and self._ticker is not None:
-            self._ticker.stop()
+        if self._line is not None:
+            self._stop_redrawing()
             messages.before_writing.remove(self._line.clear)
             self._line.clear()  # `close` removes only what `update` has drawn
             self._line.close()
-            self._line = self._ticker = None
+            self._line = None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+
+SIMULATED = {
+    "unit": " s",
+    "bar_format": _HEAD + "{n:.4g} of {total:.4g} s simulated [{elapsed}, {remaining} left, {rate_noinv_fmt}]",
+}
+"""Settings of a bar of simulated seconds, simulated seconds per second, and the time left."""
+
+COMPILED = {"bar_format": "compiled {n_fmt} of {total_fmt} known kernels [{elapsed}]"}
+"""Settings of a bar of kernels, whose total is not known in advance."""
 
 
 class Bar(Waiting):
@@ -79,47 +86,28 @@ class Bar(Waiting):
     ----------
     unit
         Unit that is counted.
+    settings
+        Settings of tqdm, in place of those of the unit.
     """
 
-    def __init__(self, unit: str) -> None:
+    def __init__(self, unit: str, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__("")
-        self._unit = unit
+        figures = "{n_fmt} of {total_fmt} " + unit + " [{elapsed}, {remaining} left, {rate_noinv_fmt}]"
+        self._settings = settings or {"unit": f" {unit}", "unit_scale": True, "bar_format": _HEAD + figures}
 
     def __enter__(self) -> Self:
         return self
 
     def show(self, done: float, total: float, text: str = "") -> None:
         """Show that `done` of `total` units are complete, and what is in progress."""
-        self._open(total, done, **self._settings())
+        self._open(total, done, **self._settings)
         if self._line is not None:
             self._line.total = total
             self._line.set_description_str(f"{text}: " if text else "", refresh=False)
             self._line.update(done - self._line.n)
 
-    def _settings(self) -> dict[str, Any]:
-        figures = "{n_fmt} of {total_fmt} " + self._unit + " [{elapsed}, {remaining} left, {rate_noinv_fmt}]"
-        return {"unit": f" {self._unit}", "unit_scale": True, "bar_format": _HEAD + figures}
 
-
-class Count(Bar):
-    """Counts completed units when the total is not known in advance."""
-
-    def _settings(self) -> dict[str, Any]:
-        return {"bar_format": "compiled {n_fmt} of {total_fmt} known " + self._unit + " [{elapsed}]"}
-
-
-class SimulatedTime(Bar):
-    """Displays simulated seconds, simulated seconds per second, and the time left."""
-
-    def __init__(self) -> None:
-        super().__init__("s")
-
-    def _settings(self) -> dict[str, Any]:
-        figures = "{n:.4g} of {total:.4g} s simulated [{elapsed}, {remaining} left, {rate_noinv_fmt}]"
-        return {"unit": " s", "bar_format": _HEAD + figures}
-
-
-class Progress(SimulatedTime):
+class Progress(Bar):
     """Displays the simulated time of a run, and measures its wall time.
 
     Parameters
@@ -129,7 +117,7 @@ class Progress(SimulatedTime):
     """
 
     def __init__(self, timing: Timing) -> None:
-        super().__init__()
+        super().__init__("s", SIMULATED)
         self._timing = timing
         self._started = self._last = time.perf_counter()
 
@@ -146,24 +134,21 @@ class Progress(SimulatedTime):
         self.show((done - 1) * self._timing.every, self._timing.outputs * self._timing.every)
 
 
-class _Ticker(threading.Thread):
-    """Calls a function every `PERIOD` until it is stopped."""
+def redraw_regularly(redraw: Callable[[], object]) -> Callable[[], None]:
+    """Call a function every `PERIOD` in a thread; return a function that stops, and waits for the last redraw."""
+    ended = threading.Event()
 
-    def __init__(self, redraw: Callable[[], object]) -> None:
-        super().__init__(daemon=True)
-        self._redraw = redraw
-        self._ended = threading.Event()
-        self.start()
+    def redraw_until_end() -> None:
+        while not ended.wait(PERIOD):
+            redraw()
 
-    def run(self) -> None:
-        """Redraw until the end."""
-        while not self._ended.wait(PERIOD):
-            self._redraw()
+    def stop() -> None:
+        ended.set()
+        thread.join()
 
-    def stop(self) -> None:
-        """Stop, and wait until the last redraw is over."""
-        self._ended.set()
-        self.join()
+    thread = threading.Thread(target=redraw_until_end, name="redraw", daemon=True)
+    thread.start()
+    return stop
 
 
 class _Display:
@@ -176,7 +161,7 @@ class _Display:
         """Reset to the initial state."""
         self.purpose = ""
         self.stop_asked: Callable[[], bool] = lambda: False
-        self._count = Count("kernels")
+        self._count = Bar("kernels", COMPILED)
         self._announced = False
 
     def __call__(self, progress: Compiling) -> None:

@@ -124,7 +124,7 @@ class StopRequest:
 
 
 class _Released:
-    """Context in which a mutex is free that is held outside of it."""
+    """Context, which may be entered again, in which a mutex is free that is held outside of it."""
 
     def __init__(self, mutex: Lock) -> None:
         self._mutex = mutex
@@ -132,7 +132,5 @@ class _Released:
     def __enter__(self) -> None:
         self._mutex.release()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._mutex.acquire()

@@ -15,8 +15,6 @@ from multibody_cli.output.contact_channels import INSTANT_OF_CONTACT
 from multibody_cli.output.trajectory import open_result
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from multibody_cli.model import Floats, Integers
     from multibody_cli.output.channel import Array
 
@@ -58,10 +56,8 @@ class Recording(AbstractContextManager["Recording"]):
         # the instants of contacts are indices, not results
         self.contacts = {one.path: one for one in described if one.per == CONTACT and one.path != INSTANT_OF_CONTACT}
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._file.__exit__()
 
     def read(self, path: str, start: int, stop: int) -> Array:
         """Read the rows `start` to `stop` - 1 of a dataset."""

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.pictures.style import COLORS, new_figure, save
-from multibody_cli.studies.bench.accuracy import Accuracy, Study
+from multibody_cli.studies.bench.accuracy import RESOLVED, Accuracy, Study, displayed_error
 from multibody_cli.studies.bench.campaign import Findings
 from multibody_cli.studies.bench.measurement import Series, series_of
-from multibody_cli.studies.bench.pareto import RESOLVED, displayed_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from multibody_cli.cli import messages, progress
-from multibody_cli.cli.progress import Bar, Count, Progress, SimulatedTime, Waiting
+from multibody_cli.cli.progress import COMPILED, SIMULATED, Bar, Progress, Waiting
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.scene.timing import Timing
@@ -59,7 +59,7 @@ def _command(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def tickers() -> list[threading.Thread]:
     """The threads that redraw."""
-    return [thread for thread in threading.enumerate() if isinstance(thread, progress._Ticker)]
+    return [thread for thread in threading.enumerate() if thread.name == "redraw"]
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def test_the_rate_of_a_resumed_run_begins_at_its_checkpoint(use: Use) -> None:
     [
         (Bar("runs"), "trial:  50 %|"),
         (Bar("runs"), " 2.00 of 4.00 runs ["),
-        (SimulatedTime(), "2 of 4 s simulated ["),
-        (Count("kernels"), "compiled 2 of 4 known kernels ["),
+        (Bar("s", SIMULATED), "2 of 4 s simulated ["),
+        (Bar("kernels", COMPILED), "compiled 2 of 4 known kernels ["),
     ],
 )
 def test_a_bar_shows_how_much_is_done(use: Use, bar: Bar, expected: str) -> None:

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multibody_cli.mass import MassProperties
-from multibody_cli.studies.bench.accuracy import Motion, largest_displacement
+from multibody_cli.studies.bench.accuracy import Motion, displayed_error, front, largest_displacement, recommend
 from multibody_cli.studies.bench.options import BenchSpec
-from multibody_cli.studies.bench.pareto import displayed_error, front, recommend
 from multibody_cli.studies.bench.plan import Case, groups_of
 
 
