@@ -14,10 +14,9 @@ import numpy as np
 
 from multibody_cli.contact_solver.workspace import ContactWorkspace
 from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.completion import completion, skip_work_update
 from multibody_cli.methods.contract import Causes, Dynamics, Kernel, Recording, Report, Status, Stepper
 from multibody_cli.methods.evaluation import repeated_evaluation
-from multibody_cli.methods.recording import observe_updated
+from multibody_cli.methods.recording import completion, observe_updated, skip_work_update
 from multibody_cli.methods.sampling import Sampler
 from multibody_cli.model import JointFriction, Model, State
 from multibody_cli.tree.workspace import Coupling, ImplicitSolve, Work

@@ -1,10 +1,14 @@
-"""The loop over output instants in compiled code: steps, and one row of the samples, again and again."""
+"""Work arrays of states that steps or lanes have computed, and the loop over output instants in compiled code."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from multibody_cli.kernel import kernel_parameter, template
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.method_kernels import evaluate_projected, project_onto_constraints
+from multibody_cli.methods.contract import Dynamics, Kernel
+from multibody_cli.tree.kinematics import update_tree_kinematics
 
 
 @kernel_parameter
@@ -17,11 +21,6 @@ def take_steps(
 @kernel_parameter
 def observe(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
     """Fill row k of the samples from a state and its work arrays."""
-
-
-@kernel_parameter
-def update_work(system: Any, work: Any, state: Any) -> None:
-    """Compute the work arrays of a state."""
 
 
 @template(take_steps, observe)
@@ -48,6 +47,42 @@ def record_steps(
         fresh = 0
         observe(system, state, work, rows, samples, k + row)
     return count * steps
+
+
+@kernel_parameter
+def update_work(system: Any, work: Any, state: Any) -> None:
+    """Compute the work arrays that the evaluation leaves behind."""
+
+
+@kernel
+def skip_work_update(system: Any, work: Any, state: Any) -> None:
+    """Replace `update_work` where the evaluation computes all work arrays."""
+
+
+@template(project_onto_constraints, evaluate_projected, update_work)
+def complete(system: Any, work: Any, state: Any, powers: Any) -> None:
+    """Compute the accelerations and the work arrays of a state, and the power (na,) of every energy account, W."""
+    time, q, v, a = state.time, state.q, state.v, state.a
+    project_onto_constraints(system, work, time[0], q, v, a, state.ledger)
+    evaluate_projected(system, work, time[0], q, v, a, powers)
+    update_work(system, work, state)
+
+
+@kernel
+def place_bodies(system: Any, work: Any, state: Any, powers: Any) -> None:
+    """Replace `complete`, in a tree without rows, where neither accelerations nor forces are read."""
+    update_tree_kinematics(system, state.time[0], state.q, state.v, state.a, work)
+
+
+@cache
+def completion(dynamics: Dynamics, update_work: Kernel) -> Kernel:
+    """Bind the kernel `method_kernels.complete_state` to a method."""
+    return bound_kernel(
+        complete,
+        project_onto_constraints=dynamics.project_onto_constraints,
+        evaluate_projected=dynamics.evaluate_projected,
+        update_work=update_work,
+    )
 
 
 @template(update_work, observe)

@@ -18,9 +18,8 @@ import numpy as np
 
 from multibody_cli.forces.elements import evaluate_signals
 from multibody_cli.kernel import kernel, template
-from multibody_cli.methods.completion import update_work
 from multibody_cli.methods.contract import Report, Status
-from multibody_cli.methods.recording import take_steps
+from multibody_cli.methods.recording import take_steps, update_work
 from multibody_cli.model import Floats, Integers, Model, State
 from multibody_cli.tree.workspace import Work
 
@@ -198,21 +197,21 @@ def take_held_steps(system, state, work, scratch, S, progress, h, until) -> bool
 
 
 # --- any integrator -------------------------------------------------------------------------------------------------
-class _Prepared:
-    """The kernel with its arguments packed for one state; no part of the state of a run."""
+class Prepared:
+    """A kernel with its arguments packed for one state; no part of the state of a run."""
 
-    __slots__ = ("sample", "state")
+    __slots__ = ("call", "state")
 
     def __init__(self) -> None:
         self.state: State | None = None
-        self.sample: Callable[[float], Any]
+        self.call: Callable[..., Any]
 
 
 class Sampler:
     """Samples the controllers of one model; holds their values, which are part of the state of a run."""
 
     def __init__(self, model: Model, work: Work) -> None:
-        self._forces, self._work, self._prepared = model.system.forces, work, _Prepared()
+        self._forces, self._work, self._prepared = model.system.forces, work, Prepared()
         self._initial = np.array([update.initial for one in model.controllers for update in one.updates])
         self._initial.flags.writeable = False
         self.sampling = sampling_of(model)
@@ -276,5 +275,5 @@ class Sampler:
     def _sample(self, state: State, time: float) -> None:
         if self._prepared.state is not state:
             leading = (self._forces, state, self._work.bodies, self.sampling)
-            self._prepared.state, self._prepared.sample = state, sample.prepared(leading, (time,))
-        self._prepared.sample(time)
+            self._prepared.state, self._prepared.call = state, sample.prepared(leading, (time,))
+        self._prepared.call(time)

@@ -11,8 +11,8 @@ import numpy as np
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.completion import place_bodies
 from multibody_cli.methods.contract import Report
+from multibody_cli.methods.recording import place_bodies
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.observers import (

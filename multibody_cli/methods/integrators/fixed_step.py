@@ -12,19 +12,9 @@ from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import Kernel, Recording, Report, Status, StepControl
 from multibody_cli.methods.integrators.at_knots import AtKnots, divided_steps
 from multibody_cli.methods.recording import record_steps
-from multibody_cli.methods.sampling import FRESH, SINCE, START, TAKEN, take_sampled_steps
+from multibody_cli.methods.sampling import FRESH, SINCE, START, TAKEN, Prepared, take_sampled_steps
 from multibody_cli.model import State, System
 from multibody_cli.tree.workspace import Work
-
-
-class _Prepared:
-    """The kernel with its arguments packed for one state; no part of the state of a run."""
-
-    __slots__ = ("state", "take")
-
-    def __init__(self) -> None:
-        self.state: State | None = None
-        self.take: Callable[..., Any]
 
 
 class FixedStepper:
@@ -48,7 +38,7 @@ class FixedStepper:
         self._system = self._at_knots.system if self._at_knots else system
         self._work = work
         self._scratch = scratch
-        self._prepared = _Prepared()
+        self._prepared = Prepared()
         self._h = control.step
         self._start: float | None = None
         self._since_start = 0
@@ -68,9 +58,9 @@ class FixedStepper:
         if prepared.state is not state:
             self._prepare(state)
         if self._at_knots:
-            done = self._at_knots.take(prepared.take, state, self._start, self._since_start, count, self._fresh)
+            done = self._at_knots.take(prepared.call, state, self._start, self._since_start, count, self._fresh)
         else:
-            done = prepared.take(self._h, self._start, self._since_start, count, self._fresh)
+            done = prepared.call(self._h, self._start, self._since_start, count, self._fresh)
         if done != count:
             return self._count(done, count)
         self._fresh = 0
@@ -80,7 +70,7 @@ class FixedStepper:
 
     def _prepare(self, state: State) -> None:
         leading, numbers = (self._system, state, self._work, self._scratch), (self._h, self._start, 0, 0, 0)
-        self._prepared.state, self._prepared.take = state, self._kernel.prepared(leading, numbers)
+        self._prepared.state, self._prepared.call = state, self._kernel.prepared(leading, numbers)
 
     def _count(self, done: int, count: int) -> Report | None:
         """Count the steps done of `count`; return a report if some failed."""
