@@ -18,7 +18,7 @@ from multibody_cli.initial.oscillations import oscillations_of
 from multibody_cli.initial.point_torques import require_no_torques
 from multibody_cli.initial.signal_resolution import signal_alarms
 from multibody_cli.initial.stable_step import check_step
-from multibody_cli.joints.contract import Start
+from multibody_cli.joints.contract import JointStart
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import StepControl
@@ -40,7 +40,7 @@ NO_INERTIA = 1e-12
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledScene:
     """A scene ready to run.
 
     Model, initial state, step control, output instants, mass properties by body, number of degrees of freedom at the
@@ -62,7 +62,7 @@ class Compiled:
     notes: tuple[Raised, ...] = ()
 
 
-def compile_scene(loaded: LoadedScene) -> Compiled:
+def compile_scene(loaded: LoadedScene) -> CompiledScene:
     """Compile a scene for its method.
 
     Parameters
@@ -104,12 +104,12 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
         model, state = pack_model(loaded, masses, layout, sizes)
     control = StepControl(simulation.step, simulation.tolerance.rtol, simulation.tolerance.atol, simulation.duration)
     timed = timing(simulation, scene.output)
-    return Compiled(
+    return CompiledScene(
         model, state, control, timed, masses, n_dofs, messages, alarms, checked.longest, oscillations, notes
     )
 
 
-def with_start(compiled: Compiled, simulation: SimulationSpec, q: Floats, v: Floats) -> Compiled:
+def with_start(compiled: CompiledScene, simulation: SimulationSpec, q: Floats, v: Floats) -> CompiledScene:
     """Return a scene in joint coordinates with another start, and its check of the step.
 
     Parameters
@@ -183,7 +183,7 @@ def _layout_of_method(
     return None
 
 
-def _starts(scene: SceneSpec, model: Model, state: State) -> tuple[dict[str, Start], dict[str, Start]]:
+def _starts(scene: SceneSpec, model: Model, state: State) -> tuple[dict[str, JointStart], dict[str, JointStart]]:
     """Initial states of the bodies and joints of an assembled scene, by name."""
     samples, links = initial_samples(model, state), model.system.tree.links
     bodies = {}
@@ -192,12 +192,12 @@ def _starts(scene: SceneSpec, model: Model, state: State) -> tuple[dict[str, Sta
             first, numbers = links[model.names.body_rows[k]]["iq"], KINDS[body.kind].n_dofs
             q = tuple(state.q[first : first + numbers])
             first = links[model.names.body_rows[k]]["iv"]
-            bodies[name] = Start(q, tuple(state.v[first : first + numbers]), q)
+            bodies[name] = JointStart(q, tuple(state.v[first : first + numbers]), q)
             continue
         pose = (*samples.position[0, k], *samples.quaternion[0, k])
-        bodies[name] = Start(pose, (*samples.linear_velocity[0, k], *samples.angular_velocity[0, k]), pose)
+        bodies[name] = JointStart(pose, (*samples.linear_velocity[0, k], *samples.angular_velocity[0, k]), pose)
     joints = {}
     for joint in model.names.joints:
         q = tuple(state.q[joint.positions])
-        joints[joint.name] = Start(q, tuple(state.v[joint.columns]), q)
+        joints[joint.name] = JointStart(q, tuple(state.v[joint.columns]), q)
     return bodies, joints

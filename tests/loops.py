@@ -22,7 +22,7 @@ from oracle import across, rotation_of_quaternion, vee
 from scipy.spatial.transform import Rotation
 from strategies import random_quaternion, random_rotation
 
-from multibody_cli.compile import Compiled, compile_scene
+from multibody_cli.compile import CompiledScene, compile_scene
 from multibody_cli.constraint_solver.projection import (
     compute_velocity_residuals,
 )
@@ -63,7 +63,7 @@ class Run:
     """A scene with one method, started."""
 
     loaded: LoadedScene
-    compiled: Compiled
+    compiled: CompiledScene
     method: Method
     state: State
 

@@ -13,7 +13,7 @@ from multibody_cli.expressions import parse
 from multibody_cli.forces.body_drag import DragSpec
 from multibody_cli.forces.body_load import LoadSpec
 from multibody_cli.forces.joint_control import COMMAND
-from multibody_cli.joints.contract import Part, Start
+from multibody_cli.joints.contract import JointStart, Part
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
@@ -28,7 +28,7 @@ from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.reductions import ReductionPacker
 from multibody_cli.packing.rows import RowPacker
 from multibody_cli.packing.tree import PackedTree, pack_tree
-from multibody_cli.scene.links import IN_PLACE, Link, Placement
+from multibody_cli.scene.links import IN_PLACE, LinkData, Placement
 from multibody_cli.spec import SignalSpec
 
 NO_GRAVITY = (0.0, 0.0, 0.0)
@@ -58,7 +58,7 @@ class JointForces:
 class Machine:
     """Links in the order of their rows, and all forces on them."""
 
-    tree_links: Sequence[Link]
+    tree_links: Sequence[LinkData]
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     joint_forces: dict[int, JointForces] = field(default_factory=dict)
     loads: Sequence[tuple[int, LoadSpec]] = ()
@@ -203,13 +203,13 @@ def tree_link(
     origin: Placement = IN_PLACE,
     child_origin: Placement = IN_PLACE,
     rest: Sequence[float] | None = None,
-) -> Link:
+) -> LinkData:
     """A link with defaults; `inertia` is a matrix or principal moments."""
     matrix = np.diag(inertia) if np.ndim(inertia) == 1 else np.asarray(inertia)
     q = q or resting(parts)
-    start = Start(q, v or (0.0,) * n_dofs(parts), q if rest is None else rest)
+    start = JointStart(q, v or (0.0,) * n_dofs(parts), q if rest is None else rest)
     properties = MassProperties(mass, np.array(com, dtype=float), matrix.astype(float))
-    return Link(row, parent, properties, parts, start, [False] * n_dofs(parts), origin, child_origin)
+    return LinkData(row, parent, properties, parts, start, [False] * n_dofs(parts), origin, child_origin)
 
 
 def resting(parts: Sequence[Part]) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from jets import Jet
 
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part
-from multibody_cli.joints.shape import find_piece, own_map_coordinates, pose_and_subspace
+from multibody_cli.joints.joint_map import find_piece, own_map_coordinates, pose_and_subspace
 from multibody_cli.packing.constraint_bases import configuration_at
 from multibody_cli.symbolic.derivative import differentiate
 from multibody_cli.symbolic.evaluation import evaluate

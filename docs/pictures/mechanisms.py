@@ -17,7 +17,7 @@ import numpy as np
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.render.encoding import gif, png
 from multibody_cli.render.frames import images, strip
-from multibody_cli.render.image import Format, Pixels
+from multibody_cli.render.image import ImageFormat, Pixels
 from multibody_cli.render.motion import choose_rows
 from multibody_cli.render.picture import Picture
 from multibody_cli.studies.simulation import prepare
@@ -51,7 +51,7 @@ def start() -> bytes:
     films: list[Iterator[Pixels]] = []
     for name, duration in START.items():
         instants = tuple(np.linspace(0.0, duration, FRAMES))
-        films.append(images(picture_of(ROOT / f"scenes/gallery/{name}.yaml", instants), [], Format(250, 240, 2)))
+        films.append(images(picture_of(ROOT / f"scenes/gallery/{name}.yaml", instants), [], ImageFormat(250, 240, 2)))
     return gif((np.concatenate(frames, axis=1) for frames in zip(*films, strict=True)), FPS)
 
 
@@ -69,4 +69,4 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory() as folder:
             scene = Path(folder) / title
             scene.write_text(scene_of(page, title), encoding="utf-8")
-            (here / name).write_bytes(png(strip(picture_of(scene, instants), [], Format(240, 240))))
+            (here / name).write_bytes(png(strip(picture_of(scene, instants), [], ImageFormat(240, 240))))

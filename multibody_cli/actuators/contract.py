@@ -24,7 +24,7 @@ Target = Annotated[SignalSpec, Signal(units.ANY)]
 
 
 @dataclass(frozen=True)
-class State:
+class ControllerState:
     """A number that a sampled controller keeps: its value at the start, and its next value as an expression."""
 
     initial: float
@@ -53,7 +53,7 @@ class Law:
     parameters: Mapping[str, float] = field(default_factory=dict)
     signals: Mapping[str, SignalSpec] = field(default_factory=dict)
     tables: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = field(default_factory=dict)
-    states: Mapping[str, State] = field(default_factory=dict)
+    states: Mapping[str, ControllerState] = field(default_factory=dict)
 
 
 class ActuatorSpec(Spec):

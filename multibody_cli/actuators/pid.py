@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.actuators.contract import ActuatorSpec, Gain, Law, State, Target
+from multibody_cli.actuators.contract import ActuatorSpec, ControllerState, Gain, Law, Target
 from multibody_cli.spec import PositiveTime, Quantity, SignalSpec, units
 
 
@@ -64,4 +64,4 @@ class PidSpec(ActuatorSpec):
         following += f" + ({self.limited(u)} - {u})/tracking_time)" if self.limits is not None else ")"
         gains = {"kp": self.kp, "ki": self.ki, "kd": self.kd}
         numbers = {**gains, "period": period, "tracking_time": tracking_time}
-        return Law(u, numbers, {"target": self.target}, states={"integral": State(0.0, following)})
+        return Law(u, numbers, {"target": self.target}, states={"integral": ControllerState(0.0, following)})

@@ -63,7 +63,7 @@ class Count:
         self.number += events
 
 
-class Scales(NamedTuple):
+class RecordScales(NamedTuple):
     """Constants of a model that its record depends on.
 
     Parameters
@@ -90,13 +90,13 @@ class Scales(NamedTuple):
     is_prescribed: bool
 
 
-def scales_of(model: Model) -> Scales:
+def scales_of(model: Model) -> RecordScales:
     """Return the constants of a model."""
     tree, names = model.system.tree, model.names
     working = {account.cause for account in names.accounts if account.kind == "work"}
     constrained = {f"{entry.section}/{entry.name}" for entry in names.constraint_entries}
     free = [entry for entry in names.constraint_entries if not entry.one_sided]
-    return Scales(
+    return RecordScales(
         float(np.linalg.norm(model.com, axis=1).max(initial=0.0)),
         float(tree.links["mass"].sum() * np.linalg.norm(tree.gravity)),
         float(tree.links["mass"].sum()),

@@ -146,7 +146,7 @@ def _bench(specs: Sequence[BenchSpec], json_file: str | None, markdown: Path | N
 def _report(found: Findings, status: str, json_file: str | None, markdown: Path | None, plot: Path | None) -> None:
     """Write the results to stdout and to the requested files."""
     from multibody_cli.cli import bench_report
-    from multibody_cli.output.place import write_text
+    from multibody_cli.output.file_replacement import write_text
 
     if json_file not in (None, "-"):
         write_text(Path(str(json_file)), bench_report.as_json(found, status) + "\n")

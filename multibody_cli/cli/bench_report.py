@@ -14,12 +14,12 @@ import numpy as np
 from multibody_cli.cli.tables import markdown_table, table_lines, to_json
 from multibody_cli.kernel.target import architecture
 from multibody_cli.studies.bench.accuracy import Accuracy, Study, displayed_error
-from multibody_cli.studies.bench.against import Comparison
+from multibody_cli.studies.bench.against import PeerComparison
 from multibody_cli.studies.bench.batches import BatchMeasurement
 from multibody_cli.studies.bench.campaign import Findings, NotMeasured
 from multibody_cli.studies.bench.measurement import Measurement, series_of
 from multibody_cli.studies.bench.plan import Setup
-from multibody_cli.studies.bench.timing import Pair, Timing
+from multibody_cli.studies.bench.timing import TimedPair, Timing
 from multibody_cli.version import __version__, commit, full_version
 
 Row = Mapping[str, Any]
@@ -185,7 +185,7 @@ def _error(run: Accuracy, reference_error: float) -> str:
     return f"{'' if run.resolved else '< '}{displayed_error(run.error, reference_error):.3g}"
 
 
-def _peer_row(one: Comparison) -> Row:
+def _peer_row(one: PeerComparison) -> Row:
     return {
         **_setup(one),
         "peer": one.program,
@@ -196,7 +196,7 @@ def _peer_row(one: Comparison) -> Row:
     }
 
 
-def _quality_row(one: Comparison) -> Row:
+def _quality_row(one: PeerComparison) -> Row:
     row = {**_setup(one), "peer": one.program, "steps": one.step.ours.count if one.step else None}
     for key, unit in (("loop_error", "m"), ("energy_change", "J"), ("penetration", "m"), ("speed", "m/s")):
         for whose, quality in (("", one.ours), ("peer's ", one.theirs)):
@@ -222,7 +222,7 @@ def _batch_rows(one: BatchMeasurement) -> Iterator[Row]:
         }
 
 
-def _pair(what: str, pair: Pair | None) -> Row:
+def _pair(what: str, pair: TimedPair | None) -> Row:
     ours, peer, ratio = (pair.ours.median * 1e6, pair.peer.median * 1e6, pair.ratio) if pair else (None, None, None)
     return {f"{what} us": ours, f"peer's {what} us": peer, f"{what} ratio": ratio}
 

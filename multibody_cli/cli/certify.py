@@ -12,7 +12,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import PATH, result_file, result_path, run_settings
-from multibody_cli.cli.progress import SIMULATED, Bar, Progress, Waiting
+from multibody_cli.cli.progress import SIMULATED, Progress, ProgressBar, Waiting
 from multibody_cli.cli.run import EXIT_CODES
 from multibody_cli.cli.source import prepare_and_warn, scene_of
 from multibody_cli.cli.stop import StopRequest
@@ -97,7 +97,7 @@ def verb(
             return EXIT_CODES.get(outcome.status, stop.code)
         if outcome.message:
             messages.warning(outcome.message)
-        with Bar("s", SIMULATED) as bar:
+        with ProgressBar("s", SIMULATED) as bar:
             certificate = certify(read_trajectory(sink.part), plan, bar.show, stop.asked)
     add_certificate(sink.part, certificate)
     os.replace(sink.part, sink.path)

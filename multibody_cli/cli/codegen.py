@@ -25,7 +25,7 @@ def verb(scene: Path, output: Path | None, force: bool, overrides: tuple[str, ..
     SCENE is a scene file or a result file, which contains its scene. The program is a self-contained Python module;
     comments refer to the equation numbers of Si and Guenter.
     """
-    from multibody_cli.output.place import require_replaceable, write_text
+    from multibody_cli.output.file_replacement import require_replaceable, write_text
     from multibody_cli.studies.codegen import code_of
 
     if output is not None:

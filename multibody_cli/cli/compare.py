@@ -10,7 +10,7 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import PATH, comparison_report
-from multibody_cli.cli.progress import Bar, Waiting
+from multibody_cli.cli.progress import ProgressBar, Waiting
 from multibody_cli.errors import ArgumentError, ResultError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def verb(
         from multibody_cli.pictures.style import require_format
 
         require_format(plot)
-    with Bar("numbers") as bar:
+    with ProgressBar("numbers") as bar:
         cases = _cases(reference, result, policy, bar)
     if not folders and cases[0].comparison is None:
         raise ResultError(cases[0].trouble)
@@ -82,7 +82,7 @@ def _policy(rtol: float | None, atol: float | None, tolerances: Path | None) -> 
     return Policy(rtol, atol, read_rules(tolerances) if tolerances is not None else ())
 
 
-def _cases(reference: Path, result: Path, policy: Policy, bar: Bar) -> list[Case]:
+def _cases(reference: Path, result: Path, policy: Policy, bar: ProgressBar) -> list[Case]:
     from multibody_cli.comparison.cases import compare_case, compare_folders
 
     if reference.is_dir() and result.is_dir():
@@ -101,5 +101,5 @@ def _explain(comparison: Comparison) -> tuple[str, ...]:
     if comparison.first_difference is None:
         return ("sensitivity: nothing to explain, all differences are within tolerance",)
     simulation = prepare_and_warn(comparison.reference)
-    with Bar("runs") as bar:
+    with ProgressBar("runs") as bar:
         return (str(explain(comparison, simulation, lambda done: bar.show(done, COPIES + 1))),)

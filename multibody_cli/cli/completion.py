@@ -58,7 +58,7 @@ def verb(name: str, install: bool) -> int:
 
 def _installed(shell: Shell, text: str) -> list[Path]:
     """Write the script, and the line that loads it unless it is there; return the files that were written."""
-    from multibody_cli.output.place import write_text
+    from multibody_cli.output.file_replacement import write_text
 
     script = Path.home() / shell.script
     write_text(script, text)

@@ -8,7 +8,7 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, OUTPUTS
-from multibody_cli.cli.progress import Bar
+from multibody_cli.cli.progress import ProgressBar
 from multibody_cli.cli.source import FROM, TO, Time, explain_channels, is_result, joined, split_words
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
@@ -46,8 +46,8 @@ def verb(
     The suffix of the output is the format: comma-separated values, whose numbers read back to the same bits; Parquet,
     with the units as metadata; MATLAB, with one variable for each column; NumPy, with one array for each column.
     """
+    from multibody_cli.output.file_replacement import replacement, require_replaceable
     from multibody_cli.output.instants import select_instants
-    from multibody_cli.output.place import replacement, require_replaceable
     from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
     from multibody_cli.output.table import table_of
     from multibody_cli.output.table_formats import FORMATS
@@ -72,7 +72,7 @@ def verb(
         show(target)
         return 0
     trajectory = read_trajectory(files[0])
-    with Bar("values") as bar:
+    with ProgressBar("values") as bar:
         try:
             table = table_of(trajectory, channels, select_instants(trajectory, start, end, every), bar.show)
         except ResultError as error:

@@ -17,7 +17,7 @@ from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
 
 if TYPE_CHECKING:
-    from multibody_cli.output.selection import Scalar
+    from multibody_cli.output.selection import ScalarChannel
     from multibody_cli.output.trajectory import Trajectory
 
 PICTURES = OUTPUTS / "plots"
@@ -67,8 +67,8 @@ def verb(
 
     The styles `paper` and `talk` have the sizes of a page and of slides, `dark` a dark background.
     """
+    from multibody_cli.output.file_replacement import require_replaceable
     from multibody_cli.output.instants import select_instants
-    from multibody_cli.output.place import require_replaceable
     from multibody_cli.output.sweep_table import is_sweep_table
     from multibody_cli.pictures.channels import MOST_RUNS, PicturedRun, draw
     from multibody_cli.pictures.style import STYLES, require_format, save
@@ -140,7 +140,7 @@ def _opened(file: str, frame: str | None) -> Trajectory:
     return express_wrenches(trajectory, load_scene(stored_scene(trajectory.scene_yaml, file)).scene.joints, frame)
 
 
-def _single(trajectory: Trajectory, word: str) -> Scalar:
+def _single(trajectory: Trajectory, word: str) -> ScalarChannel:
     """Return the scalar that a word selects."""
     chosen = _chosen(trajectory, [word])
     if len(chosen) > 1:
@@ -149,7 +149,7 @@ def _single(trajectory: Trajectory, word: str) -> Scalar:
     return chosen[0]
 
 
-def _chosen(trajectory: Trajectory, channels: Sequence[str]) -> list[Scalar]:
+def _chosen(trajectory: Trajectory, channels: Sequence[str]) -> list[ScalarChannel]:
     from multibody_cli.output.selection import select, select_energies
 
     try:

@@ -79,7 +79,7 @@ COMPILED = {"bar_format": "compiled {n_fmt} of {total_fmt} known kernels [{elaps
 """Settings of a bar of kernels, whose total is not known in advance."""
 
 
-class Bar(Waiting):
+class ProgressBar(Waiting):
     """Displays how much is done, the rate and the time left.
 
     Parameters
@@ -107,7 +107,7 @@ class Bar(Waiting):
             self._line.update(done - self._line.n)
 
 
-class Progress(Bar):
+class Progress(ProgressBar):
     """Displays the simulated time of a run, and measures its wall time.
 
     Parameters
@@ -161,7 +161,7 @@ class _Display:
         """Reset to the initial state."""
         self.purpose = ""
         self.stop_asked: Callable[[], bool] = lambda: False
-        self._count = Bar("kernels", COMPILED)
+        self._count = ProgressBar("kernels", COMPILED)
         self._announced = False
 
     def __call__(self, progress: Compiling) -> None:

@@ -13,7 +13,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import PATH, comparison_report
-from multibody_cli.cli.progress import Bar
+from multibody_cli.cli.progress import ProgressBar
 from multibody_cli.cli.tables import counted
 from multibody_cli.errors import ArgumentError
 
@@ -73,7 +73,7 @@ def verb(
     interrupted = False
     with ExitStack() as stack:
         results = output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mbsim-")))
-        bar = stack.enter_context(Bar("runs"))
+        bar = stack.enter_context(ProgressBar("runs"))
         try:
             for done, trial in enumerate(trials):
                 bar.show(done, len(trials), trial.name)
@@ -95,5 +95,5 @@ def verb(
     return worst(cases).exit_code
 
 
-def _show_part(bar: Bar, done: int, total: int, name: str, part: float) -> None:
+def _show_part(bar: ProgressBar, done: int, total: int, name: str, part: float) -> None:
     bar.show(done + part, total, name)

@@ -13,7 +13,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH
-from multibody_cli.cli.progress import Bar, show_compilation
+from multibody_cli.cli.progress import ProgressBar, show_compilation
 from multibody_cli.cli.source import FROM, TO, Time, denotes_result, prepare_and_warn, stored_scene
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, listed
@@ -123,7 +123,7 @@ def verb(
     pictures per second; *.png and *.svg show the first instant, or those of --at side by side. *.gltf and *.glb are
     models with animation tracks, as for Blender.
     """
-    from multibody_cli.output.place import replacement, require_replaceable
+    from multibody_cli.output.file_replacement import replacement, require_replaceable
     from multibody_cli.render.camera import read_view
     from multibody_cli.render.encoding import FPS, require_encoder
     from multibody_cli.render.motion import choose_rows
@@ -205,23 +205,23 @@ def _page(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
         speed=extras.speed,
         traces=[bodies.index(body) for body in extras.traces],
     )
-    with Bar("parts") as bar:
+    with ProgressBar("parts") as bar:
         return player_html(page, bar.show)
 
 
 def _png(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
     from multibody_cli.render.encoding import png
     from multibody_cli.render.frames import strip
-    from multibody_cli.render.image import Format
+    from multibody_cli.render.image import ImageFormat
 
-    return png(strip(picture, ghosts, Format(*extras.size, samples=4)))
+    return png(strip(picture, ghosts, ImageFormat(*extras.size, samples=4)))
 
 
 def _svg(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
     from multibody_cli.render.frames import svg
-    from multibody_cli.render.image import Format
+    from multibody_cli.render.image import ImageFormat
 
-    return svg(picture, ghosts, Format(*extras.size))
+    return svg(picture, ghosts, ImageFormat(*extras.size))
 
 
 def _gif(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
@@ -246,10 +246,10 @@ def _gltf(picture: Picture, ghosts: list[Picture], extras: Extras, is_binary: bo
 def _shown(picture: Picture, ghosts: list[Picture], extras: Extras) -> Iterator[Pixels]:
     """Yield the images of an animation, and show how many are done."""
     from multibody_cli.render.frames import film
-    from multibody_cli.render.image import Format
+    from multibody_cli.render.image import ImageFormat
 
-    with Bar("pictures") as bar:
-        for done, image in enumerate(film(picture, ghosts, Format(*extras.size, samples=2)), 1):
+    with ProgressBar("pictures") as bar:
+        for done, image in enumerate(film(picture, ghosts, ImageFormat(*extras.size, samples=2)), 1):
             yield image
             bar.show(done, len(picture.rows))
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from multibody_cli.cli.report_wording import WORDS, brief, counts, failure, row_of, worst_first
 from multibody_cli.cli.tables import literal, markdown_table
-from multibody_cli.comparison.cases import Case, Verdict, what_changed, worst
+from multibody_cli.comparison.cases import Case, CaseVerdict, what_changed, worst
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.compare import Comparison
@@ -46,7 +46,7 @@ def _detailed(cases: Sequence[Case]) -> list[Case]:
     if len(cases) == 1:
         return list(cases)
     firsts = (max(some, key=lambda case: case.verdict) for some in _by_test(cases).values())
-    return [case for case in firsts if case.verdict is not Verdict.SAME]
+    return [case for case in firsts if case.verdict is not CaseVerdict.SAME]
 
 
 def _details(comparison: Comparison, every: bool) -> Iterator[str]:
@@ -70,11 +70,11 @@ def as_junit(cases: Sequence[Case], suite_name: str) -> str:
     """Return one test suite with a test for each scene, or for each pair of files."""
     tests = _by_test(cases)
     verdicts = [worst(some) for some in tests.values()]
-    errors = verdicts.count(Verdict.TROUBLE)
+    errors = verdicts.count(CaseVerdict.TROUBLE)
     numbers = {
         "name": suite_name,
         "tests": str(len(tests)),
-        "failures": str(len(tests) - errors - verdicts.count(Verdict.SAME)),
+        "failures": str(len(tests) - errors - verdicts.count(CaseVerdict.SAME)),
         "errors": str(errors),
         "skipped": "0",
         "time": _seconds(cases),
@@ -101,12 +101,12 @@ def _by_test(cases: Sequence[Case]) -> dict[str, list[Case]]:
 
 def _add_failure(test: ElementTree.Element, cases: Sequence[Case]) -> None:
     """Add the failure of the most severe case; its text lists the other failing cases and the changed settings."""
-    failing = sorted((case for case in cases if case.verdict is not Verdict.SAME), key=lambda case: -case.verdict)
+    failing = sorted((case for case in cases if case.verdict is not CaseVerdict.SAME), key=lambda case: -case.verdict)
     if not failing:
         return
     first, *others = failing
     also = f"; {len(failing)} of {len(cases)} runs fail" if others else ""
-    tag = "error" if first.verdict is Verdict.TROUBLE else "failure"
+    tag = "error" if first.verdict is CaseVerdict.TROUBLE else "failure"
     kind, message = WORDS[first.verdict].lower(), f"{first.name}: {brief(first)}{also}"
     element = ElementTree.SubElement(test, tag, type=kind, message=message)
     beyond = worst_first(first.comparison) if first.comparison else []

@@ -7,32 +7,34 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.cli.tables import Colored, counted
-from multibody_cli.comparison.cases import Case, Verdict, worst
+from multibody_cli.comparison.cases import Case, CaseVerdict, worst
 from multibody_cli.spec.units import behind_number
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.compare import Comparison, FirstDifference
-    from multibody_cli.comparison.differences import Finding, Location, Place
+    from multibody_cli.comparison.differences import ComparedValue, DatasetDifference, Location
 
 
 WORDS = {
-    Verdict.SAME: "same",
-    Verdict.NEW: "NEW",
-    Verdict.DIFFERENT: "DIFFERENT",
-    Verdict.MISSED: "MISSED",
-    Verdict.TROUBLE: "TROUBLE",
+    CaseVerdict.SAME: "same",
+    CaseVerdict.NEW: "NEW",
+    CaseVerdict.DIFFERENT: "DIFFERENT",
+    CaseVerdict.MISSED: "MISSED",
+    CaseVerdict.TROUBLE: "TROUBLE",
 }
 
 
 def colored_word(case: Case) -> Colored:
     """Return the verdict of a case, in color."""
-    return Colored(WORDS[case.verdict], "green" if case.verdict is Verdict.SAME else "red")
+    return Colored(WORDS[case.verdict], "green" if case.verdict is CaseVerdict.SAME else "red")
 
 
 def counts(cases: Sequence[Case]) -> str:
     """Count the cases of each verdict."""
-    numbers = [sum(case.verdict is verdict for case in cases) for verdict in Verdict]
-    parts = [f"{number} {WORDS[verdict].lower()}" for verdict, number in zip(Verdict, numbers, strict=True) if number]
+    numbers = [sum(case.verdict is verdict for case in cases) for verdict in CaseVerdict]
+    parts = [
+        f"{number} {WORDS[verdict].lower()}" for verdict, number in zip(CaseVerdict, numbers, strict=True) if number
+    ]
     marked = sum(bool(case.accepted_misses) for case in cases)
     text = f"{counted(len(cases), 'comparison')}: {', '.join(parts)}"
     return f"{text}; {marked} with an accepted miss of an expectation" if marked else text
@@ -81,7 +83,7 @@ def _differing(comparison: Comparison) -> list[str]:
     return parts
 
 
-def _worst(finding: Finding) -> str:
+def _worst(finding: DatasetDifference) -> str:
     """Describe the worst value of a dataset beyond tolerance."""
     assert finding.worst is not None
     place, where = finding.worst.place, str(finding.worst)
@@ -92,7 +94,7 @@ def _worst(finding: Finding) -> str:
     )
 
 
-def worst_first(comparison: Comparison) -> list[Finding]:
+def worst_first(comparison: Comparison) -> list[DatasetDifference]:
     """Return the datasets beyond tolerance, the largest excess first."""
     beyond = [finding for finding in comparison.findings if finding.differs]
     return sorted(beyond, key=lambda finding: -finding.excess)
@@ -110,7 +112,7 @@ def described_first(difference: FirstDifference) -> str:
     )
 
 
-def _instead(place: Place) -> str:
+def _instead(place: ComparedValue) -> str:
     """Format both numbers with enough digits to distinguish them."""
     for digits in range(6, 18):
         result, reference = (f"{number:.{digits}g}" for number in (place.result, place.reference))
@@ -119,13 +121,13 @@ def _instead(place: Place) -> str:
     return f"{result} instead of {reference}"
 
 
-def _unit(finding: Finding, place: Place) -> str:
+def _unit(finding: DatasetDifference, place: ComparedValue) -> str:
     """Return the units of the dataset, or of the component if the components have different units, behind a number."""
     units = finding.units.split(", ")
     return behind_number(units[place.index[-1] % len(units)] if place.index else finding.units)
 
 
-def row_of(finding: Finding) -> dict[str, Any]:
+def row_of(finding: DatasetDifference) -> dict[str, Any]:
     """Return the row of a dataset in a table."""
     worst, largest = finding.worst, finding.largest
     return {
@@ -142,7 +144,7 @@ def row_of(finding: Finding) -> dict[str, Any]:
     }
 
 
-def failure(finding: Finding) -> str:
+def failure(finding: DatasetDifference) -> str:
     """Describe a dataset beyond tolerance: the worst value, the number of values, and the tolerance."""
     tolerance = finding.tolerance
     return (

@@ -23,11 +23,11 @@ from multibody_cli.comparison.cases import Case, what_changed
 from multibody_cli.comparison.settings import merged
 from multibody_cli.errors import listed
 from multibody_cli.escaping import escaped
-from multibody_cli.output.place import write_text
+from multibody_cli.output.file_replacement import write_text
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.compare import Comparison, FirstDifference
-    from multibody_cli.comparison.differences import Finding
+    from multibody_cli.comparison.differences import DatasetDifference
 
 Line = str | tuple[str | Colored, ...]
 """A line of a report: a text, or pieces of which some are in color."""
@@ -142,7 +142,7 @@ def _others(difference: FirstDifference) -> Iterator[str]:
         yield f"           at the same instant: {listed(others, 8)}"
 
 
-def _table(findings: Sequence[Finding]) -> Iterator[str]:
+def _table(findings: Sequence[DatasetDifference]) -> Iterator[str]:
     beyond = [finding for finding in findings if finding.differs]
     within = sorted((one for one in findings if not one.differs), key=lambda finding: -finding.excess)
     shown = within if messages.is_verbose() else within[:DATASETS_SHOWN]

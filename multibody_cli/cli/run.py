@@ -174,7 +174,7 @@ def _branched(
     path: Path, scene: Path | None, instant: str, overrides: Sequence[str], output: Path | None, force: bool
 ) -> _Start:
     """Return the start of a branch of a run."""
-    from multibody_cli.output.place import require_replaceable
+    from multibody_cli.output.file_replacement import require_replaceable
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.studies.branching import earlier_scenes
     from multibody_cli.studies.resumption import interval_of

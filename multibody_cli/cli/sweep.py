@@ -14,7 +14,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH, result_path, run_settings
-from multibody_cli.cli.progress import Bar, Waiting, purpose_of, show_compilation
+from multibody_cli.cli.progress import ProgressBar, Waiting, purpose_of, show_compilation
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import counted, duration, show, show_json, size
@@ -22,7 +22,7 @@ from multibody_cli.cli.tables import counted, duration, show, show_json, size
 if TYPE_CHECKING:
     from multibody_cli.output.rows import Rows
     from multibody_cli.studies.simulation import PreparedSimulation
-    from multibody_cli.studies.sweep.batch import SweepRun, Task
+    from multibody_cli.studies.sweep.batch import SweepRun, SweepTask
     from multibody_cli.studies.sweep.sweep import Sweep, Tally
 
 SCHEME_NAMES = ("random", "lhs", "sobol")
@@ -105,8 +105,8 @@ def verb(
     Exit code: 0 if all runs have their rows, whatever the rows say; 1 if the table cannot be written; 2 if the sweep is
     rejected; 128 plus the number of the signal if one interrupts it: the table then has the rows so far.
     """
-    from multibody_cli.output.place import require_hdf5_name
-    from multibody_cli.studies.sweep.design import Sampling, design_of
+    from multibody_cli.output.file_replacement import require_hdf5_name
+    from multibody_cli.studies.sweep.design import RandomSampling, design_of
     from multibody_cli.studies.sweep.kept_channels import read_kept
     from multibody_cli.studies.sweep.sweep import plan_sweep
 
@@ -118,7 +118,7 @@ def verb(
         from multibody_cli.output.table_formats import FORMATS
 
         FORMATS["parquet"].require()
-    design = design_of(given, rows_file, Sampling(samples, seed, sampling), overrides)
+    design = design_of(given, rows_file, RandomSampling(samples, seed, sampling), overrides)
     kept = [read_kept(text) for text in keep]
     show_compilation(f"the start of {scene.name}")
     source = scene_of(scene)
@@ -147,7 +147,7 @@ class _Plan:
     dask: str | None
     parquet: bool
 
-    def execute(self, stop: StopRequest, task: Task, runs: Iterable[SweepRun]) -> Iterator[list[Rows]]:
+    def execute(self, stop: StopRequest, task: SweepTask, runs: Iterable[SweepRun]) -> Iterator[list[Rows]]:
         """Execute runs in processes of this machine, or on a cluster."""
         if self.dask is not None:
             from multibody_cli.studies.sweep.workers import run_on_cluster
@@ -186,7 +186,7 @@ def _run(plan: _Plan, force: bool, as_json: bool) -> int:
             if tally.done < count and plan.dask is None:
                 compile_kernels(sweep, plan.first)
             began = time.perf_counter()
-            with Bar("runs") as bar:
+            with ProgressBar("runs") as bar:
 
                 def on_rows(blocks: Iterable[Rows]) -> None:
                     nonlocal executed
@@ -206,7 +206,7 @@ def _run(plan: _Plan, force: bool, as_json: bool) -> int:
 
 
 def _write_parquet(table: Path) -> None:
-    from multibody_cli.output.place import replacement
+    from multibody_cli.output.file_replacement import replacement
     from multibody_cli.output.sweep_table import SweepTable
     from multibody_cli.output.table_formats import FORMATS
 

@@ -13,7 +13,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import PATH
-from multibody_cli.cli.progress import Bar, show_compilation
+from multibody_cli.cli.progress import ProgressBar, show_compilation
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import counted, show
 from multibody_cli.errors import ArgumentError, OutputError, nearest
@@ -56,7 +56,7 @@ def verb(scenes: tuple[Path, ...], methods: tuple[str, ...], everything: bool, j
         examples = warming.write_examples(Path(folder))
         chosen = scenes or examples
         done: list[warming.Warmed] = []
-        with Bar("combinations") as bar:
+        with ProgressBar("combinations") as bar:
             bar.show(0, len(chosen) * len(pairs))
             for one in warming.warm(chosen, pairs, scene_of):
                 done.append(one)
@@ -71,14 +71,14 @@ def _compile_pictures(scene: Path) -> int:
 
     from multibody_cli.kernel import workers
     from multibody_cli.render.frames import images
-    from multibody_cli.render.image import Format
+    from multibody_cli.render.image import ImageFormat
     from multibody_cli.render.picture import Picture, start_of
     from multibody_cli.studies.simulation import prepare
 
     before = workers.compiled()
     simulation = prepare(scene)
     picture = Picture(simulation.loaded, start_of(simulation), np.array([0]))
-    next(images(picture, [], Format(64, 40)))
+    next(images(picture, [], ImageFormat(64, 40)))
     return workers.compiled() - before
 
 

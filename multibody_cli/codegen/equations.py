@@ -14,7 +14,7 @@ from multibody_cli.codegen.passes import Pass
 from multibody_cli.codegen.placing import placing_pass
 from multibody_cli.codegen.runs import RunPlan, plan
 from multibody_cli.codegen.source import GeneratedFunctions, Method, write_functions
-from multibody_cli.joints.shape import JointMap
+from multibody_cli.joints.joint_map import JointMap
 from multibody_cli.model import Floats, Tree
 from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Sym3, Vec3
 from multibody_cli.symbolic.scalar import Value, fresh_graph

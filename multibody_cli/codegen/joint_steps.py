@@ -20,7 +20,7 @@ from multibody_cli.codegen.links import FRAME, ORIGIN, PARTS, PartStructure
 from multibody_cli.codegen.rotations import AxisRotation, Rotation
 from multibody_cli.codegen.runs import Site
 from multibody_cli.joints.contract import PartCode
-from multibody_cli.joints.shape import (
+from multibody_cli.joints.joint_map import (
     Constants,
     FactorProduct,
     JointMap,

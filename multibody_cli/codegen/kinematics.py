@@ -22,7 +22,7 @@ from multibody_cli.codegen.passes import Pass
 from multibody_cli.codegen.rotations import motion_to_outer, to_inner
 from multibody_cli.codegen.runs import plan
 from multibody_cli.codegen.source import GeneratedFunctions, Method, write_functions
-from multibody_cli.joints.shape import JointMap
+from multibody_cli.joints.joint_map import JointMap
 from multibody_cli.kernel import in_python
 from multibody_cli.model import Tree
 from multibody_cli.spatial import products

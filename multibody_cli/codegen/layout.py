@@ -43,7 +43,7 @@ class Strides(NamedTuple):
     im: int
 
 
-class Layout(NamedTuple):
+class CodeLayout(NamedTuple):
     """The tables of a tree, the size of its memory, and the text of every location."""
 
     table: Floats
@@ -62,7 +62,7 @@ class PeriodLayout(NamedTuple):
     strides: Strides
 
 
-def lay_out(plan: RunPlan, statements: Sequence[Iterable[Statement]], area: int) -> Layout:
+def lay_out(plan: RunPlan, statements: Sequence[Iterable[Statement]], area: int) -> CodeLayout:
     """Assign table and memory offsets to the locations that `statements` use.
 
     Parameters
@@ -94,7 +94,7 @@ def lay_out(plan: RunPlan, statements: Sequence[Iterable[Statement]], area: int)
         size = end + area * kind.continues
     entries_by_kind = tuple(one.entries for one in blocks)
     links = sorted((link for run in plan.runs for link in run.links), key=lambda link: link.row)
-    return Layout(
+    return CodeLayout(
         table_for(plan, entries_by_kind, links),
         np.array(rows, dtype=np.int64),
         size,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.joints.contract import PartCode
-from multibody_cli.joints.shape import JointMap
+from multibody_cli.joints.joint_map import JointMap
 from multibody_cli.model import Floats, Tree
 
 ROUND_OFF = 4e-16

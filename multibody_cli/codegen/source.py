@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.codegen.joint_steps import Slot
-from multibody_cli.codegen.layout import Layout, lay_out
+from multibody_cli.codegen.layout import CodeLayout, lay_out
 from multibody_cli.codegen.passes import Pass, Propagator, SpecializedPass
 from multibody_cli.codegen.runs import RunPlan
 from multibody_cli.codegen.text import joined, write_function, write_passes
@@ -42,7 +42,7 @@ class GeneratedFunctions(NamedTuple):
     """Functions that take the same arguments, with their layout, and the kinds of the arguments."""
 
     sources: tuple[Source, ...]
-    layout: Layout
+    layout: CodeLayout
     kinds: str
 
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from multibody_cli.codegen.layout import RUN_FIELDS, RUN_WIDTH, Layout, Strides
+from multibody_cli.codegen.layout import RUN_FIELDS, RUN_WIDTH, CodeLayout, Strides
 from multibody_cli.codegen.passes import Carry, SpecializedPass
 from multibody_cli.codegen.runs import RunKind, RunPlan
 from multibody_cli.symbolic.program import Writer
@@ -51,7 +51,7 @@ def write_function(docstring: str, arguments: Iterable[str], body: Sequence[str]
     return "\n".join(lines) + "\n"
 
 
-def write_passes(plan: RunPlan, layout: Layout, passes: Sequence[SpecializedPass]) -> list[list[str]]:
+def write_passes(plan: RunPlan, layout: CodeLayout, passes: Sequence[SpecializedPass]) -> list[list[str]]:
     """Write the passes in order, the lines of each."""
     numbering, write_one = Numbering(), _unrolled_runs if plan.is_straight else _run_loop
     return [
@@ -70,7 +70,7 @@ def indented(lines: Sequence[str], by: str = "    ") -> list[str]:
     return [by + line if line else line for line in lines]
 
 
-def _unrolled_runs(plan: RunPlan, layout: Layout, specialized: SpecializedPass, numbering: Numbering) -> list[str]:
+def _unrolled_runs(plan: RunPlan, layout: CodeLayout, specialized: SpecializedPass, numbering: Numbering) -> list[str]:
     """Write each run in turn, with its offsets as literals."""
     order = range(len(plan.runs))
     lines: list[str] = []
@@ -83,7 +83,7 @@ def _unrolled_runs(plan: RunPlan, layout: Layout, specialized: SpecializedPass, 
     return lines
 
 
-def _run_loop(plan: RunPlan, layout: Layout, specialized: SpecializedPass, numbering: Numbering) -> list[str]:
+def _run_loop(plan: RunPlan, layout: CodeLayout, specialized: SpecializedPass, numbering: Numbering) -> list[str]:
     """Write a loop over all runs, with a branch for each kind."""
     lines, count = [], len(plan.runs)
     values = [f"runs[r + {1 + k}]" for k in range(len(RUN_FIELDS))]
@@ -96,7 +96,7 @@ def _run_loop(plan: RunPlan, layout: Layout, specialized: SpecializedPass, numbe
 
 
 def _run_body(
-    kind: RunKind, layout: Layout, specialized: SpecializedPass, numbering: Numbering, values: Sequence[str]
+    kind: RunKind, layout: CodeLayout, specialized: SpecializedPass, numbering: Numbering, values: Sequence[str]
 ) -> list[str]:
     """Write the loop over the periods of a run, with the statements before and after it."""
     k, tree_pass = kind.sites[0].kind, specialized.tree_pass

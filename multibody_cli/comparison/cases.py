@@ -19,7 +19,7 @@ from multibody_cli.output.sweep_table import is_sweep_table
 RESULTS = "**/*.h5"
 
 
-class Verdict(IntEnum):
+class CaseVerdict(IntEnum):
     """Result of a comparison, in the order of severity."""
 
     SAME = 0
@@ -31,7 +31,7 @@ class Verdict(IntEnum):
     @property
     def exit_code(self) -> int:
         """Exit code of the process: 2 if something could not be run or compared, 1 for any other failure."""
-        return 2 if self is Verdict.TROUBLE else int(self is not Verdict.SAME)
+        return 2 if self is CaseVerdict.TROUBLE else int(self is not CaseVerdict.SAME)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Case:
     name: str
     comparison: Comparison | None
     trouble: str
-    verdict: Verdict
+    verdict: CaseVerdict
     test: str
     missed: tuple[str, ...] = ()
     accepted_misses: tuple[str, ...] = ()
@@ -103,8 +103,8 @@ def compare_case(
         else:
             comparison = compare_files(reference, result, policy, on_numbers)
     except MbsimError as error:
-        return Case(name, None, str(error), Verdict.TROUBLE, name)
-    verdict = Verdict.SAME if comparison.same else Verdict.DIFFERENT
+        return Case(name, None, str(error), CaseVerdict.TROUBLE, name)
+    verdict = CaseVerdict.SAME if comparison.same else CaseVerdict.DIFFERENT
     return Case(name, comparison, "", verdict, name, seconds=perf_counter() - start)
 
 
@@ -125,13 +125,13 @@ def compare_folders(
         if name in found:
             yield compare_case(name, reference / name, result / name, policy, on_numbers)
         else:
-            yield Case(name, None, f"{result / name} does not exist", Verdict.DIFFERENT, name)
+            yield Case(name, None, f"{result / name} does not exist", CaseVerdict.DIFFERENT, name)
     for name in found:
         if name not in names:
             trouble = f"{reference / name} does not exist: there is nothing to compare with"
-            yield Case(name, None, trouble, Verdict.SAME, name)
+            yield Case(name, None, trouble, CaseVerdict.SAME, name)
 
 
-def worst(cases: Sequence[Case]) -> Verdict:
+def worst(cases: Sequence[Case]) -> CaseVerdict:
     """Return the most severe verdict."""
-    return max((case.verdict for case in cases), default=Verdict.SAME)
+    return max((case.verdict for case in cases), default=CaseVerdict.SAME)

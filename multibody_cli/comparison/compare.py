@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.comparison.contacts import compare_contacts
-from multibody_cli.comparison.differences import Differences, Finding, Location, Place
+from multibody_cli.comparison.differences import ComparedValue, DatasetDifference, Differences, Location
 from multibody_cli.comparison.recording import Instants, Recording, common_instants
 from multibody_cli.comparison.settings import Setting, differing_settings
 from multibody_cli.comparison.tolerance import Policy
@@ -34,7 +34,7 @@ class FirstDifference(NamedTuple):
     """
 
     time: float
-    findings: tuple[Finding, ...]
+    findings: tuple[DatasetDifference, ...]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Comparison:
     mismatches: tuple[str, ...]
     notes: tuple[str, ...]
     instants: tuple[int, int, int]
-    findings: tuple[Finding, ...]
+    findings: tuple[DatasetDifference, ...]
     first_difference: FirstDifference | None
     rows: str = "instants"
 
@@ -219,7 +219,7 @@ class _Comparer:
         return True
 
     # --- numbers --------------------------------------------------------------------------------------------
-    def _compare(self, dataset: Dataset, done: int, total: int) -> Finding:
+    def _compare(self, dataset: Dataset, done: int, total: int) -> DatasetDifference:
         differences = Differences(self._policy.tolerance_of(dataset), dataset.same)
         columns = self._columns(dataset.path)
         row = 0
@@ -232,30 +232,30 @@ class _Comparer:
             self._on_numbers(done + differences.compared, total)
         return self._finding(dataset, differences)
 
-    def _compare_centers(self, described: Dataset) -> Finding:
+    def _compare_centers(self, described: Dataset) -> DatasetDifference:
         runs = self._reference, self._result
         centers = [run.com[[run.bodies.index(name) for name in self._bodies]].reshape(-1, 3) for run in runs]
         differences = Differences(self._policy.tolerance_of(described))
         differences.add(centers[0][None], centers[1][None], 0)
 
-        def locate(place: Place) -> Location:
+        def locate(place: ComparedValue) -> Location:
             return Location(None, self._bodies[place.index[0]], "xyz"[place.index[1]], place)
 
-        return Finding.of(described.path, described.units, described.role, differences, locate)
+        return DatasetDifference.of(described.path, described.units, described.role, differences, locate)
 
-    def _finding(self, dataset: Dataset, differences: Differences) -> Finding:
+    def _finding(self, dataset: Dataset, differences: Differences) -> DatasetDifference:
         of_bodies = self._reference.is_of_bodies(dataset.path)
         labels: list[Sequence[str]] = []
         if differences.worst is not None:
             labels = [self._reference.labels(dataset.path, axis) for axis in range(1, len(dataset.shape))]
 
-        def locate(place: Place) -> Location:
+        def locate(place: ComparedValue) -> Location:
             body = self._bodies[place.index[0]] if of_bodies else ""
             rest = list(zip(labels, place.index, strict=True))[int(of_bodies) :]
             component = " ".join(words[step] for words, step in rest if len(words) > 1)
             return Location(self._time(place.row), body, component, place)
 
-        return Finding.of(dataset.path, dataset.units, dataset.role, differences, locate)
+        return DatasetDifference.of(dataset.path, dataset.units, dataset.role, differences, locate)
 
     def _columns(self, path: str) -> tuple[list[int], list[int]] | None:
         """Return the columns of the common bodies in both files; None if the bodies are the same."""
@@ -270,7 +270,7 @@ class _Comparer:
 
 
 def _notes_on_error_bars(
-    reference: Recording, result: Recording, common: Instants, findings: Sequence[Finding]
+    reference: Recording, result: Recording, common: Instants, findings: Sequence[DatasetDifference]
 ) -> Iterator[str]:
     """Yield notes about the certificates of two runs, and about the largest differences beyond their error bars.
 
@@ -297,7 +297,7 @@ def _notes_on_error_bars(
             )
 
 
-def _first_difference(findings: Sequence[Finding]) -> FirstDifference | None:
+def _first_difference(findings: Sequence[DatasetDifference]) -> FirstDifference | None:
     differing = [finding for finding in findings if finding.differs and finding.first is not None]
     if not differing:
         return None

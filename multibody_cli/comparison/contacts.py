@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.comparison.differences import Differences, Finding, Location, Place
-from multibody_cli.comparison.recording import Instants, Recording, Rows
+from multibody_cli.comparison.differences import ComparedValue, DatasetDifference, Differences, Location
+from multibody_cli.comparison.recording import Instants, Recording, RowRange
 from multibody_cli.comparison.tolerance import Policy, Tolerance
 from multibody_cli.errors import ResultError
 from multibody_cli.output.contact_channels import BODY_PAIR, GROUP, OFFSET
@@ -50,7 +50,7 @@ def compare_contacts(
     paths: Sequence[str],
     notes: list[str],
     time_of: Callable[[int], float],
-) -> list[Finding]:
+) -> list[DatasetDifference]:
     """Compare every dataset of contacts; a contact that only one run has is a difference in each of them.
 
     Parameters
@@ -108,8 +108,8 @@ def compare_contacts(
             "two bodies differs, which rigid bodies leave undetermined; resultant impulses and moments agree"
         )
 
-    def finding(path: str) -> Finding:
-        def locate(place: Place) -> Location:
+    def finding(path: str) -> DatasetDifference:
+        def locate(place: ComparedValue) -> Location:
             contact, *index = place.index
             labels = [reference.labels(path, axis + 1) for axis in range(len(index))]
             component = " ".join(row[step] for row, step in zip(labels, index, strict=True) if len(row) > 1)
@@ -120,7 +120,7 @@ def compare_contacts(
             return Location(time_of(place.row), f"contact of {body_pair}", component, place)
 
         described = reference.contacts[path]
-        return Finding.of(path, described.units, described.role, gathered[path], locate)
+        return DatasetDifference.of(path, described.units, described.role, gathered[path], locate)
 
     return [finding(path) for path in paths]
 
@@ -178,7 +178,7 @@ def _instants(
         yield from zip(_contacts(reference, rows, paths, names), _contacts(result, others, paths, names), strict=True)
 
 
-def _contacts(run: Recording, rows: Rows, paths: Sequence[str], names: Sequence[str]) -> list[ContactsAtInstant]:
+def _contacts(run: Recording, rows: RowRange, paths: Sequence[str], names: Sequence[str]) -> list[ContactsAtInstant]:
     """Read contacts, with bodies as indices in `names`."""
     offset = run.read(OFFSET, rows.start, rows.stop + 1)
     begin = int(offset[0])

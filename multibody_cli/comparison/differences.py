@@ -20,7 +20,7 @@ EFFORT = "effort"
 
 
 @dataclass(frozen=True)
-class Place:
+class ComparedValue:
     """One value of a dataset in both runs.
 
     Parameters
@@ -72,9 +72,9 @@ class Differences:
     same: str = ""
     compared: int = 0
     exceeding: int = 0
-    largest: Place | None = None
-    worst: Place | None = None
-    first: Place | None = None
+    largest: ComparedValue | None = None
+    worst: ComparedValue | None = None
+    first: ComparedValue | None = None
 
     def add(self, reference: Floats, result: Floats, row: int) -> None:
         """Compare values (K, ...) of both runs; `row` is the number of preceding pairs of instants."""
@@ -93,10 +93,10 @@ class Differences:
         beyond = ~(alike | (difference <= allowed))
         self.exceeding += int(np.count_nonzero(beyond))
 
-        def place(at: int) -> Place:
+        def place(at: int) -> ComparedValue:
             first, *index = (int(step) for step in np.unravel_index(at, reference.shape))
             numbers = (float(array.flat[at]) for array in (reference, result, difference, excess))
-            return Place(row + first, tuple(index), *numbers)
+            return ComparedValue(row + first, tuple(index), *numbers)
 
         self.largest = _greater(self.largest, place(int(np.argmax(difference))), "difference")
         self.worst = _greater(self.worst, place(int(np.argmax(excess))), "excess")
@@ -106,7 +106,7 @@ class Differences:
             self.first = place(first * flat.shape[1] + int(np.argmax(flat[first])))
 
 
-def _greater(known: Place | None, found: Place, by: str) -> Place | None:
+def _greater(known: ComparedValue | None, found: ComparedValue, by: str) -> ComparedValue | None:
     if not found.difference > 0.0:
         return known
     return found if known is None or getattr(found, by) > getattr(known, by) else known
@@ -118,14 +118,14 @@ class Location(NamedTuple):
     time: float | None
     body: str
     component: str
-    place: Place
+    place: ComparedValue
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.body, self.component))) or "-"
 
 
 @dataclass(frozen=True)
-class Finding:
+class DatasetDifference:
     """Result of the comparison of one dataset.
 
     Parameters
@@ -153,8 +153,8 @@ class Finding:
 
     @classmethod
     def of(
-        cls, path: str, units: str, role: str, differences: Differences, locate: Callable[[Place], Location]
-    ) -> Finding:
+        cls, path: str, units: str, role: str, differences: Differences, locate: Callable[[ComparedValue], Location]
+    ) -> DatasetDifference:
         """Create a finding from accumulated differences."""
         places = (differences.largest, differences.worst, differences.first)
         return cls(

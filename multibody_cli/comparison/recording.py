@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from multibody_cli.output.channel import Array
 
 
-class Rows(NamedTuple):
+class RowRange(NamedTuple):
     """Rows of a file: the offsets `which` from `start`, within the range `start` to `stop`."""
 
     start: int
@@ -63,7 +63,7 @@ class Recording(AbstractContextManager["Recording"]):
         """Read the rows `start` to `stop` - 1 of a dataset."""
         return self._file.numbers(path, start, stop)
 
-    def take(self, path: str, rows: Rows) -> Array:
+    def take(self, path: str, rows: RowRange) -> Array:
         """Read selected rows of a dataset; the whole range is read because strided reads of HDF5 are slow."""
         every: Array = self.read(path, rows.start, rows.stop)
         return every if len(rows.which) == len(every) else every[rows.which]
@@ -109,7 +109,7 @@ class Instants(NamedTuple):
         """Return one instant."""
         return Instants(self.reference[number, None], self.result[number, None])
 
-    def slabs(self, most: int) -> Iterator[tuple[Rows, Rows]]:
+    def slabs(self, most: int) -> Iterator[tuple[RowRange, RowRange]]:
         """Yield all pairs in slabs that span `most` rows of each file at most, or in single pairs."""
         first = 0
         while first < self.number:
@@ -120,8 +120,8 @@ class Instants(NamedTuple):
             first = last
 
 
-def _taken(rows: Integers) -> Rows:
-    return Rows(int(rows[0]), int(rows[-1]) + 1, rows - rows[0])
+def _taken(rows: Integers) -> RowRange:
+    return RowRange(int(rows[0]), int(rows[-1]) + 1, rows - rows[0])
 
 
 def common_instants(reference: Recording, result: Recording) -> Instants:

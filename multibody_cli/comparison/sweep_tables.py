@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from multibody_cli.comparison.compare import Comparison
-from multibody_cli.comparison.differences import Differences, Finding, Location, Place
+from multibody_cli.comparison.differences import ComparedValue, DatasetDifference, Differences, Location
 from multibody_cli.comparison.settings import Setting
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError, listed
@@ -89,14 +89,14 @@ def _differing_texts(column: Column, first: np.ndarray, second: np.ndarray, runs
 
 def _compared(
     column: Column, first: np.ndarray, second: np.ndarray, runs: np.ndarray, policy: Policy, is_key: bool
-) -> Finding:
+) -> DatasetDifference:
     tolerances = (0.0, 0.0) if is_key else (RTOL, ATOL)
     role = "input" if is_key else ""
     dataset = Dataset(column.name, first.shape, column.units, role, "", *tolerances, first.dtype)
     differences = Differences(policy.tolerance_of(dataset))
     differences.add(first, second, 0)
 
-    def locate(place: Place) -> Location:
+    def locate(place: ComparedValue) -> Location:
         return Location(None, "", f"run {runs[place.row]}", place)
 
-    return Finding.of(column.name, column.units, role, differences, locate)
+    return DatasetDifference.of(column.name, column.units, role, differences, locate)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.joints.joint_map import FIRST_COLUMN, PER_COLUMN
 from multibody_cli.joints.parts.generated import vector
-from multibody_cli.joints.shape import FIRST_COLUMN, PER_COLUMN
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import ZERO, dot, transposed_product
 from multibody_cli.spatial.rotations import rotation_about

@@ -149,7 +149,7 @@ def write(table: Any, signals: Any, t: float, bodies: Any, q: Any, rows: Any, te
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ConstraintTable:
     """Records of one dtype, which begins with `first_row` and `first_term`, and the kernel that writes their rows."""
 
     name: str
@@ -175,5 +175,5 @@ class ConstraintKind:
 
     name: str
     spec: type[ConstraintSpec]
-    table: Table
+    table: ConstraintTable
     pack: Callable[..., Packed]

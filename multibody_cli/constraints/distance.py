@@ -19,11 +19,11 @@ from pydantic import Field
 from multibody_cli.constraints.contract import (
     ConstraintKind,
     ConstraintSpec,
+    ConstraintTable,
     Packed,
     PackingContext,
     Place,
     RowShape,
-    Table,
 )
 from multibody_cli.constraints.points import (
     centripetal_acceleration_of,
@@ -97,4 +97,4 @@ def write(rods, signals, t, bodies, q, rows, terms):
         write_point_force(terms, k, rod.b, s, n)
 
 
-KIND = ConstraintKind("distance", DistanceSpec, Table("distance", DISTANCE, write), pack)
+KIND = ConstraintKind("distance", DistanceSpec, ConstraintTable("distance", DISTANCE, write), pack)

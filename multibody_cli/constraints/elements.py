@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.constraints import TABLES
-from multibody_cli.constraints.contract import Table, write
+from multibody_cli.constraints.contract import ConstraintTable, write
 from multibody_cli.kernel import Records, bound_kernel, kernel, kernel_parameter, number_parameter, records, template
 from multibody_cli.signals import Signals
 
@@ -27,7 +27,7 @@ class TablePacker:
     def __init__(self) -> None:
         self._records: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in TABLES}
 
-    def add(self, table: Table, records: Iterable[tuple[Any, ...]], row: int, term: int) -> None:
+    def add(self, table: ConstraintTable, records: Iterable[tuple[Any, ...]], row: int, term: int) -> None:
         """Add the records of an element whose rows begin at `row`, and their terms at `term`."""
         self._records[table.name] += [(row + first[0], term + first[1], *first[2:]) for first in records]
 

@@ -17,11 +17,11 @@ from pydantic import Field, model_validator
 from multibody_cli.constraints.contract import (
     ConstraintKind,
     ConstraintSpec,
+    ConstraintTable,
     Packed,
     PackingContext,
     Place,
     RowShape,
-    Table,
 )
 from multibody_cli.constraints.points import (
     centripetal_acceleration_of,
@@ -94,4 +94,4 @@ def write(edges, signals, t, bodies, q, rows, terms):
         write_point_force(terms, edge.first_term, edge.body, r, d)
 
 
-KIND = ConstraintKind("knife_edge", KnifeEdgeSpec, Table("knife_edge", KNIFE_EDGE, write), pack)
+KIND = ConstraintKind("knife_edge", KnifeEdgeSpec, ConstraintTable("knife_edge", KNIFE_EDGE, write), pack)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.constraints.contract import Table
+from multibody_cli.constraints.contract import ConstraintTable
 from multibody_cli.constraints.rows import write_coefficient, write_level
 from multibody_cli.kernel import kernel
 
@@ -22,4 +22,4 @@ def write(limits, signals, t, bodies, q, rows, terms):
         write_level(rows[limit.first_row], limit.sign * (q[limit.iq] - limit.bound), 0.0, 0.0)
 
 
-TABLE = Table("limit", LIMIT, write)
+TABLE = ConstraintTable("limit", LIMIT, write)

@@ -19,11 +19,11 @@ from pydantic import Field
 from multibody_cli.constraints.contract import (
     ConstraintKind,
     ConstraintSpec,
+    ConstraintTable,
     Packed,
     PackingContext,
     Place,
     RowShape,
-    Table,
 )
 from multibody_cli.constraints.points import (
     centripetal_acceleration_of,
@@ -109,4 +109,6 @@ def write(tracks, signals, t, bodies, q, rows, terms):
         write_point_force(terms, k, track.plane_body, rho, -n)
 
 
-KIND = ConstraintKind("point_on_plane", PointOnPlaneSpec, Table("point_on_plane", POINT_ON_PLANE, write), pack)
+KIND = ConstraintKind(
+    "point_on_plane", PointOnPlaneSpec, ConstraintTable("point_on_plane", POINT_ON_PLANE, write), pack
+)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.constraints.contract import ConstraintSpec, Packed, PackingContext, RowShape, Table
+from multibody_cli.constraints.contract import ConstraintSpec, ConstraintTable, Packed, PackingContext, RowShape
 from multibody_cli.constraints.rows import write_coefficient, write_level
 from multibody_cli.kernel import kernel
 
@@ -78,4 +78,4 @@ def write(relations, signals, t, bodies, q, rows, terms):
         write_coefficient(terms[part.first_term], part.iv, part.coefficient)
 
 
-TABLE = Table("relation", RELATION, write)
+TABLE = ConstraintTable("relation", RELATION, write)

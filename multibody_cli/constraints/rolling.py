@@ -29,11 +29,11 @@ from pydantic import Field
 from multibody_cli.constraints.contract import (
     ConstraintKind,
     ConstraintSpec,
+    ConstraintTable,
     Packed,
     PackingContext,
     Place,
     RowShape,
-    Table,
 )
 from multibody_cli.constraints.points import centripetal_acceleration_of, lever_arm_of, position_of, write_point_force
 from multibody_cli.constraints.rows import write_level
@@ -147,4 +147,4 @@ def write(wheels, signals, t, bodies, q, rows, terms):
         write_contact_row(wheel, 2, load(wheel.bitangent), 0.0, contact, bias_acceleration, rows, terms)
 
 
-KIND = ConstraintKind("rolling", RollingSpec, Table("rolling", ROLLING, write), pack)
+KIND = ConstraintKind("rolling", RollingSpec, ConstraintTable("rolling", ROLLING, write), pack)

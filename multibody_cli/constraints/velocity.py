@@ -18,11 +18,11 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from multibody_cli.constraints.contract import (
     ConstraintKind,
     ConstraintSpec,
+    ConstraintTable,
     Packed,
     PackingContext,
     Place,
     RowShape,
-    Table,
 )
 from multibody_cli.constraints.points import centripetal_acceleration_of, lever_arm_of
 from multibody_cli.constraints.rows import write_level, write_wrench
@@ -130,4 +130,4 @@ def write(relations, signals, t, bodies, q, rows, terms):
         write_wrench(terms[part.first_term], part.body, load(part.angular) + cross(r, f), f)
 
 
-KIND = ConstraintKind("velocity", VelocitySpec, Table("velocity", VELOCITY, write), pack)
+KIND = ConstraintKind("velocity", VelocitySpec, ConstraintTable("velocity", VELOCITY, write), pack)

@@ -16,7 +16,7 @@ import numpy as np
 
 from multibody_cli.errors import Refused
 from multibody_cli.joints.contract import PartCode
-from multibody_cli.joints.shape import (
+from multibody_cli.joints.joint_map import (
     PER_HEAD,
     Direction,
     Factor,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from multibody_cli.equations.chain import Chain, vector_of
-from multibody_cli.joints.shape import PoseAndSubspace, cross, dot, transposed_times
+from multibody_cli.joints.joint_map import PoseAndSubspace, cross, dot, transposed_times
 from multibody_cli.model import Tree
 from multibody_cli.spatial.values import Force, Motion, Sym3, Vec3
 from multibody_cli.symbolic.derivative import differentiate

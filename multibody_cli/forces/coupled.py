@@ -11,7 +11,7 @@ import numpy as np
 
 from multibody_cli.forces import body_load, joint_control, muscle
 from multibody_cli.forces.elements import PLACES, Forces, Records
-from multibody_cli.forces.quantities import Quantity
+from multibody_cli.forces.quantities import QuantityCode
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.kernel import formula, kernel, records
 from multibody_cli.signals import Operation
@@ -55,7 +55,7 @@ def _state_read_by(forces: Forces, signal: int) -> set[int]:
     signals = forces.signals
     program = slice(signals.first[signal], signals.last[signal])
     read = signals.operand[program][signals.code[program] == Operation.QUANTITY].astype(int).tolist()
-    return {number for number in read if forces.quantities["kind"][number] <= Quantity.ANGULAR_VELOCITY}
+    return {number for number in read if forces.quantities["kind"][number] <= QuantityCode.ANGULAR_VELOCITY}
 
 
 @formula

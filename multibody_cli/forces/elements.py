@@ -33,7 +33,7 @@ from multibody_cli.forces.contract import (
 )
 from multibody_cli.forces.contract import add_stiffness_blocks as add_stiffness_blocks_of
 from multibody_cli.forces.contract import elastic_energy as elastic_energy_of
-from multibody_cli.forces.quantities import Quantity, measure
+from multibody_cli.forces.quantities import QuantityCode, measure
 from multibody_cli.kernel import Integers, bound_kernel, kernel, kernel_parameter, number_parameter, template
 from multibody_cli.kernel import Records as Records
 from multibody_cli.signals import Signals, evaluate
@@ -124,7 +124,7 @@ class Forces(NamedTuple):
     def reads_bodies(self) -> bool:
         """Whether a signal reads the motion of a body."""
         kinds = self.quantities["kind"]
-        return bool(np.any((kinds >= Quantity.POSITION) & (kinds <= Quantity.ANGULAR_VELOCITY)))
+        return bool(np.any((kinds >= QuantityCode.POSITION) & (kinds <= QuantityCode.ANGULAR_VELOCITY)))
 
     @property
     def counts(self) -> dict[str, int]:

@@ -29,7 +29,7 @@ QUANTITY = np.dtype(
 """One row per quantity."""
 
 
-class Quantity(IntEnum):
+class QuantityCode(IntEnum):
     """Kind of a quantity."""
 
     COORDINATE = 0
@@ -41,7 +41,7 @@ class Quantity(IntEnum):
     HELD = 6
 
 
-_COORDINATE, _RATE, _POSITION, _LINEAR_VELOCITY, _ANGULAR_VELOCITY, _TIME_FUNCTION, _HELD = map(int, Quantity)
+_COORDINATE, _RATE, _POSITION, _LINEAR_VELOCITY, _ANGULAR_VELOCITY, _TIME_FUNCTION, _HELD = map(int, QuantityCode)
 
 
 @formula

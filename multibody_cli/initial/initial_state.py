@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.initial.assemble import Assembler, AssemblyResult
 from multibody_cli.initial.followers import place_followers
+from multibody_cli.initial.proposed_start import proposed_start
 from multibody_cli.initial.scales import Scales
-from multibody_cli.initial.written_start import written_start
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.friction import has_friction
@@ -192,7 +192,7 @@ def _require_closable(loaded: LoadedScene, model: Model, state: State, found: As
     else:
         far, allowed = found.before.largest > tolerance, f"{tolerance:g}"
     if far:
-        starts = written_start(loaded.scene, model, state, initial_samples(model, state), found, scales)
+        starts = proposed_start(loaded.scene, model, state, initial_samples(model, state), found, scales)
         raise loaded.error(
             f"has an initial error of {found.before.value:.3g} {_unit(name)} {name.direction}, above "
             f"`simulation.assembly_tolerance` ({allowed}): correct the initial coordinates to "

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from multibody_cli.joints.friction import FrictionPatch
-    from multibody_cli.joints.shape import JointMap
+    from multibody_cli.joints.joint_map import JointMap
     from multibody_cli.joints.spec import JointSpec
 
 Vector = tuple[float, float, float]
@@ -138,7 +138,7 @@ def generated_part(
 
 
 @dataclass(frozen=True)
-class Start:
+class JointStart:
     """Initial state of a joint, in the numbers of its parts: q (nq,), v (nv,), and the rest position of its springs."""
 
     q: Sequence[float]
@@ -146,9 +146,9 @@ class Start:
     rest: Sequence[float]
 
 
-def start_of_coordinates(spec: Any) -> Start:
+def start_of_coordinates(spec: Any) -> JointStart:
     """Return the initial state of a joint whose coordinates are given directly."""
-    return Start(spec.q, spec.v, spec.rest)
+    return JointStart(spec.q, spec.v, spec.rest)
 
 
 def no_friction(_spec: Any) -> Sequence[FrictionPatch]:
@@ -177,5 +177,5 @@ class JointKind:
     name: str
     spec: type[JointSpec]
     parts: Callable[..., Sequence[Part]]
-    start: Callable[..., Start] = start_of_coordinates
+    start: Callable[..., JointStart] = start_of_coordinates
     friction_patches: Callable[..., Sequence[FrictionPatch]] = no_friction

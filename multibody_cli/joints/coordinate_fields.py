@@ -186,7 +186,7 @@ _DERIVATIVES = {
 }
 
 
-class _WrittenMotion(Spec):
+class _MotionKeys(Spec):
     """The keys of a prescribed motion, before its entries are read."""
 
     position: Any = None
@@ -201,7 +201,7 @@ class MotionField:
         """Read the field."""
         if value is None or isinstance(value, MotionSpec):
             return value
-        written = _WrittenMotion.model_validate(value)
+        written = _MotionKeys.model_validate(value)
         given = [name for name in _DERIVATIVES if getattr(written, name) is not None]
         if len(given) != 1:
             found = " and ".join(f"`{name}`" for name in given) or "none"

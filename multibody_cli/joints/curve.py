@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from multibody_cli.joints.contract import JointKind, Part, Start, ball, generated_part
+from multibody_cli.joints.contract import JointKind, JointStart, Part, ball, generated_part
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.geometry.alignment import ORIENTATIONS, parameter_without_tangent
@@ -114,11 +114,11 @@ def parts(spec: CurveSpec) -> Sequence[Part]:
     return [along, ball()] if spec.orientation == "free" else [along]
 
 
-def start(spec: CurveSpec) -> Start:
+def start(spec: CurveSpec) -> JointStart:
     """Return the parameter, and the rotation as a quaternion."""
     if spec.orientation != "free":
-        return Start(spec.q, spec.v, spec.rest)
-    return Start(_with_quaternion(spec.q), spec.v, _with_quaternion(spec.rest))
+        return JointStart(spec.q, spec.v, spec.rest)
+    return JointStart(_with_quaternion(spec.q), spec.v, _with_quaternion(spec.rest))
 
 
 def _with_quaternion(q: Sequence[float]) -> tuple[float, ...]:

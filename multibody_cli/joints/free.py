@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.joints.contract import JointKind, Part, Start, floating
+from multibody_cli.joints.contract import JointKind, JointStart, Part, floating
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Pose, Twist
@@ -41,9 +41,9 @@ def parts(spec: FreeSpec) -> list[Part]:
     return [floating()]
 
 
-def start(spec: FreeSpec) -> Start:
+def start(spec: FreeSpec) -> JointStart:
     """Return position and quaternion, linear and angular velocity."""
-    return Start(
+    return JointStart(
         (*spec.q.position, *spec.q.rotation),
         (*spec.v.linear, *spec.v.angular),
         (*spec.rest.position, *spec.rest.rotation),

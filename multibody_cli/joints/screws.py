@@ -18,7 +18,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.joints.contract import JointKind, Start, screwing, sliding, turning
+from multibody_cli.joints.contract import JointKind, JointStart, screwing, sliding, turning
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.friction import (
     BoxFriction,
@@ -139,7 +139,7 @@ class Free2dSpec(CoordinateJointSpec):
 
 
 KINDS = (
-    JointKind("fixed", FixedSpec, lambda spec: [], start=lambda spec: Start((), (), ())),
+    JointKind("fixed", FixedSpec, lambda spec: [], start=lambda spec: JointStart((), (), ())),
     JointKind(
         "revolute",
         RevoluteSpec,

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from multibody_cli.joints.contract import JointKind, Part, Start, ball, exponential_ball, turning
+from multibody_cli.joints.contract import JointKind, JointStart, Part, ball, exponential_ball, turning
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.friction import SphereFriction, sphere_patches
 from multibody_cli.joints.spec import MovingJointSpec
@@ -145,11 +145,11 @@ def parts(spec: SphericalSpec) -> Sequence[Part]:
     return PARAMETRIZATIONS[spec.parametrization].parts
 
 
-def start(spec: SphericalSpec) -> Start:
+def start(spec: SphericalSpec) -> JointStart:
     """Return coordinates and rates in the parametrization."""
     chart = PARAMETRIZATIONS[spec.parametrization]
     q = chart.coordinates(spec.q)
-    return Start(q, chart.rates(q, spec.v), chart.coordinates(spec.rest))
+    return JointStart(q, chart.rates(q, spec.v), chart.coordinates(spec.rest))
 
 
 KIND = JointKind("spherical", SphericalSpec, parts, start, lambda spec: sphere_patches(spec.friction.surface))

@@ -4,7 +4,7 @@ In the piece from frame k on, with u from 0 to 1 and the cumulative basis b_i(u)
 
     X = C_k exp[b_2 d_(k+1)] exp[b_3 d_(k+2)] exp[b_4 d_(k+3)],    d_i = log(C_(i-1)^-1 C_i).
 
-S and its rate follow from the factors, each a screw about a constant axis (`joints.shape`); that is Alg. 3 of the
+S and its rate follow from the factors, each a screw about a constant axis (`joints.joint_map`); that is Alg. 3 of the
 notes, with b' in its line 10.
 
 Sources: Lee and Terzopoulos 2008; Sueda, notes 2.4.12, (2.60)-(2.67).
@@ -24,7 +24,16 @@ from pydantic import Field, field_validator, model_validator
 from multibody_cli.joints.contract import JointKind, Part, generated_part
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
-from multibody_cli.joints.shape import Constants, Direction, Factor, Frame, MapCoordinate, Pieces, PoseAndSubspace, Turn
+from multibody_cli.joints.joint_map import (
+    Constants,
+    Direction,
+    Factor,
+    Frame,
+    MapCoordinate,
+    Pieces,
+    PoseAndSubspace,
+    Turn,
+)
 from multibody_cli.kernel import Floats
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
 from multibody_cli.spec import Pose

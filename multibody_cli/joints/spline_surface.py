@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from multibody_cli.joints.contract import JointKind, Part, generated_part
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import DomainJointSpec, Interval
-from multibody_cli.joints.shape import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
+from multibody_cli.joints.joint_map import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
 from multibody_cli.kernel import Floats
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Quantity, Spec, units

@@ -25,7 +25,7 @@ from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.geometry.surfaces import AnySurface, Surface, SurfaceForm
-from multibody_cli.joints.shape import Constants, Factor, FactorProduct, Frame, Inverse, MapCoordinate, Pieces, Turn
+from multibody_cli.joints.joint_map import Constants, Factor, FactorProduct, Frame, Inverse, MapCoordinate, Pieces, Turn
 from multibody_cli.joints.spec import Coordinates
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3

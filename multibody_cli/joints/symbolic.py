@@ -26,10 +26,10 @@ from multibody_cli.joints.geometry.expressions import (
     expressions_of,
     read_name,
     require_distinct_names,
-    require_sense,
     require_used,
+    require_valid,
 )
-from multibody_cli.joints.shape import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
+from multibody_cli.joints.joint_map import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
 from multibody_cli.joints.spec import CoordinateJointSpec, Coordinates
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Direction, Spec
@@ -43,7 +43,7 @@ _UNITS = {"rad": Coordinate.ANGLE, "m": Coordinate.LENGTH, "1": Coordinate.NUMBE
 
 
 @dataclass(frozen=True)
-class WrittenMotion:
+class ExpressionMotion:
     """A user-defined motion: x, y, z, then the angles of rotations about axes."""
 
     expressions: Expressions
@@ -120,14 +120,14 @@ class _Expressions(Spec):
     @classmethod
     def _know_names(cls, translation: Sequence[str], info: ValidationInfo) -> Sequence[str]:
         if {"names", "parameters"} <= info.data.keys():
-            require_sense(translation, info.data["names"], info.data["parameters"])
+            require_valid(translation, info.data["names"], info.data["parameters"])
         return translation
 
     @field_validator("rotation")
     @classmethod
     def _know_names_of_angles(cls, rotation: list[TurnSpec], info: ValidationInfo) -> list[TurnSpec]:
         if {"names", "parameters"} <= info.data.keys():
-            require_sense([turn.angle for turn in rotation], info.data["names"], info.data["parameters"], "angle")
+            require_valid([turn.angle for turn in rotation], info.data["names"], info.data["parameters"], "angle")
         return rotation
 
 
@@ -179,7 +179,7 @@ def parts(spec: SymbolicSpec) -> Sequence[Part]:
     """Return the single part."""
     texts = (*spec.translation, *(turn.angle for turn in spec.rotation))
     expressions, constants = expressions_of(texts, tuple(spec.names), spec.parameters)
-    joint_map = WrittenMotion(expressions, tuple(turn.axis for turn in spec.rotation))
+    joint_map = ExpressionMotion(expressions, tuple(turn.axis for turn in spec.rotation))
     return [generated_part(joint_map, spec.coordinates, constants, spec.q)]
 
 

@@ -64,7 +64,7 @@ class Batch(NamedTuple):
     in_lanes: NDArray[np.bool_]
 
 
-class Runs(NamedTuple):
+class LaneRuns(NamedTuple):
     """Runs of one model.
 
     Parameters
@@ -140,7 +140,7 @@ def _obstacles(model: Model, integrator: str, end: float) -> Iterable[tuple[bool
 
 
 def run_batch(
-    runs: Runs,
+    runs: LaneRuns,
     method_for: Callable[[int, State], Method],
     *,
     in_lanes: bool | None = None,
@@ -183,7 +183,7 @@ def run_batch(
     return batch
 
 
-def run_in_lanes(runs: Runs, program: Program) -> Batch:
+def run_in_lanes(runs: LaneRuns, program: Program) -> Batch:
     """Make runs by a compiled program, on one core; those that reach a limit of a joint are left out.
 
     Parameters
@@ -196,7 +196,7 @@ def run_in_lanes(runs: Runs, program: Program) -> Batch:
     return batch
 
 
-def _nothing_of(runs: Runs) -> Batch:
+def _nothing_of(runs: LaneRuns) -> Batch:
     """Return the results of runs that have not begun.
 
     Raises
@@ -213,7 +213,7 @@ def _nothing_of(runs: Runs) -> Batch:
 
 
 # --- lanes ----------------------------------------------------------------------------------------------------------
-def _run_lanes(runs: Runs, program: Program, jobs: int, batch: Batch, on_done: Callable[[int], None]) -> None:
+def _run_lanes(runs: LaneRuns, program: Program, jobs: int, batch: Batch, on_done: Callable[[int], None]) -> None:
     """Run all groups of `LANES` runs; runs that reach a limit are left to single runs."""
     instants, count = np.asarray(runs.instants), len(runs.q)
     shared = shared_arrays(program, SCHEMES[runs.integrator], runs.models[0], runs.start, runs.step, instants)
@@ -245,7 +245,7 @@ def _run_lanes(runs: Runs, program: Program, jobs: int, batch: Batch, on_done: C
         pool.shutdown(cancel_futures=True)  # groups that have not begun, if the user interrupts
 
 
-def _vectors(program: Program, runs: Runs, lanes: Integers) -> dict[str, Any]:
+def _vectors(program: Program, runs: LaneRuns, lanes: Integers) -> dict[str, Any]:
     """Return the arrays of vectors of one group: its states, and the constants in which its runs differ."""
     numbers = initial_numbers(program, len(runs.models), runs.q, runs.v, lanes)
     sizes = result_sizes(runs.models[0], len(runs.instants))
@@ -268,7 +268,7 @@ def aligned(size: int) -> Floats:
 
 
 # --- single runs --------------------------------------------------------------------------------------------------
-def _run_single(runs: Runs, k: int, method_for: Callable[[int, State], Method], batch: Batch) -> None:
+def _run_single(runs: LaneRuns, k: int, method_for: Callable[[int, State], Method], batch: Batch) -> None:
     """Make run k by its method."""
     accounts = len(runs.models[k % len(runs.models)].names.accounts)
     v = runs.v[k].copy()

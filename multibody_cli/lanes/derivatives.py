@@ -14,7 +14,7 @@ import numpy as np
 
 from multibody_cli.constraint_solver.projection import ACTIVATION_TOLERANCE
 from multibody_cli.kernel import LANES
-from multibody_cli.lanes.batch import Runs, supported
+from multibody_cli.lanes.batch import LaneRuns, supported
 from multibody_cli.lanes.execution import execute, initial_numbers, result_sizes, shared_arrays
 from multibody_cli.lanes.program import DUAL, Program, compile_program
 from multibody_cli.lanes.schemes import SCHEMES
@@ -47,7 +47,7 @@ class Derivatives(NamedTuple):
     dledger: Floats
 
 
-def differentiate_run(runs: Runs, directions: Floats) -> Derivatives:
+def differentiate_run(runs: LaneRuns, directions: Floats) -> Derivatives:
     """Make the first run, and differentiate it along combinations of all runs.
 
     Parameters
@@ -91,7 +91,7 @@ def _joined(parts: Sequence[Floats], count: int) -> Floats:
     return np.moveaxis(np.concatenate(parts, axis=-1)[..., :count], -1, 0)
 
 
-def _dual_arrays(program: Program, runs: Runs, directions: Floats) -> dict[str, Floats]:
+def _dual_arrays(program: Program, runs: LaneRuns, directions: Floats) -> dict[str, Floats]:
     """Return the arrays of dual numbers: the initial ones with their derivatives along at most `LANES` directions."""
     arrays = {word: np.zeros((size, WIDTH)) for word, size in result_sizes(runs.models[0], len(runs.instants)).items()}
     every = np.arange(len(runs.q))

@@ -20,7 +20,7 @@ from multibody_cli.codegen.equations import memory_for, write_gravity_only, writ
 from multibody_cli.codegen.source import GeneratedFunctions, compiled
 from multibody_cli.forces.elements import apply_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
-from multibody_cli.joints.shape import JointMap
+from multibody_cli.joints.joint_map import JointMap
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Floats, Integers, Model, System
 from multibody_cli.spatial.memory import load, load_force

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.output.bodies import find_body_channel
-from multibody_cli.output.place import replacement
+from multibody_cli.output.file_replacement import replacement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,7 @@ import numpy as np
 from multibody_cli.errors import ResultError
 from multibody_cli.output.attributes import EarlierScene
 from multibody_cli.output.carried_state import Values
-from multibody_cli.output.place import replacement
+from multibody_cli.output.file_replacement import replacement
 
 FORMAT = b"mbsim-checkpoint 1\n"
 TABLES = ("values", "history")

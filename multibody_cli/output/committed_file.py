@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from multibody_cli.output.place import synchronize
+from multibody_cli.output.file_replacement import synchronize
 
 PIECE = 2**20
 """Bytes that are copied at once."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import xarray
 
-    from multibody_cli.output.trajectory import Record, Trajectory
+    from multibody_cli.output.trajectory import ChannelRecord, Trajectory
 
 ROWS = {INSTANT: "time", CONTACT: "contact", BOUND: "bound"}
 """Name of the first dimension, by the meaning of a row."""
@@ -43,7 +43,7 @@ def dataset_of(trajectory: Trajectory, computed: Sequence[str] = ()) -> xarray.D
     return xarray.Dataset(variables, {"time": time, **coordinates}, dict(trajectory.attributes))
 
 
-def _dimensions(record: Record) -> tuple[str, ...]:
+def _dimensions(record: ChannelRecord) -> tuple[str, ...]:
     """Return the names of the dimensions of a channel; other axes of channels without declaration are numbered."""
     channel = declaration_of(record.path)
     names = [ROWS[record.per]]

@@ -31,14 +31,14 @@ class Expansion(NamedTuple):
     length: Callable[[SceneNames], int] | None = None
 
 
-class Dimension(NamedTuple):
+class AxisScale(NamedTuple):
     """An axis other than the first: path of its scale in the result file, and a label for each index."""
 
     path: str
     labels: tuple[str, ...]
 
 
-class Axis(NamedTuple):
+class ChannelAxis(NamedTuple):
     """An axis of a quantity.
 
     Parameters
@@ -50,7 +50,7 @@ class Axis(NamedTuple):
         elements side by side along this one axis.
     """
 
-    of: Callable[[SceneNames, Item], Dimension]
+    of: Callable[[SceneNames, Item], AxisScale]
     total: Callable[[SceneNames], int] | None = None
 
 
@@ -111,31 +111,31 @@ EXPANSIONS: dict[str, Expansion] = {
 """Elements of a model for each placeholder of a path, or for each `element` of a channel."""
 
 
-def _constant(name: str) -> Axis:
-    return Axis(lambda *_: Dimension(name, AXES[name]))
+def _constant(name: str) -> ChannelAxis:
+    return ChannelAxis(lambda *_: AxisScale(name, AXES[name]))
 
 
-def _numbered_axis(path: str, length: int) -> Dimension:
-    return Dimension(f"{path}_{length}", tuple(str(place) for place in range(length)))
+def _numbered_axis(path: str, length: int) -> AxisScale:
+    return AxisScale(f"{path}_{length}", tuple(str(place) for place in range(length)))
 
 
-def _acting_axis(section: str, name: str, entries: Callable[[SceneNames], Sequence[ActingEntry]]) -> Axis:
-    return Axis(
-        lambda _, item: Dimension(f"{section}/{item.text}/{name}", item.labels),
+def _acting_axis(section: str, name: str, entries: Callable[[SceneNames], Sequence[ActingEntry]]) -> ChannelAxis:
+    return ChannelAxis(
+        lambda _, item: AxisScale(f"{section}/{item.text}/{name}", item.labels),
         lambda names: sum(len(entry.coordinates) for entry in entries(names)),
     )
 
 
-DIMENSIONS: dict[str, Axis] = {
+DIMENSIONS: dict[str, ChannelAxis] = {
     **{name: _constant(name) for name in AXES},
-    "body": Axis(lambda names, _: Dimension("bodies/name", names.bodies)),
-    "row": Axis(
+    "body": ChannelAxis(lambda names, _: AxisScale("bodies/name", names.bodies)),
+    "row": ChannelAxis(
         lambda _, entry: _numbered_axis("rows", len(entry.units)),
         lambda names: max((entry.rows.stop for entry in names.constraint_entries), default=0),
     ),
     "crossed": _acting_axis("muscles", "crossed", lambda names: names.muscles),
     "actuated": _acting_axis("actuators", "actuated", lambda names: names.actuators),
-    "coordinate": Axis(
+    "coordinate": ChannelAxis(
         lambda _, joint: _numbered_axis("coordinates", len(joint.units)), lambda names: len(names.coordinates)
     ),
 }
@@ -157,7 +157,7 @@ def sample_shape(channel: Channel, names: SceneNames) -> tuple[int, ...]:
     return (0,) * len(shape) if channel.element and not EXPANSIONS[channel.element].items(names) else shape
 
 
-def _sample_length(axis: Axis, names: SceneNames) -> int:
+def _sample_length(axis: ChannelAxis, names: SceneNames) -> int:
     return axis.total(names) if axis.total is not None else len(axis.of(names, Item()).labels)
 
 

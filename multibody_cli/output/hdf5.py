@@ -24,10 +24,10 @@ from multibody_cli.errors import ArgumentError, OutputError
 from multibody_cli.output.carried_state import Values, collect, restore
 from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, target, write_checkpoint
 from multibody_cli.output.committed_file import CommittedFile, refuse_while_written
+from multibody_cli.output.file_replacement import require_hdf5_name, require_replaceable, without_links
 from multibody_cli.output.hdf5_columns import DatasetColumn, Datasets, append_lead, append_rows
-from multibody_cli.output.hdf5_layout import Layout
+from multibody_cli.output.hdf5_layout import FileLayout
 from multibody_cli.output.history import History
-from multibody_cli.output.place import require_hdf5_name, require_replaceable, without_links
 from multibody_cli.output.recorded_rows import copy_rows
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Outcome
@@ -142,7 +142,7 @@ class Hdf5Sink:
                 checkpoint_path(self.path).unlink(missing_ok=True)
             self._file = h5py.File(self._storage, "w", libver=self._format)
             self._file.attrs.update(header.attributes() | Outcome("running").attributes())
-            layout = Layout(self._file, header, self._compression)
+            layout = FileLayout(self._file, header, self._compression)
             for one in series:
                 layout.add(one)
             layout.finish()

@@ -14,7 +14,7 @@ from h5py import h5d, h5g, h5o, h5p, h5r
 
 from multibody_cli.output.attributes import EARLIER
 from multibody_cli.output.channel import CONTACT
-from multibody_cli.output.elements import Dimension
+from multibody_cli.output.elements import AxisScale
 from multibody_cli.output.series import SCALES
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ FILTERS = {"none": {}, "gzip": {"compression": "gzip", "shuffle": True}}
 """Filters of HDF5 by the value of `output.compression` in the scene."""
 
 
-class Layout:
+class FileLayout:
     """Creates the datasets of a result file.
 
     Parameters
@@ -117,12 +117,12 @@ class Layout:
         dataset = self._file.create_dataset("bodies/com_offset", data=header.com)
         dataset.attrs.update({"units": "m", "description": "Center of mass of each body.", "frame": "body"})
         for axis, dimension in enumerate(
-            (Dimension("bodies/name", header.names.bodies), Dimension("xyz", ("x", "y", "z")))
+            (AxisScale("bodies/name", header.names.bodies), AxisScale("xyz", ("x", "y", "z")))
         ):
             dataset.dims[axis].attach_scale(self._scale(dimension))
             self._note(dimension.path, h5r.create(dataset.id, b".", h5r.OBJECT), axis)
 
-    def _scale(self, dimension: Dimension) -> h5py.Dataset:
+    def _scale(self, dimension: AxisScale) -> h5py.Dataset:
         """Return the scale of a dimension: a dataset of labels."""
         if dimension.path not in self._file:
             labels = np.array(dimension.labels, dtype=object)

@@ -24,6 +24,7 @@ from multibody_cli.output.certificate import GROUP as CERTIFICATE
 from multibody_cli.output.certificate import Certificate, ErrorBar
 from multibody_cli.output.channel import AXES, BOUND, INSTANT, OF_ONE_ELEMENT, ROWS, Channel
 from multibody_cli.output.channels import declaration_of
+from multibody_cli.output.complete_rows import complete_rows
 from multibody_cli.output.contact_channels import BODY_PAIR, OFFSET
 from multibody_cli.output.global_heaps import open_checked
 from multibody_cli.output.hdf5_checks import (
@@ -40,7 +41,6 @@ from multibody_cli.output.hdf5_checks import (
     sorted_parts,
 )
 from multibody_cli.output.sweep_table import FORMAT as TABLE_FORMAT
-from multibody_cli.output.wholeness import complete_rows
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats

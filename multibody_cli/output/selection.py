@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from multibody_cli.errors import ResultError
 from multibody_cli.output.bodies import BODY_CHANNELS, body_paths, find_body_channel
 from multibody_cli.output.channel import INSTANT, matches, suggest_component
-from multibody_cli.output.pairs import find_pair, suggest
+from multibody_cli.output.pair_forces import find_pair, suggest
 from multibody_cli.output.trajectory import explain_not_per_instant
 
 if TYPE_CHECKING:
-    from multibody_cli.output.trajectory import Record, Trajectory
+    from multibody_cli.output.trajectory import ChannelRecord, Trajectory
 
 ENERGIES = (
     "energy/kinetic",
@@ -42,7 +42,7 @@ _NO_ROWS = slice(0, 0)
 
 
 @dataclass(frozen=True)
-class Scalar:
+class ScalarChannel:
     """A scalar quantity of a run as a function of time; scalars of two runs are equal if their names are.
 
     Parameters
@@ -72,7 +72,7 @@ class Scalar:
         return f"{self.name}[{self.component}]" if self.component else self.name
 
 
-def select(trajectory: Trajectory, words: Sequence[str], per: str = INSTANT) -> list[Scalar]:
+def select(trajectory: Trajectory, words: Sequence[str], per: str = INSTANT) -> list[ScalarChannel]:
     """Select scalars of a run, in the order of the names, without duplicates.
 
     Parameters
@@ -91,7 +91,7 @@ def select(trajectory: Trajectory, words: Sequence[str], per: str = INSTANT) -> 
     ResultError
         Names that match nothing; the message lists all of them, each with the nearest known name.
     """
-    chosen: dict[Scalar, None] = {}
+    chosen: dict[ScalarChannel, None] = {}
     problems = []
     for word in words:
         try:
@@ -103,7 +103,7 @@ def select(trajectory: Trajectory, words: Sequence[str], per: str = INSTANT) -> 
     return list(chosen)
 
 
-def select_energies(trajectory: Trajectory) -> list[Scalar]:
+def select_energies(trajectory: Trajectory) -> list[ScalarChannel]:
     """Select the energies of a run, with the nonzero accounts of work and dissipation.
 
     Raises
@@ -139,11 +139,11 @@ def _parts(word: str) -> tuple[str, str | None]:
     return (parts["pattern"], parts["component"]) if parts else (word, None)
 
 
-def _records(pattern: str, trajectory: Trajectory) -> list[Record]:
+def _records(pattern: str, trajectory: Trajectory) -> list[ChannelRecord]:
     return [trajectory.channel(path, _NO_ROWS) for path in _paths(pattern, trajectory)]
 
 
-def _chosen_by(word: str, trajectory: Trajectory, per: str) -> list[Scalar]:
+def _chosen_by(word: str, trajectory: Trajectory, per: str) -> list[ScalarChannel]:
     pattern, component = _parts(word)
     records = _records(pattern, trajectory)
     if not records:
@@ -178,7 +178,7 @@ def _paths(pattern: str, trajectory: Trajectory) -> list[str]:
     return stored + own
 
 
-def _scalars(record: Record) -> Iterator[tuple[str, Scalar]]:
+def _scalars(record: ChannelRecord) -> Iterator[tuple[str, ScalarChannel]]:
     """List the scalars of a channel, each with its label along the last axis (empty for a scalar channel)."""
     units = record.units.split(", ")
     group, _, quantity = record.path.rpartition("/")
@@ -186,7 +186,7 @@ def _scalars(record: Record) -> Iterator[tuple[str, Scalar]]:
         *bodies, label = labels or ("",)
         yield (
             label,
-            Scalar(
+            ScalarChannel(
                 name="/".join((group, *bodies, quantity)) if bodies else record.path,
                 # a single component, such as the coordinate of a hinge, has no label
                 component=label if record.labels and len(record.labels[-1]) > 1 else "",

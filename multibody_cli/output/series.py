@@ -18,7 +18,7 @@ from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Channel, Item, matches
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.contact_channels import INSTANT_OF_CONTACT, OFFSET
-from multibody_cli.output.elements import DIMENSIONS, EXPANSIONS, Dimension, is_ragged
+from multibody_cli.output.elements import DIMENSIONS, EXPANSIONS, AxisScale, is_ragged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Series:
     path: str
     units: str
     same: str
-    dimensions: tuple[Dimension, ...]
+    dimensions: tuple[AxisScale, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:

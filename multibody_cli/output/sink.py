@@ -11,7 +11,7 @@ import numpy as np
 from multibody_cli.output.attributes import FORMAT, FORMAT_VERSION, EarlierScene, Status
 from multibody_cli.output.history import History
 from multibody_cli.output.series import select_channels
-from multibody_cli.output.trajectory import Record, Trajectory
+from multibody_cli.output.trajectory import ChannelRecord, Trajectory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -234,9 +234,9 @@ def trajectory_in_memory(
         Returns the values of a channel, (T, ...).
     """
 
-    def load(path: str, rows: slice) -> Record:
+    def load(path: str, rows: slice) -> ChannelRecord:
         one = series[path]
-        return Record(path=path, values=values_of(path)[rows], labels=one.labels, **one.attributes())
+        return ChannelRecord(path=path, values=values_of(path)[rows], labels=one.labels, **one.attributes())
 
     return Trajectory(
         source="the run",

@@ -13,6 +13,7 @@ import numpy as np
 from h5py import h5d, h5g, h5t
 
 from multibody_cli.errors import ResultError, nearest
+from multibody_cli.output.file_replacement import replacement
 from multibody_cli.output.global_heaps import open_checked
 from multibody_cli.output.hdf5_checks import (
     Defect,
@@ -25,7 +26,6 @@ from multibody_cli.output.hdf5_checks import (
     require_stored,
     sorted_parts,
 )
-from multibody_cli.output.place import replacement
 from multibody_cli.output.rows import OUTCOMES, Column, Rows
 
 if TYPE_CHECKING:

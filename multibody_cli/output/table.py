@@ -12,7 +12,7 @@ import numpy as np
 from multibody_cli.errors import ResultError
 from multibody_cli.output.channel import CONTACT, INSTANT
 from multibody_cli.output.contact_channels import INSTANT_OF_CONTACT, OFFSET
-from multibody_cli.output.selection import Scalar, row_kinds, select
+from multibody_cli.output.selection import ScalarChannel, row_kinds, select
 
 if TYPE_CHECKING:
     from multibody_cli.model import Integers
@@ -45,7 +45,7 @@ class Table:
     """
 
     trajectory: Trajectory
-    scalars: tuple[Scalar, ...]
+    scalars: tuple[ScalarChannel, ...]
     instants: Integers
     per: str = INSTANT
     on_values: Callable[[int, int], None] = field(default=lambda _done, _total: None, compare=False)
@@ -79,7 +79,7 @@ class Table:
         parts = [np.arange(offset[row], offset[row + 1]) for row in self.instants]
         return np.concatenate(parts)
 
-    def blocks(self, scalars: Sequence[Scalar] = ()) -> Iterator[list[Array]]:
+    def blocks(self, scalars: Sequence[ScalarChannel] = ()) -> Iterator[list[Array]]:
         """Read the table from its first to its last row, in blocks of bounded size.
 
         Parameters

@@ -33,7 +33,7 @@ _ATTRIBUTES = "PANDAS_ATTRS"
 """Key of the metadata from which pandas reads `DataFrame.attrs`, as JSON."""
 
 
-class Table(Protocol):
+class TableContent(Protocol):
     """A table of a run, or of a sweep: names, units and descriptions of its columns, and their values.
 
     Values are read in blocks of rows, with or without a report of the progress, or column by column.
@@ -62,7 +62,7 @@ class Table(Protocol):
 
 
 @dataclass(frozen=True)
-class Format:
+class TableFormat:
     """A format of tables.
 
     Parameters
@@ -73,11 +73,11 @@ class Format:
         Raises an `ArgumentError` if a package that the format needs is not installed.
     """
 
-    write: Callable[[Table, Path], None]
+    write: Callable[[TableContent, Path], None]
     require: Callable[[], None] = lambda: None
 
 
-def write_csv(table: Table, path: Path) -> None:
+def write_csv(table: TableContent, path: Path) -> None:
     """Write a table; a float is its shortest decimal form that reads back as the same float."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -94,7 +94,7 @@ def require_parquet() -> None:
         raise ArgumentError("Parquet files need pyarrow: pip install 'multibody-cli[parquet]'") from None
 
 
-def write_parquet(table: Table, path: Path) -> None:
+def write_parquet(table: TableContent, path: Path) -> None:
     """Write a table; the fields have the metadata `units` and `description`."""
     import pyarrow
     from pyarrow.parquet import ParquetWriter
@@ -118,7 +118,7 @@ def write_parquet(table: Table, path: Path) -> None:
             writer.write_table(pyarrow.Table.from_arrays([pyarrow.array(column) for column in block], schema=schema))
 
 
-def write_matlab(table: Table, path: Path) -> None:
+def write_matlab(table: TableContent, path: Path) -> None:
     """Write a table, a variable at a time."""
     from scipy.io import savemat
 
@@ -144,7 +144,7 @@ def variable_names(channels: Iterable[str]) -> list[str]:
     return list(taken)
 
 
-def write_archive(table: Table, path: Path) -> None:
+def write_archive(table: TableContent, path: Path) -> None:
     """Write a table, an array at a time; `numpy.load` needs no pickles."""
     with ZipFile(path, "w") as archive:
         _add_array(archive, "columns", np.array(table.names))
@@ -160,9 +160,9 @@ def _add_array(archive: ZipFile, name: str, values: Array) -> None:
 
 
 FORMATS = {
-    "csv": Format(write_csv),
-    "parquet": Format(write_parquet, require_parquet),
-    "mat": Format(write_matlab),
-    "npz": Format(write_archive),
+    "csv": TableFormat(write_csv),
+    "parquet": TableFormat(write_parquet, require_parquet),
+    "mat": TableFormat(write_matlab),
+    "npz": TableFormat(write_archive),
 }
 """The formats, by the suffix of a file."""

@@ -14,7 +14,8 @@ from multibody_cli.errors import ResultError
 from multibody_cli.output.bodies import body_paths, find_body_channel
 from multibody_cli.output.channel import CONTACT, INSTANT, ROWS
 from multibody_cli.output.contact_channels import BODY_PAIR, COUNT, CREEP, GROUP, OFFSET, STEP
-from multibody_cli.output.pairs import (
+from multibody_cli.output.file_replacement import HDF5_ENDINGS
+from multibody_cli.output.pair_forces import (
     DESCRIPTION,
     NEEDS,
     STORED,
@@ -26,7 +27,6 @@ from multibody_cli.output.pairs import (
     paths_of,
     suggest,
 )
-from multibody_cli.output.place import HDF5_ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ ALL_ROWS = slice(None)
 
 
 @dataclass(frozen=True)
-class Record:
+class ChannelRecord:
     """Values of one channel, (T, ...), with the attributes of its dataset.
 
     `labels` are the labels of each axis after the first.  `units` is one unit for all values, or a comma-separated list
@@ -64,7 +64,7 @@ class Record:
     per: str = INSTANT
 
 
-def explain_not_per_instant(record: Record) -> str:
+def explain_not_per_instant(record: ChannelRecord) -> str:
     """Return an error message for a channel that does not have one row for each instant."""
     return (
         f"{record.path} has one row for {ROWS[record.per]}, so it is not a function of time: "
@@ -105,7 +105,7 @@ class Trajectory:
         bodies: tuple[str, ...],
         com: Floats,
         paths: tuple[str, ...],
-        load: Callable[[str, slice], Record],
+        load: Callable[[str, slice], ChannelRecord],
         load_certificate: Callable[[], Certificate | None] = lambda: None,
         earlier: tuple[EarlierScene, ...] = (),
     ) -> None:
@@ -129,7 +129,7 @@ class Trajectory:
         """The certificate of the run, with error bars; None without one."""
         return self._load_certificate()
 
-    def channel(self, path: str, rows: slice = ALL_ROWS) -> Record:
+    def channel(self, path: str, rows: slice = ALL_ROWS) -> ChannelRecord:
         """Read a stored channel, or compute one of a body, `bodies/crate/com`, or of a pair, `contacts/A:B/force`.
 
         Parameters
@@ -172,7 +172,7 @@ class Trajectory:
         found = pairs_in_contact(*(self._load(path, ALL_ROWS).values for path in BODY_PAIR))
         return tuple(paths_of(pair, self.bodies) for pair in found)
 
-    def _force_of_pair(self, path: str, pair: Pair, rows: slice) -> Record:
+    def _force_of_pair(self, path: str, pair: Pair, rows: slice) -> ChannelRecord:
         self._require_contacts()
         start, stop, _ = rows.indices(len(self.time))
         part = slice(start, max(start, stop))
@@ -185,7 +185,7 @@ class Trajectory:
             contacts[-1], path=path, values=force[:: rows.step], units=UNITS, description=DESCRIPTION, per=INSTANT
         )
 
-    def converted(self, convert: Callable[[Record, slice], Record]) -> Trajectory:
+    def converted(self, convert: Callable[[ChannelRecord, slice], ChannelRecord]) -> Trajectory:
         """Return the run with other values of its stored channels, and without its certificate.
 
         Parameters
@@ -239,7 +239,7 @@ class Trajectory:
         if OFFSET not in self.paths:
             raise ResultError(f"{self.source} has no contacts: the scene has none, or `output.channels` excludes them")
 
-    def _stored(self, path: str, wanted: str, rows: slice) -> Record:
+    def _stored(self, path: str, wanted: str, rows: slice) -> ChannelRecord:
         if path not in self.paths:
             raise ResultError(f"{self.source}: {wanted} requires {path}, which `output.channels` excludes")
         return self._load(path, rows)
@@ -329,11 +329,11 @@ def similar_result(path: Path) -> Path | None:
 
 def _trajectory_of(result: ResultFile) -> Trajectory:
     @cache
-    def header(channel: str) -> Record:
+    def header(channel: str) -> ChannelRecord:
         """Return a channel without rows."""
         with result.open() as file:
             about = file.describe(channel)
-            return Record(
+            return ChannelRecord(
                 path=channel,
                 values=file.numbers(channel, 0, 0),
                 labels=file.labels(channel),
@@ -347,7 +347,7 @@ def _trajectory_of(result: ResultFile) -> Trajectory:
                 per=about.per,
             )
 
-    def load(channel: str, wanted: slice) -> Record:
+    def load(channel: str, wanted: slice) -> ChannelRecord:
         start, stop, step = wanted.indices(result.rows[channel])
         record = header(channel)
         if start == stop == 0:

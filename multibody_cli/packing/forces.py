@@ -19,7 +19,7 @@ from multibody_cli.forces.contract import (
 )
 from multibody_cli.forces.elements import ELEMENTS, PLACES, Forces, coupled_pairs, element_of, elements_of_joint
 from multibody_cli.forces.muscle import MuscleSpec
-from multibody_cli.joints.contract import Part, PartCode, Start
+from multibody_cli.joints.contract import JointStart, Part, PartCode
 from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY, Motions
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import records
@@ -44,7 +44,7 @@ class ForcePacker:
         self.quantities = QuantityPacker()
 
     def add_joint(
-        self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: Start, row: int, iq: int, iv: int
+        self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: JointStart, row: int, iq: int, iv: int
     ) -> None:
         """Add the forces and the prescribed motion of a joint whose numbers begin at iq and iv."""
         accounts: dict[str, int] = {}
@@ -139,7 +139,9 @@ class ForcePacker:
         number = self._signals.add_expression(body, quantities, tables)
         return self.quantities.places[own][1], number, *self.quantities.own(quantities, own)
 
-    def _joint_context(self, name: str, parts: Sequence[Part], start: Start, iq: int, iv: int) -> JointPackingContext:
+    def _joint_context(
+        self, name: str, parts: Sequence[Part], start: JointStart, iq: int, iv: int
+    ) -> JointPackingContext:
         scalars: list[ScalarCoordinate] = []
         rotations: list[RotationCoordinates] = []
         i = j = 0

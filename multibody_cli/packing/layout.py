@@ -18,7 +18,7 @@ import numpy as np
 
 from multibody_cli.forces.elements import elements_of_joint
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.contract import Part, PartCode, Start
+from multibody_cli.joints.contract import JointStart, Part, PartCode
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
 from multibody_cli.kkt.elimination import Elimination, plan_elimination
@@ -26,7 +26,7 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.packing.markers import Markers
 from multibody_cli.scene.bodies import IN_PLANE
 from multibody_cli.scene.body_kinds import body_links, normal_of, start_of
-from multibody_cli.scene.links import IN_PLACE, Link, LoopJoint, Placement
+from multibody_cli.scene.links import IN_PLACE, LinkData, LoopJoint, Placement
 from multibody_cli.scene.mass_properties import second_moments
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import inboard_joints, numbered, rows_of_tree
@@ -82,7 +82,7 @@ class Layout:
 
     rows: Mapping[str, int]
     inboard_joint_of: Mapping[str, str]
-    tree_links: Sequence[Link]
+    tree_links: Sequence[LinkData]
     loop_joint_names: Sequence[str]
     loops: Sequence[LoopJoint]
     markers: Markers
@@ -125,8 +125,8 @@ def joint_coordinate_layout(scene: SceneSpec, masses: Mapping[str, MassPropertie
 def in_plane_layout(
     scene: SceneSpec,
     masses: Mapping[str, MassProperties],
-    body_starts: Mapping[str, Start],
-    joint_starts: Mapping[str, Start],
+    body_starts: Mapping[str, JointStart],
+    joint_starts: Mapping[str, JointStart],
 ) -> Layout | None:
     """Lay out a scene in joint coordinates in which joints carry planar bodies too, from an assembled initial state.
 
@@ -145,11 +145,11 @@ def _layout(
     scene: SceneSpec,
     masses: Mapping[str, MassProperties],
     inboard_joint_of: Mapping[str, str],
-    body_starts: Mapping[str, Start],
-    joint_starts: Mapping[str, Start],
+    body_starts: Mapping[str, JointStart],
+    joint_starts: Mapping[str, JointStart],
 ) -> Layout:
     joints, rows = scene.joints, rows_of_tree(scene.bodies, scene.joints, inboard_joint_of)
-    tree_links: list[Link] = []
+    tree_links: list[LinkData] = []
     for name in sorted(scene.bodies, key=rows.__getitem__):
         body, mass = scene.bodies[name], masses[name]
         if name in inboard_joint_of:
@@ -171,8 +171,8 @@ def _layout(
 def body_coordinate_layout(
     scene: SceneSpec,
     masses: Mapping[str, MassProperties],
-    body_starts: Mapping[str, Start],
-    joint_starts: Mapping[str, Start],
+    body_starts: Mapping[str, JointStart],
+    joint_starts: Mapping[str, JointStart],
     candidates: Sequence[Candidate],
 ) -> Layout:
     """Lay out a scene in body coordinates, from the initial state of bodies and joints."""
@@ -250,16 +250,16 @@ def moves_in_plane(scene: SceneSpec, joint: JointSpec) -> bool:
     )
 
 
-def link_of_joint(rows: Mapping[str, int], joint: JointSpec, mass: MassProperties, start: Start) -> Link:
+def link_of_joint(rows: Mapping[str, int], joint: JointSpec, mass: MassProperties, start: JointStart) -> LinkData:
     """Return a body with its inboard joint."""
     has_spring_or_damper = any(element.implicit for element, _ in elements_of_joint(joint))
-    link = Link(
+    link = LinkData(
         rows[joint.child], rows[joint.parent], mass, *joint_data(joint), has_spring_or_damper=has_spring_or_damper
     )
     return dataclasses.replace(link, start=start)
 
 
-def joint_data(joint: JointSpec) -> tuple[Sequence[Part], Start, Sequence[bool], Placement, Placement]:
+def joint_data(joint: JointSpec) -> tuple[Sequence[Part], JointStart, Sequence[bool], Placement, Placement]:
     """Return the parts, the initial state, the flags of driven coordinates, and the two frames of a joint."""
     kind = JOINTS[joint.type]
     parts = kind.parts(joint)

@@ -20,7 +20,7 @@ import numpy as np
 from multibody_cli.joints.contract import Part, PartCode
 from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import complement, constraint_axes_of
-from multibody_cli.scene.links import Link, LoopJoint
+from multibody_cli.scene.links import LinkData, LoopJoint
 
 PARALLEL = 1e-10
 """Sine of the angle up to which axes of a scene are parallel: a constant of the scene, as the axes are."""
@@ -58,7 +58,7 @@ class Screws(NamedTuple):
     free: np.ndarray
 
 
-def constraint_axes_of_loop(loop: LoopJoint, tree_links: Sequence[Link]) -> ConstraintAxes:
+def constraint_axes_of_loop(loop: LoopJoint, tree_links: Sequence[LinkData]) -> ConstraintAxes:
     """Return the constraint axes of a loop joint; `tree_links` are in the order of their rows."""
     axes = constraint_axes_of(loop.parts, loop.driven, loop.normal)
     motions = loop_motions(loop, tree_links)
@@ -103,12 +103,12 @@ def joint_motions(screws: Screws, arms: Floats = _AXES[:0]) -> Floats:
     return _motions(angular, linear)
 
 
-def loop_motions(loop: LoopJoint, tree_links: Sequence[Link]) -> Floats:
+def loop_motions(loop: LoopJoint, tree_links: Sequence[LinkData]) -> Floats:
     """Return a basis of the motions of all joints of a loop, in the axes of M, as `joint_motions`."""
     ends = {loop.child, loop.parent}
     if max(ends) > len(tree_links):  # markers of affine bodies
         return np.eye(6)
-    path: list[Link] = []
+    path: list[LinkData] = []
     while len(ends) > 1:
         link = tree_links[max(ends) - 1]
         ends.remove(link.row)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from multibody_cli.joints.contract import Part, PartCode
+from multibody_cli.joints.joint_map import JointMap, source_of
 from multibody_cli.joints.parts.screw import NOT_TURNING, OBLIQUE
-from multibody_cli.joints.shape import JointMap, source_of
 from multibody_cli.symbolic.generated import address_of
 
 

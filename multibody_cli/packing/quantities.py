@@ -9,15 +9,15 @@ import numpy as np
 
 from multibody_cli.expressions import Expression, Reference
 from multibody_cli.forces.contract import Vector3
-from multibody_cli.forces.quantities import QUANTITY, Quantity
+from multibody_cli.forces.quantities import QUANTITY, QuantityCode
 from multibody_cli.kernel import records
 from multibody_cli.model import Records
 from multibody_cli.spec import Vector
 
 BODY_QUANTITIES = {
-    "position": Quantity.POSITION,
-    "linear_velocity": Quantity.LINEAR_VELOCITY,
-    "angular_velocity": Quantity.ANGULAR_VELOCITY,
+    "position": QuantityCode.POSITION,
+    "linear_velocity": QuantityCode.LINEAR_VELOCITY,
+    "angular_velocity": QuantityCode.ANGULAR_VELOCITY,
 }
 """The quantities of bodies by their names in expressions, which are those of channels."""
 
@@ -55,19 +55,19 @@ class QuantityPacker:
 
     def coordinate(self, of: CoordinateReference) -> int:
         """Return the number of a coordinate."""
-        return self._number((Quantity.COORDINATE, of))
+        return self._number((QuantityCode.COORDINATE, of))
 
     def rate(self, of: CoordinateReference) -> int:
         """Return the number of the rate of a coordinate."""
-        return self._number((Quantity.RATE, of))
+        return self._number((QuantityCode.RATE, of))
 
     def time_function(self, signal: int, order: int) -> int:
         """Return the number of a signal that is a function of time, or of its derivative of first or second order."""
-        return self._number((Quantity.TIME_FUNCTION, signal, order))
+        return self._number((QuantityCode.TIME_FUNCTION, signal, order))
 
     def held(self) -> int:
         """Return the number of a new value that only samples change."""
-        return self._number((Quantity.HELD, len(self._numbers)))
+        return self._number((QuantityCode.HELD, len(self._numbers)))
 
     def names_in(self, expression: Expression, own: CoordinateReference | None) -> dict[str, int]:
         """Return the numbers of the names in an expression; `q` and `v` are those of the `own` coordinate."""
@@ -81,7 +81,7 @@ class QuantityPacker:
     def own(self, quantities: Mapping[str, int], of: CoordinateReference) -> tuple[int, int]:
         """Return the numbers of a coordinate and its rate among those of an expression; -1 if it does not read it."""
         read = set(quantities.values())
-        found = (self._numbers.get((kind, of), -1) for kind in (Quantity.COORDINATE, Quantity.RATE))
+        found = (self._numbers.get((kind, of), -1) for kind in (QuantityCode.COORDINATE, QuantityCode.RATE))
         coordinate, rate = (number if number in read else -1 for number in found)
         return coordinate, rate
 
@@ -108,12 +108,12 @@ class QuantityPacker:
 
     def _record(self, key: tuple[Any, ...], bodies: BodyFrames | None) -> tuple[Any, ...]:
         kind, *rest = key
-        if kind in (Quantity.COORDINATE, Quantity.RATE):
+        if kind in (QuantityCode.COORDINATE, QuantityCode.RATE):
             iq, iv = self.places[rest[0]]
             return kind, iq, iv, 0, np.zeros(3)
-        if kind is Quantity.TIME_FUNCTION:
+        if kind is QuantityCode.TIME_FUNCTION:
             return kind, rest[0], 0, rest[1], np.zeros(3)
-        if kind is Quantity.HELD:
+        if kind is QuantityCode.HELD:
             return kind, 0, 0, 0, np.zeros(3)
         body, point, component = rest
         assert bodies is not None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from multibody_cli.joints.contract import Part, PartCode
-from multibody_cli.joints.shape import JointMap
+from multibody_cli.joints.joint_map import JointMap
 from multibody_cli.kernel import frozen
 from multibody_cli.kkt.nodes import INBOARD_JOINT
 from multibody_cli.mass import MassProperties
@@ -29,7 +29,7 @@ from multibody_cli.model import (
 )
 from multibody_cli.packing.loop_motions import constraint_axes_of_loop
 from multibody_cli.packing.part_tables import PartTables, axis_kind
-from multibody_cli.scene.links import IN_PLACE, Link, LoopJoint, Placement
+from multibody_cli.scene.links import IN_PLACE, LinkData, LoopJoint, Placement
 
 Vector = tuple[float, float, float]
 
@@ -47,7 +47,7 @@ class PackedTree:
     joint_maps: Mapping[int, JointMap]  # of generated parts, by the address of their code
 
 
-def pack_tree(tree_links: Sequence[Link], gravity: Vector, loops: Sequence[LoopJoint] = ()) -> PackedTree:
+def pack_tree(tree_links: Sequence[LinkData], gravity: Vector, loops: Sequence[LoopJoint] = ()) -> PackedTree:
     """Pack bodies and joints; `tree_links` are in the order of their rows, the ground is added."""
     links = np.zeros(len(tree_links) + 1, LINK)
     frames = np.zeros(len(tree_links) + 1, FRAME)
@@ -88,7 +88,7 @@ def pack_tree(tree_links: Sequence[Link], gravity: Vector, loops: Sequence[LoopJ
         body_frames[row] = loop.child_origin.inverse()
         closures[k]["loop_frame"] = row
         _pack_loop(loop, tree_links, body_frames, closures[k], tables, constraint_axes, has_effect)
-    hung: list[Link | LoopJoint] = [*tree_links, *loops]
+    hung: list[LinkData | LoopJoint] = [*tree_links, *loops]
     tree = Tree(
         links=frozen(links),
         parts=frozen(np.array(tables.parts, dtype=PART)),
@@ -115,22 +115,22 @@ def pack_tree(tree_links: Sequence[Link], gravity: Vector, loops: Sequence[LoopJ
     return PackedTree(tree, q, v, first_q, first_v, body_frames, tables.joint_maps)
 
 
-def _normals(tree_links: Sequence[Link]) -> Floats:
+def _normals(tree_links: Sequence[LinkData]) -> Floats:
     """Return the normal of each link, zero without one, with the ground; empty where no link has one."""
     if all(link.normal is None for link in tree_links):
         return np.zeros(0)
     return np.array([(0.0, 0.0, 0.0), *(link.normal or (0.0, 0.0, 0.0) for link in tree_links)]).ravel()
 
 
-def _joint_kernel(tree_link: Link | LoopJoint) -> int:
+def _joint_kernel(tree_link: LinkData | LoopJoint) -> int:
     """Return the joint kernel: a specialised one for a single free screw or ball without armature."""
     if len(tree_link.parts) == 1 and not any(tree_link.driven):
-        ball = KERNEL_GENERAL if isinstance(tree_link, Link) and tree_link.has_spring_or_damper else KERNEL_BALL
+        ball = KERNEL_GENERAL if isinstance(tree_link, LinkData) and tree_link.has_spring_or_damper else KERNEL_BALL
         return {PartCode.SCREW: KERNEL_SCREW, PartCode.BALL: ball}.get(tree_link.parts[0].code, KERNEL_GENERAL)
     return KERNEL_GENERAL
 
 
-def _floats(tree_link: Link) -> bool:
+def _floats(tree_link: LinkData) -> bool:
     """Whether a body moves freely relative to the ground."""
     codes = [part.code for part in tree_link.parts]
     return tree_link.parent == 0 and codes == [PartCode.FREE] and not any(tree_link.driven)
@@ -145,7 +145,7 @@ def _copy_screw(part: Part, link: np.void) -> None:
 
 def _pack_loop(
     loop: LoopJoint,
-    tree_links: Sequence[Link],
+    tree_links: Sequence[LinkData],
     body_frames: Mapping[int, Placement],
     closure: np.void,
     tables: PartTables,

@@ -57,7 +57,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Link:
+class PeerLink:
     """A body with its inboard joint.
 
     Parameters
@@ -109,7 +109,7 @@ class Closure:
 
 
 @dataclass(frozen=True)
-class Solid:
+class PeerSolid:
     """A collision shape: a plane of the ground, a sphere, a capsule or a box.
 
     Parameters
@@ -153,14 +153,14 @@ class Mechanism:
         One of `PeerKind.contact_models`, if there are collision shapes.
     """
 
-    links: tuple[Link, ...]
+    links: tuple[PeerLink, ...]
     gravity: Floats
     q: Floats
     v: Floats
     step: float
     integrator: str
     closures: tuple[Closure, ...] = ()
-    solids: tuple[Solid, ...] = ()
+    solids: tuple[PeerSolid, ...] = ()
     excluded: tuple[tuple[int, int], ...] = ()
     friction: float = 0.0
     contact_model: str = ""
@@ -171,7 +171,7 @@ class Mechanism:
         return bool(self.closures or self.solids)
 
 
-class Motion(NamedTuple):
+class PeerMotion(NamedTuple):
     """Motion of n links in the axes of the world.
 
     `positions` (n, 3) m and `rotations` (n, 3, 3) of the last joint frames, `velocities` (n, 3) m/s of the centers of
@@ -250,7 +250,7 @@ class PeerKind:
     integrators: Mapping[str, str]
     evaluation: str
     roll_out: Callable[[Any, int, int, int], float] | None = None
-    motion: Callable[[Any], Motion] | None = None
+    motion: Callable[[Any], PeerMotion] | None = None
     closures: frozenset[ShapeKind] = frozenset()
     closed_agreement: float = AGREEMENT
     contact_models: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import Link, Mechanism, Motion, Peer, PeerKind, PeerRefusal, Piece, ShapeKind
+from multibody_cli.peers.contract import Mechanism, Peer, PeerKind, PeerLink, PeerMotion, PeerRefusal, Piece, ShapeKind
 from multibody_cli.peers.motion import pairs_of_points, rotation_of
 
 SHORT_STEP = 1e-5
@@ -62,7 +62,7 @@ class _Plant:
         self.context = self.plant.GetMyMutableContextFromRoot(self.root)
         self._set_initial_state()
 
-    def _add(self, number: int, link: Link) -> None:
+    def _add(self, number: int, link: PeerLink) -> None:
         """Add a link: one body for each primitive of its joint."""
         drake, plant = self._drake, self.plant
         at = drake.RigidTransform(drake.RotationMatrix(link.rotation), link.position)
@@ -159,10 +159,10 @@ class _DrakePeer(Peer):
             return float("nan")
         return time.perf_counter() - began
 
-    def motion(self) -> Motion:
+    def motion(self) -> PeerMotion:
         """Return the motion after the last steps."""
         n, plant, context = len(self._mechanism.links), self._run.plant, self._run.context
-        motion = Motion(np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3)))
+        motion = PeerMotion(np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3)))
         for k, (link, body) in enumerate(zip(self._mechanism.links, self._run.bodies[1:], strict=True)):
             pose = plant.EvalBodyPoseInWorld(context, body)
             twist = plant.EvalBodySpatialVelocityInWorld(context, body)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import Closure, Mechanism, Motion, Peer, PeerKind, PeerRefusal, ShapeKind
+from multibody_cli.peers.contract import Closure, Mechanism, Peer, PeerKind, PeerMotion, PeerRefusal, ShapeKind
 from multibody_cli.peers.mechanism import PARALLEL
 from multibody_cli.peers.motion import motion_of
 
@@ -34,7 +34,7 @@ def build(mechanism: Mechanism) -> Peer:
 
 
 class _ExudynPeer(Peer):
-    def __init__(self, exudyn: Any, mechanism: Mechanism, start: Motion) -> None:
+    def __init__(self, exudyn: Any, mechanism: Mechanism, start: PeerMotion) -> None:
         from exudyn.rigidBodyUtilities import RigidBodyInertia
 
         self._exudyn, self._mechanism = exudyn, mechanism
@@ -126,11 +126,11 @@ class _ExudynPeer(Peer):
             return float("nan")
         return time.perf_counter() - began if done else float("nan")
 
-    def motion(self) -> Motion:
+    def motion(self) -> PeerMotion:
         """Return the motion after the last steps."""
         kinds, links = self._exudyn.OutputVariableType, self._mechanism.links
         n = len(links)
-        return Motion(
+        return PeerMotion(
             self._outputs(kinds.Position),
             self._outputs(kinds.RotationMatrix).reshape(n, 3, 3),
             self._outputs(kinds.Velocity, lambda k: links[k].mass.com),

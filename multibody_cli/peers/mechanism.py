@@ -12,7 +12,7 @@ from multibody_cli.contacts.filtering import pair_of
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Floats, Model, Records, State, Tree
-from multibody_cli.peers.contract import Closure, Link, Mechanism, PeerRefusal, Piece, ShapeKind, Solid
+from multibody_cli.peers.contract import Closure, Mechanism, PeerLink, PeerRefusal, PeerSolid, Piece, ShapeKind
 from multibody_cli.peers.motion import motion_of
 
 _KINDS = {PartCode.BALL: ShapeKind.BALL, PartCode.FREE: ShapeKind.FREE}
@@ -114,7 +114,7 @@ def _kind_of_closure(closure: np.void, parts: Records) -> ShapeKind | None:
     return kind if kind in (ShapeKind.HINGE, ShapeKind.BALL) else None
 
 
-def _closure(closure: np.void, parts: Records, links: Sequence[Link], rotations: Floats) -> Closure:
+def _closure(closure: np.void, parts: Records, links: Sequence[PeerLink], rotations: Floats) -> Closure:
     kind = _kind_of_closure(closure, parts)
     assert kind is not None
     axis = _piece(parts[closure["first_part"]]).axis
@@ -135,14 +135,14 @@ def _closure(closure: np.void, parts: Records, links: Sequence[Link], rotations:
     )
 
 
-def _turns_about(axis: Floats, link: Link, rotation: Floats) -> bool:
+def _turns_about(axis: Floats, link: PeerLink, rotation: Floats) -> bool:
     """Return whether the inboard joint of a link is one hinge whose axis is parallel to a unit axis of the world."""
     if len(link.pieces) != 1 or link.pieces[0].kind is not ShapeKind.HINGE:
         return False
     return bool(np.linalg.norm(np.cross(axis, rotation @ link.pieces[0].axis)) < PARALLEL)
 
 
-def _path(links: Sequence[Link], number: int) -> set[int]:
+def _path(links: Sequence[PeerLink], number: int) -> set[int]:
     """Return the numbers of a link and of all its ancestors."""
     path = set()
     while number:
@@ -151,10 +151,10 @@ def _path(links: Sequence[Link], number: int) -> set[int]:
     return path
 
 
-def _solid(geom: np.void) -> Solid:
+def _solid(geom: np.void) -> PeerSolid:
     kind = GeomKind(int(geom["kind"]))
     size = tuple(float(length) for length in geom["extent"][: _SIZES[kind]])
-    return Solid(kind, size, int(geom["body"]), np.array(geom["x"]), _matrix(geom["R"]))
+    return PeerSolid(kind, size, int(geom["body"]), np.array(geom["x"]), _matrix(geom["R"]))
 
 
 def _matrix(columns: Floats) -> Floats:
@@ -162,12 +162,12 @@ def _matrix(columns: Floats) -> Floats:
     return np.array(columns).reshape(3, 3).T
 
 
-def _link(link: np.void, parts: Records) -> Link:
+def _link(link: np.void, parts: Records) -> PeerLink:
     run = parts[link["first_part"] : link["last_part"]]
     central = np.zeros((3, 3))
     central[np.triu_indices(3)] = link["central"]
     central = central + np.triu(central, 1).T
-    return Link(
+    return PeerLink(
         parent=int(link["parent"]),
         position=np.array(link["origin"]),
         rotation=_matrix(link["frame"]),

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import Closure, Link, Mechanism, Motion, Piece, ShapeKind
+from multibody_cli.peers.contract import Closure, Mechanism, PeerLink, PeerMotion, Piece, ShapeKind
 
 ARM = 1.0
 """Distance along the axis of a hinge at which a second pair of points is compared, m."""
 
 
-def motion_of(links: Sequence[Link], q: Floats, v: Floats) -> Motion:
+def motion_of(links: Sequence[PeerLink], q: Floats, v: Floats) -> PeerMotion:
     """Return the motion of the links at coordinates q and velocities v of the tree."""
     n = len(links)
-    motion = Motion(np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3)))
+    motion = PeerMotion(np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3)))
     origins = np.zeros((n + 1, 3))  # velocities of the last joint frames; row 0 is the ground
     for k, link in enumerate(links):
         up = link.parent - 1
@@ -54,7 +54,7 @@ def _across(
     return x, R, u, w
 
 
-def energy_of(mechanism: Mechanism, motion: Motion) -> float:
+def energy_of(mechanism: Mechanism, motion: PeerMotion) -> float:
     """Kinetic energy and potential energy of gravity, J."""
     energy = 0.0
     for link, x, R, u, w in zip(mechanism.links, *motion, strict=True):
@@ -73,7 +73,7 @@ def pairs_of_points(closure: Closure) -> Iterator[tuple[Floats, Floats]]:
         yield closure.parent_point + arm * closure.parent_axis, closure.child_point + arm * closure.child_axis
 
 
-def loop_error(mechanism: Mechanism, motion: Motion) -> float:
+def loop_error(mechanism: Mechanism, motion: PeerMotion) -> float:
     """Largest distance of two points that a closure holds together, m."""
     errors = [
         float(np.linalg.norm(_placed(motion, closure.parent, one) - _placed(motion, closure.child, other)))
@@ -83,7 +83,7 @@ def loop_error(mechanism: Mechanism, motion: Motion) -> float:
     return max(errors, default=0.0)
 
 
-def largest_speed(motion: Motion) -> float:
+def largest_speed(motion: PeerMotion) -> float:
     """Largest speed of a center of mass, m/s."""
     return float(np.linalg.norm(motion.velocities, axis=1).max(initial=0.0))
 
@@ -101,6 +101,6 @@ def _turn(axis: Floats, angle: float) -> Floats:
     return rotation_of(np.concatenate([[np.cos(0.5 * angle)], np.sin(0.5 * angle) * axis]))
 
 
-def _placed(motion: Motion, link: int, point: Floats) -> Floats:
+def _placed(motion: PeerMotion, link: int, point: Floats) -> Floats:
     """Return a point of a link in the world; link 0 is the ground."""
     return point if link == 0 else motion.positions[link - 1] + motion.rotations[link - 1] @ point

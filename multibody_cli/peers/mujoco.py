@@ -21,15 +21,15 @@ from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import (
     Closure,
-    Link,
     Mechanism,
-    Motion,
     Peer,
     PeerKind,
+    PeerLink,
+    PeerMotion,
     PeerRefusal,
+    PeerSolid,
     Piece,
     ShapeKind,
-    Solid,
     time_calls,
 )
 from multibody_cli.peers.motion import pairs_of_points, rotation_of
@@ -118,7 +118,7 @@ class _MujocoPeer(Peer):
         valid = not any(warning.number for warning in self._data.warning)
         return seconds if valid else float("nan")
 
-    def motion(self) -> Motion:
+    def motion(self) -> PeerMotion:
         """Return the motion after the last steps."""
         model, data, n = self._model, self._data, len(self._mechanism.links)
         self._mujoco.mj_forward(model, data)  # poses are those before the last step otherwise
@@ -127,7 +127,7 @@ class _MujocoPeer(Peer):
         for twist, number in zip(twists, numbers, strict=True):
             self._mujoco.mj_objectVelocity(model, data, body, number, twist, 0)
         positions, rotations = data.xpos[numbers].copy(), data.xmat[numbers].reshape(n, 3, 3).copy()
-        return Motion(positions, rotations, twists[:, 3:], twists[:, :3])
+        return PeerMotion(positions, rotations, twists[:, 3:], twists[:, :3])
 
     def roll_out(self, count: int, steps: int, threads: int) -> float:
         """Time `mujoco.rollout` from the initial state."""
@@ -213,7 +213,7 @@ def _options(mechanism: Mechanism) -> str:
     )
 
 
-def _body(number: int, link: Link) -> str:
+def _body(number: int, link: PeerLink) -> str:
     J = link.mass.inertia
     inertia = _row([J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]])
     joints = "".join(
@@ -231,7 +231,7 @@ def _row(numbers: Iterable[float]) -> str:
     return " ".join(repr(float(number)) for number in numbers)
 
 
-def _geom(solid: Solid, friction: float) -> str:
+def _geom(solid: PeerSolid, friction: float) -> str:
     size: tuple[float, ...] = (0.0, 0.0, 1.0) if solid.kind is GeomKind.PLANE else solid.size
     return (
         f'<geom type="{_SHAPES[solid.kind]}" size="{_row(size)}" pos="{_row(solid.position)}" '

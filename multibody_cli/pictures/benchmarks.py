@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from multibody_cli.pictures.style import COLORS, new_figure, save
 from multibody_cli.studies.bench.accuracy import RESOLVED, Accuracy, Study, displayed_error
 from multibody_cli.studies.bench.campaign import Findings
-from multibody_cli.studies.bench.measurement import Series, series_of
+from multibody_cli.studies.bench.measurement import SizeSeries, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ def _panels(found: Findings) -> Iterator[Callable[[Any], None]]:
             yield partial(_draw_study, study)
 
 
-def _draw_growth(scene: str, several: Sequence[Series], axes: Axes) -> None:
+def _draw_growth(scene: str, several: Sequence[SizeSeries], axes: Axes) -> None:
     for k, series in enumerate(several):
         runs = sorted(series.measurements, key=lambda one: one.size or 0.0)
         sizes = [one.size or 0.0 for one in runs]

@@ -13,7 +13,7 @@ from multibody_cli.pictures.panels import Panel, arrange, axis_label
 from multibody_cli.pictures.style import COLORS, STYLES, Style, new_figure
 from multibody_cli.pictures.thinning import (
     LARGEST,
-    Curve,
+    PlottedCurve,
     Source,
     at_instants_of,
     difference_of,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
 
     from multibody_cli.model import Integers
-    from multibody_cli.output.selection import Scalar
+    from multibody_cli.output.selection import ScalarChannel
     from multibody_cli.output.trajectory import Trajectory
 
 DASHES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2)), (0, (9, 3)))
@@ -63,8 +63,8 @@ class PicturedRun:
 
     label: str
     trajectory: Trajectory
-    scalars: Sequence[Scalar]
-    x: Scalar | None = None
+    scalars: Sequence[ScalarChannel]
+    x: ScalarChannel | None = None
     instants: Integers | None = None
     frame: str = ""
 
@@ -149,7 +149,7 @@ def _draw_differences(
     run: PicturedRun,
     first: PicturedRun,
     number: int,
-    places: Mapping[Scalar, tuple[Sequence[Axes], int]],
+    places: Mapping[ScalarChannel, tuple[Sequence[Axes], int]],
     styles: LineStyles,
 ) -> list[str]:
     """Draw the differences of a run from the first one at shared instants; return a remark if there are none."""
@@ -167,12 +167,12 @@ def _draw_differences(
     return []
 
 
-def _draw_curve(axes: Axes, curve: Curve, look: dict[str, Any]) -> None:
+def _draw_curve(axes: Axes, curve: PlottedCurve, look: dict[str, Any]) -> None:
     # a line does not show a single instant
     axes.plot(curve.x, curve.values, marker="." if len(curve.x) == 1 else "", **look)
 
 
-def _draw_error_bars(axes: Axes, trajectory: Trajectory, curve: Curve, color: str) -> None:
+def _draw_error_bars(axes: Axes, trajectory: Trajectory, curve: PlottedCurve, color: str) -> None:
     """Draw the error bars of a certified run as a band, at most as wide as the range of the values on either side."""
     certificate = trajectory.certificate
     bars = certificate.bar(curve.scalar.channel, trajectory.bodies) if certificate else None
@@ -288,7 +288,7 @@ def _left_out_remark(panel: Panel) -> str:
     )
 
 
-def _gap_remark(run: PicturedRun, curve: Curve) -> str:
+def _gap_remark(run: PicturedRun, curve: PlottedCurve) -> str:
     return (
         f"{run.trajectory.source}: {curve.scalar} is not finite or exceeds {LARGEST:g} at {curve.gaps} of "
         f"{run.trajectory.time.size} instants, which are not drawn"

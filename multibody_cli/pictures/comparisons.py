@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multibody_cli.comparison.compare import Comparison
-from multibody_cli.comparison.differences import Finding, Location, nearest_equivalent
+from multibody_cli.comparison.differences import DatasetDifference, Location, nearest_equivalent
 from multibody_cli.comparison.recording import Recording, common_instants
 from multibody_cli.pictures.style import escape_mathtext, new_figure
 
@@ -51,7 +51,7 @@ def _draw_worst(comparison: Comparison, reference: Recording, result: Recording)
     return figure
 
 
-def _draw(finding: Finding, reference: Recording, result: Recording, above: Axes, below: Axes) -> None:
+def _draw(finding: DatasetDifference, reference: Recording, result: Recording, above: Axes, below: Axes) -> None:
     assert finding.worst is not None
     time, one, other = _curves(finding, reference, result)
     component = _component(finding.worst)
@@ -74,7 +74,7 @@ def _draw(finding: Finding, reference: Recording, result: Recording, above: Axes
     below.set_ylabel(f"difference, {unit}")
 
 
-def _curves(finding: Finding, reference: Recording, result: Recording) -> tuple[Floats, Floats, Floats]:
+def _curves(finding: DatasetDifference, reference: Recording, result: Recording) -> tuple[Floats, Floats, Floats]:
     """Read time and the worst component of a channel in both runs, thinned for the picture."""
     assert finding.worst is not None
     common, dataset = common_instants(reference, result), reference.datasets[finding.path]

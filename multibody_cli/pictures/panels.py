@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from multibody_cli.output.selection import Scalar
+from multibody_cli.output.selection import ScalarChannel
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Panel:
 
     title: str
     axis: str
-    labels: dict[Scalar, str]
+    labels: dict[ScalarChannel, str]
     left_out: int
 
 
-def arrange(scalars: Iterable[Scalar], most: int) -> list[Panel]:
+def arrange(scalars: Iterable[ScalarChannel], most: int) -> list[Panel]:
     """Group scalars into panels by units; errors, which are much smaller, get panels of their own.
 
     Parameters
@@ -41,19 +41,19 @@ def arrange(scalars: Iterable[Scalar], most: int) -> list[Panel]:
     most
         Largest number of lines in a panel.
     """
-    groups: dict[tuple[str, bool], dict[Scalar, None]] = {}
+    groups: dict[tuple[str, bool], dict[ScalarChannel, None]] = {}
     for scalar in scalars:
         groups.setdefault((scalar.units, scalar.is_error), {})[scalar] = None
     return [_panel(list(group), most) for group in groups.values()]
 
 
-def _panel(scalars: Sequence[Scalar], most: int) -> Panel:
+def _panel(scalars: Sequence[ScalarChannel], most: int) -> Panel:
     shown = scalars[:most]
     title, labels = _shared_and_own(shown)
     return Panel(title, axis_label(shown), dict(zip(shown, labels, strict=True)), len(scalars) - len(shown))
 
 
-def _shared_and_own(scalars: Sequence[Scalar]) -> tuple[str, list[str]]:
+def _shared_and_own(scalars: Sequence[ScalarChannel]) -> tuple[str, list[str]]:
     """Split names into their common components and the remaining components of each."""
     paths = [scalar.name.split("/") for scalar in scalars]
     shared = [len(set(links)) == 1 for links in zip_longest(*paths)]
@@ -90,7 +90,7 @@ _MOST = 2
 """Largest number of quantities that a label lists."""
 
 
-def quantity_of(scalar: Scalar) -> str:
+def quantity_of(scalar: ScalarChannel) -> str:
     """Return the name of the quantity of a scalar: `moment` for `joints/hinge/force[mx]`."""
     if scalar.units == "J":
         return "energy"
@@ -98,7 +98,7 @@ def quantity_of(scalar: Scalar) -> str:
     return _QUANTITIES.get((name, scalar.units), name.replace("_", " "))
 
 
-def axis_label(scalars: Iterable[Scalar]) -> str:
+def axis_label(scalars: Iterable[ScalarChannel]) -> str:
     """Return the label of an axis of scalars with the same unit: `moment, N·m`."""
     scalars = list(scalars)
     unit = scalars[0].units

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from multibody_cli.errors import ArgumentError
 from multibody_cli.escaping import escaped
-from multibody_cli.output.place import replacement
+from multibody_cli.output.file_replacement import replacement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

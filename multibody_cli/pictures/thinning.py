@@ -18,7 +18,7 @@ from multibody_cli.comparison.recording import common_rows
 if TYPE_CHECKING:
     from multibody_cli.model import Floats, Integers
     from multibody_cli.output.channel import Array
-    from multibody_cli.output.selection import Scalar
+    from multibody_cli.output.selection import ScalarChannel
     from multibody_cli.output.trajectory import Trajectory
 
 
@@ -36,7 +36,7 @@ LARGEST = 1e100
 
 
 @dataclass(frozen=True)
-class Curve:
+class PlottedCurve:
     """The thinned data of one scalar.
 
     Parameters
@@ -51,14 +51,14 @@ class Curve:
         Number of instants of the run whose value is not finite or exceeds `LARGEST`.
     """
 
-    scalar: Scalar
+    scalar: ScalarChannel
     time: Floats
     values: Floats
     x: Floats
     gaps: int
 
 
-def read_curves(source: Source, scalars: Sequence[Scalar], x: Scalar | None = None) -> list[Curve]:
+def read_curves(source: Source, scalars: Sequence[ScalarChannel], x: ScalarChannel | None = None) -> list[PlottedCurve]:
     """Read thinned scalars of a run; memory is bounded by `time` and a part of one channel.
 
     Parameters
@@ -70,13 +70,13 @@ def read_curves(source: Source, scalars: Sequence[Scalar], x: Scalar | None = No
     x
         Scalar of the horizontal axis.  A curve over it has all instants, or every n-th if there are more than `MOST`.
     """
-    by_channel: dict[str, list[Scalar]] = {}
+    by_channel: dict[str, list[ScalarChannel]] = {}
     for scalar in scalars:
         by_channel.setdefault(scalar.channel, []).append(scalar)
     if x is not None:
         time, (axis,) = _read_every(source, x.channel, [x])
         read = {
-            scalar: Curve(scalar, time, values, axis, int(np.isnan(values).sum()))
+            scalar: PlottedCurve(scalar, time, values, axis, int(np.isnan(values).sum()))
             for channel, several in by_channel.items()
             for scalar, values in zip(several, _read_every(source, channel, several)[1], strict=True)
         }
@@ -124,7 +124,7 @@ def extremes(values: Array, stretch: int) -> Array:
     return kept
 
 
-def _read_channel(source: Source, channel: str, scalars: Sequence[Scalar]) -> list[Curve]:
+def _read_channel(source: Source, channel: str, scalars: Sequence[ScalarChannel]) -> list[PlottedCurve]:
     stretch = 1 if len(source.time) <= 4 * BINS else -(-len(source.time) // BINS)
     times, values, gaps = [], [], np.zeros(len(scalars), int)
     for rows, found in _parts_of(source, channel, scalars, stretch):
@@ -134,19 +134,21 @@ def _read_channel(source: Source, channel: str, scalars: Sequence[Scalar]) -> li
         values.append(np.take_along_axis(found, kept, axis=0))
     all_times, all_values = np.concatenate(times), np.concatenate(values)
     return [
-        Curve(scalar, all_times[:, k], all_values[:, k], all_times[:, k], int(gaps[k]))
+        PlottedCurve(scalar, all_times[:, k], all_values[:, k], all_times[:, k], int(gaps[k]))
         for k, scalar in enumerate(scalars)
     ]
 
 
-def _read_every(source: Source, channel: str, scalars: Sequence[Scalar]) -> tuple[Floats, Floats]:
+def _read_every(source: Source, channel: str, scalars: Sequence[ScalarChannel]) -> tuple[Floats, Floats]:
     """Read every n-th instant; return the times (P,) and the values (N, P)."""
     every = instants_per_point(source)
     found = [values[::every] for _, values in _parts_of(source, channel, scalars, every)]
     return source.time[::every], np.concatenate(found).T
 
 
-def _parts_of(source: Source, channel: str, scalars: Sequence[Scalar], stretch: int) -> Iterator[tuple[slice, Floats]]:
+def _parts_of(
+    source: Source, channel: str, scalars: Sequence[ScalarChannel], stretch: int
+) -> Iterator[tuple[slice, Floats]]:
     """Read values (K, N) in parts of a multiple of `stretch` rows; values that cannot be drawn are NaN."""
     columns = [scalar.column for scalar in scalars]
     part = stretch * max(1, PART // (stretch * source.width(channel)))

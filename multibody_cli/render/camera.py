@@ -11,7 +11,7 @@ import numpy as np
 from multibody_cli.errors import ArgumentError
 from multibody_cli.model import Floats
 from multibody_cli.render.drawing import GROUND, Drawing
-from multibody_cli.render.motion import Motion
+from multibody_cli.render.motion import MotionHistory
 
 FIELD_OF_VIEW = math.radians(26.0)
 """Vertical angle of view, rad."""
@@ -94,7 +94,7 @@ def upward(gravity: Floats) -> Floats:
     return -np.asarray(gravity) / norm if norm > 0.0 else np.array([0.0, 0.0, 1.0])
 
 
-def extreme_points(drawing: Drawing, motion: Motion, path: Floats | None = None) -> Floats:
+def extreme_points(drawing: Drawing, motion: MotionHistory, path: Floats | None = None) -> Floats:
     """Return points (n, 3) of the convex hull of all that moves and of the joints, m, without shapes of the world.
 
     With the `path` (T, 3) of a camera that follows the bodies, m, the points are those of bodies, relative to it.

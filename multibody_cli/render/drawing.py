@@ -10,7 +10,7 @@ import numpy as np
 from multibody_cli.meshes import solids
 from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.model import Floats
-from multibody_cli.render.motion import Motion
+from multibody_cli.render.motion import MotionHistory
 from multibody_cli.spec import Vector
 
 GROUND = -1
@@ -153,7 +153,7 @@ ARROW = solids.lathe([(0.0, 0.0), (0.4, 0.0), (0.4, 0.76), (1.0, 0.76), (0.0, 1.
 """An arrow of length 1 along z; its head has the radius 1."""
 
 
-def placed_at(drawing: Drawing, motion: Motion, row: int) -> list[Placed]:
+def placed_at(drawing: Drawing, motion: MotionHistory, row: int) -> list[Placed]:
     """Return all solids, bars and contact forces at one instant of a motion."""
     axes = {body: motion.axes(body)[row] for body in range(GROUND, len(drawing.bodies))}
     origins = {GROUND: np.zeros(3), **dict(enumerate(motion.position[row]))}
@@ -191,7 +191,7 @@ def frame_about(z: Floats) -> Floats:
     return np.column_stack([x, np.cross(z, x), z])
 
 
-def bar_color(bar: Bar, motion: Motion, row: int) -> Vector:
+def bar_color(bar: Bar, motion: MotionHistory, row: int) -> Vector:
     """Return the color of a bar at an instant; that of a muscle without recorded activation is its own."""
     if bar.muscle < 0 or np.isnan(motion.activation[row, bar.muscle]):
         return bar.color
@@ -207,7 +207,7 @@ TYPICAL = 0.22
 """The same for the force that 95 % of the contacts do not exceed."""
 
 
-def force_scale(motion: Motion, reach: float) -> float:
+def force_scale(motion: MotionHistory, reach: float) -> float:
     """Return the length of contact-force arrows per newton, m/N."""
     norms = np.linalg.norm(motion.contacts.force, axis=1)
     positive = norms[norms > 0.0]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.output.trajectory import Trajectory
-from multibody_cli.render.motion import Integers, Motion
+from multibody_cli.render.motion import Integers, MotionHistory
 
 MOST = 400
 """Maximum number of marks of one kind; beyond, they are thinned out evenly."""
@@ -23,7 +23,7 @@ class Event(NamedTuple):
     text: str
 
 
-def events_of(trajectory: Trajectory, motion: Motion, rows: Integers) -> list[Event]:
+def events_of(trajectory: Trajectory, motion: MotionHistory, rows: Integers) -> list[Event]:
     """Return the events at the instants of a motion, each kind in the order of time."""
     found = []
     for several in (_contacts(trajectory.bodies, motion), _limits(trajectory, motion, rows), _alarms(trajectory)):
@@ -33,7 +33,7 @@ def events_of(trajectory: Trajectory, motion: Motion, rows: Integers) -> list[Ev
     return found
 
 
-def _contacts(bodies: Sequence[str], motion: Motion) -> Iterator[Event]:
+def _contacts(bodies: Sequence[str], motion: MotionHistory) -> Iterator[Event]:
     """Yield the instants at which two bodies touch that did not at the instant before."""
     contacts = motion.contacts
     before: set[tuple[int, int]] | None = None
@@ -48,7 +48,7 @@ def _contacts(bodies: Sequence[str], motion: Motion) -> Iterator[Event]:
         before = pairs
 
 
-def _limits(trajectory: Trajectory, motion: Motion, rows: Integers) -> Iterator[Event]:
+def _limits(trajectory: Trajectory, motion: MotionHistory, rows: Integers) -> Iterator[Event]:
     for path in trajectory.paths:
         if path.startswith("joints/") and path.endswith("/limit_force"):
             acting = np.any(trajectory.channel(path).values[rows] > 0.0, axis=1)

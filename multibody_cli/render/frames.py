@@ -10,13 +10,13 @@ import numpy as np
 from multibody_cli.model import Floats
 from multibody_cli.render.camera import Camera, extreme_points, fitted_camera
 from multibody_cli.render.drawing import Placed, placed_at
-from multibody_cli.render.image import Format, Pixels, draw_image, shadow_sphere
+from multibody_cli.render.image import ImageFormat, Pixels, draw_image, shadow_sphere
 from multibody_cli.render.motion import nearest_row
 from multibody_cli.render.picture import Picture
 from multibody_cli.render.svg import draw_svg
 
 
-def camera_of(picture: Picture, shape: Format) -> Camera:
+def camera_of(picture: Picture, shape: ImageFormat) -> Camera:
     """Return the camera that shows the whole motion."""
     return fitted_camera(picture.points, picture.view, picture.up, shape.aspect)
 
@@ -35,12 +35,12 @@ def translucent_layers(picture: Picture) -> set[str]:
     return {"ghost", *(["bodies"] if any(bar.muscle >= 0 for bar in picture.drawing.bars) else [])}
 
 
-def images(picture: Picture, ghosts: Sequence[Picture], shape: Format) -> Iterator[Pixels]:
+def images(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> Iterator[Pixels]:
     """Yield the image of each instant, by a camera at rest."""
     return _images(picture, ghosts, shape, picture.points, np.zeros((len(picture.rows), 3)))
 
 
-def film(picture: Picture, ghosts: Sequence[Picture], shape: Format) -> Iterator[Pixels]:
+def film(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> Iterator[Pixels]:
     """Yield the image of each instant; the camera follows bodies that go far."""
     if picture.path is None:
         return images(picture, ghosts, shape)
@@ -49,7 +49,7 @@ def film(picture: Picture, ghosts: Sequence[Picture], shape: Format) -> Iterator
 
 
 def _images(
-    picture: Picture, ghosts: Sequence[Picture], shape: Format, points: Floats, path: Floats
+    picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat, points: Floats, path: Floats
 ) -> Iterator[Pixels]:
     """Yield the images by a camera that shows points (n, 3) and moves along a path (T, 3), m."""
     camera, clear = fitted_camera(points, picture.view, picture.up, shape.aspect), translucent_layers(picture)
@@ -61,12 +61,12 @@ def _images(
         yield draw_image(placed, moved, picture.up, shape, (centre + place, radius), layers)
 
 
-def strip(picture: Picture, ghosts: Sequence[Picture], shape: Format) -> Pixels:
+def strip(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> Pixels:
     """Return the images of all instants side by side."""
     return np.concatenate(list(images(picture, ghosts, shape)), axis=1)
 
 
-def svg(picture: Picture, ghosts: Sequence[Picture], shape: Format) -> bytes:
+def svg(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> bytes:
     """Return the pictures of all instants side by side as SVG."""
     camera, clear = camera_of(picture, shape), translucent_layers(picture)
     rows = range(len(picture.rows))

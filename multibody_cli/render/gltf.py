@@ -21,7 +21,7 @@ from multibody_cli.model import Floats
 from multibody_cli.render.camera import level_axes
 from multibody_cli.render.drawing import GROUND, Bar, Drawing, Solid
 from multibody_cli.render.image import decoded_color
-from multibody_cli.render.motion import Motion
+from multibody_cli.render.motion import MotionHistory
 from multibody_cli.spec import Vector
 
 FLOAT, UNSIGNED_INT = 5126, 5125
@@ -75,7 +75,7 @@ class _Document:
         }
 
 
-def gltf(name: str, drawing: Drawing, motion: Motion, up: Floats, is_binary: bool) -> bytes:
+def gltf(name: str, drawing: Drawing, motion: MotionHistory, up: Floats, is_binary: bool) -> bytes:
     """Return a file of glTF 2.0.
 
     Parameters
@@ -117,7 +117,7 @@ def _node(document: _Document, root: Any, name: str, elements: list[Solid] | lis
     return node
 
 
-def _bar_tracks(bar: Bar, motion: Motion) -> dict[str, Floats]:
+def _bar_tracks(bar: Bar, motion: MotionHistory) -> dict[str, Floats]:
     """Return translation, rotation and scale of a bar: the shortest rotation from z to its direction."""
     begin, end = (motion.point(body, point) for body, point in zip(bar.bodies, bar.points, strict=True))
     along = end - begin

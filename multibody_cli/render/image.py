@@ -30,7 +30,7 @@ CLEAR = 0.45
 
 
 @dataclass(frozen=True)
-class Format:
+class ImageFormat:
     """Size of an image in pixels, and samples of a pixel along each side."""
 
     width: int
@@ -68,7 +68,12 @@ class Seen(NamedTuple):
 
 
 def draw_image(
-    placed: Sequence[Placed], camera: Camera, up: Floats, shape: Format, sunlit: tuple[Floats, float], clear: set[str]
+    placed: Sequence[Placed],
+    camera: Camera,
+    up: Floats,
+    shape: ImageFormat,
+    sunlit: tuple[Floats, float],
+    clear: set[str],
 ) -> Pixels:
     """Return the image of placed meshes.
 
@@ -92,7 +97,9 @@ def draw_image(
     return np.round(255.0 * encoded_color(opaque)).astype(np.uint8)
 
 
-def _image(placed: Sequence[Placed], camera: Camera, up: Floats, shape: Format, sunlit: tuple[Floats, float]) -> Floats:
+def _image(
+    placed: Sequence[Placed], camera: Camera, up: Floats, shape: ImageFormat, sunlit: tuple[Floats, float]
+) -> Floats:
     found = look(placed, camera, shape)
     sun = sun_of(camera, up)
     shadow_map, shadow = _shadow(found.every, [one.layer == "ground" for one in placed], sun, *sunlit)
@@ -103,7 +110,7 @@ def _image(placed: Sequence[Placed], camera: Camera, up: Floats, shape: Format, 
     return image
 
 
-def look(placed: Sequence[Placed], camera: Camera, shape: Format) -> Seen:
+def look(placed: Sequence[Placed], camera: Camera, shape: ImageFormat) -> Seen:
     """Project placed meshes into a picture, and find the nearest triangle of each sample."""
     rows, columns = shape.height * shape.samples, shape.width * shape.samples
     every = _triangles(placed)

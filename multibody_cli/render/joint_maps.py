@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.joints.contract import Part
-from multibody_cli.joints.shape import PER_HEAD, JointMap, pose_and_subspace
+from multibody_cli.joints.joint_map import PER_HEAD, JointMap, pose_and_subspace
 from multibody_cli.model import Floats
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.scalar import fresh_graph

@@ -33,7 +33,7 @@ from multibody_cli.render.drawing import (
     Solid,
     frame_about,
 )
-from multibody_cli.render.motion import Motion
+from multibody_cli.render.motion import MotionHistory
 from multibody_cli.render.shapes import plane_tiles, quarters, shape_meshes
 from multibody_cli.render.symbols import joint_symbols, surface_symbols
 from multibody_cli.scene.load import LoadedScene
@@ -63,7 +63,7 @@ class _Scale:
     centre: Floats
 
 
-def draw_mechanism(loaded: LoadedScene, trajectory: Trajectory, motion: Motion) -> Drawing:
+def draw_mechanism(loaded: LoadedScene, trajectory: Trajectory, motion: MotionHistory) -> Drawing:
     """Return the drawing of a mechanism.
 
     Parameters
@@ -178,7 +178,7 @@ def _skeletons(
         yield Solid(f"body {name}", "bodies", k, second, darker)
 
 
-def _scale(scene: SceneSpec, number: Mapping[str, int], shapes: Sequence[Solid], motion: Motion) -> _Scale:
+def _scale(scene: SceneSpec, number: Mapping[str, int], shapes: Sequence[Solid], motion: MotionHistory) -> _Scale:
     """Measure the mechanism: its bodies, its points at the start, and its motion."""
     rows = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLED).round().astype(int))
     local: dict[int, list[Floats]] = {k: [] for k in (GROUND, *number.values())}
@@ -243,7 +243,7 @@ def _ranges(trajectory: Trajectory, name: str, joint: JointSpec) -> Floats:
     return np.where(np.isfinite(domains).all(axis=1, keepdims=True), domains, drawn)
 
 
-def _bars(scene: SceneSpec, number: Mapping[str, int], motion: Motion, symbol: float) -> Iterator[Bar]:
+def _bars(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, symbol: float) -> Iterator[Bar]:
     """Yield springs, segments of strands, muscles, and rods that keep a distance."""
 
     def ends(points: Sequence[BodyPoint]) -> Iterator[tuple[tuple[int, int], Floats]]:
@@ -269,7 +269,7 @@ def _bars(scene: SceneSpec, number: Mapping[str, int], motion: Motion, symbol: f
             yield Bar(f"constraint {name}", bodies, points, cable(0.45 * symbol), 1.0, STEEL)
 
 
-def _coil(motion: Motion, bodies: tuple[int, int], points: Floats, symbol: float) -> tuple[Mesh, float]:
+def _coil(motion: MotionHistory, bodies: tuple[int, int], points: Floats, symbol: float) -> tuple[Mesh, float]:
     """Return the coil of a spring and its length: the mean of its motion."""
     a, b = (motion.point(body, point) for body, point in zip(bodies, points, strict=True))
     length = max(float(np.linalg.norm(b - a, axis=1).mean()), symbol)

@@ -37,7 +37,7 @@ class ContactHistory:
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class MotionHistory:
     """Poses of the bodies in the world at T instants.
 
     Parameters
@@ -136,7 +136,7 @@ def nearest_row(time: Floats, wanted: float) -> int:
     return after - 1 if len(time) == 1 or wanted - time[after - 1] <= time[after] - wanted else after
 
 
-def read_motion(trajectory: Trajectory, rows: Integers, muscles: Sequence[str], joints: Sequence[str]) -> Motion:
+def read_motion(trajectory: Trajectory, rows: Integers, muscles: Sequence[str], joints: Sequence[str]) -> MotionHistory:
     """Read the motion of a run.
 
     Parameters
@@ -174,7 +174,7 @@ def read_motion(trajectory: Trajectory, rows: Integers, muscles: Sequence[str], 
         for body, name in enumerate(trajectory.bodies)
         if (path := f"bodies/{name}/deformation") in trajectory.paths
     }
-    return Motion(
+    return MotionHistory(
         time=trajectory.time[rows],
         position=read("bodies/position"),
         quaternion=read("bodies/quaternion"),

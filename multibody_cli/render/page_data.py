@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.output.selection import Scalar
+from multibody_cli.output.selection import ScalarChannel
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.render.binary import Binary, quantized, smallest_three
 from multibody_cli.render.drawing import (
@@ -24,7 +24,7 @@ from multibody_cli.render.drawing import (
     force_scale,
 )
 from multibody_cli.render.events import Event
-from multibody_cli.render.motion import Motion
+from multibody_cli.render.motion import MotionHistory
 
 MOST_REACTIONS = 600_000
 """Maximum number of wrenches (instants times joints) that a page holds."""
@@ -35,7 +35,7 @@ class Shown(NamedTuple):
 
     label: str
     drawing: Drawing
-    motion: Motion
+    motion: MotionHistory
 
 
 def run_data(shown: Shown, binary: Binary) -> dict[str, Any]:
@@ -102,7 +102,9 @@ def colors() -> dict[str, Any]:
     }
 
 
-def plot_data(trajectory: Trajectory, scalars: Sequence[Scalar], rows: Any, binary: Binary) -> list[dict[str, Any]]:
+def plot_data(
+    trajectory: Trajectory, scalars: Sequence[ScalarChannel], rows: Any, binary: Binary
+) -> list[dict[str, Any]]:
     """Return one plot for each unit among the scalars, with all their values."""
     units = dict.fromkeys((one.units, one.is_error) for one in scalars)
     return [
@@ -123,13 +125,13 @@ def event_data(events: Sequence[Event]) -> list[dict[str, Any]]:
     return [event._asdict() for event in events]
 
 
-def has_too_many_reactions(motion: Motion) -> bool:
+def has_too_many_reactions(motion: MotionHistory) -> bool:
     """Whether the reactions are left out of a page for their number."""
     instants, joints, _ = motion.reaction.shape
     return bool(instants * joints > MOST_REACTIONS)
 
 
-def _values(trajectory: Trajectory, scalar: Scalar) -> Floats:
+def _values(trajectory: Trajectory, scalar: ScalarChannel) -> Floats:
     values = trajectory.channel(scalar.channel).values
     column: Floats = values.reshape(len(values), -1)[:, scalar.column]
     return column
@@ -139,7 +141,7 @@ def _words(words: Any, origin: Floats, step: Floats, binary: Binary) -> dict[str
     return {"words": binary.add_series(words), "origin": origin.ravel().tolist(), "step": step.ravel().tolist()}
 
 
-def _contacts(drawing: Drawing, motion: Motion, binary: Binary) -> dict[str, Any]:
+def _contacts(drawing: Drawing, motion: MotionHistory, binary: Binary) -> dict[str, Any]:
     contacts = motion.contacts
     point, force = (quantized(values) for values in (contacts.point, contacts.force))
     return {
@@ -152,7 +154,7 @@ def _contacts(drawing: Drawing, motion: Motion, binary: Binary) -> dict[str, Any
     }
 
 
-def _reactions(drawing: Drawing, motion: Motion, binary: Binary) -> dict[str, Any] | None:
+def _reactions(drawing: Drawing, motion: MotionHistory, binary: Binary) -> dict[str, Any] | None:
     kept = [k for k in range(len(drawing.joints)) if np.isfinite(motion.reaction[:, k]).any()]
     if not kept or has_too_many_reactions(motion):
         return None

@@ -13,7 +13,7 @@ from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.render.camera import FAR, View, default_view, extreme_points, upward
 from multibody_cli.render.drawing import SURFACE_COLOR, Drawing
 from multibody_cli.render.mechanism import draw_mechanism
-from multibody_cli.render.motion import Integers, Motion, read_motion
+from multibody_cli.render.motion import Integers, MotionHistory, read_motion
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.timeline import Callbacks
@@ -44,7 +44,7 @@ class Picture:
     direction: View | None = None
 
     @cached_property
-    def motion(self) -> Motion:
+    def motion(self) -> MotionHistory:
         """The motion at the instants."""
         scene = self.loaded.scene
         return read_motion(self.trajectory, self.rows, list(scene.muscles), list(scene.joints))

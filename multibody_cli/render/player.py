@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.output.selection import Scalar
+from multibody_cli.output.selection import ScalarChannel
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.render.binary import Binary
 from multibody_cli.render.camera import FIELD_OF_VIEW, MARGIN, View, fitted_camera, level_axes
@@ -58,7 +58,7 @@ class Page:
     runs: Sequence[Shown]
     trajectory: Trajectory
     rows: Integers
-    scalars: Sequence[Scalar]
+    scalars: Sequence[ScalarChannel]
     events: Sequence[Event]
     points: Floats
     up: Floats

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from multibody_cli.model import Floats
 from multibody_cli.render.camera import Camera
 from multibody_cli.render.drawing import Placed
-from multibody_cli.render.image import CLEAR, Format, Seen, Triangles, encoded_color, flat_colors, look, sun_of
+from multibody_cli.render.image import CLEAR, ImageFormat, Seen, Triangles, encoded_color, flat_colors, look, sun_of
 from multibody_cli.render.raster import EDGE
 
 SAMPLES = 2
@@ -25,7 +25,7 @@ OUTLINE = 0.9
 """Width of outlines in pixels."""
 
 
-def draw_svg(placed: Sequence[Placed], camera: Camera, up: Floats, shape: Format, clear: set[str]) -> str:
+def draw_svg(placed: Sequence[Placed], camera: Camera, up: Floats, shape: ImageFormat, clear: set[str]) -> str:
     """Return the SVG of placed meshes; arguments as in `draw_image`."""
     opaque = [one for one in placed if one.layer not in clear]
     translucent = [one for one in placed if one.layer in clear]
@@ -42,13 +42,13 @@ def draw_svg(placed: Sequence[Placed], camera: Camera, up: Floats, shape: Format
 
 
 def _polygons(
-    placed: Sequence[Placed], drawn: Sequence[Placed], camera: Camera, up: Floats, shape: Format, more: str
+    placed: Sequence[Placed], drawn: Sequence[Placed], camera: Camera, up: Floats, shape: ImageFormat, more: str
 ) -> list[tuple[bool, float, str]]:
     """Return the visible triangles of the first meshes of `placed`, which are `drawn`.
 
     Each is a polygon after the keys by which it is sorted: whether it is above the ground, and its nearness.
     """
-    found = look(placed, camera, Format(shape.width, shape.height, SAMPLES))
+    found = look(placed, camera, ImageFormat(shape.width, shape.height, SAMPLES))
     count = sum(len(one.mesh.triangles) for one in drawn)
     visible = np.unique(found.owner[found.owner >= 0])
     visible = visible[found.triangles.numbers[visible] < count]

@@ -15,7 +15,7 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part, PartCode
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.geometry.surfaces import SurfaceForm
-from multibody_cli.joints.shape import FactorProduct, KnownConstants, MapCoordinate
+from multibody_cli.joints.joint_map import FactorProduct, KnownConstants, MapCoordinate
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.meshes import solids
 from multibody_cli.meshes.mesh import Mesh, grid, merged, unit

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multibody_cli.joints.contract import Part, Start, floating, sliding, turning
+from multibody_cli.joints.contract import JointStart, Part, floating, sliding, turning
 from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.scene.bodies import BodySpec
-from multibody_cli.scene.links import IN_PLACE, Link, Placement
+from multibody_cli.scene.links import IN_PLACE, LinkData, Placement
 from multibody_cli.scene.mass_properties import second_moments
 from multibody_cli.spec.rotations import rotation_matrix
 
@@ -65,7 +65,7 @@ KINDS: Mapping[str, BodyKind] = {
 """Every kind by its word in the scene."""
 
 
-def start_of(body: BodySpec, mass: MassProperties) -> Start:
+def start_of(body: BodySpec, mass: MassProperties) -> JointStart:
     """Return the initial state of a body, in the coordinates of its parts."""
     linear, angular = body.velocity.linear, body.velocity.angular
     if body.kind == "rigid":
@@ -82,17 +82,17 @@ def start_of(body: BodySpec, mass: MassProperties) -> Start:
     return _resting((*body.position, *directors.T.ravel()), (*linear, *rates.T.ravel()))
 
 
-def body_links(body: BodySpec, row: int, mass: MassProperties, start: Start) -> list[Link]:
+def body_links(body: BodySpec, row: int, mass: MassProperties, start: JointStart) -> list[LinkData]:
     """Return the rows of a body without inboard joint, from `row` on."""
     kind = KINDS[body.kind]
     still = [False] * sum(part.nv for part in kind.parts)
     if body.kind != "affine":
-        return [Link(row, 0, mass, kind.parts, start, still, _origin(body))]
+        return [LinkData(row, 0, mass, kind.parts, start, still, _origin(body))]
     moments, axes = second_moments(mass)
     turned = Placement(np.zeros(3), axes)  # material coordinates are along the principal axes
     masses = [MassProperties(m, np.zeros(3), np.zeros((3, 3))) for m in (mass.mass, *moments)]
     return [
-        Link(row + k, 0, own, kind.parts, _third(start, k), still, child_origin=turned, ignores_gravity=k > 0)
+        LinkData(row + k, 0, own, kind.parts, _third(start, k), still, child_origin=turned, ignores_gravity=k > 0)
         for k, own in enumerate(masses)
     ]
 
@@ -118,9 +118,9 @@ def _origin(body: BodySpec) -> Placement:
     return Placement(np.array(body.position), rotation_matrix(body.rotation))
 
 
-def _third(start: Start, k: int) -> Start:
-    return Start(*(numbers[3 * k : 3 * k + 3] for numbers in (start.q, start.v, start.rest)))
+def _third(start: JointStart, k: int) -> JointStart:
+    return JointStart(*(numbers[3 * k : 3 * k + 3] for numbers in (start.q, start.v, start.rest)))
 
 
-def _resting(q: tuple[float, ...], v: tuple[float, ...]) -> Start:
-    return Start(q, v, q)
+def _resting(q: tuple[float, ...], v: tuple[float, ...]) -> JointStart:
+    return JointStart(q, v, q)

@@ -47,7 +47,7 @@ KINDS = {
 """Kind of a number by its unit in `output.channels`."""
 
 
-class Channel(NamedTuple):
+class ChannelUnits(NamedTuple):
     """A channel of the result: the unit of each of its components."""
 
     kinds: tuple[QuantityKind, ...]
@@ -62,13 +62,13 @@ OF_EACH_CONTACT = tuple(channel.path for channel in CHANNELS if channel.per != I
 """Channels with one row for each contact, which `expect` does not accept."""
 
 
-OF_PAIR = Channel((units.FORCE,) * 3)
+OF_PAIR = ChannelUnits((units.FORCE,) * 3)
 """The force of a pair of bodies, `contacts/A:B/force`."""
 
 
-def channels(scene: SceneSpec) -> dict[str, Channel]:
+def channels(scene: SceneSpec) -> dict[str, ChannelUnits]:
     """Return every channel of a scene by its name."""
-    return {name: Channel(kinds) for name, kinds in _all(scene)}
+    return {name: ChannelUnits(kinds) for name, kinds in _all(scene)}
 
 
 def _all(scene: SceneSpec) -> Iterator[tuple[str, tuple[QuantityKind, ...]]]:

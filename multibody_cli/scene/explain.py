@@ -14,7 +14,7 @@ from multibody_cli.errors import nearest
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import Catalogue, Spec
 from multibody_cli.spec.quantities import format_value
-from multibody_cli.spec.signal import SignalSpec, Table
+from multibody_cli.spec.signal import SignalSpec, TableSpec
 
 Finding = Mapping[str, Any]
 
@@ -69,7 +69,7 @@ def _unwrapped(annotation: Any) -> tuple[Any, Catalogue | None]:
         elif get_origin(annotation) in (Union, types.UnionType):
             annotation = get_args(annotation)[0]
         else:
-            return (Table if annotation is SignalSpec else annotation), catalogue
+            return (TableSpec if annotation is SignalSpec else annotation), catalogue
 
 
 def _unknown_key(finding: Finding, holder: type[Spec]) -> str:

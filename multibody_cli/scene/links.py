@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multibody_cli.joints.contract import Part, Start
+from multibody_cli.joints.contract import JointStart, Part
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Floats
 
@@ -33,7 +33,7 @@ IN_PLACE = Placement(np.zeros(3), np.eye(3))
 
 
 @dataclass(frozen=True)
-class Link:
+class LinkData:
     """A body with its inboard joint, ready to be packed.
 
     Parameters
@@ -60,7 +60,7 @@ class Link:
     parent: int
     mass: MassProperties
     parts: Sequence[Part]
-    start: Start
+    start: JointStart
     driven: Sequence[bool]
     origin: Placement = IN_PLACE
     child_origin: Placement = IN_PLACE
@@ -71,7 +71,7 @@ class Link:
 
 @dataclass(frozen=True)
 class LoopJoint:
-    """A loop joint, ready to be packed; the fields are as in `Link`.
+    """A loop joint, ready to be packed; the fields are as in `LinkData`.
 
     `normal` is that of the common plane of motion of both bodies, in the axes of M; None without one.
     """
@@ -79,7 +79,7 @@ class LoopJoint:
     parent: int
     child: int
     parts: Sequence[Part]
-    start: Start
+    start: JointStart
     driven: Sequence[bool]
     origin: Placement = IN_PLACE
     child_origin: Placement = IN_PLACE

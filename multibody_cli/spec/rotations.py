@@ -29,7 +29,7 @@ _ORTHOGONAL_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Form:
+class RotationForm:
     """A form of a rotation: its keys, reader, JSON Schema, example and meaning."""
 
     keys: frozenset[str]
@@ -169,29 +169,29 @@ def _quaternion_of(m: list[tuple[float, ...]]) -> Quaternion:
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
-FORMS: dict[str, Form] = {
-    "quaternion": Form(
+FORMS: dict[str, RotationForm] = {
+    "quaternion": RotationForm(
         frozenset({"quaternion"}),
         _from_quaternion,
         {"quaternion": list_schema(NUMBER_SCHEMA, 4)},
         "{quaternion: [1, 0, 0, 0]}",
         "A unit quaternion [w, x, y, z].",
     ),
-    "rotvec": Form(
+    "rotvec": RotationForm(
         frozenset({"rotvec"}),
         _from_rotvec,
         {"rotvec": list_schema(NUMBER_SCHEMA, 3)},
         "{rotvec: [0, 0, 90 deg]}",
         "A rotation vector: axis times angle.",
     ),
-    "axis": Form(
+    "axis": RotationForm(
         frozenset({"axis", "angle"}),
         _from_axis,
         {"axis": list_schema(NUMBER_SCHEMA, 3), "angle": NUMBER_SCHEMA},
         "{axis: [0, 0, 1], angle: 90 deg}",
         "An axis of any length and the angle about it, by the right-hand rule.",
     ),
-    "euler": Form(
+    "euler": RotationForm(
         frozenset({"euler", "order"}),
         _from_euler,
         {"euler": list_schema(NUMBER_SCHEMA, 3), "order": {"type": "string", "default": ORDER}},
@@ -199,7 +199,7 @@ FORMS: dict[str, Form] = {
         "Euler angles in the given `order`: capitals, as in `XYZ`, denote intrinsic rotations (about rotated axes), "
         f"lower case, as in `xyz`, extrinsic rotations (about the fixed axes). Default order: `{ORDER}`.",
     ),
-    "matrix": Form(
+    "matrix": RotationForm(
         frozenset({"matrix"}),
         _from_matrix,
         {"matrix": list_schema(list_schema(NUMBER_SCHEMA, 3), 3)},

@@ -61,7 +61,7 @@ def uses_state(expression: Expression) -> bool:
     return bool(expression.references) or bool(expression.names - {"t"})
 
 
-class Table(Spec):
+class TableSpec(Spec):
     """A function of time given by its values at discrete instants."""
 
     PREPROCESSED = frozenset({"file"})
@@ -149,7 +149,7 @@ class SignalVector(Reader):
 
 def signal_schema() -> dict[str, Any]:
     """JSON Schema of a signal."""
-    fields = Table.model_fields
+    fields = TableSpec.model_fields
     entries = {"anyOf": [{"type": "array", "items": NUMBER_SCHEMA}, {"type": "string"}]}
     table = {
         "type": "object",
@@ -174,7 +174,7 @@ def signal_schema() -> dict[str, Any]:
 
 def _read_table(value: dict[str, Any], kind: units.QuantityKind, smooth: bool) -> SignalSpec:
     # a `file` that is left has no column: the missing keys are reported
-    table = Table.model_validate({key: entry for key, entry in value.items() if key not in Table.PREPROCESSED})
+    table = TableSpec.model_validate({key: entry for key, entry in value.items() if key not in TableSpec.PREPROCESSED})
     times = _read_column("times", table.times, units.TIME)
     values = _read_column("values", table.values, kind)
     if table.in_degrees and kind in (units.ANGLE, units.ANGULAR_SPEED, units.ANGULAR_ACCELERATION):

@@ -18,7 +18,7 @@ from multibody_cli.output.trajectory import sources_of
 from multibody_cli.scene.dump import flow
 from multibody_cli.scene.expect import CertifiedExpectation
 from multibody_cli.spec.units import behind_number
-from multibody_cli.studies.error_bars import PERTURBATION, ErrorBars, Flags, Refinement, Runs, estimate
+from multibody_cli.studies.error_bars import PERTURBATION, ErrorBars, Flags, RefinedRuns, Refinement, estimate
 from multibody_cli.studies.expect import blank_trajectory
 from multibody_cli.timeline import Callbacks
 
@@ -48,7 +48,7 @@ FINEST_TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True)
-class Plan:
+class CertificationPlan:
     """The runs that certify a scene.
 
     Parameters
@@ -81,7 +81,7 @@ class Plan:
 
 def plan_of(
     simulation: PreparedSimulation, prepare: Prepare, channels: Sequence[str] = (), against: str | None = None
-) -> Plan:
+) -> CertificationPlan:
     """Plan the runs that certify a scene.
 
     Parameters
@@ -113,12 +113,12 @@ def plan_of(
     other, others = _other_method(simulation, prepare, overrides, against)
     methods = (simulation.scene.simulation.method, *([other] if other else []))
     remedy = _remedy(simulation, settings[-1], impacts)
-    return Plan(tuple(paths), settings, refinement, impacts, methods, levels, others, remedy)
+    return CertificationPlan(tuple(paths), settings, refinement, impacts, methods, levels, others, remedy)
 
 
 def certify(
     own: Trajectory,
-    plan: Plan,
+    plan: CertificationPlan,
     on_time: Callable[[float, float], None] = lambda _done, _total: None,
     stop_asked: Callable[[], bool] = lambda: False,
 ) -> Certificate:
@@ -155,11 +155,11 @@ def certify(
         if summary.outcome.status == "interrupted":
             raise KeyboardInterrupt
         trajectories.append(trajectory)
-    runs = Runs(own, trajectories[:3], trajectories[3:-1], trajectories[-1], plan.refinement)
+    runs = RefinedRuns(own, trajectories[:3], trajectories[3:-1], trajectories[-1], plan.refinement)
     return certificate_of([estimate(path, runs, _is_continuous(path)) for path in plan.paths], runs, plan)
 
 
-def certificate_of(estimates: Sequence[ErrorBars], runs: Runs, plan: Plan) -> Certificate:
+def certificate_of(estimates: Sequence[ErrorBars], runs: RefinedRuns, plan: CertificationPlan) -> Certificate:
     """Judge the error bars of a run.
 
     Parameters
@@ -189,7 +189,9 @@ def certificate_of(estimates: Sequence[ErrorBars], runs: Runs, plan: Plan) -> Ce
     )
 
 
-def _verdict(judged: Sequence[ErrorBars], runs: Runs, settings: tuple[str, ...], plan: Plan) -> tuple[str, int, str]:
+def _verdict(
+    judged: Sequence[ErrorBars], runs: RefinedRuns, settings: tuple[str, ...], plan: CertificationPlan
+) -> tuple[str, int, str]:
     """Return the status, the last row that is certified, and the verdict as a sentence."""
     time, methods = runs.own.time, plan.methods
     lost, first_lost = min(((_first(one.relative > LARGEST_BAR), k) for k, one in enumerate(judged)))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.lanes.batch import Runs
+from multibody_cli.lanes.batch import LaneRuns
 from multibody_cli.lanes.derivatives import Derivatives, Unsupported, differentiate_run
 from multibody_cli.model import Floats, State
 from multibody_cli.output.recorder import States
@@ -97,7 +97,7 @@ def differentiate(
     timing = base.compiled.timing
     instants = timing.steps_per_output * np.arange(timing.outputs + 1)
     starts = [one.compiled.state for one in whole]
-    runs = Runs(
+    runs = LaneRuns(
         [one.compiled.model for one in whole],
         base.integrator.name,
         np.array([one.q for one in starts]),

@@ -40,7 +40,7 @@ from multibody_cli.kernel import Flags as Flags
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
-    from multibody_cli.output.trajectory import Record, Trajectory
+    from multibody_cli.output.trajectory import ChannelRecord, Trajectory
 
 
 SAFETY = 1.5
@@ -87,7 +87,7 @@ class Refinement:
 
 
 @dataclass(frozen=True)
-class Runs:
+class RefinedRuns:
     """The runs that determine error bars, with equal output instants as far as they go.
 
     Parameters
@@ -138,7 +138,7 @@ class ErrorBars:
         (T,) largest factor by which the perturbation has grown, relative to the size of the channel.
     """
 
-    record: Record
+    record: ChannelRecord
     bars: Floats
     order: float
     scale: float
@@ -153,7 +153,7 @@ class ErrorBars:
         return largest
 
 
-def estimate(path: str, runs: Runs, continuous: bool = True) -> ErrorBars:
+def estimate(path: str, runs: RefinedRuns, continuous: bool = True) -> ErrorBars:
     """Estimate the errors of one channel.
 
     Parameters

@@ -17,7 +17,7 @@ from numpy.polynomial import polynomial
 from multibody_cli.errors import ExpressionError, ResultError
 from multibody_cli.output.channel import BOUND, CONTACT, INSTANT
 from multibody_cli.output.series import select_channels
-from multibody_cli.output.trajectory import Record, Trajectory, explain_not_per_instant
+from multibody_cli.output.trajectory import ChannelRecord, Trajectory, explain_not_per_instant
 from multibody_cli.scene.expect import ChannelReference
 from multibody_cli.studies.verdict import Verdict, as_numbers
 
@@ -218,7 +218,7 @@ def _at_most(values: Array, bound: float, units: str, trajectory: Trajectory) ->
     return Verdict(found <= bound, "", found, "at most", bound, None, units, note=f"reached at {time:.6g} s")
 
 
-def _read_one(entry: Entry, trajectory: Trajectory) -> Record:
+def _read_one(entry: Entry, trajectory: Trajectory) -> ChannelRecord:
     """Read the single component that an entry selects, (T,)."""
     record = read_entry(entry, trajectory)
     if record.values.shape[1] != 1:
@@ -226,7 +226,7 @@ def _read_one(entry: Entry, trajectory: Trajectory) -> Record:
     return replace(record, values=record.values[:, 0])
 
 
-def read_entry(entry: Entry, trajectory: Trajectory) -> Record:
+def read_entry(entry: Entry, trajectory: Trajectory) -> ChannelRecord:
     """Read the components that an entry selects, (T, n), or the values of its expression, (T, 1)."""
     if entry.expression is None:
         return read_channels(entry, trajectory)[0]
@@ -240,7 +240,7 @@ def read_entry(entry: Entry, trajectory: Trajectory) -> Record:
     return replace(columns[0], path=entry.source, values=values.reshape(len(rows), 1), units="", same="")
 
 
-def read_channels(entry: Entry, trajectory: Trajectory) -> list[Record]:
+def read_channels(entry: Entry, trajectory: Trajectory) -> list[ChannelRecord]:
     """Read the channels of an entry, (T, n) each."""
     return [_read_channel(reference, trajectory) for reference in entry.channels]
 
@@ -253,7 +253,7 @@ def _value_of(expression: Expression, values: dict[str, float]) -> float:
         return math.nan
 
 
-def _read_channel(entry: ChannelReference, trajectory: Trajectory) -> Record:
+def _read_channel(entry: ChannelReference, trajectory: Trajectory) -> ChannelRecord:
     """Read a channel, or a component of it, (T, n)."""
     record = trajectory.channel(entry.channel)
     if record.per != INSTANT:
@@ -265,7 +265,7 @@ def _read_channel(entry: ChannelReference, trajectory: Trajectory) -> Record:
     return _components(entry, replace(record, values=record.values.reshape(len(record.values), -1)))
 
 
-def _components(entry: ChannelReference, record: Record) -> Record:
+def _components(entry: ChannelReference, record: ChannelRecord) -> ChannelRecord:
     """Select the components of an entry, (T, n), among those of a channel, (T, N)."""
     values = record.values
     if entry.component is None:
@@ -284,13 +284,13 @@ def blank_trajectory(
     """Create a trajectory with the channels and instants of a future run and NaN values."""
     series = {one.path: one for one in select_channels(channels, names)}
 
-    def load(path: str, rows: slice) -> Record:
+    def load(path: str, rows: slice) -> ChannelRecord:
         on_read(path)
         per = series[path].channel.per
         length = {INSTANT: len(time), BOUND: len(time) + 1, CONTACT: 0}[per]
         blank = np.broadcast_to(np.nan if per == INSTANT else 0, (length, *series[path].shape))  # without contacts
         values = time if path == "time" else blank
-        return Record(path=path, values=values[rows], labels=series[path].labels, **series[path].attributes())
+        return ChannelRecord(path=path, values=values[rows], labels=series[path].labels, **series[path].attributes())
 
     return Trajectory("the run", {}, "", names.bodies, np.zeros((len(names.bodies), 3)), tuple(series), load)
 

@@ -20,7 +20,7 @@ import numpy as np
 from multibody_cli.document.table_file import NO_UNIT, TableFile, number_in, read_table
 from multibody_cli.errors import ResultError
 from multibody_cli.limits import Usage
-from multibody_cli.output.selection import Scalar, select
+from multibody_cli.output.selection import ScalarChannel, select
 from multibody_cli.spec.units import KINDS, TIME, Unit, kind_of, parse_unit
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Measurements:
     values: Floats
     in_degrees: bool
 
-    def scalars_of(self, trajectory: Trajectory) -> list[Scalar]:
+    def scalars_of(self, trajectory: Trajectory) -> list[ScalarChannel]:
         """Return the quantity of a run that each column measures.
 
         Raises
@@ -72,7 +72,7 @@ class Measurements:
             raise ResultError("\n".join(problems))
         return found
 
-    def in_radians(self, scalars: Sequence[Scalar]) -> Measurements:
+    def in_radians(self, scalars: Sequence[ScalarChannel]) -> Measurements:
         """Return these measurements of scalars of a run with angles in radians."""
         of_angles = ("rad", "rad/s", "rad/s^2")
         degrees = [
@@ -82,7 +82,7 @@ class Measurements:
         return replace(self, values=self.values * np.where(degrees, math.radians(1.0), 1.0), in_degrees=False)
 
 
-def _scalar(trajectory: Trajectory, name: str, unit: str) -> Scalar:
+def _scalar(trajectory: Trajectory, name: str, unit: str) -> ScalarChannel:
     scalars = select(trajectory, [name])
     if len(scalars) > 1:
         raise ResultError(f"expected one quantity, found {len(scalars)}: name a component, as in `{scalars[0]}`")

@@ -16,7 +16,7 @@ from time import perf_counter
 
 import h5py
 
-from multibody_cli.comparison.cases import Case, Verdict, compare_case
+from multibody_cli.comparison.cases import Case, CaseVerdict, compare_case
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ArgumentError, OutputError, Refused, ResultError
 from multibody_cli.methods import METHODS
@@ -48,7 +48,7 @@ SWEEP = "sweep"
 
 
 @dataclass(frozen=True)
-class Trial:
+class BaselineTrial:
     """One scene to be run with one method; None is the method of the scene.
 
     `optional` means that the method was not requested by name, so that it may reject the scene.
@@ -64,7 +64,7 @@ class Trial:
         return f"{self.scene.stem}/{self.method}" if self.method else self.scene.stem
 
 
-def plan(scenes: Sequence[Path], baselines: Path, methods: Sequence[str]) -> list[Trial]:
+def plan(scenes: Sequence[Path], baselines: Path, methods: Sequence[str]) -> list[BaselineTrial]:
     """List the trials.
 
     Parameters
@@ -90,11 +90,11 @@ def plan(scenes: Sequence[Path], baselines: Path, methods: Sequence[str]) -> lis
     trials = []
     for name, scene in named.items():
         if is_sweep_table(scene):
-            trials.append(Trial(scene, None, False))
+            trials.append(BaselineTrial(scene, None, False))
             continue
         known = sorted(path.stem for path in (baselines / name).glob("*.h5"))
         asked: list[str | None] = [*METHODS] if every else [*methods]
-        trials += [Trial(scene, method, every and method not in known) for method in asked or known or [None]]
+        trials += [BaselineTrial(scene, method, every and method not in known) for method in asked or known or [None]]
     return trials
 
 
@@ -110,7 +110,7 @@ def without_scene(scenes: Sequence[Path], baselines: Path) -> list[str]:
 
 
 def run_trial(
-    trial: Trial,
+    trial: BaselineTrial,
     baselines: Path,
     results: Path,
     policy: Policy,
@@ -148,7 +148,7 @@ def run_trial(
     try:
         simulation = prepare(trial.scene, [f"simulation.method={trial.method}"] if trial.method else [])
     except Refused as error:
-        return None if trial.optional else Case(trial.name, None, str(error), Verdict.TROUBLE, trial.scene.stem)
+        return None if trial.optional else Case(trial.name, None, str(error), CaseVerdict.TROUBLE, trial.scene.stem)
     name = f"{trial.scene.stem}/{simulation.scene.simulation.method}"
     result, baseline = (folder / f"{name}.h5" for folder in (results, baselines))
     outcome, missed = _run(simulation, result, on_part)
@@ -161,30 +161,30 @@ def run_trial(
     case = replace(
         case,
         test=trial.scene.stem,
-        verdict=max(case.verdict, Verdict.MISSED) if unknown else case.verdict,
+        verdict=max(case.verdict, CaseVerdict.MISSED) if unknown else case.verdict,
         missed=unknown,
         accepted_misses=tuple(miss.text for miss in missed if miss.entry in known),
         seconds=perf_counter() - start,
     )
-    if why is None or case.verdict is Verdict.SAME:
+    if why is None or case.verdict is CaseVerdict.SAME:
         return case
     if outcome.status != "complete":
         return replace(case, trouble=f"not accepted, since the run ended {outcome.status}: {outcome.message}")
     agrees = case.comparison is not None and case.comparison.same
     _accept(baseline if agrees else result, baseline, why, [miss.entry for miss in missed])
     misses = tuple(miss.text for miss in missed)
-    return replace(case, trouble="accepted", verdict=Verdict.SAME, missed=(), accepted_misses=misses)
+    return replace(case, trouble="accepted", verdict=CaseVerdict.SAME, missed=(), accepted_misses=misses)
 
 
-def _run_of_table(trial: Trial, baselines: Path, policy: Policy, why: str | None) -> Case:
+def _run_of_table(trial: BaselineTrial, baselines: Path, policy: Policy, why: str | None) -> Case:
     """Compare a table of a sweep, which is a result itself, with its baseline."""
     name = f"{trial.scene.stem}/{SWEEP}"
     baseline = baselines / f"{name}.h5"
     case = _compare(name, baseline, trial.scene, policy, "check the table, then use --accept --why")
-    if why is None or case.verdict is Verdict.SAME:
+    if why is None or case.verdict is CaseVerdict.SAME:
         return case
     _accept(trial.scene, baseline, why, ())
-    return replace(case, trouble="accepted", verdict=Verdict.SAME)
+    return replace(case, trouble="accepted", verdict=CaseVerdict.SAME)
 
 
 def acceptance_reasons(baseline: Path) -> list[str]:
@@ -225,7 +225,7 @@ def _run(
 def _compare(name: str, baseline: Path, result: Path, policy: Policy, remedy: str) -> Case:
     if baseline.exists():
         return compare_case(name, baseline, result, policy)
-    return Case(name, None, f"has no baseline: {remedy}", Verdict.NEW, name)
+    return Case(name, None, f"has no baseline: {remedy}", CaseVerdict.NEW, name)
 
 
 def _accept(source: Path, baseline: Path, why: str, misses: Sequence[str]) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from multibody_cli.errors import ArgumentError, ResultError
 from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, read_checkpoint, target
+from multibody_cli.output.file_replacement import without_links
 from multibody_cli.output.hdf5 import Continued, part_path
-from multibody_cli.output.place import without_links
 from multibody_cli.output.recorded_rows import holds_rows
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.version import full_version

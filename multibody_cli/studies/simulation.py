@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
-from multibody_cli.compile import Compiled, compile_scene
+from multibody_cli.compile import CompiledScene, compile_scene
 from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.limits import LimitError, require_within
@@ -54,7 +54,7 @@ class PreparedSimulation:
     """
 
     loaded: LoadedScene
-    compiled: Compiled
+    compiled: CompiledScene
     earlier: tuple[EarlierScene, ...] = ()
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from multibody_cli.output.bodies import rotate
 from multibody_cli.output.channels import CHILD_FRAME
-from multibody_cli.output.trajectory import Record, Trajectory
+from multibody_cli.output.trajectory import ChannelRecord, Trajectory
 
 if TYPE_CHECKING:
     from multibody_cli.joints.spec import JointSpec
@@ -34,7 +34,7 @@ def express_wrenches(trajectory: Trajectory, joints: Mapping[str, JointSpec], fr
     axes: dict[str, Callable[[Floats, Floats], Floats]] = {BODY: lambda _, vector: vector, WORLD: rotate}
     turn = axes[frame]
 
-    def convert(record: Record, rows: slice) -> Record:
+    def convert(record: ChannelRecord, rows: slice) -> ChannelRecord:
         if record.frame != CHILD_FRAME:
             return record
         joint = joints[record.path.split("/")[1]]

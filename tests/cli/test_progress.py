@@ -13,7 +13,7 @@ import click
 import pytest
 
 from multibody_cli.cli import messages, progress
-from multibody_cli.cli.progress import COMPILED, SIMULATED, Bar, Progress, Waiting
+from multibody_cli.cli.progress import COMPILED, SIMULATED, Progress, ProgressBar, Waiting
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.scene.timing import Timing
@@ -105,13 +105,13 @@ def test_the_rate_of_a_resumed_run_begins_at_its_checkpoint(use: Use) -> None:
 @pytest.mark.parametrize(
     ("bar", "expected"),
     [
-        (Bar("runs"), "trial:  50 %|"),
-        (Bar("runs"), " 2.00 of 4.00 runs ["),
-        (Bar("s", SIMULATED), "2 of 4 s simulated ["),
-        (Bar("kernels", COMPILED), "compiled 2 of 4 known kernels ["),
+        (ProgressBar("runs"), "trial:  50 %|"),
+        (ProgressBar("runs"), " 2.00 of 4.00 runs ["),
+        (ProgressBar("s", SIMULATED), "2 of 4 s simulated ["),
+        (ProgressBar("kernels", COMPILED), "compiled 2 of 4 known kernels ["),
     ],
 )
-def test_a_bar_shows_how_much_is_done(use: Use, bar: Bar, expected: str) -> None:
+def test_a_bar_shows_how_much_is_done(use: Use, bar: ProgressBar, expected: str) -> None:
     terminal = use(Terminal())
     with bar:
         bar.show(0, 4, "trial")
@@ -133,7 +133,7 @@ def test_a_pipe_and_a_quiet_command_get_nothing(use: Use, quiet: bool) -> None:
     stream = use(Terminal(is_terminal=quiet))
     if quiet:
         click.get_current_context().meta[messages._VERBOSITY] = -1
-    with Waiting("thinking"), Bar("runs") as bar, Progress(Timing(0.1, 1, 10, 1)) as run:
+    with Waiting("thinking"), ProgressBar("runs") as bar, Progress(Timing(0.1, 1, 10, 1)) as run:
         for done in range(1, 11):
             bar.show(done, 10)
             run(done)

@@ -19,7 +19,7 @@ from multibody_cli.cli.tables import duration, size
 from multibody_cli.output.sweep_table import SweepTable
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.sweep import workers
-from multibody_cli.studies.sweep.batch import SweepRun, Task, run_batch
+from multibody_cli.studies.sweep.batch import SweepRun, SweepTask, run_batch
 from multibody_cli.studies.sweep.kept_channels import read_kept, reduce_run
 
 TABLE = Path("outputs/pendulum-sweep.h5")
@@ -77,7 +77,7 @@ def test_a_row_has_the_bytes_of_a_single_run(mbsim: Command, folder: Path) -> No
 
 
 def test_a_row_does_not_depend_on_the_runs_before_it(folder: Path) -> None:
-    task = Task(Path("pendulum.yaml"), ("simulation.integrator=rk4",))
+    task = SweepTask(Path("pendulum.yaml"), ("simulation.integrator=rk4",))
     runs = [SweepRun(k, (f"vars.angle={10 * k} deg", f"bodies.rod.mass={1 + k}")) for k in range(4)]
     alone = {run.number: run_batch(task, [run])[0] for run in reversed(runs)}
     assert [repr(row) for row in run_batch(task, runs)] == [repr(alone[run.number]) for run in runs]
@@ -86,10 +86,10 @@ def test_a_row_does_not_depend_on_the_runs_before_it(folder: Path) -> None:
 def test_another_sweep_reads_the_scene_again(folder: Path) -> None:
     """A worker of a cluster lives longer than a sweep, and the scene may have been edited."""
     scene, run = Path("pendulum.yaml"), SweepRun(0, ())
-    first = run_batch(Task(scene, digest="one"), [run])[0]
+    first = run_batch(SweepTask(scene, digest="one"), [run])[0]
     scene.write_text(scene.read_text().replace("angle: 30 deg", "angle: 40 deg"))
-    assert repr(run_batch(Task(scene, digest="one"), [run])[0]) == repr(first)
-    assert repr(run_batch(Task(scene, digest="two"), [run])[0]) != repr(first)
+    assert repr(run_batch(SweepTask(scene, digest="one"), [run])[0]) == repr(first)
+    assert repr(run_batch(SweepTask(scene, digest="two"), [run])[0]) != repr(first)
 
 
 @pytest.mark.parametrize("choice", ["--lanes", "--no-lanes"])
@@ -237,13 +237,13 @@ def test_the_period_of_a_pendulum_is_that_of_the_elliptic_integral(mbsim: Comman
 
 
 def test_a_run_that_ends_its_process_fails_and_the_others_do_not(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def deadly(task: Task, runs: list[SweepRun]) -> Any:
+    def deadly(task: SweepTask, runs: list[SweepRun]) -> Any:
         if any(run.number == 13 for run in runs):
             os.kill(os.getpid(), signal.SIGSEGV)
         return run_batch(task, runs)
 
     monkeypatch.setattr(workers, "run_batch", deadly)
-    task = Task(Path("pendulum.yaml"), ("simulation.duration=1 ms", "output.every=1 ms"))
+    task = SweepTask(Path("pendulum.yaml"), ("simulation.duration=1 ms", "output.every=1 ms"))
     runs = [SweepRun(k, (f"vars.angle={k} deg",)) for k in range(40)]
     blocks = [block for some in workers.run_locally(task, runs, 2) for block in some]
     endings = {run: ending for block in blocks for run, ending in zip(block.runs.tolist(), block.endings, strict=True)}

@@ -12,7 +12,7 @@ import pytest
 from fakes import ANGLE, names_of
 from result_files import DATASETS, DONE, EVERYTHING, TIME, changed, shifted, write_run
 
-from multibody_cli.comparison.cases import Verdict, compare_case, compare_folders
+from multibody_cli.comparison.cases import CaseVerdict, compare_case, compare_folders
 from multibody_cli.comparison.compare import compare_files
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError
@@ -270,7 +270,7 @@ def test_any_damage_is_an_error_message(run: Path, tmp_path: Path) -> None:
         start = int(generator.integers(len(whole)))
         spoiled[start : start + 200] = generator.integers(0, 256, len(spoiled[start : start + 200]))
         bad.write_bytes(spoiled.tobytes())
-        assert compare_case("bad", run, bad, Policy()).verdict in Verdict  # nothing but a ResultError is raised
+        assert compare_case("bad", run, bad, Policy()).verdict in CaseVerdict  # nothing but a ResultError is raised
 
 
 # --- folders ------------------------------------------------------------------------------------------------
@@ -286,11 +286,11 @@ def test_folders_are_compared_file_by_file(run: Path, tmp_path: Path) -> None:
     (other / "bad.h5").write_text("")
     cases = {case.name: case for case in compare_folders(one, other, Policy(), lambda _done, _all: None)}
     assert {name: case.verdict for name, case in cases.items()} == {
-        "same.h5": Verdict.SAME,
-        "deep/differs.h5": Verdict.DIFFERENT,
-        "lost.h5": Verdict.DIFFERENT,
-        "bad.h5": Verdict.TROUBLE,
-        "new.h5": Verdict.SAME,
+        "same.h5": CaseVerdict.SAME,
+        "deep/differs.h5": CaseVerdict.DIFFERENT,
+        "lost.h5": CaseVerdict.DIFFERENT,
+        "bad.h5": CaseVerdict.TROUBLE,
+        "new.h5": CaseVerdict.SAME,
     }
     assert cases["lost.h5"].trouble == f"{other / 'lost.h5'} does not exist"
     assert cases["new.h5"].trouble == f"{one / 'new.h5'} does not exist: there is nothing to compare with"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from multibody_cli.kernel import is_interpreted
-from multibody_cli.lanes.batch import Runs, run_batch, supported
+from multibody_cli.lanes.batch import LaneRuns, run_batch, supported
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 pytestmark = pytest.mark.skipif(is_interpreted(), reason="lanes are compiled")
@@ -131,21 +131,21 @@ def simulation_of(folder: Path, machine: str, *overrides: str) -> PreparedSimula
     return prepare(file, overrides)
 
 
-def scattered(simulation: PreparedSimulation, count: int) -> Runs:
+def scattered(simulation: PreparedSimulation, count: int) -> LaneRuns:
     """Runs from the initial state of the scene with random velocities."""
     compiled, rng = simulation.compiled, np.random.default_rng(5)
     q, v = np.tile(compiled.state.q, (count, 1)), np.tile(compiled.state.v, (count, 1))
     v += 0.3 * rng.standard_normal(v.shape)
     integrator, step = simulation.integrator.name, compiled.control.step
-    return Runs([compiled.model], integrator, q, v, step, np.array([0, 30, 100]))
+    return LaneRuns([compiled.model], integrator, q, v, step, np.array([0, 30, 100]))
 
 
-def run(simulation: PreparedSimulation, runs: Runs, **options):
+def run(simulation: PreparedSimulation, runs: LaneRuns, **options):
     """Make runs by lanes, one run alone by its method."""
     return run_batch(runs, lambda _k, state: simulation.method_for(state), in_lanes=len(runs.q) > 1, **options)
 
 
-def selected(runs: Runs, which) -> Runs:
+def selected(runs: LaneRuns, which) -> LaneRuns:
     models = runs.models if len(runs.models) == 1 else [runs.models[k] for k in which]
     return runs._replace(q=runs.q[which], v=runs.v[which], models=models)
 

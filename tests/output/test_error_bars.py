@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multibody_cli.output.trajectory import Record, Trajectory
-from multibody_cli.studies.certify import Plan, certificate_of
-from multibody_cli.studies.error_bars import PERTURBATION, SAFETY, Refinement, Runs, estimate
+from multibody_cli.output.trajectory import ChannelRecord, Trajectory
+from multibody_cli.studies.certify import CertificationPlan, certificate_of
+from multibody_cli.studies.error_bars import PERTURBATION, SAFETY, RefinedRuns, Refinement, estimate
 
 TIME = np.linspace(0.0, 10.0, 501)
 EXACT = np.sin(TIME)
@@ -26,7 +26,7 @@ def run(values, path=PATH, message=""):
     def load(name, rows):
         numbers = TIME[: len(values)] if name == "time" else values[:, None]
         same = "turn" if name == PATH else ""
-        return Record(name, numbers[rows], (("q",),), "rad", "", "", 1e-6, 1e-9, "coordinate", same)
+        return ChannelRecord(name, numbers[rows], (("q",),), "rad", "", "", 1e-6, 1e-9, "coordinate", same)
 
     attributes = {"steps": 1000, "message": message}
     return Trajectory("the run", attributes, "", (), np.zeros((0, 3)), ("time", path), load)
@@ -37,11 +37,11 @@ def runs_of(errors, other_errors=None, growth=1.0, order=4.0):
     levels = [run(EXACT + error) for error in errors]
     others = [run(EXACT + error) for error in (other_errors or errors)]
     perturbed = run(EXACT + errors[-1] + PERTURBATION * growth)
-    return Runs(levels[0], levels, others, perturbed, Refinement(2.0, order))
+    return RefinedRuns(levels[0], levels, others, perturbed, Refinement(2.0, order))
 
 
 def judge(runs):
-    plan = Plan(
+    plan = CertificationPlan(
         (PATH,), ("simulation.step=0.1",) * 3, runs.refinement, False, ("aba", "redmax"), (), (), "reduce the step"
     )
     return certificate_of([estimate(PATH, runs)], runs, plan)
@@ -136,7 +136,7 @@ def test_levels_that_do_not_approach_each_other_are_not_converged():
 def test_nothing_is_known_after_the_end_of_a_finer_run():
     runs = runs_of(convergent(2, 1e-6))
     ended = run(EXACT[:200] + convergent(2, 1e-6)[1][:200], message="step 7 diverged")
-    runs = Runs(runs.own, [runs.levels[0], ended, runs.levels[2]], runs.others, runs.perturbed, runs.refinement)
+    runs = RefinedRuns(runs.own, [runs.levels[0], ended, runs.levels[2]], runs.others, runs.perturbed, runs.refinement)
     certificate = judge(runs)
     bars = certificate.bars[PATH].values
     assert np.isfinite(bars[:200]).all()
@@ -152,9 +152,11 @@ def test_at_impacts_only_positions_are_judged():
     positions = [run(np.abs(time)) for time in since]
     velocities = [run(np.sign(time), path=VELOCITY) for time in since]
     refinement = Refinement(2.0, 1.0)
-    both = [Runs(levels[0], levels, (), levels[2], refinement) for levels in (positions, velocities)]
+    both = [RefinedRuns(levels[0], levels, (), levels[2], refinement) for levels in (positions, velocities)]
     bars = [estimate(path, runs) for path, runs in zip((PATH, VELOCITY), both, strict=True)]
-    plan = Plan((PATH, VELOCITY), ("simulation.step=0.1",) * 3, refinement, True, ("aba",), (), (), "reduce the step")
+    plan = CertificationPlan(
+        (PATH, VELOCITY), ("simulation.step=0.1",) * 3, refinement, True, ("aba",), (), (), "reduce the step"
+    )
     certificate = certificate_of(bars, both[0], plan)
     assert (certificate.status, certificate.digits) == ("certified", 1)
     assert certificate.verdict.endswith("; no other method supports the scene")
@@ -205,7 +207,7 @@ def recorded(motion, column):
             if column == 0
             else motion[:, 1:]
         )
-        return Record(name, numbers[rows], (("q",),), "rad", "", "", 1e-6, 1e-9, "coordinate", same)
+        return ChannelRecord(name, numbers[rows], (("q",),), "rad", "", "", 1e-6, 1e-9, "coordinate", same)
 
     return Trajectory("the run", {"steps": 1000, "message": ""}, "", (), np.zeros((0, 3)), ("time", path), load)
 
@@ -216,7 +218,7 @@ def test_impacts_that_shift_in_time_stay_within_the_bars(height, velocity, resti
     motions = [bounces(height, velocity, restitution, step) for step in (2e-3, 1e-3, 5e-4)]
     for column, continuous in ((0, True), (1, False)):
         levels = [recorded(motion, column) for motion in motions]
-        runs = Runs(levels[0], levels, (), levels[2], Refinement(2.0, 1.0, 2e-3))
+        runs = RefinedRuns(levels[0], levels, (), levels[2], Refinement(2.0, 1.0, 2e-3))
         found = estimate((PATH, VELOCITY)[column], runs, continuous)
         errors = np.abs(motions[0] - exact)[:, column]
         seen = slice(None if continuous else -25)  # no run shows an event that it has after the end

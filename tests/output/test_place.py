@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from multibody_cli.errors import ArgumentError, OutputError
-from multibody_cli.output.place import replacement, without_links, write_text
+from multibody_cli.output.file_replacement import replacement, without_links, write_text
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])

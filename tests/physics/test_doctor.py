@@ -18,7 +18,7 @@ from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.doctor import subject
 from multibody_cli.studies.doctor.diagnosis import Diagnosis, diagnose
 from multibody_cli.studies.doctor.steps import written
-from multibody_cli.studies.doctor.subject import Weight
+from multibody_cli.studies.doctor.subject import Severity
 from multibody_cli.studies.simulation import prepare
 
 G = 9.81
@@ -231,7 +231,7 @@ def test_the_longest_stable_step_divides_runs_that_blow_up_from_runs_that_do_not
 
 def test_a_step_beyond_the_limit_comes_first(examine):
     diagnosis = examine(chain(1e6), step=3e-3, duration=0.3)
-    assert diagnosis.findings[0].weight is Weight.WRONG
+    assert diagnosis.findings[0].weight is Severity.WRONG
     assert any("stability limit of `rk4`" in cause for cause in causes(diagnosis, "step"))
     assert diagnosis.steps["linearly_implicit_euler"] == math.inf
     assert diagnosis.steps["dop853"] is None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.output.trajectory import Record, Trajectory
+from multibody_cli.output.trajectory import ChannelRecord, Trajectory
 
 XYZ = ("x", "y", "z")
 ATTRIBUTES = {"name": "swing", "method": "aba", "integrator": "rk4", "step": 1e-3, "status": "complete"}
 
 
 def record(path, values, units="1", labels=(), rtol=1e-6):
-    return Record(path, np.asarray(values), labels, units, "", "", rtol, 1e-9)
+    return ChannelRecord(path, np.asarray(values), labels, units, "", "", rtol, 1e-9)
 
 
 def run_of(*records, time, bodies=("arm", "hand"), source="run.h5", **attributes):
@@ -22,7 +22,7 @@ def run_of(*records, time, bodies=("arm", "hand"), source="run.h5", **attributes
     def load(path, rows):
         one = stored[path]
         read.append((path, rows))
-        return Record(path, one.values[rows], one.labels, one.units, "", "", one.rtol, one.atol)
+        return ChannelRecord(path, one.values[rows], one.labels, one.units, "", "", one.rtol, one.atol)
 
     com = np.zeros((len(bodies), 3))
     run = Trajectory(source, ATTRIBUTES | attributes, "", bodies, com, tuple(stored), load)

@@ -14,10 +14,10 @@ import h5py
 import pytest
 import yaml
 
-from multibody_cli.comparison.cases import Verdict
+from multibody_cli.comparison.cases import CaseVerdict
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.methods import METHODS
-from multibody_cli.studies.regression import Trial, acceptance_reasons, run_trial
+from multibody_cli.studies.regression import BaselineTrial, acceptance_reasons, run_trial
 
 BASELINES = Path(__file__).parent / "baselines"
 GALLERY = Path(__file__).parents[2] / "scenes" / "gallery"
@@ -37,12 +37,12 @@ def trials() -> Iterator[Any]:
 @pytest.mark.parametrize(("scene", "method", "is_own"), list(trials()))
 def test_scene_agrees_with_its_baseline(scene: Path, method: str, is_own: bool, tmp_path: Path) -> None:
     known = (BASELINES / scene.stem / f"{method}.h5").exists()
-    case = run_trial(Trial(scene, method, optional=not known), BASELINES, tmp_path, Policy(), None)
+    case = run_trial(BaselineTrial(scene, method, optional=not known), BASELINES, tmp_path, Policy(), None)
     if case is None:
         assert not is_own
         return  # refused by name: the scene's own test sees to the words
     assert case.comparison is not None, case.trouble
-    assert case.verdict is Verdict.SAME, (case.missed, case.comparison.mismatches, case.comparison.first_difference)
+    assert case.verdict is CaseVerdict.SAME, (case.missed, case.comparison.mismatches, case.comparison.first_difference)
     if is_own:
         assert not case.accepted_misses
         with h5py.File(tmp_path / scene.stem / f"{method}.h5") as result:

@@ -18,12 +18,12 @@ from multibody_cli.render.camera import Camera, half_slope
 from multibody_cli.render.drawing import Placed
 from multibody_cli.render.encoding import gif, mp4, png
 from multibody_cli.render.frames import images, strip, svg
-from multibody_cli.render.image import TOP, Format, draw_image, sun_of
+from multibody_cli.render.image import TOP, ImageFormat, draw_image, sun_of
 from multibody_cli.render.picture import Picture
 from multibody_cli.render.svg import draw_svg
 
 UP = np.array([0.0, 0.0, 1.0])
-FORMAT = Format(160, 120, 3)
+FORMAT = ImageFormat(160, 120, 3)
 # looks along +y from 10 m
 CAMERA = Camera(np.array([0.0, -10.0, 0.0]), np.zeros(3), np.array([[1.0, 0, 0], [0, 0, 1.0], [0, -1.0, 0]]))
 RED, BLUE = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
@@ -111,15 +111,15 @@ def few() -> Picture:
 
 def test_a_png_has_the_pixels(few):
     image = pytest.importorskip("PIL.Image")
-    pixels = strip(few, [], Format(80, 60, 2))
+    pixels = strip(few, [], ImageFormat(80, 60, 2))
     assert pixels.shape == (60, 80 * len(few.rows), 3)
     assert (np.asarray(image.open(io.BytesIO(png(pixels)))) == pixels).all()
-    assert png(pixels) == png(strip(few, [], Format(80, 60, 2)))
+    assert png(pixels) == png(strip(few, [], ImageFormat(80, 60, 2)))
 
 
 def test_a_gif_has_all_pictures_in_their_time(few):
     image = pytest.importorskip("PIL.Image")
-    shown = list(images(few, [], Format(80, 60, 2)))
+    shown = list(images(few, [], ImageFormat(80, 60, 2)))
     found = image.open(io.BytesIO(gif(shown, 25.0)))
     assert (found.n_frames, found.size, found.info["duration"], found.info["loop"]) == (len(shown), (80, 60), 40, 0)
     for k, pixels in enumerate(shown):
@@ -129,7 +129,7 @@ def test_a_gif_has_all_pictures_in_their_time(few):
 
 def test_an_mp4_has_all_pictures_in_their_time(few):
     av = pytest.importorskip("av")
-    shown = list(images(few, [], Format(81, 61, 2)))
+    shown = list(images(few, [], ImageFormat(81, 61, 2)))
     content = mp4(shown, 20.0)
     assert content == mp4(shown, 20.0)
     with av.open(io.BytesIO(content)) as container:
@@ -143,7 +143,7 @@ def test_an_mp4_has_all_pictures_in_their_time(few):
 
 def test_a_ghost_changes_the_picture_where_it_is(few):
     ghost = rendered("revolute_joint", "joints.hinge.q=20 deg")
-    alone, both = (next(images(few, ghosts, Format(80, 60, 2))).astype(float) for ghosts in ([], [ghost]))
+    alone, both = (next(images(few, ghosts, ImageFormat(80, 60, 2))).astype(float) for ghosts in ([], [ghost]))
     changed = np.abs(alone - both).max(axis=2) > 5.0
     assert 0.005 < changed.mean() < 0.3
 
@@ -175,7 +175,7 @@ def test_the_outline_of_a_sphere_is_its_silhouette():
 
 def test_an_svg_covers_the_same_pixels_as_the_image(few):
     one = Picture(few.loaded, few.trajectory, few.rows[:1])
-    polygons = polygons_of(svg(one, [], Format(320, 240)))
+    polygons = polygons_of(svg(one, [], ImageFormat(320, 240)))
     assert len(polygons) > 20
     image = pytest.importorskip("PIL.Image")
     draw = pytest.importorskip("PIL.ImageDraw")
@@ -185,6 +185,6 @@ def test_an_svg_covers_the_same_pixels_as_the_image(few):
         points = [tuple(map(float, pair.split(","))) for pair in polygon.get("points").split()]
         pen.polygon(points, fill=polygon.get("fill"))
     covered = np.asarray(page).min(axis=2) < 200
-    drawn_too = next(images(one, [], Format(320, 240, 1))).min(axis=2) < 200
+    drawn_too = next(images(one, [], ImageFormat(320, 240, 1))).min(axis=2) < 200
     assert (covered != drawn_too).mean() < 0.01
     assert covered.mean() > 0.01

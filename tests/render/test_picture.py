@@ -15,7 +15,7 @@ from multibody_cli.render.camera import FIELD_OF_VIEW, MARGIN, View, fitted_came
 from multibody_cli.render.drawing import GROUND, LONGEST, bar_color, placed_at
 from multibody_cli.render.events import events_of
 from multibody_cli.render.frames import film, images
-from multibody_cli.render.image import Format
+from multibody_cli.render.image import ImageFormat
 from multibody_cli.render.joint_maps import poses
 from multibody_cli.render.motion import choose_rows, rotations
 from multibody_cli.render.picture import Picture, start_of
@@ -188,7 +188,7 @@ def test_the_camera_of_a_film_follows_what_goes_far():
     whole = rendered("ball_bounces_and_rolls")
     picture = Picture(whole.loaded, whole.trajectory, whole.rows[:: len(whole.rows) // 4])
     for draw, is_near in ((film, True), (images, False)):
-        for image in draw(picture, [], Format(90, 60, 1)):
+        for image in draw(picture, [], ImageFormat(90, 60, 1)):
             pixels = image.astype(float)
             rows, columns = np.nonzero(pixels[..., 2] > pixels[..., 0] + 30.0)
             assert (len(rows) > 150) == is_near

@@ -13,7 +13,7 @@ from multibody_cli.document.table_file import Heading, number_in, read_heading, 
 from multibody_cli.errors import ArgumentError, SceneError
 from multibody_cli.limits import Usage
 from multibody_cli.studies.measurements import read_measurements
-from multibody_cli.studies.sweep.design import Sampling, design_of
+from multibody_cli.studies.sweep.design import RandomSampling, design_of
 
 SLIDE = "joints: {j: {type: prismatic, child: ball, motion: {position: {file: t.csv, times: time, values: lift}}}}\n"
 
@@ -209,4 +209,4 @@ def test_measurements_and_rows_have_the_same_reader(tmp_path: Path) -> None:
     assert measured.values[:, 0].tolist() == [0.5 * (math.pi / 180), math.pi / 180]
     assert math.isnan(measured.values[0, 1])
     (tmp_path / "t.csv").write_text("vars.a / deg;simulation.integrator (1)\n0,5;rk4\n")
-    assert design_of([], tmp_path / "t.csv", Sampling()).texts(0) == ("0.5 deg", "rk4")
+    assert design_of([], tmp_path / "t.csv", RandomSampling()).texts(0) == ("0.5 deg", "rk4")

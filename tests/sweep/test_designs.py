@@ -10,7 +10,7 @@ import pytest
 
 from multibody_cli.errors import ArgumentError
 from multibody_cli.limits import LimitError
-from multibody_cli.studies.sweep.design import SCHEMES, Sampling, design_of
+from multibody_cli.studies.sweep.design import SCHEMES, RandomSampling, design_of
 from multibody_cli.studies.sweep.values import numbers_of, read_values
 
 
@@ -55,12 +55,12 @@ def test_lists_and_ranges(text: str, values: tuple[str, ...]) -> None:
 )
 def test_invalid_values_are_refused_with_the_expected_form(text: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=r"--vary a=") as refusal:
-        design_of([f"a={text}"], None, Sampling(samples=4))
+        design_of([f"a={text}"], None, RandomSampling(samples=4))
     assert message in str(refusal.value)
 
 
 def test_a_grid_has_every_combination_and_the_last_factor_is_the_fastest() -> None:
-    design = design_of(["a=1,2", "b=x,y;c=3,4"], None, Sampling())
+    design = design_of(["a=1,2", "b=x,y;c=3,4"], None, RandomSampling())
     assert design.count == 4
     assert [design.texts(run) for run in range(4)] == [
         ("1", "x", "3"), ("1", "y", "4"), ("2", "x", "3"), ("2", "y", "4"),
@@ -81,23 +81,23 @@ def test_a_grid_has_every_combination_and_the_last_factor_is_the_fastest() -> No
 )
 def test_contradictions_are_refused(given: list[str], fixed: tuple[str, ...], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        design_of(given, None, Sampling(), fixed)
+        design_of(given, None, RandomSampling(), fixed)
 
 
 def test_samples_without_random_values_are_refused() -> None:
     with pytest.raises(ArgumentError, match="--samples needs a random value"):
-        design_of(["a=1,2"], None, Sampling(samples=3))
+        design_of(["a=1,2"], None, RandomSampling(samples=3))
 
 
 def test_a_grid_beyond_the_limit_is_refused() -> None:
     with pytest.raises(LimitError, match="runs of a sweep"):
-        design_of([f"{key}=0:1:1000" for key in "abc"], None, Sampling())
+        design_of([f"{key}=0:1:1000" for key in "abc"], None, RandomSampling())
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_random_values_have_their_distribution(scheme: str) -> None:
     given = ["a=uniform(2 m, 4 m)", "b=normal(5, 0.5)", "c=loguniform(1e-3, 10)", "d=1,2"]
-    design = design_of(given, None, Sampling(1024, 7, scheme))
+    design = design_of(given, None, RandomSampling(1024, 7, scheme))
     assert design.count == 2048
     columns = [numbers_of(texts) for texts in zip(*map(design.texts, range(design.count)), strict=True)]
     assert [units for units, _ in columns] == ["m", "", "", ""]
@@ -109,13 +109,13 @@ def test_random_values_have_their_distribution(scheme: str) -> None:
     assert b.std() == pytest.approx(0.5, rel=5 / math.sqrt(2 * 1024))
     assert np.log(c).mean() == pytest.approx(math.log(0.1), abs=5 * math.log(1e4) / math.sqrt(12 * 1024))
     assert abs(np.corrcoef(a, b)[0, 1]) < 5 / 32
-    assert design == design_of(given, None, Sampling(1024, 7, scheme))
-    assert design != design_of(given, None, Sampling(1024, 8, scheme))
+    assert design == design_of(given, None, RandomSampling(1024, 7, scheme))
+    assert design != design_of(given, None, RandomSampling(1024, 8, scheme))
 
 
 @pytest.mark.parametrize("scheme", ["lhs", "sobol"])
 def test_even_schemes_have_one_value_in_each_of_n_parts(scheme: str) -> None:
-    design = design_of(["a=uniform(0, 64)", "b=uniform(0, 64)"], None, Sampling(64, 1, scheme))
+    design = design_of(["a=uniform(0, 64)", "b=uniform(0, 64)"], None, RandomSampling(64, 1, scheme))
     for texts in zip(*map(design.texts, range(64)), strict=True):
         assert sorted(int(float(text)) for text in texts) == list(range(64))
 
@@ -123,7 +123,7 @@ def test_even_schemes_have_one_value_in_each_of_n_parts(scheme: str) -> None:
 def test_rows_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("vars.a (deg), joints.h.limits[0]\n# measured\n10, 1\n\n20, -2 rad\n")
-    design = design_of(["b=x,y"], path, Sampling())
+    design = design_of(["b=x,y"], path, RandomSampling())
     assert design.keys == ("b", "vars.a", "joints.h.limits[0]")
     assert [design.texts(run) for run in (0, 3)] == [("x", "10 deg", "1"), ("y", "20 deg", "-2 rad")]
 
@@ -133,7 +133,7 @@ def test_columns_of_a_file_are_separated_as_its_header(tmp_path: Path, separator
     path = tmp_path / "rows.csv"
     lines = [("vars.a (deg)", "vars.b"), ("10", "[1, 2]" if separator != "," else '"[1, 2]"')]
     path.write_text("".join(f"{separator.join(line)}\n" for line in lines))
-    design = design_of([], path, Sampling())
+    design = design_of([], path, RandomSampling())
     assert design.keys == ("vars.a", "vars.b")
     assert design.texts(0) == ("10 deg", "[1, 2]")
 
@@ -141,7 +141,7 @@ def test_columns_of_a_file_are_separated_as_its_header(tmp_path: Path, separator
 def test_a_message_names_the_option_of_each_value(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("b\n5 kg\n")
-    design = design_of(["a=1,2"], path, Sampling())
+    design = design_of(["a=1,2"], path, RandomSampling())
     assert design.as_given(1, "--set a=2: no angle") == "--vary a=2: no angle"
     assert design.as_given(1, "--set b=5 kg: no angle") == f"--rows {path}: b=5 kg: no angle"
     assert design.as_given(1, "--set c=2: no angle") == "--set c=2: no angle"
@@ -173,12 +173,12 @@ def test_invalid_files_are_refused_with_the_line(tmp_path: Path, text: str, mess
     path = tmp_path / "rows.csv"
     path.write_text(text)
     with pytest.raises(ArgumentError, match=message):
-        design_of([], path, Sampling())
+        design_of([], path, RandomSampling())
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="cannot read the file: No such file"):
-        design_of([], tmp_path / "none.csv", Sampling())
+        design_of([], tmp_path / "none.csv", RandomSampling())
 
 
 @pytest.mark.parametrize(

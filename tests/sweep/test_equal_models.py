@@ -18,7 +18,7 @@ from multibody_cli.kernel import is_interpreted
 from multibody_cli.output.history import History, block_of_runs
 from multibody_cli.output.rows import Row
 from multibody_cli.output.samples import samples_for
-from multibody_cli.studies.sweep.batch import SweepRun, Task, equal_models_of, prepare_run, run_batch
+from multibody_cli.studies.sweep.batch import SweepRun, SweepTask, equal_models_of, prepare_run, run_batch
 from multibody_cli.studies.sweep.equal_models import Starts
 from multibody_cli.studies.sweep.kept_channels import read_kept
 from multibody_cli.studies.sweep.lanes import objection_to_lanes
@@ -40,11 +40,11 @@ def scene_of(*joints: str, more: str = "", step: str = "1 ms", integrator: str =
     return f"mbsim: 1\nname: chain\nbodies:\n{bodies}joints:\n{hung}{settings}{more}"
 
 
-def task_of(folder: Path, scene: str, first: tuple[str, ...], kept: tuple[str, ...] = ()) -> Task:
+def task_of(folder: Path, scene: str, first: tuple[str, ...], kept: tuple[str, ...] = ()) -> SweepTask:
     """A task whose reference is the run of the values `first`."""
     file = folder / "scene.yaml"
     file.write_text(scene)
-    return Task(file, (), tuple(map(read_kept, kept)), reference=SweepRun(0, first), digest=str(folder))
+    return SweepTask(file, (), tuple(map(read_kept, kept)), reference=SweepRun(0, first), digest=str(folder))
 
 
 def runs_of(keys: dict[str, tuple[float, float, str]], count: int) -> list[SweepRun]:
@@ -54,7 +54,7 @@ def runs_of(keys: dict[str, tuple[float, float, str]], count: int) -> list[Sweep
     return [SweepRun(k, tuple(values)) for k, values in enumerate(drawn)]
 
 
-Wholly = Callable[[Task, list[SweepRun]], list[tuple[object, ...]]]
+Wholly = Callable[[SweepTask, list[SweepRun]], list[tuple[object, ...]]]
 
 
 def bits_of(row: Row) -> tuple[object, ...]:
@@ -65,7 +65,7 @@ def bits_of(row: Row) -> tuple[object, ...]:
 def wholly(monkeypatch: pytest.MonkeyPatch) -> Wholly:
     """Function that makes rows of runs whose whole scene is evaluated."""
 
-    def rows(task: Task, runs: list[SweepRun]) -> list[tuple[object, ...]]:
+    def rows(task: SweepTask, runs: list[SweepRun]) -> list[tuple[object, ...]]:
         with monkeypatch.context() as changed:
             changed.setattr(Starts, "read", lambda _self, _overrides: None)
             return [*map(bits_of, run_batch(task, runs))]

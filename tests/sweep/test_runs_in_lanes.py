@@ -13,8 +13,8 @@ import pytest
 
 from multibody_cli.kernel import is_interpreted
 from multibody_cli.output.rows import Row
-from multibody_cli.studies.sweep.batch import SweepRun, Task, lanes_of, prepare_run, run_batch
-from multibody_cli.studies.sweep.design import Sampling, design_of
+from multibody_cli.studies.sweep.batch import SweepRun, SweepTask, lanes_of, prepare_run, run_batch
+from multibody_cli.studies.sweep.design import RandomSampling, design_of
 from multibody_cli.studies.sweep.kept_channels import read_kept
 from multibody_cli.studies.sweep.lanes import objection_to_lanes
 from multibody_cli.studies.sweep.sweep import plan_sweep
@@ -46,11 +46,11 @@ expect:
 KEPT = ("*/*/*@final,max,mean", "joints/shoulder/q@0.2 s,time_of_min", "energy/*@final,min", "momentum/*")
 
 
-def task_of(folder: Path, scene: str, *overrides: str) -> Task:
+def task_of(folder: Path, scene: str, *overrides: str) -> SweepTask:
     """A task whose lanes have the code of a run with the values of the scene."""
     file = folder / "scene.yaml"
     file.write_text(scene)
-    return Task(file, overrides, tuple(map(read_kept, KEPT)), reference=SweepRun(0, ()), digest=str(folder))
+    return SweepTask(file, overrides, tuple(map(read_kept, KEPT)), reference=SweepRun(0, ()), digest=str(folder))
 
 
 def runs_of(count: int) -> list[SweepRun]:
@@ -59,12 +59,12 @@ def runs_of(count: int) -> list[SweepRun]:
     return [SweepRun(k, (f"vars.a={a}", f"vars.b={b}", f"vars.w={w}")) for k, (a, b, w) in enumerate(values)]
 
 
-def in_lanes(task: Task, runs: list[SweepRun]) -> int:
+def in_lanes(task: SweepTask, runs: list[SweepRun]) -> int:
     """Return how many runs are complete in lanes."""
     return len(lanes_of(task).make([prepare_run(task, run) for run in runs]))
 
 
-def singly(task: Task, runs: list[SweepRun]) -> list[Row]:
+def singly(task: SweepTask, runs: list[SweepRun]) -> list[Row]:
     return run_batch(replace(task, reference=None), runs)
 
 
@@ -173,7 +173,7 @@ def test_lanes_are_chosen_where_they_save_time(tmp_path: Path) -> None:
     file.write_text(ARM)
 
     def planned(samples: int, choice: bool | None = None, folder: Path | None = None) -> tuple[bool, str]:
-        design = design_of(["vars.a=uniform(0, 1)"], None, Sampling(samples))
+        design = design_of(["vars.a=uniform(0, 1)"], None, RandomSampling(samples))
         sweep, _ = plan_sweep(file, (), design, (), folder, choice)
         return sweep.task.reference is not None, sweep.digest
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multibody_cli.mass import MassProperties
-from multibody_cli.studies.bench.accuracy import Motion, displayed_error, front, largest_displacement, recommend
+from multibody_cli.studies.bench.accuracy import SampledMotion, displayed_error, front, largest_displacement, recommend
 from multibody_cli.studies.bench.options import BenchSpec
-from multibody_cli.studies.bench.plan import Case, groups_of
+from multibody_cli.studies.bench.plan import BenchCase, groups_of
 
 
 # --- fronts and recommendations -----------------------------------------------------------------------------------
@@ -112,10 +112,10 @@ ROD = MassProperties(2.0, np.array([0.5, 0.0, 0.0]), np.diag([0.0, 2.0 / 12.0, 2
 """1 m along x from its origin."""
 
 
-def motion(angle: float, shift: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Motion:
+def motion(angle: float, shift: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> SampledMotion:
     """One body at one instant, turned about z."""
     turn = [np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)]
-    return Motion(np.array([[shift]]), np.array([[turn]]))
+    return SampledMotion(np.array([[shift]]), np.array([[turn]]))
 
 
 def test_a_translation_displaces_all_points_equally() -> None:
@@ -158,7 +158,7 @@ def test_a_plan_combines_every_scene_with_every_argument() -> None:
     assert [(group.scene, group.size) for group in groups] == list(
         itertools.product([Path("a.yaml"), Path("b.yaml")], [2.0, 4.0])
     )
-    expected = [Case(m, "rk4", h) for m in ("aba", "redmax") for h in (1e-3, 2e-3)]
+    expected = [BenchCase(m, "rk4", h) for m in ("aba", "redmax") for h in (1e-3, 2e-3)]
     assert all(list(group.cases) == expected for group in groups)
     assert groups[0].overrides[-1] == "vars.n=2"
     assert expected[0].settings == (

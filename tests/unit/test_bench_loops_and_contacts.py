@@ -16,7 +16,7 @@ from multibody_cli.peers.contract import Mechanism, PeerKind, PeerRefusal, Shape
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.peers.motion import ARM, energy_of, largest_speed, loop_error, motion_of
 from multibody_cli.studies.bench import timing
-from multibody_cli.studies.bench.against import Comparison, compare, quality_of, relative_difference
+from multibody_cli.studies.bench.against import PeerComparison, compare, quality_of, relative_difference
 from multibody_cli.studies.bench.measurement import run_steps
 from multibody_cli.studies.bench.plan import setup_of
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
@@ -294,7 +294,7 @@ def test_pairs_without_contacts_have_none_in_a_peer(sliders: Write) -> None:
 
 
 # --- comparing --------------------------------------------------------------------------------------------------------
-def compared(simulation: PreparedSimulation, name: str, duration: float | None = None) -> list[Comparison]:
+def compared(simulation: PreparedSimulation, name: str, duration: float | None = None) -> list[PeerComparison]:
     return list(compare(simulation, [name], 1, setup_of(simulation), duration))
 
 

@@ -15,7 +15,7 @@ from strategies import OBLIQUE, X, Y, Z, machines, random_link
 
 from multibody_cli.joints.contract import ball, exponential_ball, floating, generated_part, sliding, turning
 from multibody_cli.joints.coordinate import Coordinate
-from multibody_cli.joints.shape import Frame, Pieces, Shift, Turn
+from multibody_cli.joints.joint_map import Frame, Pieces, Shift, Turn
 from multibody_cli.spatial.products import UNIT, ZERO
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.symbolic.scalar import cos, sin

@@ -29,7 +29,7 @@ PARALLEL = 1e-10
 """Sine of the angle below which edges are parallel."""
 
 
-class Axis(NamedTuple):
+class SeparatingAxis(NamedTuple):
     """An axis: its code (face i of A; 3 + face j of B; 6 + 3 i + j for edges), unit vector from A to B, separation."""
 
     code: int
@@ -65,7 +65,7 @@ def _tolerance(a, b, separation):
 
 
 @kernel
-def _best_face(a, b, w, margin) -> Axis:
+def _best_face(a, b, w, margin) -> SeparatingAxis:
     code, normal, best, threshold = 0, UNIT.x, -math.inf, -math.inf
     for k in range(6):
         if k == 3:
@@ -78,11 +78,11 @@ def _best_face(a, b, w, margin) -> Axis:
             code, normal, best, threshold = k, side(distance) * m, apart, apart
         if apart >= margin:
             break
-    return Axis(code, normal, best)
+    return SeparatingAxis(code, normal, best)
 
 
 @kernel
-def _best_edges(a, b, w, face, margin) -> Axis:
+def _best_edges(a, b, w, face, margin) -> SeparatingAxis:
     code, normal, best = face.code, face.normal, face.separation
     threshold = best + _tolerance(a, b, best)
     d = transposed_times(a.R, w)
@@ -97,5 +97,5 @@ def _best_edges(a, b, w, face, margin) -> Axis:
                 if apart > threshold:
                     code, normal, best, threshold = 6 + 3 * i + j, side(distance) * world, apart, apart
                 if apart >= margin:
-                    return Axis(code, normal, best)
-    return Axis(code, normal, best)
+                    return SeparatingAxis(code, normal, best)
+    return SeparatingAxis(code, normal, best)

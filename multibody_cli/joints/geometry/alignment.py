@@ -25,7 +25,7 @@ from typing import Protocol
 import numpy as np
 
 from multibody_cli.joints.geometry.paths import Curve, Floats, Path, Row, refined
-from multibody_cli.joints.shape import (
+from multibody_cli.joints.joint_map import (
     Constants,
     Factor,
     Frame,
@@ -171,32 +171,32 @@ class AlongPath:
         return self.alignment.factors(self.path, map_coordinates[0], c, self.path.count)
 
 
-Ride = tuple[AlongPath, Row]
+MotionAlong = tuple[AlongPath, Row]
 """A joint map and its constants."""
 
 
-def ride(curve: Curve, alignment: Alignment, rows: Sequence[Row]) -> Ride:
+def motion_along(curve: Curve, alignment: Alignment, rows: Sequence[Row]) -> MotionAlong:
     """Return the joint map of a motion along a curve; `rows` are the constants of the alignment in each piece."""
     numbers = [number for own, more in zip(curve.rows, rows, strict=True) for number in (*own, *more)]
     head = curve.head if curve.in_pieces else ()
     return AlongPath(curve.path, alignment, (curve.pieces,)), (*head, *numbers)
 
 
-def not_turning(curve: Curve, up: Vector) -> Ride:
+def not_turning(curve: Curve, up: Vector) -> MotionAlong:
     """Return the motion along a curve in the axes of the parent."""
-    return ride(curve, Fixed(), [()] * len(curve.rows))
+    return motion_along(curve, Fixed(), [()] * len(curve.rows))
 
 
-def frenet(curve: Curve, up: Vector) -> Ride:
+def frenet(curve: Curve, up: Vector) -> MotionAlong:
     """Return the motion along a curve in the Frenet frame."""
-    return ride(curve, Frenet(), [()] * len(curve.rows))
+    return motion_along(curve, Frenet(), [()] * len(curve.rows))
 
 
-def rotation_minimizing(curve: Curve, up: Vector) -> Ride:
+def rotation_minimizing(curve: Curve, up: Vector) -> MotionAlong:
     """Return the motion along a curve with a rotation-minimizing frame, its initial z as near to `up` as possible."""
     if curve.path.twist(NamedConstants()) is not None:
         frame = Frenet().factors(curve.path, curve.symbolic_parameter, NamedConstants(), 0)[0]
-        return ride(curve, Untwisted(), [(_upright(curve, frame, up),)])  # type: ignore[arg-type]
+        return motion_along(curve, Untwisted(), [(_upright(curve, frame, up),)])  # type: ignore[arg-type]
     for finer in FINER:
         fine = _cut(curve, finer)
         tangents = _tangents(fine)
@@ -206,10 +206,10 @@ def rotation_minimizing(curve: Curve, up: Vector) -> Ride:
         turns, slip = _turns(fine, frame, _upright(fine, frame, up))
         if slip <= SLIP:
             break
-    return ride(fine, Transported(), [(*e.tolist(), *f.tolist(), *turn) for turn in turns.tolist()])
+    return motion_along(fine, Transported(), [(*e.tolist(), *f.tolist(), *turn) for turn in turns.tolist()])
 
 
-ORIENTATIONS: dict[str, Callable[[Curve, Vector], Ride]] = {
+ORIENTATIONS: dict[str, Callable[[Curve, Vector], MotionAlong]] = {
     "fixed": not_turning,
     "free": not_turning,
     "frenet": frenet,

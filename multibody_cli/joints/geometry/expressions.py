@@ -15,7 +15,7 @@ from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import FUNCTIONS, parse, require_names
-from multibody_cli.joints.shape import Constants
+from multibody_cli.joints.joint_map import Constants
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, located_error, moved_error, read_any, read_each
 from multibody_cli.symbolic.reading import formula_of, names_in, names_in_exponents
 from multibody_cli.symbolic.scalar import Value, name
@@ -116,7 +116,7 @@ Parameters = Annotated[
 ]
 
 
-def require_sense(
+def require_valid(
     texts: Sequence[str], coordinates: Collection[str], parameters: Mapping[str, float], *within: str
 ) -> None:
     """Refuse expressions with unknown names, or with exponents that are not constant.
@@ -176,7 +176,7 @@ def require_position(texts: Sequence[str], coordinates: Collection[str], paramet
     with _below("parameters"):
         require_distinct_names(coordinates, parameters)
     with _below("position"):
-        require_sense(texts, coordinates, parameters)
+        require_valid(texts, coordinates, parameters)
     with _below("parameters"):
         require_used(parameters, texts)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.geometry.expressions import Expressions
-from multibody_cli.joints.shape import Constants, MapCoordinate, NamedConstants, Pieces, derivative
+from multibody_cli.joints.joint_map import Constants, MapCoordinate, NamedConstants, Pieces, derivative
 from multibody_cli.kernel import Floats as Floats
 from multibody_cli.kernel import Integers
 from multibody_cli.spatial.values import Vec3

@@ -26,7 +26,7 @@ from multibody_cli.joints.geometry.expressions import (
     require_position,
 )
 from multibody_cli.joints.geometry.paths import Row, power_basis
-from multibody_cli.joints.shape import Constants, Factor, Frame, MapCoordinate, Shift, Turn, cross, derivative
+from multibody_cli.joints.joint_map import Constants, Factor, Frame, MapCoordinate, Shift, Turn, cross, derivative
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3
 from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec, TorusRadii, Vector, Vector3, units

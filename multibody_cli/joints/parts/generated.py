@@ -1,4 +1,4 @@
-"""Generated part: pose, S and dS/dt by code generated from formulas (`joints.shape`), called by its address.
+"""Generated part: pose, S and dS/dt by code generated from formulas (`joints.joint_map`), called by its address.
 
 The formulas are in the part's own frames; this module transforms them to world axes.  Plain coordinates: v = dq/dt.
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
+from multibody_cli.joints.joint_map import FIRST_COLUMN, MAX_OUTPUTS, PER_COLUMN
 from multibody_cli.joints.parts.crossing import Crossing, write_column
-from multibody_cli.joints.shape import FIRST_COLUMN, MAX_OUTPUTS, PER_COLUMN
 from multibody_cli.kernel import Floats, formula
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import ZERO

@@ -14,7 +14,7 @@ import numpy as np
 
 from multibody_cli.constraints import TABLES
 from multibody_cli.constraints.velocity import VELOCITY as VELOCITY_ROW
-from multibody_cli.forces.quantities import Quantity
+from multibody_cli.forces.quantities import QuantityCode
 from multibody_cli.joints.motion import ACCELERATION, POSITION, VELOCITY
 from multibody_cli.knots import ROUND_OFF, Knots, is_of_time, knots_of
 from multibody_cli.model import Floats, Integers, State, System
@@ -125,7 +125,7 @@ class SmoothedSteps(DividedSteps):
         super().__init__(knots, h, with_signals(system, signals))
         self._written, self._signals = written, signals
         read = np.asarray(system.forces.quantities)
-        with_rates = read[(read["kind"] == Quantity.TIME_FUNCTION) & (read["component"] > 0)]["index"]
+        with_rates = read[(read["kind"] == QuantityCode.TIME_FUNCTION) & (read["component"] > 0)]["index"]
         fits = dict.fromkeys(range(n), mean) | dict.fromkeys(with_rates.tolist(), parabola)
         for row in system.motions.rows:
             fits[int(row["signal"])] = _FITS[int(row["given"])]

@@ -7,8 +7,8 @@ from typing import Any
 from multibody_cli.document.nodes import Path
 from multibody_cli.errors import QuantityError
 from multibody_cli.limits import LimitError
-from multibody_cli.output.pairs import find_pair, suggest
-from multibody_cli.scene.channels import OF_EACH_CONTACT, OF_PAIR, Channel, channels
+from multibody_cli.output.pair_forces import find_pair, suggest
+from multibody_cli.scene.channels import OF_EACH_CONTACT, OF_PAIR, ChannelUnits, channels
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.expect import ChannelExpectation, ChannelReference, ValueExpectation
 from multibody_cli.scene.timing import timing
@@ -45,7 +45,11 @@ def _check_instant(draft: Draft, path: Path, expectation: ValueExpectation) -> N
 
 
 def _check_channel(
-    draft: Draft, path: Path, expectation: ChannelExpectation, reference: ChannelReference, known: dict[str, Channel]
+    draft: Draft,
+    path: Path,
+    expectation: ChannelExpectation,
+    reference: ChannelReference,
+    known: dict[str, ChannelUnits],
 ) -> None:
     name = reference.channel
     channel = known.get(name)
@@ -76,7 +80,7 @@ def _check_channel(
         draft.report((*path, "expression"), f"`{name}` has {channel.width} components: select one, as in `...[0]`")
 
 
-def _why_unknown(draft: Draft, name: str, known: dict[str, Channel]) -> str:
+def _why_unknown(draft: Draft, name: str, known: dict[str, ChannelUnits]) -> str:
     if draft.scene.contacts is None and name.startswith("contacts/"):
         return f"unknown channel `{name}`: contacts are disabled without a section `contacts: {{}}`"
     if name in OF_EACH_CONTACT:
@@ -94,7 +98,7 @@ def _belongs_to_broken(draft: Draft, name: str) -> bool:
     return element in draft.names(section) and element not in getattr(draft.scene, section)
 
 
-def _component(reference: ChannelReference, channel: Channel) -> list[int] | None:
+def _component(reference: ChannelReference, channel: ChannelUnits) -> list[int] | None:
     """Return the indices of the selected components; None if the channel has no such component."""
     component = reference.component
     if component is None:
@@ -105,7 +109,7 @@ def _component(reference: ChannelReference, channel: Channel) -> list[int] | Non
     return [index] if 0 <= index < channel.width else None
 
 
-def _check_values(draft: Draft, path: Path, channel: Channel, chosen: list[int]) -> None:
+def _check_values(draft: Draft, path: Path, channel: ChannelUnits, chosen: list[int]) -> None:
     written: Any = draft.data["expect"][path[1]]
     for field in _MEASURED:
         if field not in written:
@@ -124,7 +128,7 @@ def _check_values(draft: Draft, path: Path, channel: Channel, chosen: list[int])
                 _check_unit(draft, (*place, number), value[number], channel, [index])
 
 
-def _check_unit(draft: Draft, path: Path, value: Any, channel: Channel, chosen: list[int]) -> None:
+def _check_unit(draft: Draft, path: Path, value: Any, channel: ChannelUnits, chosen: list[int]) -> None:
     try:
         for index in chosen:
             read_quantity(value, channel.kinds[index])

@@ -24,7 +24,7 @@ from multibody_cli.model import Floats
 from multibody_cli.scene.timing import ADAPTIVE_PAUSES
 from multibody_cli.scene.timing import Timing as Instants
 from multibody_cli.spec.rotations import rotation_matrix
-from multibody_cli.studies.bench.plan import Case, Setup
+from multibody_cli.studies.bench.plan import BenchCase, Setup
 from multibody_cli.studies.bench.timing import TimedBlock, Timing, count_long_enough, time_blocks
 from multibody_cli.studies.simulation import PreparedSimulation
 
@@ -48,7 +48,7 @@ Prepare = Callable[[tuple[str, ...]], PreparedSimulation]
 
 
 @dataclass(frozen=True)
-class Reference:
+class ReferenceRun:
     """The reference run: its settings, and its estimated error, m."""
 
     method: str
@@ -110,7 +110,7 @@ class Study:
     wanted: float
     duration: float
     instants: int
-    reference: Reference
+    reference: ReferenceRun
     runs: list[Accuracy] = field(default_factory=list)
 
     @property
@@ -162,7 +162,9 @@ class ReferenceComparison:
             **setup, status="complete", error=error, resolved=resolved, cost=cost_of(simulation, self.duration, repeat)
         )
 
-    def _find_reference(self, simulations: Sequence[PreparedSimulation], prepare: Prepare) -> tuple[Reference, Motion]:
+    def _find_reference(
+        self, simulations: Sequence[PreparedSimulation], prepare: Prepare
+    ) -> tuple[ReferenceRun, SampledMotion]:
         last = "no combination of method and integrator supports it"
         for fine, coarse in _references(simulations):
             try:
@@ -176,16 +178,16 @@ class ReferenceComparison:
             error = largest_displacement(twin, motion, self._masses)
             assert fine.method is not None
             assert fine.integrator is not None
-            return Reference(fine.method, fine.integrator, fine.settings[2:], error), motion
+            return ReferenceRun(fine.method, fine.integrator, fine.settings[2:], error), motion
         raise RunFailed(f"{simulations[0].scene.name}: no reference run for the errors: {last}")
 
-    def _run(self, simulation: PreparedSimulation) -> Motion | None:
+    def _run(self, simulation: PreparedSimulation) -> SampledMotion | None:
         """Run a scene and return its motion; None if it diverges."""
         divided = simulation.with_compiled(timing=_divided(simulation, self.instants))
         summary, bodies = divided.run_in_memory(["bodies/position", "bodies/quaternion"])
         if not summary.outcome.reached_end:
             return None
-        return Motion(bodies.channel("bodies/position").values, bodies.channel("bodies/quaternion").values)
+        return SampledMotion(bodies.channel("bodies/position").values, bodies.channel("bodies/quaternion").values)
 
 
 def common_instants(simulations: Sequence[PreparedSimulation]) -> int:
@@ -214,7 +216,7 @@ def cost_of(simulation: PreparedSimulation, duration: float, repeat: int) -> Tim
     return dataclasses.replace(runs, **scaled)
 
 
-def _references(simulations: Sequence[PreparedSimulation]) -> Iterator[tuple[Case, Case]]:
+def _references(simulations: Sequence[PreparedSimulation]) -> Iterator[tuple[BenchCase, BenchCase]]:
     """Yield candidates for the reference, each with its coarser counterpart, best first."""
     own = simulations[0].scene.simulation
     steps = [one.scene.simulation.step for one in simulations if not one.integrator.adaptive]
@@ -223,13 +225,13 @@ def _references(simulations: Sequence[PreparedSimulation]) -> Iterator[tuple[Cas
     integrators = dict.fromkeys(("dop853", "rk4", own.integrator, IMPACTS))
     for integrator, method in product(integrators, methods):
         if INTEGRATORS[integrator].adaptive:
-            yield Case(method, integrator, None, FINE), Case(method, integrator, None, COARSE)
+            yield BenchCase(method, integrator, None, FINE), BenchCase(method, integrator, None, COARSE)
         else:
             step = finest / FINER[INTEGRATORS[integrator].order]
-            yield Case(method, integrator, step), Case(method, integrator, 2.0 * step)
+            yield BenchCase(method, integrator, step), BenchCase(method, integrator, 2.0 * step)
 
 
-def _settings_of(case: Case, first: PreparedSimulation) -> tuple[str, ...]:
+def _settings_of(case: BenchCase, first: PreparedSimulation) -> tuple[str, ...]:
     """Return the settings of a candidate; options of another method are removed."""
     foreign = case.method != first.scene.simulation.method
     return (*case.settings, *(["simulation.options={}"] if foreign else []))
@@ -244,14 +246,14 @@ def _divided(simulation: PreparedSimulation, instants: int) -> Instants:
     return Instants(simulation.scene.simulation.step, per_output, instants, per_output)
 
 
-class Motion(NamedTuple):
+class SampledMotion(NamedTuple):
     """Motion of B bodies at T instants: (T, B, 3) frame origins, m, and (T, B, 4) quaternions (w, x, y, z)."""
 
     position: Floats
     quaternion: Floats
 
 
-def largest_displacement(found: Motion, wanted: Motion, masses: Sequence[MassProperties]) -> float:
+def largest_displacement(found: SampledMotion, wanted: SampledMotion, masses: Sequence[MassProperties]) -> float:
     """Return the largest error of any body at any instant, m; the origin represents a body without mass.
 
     The error of a body is the root mean square displacement of its mass elements from their reference positions,

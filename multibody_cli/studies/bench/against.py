@@ -22,18 +22,18 @@ from multibody_cli.kernel import records
 from multibody_cli.methods import METHODS
 from multibody_cli.model import Floats
 from multibody_cli.peers import PEERS
-from multibody_cli.peers.contract import AGREEMENT, Mechanism, Motion, Peer, PeerKind, PeerRefusal
+from multibody_cli.peers.contract import AGREEMENT, Mechanism, Peer, PeerKind, PeerMotion, PeerRefusal
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.peers.motion import energy_of, largest_speed, loop_error, motion_of
 from multibody_cli.studies.bench.measurement import FEWEST_STEPS, MeasuredBlock, evaluate, run_steps, steps_in
 from multibody_cli.studies.bench.plan import Setup
-from multibody_cli.studies.bench.timing import Pair, TimedBlock, in_turn
+from multibody_cli.studies.bench.timing import TimedBlock, TimedPair, in_turn
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.tree.workspace import BODY
 
 
 @dataclass(frozen=True)
-class Comparison(Setup):
+class PeerComparison(Setup):
     """Comparison of a scene with a peer.
 
     Parameters
@@ -64,8 +64,8 @@ class Comparison(Setup):
     reason: str = ""
     difference: float | None = None
     agreement: float = AGREEMENT
-    evaluation: Pair | None = None
-    step: Pair | None = None
+    evaluation: TimedPair | None = None
+    step: TimedPair | None = None
     unsolved: int | None = None
     ours: Quality | None = None
     theirs: Quality | None = None
@@ -96,7 +96,7 @@ def compare(
     repeat: int,
     setup: Mapping[str, Any],
     duration: float | None = None,
-) -> Iterator[Comparison]:
+) -> Iterator[PeerComparison]:
     """Compare a scene with several peers.
 
     Parameters
@@ -118,7 +118,7 @@ def compare(
     for kind in (PEERS[name] for name in peers):
         for contact_model in (kind.contact_models or ("",)) if ours.geometry else ("",):
             found = _built(ours, kind, contact_model, setup)
-            if isinstance(found, Comparison):
+            if isinstance(found, PeerComparison):
                 yield found
             else:
                 ready.append(found)
@@ -165,7 +165,7 @@ class _Ours:
         return self.last.block
 
 
-def _built(ours: _Ours, kind: PeerKind, contact_model: str, setup: Mapping[str, Any]) -> _Built | Comparison:
+def _built(ours: _Ours, kind: PeerKind, contact_model: str, setup: Mapping[str, Any]) -> _Built | PeerComparison:
     """Build a peer and compare its accelerations; return a comparison without timings if it cannot be timed."""
     about = {**setup, "peer": kind.name, "peer_version": _version(kind), "contact_model": contact_model}
     try:
@@ -173,7 +173,7 @@ def _built(ours: _Ours, kind: PeerKind, contact_model: str, setup: Mapping[str, 
         _require_support(mechanism, kind)
         peer = kind.build(mechanism)
     except PeerRefusal as refusal:
-        return Comparison(**about, status="refused", reason=str(refusal))
+        return PeerComparison(**about, status="refused", reason=str(refusal))
     agreement = kind.closed_agreement if mechanism.closures else AGREEMENT
     # a mechanism with loops may start in equilibrium; the square of its velocity is the size of what balances there
     least = float(np.abs(mechanism.v).max(initial=0.0)) ** 2 if mechanism.closures else 0.0
@@ -182,7 +182,7 @@ def _built(ours: _Ours, kind: PeerKind, contact_model: str, setup: Mapping[str, 
     if difference <= agreement:
         return _Built(kind, peer, about)
     reason = f"not timed: accelerations differ by {difference:.1e} of the largest, more than {agreement:.0e}"
-    return Comparison(**about, status="differs", reason=reason)
+    return PeerComparison(**about, status="differs", reason=reason)
 
 
 def _require_support(mechanism: Mechanism, kind: PeerKind) -> None:
@@ -194,7 +194,7 @@ def _require_support(mechanism: Mechanism, kind: PeerKind) -> None:
         raise PeerRefusal(f"{kind.name} is not built with contacts")
 
 
-def _timed(ours: _Ours, ready: Sequence[_Built], repeat: int, duration: float | None) -> Iterator[Comparison]:
+def _timed(ours: _Ours, ready: Sequence[_Built], repeat: int, duration: float | None) -> Iterator[PeerComparison]:
     """Time programs in turn; with loops or contacts, compare their accuracy after the same number of steps."""
     mechanism, simulation = ours.mechanism(), ours.simulation
     evaluable = [] if ours.geometry else [one for one in ready if one.kind.evaluation]
@@ -208,7 +208,7 @@ def _timed(ours: _Ours, ready: Sequence[_Built], repeat: int, duration: float | 
         own = quality_of(mechanism, ours.geometry, motion_of(mechanism.links, state.q, state.v))
     for one in ready:
         motion = one.kind.motion if own is not None and one.label in steps else None
-        yield Comparison(
+        yield PeerComparison(
             **one.about,
             status="timed",
             reason=_what_is_missing(
@@ -270,7 +270,7 @@ class Quality:
     speed: float | None
 
 
-def quality_of(mechanism: Mechanism, geometry: Geometry | None, motion: Motion) -> Quality:
+def quality_of(mechanism: Mechanism, geometry: Geometry | None, motion: PeerMotion) -> Quality:
     """Return the accuracy of a motion that started from the initial state of a mechanism.
 
     Parameters
@@ -292,7 +292,7 @@ def quality_of(mechanism: Mechanism, geometry: Geometry | None, motion: Motion) 
     )
 
 
-def _penetration(geometry: Geometry, motion: Motion) -> float:
+def _penetration(geometry: Geometry, motion: PeerMotion) -> float:
     bodies = records(np.zeros(len(motion.positions) + 1, BODY))
     bodies["R"][0] = np.eye(3).ravel()
     bodies["x"][1:] = motion.positions

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.kernel.workers import cores
-from multibody_cli.lanes.batch import Batch, Runs, run_batch, supported
+from multibody_cli.lanes.batch import Batch, LaneRuns, run_batch, supported
 from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import Peer
 from multibody_cli.peers.mechanism import mechanism_of
@@ -122,13 +122,13 @@ def measure_batch(
     )
 
 
-def _scattered(simulation: PreparedSimulation, count: int) -> Runs:
+def _scattered(simulation: PreparedSimulation, count: int) -> LaneRuns:
     compiled, settings = simulation.compiled, simulation.scene.simulation
     rng = np.random.default_rng(1)
     v = compiled.state.v + SCATTER * rng.standard_normal((count, compiled.model.nv))
     steps = max(1, round(settings.duration / compiled.control.step))
     q = np.tile(compiled.state.q, (count, 1))
-    return Runs([compiled.model], simulation.integrator.name, q, v, compiled.control.step, np.array([steps]))
+    return LaneRuns([compiled.model], simulation.integrator.name, q, v, compiled.control.step, np.array([steps]))
 
 
 def _peers(

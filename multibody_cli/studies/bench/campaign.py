@@ -9,11 +9,11 @@ from typing import Any
 
 from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneError
 from multibody_cli.studies.bench.accuracy import ReferenceComparison, Study
-from multibody_cli.studies.bench.against import Comparison, compare
+from multibody_cli.studies.bench.against import PeerComparison, compare
 from multibody_cli.studies.bench.batches import BatchMeasurement, measure_batch
 from multibody_cli.studies.bench.measurement import Measurement, measure
 from multibody_cli.studies.bench.options import BenchSpec
-from multibody_cli.studies.bench.plan import Case, Group, Setup, groups_of, setup_of
+from multibody_cli.studies.bench.plan import BenchCase, Group, Setup, groups_of, setup_of
 from multibody_cli.studies.simulation import PreparedSimulation
 
 Prepare = Callable[[Path, Sequence[str]], PreparedSimulation]
@@ -43,7 +43,7 @@ class Findings:
     measurements: list[Measurement] = field(default_factory=list)
     not_measured: list[NotMeasured] = field(default_factory=list)
     studies: list[Study] = field(default_factory=list)
-    comparisons: list[Comparison] = field(default_factory=list)
+    comparisons: list[PeerComparison] = field(default_factory=list)
     batches: list[BatchMeasurement] = field(default_factory=list)
 
     @property
@@ -119,7 +119,7 @@ class _Bench:
     def _setup(self, simulation: PreparedSimulation) -> dict[str, Any]:
         return setup_of(simulation, self.group.settings, self.group.size, self.group.size_key)
 
-    def _measure(self, case: Case, simulation: PreparedSimulation, setup: Mapping[str, Any]) -> bool:
+    def _measure(self, case: BenchCase, simulation: PreparedSimulation, setup: Mapping[str, Any]) -> bool:
         """Measure a case; return False if its first step diverges."""
         try:
             self.found.measurements.append(measure(simulation, self.spec.repeat, setup, self.spec.duration))
@@ -128,7 +128,7 @@ class _Bench:
             return False
         return True
 
-    def _ready(self) -> Iterator[tuple[Case, PreparedSimulation]]:
+    def _ready(self) -> Iterator[tuple[BenchCase, PreparedSimulation]]:
         """Prepare each valid case once; an integrator uses either the step or the tolerance."""
         seen: set[Setup] = set()
         for case in self.group.cases:
@@ -173,7 +173,7 @@ class _Bench:
         )
         return comparison
 
-    def _leave_out(self, case: Case, status: str, error: MbsimError) -> None:
+    def _leave_out(self, case: BenchCase, status: str, error: MbsimError) -> None:
         if self.alone:
             raise error
         self.found.not_measured.append(

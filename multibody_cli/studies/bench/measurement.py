@@ -191,7 +191,7 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class Series:
+class SizeSeries:
     """Measurements that differ in size only, and the fitted growth of each quantity."""
 
     name: str
@@ -213,7 +213,7 @@ def growth(sizes: Iterable[float], costs: Iterable[float]) -> Growth | None:
     return Growth(exponent, error)
 
 
-def series_of(measurements: Sequence[Measurement]) -> list[Series]:
+def series_of(measurements: Sequence[Measurement]) -> list[SizeSeries]:
     """Group measurements at several sizes into series, and fit the growth of each."""
     sized = [one for one in measurements if one.size is not None]
     configurations = {_configuration(one): None for one in sized}
@@ -226,7 +226,7 @@ def series_of(measurements: Sequence[Measurement]) -> list[Series]:
         words = head if unique else (*head, configuration.stepping, *configuration.settings)
         name = " ".join(word for word in words if word)
         fits = {quantity: _fit(several, quantity) for quantity in QUANTITIES}
-        series.append(Series(name, several, {quantity: fit for quantity, fit in fits.items() if fit is not None}))
+        series.append(SizeSeries(name, several, {quantity: fit for quantity, fit in fits.items() if fit is not None}))
     return series
 
 

@@ -18,7 +18,7 @@ OUTPUT_DISABLED = ("output={}", "expect=[]")
 
 
 @dataclass(frozen=True)
-class Case:
+class BenchCase:
     """One requested run; fields that are None are as in the scene.
 
     Parameters
@@ -64,7 +64,7 @@ class Group:
     size: float | None
     size_key: str | None
     duration: float | None
-    cases: tuple[Case, ...]
+    cases: tuple[BenchCase, ...]
 
     @property
     def sizing(self) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def groups_of(spec: BenchSpec) -> Iterator[Group]:
     # a method may have its own integrator
     pairs = ((one, None if one and METHODS[one].own_integrator else integrator) for one, integrator in every)
     cases = tuple(
-        Case(method, integrator, step, tolerance)
+        BenchCase(method, integrator, step, tolerance)
         for method, integrator in dict.fromkeys(pairs)
         for step, tolerance in product(*_steppings(spec, method, integrator))
     )

@@ -62,7 +62,7 @@ def timing_of(costs: list[float], count: int) -> Timing:
 
 
 @dataclass(frozen=True)
-class Pair:
+class TimedPair:
     """Timings of this program and of a peer, and the median ratio (ours to peer) of consecutive blocks."""
 
     ours: Timing
@@ -77,7 +77,7 @@ def in_turn(
     fewest: int = 1,
     same_count: bool = False,
     count: int | None = None,
-) -> dict[str, Pair]:
+) -> dict[str, TimedPair]:
     """Time an operation here and in every peer, one block of each per round; omit peers that cannot be timed.
 
     Parameters
@@ -110,7 +110,7 @@ def in_turn(
     )
     own = theirs.pop("")
     return {
-        name: Pair(timing_of(own, own_count), timing_of(found, counts[name]), median_ratio(own, found))
+        name: TimedPair(timing_of(own, own_count), timing_of(found, counts[name]), median_ratio(own, found))
         for name, found in theirs.items()
         if all(math.isfinite(cost) and cost > 0.0 for cost in found)
     }

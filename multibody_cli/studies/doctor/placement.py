@@ -19,7 +19,7 @@ from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.links import Placement
 from multibody_cli.scene.schema import SceneSpec, between_bodies
 from multibody_cli.scene.shapes import SHAPES
-from multibody_cli.studies.doctor.subject import Finding, Subject, Weight
+from multibody_cli.studies.doctor.subject import Finding, Severity, Subject
 
 MAX_PAIRS = 3
 """Largest number of overlapping pairs, or of bodies, that a finding lists."""
@@ -54,7 +54,7 @@ def find_overlaps(subject: Subject) -> Iterator[Finding]:
         f"overlap at the start without a joint between them: {listed(words, MAX_PAIRS, 'pairs')}; contacts are disabled"
     )
     advice = "move them apart if they are solid, and write `contacts: {}`; otherwise nothing is wrong"
-    yield subject.finding("overlap", Weight.REMARK, ("bodies",), cause, advice)
+    yield subject.finding("overlap", Severity.REMARK, ("bodies",), cause, advice)
 
 
 def find_floating(subject: Subject) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def find_floating(subject: Subject) -> Iterator[Finding]:
         fall = 0.5 * float(np.linalg.norm(scene.gravity)) * scene.simulation.duration**2
         cause = f"{bodies} freely, by {fall:.3g} m in this run, since no joint, force or constraint holds {it}"
         advice = f"connect {it} to the world to prevent this, or write `gravity: [0, 0, 0]`"
-        yield subject.finding("floating bodies", Weight.REMARK, ("bodies", floating[0]), cause, advice)
+        yield subject.finding("floating bodies", Severity.REMARK, ("bodies", floating[0]), cause, advice)
 
 
 def _connected(scene: SceneSpec) -> set[str]:
@@ -130,7 +130,7 @@ def find_mass_ratios(subject: Subject) -> Iterator[Finding]:
         ratio, heavy, light = largest
         cause = f"is {ratio:.3g} times lighter than `{heavy}`, to which a joint connects it"
         advice = "check the units of both masses; if they are right, connect the heavy bodies directly or use `aba`"
-        yield subject.finding("mass ratios", Weight.REMARK, ("bodies", light), cause, advice)
+        yield subject.finding("mass ratios", Severity.REMARK, ("bodies", light), cause, advice)
 
 
 def find_units(subject: Subject) -> Iterator[Finding]:
@@ -176,4 +176,4 @@ def _angles(subject: Subject) -> Iterator[Finding]:
 
 
 def _odd(subject: Subject, place: tuple[str | int, ...], cause: str, form: str) -> Finding:
-    return subject.finding("units", Weight.WRONG, place, cause, f"write {form}")
+    return subject.finding("units", Severity.WRONG, place, cause, f"write {form}")

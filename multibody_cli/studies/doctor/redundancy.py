@@ -27,7 +27,7 @@ from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import inboard_joints
 from multibody_cli.spec.rotations import rotation_matrix
-from multibody_cli.studies.doctor.subject import Finding, Subject, Weight
+from multibody_cli.studies.doctor.subject import Finding, Severity, Subject
 
 CHECK = "redundant constraints"
 
@@ -66,7 +66,7 @@ def find_redundancy(subject: Subject) -> Iterator[Finding]:
             advice = _advice(element, directions, bodies, normal, tried)
         else:
             advice, settings = _bearings(twin, element[1]), bearing_settings(subject, twin, element[1])
-        yield subject.finding(CHECK, Weight.ACCURACY, element, cause, advice, settings)
+        yield subject.finding(CHECK, Severity.ACCURACY, element, cause, advice, settings)
         settings = ()  # they are those of all elements
 
 

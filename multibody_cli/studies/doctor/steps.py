@@ -15,7 +15,7 @@ from multibody_cli.methods.contract import Integrator
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import Floats
 from multibody_cli.studies.doctor.redundancy import dependent_rows
-from multibody_cli.studies.doctor.subject import Finding, Subject, Weight
+from multibody_cli.studies.doctor.subject import Finding, Severity, Subject
 
 STEPS_PER_PERIOD = {1: 100.0, 2: 50.0}
 """Steps per period of the fastest oscillation, below which the motion is inaccurate, by the order of the integrator."""
@@ -57,7 +57,7 @@ def find_long_steps(subject: Subject) -> Iterator[Finding]:
         cause = f"{written(settings.step)} exceeds the stability limit of `{name}` at the start, {written(limit)}"
         shorter = reduce_step(settings.step, 2.0 * settings.step / limit).step
         advice = f"write `step: {written(shorter)}`, or `integrator: linearly_implicit_euler` for stiff springs"
-        yield subject.finding("step", Weight.WRONG, place, cause, advice)
+        yield subject.finding("step", Severity.WRONG, place, cause, advice)
         return
     fastest = max((mode.frequency for mode in found.modes if mode.frequency is not None), default=0.0)
     needed = STEPS_PER_PERIOD.get(integrator.order, FEWEST_STEPS)
@@ -68,7 +68,7 @@ def find_long_steps(subject: Subject) -> Iterator[Finding]:
         )
         shorter = reduce_step(settings.step, fastest * settings.step * needed).step
         advice = f"write `step: {written(shorter)}` if this oscillation matters"
-        yield subject.finding("step", Weight.ACCURACY, place, cause, advice)
+        yield subject.finding("step", Severity.ACCURACY, place, cause, advice)
 
 
 def written(seconds: float) -> str:
@@ -92,7 +92,7 @@ def find_instability(subject: Subject) -> Iterator[Finding]:
         body, seconds = next(iter(fastest.shares), ""), FROM_ROUND_OFF * (fastest.time or 0.0)
         cause = f"starts in an unstable equilibrium, and round-off determines the motion after {seconds:.3g} s"
         advice = "start beside the equilibrium, or with a small velocity"
-        yield subject.finding("stability", Weight.ACCURACY, ("bodies", body), cause, advice)
+        yield subject.finding("stability", Severity.ACCURACY, ("bodies", body), cause, advice)
 
 
 POOR = 1e9
@@ -147,4 +147,4 @@ def find_poor_conditioning(subject: Subject) -> Iterator[Finding]:
         if number is not None and number > POOR:
             digits = f"{math.log10(number):.0f} of 16 digits"
             cause = f"the condition number of the {what} is {number:.2g}: some {digits} are lost"
-            yield subject.finding("conditioning", Weight.ACCURACY, place, cause, advice)
+            yield subject.finding("conditioning", Severity.ACCURACY, place, cause, advice)

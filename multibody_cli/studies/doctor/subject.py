@@ -114,7 +114,7 @@ class Subject:
     def finding(
         self,
         check: str,
-        weight: Weight,
+        weight: Severity,
         place: tuple[str | int, ...],
         cause: str,
         advice: str,
@@ -154,7 +154,7 @@ def scales_of_units(subject: Subject) -> dict[str, float]:
     }
 
 
-class Weight(IntEnum):
+class Severity(IntEnum):
     """Consequence of a finding; the advice begins with the largest."""
 
     REMARK = 1
@@ -186,7 +186,7 @@ class Finding:
     """
 
     check: str
-    weight: Weight
+    weight: Severity
     where: str
     path: str
     cause: str

@@ -12,11 +12,11 @@ from multibody_cli.alarms.catalogue import STABILITY
 from multibody_cli.errors import ResultError
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.expect import ChannelExpectation, ConstraintError, EnergyDrift, MomentumDrift
-from multibody_cli.studies.doctor.subject import MAX_SECONDS, Finding, Subject, Weight, scales_of_units
+from multibody_cli.studies.doctor.subject import MAX_SECONDS, Finding, Severity, Subject, scales_of_units
 from multibody_cli.studies.expect import evaluate, read_channels
 from multibody_cli.studies.verdict import Numbers, Verdict
 
-WEIGHTS = {"failed": Weight.WRONG, "warning": Weight.ACCURACY, "note": Weight.ACCURACY}
+WEIGHTS = {"failed": Severity.WRONG, "warning": Severity.ACCURACY, "note": Severity.ACCURACY}
 """Weight of an alarm by its level."""
 
 
@@ -25,11 +25,11 @@ def find_failed_trial(subject: Subject) -> Iterator[Finding]:
     outcome, reached = subject.trial.summary.outcome, subject.trial.summary.reached
     if outcome.status == "diverged":
         place, advice = ("simulation", "step"), "change it as above, or examine the start with a shorter `duration`"
-        yield subject.finding("trial run", Weight.WRONG, place, f"the run diverges: {outcome.message}", advice)
+        yield subject.finding("trial run", Severity.WRONG, place, f"the run diverges: {outcome.message}", advice)
     elif outcome.status == "interrupted":
         cause = f"the trial run ended at {reached:.3g} s after {MAX_SECONDS:g} s of the clock, without expectations"
         advice = "examine a shorter run with `--set simulation.duration=...`"
-        yield subject.finding("trial run", Weight.REMARK, ("simulation", "duration"), cause, advice)
+        yield subject.finding("trial run", Severity.REMARK, ("simulation", "duration"), cause, advice)
 
 
 def find_alarms(subject: Subject) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ def find_weak_expectations(subject: Subject) -> Iterator[Finding]:
         for verdict in evaluate([entry], trajectory):
             if cause := _weakness(verdict, scale):
                 advice = "tighten it until an error of a few percent fails, or remove it"
-                yield subject.finding("expectations", Weight.REMARK, ("expect", number), cause, advice)
+                yield subject.finding("expectations", Severity.REMARK, ("expect", number), cause, advice)
 
 
 def _weakness(verdict: Verdict, scale: float) -> str:

@@ -37,7 +37,7 @@ class SweepRun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Task:
+class SweepTask:
     """What all runs of a sweep have in common.
 
     Parameters
@@ -69,7 +69,7 @@ class Task:
         return 1 if self.reference is None else LANES
 
 
-def run_batch(task: Task, runs: Sequence[SweepRun]) -> list[Row]:
+def run_batch(task: SweepTask, runs: Sequence[SweepRun]) -> list[Row]:
     """Execute runs, and reduce each to a row.
 
     A row depends on the task and its run alone: not on the other runs, nor on the process.
@@ -97,7 +97,7 @@ def result_path(folder: Path, number: int) -> Path:
     return folder / f"run-{number:07d}.h5"
 
 
-def prepare_run(task: Task, run: SweepRun) -> PreparedSimulation:
+def prepare_run(task: SweepTask, run: SweepRun) -> PreparedSimulation:
     """Load and compile the scene of a run; see `studies.simulation.prepare`."""
     return prepare(_source(task.scene, task.digest), (*task.overrides, *run.overrides))
 
@@ -108,14 +108,14 @@ def _source(scene: UnreadScene, _digest: str) -> ReadScene:
 
 
 @lru_cache(maxsize=1)
-def lanes_of(task: Task) -> Lanes:
+def lanes_of(task: SweepTask) -> Lanes:
     """Return the lanes of a task that has a reference; compile them if they are missing."""
     assert task.reference is not None
     return Lanes(prepare_run(task, task.reference))
 
 
 @lru_cache(maxsize=1)
-def equal_models_of(task: Task) -> EqualModelRuns:
+def equal_models_of(task: SweepTask) -> EqualModelRuns:
     """Return the runs of a task that differ from its reference in initial coordinates and rates alone."""
     assert task.reference is not None
     reference = task.reference
@@ -129,7 +129,7 @@ def forget_scene() -> None:
     lanes_of.cache_clear()
 
 
-def _start(task: Task, run: SweepRun) -> PreparedSimulation | Row:
+def _start(task: SweepTask, run: SweepRun) -> PreparedSimulation | Row:
     """Prepare a run; return its row if it cannot start."""
     try:
         return prepare_run(task, run)
@@ -141,7 +141,7 @@ def _start(task: Task, run: SweepRun) -> PreparedSimulation | Row:
         return Row(run.number, FAILED, in_one_line(f"internal error: {type(error).__name__}: {error}"))
 
 
-def _finish(task: Task, run: SweepRun, simulation: PreparedSimulation | Row, states: States | None = None) -> Row:
+def _finish(task: SweepTask, run: SweepRun, simulation: PreparedSimulation | Row, states: States | None = None) -> Row:
     """Execute a run that can start, unless its states are known, and return its row."""
     if isinstance(simulation, Row):
         return simulation
@@ -153,7 +153,7 @@ def _finish(task: Task, run: SweepRun, simulation: PreparedSimulation | Row, sta
         return Row(run.number, FAILED, in_one_line(f"internal error: {type(error).__name__}: {error}"))
 
 
-def _reduced(task: Task, number: int, simulation: PreparedSimulation, states: States | None) -> Row:
+def _reduced(task: SweepTask, number: int, simulation: PreparedSimulation, states: States | None) -> Row:
     scene = simulation.scene
     kept = kept_of(task.kept, simulation)
     memory = MemorySink(channels_for(kept, simulation))

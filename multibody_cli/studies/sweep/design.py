@@ -26,7 +26,7 @@ _SMALLEST = 2.0**-53
 
 
 @dataclass(frozen=True)
-class Factor:
+class VariedKeys:
     """Keys that vary together, their values, one tuple of texts for each row, and the option that gives them."""
 
     keys: tuple[str, ...]
@@ -34,7 +34,7 @@ class Factor:
     option: str = "--vary"
 
 
-class Along(NamedTuple):
+class GridAxis(NamedTuple):
     """Values of a key in a grid: the texts repeat, and `period` successive runs have the same one; and their option."""
 
     texts: tuple[str, ...]
@@ -47,7 +47,7 @@ class Along(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sampling:
+class RandomSampling:
     """How random values are drawn: number, seed, and scheme, a key of `SCHEMES`."""
 
     samples: int | None = None
@@ -68,7 +68,7 @@ class Design:
     """
 
     keys: tuple[str, ...]
-    factors: tuple[Factor, ...]
+    factors: tuple[VariedKeys, ...]
 
     @property
     def count(self) -> int:
@@ -76,14 +76,14 @@ class Design:
         return math.prod(len(factor.rows) for factor in self.factors)
 
     @cached_property
-    def along(self) -> dict[str, Along]:
+    def along(self) -> dict[str, GridAxis]:
         """The values of each key along its factor, in the order of the keys."""
         found, period = {}, self.count
         for factor in self.factors:
             period //= len(factor.rows)
             values = zip(*factor.rows, strict=True)
             found.update(
-                {key: Along(texts, period, factor.option) for key, texts in zip(factor.keys, values, strict=True)}
+                {key: GridAxis(texts, period, factor.option) for key, texts in zip(factor.keys, values, strict=True)}
             )
         return {key: found[key] for key in self.keys}
 
@@ -102,7 +102,9 @@ class Design:
         return message
 
 
-def design_of(given: Sequence[str], rows_file: Path | None, sampling: Sampling, fixed: Iterable[str] = ()) -> Design:
+def design_of(
+    given: Sequence[str], rows_file: Path | None, sampling: RandomSampling, fixed: Iterable[str] = ()
+) -> Design:
     """Make the design of a sweep.
 
     Parameters
@@ -121,7 +123,7 @@ def design_of(given: Sequence[str], rows_file: Path | None, sampling: Sampling, 
     ArgumentError
         A value is invalid, or a key is given twice.
     """
-    factors: list[Factor] = []
+    factors: list[VariedKeys] = []
     keys: list[str] = []
     random: dict[str, Distribution] = {}
     for text in given:
@@ -130,7 +132,7 @@ def design_of(given: Sequence[str], rows_file: Path | None, sampling: Sampling, 
         drawn = {key: values for key, values in read if isinstance(values, Distribution)}
         listed = {key: values for key, values in read if not isinstance(values, Distribution)}
         if not random and drawn:
-            factors.append(Factor((), ()))  # the place of all random values
+            factors.append(VariedKeys((), ()))  # the place of all random values
         random |= drawn
         if listed:
             factors.append(_together(listed, text))
@@ -156,13 +158,13 @@ def _assignment(text: str) -> tuple[str, tuple[str, ...] | Distribution]:
         raise ArgumentError(f"--vary {text}: {error}") from None
 
 
-def _together(listed: dict[str, tuple[str, ...]], text: str) -> Factor:
+def _together(listed: dict[str, tuple[str, ...]], text: str) -> VariedKeys:
     """Return the factor of keys that vary together."""
     counts = {key: len(values) for key, values in listed.items()}
     if len(set(counts.values())) > 1:
         found = ", ".join(f"{count} of {key}" for key, count in counts.items())
         raise ArgumentError(f"--vary {text}: keys that vary together have equally many values, found {found}")
-    return Factor(tuple(listed), tuple(zip(*listed.values(), strict=True)))
+    return VariedKeys(tuple(listed), tuple(zip(*listed.values(), strict=True)))
 
 
 def _require_different(keys: Sequence[str], fixed: Iterable[str]) -> None:
@@ -196,22 +198,22 @@ SCHEMES = {
 """Schemes of random samples in the unit cube: function of number, dimensions and seed."""
 
 
-def _drawn(random: dict[str, Distribution], sampling: Sampling) -> Factor:
+def _drawn(random: dict[str, Distribution], sampling: RandomSampling) -> VariedKeys:
     """Return the factor of all random values."""
     if not random:
         if sampling.samples is not None:
             raise ArgumentError("--samples needs a random value, as in --vary KEY='uniform(0, 1)'")
-        return Factor((), ())
+        return VariedKeys((), ())
     if sampling.samples is None:
         raise ArgumentError(f"{next(iter(random))} is random: give the number of values with --samples")
     require_within("runs", sampling.samples)
     points = SCHEMES[sampling.scheme](sampling.samples, len(random), sampling.seed).clip(_SMALLEST, 1.0 - _SMALLEST)
     columns = [one.texts(points[:, place]) for place, one in enumerate(random.values())]
-    return Factor(tuple(random), tuple(zip(*columns, strict=True)))
+    return VariedKeys(tuple(random), tuple(zip(*columns, strict=True)))
 
 
 # --- a file of rows -----------------------------------------------------------------------------------------------
-def _read_rows(path: Path) -> Factor:
+def _read_rows(path: Path) -> VariedKeys:
     """Read a file: the header has the keys, with optional units, and each line the values of a run.
 
     Raises
@@ -231,7 +233,7 @@ def _read_rows(path: Path) -> Factor:
     if not rows:
         raise ArgumentError(f"--rows {path}: expected a header with the keys and a line for each run")
     require_within("runs", len(rows))
-    return Factor(keys, rows, f"--rows {path}:")
+    return VariedKeys(keys, rows, f"--rows {path}:")
 
 
 def _values(table: TableFile, line: int, row: Sequence[str]) -> Iterator[str]:

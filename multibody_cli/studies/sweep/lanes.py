@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.kernel import LANES
-from multibody_cli.lanes.batch import Runs, is_worthwhile, run_in_lanes, supported
+from multibody_cli.lanes.batch import LaneRuns, is_worthwhile, run_in_lanes, supported
 from multibody_cli.lanes.program import compile_program, content_of
 from multibody_cli.lanes.schemes import SCHEMES
 from multibody_cli.methods import METHODS
@@ -71,7 +71,7 @@ class Lanes:
         self._program = compile_program([model], SCHEMES[reference.integrator.name])
         instants = timing.steps_per_output * np.arange(1, timing.outputs + 1)
         none = np.zeros((0, model.nq)), np.zeros((0, model.nv))
-        self._runs = Runs([model], reference.integrator.name, *none, timing.step, instants)
+        self._runs = LaneRuns([model], reference.integrator.name, *none, timing.step, instants)
 
     def start(self, simulation: PreparedSimulation) -> None:
         """Evaluate and record the start of a run, so that all kernels of runs in lanes are compiled and loaded."""

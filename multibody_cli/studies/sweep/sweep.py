@@ -20,14 +20,14 @@ from multibody_cli.document.source import UnreadScene, read_scene
 from multibody_cli.errors import ArgumentError, OutputError, Refused, ResultError, SceneError
 from multibody_cli.model import Integers
 from multibody_cli.output.checkpoint import target
-from multibody_cli.output.place import require_replaceable
+from multibody_cli.output.file_replacement import require_replaceable
 from multibody_cli.output.row_file import RowFile, row_file_path
 from multibody_cli.output.rows import OUTCOMES, Column, Rows
 from multibody_cli.output.sweep_table import FORMAT_VERSION, KeyValues, SweepTable, is_sweep_table, write_sweep_table
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.sweep.batch import (
     SweepRun,
-    Task,
+    SweepTask,
     equal_models_of,
     forget_scene,
     lanes_of,
@@ -35,7 +35,7 @@ from multibody_cli.studies.sweep.batch import (
     result_path,
     run_batch,
 )
-from multibody_cli.studies.sweep.design import Along, Design
+from multibody_cli.studies.sweep.design import Design, GridAxis
 from multibody_cli.studies.sweep.kept_channels import Kept, channels_of, instants_of, unknown_channels
 from multibody_cli.studies.sweep.lanes import objection_to_lanes, save_time
 from multibody_cli.studies.sweep.values import numbers_of
@@ -48,7 +48,7 @@ DIGEST_FILE = "sweep.digest"
 EXPECTATION = "expect "
 """Begin of the names of columns of expectations."""
 
-Execute = Callable[[Task, Iterable[SweepRun]], Iterator[list[Rows]]]
+Execute = Callable[[SweepTask, Iterable[SweepRun]], Iterator[list[Rows]]]
 """Function that executes runs, and yields their rows in any order."""
 
 
@@ -68,7 +68,7 @@ class Sweep:
         Number of a run that can start.
     """
 
-    task: Task
+    task: SweepTask
     design: Design
     name: str
     digest: str
@@ -107,7 +107,7 @@ class Sweep:
         return found
 
 
-def _values_in(values: Any, along: Along, runs: Integers) -> Any:
+def _values_in(values: Any, along: GridAxis, runs: Integers) -> Any:
     return values[along.places(runs)]
 
 
@@ -164,7 +164,7 @@ def plan_sweep(
     Parameters
     ----------
     scene, overrides, design, kept, trajectories
-        See `Task` and `Design`.
+        See `SweepTask` and `Design`.
     in_lanes
         Whether runs are made in lanes; by default if lanes support them and save time, and no result files are kept.
 
@@ -176,7 +176,7 @@ def plan_sweep(
         A kept channel or instant does not exist, or lanes are asked for and do not support the runs.
     """
     forget_scene()
-    task = Task(scene, tuple(overrides), tuple(kept), trajectories)
+    task = SweepTask(scene, tuple(overrides), tuple(kept), trajectories)
     accepted = _accepted(task, design)
     number, simulation = next(iter(accepted.items()))
     if in_lanes is None:
@@ -211,7 +211,7 @@ def plan_sweep(
     return Sweep(replace(task, digest=digest), design, simulation.scene.name, digest, number), simulation
 
 
-def _accepted(task: Task, design: Design) -> dict[int, PreparedSimulation]:
+def _accepted(task: SweepTask, design: Design) -> dict[int, PreparedSimulation]:
     """Return the first, the middle and the last run, without those that are refused, by their numbers."""
     refusal: SceneError | None = None
     found = {}

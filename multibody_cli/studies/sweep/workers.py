@@ -25,7 +25,7 @@ from typing import Any
 from multibody_cli.errors import ArgumentError, OutputError
 from multibody_cli.kernel.progress import observers
 from multibody_cli.output.rows import Row, Rows, in_blocks
-from multibody_cli.studies.sweep.batch import FAILED, SweepRun, Task, run_batch
+from multibody_cli.studies.sweep.batch import FAILED, SweepRun, SweepTask, run_batch
 
 SECONDS = 0.5
 """Intended duration of a batch: rows are written, and requests to stop are noticed, about as often."""
@@ -82,7 +82,7 @@ class Batches:
 
 
 def run_locally(
-    task: Task, runs: Iterable[SweepRun], jobs: int, stop_asked: Callable[[], bool] = lambda: False
+    task: SweepTask, runs: Iterable[SweepRun], jobs: int, stop_asked: Callable[[], bool] = lambda: False
 ) -> Iterator[list[Rows]]:
     """Execute runs in worker processes, and yield their rows in any order.
 
@@ -116,7 +116,7 @@ def run_locally(
             worker.end()
 
 
-def _assign(task: Task, batches: Batches, worker: _Worker, busy: dict[Any, _Worker]) -> None:
+def _assign(task: SweepTask, batches: Batches, worker: _Worker, busy: dict[Any, _Worker]) -> None:
     """Give a worker the next batch; end it if there is none."""
     batch = batches.next()
     if not batch:
@@ -129,7 +129,7 @@ def _assign(task: Task, batches: Batches, worker: _Worker, busy: dict[Any, _Work
 class _Worker:
     """A worker process, and the batch that it executes."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: SweepTask) -> None:
         context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         self.connection, theirs = context.Pipe()
         self.batch: list[SweepRun] = []
@@ -160,7 +160,7 @@ class _Worker:
         self._process.close()
 
 
-def _work(task: Task, connection: Connection, parent: int) -> None:
+def _work(task: SweepTask, connection: Connection, parent: int) -> None:
     """Execute batches until the connection ends."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
@@ -201,7 +201,7 @@ _one_at_a_time = Lock()
 
 
 def run_on_cluster(
-    address: str, task: Task, runs: Iterable[SweepRun], stop_asked: Callable[[], bool] = lambda: False
+    address: str, task: SweepTask, runs: Iterable[SweepRun], stop_asked: Callable[[], bool] = lambda: False
 ) -> Iterator[list[Rows]]:
     """Execute runs on the workers of a Dask cluster, and yield their rows in any order.
 
@@ -282,6 +282,6 @@ def _run_remotely(content: bytes, runs: list[SweepRun]) -> tuple[float, list[Row
 
 
 @lru_cache(maxsize=4)
-def _task(content: bytes) -> Task:
-    task: Task = pickle.loads(content)
+def _task(content: bytes) -> SweepTask:
+    task: SweepTask = pickle.loads(content)
     return task

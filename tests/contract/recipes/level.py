@@ -11,11 +11,11 @@ from pydantic import Field
 from multibody_cli.constraints.contract import (
     ConstraintKind,
     ConstraintSpec,
+    ConstraintTable,
     Packed,
     PackingContext,
     Place,
     RowShape,
-    Table,
 )
 from multibody_cli.constraints.points import (
     centripetal_acceleration_of,
@@ -62,4 +62,4 @@ def write(levels, signals, t, bodies, q, rows, terms):
         write_point_force(terms, level.first_term, level.body, r, UNIT.z)
 
 
-KIND = ConstraintKind("level", LevelSpec, Table("level", LEVEL, write), pack)
+KIND = ConstraintKind("level", LevelSpec, ConstraintTable("level", LEVEL, write), pack)

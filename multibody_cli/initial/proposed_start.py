@@ -23,7 +23,7 @@ MOVED = 1e-9
 """Largest change of a coordinate, relative as in `Scales`, that need not be written."""
 
 
-def written_start(
+def proposed_start(
     scene: SceneSpec, model: Model, state: State, samples: Samples, found: AssemblyResult, scales: Scales
 ) -> Iterator[str]:
     """Return the starts that an assembly changed, each with its key in the scene; all of them are one closed start.
