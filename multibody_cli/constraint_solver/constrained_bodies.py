@@ -103,11 +103,11 @@ def clear_multipliers(work):
 @kernel
 def factor(system, work, a):
     """Like `accelerate`, for the factors alone: which rows are primary is decided here."""
-    E = work.elimination
-    regular = factor_and_pass_inward(system.tree, work, E)
-    E.regular[0] = regular
-    for place in range(len(E.rows)):
-        work.rows[E.rows[place]].primary = regular
+    plan = work.elimination
+    regular = factor_and_pass_inward(system.tree, work, plan)
+    plan.regular[0] = regular
+    for place in range(len(plan.rows)):
+        work.rows[plan.rows[place]].primary = regular
     if not regular:
         articulated_body.inward_pass(system.tree, work.tau, work)
 
@@ -115,34 +115,34 @@ def factor(system, work, a):
 @kernel
 def apply_inverse_mass(system, work, x, y):
     """Response to impulses, as `articulated_body.apply_inverse_mass`, with the rows at `work.rhs`."""
-    E = work.elimination
-    if not E.regular[0]:
+    plan = work.elimination
+    if not plan.regular[0]:
         articulated_body.apply_inverse_mass(system, work, x, y)
         return
-    pass_impulses_inward(system.tree, work, x, E)
+    pass_impulses_inward(system.tree, work, x, plan)
     for j in range(len(y)):
         y[j] = 0.0
-    pass_outward(system.tree, y, work, E)
+    pass_outward(system.tree, y, work, plan)
 
 
 # --- inward -------------------------------------------------------------------------------------------------------
 @kernel
-def factor_and_pass_inward(tree, work, E) -> bool:
+def factor_and_pass_inward(tree, work, plan) -> bool:
     """Eliminate all joints and rows; return whether every dependence among rows is local."""
     links, bodies, columns, driven = tree.links, work.bodies, work.columns, tree.driven
     child_inertias, tau, armature = work.child_inertias, work.tau, work.armature
-    write_open_rows(tree, work, E)
-    read_rhs(work, E)
+    write_open_rows(tree, work, plan)
+    read_rhs(work, plan)
     for i in range(len(links)):
-        if links[i].has_side_children or E.links[i].last_block > E.links[i].first_block:
+        if links[i].has_side_children or plan.links[i].last_block > plan.links[i].first_block:
             store_child_inertia(child_inertias[i], no_inertia(), no_force())
     A_in, p_in = no_inertia(), no_force()
     for i in range(len(links) - 1, 0, -1):
-        link, body, open_link = links[i], bodies[i], E.links[i]
+        link, body, open_link = links[i], bodies[i], plan.links[i]
         A, p = rigid_body_inertia(link, body) + A_in, load_force(body) + p_in
         A_in, p_in = no_inertia(), no_force()
         for b in range(open_link.first_block, open_link.last_block):
-            if not close_block(E, E.blocks[b], child_inertias[i]):
+            if not close_block(plan, plan.blocks[b], child_inertias[i]):
                 return False
         if link.has_side_children or open_link.last_block > open_link.first_block:
             A_side, p_side = load_child_inertia(child_inertias[i])
@@ -158,55 +158,55 @@ def factor_and_pass_inward(tree, work, E) -> bool:
             else:
                 add_child_inertia(child_inertias[link.parent], A, p)
         if open_link.last_passing > open_link.first_slot:
-            pass_rows(link, open_link, driven, body, columns, E)
-    for b in range(E.links[0].first_block, E.links[0].last_block):
-        block = E.blocks[b]
-        if not factor_block(E, block):
+            pass_rows(link, open_link, driven, body, columns, plan)
+    for b in range(plan.links[0].first_block, plan.links[0].last_block):
+        block = plan.blocks[b]
+        if not factor_block(plan, block):
             return False
-        reduce_neighbours(E, block)
-        reduce_rhs(E, block)
+        reduce_neighbours(plan, block)
+        reduce_rhs(plan, block)
     return True
 
 
 @kernel
-def close_block(E, block, child_inertia) -> bool:
+def close_block(plan, block, child_inertia) -> bool:
     """Eliminate a block at the body where it closes: add its inertia and bias force; return whether it succeeded."""
-    if not factor_block(E, block):
+    if not factor_block(plan, block):
         return False
-    add_closed_inertia(E, block, child_inertia)
-    reduce_neighbours(E, block)
-    reduce_rhs(E, block)
+    add_closed_inertia(plan, block, child_inertia)
+    reduce_neighbours(plan, block)
+    reduce_rhs(plan, block)
     A, p = load_child_inertia(child_inertia)
-    store_child_inertia(child_inertia, A, p - closed_wrench(E, block))
+    store_child_inertia(child_inertia, A, p - closed_wrench(plan, block))
     return True
 
 
 @kernel
-def add_closed_inertia(E, block, child_inertia):
+def add_closed_inertia(plan, block, child_inertia):
     """Add K S^+ K^T, by forward substitution of the independent rows."""
-    n, factors = block.last - block.first, E.factors
+    n, factors = block.last - block.first, plan.factors
     A, p = load_child_inertia(child_inertia)
     for i in range(block.rank if block.pivoted else n):
-        at, row = block.address + n * i, E.order[block.first + i] if block.pivoted else i
-        V = load_force(E.K[block.slot + row])
+        at, row = block.address + n * i, plan.order[block.first + i] if block.pivoted else i
+        V = load_force(plan.K[block.slot + row])
         for j in range(i):
             scale = 1.0 if block.pivoted else factors[block.address + (n + 1) * j]
-            V = V - (scale * factors[at + j]) * load_force(E.substituted[j])
-        store_force(E.substituted[i], V)
+            V = V - (scale * factors[at + j]) * load_force(plan.substituted[j])
+        store_force(plan.substituted[i], V)
         A = A + rank_one((1.0 / factors[at + i] if block.pivoted else factors[at + i]) * V, V)
     store_child_inertia(child_inertia, A, p)
 
 
 @kernel
-def pass_impulses_inward(tree, work, x, E):
+def pass_impulses_inward(tree, work, x, plan):
     """Inward pass of impulses alone, with the factors of `factor_and_pass_inward`."""
     links, bodies, columns, wrenches, driven = tree.links, work.bodies, work.columns, work.wrenches, tree.driven
-    read_rhs(work, E)
+    read_rhs(work, plan)
     for i in range(len(links) - 1, 0, -1):
-        link, body, open_link = links[i], bodies[i], E.links[i]
+        link, body, open_link = links[i], bodies[i], plan.links[i]
         for b in range(open_link.first_block, open_link.last_block):
-            reduce_rhs(E, E.blocks[b])
-            store_force(wrenches[i], load_force(wrenches[i]) + closed_wrench(E, E.blocks[b]))
+            reduce_rhs(plan, plan.blocks[b])
+            store_force(wrenches[i], load_force(wrenches[i]) + closed_wrench(plan, plan.blocks[b]))
         p = -load_force(wrenches[i])
         if p.t == ZERO and p.f == ZERO and link.joint_kernel != KERNEL_BALL and rest(x, link, columns):
             continue
@@ -217,11 +217,11 @@ def pass_impulses_inward(tree, work, x, E):
                 if not driven[j]:
                     p = impulse_past_column(columns[j], p, x[j])
         if open_link.last_passing > open_link.first_slot:
-            add_impulse_to_rows(link, open_link, driven, body, columns, E)
+            add_impulse_to_rows(link, open_link, driven, body, columns, plan)
         outer = wrenches[link.parent]
         store_force(outer, load_force(outer) - shift_force(p, load(body.r)))
-    for b in range(E.links[0].first_block, E.links[0].last_block):
-        reduce_rhs(E, E.blocks[b])
+    for b in range(plan.links[0].first_block, plan.links[0].last_block):
+        reduce_rhs(plan, plan.blocks[b])
 
 
 @kernel
@@ -235,50 +235,50 @@ def rest(x, link, columns) -> bool:
 
 
 @formula
-def closed_wrench(E, block):
-    """Wrench K y of the multipliers y in E.solution."""
+def closed_wrench(plan, block):
+    """Wrench K y of the multipliers y in plan.solution."""
     W = no_force()
     for j in range(block.last - block.first):
-        W = W + E.solution[j] * load_force(E.K[block.slot + j])
+        W = W + plan.solution[j] * load_force(plan.K[block.slot + j])
     return W
 
 
 # --- outward ------------------------------------------------------------------------------------------------------
 @kernel
-def pass_outward(tree, a, work, E):
+def pass_outward(tree, a, work, plan):
     """Outward pass: dv/dt of every joint into `a` (nv,), the change of motion of every body, and the multipliers."""
     links, bodies, columns, driven = tree.links, work.bodies, work.columns, tree.driven
     store_motion_change(bodies[0], Motion(ZERO, ZERO))
-    for b in range(E.links[0].last_block - 1, E.links[0].first_block - 1, -1):
-        read_residual(E, E.blocks[b])
-        solve_for_multipliers(E, E.blocks[b])
+    for b in range(plan.links[0].last_block - 1, plan.links[0].first_block - 1, -1):
+        read_residual(plan, plan.blocks[b])
+        solve_for_multipliers(plan, plan.blocks[b])
     for i in range(1, len(links)):
-        link, body, open_link = links[i], bodies[i], E.links[i]
+        link, body, open_link = links[i], bodies[i], plan.links[i]
         if open_link.last_passing > open_link.first_slot:
-            apply_multipliers(link, open_link, driven, body, columns, E)
+            apply_multipliers(link, open_link, driven, body, columns, plan)
         da = shift_motion(load_motion_change(bodies[link.parent]), load(body.r))
         if link.joint_kernel == KERNEL_GENERAL:
             accelerate_general(link, driven, body, da, a, columns)
         else:
             store_motion_change(body, accelerate_link(link, body, da, a, columns))
         for b in range(open_link.last_block - 1, open_link.first_block - 1, -1):
-            read_residual(E, E.blocks[b])
-            subtract_motion(E, E.blocks[b], body)
-            solve_for_multipliers(E, E.blocks[b])
-    for place in range(len(E.x)):
-        work.rows[E.rows[place]].multiplier = E.x[place]
+            read_residual(plan, plan.blocks[b])
+            subtract_motion(plan, plan.blocks[b], body)
+            solve_for_multipliers(plan, plan.blocks[b])
+    for place in range(len(plan.x)):
+        work.rows[plan.rows[place]].multiplier = plan.x[place]
 
 
 @kernel
-def read_residual(E, block):
-    """Set E.solution to the right-hand side of a block less its acceleration due to forces."""
+def read_residual(plan, block):
+    """Set plan.solution to the right-hand side of a block less its acceleration due to forces."""
     for j in range(block.last - block.first):
-        E.solution[j] = E.rhs[block.first + j] - E.ell[block.first + j]
+        plan.solution[j] = plan.rhs[block.first + j] - plan.ell[block.first + j]
 
 
 @kernel
-def subtract_motion(E, block, body):
-    """Subtract K^T a of the body where a block closes from E.solution."""
+def subtract_motion(plan, block, body):
+    """Subtract K^T a of the body where a block closes from plan.solution."""
     da = load_motion_change(body)
     for j in range(block.last - block.first):
-        E.solution[j] -= power(da, load_force(E.K[block.slot + j]))
+        plan.solution[j] -= power(da, load_force(plan.K[block.slot + j]))

@@ -18,66 +18,66 @@ from multibody_cli.spatial.values import Force, Motion, Vec3
 
 
 @kernel
-def write_open_rows(tree, work, E):
+def write_open_rows(tree, work, plan):
     """Set the wrenches, coefficients and thresholds of all rows, and set L and l to 0."""
     links, bodies, terms = tree.links, work.bodies, work.terms
     s_f, s_t = ineffective_tolerances(largest_position_error(work))
-    for s in range(len(E.K)):
-        store_force(E.K[s], no_force())
-    for n in range(len(E.L)):
-        E.L[n] = E.reduction[n] = 0.0
-    for place in range(len(E.threshold)):
-        E.threshold[place] = E.unconstrained[place] = 0.0
-    for n in range(len(E.coefficients)):
-        E.coefficients[n] = 0.0
-    for n in range(len(E.term_places)):
-        at = E.term_places[n]
+    for s in range(len(plan.K)):
+        store_force(plan.K[s], no_force())
+    for n in range(len(plan.L)):
+        plan.L[n] = plan.reduction[n] = 0.0
+    for place in range(len(plan.threshold)):
+        plan.threshold[place] = plan.unconstrained[place] = 0.0
+    for n in range(len(plan.coefficients)):
+        plan.coefficients[n] = 0.0
+    for n in range(len(plan.term_places)):
+        at = plan.term_places[n]
         term = terms[at.term]
         if at.entry >= 0:
-            E.coefficients[at.entry] += term.coefficient
+            plan.coefficients[at.entry] += term.coefficient
             continue
-        K = load_force(E.K[at.slot]) + load_force(term)
-        store_force(E.K[at.slot], K)
+        K = load_force(plan.K[at.slot]) + load_force(term)
+        store_force(plan.K[at.slot], K)
         if at.last:
-            place = E.slots[at.slot].place
+            place = plan.slots[at.slot].place
             of_force, of_moment = unconstrained_response(links[at.link], bodies[at.link], K)
-            E.threshold[place] += s_f * of_force + s_t * of_moment
-            E.unconstrained[place] += of_force + of_moment
+            plan.threshold[place] += s_f * of_force + s_t * of_moment
+            plan.unconstrained[place] += of_force + of_moment
 
 
 @kernel
-def read_rhs(work, E):
+def read_rhs(work, plan):
     """Read the right-hand sides of all rows, and set their accelerations due to forces to 0."""
-    for place in range(len(E.rows)):
-        E.rhs[place] = work.rhs[E.rows[place]]
-        E.ell[place] = 0.0
+    for place in range(len(plan.rows)):
+        plan.rhs[place] = work.rhs[plan.rows[place]]
+        plan.ell[place] = 0.0
 
 
 @kernel
-def pass_rows(link, open_link, driven, body, columns, E):
+def pass_rows(link, open_link, driven, body, columns, plan):
     """Eliminate the coordinates of a joint from the rows that pass it, and add their wrenches to the parent's."""
     if link.joint_kernel == KERNEL_BALL:
-        pass_rows_past_ball(open_link, body, E)
+        pass_rows_past_ball(open_link, body, plan)
     else:
         for j in range(link.nv):
             if not driven[link.iv + j]:
-                pass_rows_past_column(open_link, j, columns[link.iv + j], E)
+                pass_rows_past_column(open_link, j, columns[link.iv + j], plan)
     r = load(body.r)
     for s in range(open_link.first_slot, open_link.last_passing):
-        parent = E.slots[s].parent
+        parent = plan.slots[s].parent
         if parent >= 0:
-            outer = E.K[parent]
-            store_force(outer, load_force(outer) + shift_force(load_force(E.K[s]), r))
+            outer = plan.K[parent]
+            store_force(outer, load_force(outer) + shift_force(load_force(plan.K[s]), r))
 
 
 @kernel
-def pass_rows_past_column(open_link, j, column, E):
+def pass_rows_past_column(open_link, j, column, plan):
     """Eliminate column j of a joint: k, and the changes of K, L and l."""
     first, n, pair = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_pair
-    wrenches, slots, pairs, L = E.K[first : first + n], E.slots[first : first + n], E.pairs, E.L
+    wrenches, slots, pairs, L = plan.K[first : first + n], plan.slots[first : first + n], plan.pairs, plan.L
     S, U = Motion(load(column.angular), load(column.linear)), Force(load(column.Ut), load(column.Uf))
     entry = open_link.first_entry + n * j
-    coefficients, own = E.coefficients[entry : entry + n], E.k[entry : entry + n]
+    coefficients, own = plan.coefficients[entry : entry + n], plan.k[entry : entry + n]
     dinv, u = column.dinv, column.u
     for s in range(n):
         K = load_force(wrenches[s])
@@ -86,63 +86,63 @@ def pass_rows_past_column(open_link, j, column, E):
         if k != 0.0:  # many rows of plane mechanisms do not move the joint
             scaled = k * dinv
             store_force(wrenches[s], K - scaled * U)
-            E.ell[slots[s].place] += scaled * u
+            plan.ell[slots[s].place] += scaled * u
             for t in range(s + 1):
                 L[pairs[pair + t]] += scaled * own[t]
         pair += s + 1
 
 
 @kernel
-def pass_rows_past_ball(open_link, body, E):
+def pass_rows_past_ball(open_link, body, plan):
     """Eliminate a ball: the moments k of the rows, and the changes of K, L and l."""
     first, n, pair = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_pair
     F, H, u = Ldl3(load(body.dinv), load(body.lower)), load(body.H), load(body.drive)
     entry = open_link.first_entry
     for s in range(n):
-        K, place = E.K[first + s], E.slots[first + s].place
+        K, place = plan.K[first + s], plan.slots[first + s].place
         k, f = load(K.t), load(K.f)
         g = solve(F, k)
-        E.k[entry + 3 * s], E.k[entry + 3 * s + 1], E.k[entry + 3 * s + 2] = k.x, k.y, k.z
+        plan.k[entry + 3 * s], plan.k[entry + 3 * s + 1], plan.k[entry + 3 * s + 2] = k.x, k.y, k.z
         store_force(K, Force(ZERO, f - transposed_times(H, g)))
-        E.ell[place] += dot(g, u)
+        plan.ell[place] += dot(g, u)
         for t in range(s + 1):
             at = entry + 3 * t
-            E.L[E.pairs[pair + t]] += dot(g, Vec3(E.k[at], E.k[at + 1], E.k[at + 2]))
+            plan.L[plan.pairs[pair + t]] += dot(g, Vec3(plan.k[at], plan.k[at + 1], plan.k[at + 2]))
         pair += s + 1
 
 
 @kernel
-def add_impulse_to_rows(link, open_link, driven, body, columns, E):
+def add_impulse_to_rows(link, open_link, driven, body, columns, plan):
     """Add the motion of a joint under impulses to the rows that pass it."""
     first, n, entry = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_entry
     if link.joint_kernel == KERNEL_BALL:
         turn = solve(Ldl3(load(body.dinv), load(body.lower)), load(body.drive))
         for s in range(n):
             at = entry + 3 * s
-            E.ell[E.slots[first + s].place] += dot(turn, Vec3(E.k[at], E.k[at + 1], E.k[at + 2]))
+            plan.ell[plan.slots[first + s].place] += dot(turn, Vec3(plan.k[at], plan.k[at + 1], plan.k[at + 2]))
         return
     for j in range(link.nv):
         if not driven[link.iv + j]:
             column = columns[link.iv + j]
             rate = column.dinv * column.u
             for s in range(n):
-                E.ell[E.slots[first + s].place] += rate * E.k[entry + n * j + s]
+                plan.ell[plan.slots[first + s].place] += rate * plan.k[entry + n * j + s]
 
 
 @kernel
-def apply_multipliers(link, open_link, driven, body, columns, E):
+def apply_multipliers(link, open_link, driven, body, columns, plan):
     """Add the multipliers of the rows that pass a joint to the generalized forces of its columns."""
     first, n, entry = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_entry
     if link.joint_kernel == KERNEL_BALL:
         drive = load(body.drive)
         for s in range(n):
             at = entry + 3 * s
-            drive = drive + E.x[E.slots[first + s].place] * Vec3(E.k[at], E.k[at + 1], E.k[at + 2])
+            drive = drive + plan.x[plan.slots[first + s].place] * Vec3(plan.k[at], plan.k[at + 1], plan.k[at + 2])
         store(body.drive, drive)
         return
     for j in range(link.nv):
         if not driven[link.iv + j]:
             total = columns[link.iv + j].u
             for s in range(n):
-                total += E.k[entry + n * j + s] * E.x[E.slots[first + s].place]
+                total += plan.k[entry + n * j + s] * plan.x[plan.slots[first + s].place]
             columns[link.iv + j].u = total

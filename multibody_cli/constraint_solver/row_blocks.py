@@ -24,19 +24,19 @@ from multibody_cli.spatial.memory import load_force, store_force
 
 
 @kernel
-def factor_block(E, block) -> bool:
+def factor_block(plan, block) -> bool:
     """Factor the diagonal block of a block; return whether all its dependences are local.
 
     Rows without effect get no multipliers.
     """
-    L, reduction, factors = E.L, E.reduction, E.factors
+    L, reduction, factors = plan.L, plan.reduction, plan.factors
     first, n, address = block.first, block.last - block.first, block.address
     for i in range(n):
         own = L[address + (n + 1) * i]
-        if own <= E.threshold[first + i]:
+        if own <= plan.threshold[first + i]:
             if not block.local:
                 return False
-            drop_row(E, block, i)
+            drop_row(plan, block, i)
     block.pivoted = 0
     for i in range(n):
         at = address + n * i
@@ -46,73 +46,73 @@ def factor_block(E, block) -> bool:
                 total -= factors[at + h] * factors[address + n * j + h] * factors[address + (n + 1) * h]
             if j < i:
                 factors[at + j] = total
-            elif E.threshold[first + i] == math.inf:
+            elif plan.threshold[first + i] == math.inf:
                 factors[at + i] = 0.0
             else:
-                if not total > DEPENDENT_PIVOT * row_size(L[at + i], E.unconstrained[first + i]):
-                    return bool(block.local) and factor_dependent_block(E, block)
+                if not total > DEPENDENT_PIVOT * row_size(L[at + i], plan.unconstrained[first + i]):
+                    return bool(block.local) and factor_dependent_block(plan, block)
                 factors[at + i] = 1.0 / total
     return True
 
 
 @kernel
-def drop_row(E, block, i):
+def drop_row(plan, block, i):
     """Remove row i of a block: no multiplier, no effect."""
     n, first = block.last - block.first, block.first
-    E.threshold[first + i] = math.inf
+    plan.threshold[first + i] = math.inf
     for j in range(n):
         at = max(i, j) * n + min(i, j)
-        E.L[block.address + at] = E.reduction[block.address + at] = 0.0
+        plan.L[block.address + at] = plan.reduction[block.address + at] = 0.0
     for k in range(block.first_neighbour, block.last_neighbour):
-        neighbour = E.neighbours[k]
-        other = E.blocks[neighbour.block]
+        neighbour = plan.neighbours[k]
+        other = plan.blocks[neighbour.block]
         for j in range(other.last - other.first):
             at = neighbour.address + n * j + i
-            E.L[at] = E.reduction[at] = 0.0
+            plan.L[at] = plan.reduction[at] = 0.0
     if block.slot >= 0:
-        K = E.K[block.slot + i]
+        K = plan.K[block.slot + i]
         for j in range(3):
             K.t[j] = K.f[j] = 0.0
 
 
 @kernel
-def factor_dependent_block(E, block) -> bool:
+def factor_dependent_block(plan, block) -> bool:
     """Factor a block with dependent rows, with pivots; return whether the rank is that of the unreduced block."""
-    F, n = E.block, block.last - block.first
+    pivoted, n = plan.block, block.last - block.first
     floor = 0.0
     for i in range(n):
-        floor = max(floor, NEGLIGIBLE * E.L[block.address + (n + 1) * i])
-    load_rows(E, block, 0.0)
-    unreduced = factor_relative(F, n, floor)
-    load_rows(E, block, 1.0)
-    rank = factor_relative(F, n, floor)
+        floor = max(floor, NEGLIGIBLE * plan.L[block.address + (n + 1) * i])
+    load_rows(plan, block, 0.0)
+    unreduced = factor_relative(pivoted, n, floor)
+    load_rows(plan, block, 1.0)
+    rank = factor_relative(pivoted, n, floor)
     block.pivoted, block.rank = 1, rank
     for i in range(n):
-        E.order[block.first + i] = F.rows[i]
+        plan.order[block.first + i] = pivoted.rows[i]
         for j in range(i + 1):
-            E.factors[block.address + n * i + j] = F.A[i, j]
+            plan.factors[block.address + n * i + j] = pivoted.A[i, j]
     return rank == unreduced
 
 
 @kernel
-def load_rows(E, block, reduced):
+def load_rows(plan, block, reduced):
     """Copy the diagonal block, less `reduced` times its reduction, to the scratch for pivoted factors."""
-    F, n = E.block, block.last - block.first
+    pivoted, n = plan.block, block.last - block.first
     for i in range(n):
-        F.rows[i] = i
-        F.diagonal[i] = row_size(E.L[block.address + (n + 1) * i], E.unconstrained[block.first + i])
+        pivoted.rows[i] = i
+        pivoted.diagonal[i] = row_size(plan.L[block.address + (n + 1) * i], plan.unconstrained[block.first + i])
         for j in range(i + 1):
             at = block.address + n * i + j
-            F.A[i, j] = E.L[at] - reduced * E.reduction[at]
+            pivoted.A[i, j] = plan.L[at] - reduced * plan.reduction[at]
 
 
 @kernel
-def solve_rows(E, block, y):
+def solve_rows(plan, block, y):
     """Replace y (n,) by S^+ y."""
     if block.pivoted:
-        solve_dependent_rows(E, block, y)
+        solve_dependent_rows(plan, block, y)
         return
-    n, address, factors = block.last - block.first, block.address, E.factors
+    n, address, factors = block.last - block.first, block.address, plan.factors
     for i in range(n):
         for j in range(i):
             y[i] -= factors[address + n * i + j] * factors[address + (n + 1) * j] * y[j]
@@ -123,23 +123,23 @@ def solve_rows(E, block, y):
 
 
 @kernel
-def solve_dependent_rows(E, block, y):
+def solve_dependent_rows(plan, block, y):
     """`solve_rows` with pivoted factors: the solution of least norm."""
-    F, n = E.block, block.last - block.first
+    pivoted, n = plan.block, block.last - block.first
     for i in range(n):
-        F.diagonal[i] = y[E.order[block.first + i]]
+        pivoted.diagonal[i] = y[plan.order[block.first + i]]
         for j in range(i + 1):
-            F.A[i, j] = E.factors[block.address + n * i + j]
-    solve_least_norm(F, block.rank, n, F.diagonal, E.null_component)
+            pivoted.A[i, j] = plan.factors[block.address + n * i + j]
+    solve_least_norm(pivoted, block.rank, n, pivoted.diagonal, plan.null_component)
     for i in range(n):
-        y[E.order[block.first + i]] = F.diagonal[i]
+        y[plan.order[block.first + i]] = pivoted.diagonal[i]
 
 
 @kernel
-def reduce_neighbours(E, block):
+def reduce_neighbours(plan, block):
     """Finish the couplings of a factored block, and add its reductions to the entries of its neighbours."""
-    n, update, y = block.last - block.first, block.first_update, E.solution
-    neighbours, blocks, L, reduction = E.neighbours, E.blocks, E.L, E.reduction
+    n, update, y = block.last - block.first, block.first_update, plan.solution
+    neighbours, blocks, L, reduction = plan.neighbours, plan.blocks, plan.L, plan.reduction
     for k in range(block.first_neighbour, block.last_neighbour):
         one = neighbours[k]
         height = blocks[one.block].last - blocks[one.block].first
@@ -148,13 +148,13 @@ def reduce_neighbours(E, block):
         for i in range(height):
             if not load_coupling(L, one.address + n * i, n, y):
                 continue
-            solve_rows(E, block, y)
+            solve_rows(plan, block, y)
             if block.slot >= 0:
-                reduce_wrench(E, block, E.K[one.slot + i])
+                reduce_wrench(plan, block, plan.K[one.slot + i])
             for h in range(block.first_neighbour, k + 1):
                 two = neighbours[h]
                 width = blocks[two.block].last - blocks[two.block].first
-                target = E.updates[update + h - block.first_neighbour] + width * i
+                target = plan.updates[update + h - block.first_neighbour] + width * i
                 for g in range(i + 1 if h == k else width):
                     total = 0.0
                     for j in range(n):
@@ -174,39 +174,39 @@ def load_coupling(L, address, n, y) -> bool:
 
 
 @kernel
-def reduce_wrench(E, block, K):
-    """Subtract K_b y for the multipliers y in E.solution from the wrench of a row of a neighbour."""
+def reduce_wrench(plan, block, K):
+    """Subtract K_b y for the multipliers y in plan.solution from the wrench of a row of a neighbour."""
     W = load_force(K)
     for j in range(block.last - block.first):
-        W = W - E.solution[j] * load_force(E.K[block.slot + j])
+        W = W - plan.solution[j] * load_force(plan.K[block.slot + j])
     store_force(K, W)
 
 
 @kernel
-def reduce_rhs(E, block):
-    """Solve a block for its right-hand side alone, into E.solution, and add its effect to the neighbours."""
-    n, y = block.last - block.first, E.solution
+def reduce_rhs(plan, block):
+    """Solve a block for its right-hand side alone, into plan.solution, and add its effect to the neighbours."""
+    n, y = block.last - block.first, plan.solution
     for j in range(n):
-        y[j] = E.rhs[block.first + j] - E.ell[block.first + j]
-    solve_rows(E, block, y)
+        y[j] = plan.rhs[block.first + j] - plan.ell[block.first + j]
+    solve_rows(plan, block, y)
     for k in range(block.first_neighbour, block.last_neighbour):
-        neighbour = E.neighbours[k]
-        first = E.blocks[neighbour.block].first
-        for i in range(E.blocks[neighbour.block].last - first):
+        neighbour = plan.neighbours[k]
+        first = plan.blocks[neighbour.block].first
+        for i in range(plan.blocks[neighbour.block].last - first):
             for j in range(n):
-                E.ell[first + i] += E.L[neighbour.address + n * i + j] * y[j]
+                plan.ell[first + i] += plan.L[neighbour.address + n * i + j] * y[j]
 
 
 @kernel
-def solve_for_multipliers(E, block):
-    """Compute the multipliers x of a block from y - K^T a in E.solution and the multipliers of its neighbours."""
-    n, y = block.last - block.first, E.solution
+def solve_for_multipliers(plan, block):
+    """Compute the multipliers x of a block from y - K^T a in plan.solution and the multipliers of its neighbours."""
+    n, y = block.last - block.first, plan.solution
     for k in range(block.first_neighbour, block.last_neighbour):
-        neighbour = E.neighbours[k]
-        first = E.blocks[neighbour.block].first
-        for i in range(E.blocks[neighbour.block].last - first):
+        neighbour = plan.neighbours[k]
+        first = plan.blocks[neighbour.block].first
+        for i in range(plan.blocks[neighbour.block].last - first):
             for j in range(n):
-                y[j] -= E.L[neighbour.address + n * i + j] * E.x[first + i]
-    solve_rows(E, block, y)
+                y[j] -= plan.L[neighbour.address + n * i + j] * plan.x[first + i]
+    solve_rows(plan, block, y)
     for j in range(n):
-        E.x[block.first + j] = y[j]
+        plan.x[block.first + j] = y[j]

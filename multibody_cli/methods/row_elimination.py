@@ -53,14 +53,14 @@ def solve_contact_step_with_rows(
     system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, ledger: Any
 ) -> bool:
     """Solve a contact step in which no row is eliminated, and factor again if it has lost the factors."""
-    E = work.elimination
-    for place in range(len(E.rows)):
-        work.rows[E.rows[place]].primary = False
+    plan = work.elimination
+    for place in range(len(plan.rows)):
+        work.rows[plan.rows[place]].primary = False
     solved = solve_contact_step(system, work, contact_work, t, h, q, v, ledger)
-    if E.regular[0] == LOST:
+    if plan.regular[0] == LOST:
         factor(system, work, work.response)
-    for place in range(len(E.rows)):
-        work.rows[E.rows[place]].primary = E.regular[0]
+    for place in range(len(plan.rows)):
+        work.rows[plan.rows[place]].primary = plan.regular[0]
     return solved
 
 
