@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from multibody_cli.kkt.ldl_tree import solve
+from multibody_cli.constraint_solver.constrained_nodes import solve
 from multibody_cli.methods.baraff import factor_bodies
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 

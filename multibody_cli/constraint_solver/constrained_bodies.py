@@ -33,19 +33,22 @@ from multibody_cli.constraint_solver.open_rows import (
     write_open_rows,
 )
 from multibody_cli.constraint_solver.row_blocks import (
+    closed_wrench,
     factor_block,
+    read_residual,
     reduce_neighbours,
     reduce_rhs,
     solve_for_multipliers,
+    substitute_rows,
+    subtract_motion,
 )
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import kernel
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import (
     ZERO,
     no_force,
     no_inertia,
-    power,
     rank_one,
     shift_force,
     shift_inertia,
@@ -131,7 +134,7 @@ def factor_and_pass_inward(tree, work, plan) -> bool:
     """Eliminate all joints and rows; return whether every dependence among rows is local."""
     links, bodies, columns, driven = tree.links, work.bodies, work.columns, tree.driven
     child_inertias, tau, armature = work.child_inertias, work.tau, work.armature
-    write_open_rows(tree, work, plan)
+    write_open_rows(links, work, plan)
     read_rhs(work, plan)
     for i in range(len(links)):
         if links[i].has_side_children or plan.links[i].last_block > plan.links[i].first_block:
@@ -173,28 +176,14 @@ def close_block(plan, block, child_inertia) -> bool:
     """Eliminate a block at the body where it closes: add its inertia and bias force; return whether it succeeded."""
     if not factor_block(plan, block):
         return False
-    add_closed_inertia(plan, block, child_inertia)
+    A, p = load_child_inertia(child_inertia)
+    for j in range(substitute_rows(plan, block)):
+        V = load_force(plan.substituted[j])
+        A = A + rank_one(plan.solution[j] * V, V)
     reduce_neighbours(plan, block)
     reduce_rhs(plan, block)
-    A, p = load_child_inertia(child_inertia)
     store_child_inertia(child_inertia, A, p - closed_wrench(plan, block))
     return True
-
-
-@kernel
-def add_closed_inertia(plan, block, child_inertia):
-    """Add K S^+ K^T, by forward substitution of the independent rows."""
-    n, factors = block.last - block.first, plan.factors
-    A, p = load_child_inertia(child_inertia)
-    for i in range(block.rank if block.pivoted else n):
-        at, row = block.address + n * i, plan.order[block.first + i] if block.pivoted else i
-        V = load_force(plan.K[block.slot + row])
-        for j in range(i):
-            scale = 1.0 if block.pivoted else factors[block.address + (n + 1) * j]
-            V = V - (scale * factors[at + j]) * load_force(plan.substituted[j])
-        store_force(plan.substituted[i], V)
-        A = A + rank_one((1.0 / factors[at + i] if block.pivoted else factors[at + i]) * V, V)
-    store_child_inertia(child_inertia, A, p)
 
 
 @kernel
@@ -234,15 +223,6 @@ def rest(x, link, columns) -> bool:
     return True
 
 
-@formula
-def closed_wrench(plan, block):
-    """Wrench K y of the multipliers y in plan.solution."""
-    W = no_force()
-    for j in range(block.last - block.first):
-        W = W + plan.solution[j] * load_force(plan.K[block.slot + j])
-    return W
-
-
 # --- outward ------------------------------------------------------------------------------------------------------
 @kernel
 def pass_outward(tree, a, work, plan):
@@ -263,22 +243,7 @@ def pass_outward(tree, a, work, plan):
             store_motion_change(body, accelerate_link(link, body, da, a, columns))
         for b in range(open_link.last_block - 1, open_link.first_block - 1, -1):
             read_residual(plan, plan.blocks[b])
-            subtract_motion(plan, plan.blocks[b], body)
+            subtract_motion(plan, plan.blocks[b], load_motion_change(body))
             solve_for_multipliers(plan, plan.blocks[b])
     for place in range(len(plan.x)):
         work.rows[plan.rows[place]].multiplier = plan.x[place]
-
-
-@kernel
-def read_residual(plan, block):
-    """Set plan.solution to the right-hand side of a block less its acceleration due to forces."""
-    for j in range(block.last - block.first):
-        plan.solution[j] = plan.rhs[block.first + j] - plan.ell[block.first + j]
-
-
-@kernel
-def subtract_motion(plan, block, body):
-    """Subtract K^T a of the body where a block closes from plan.solution."""
-    da = load_motion_change(body)
-    for j in range(block.last - block.first):
-        plan.solution[j] -= power(da, load_force(plan.K[block.slot + j]))

@@ -18,9 +18,9 @@ from multibody_cli.spatial.values import Force, Motion, Vec3
 
 
 @kernel
-def write_open_rows(tree, work, plan):
+def write_open_rows(links, work, plan):
     """Set the wrenches, coefficients and thresholds of all rows, and set L and l to 0."""
-    links, bodies, terms = tree.links, work.bodies, work.terms
+    bodies, terms = work.bodies, work.terms
     s_f, s_t = ineffective_tolerances(largest_position_error(work))
     for s in range(len(plan.K)):
         store_force(plan.K[s], no_force())

@@ -18,9 +18,13 @@ from __future__ import annotations
 import math
 
 from multibody_cli.constraint_solver.ineffective_rows import row_size
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula, kernel
 from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT, NEGLIGIBLE, factor_relative, solve_least_norm
 from multibody_cli.spatial.memory import load_force, store_force
+from multibody_cli.spatial.products import no_force, power
+
+DOUBTFUL_PIVOT = 1e-6
+"""Relative pivot below which a block is factored with pivots: without them, round-off of small pivots grows."""
 
 
 @kernel
@@ -49,7 +53,8 @@ def factor_block(plan, block) -> bool:
             elif plan.threshold[first + i] == math.inf:
                 factors[at + i] = 0.0
             else:
-                if not total > DEPENDENT_PIVOT * row_size(L[at + i], plan.unconstrained[first + i]):
+                least = DOUBTFUL_PIVOT if block.local else DEPENDENT_PIVOT
+                if not total > least * row_size(L[at + i], plan.unconstrained[first + i]):
                     return bool(block.local) and factor_dependent_block(plan, block)
                 factors[at + i] = 1.0 / total
     return True
@@ -183,6 +188,31 @@ def reduce_wrench(plan, block, K):
 
 
 @kernel
+def substitute_rows(plan, block) -> int:
+    """Write K S^+ K^T as a sum of d V V^T, with V and d in plan.substituted and plan.solution; return its length."""
+    n, factors = block.last - block.first, plan.factors
+    count = block.rank if block.pivoted else n
+    for i in range(count):
+        at, row = block.address + n * i, plan.order[block.first + i] if block.pivoted else i
+        V = load_force(plan.K[block.slot + row])
+        for j in range(i):
+            scale = 1.0 if block.pivoted else factors[block.address + (n + 1) * j]
+            V = V - (scale * factors[at + j]) * load_force(plan.substituted[j])
+        store_force(plan.substituted[i], V)
+        plan.solution[i] = 1.0 / factors[at + i] if block.pivoted else factors[at + i]
+    return count
+
+
+@formula
+def closed_wrench(plan, block):
+    """Wrench K y of the multipliers y in plan.solution."""
+    W = no_force()
+    for j in range(block.last - block.first):
+        W = W + plan.solution[j] * load_force(plan.K[block.slot + j])
+    return W
+
+
+@kernel
 def reduce_rhs(plan, block):
     """Solve a block for its right-hand side alone, into plan.solution, and add its effect to the neighbours."""
     n, y = block.last - block.first, plan.solution
@@ -210,3 +240,17 @@ def solve_for_multipliers(plan, block):
     solve_rows(plan, block, y)
     for j in range(n):
         plan.x[block.first + j] = y[j]
+
+
+@kernel
+def read_residual(plan, block):
+    """Set plan.solution to the right-hand side of a block less its acceleration due to forces."""
+    for j in range(block.last - block.first):
+        plan.solution[j] = plan.rhs[block.first + j] - plan.ell[block.first + j]
+
+
+@formula
+def subtract_motion(plan, block, a):
+    """Subtract K^T a, for the motion a of the body where a block closes, from plan.solution."""
+    for j in range(block.last - block.first):
+        plan.solution[j] -= power(a, load_force(plan.K[block.slot + j]))

@@ -18,7 +18,7 @@ import numpy as np
 from multibody_cli.constraints.elements import write_all
 from multibody_cli.kernel import allocate, records
 from multibody_cli.linalg.pivoted_lu import PivotedLdl
-from multibody_cli.model import KERNEL_BALL, Floats, Integers, Records, System
+from multibody_cli.model import KERNEL_BALL, Floats, Integers, Records, System, Tree
 from multibody_cli.tree.workspace import WRENCH, Work, workspace_for
 
 OPEN_LINK = np.dtype(
@@ -99,7 +99,7 @@ class Support(NamedTuple):
     """Where a row acts: terms with wrenches on bodies, and terms with coordinates, each with its body."""
 
     wrenches: tuple[tuple[int, int], ...]  # (body, term)
-    coordinates: tuple[tuple[int, int, int], ...]  # (body, coordinate, term)
+    coordinates: tuple[tuple[int, int, int], ...]  # (body, column of its joint, term)
     closes_at: int
     is_relative: bool
 
@@ -108,14 +108,31 @@ def row_elimination_for(system: System) -> RowElimination | None:
     """Return the elimination of the equality rows of a system; None where it has no advantage.
 
     Rows with bounds, rows of the coordinates of loop joints, and all rows of systems with implicit forces or markers
-    are rows of the Delassus matrix.
+    are rows of the Delassus matrix; rows of nodes are eliminated in maximal coordinates.
     """
     if system.implicit or len(system.tree.markers) > 0 or len(system.rows) == 0:
         return None
     supports = _supports_of(system)
     ineffective = set(np.flatnonzero(~system.tree.has_effect).tolist()) & set(supports)
     supports = {r: support for r, support in supports.items() if r not in ineffective}
-    return _Planner(system, supports, ineffective).plan() if supports else None
+    return (
+        RowPlanner(_parents_of(system.tree), system.tree.links["nv"], supports, ineffective).plan()
+        if supports
+        else None
+    )
+
+
+def no_row_elimination(count: int) -> RowElimination:
+    """Return the elimination of no row, for a number of bodies with the ground."""
+    plan = RowPlanner([0] * count, np.zeros(count, np.int64), {}, set()).plan()
+    assert plan is not None
+    return plan
+
+
+def _parents_of(tree: Tree) -> list[int]:
+    """Return the parents of all bodies: in the tree of joints, or in maximal coordinates that of nodes."""
+    of_nodes = tree.inboard_joints
+    return (of_nodes if len(of_nodes) > 0 else tree.links)["parent"].tolist()
 
 
 def _supports_of(system: System) -> dict[int, Support]:
@@ -124,17 +141,17 @@ def _supports_of(system: System) -> dict[int, Support]:
     terms = _terms_of(system, work)
     link_of = np.full(len(tree.driven), -1)
     for i, link in enumerate(tree.links):
-        if i > 0 and link["joint_kernel"] != KERNEL_BALL:
+        if i > 0 and link["joint_kernel"] != KERNEL_BALL and len(tree.inboard_joints) == 0:
             link_of[link["iv"] : link["iv"] + link["nv"]] = i
     loop_rows = {r for closure in tree.closures for r in range(closure["first_row"], closure["last_row"])}
-    supports, parents = {}, [int(link["parent"]) for link in tree.links]
+    of_nodes = {r for joint in tree.inboard_joints for r in range(joint["first_row"], joint["last_row"])}
+    supports, parents = {}, _parents_of(tree)
     for r, row in enumerate(system.rows):
         numbers = range(row["first_term"], row["last_term"])
         wrenches = tuple((int(terms[k]["body"]), k) for k in numbers if terms[k]["iv"] < 0)
-        coordinates = tuple(
-            (int(link_of[terms[k]["iv"]]), int(terms[k]["iv"]), k) for k in numbers if terms[k]["iv"] >= 0
-        )
-        if row["one_sided"] or any(link < 0 for link, _, _ in coordinates):
+        on_joints = [(int(link_of[terms[k]["iv"]]), int(terms[k]["iv"]), k) for k in numbers if terms[k]["iv"] >= 0]
+        coordinates = tuple((link, iv - int(tree.links[link]["iv"]), k) for link, iv, k in on_joints)
+        if row["one_sided"] or r in of_nodes or any(link < 0 for link, _, _ in coordinates):
             continue
         ends = {body for body, _ in wrenches} | {int(tree.links[link]["parent"]) for link, _, _ in coordinates}
         is_relative = r in loop_rows or not wrenches
@@ -165,14 +182,16 @@ def common_ancestor(parents: Sequence[int], bodies: set[int]) -> int:
     return ends.pop()
 
 
-class _Planner:
-    """Builds the tables of a `RowElimination`."""
+class RowPlanner:
+    """Builds the tables of a `RowElimination`, from the parents of all bodies and the numbers of their rates."""
 
-    def __init__(self, system: System, supports: dict[int, Support], ineffective: set[int]) -> None:
-        self.tree = system.tree
+    def __init__(
+        self, parents: Sequence[int], n_rates: Integers, supports: dict[int, Support], ineffective: set[int]
+    ) -> None:
+        self.parents = parents
+        self.n_rates = n_rates
         self.ineffective = ineffective
         self.supports = supports
-        self.parents = [int(link["parent"]) for link in system.tree.links]
         self.blocks = self._order(self._blocks())
         self.place = {r: place for place, r in enumerate(r for block in self.blocks for r in block)}
         self.block_of = {r: b for b, block in enumerate(self.blocks) for r in block}
@@ -264,7 +283,7 @@ class _Planner:
             if closing[i]:
                 link["first_block"], link["last_block"] = closing[i][0], closing[i][-1] + 1
             pairs += passing * (passing + 1) // 2
-            entries += passing * int(self.tree.links[i]["nv"])
+            entries += passing * int(self.n_rates[i])
         self.entries = entries
         return links, slot_of
 
@@ -318,9 +337,8 @@ class _Planner:
             for k, (body, term) in enumerate(on_bodies):
                 last = k + 1 == len(on_bodies) or on_bodies[k + 1][0] != body
                 places.append((term, slot_of[body, b] + h, body, -1, int(last)))
-            for i, iv, term in support.coordinates:
+            for i, column, term in support.coordinates:
                 link, slot = links[i], slot_of[i, b] + h - links[i]["first_slot"]
-                column = iv - int(self.tree.links[i]["iv"])
                 entry = link["first_entry"] + column * (link["last_passing"] - link["first_slot"]) + slot
                 places.append((term, -1, i, int(entry), 0))
         return np.array(places, TERM_PLACE)

@@ -23,8 +23,8 @@ Nodes with six degrees of freedom of body and parent are computed by value (`kkt
 
     Baraff                    here
     (8)                       the system above, with (f, -c) in place of (0, -b)
-    7.3, `sparsefactor`       `factor`, by `tree_passes.factor_tree`
-    7.3, `sparsesolve`        `solve`, by `tree_passes.solve_tree`
+    7.3, `sparsefactor`       `eliminate`, over a tree by `constraint_solver.constrained_nodes.factor`
+    7.3, `sparsesolve`        `reduce` and `recover`, over a tree by `constrained_nodes.solve`
     appendix A, `ordermatrix` `elimination.plan_elimination`
 
 Source: Baraff 1996, sections 6 and 7 and appendix A, with an L d L^T factorization for each inverse (footnote 8).
@@ -32,15 +32,68 @@ Source: Baraff 1996, sections 6 and 7 and appendix A, with an L d L^T factorizat
 
 from __future__ import annotations
 
-from multibody_cli.kernel import bound_kernel, formula
+from multibody_cli.kernel import formula
 from multibody_cli.kkt.ldl_ball import eliminate_ball, move_ball, recover_ball, reduce_ball
 from multibody_cli.kkt.ldl_general import eliminate_general, recover_general, reduce_general
 from multibody_cli.kkt.ldl_rigid import eliminate_rigid, recover_rigid, reduce_rigid
 from multibody_cli.kkt.ldl_screw import eliminate_screw, move_screw, recover_screw, reduce_screw
 from multibody_cli.kkt.nodes import ON_BALL, ON_SCREW
-from multibody_cli.kkt.tree_passes import factor_tree, solve_tree
 
 
+# --- operations at one node ---------------------------------------------------------------------------------------
+@formula
+def eliminate(node, outer, cells):
+    """Factor the blocks of a body and its constraint, and add their contribution to the parent's block."""
+    if not node.rigid:
+        eliminate_general(node, outer, cells.numbers)
+    elif node.joint == ON_SCREW:
+        eliminate_screw(node, outer, cells)
+    elif node.joint == ON_BALL:
+        eliminate_ball(node, outer, cells)
+    else:
+        eliminate_rigid(node, outer, cells)
+
+
+@formula
+def reduce(node, outer, cells, x, y):
+    """Eliminate the right-hand sides of a body and its constraint."""
+    solve_l_multipliers(node, cells.numbers, y)
+    if not node.rigid:
+        reduce_general(node, outer, cells.numbers, x.numbers, y)
+    elif node.joint == ON_SCREW:
+        reduce_screw(node, outer, cells, x, y)
+    elif node.joint == ON_BALL:
+        reduce_ball(node, outer, cells, x, y)
+    else:
+        reduce_rigid(node, outer, cells, x, y)
+
+
+@formula
+def recover(node, outer, cells, x, y):
+    """Compute motion and multipliers of a body and its constraint from the motion of the parent."""
+    if not node.rigid:
+        recover_general(node, outer, cells.numbers, x.numbers, y)
+    elif node.joint == ON_SCREW:
+        recover_screw(node, outer, cells, x, y)
+    elif node.joint == ON_BALL:
+        recover_ball(node, outer, cells, x, y)
+    else:
+        recover_rigid(node, outer, cells, x, y)
+    solve_lt_multipliers(node, cells.numbers, y)
+
+
+@formula
+def move(node, outer, cells, x, y):
+    """`recover` without the multipliers of a joint that is one block with its body."""
+    if node.joint == ON_SCREW:
+        move_screw(node, outer, cells, x)
+    elif node.joint == ON_BALL:
+        move_ball(node, outer, cells, x)
+    else:
+        recover(node, outer, cells, x, y)
+
+
+# --- the triangular factor of a constraint ------------------------------------------------------------------------
 @formula
 def solve_l_multipliers(node, numbers, y):
     """Compute K^-1 c in place."""
@@ -54,64 +107,11 @@ def solve_l_multipliers(node, numbers, y):
 
 
 @formula
-def eliminate_by_value(node, outer, cells):
-    """Eliminate a rigid body, and its constraint with it or row by row."""
-    if node.joint == ON_SCREW:
-        eliminate_screw(node, outer, cells)
-    elif node.joint == ON_BALL:
-        eliminate_ball(node, outer, cells)
-    else:
-        eliminate_rigid(node, outer, cells)
-
-
-@formula
-def reduce_by_value(node, outer, cells, x, y):
-    """Eliminate the right-hand sides of a rigid body and its constraint."""
-    if node.joint == ON_SCREW:
-        reduce_screw(node, outer, cells, x, y)
-    elif node.joint == ON_BALL:
-        reduce_ball(node, outer, cells, x, y)
-    else:
-        reduce_rigid(node, outer, cells, x, y)
-
-
-@formula
-def recover_by_value(node, outer, cells, x, y):
-    """Compute motion and multipliers of a rigid body and its constraint."""
-    if node.joint == ON_SCREW:
-        recover_screw(node, outer, cells, x, y)
-    elif node.joint == ON_BALL:
-        recover_ball(node, outer, cells, x, y)
-    else:
-        recover_rigid(node, outer, cells, x, y)
-
-
-@formula
-def move_by_value(node, outer, cells, x, y):
-    """`recover_by_value` without the multipliers of a joint that is one block with its body."""
-    if node.joint == ON_SCREW:
-        move_screw(node, outer, cells, x)
-    elif node.joint == ON_BALL:
-        move_ball(node, outer, cells, x)
-    else:
-        recover_rigid(node, outer, cells, x, y)
-
-
-factor = bound_kernel(factor_tree, eliminate_rigid=eliminate_by_value, eliminate_general=eliminate_general)
-solve = bound_kernel(
-    solve_tree,
-    solve_l_multipliers=solve_l_multipliers,
-    reduce_rigid=reduce_by_value,
-    reduce_general=reduce_general,
-    recover_rigid=recover_by_value,
-    recover_general=recover_general,
-)
-solve_motions = bound_kernel(
-    solve_tree,
-    solve_l_multipliers=solve_l_multipliers,
-    reduce_rigid=reduce_by_value,
-    reduce_general=reduce_general,
-    recover_rigid=move_by_value,
-    recover_general=recover_general,
-)
-"""`solve` without the multipliers of joints that are one block with their body, whose entries of y are left."""
+def solve_lt_multipliers(node, numbers, y):
+    """Compute K^-T mu in place; the constraints of unsymmetric trees have their Q in the same places."""
+    count = node.pivots
+    lower, rows = numbers[6 * node.lower : 6 * (node.lower + count)], y[node.first_row : node.last_row]
+    for r in range(count - 1, 0, -1):
+        mu = rows[r]
+        for s in range(r):
+            rows[s] -= lower[6 * r + s] * mu

@@ -27,10 +27,12 @@ Source: Bruedigam and Manchester 2020, algorithms 3 and 4, with a pair of factor
 
 from __future__ import annotations
 
-from multibody_cli.kernel import bound_kernel, formula
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.kkt.ldl_tree import solve_lt_multipliers
 from multibody_cli.kkt.ldu_general import eliminate_general, recover_general, reduce_general
 from multibody_cli.kkt.ldu_rigid import eliminate_rigid, recover_rigid, reduce_rigid
-from multibody_cli.kkt.tree_passes import factor_tree, recover_tree, reduce_tree, solve_tree
+from multibody_cli.spatial.memory import store_force
+from multibody_cli.spatial.products import no_force
 
 
 @formula
@@ -45,16 +47,57 @@ def solve_l_multipliers(node, numbers, y):
         rows[r] = c * lower[7 * r]
 
 
-factor = bound_kernel(factor_tree, eliminate_rigid=eliminate_rigid, eliminate_general=eliminate_general)
-reduce = bound_kernel(
-    reduce_tree, solve_l_multipliers=solve_l_multipliers, reduce_rigid=reduce_rigid, reduce_general=reduce_general
-)
-recover = bound_kernel(recover_tree, recover_rigid=recover_rigid, recover_general=recover_general)
-solve = bound_kernel(
-    solve_tree,
-    solve_l_multipliers=solve_l_multipliers,
-    reduce_rigid=reduce_rigid,
-    reduce_general=reduce_general,
-    recover_rigid=recover_rigid,
-    recover_general=recover_general,
-)
+@kernel
+def factor(tree):
+    """Factor the matrix whose blocks are in the tree, in place."""
+    nodes, cells = tree.nodes, tree.cells
+    for i in range(len(nodes) - 1, 0, -1):
+        node, outer = nodes[i], nodes[nodes[i].parent]
+        if node.rigid:
+            eliminate_rigid(node, outer, cells)
+        else:
+            eliminate_general(node, outer, cells.numbers)
+
+
+@kernel
+def solve(tree, x, y):
+    """Solve with a factored tree, in place; the factors are not changed.
+
+    Parameters
+    ----------
+    tree
+        A factored KktTree.
+    x
+        Cells of `vector_for`: f on input, the solution on output; the entries of the ground are overwritten.
+    y
+        (rows,) c on input, the multipliers on output.
+    """
+    reduce(tree, x, y)
+    recover(tree, x, y)
+
+
+@kernel
+def reduce(tree, x, y):
+    """Inward pass: eliminate the right-hand sides of a factored tree."""
+    nodes, cells = tree.nodes, tree.cells
+    for i in range(len(nodes) - 1, 0, -1):
+        node, outer = nodes[i], nodes[nodes[i].parent]
+        solve_l_multipliers(node, cells.numbers, y)
+        if node.rigid:
+            reduce_rigid(node, outer, cells, x, y)
+        else:
+            reduce_general(node, outer, cells.numbers, x.numbers, y)
+
+
+@kernel
+def recover(tree, x, y):
+    """Outward pass: compute the solution and the multipliers from the result of `reduce`."""
+    nodes, cells = tree.nodes, tree.cells
+    store_force(x.wrenches[0], no_force())
+    for i in range(1, len(nodes)):
+        node, outer = nodes[i], nodes[nodes[i].parent]
+        if node.rigid:
+            recover_rigid(node, outer, cells, x, y)
+        else:
+            recover_general(node, outer, cells.numbers, x.numbers, y)
+        solve_lt_multipliers(node, cells.numbers, y)

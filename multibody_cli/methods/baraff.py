@@ -14,13 +14,28 @@ Source: Baraff 1996, Linear-time dynamics using Lagrange multipliers, sections 6
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.constrained_nodes import (
+    ConstrainedTree,
+    constrained_tree_for,
+    factor,
+    solve,
+    solve_motions,
+    write_rows_of_nodes,
+)
+from multibody_cli.constraint_solver.open_rows import read_rhs
 from multibody_cli.constraint_solver.prediction import Prediction, prediction_with
 from multibody_cli.constraint_solver.projection import Projection
 from multibody_cli.constraint_solver.projection_of_bodies import projection_of_bodies
+from multibody_cli.constraint_solver.row_elimination import (
+    RowElimination,
+    no_row_elimination,
+    row_elimination_for,
+)
 from multibody_cli.constraint_solver.uncertain_rows import mark_primary_rows, raise_thresholds, uncertain_rows_of
 from multibody_cli.kernel import kernel
 from multibody_cli.kkt.assembly import (
@@ -31,8 +46,7 @@ from multibody_cli.kkt.assembly import (
     scatter_motions,
 )
 from multibody_cli.kkt.joint_nodes import joint_nodes_of, mark_joint_nodes, write_joint_nodes
-from multibody_cli.kkt.ldl_tree import factor, solve, solve_motions
-from multibody_cli.kkt.nodes import Cells, KktTree, kkt_tree_for, vector_for
+from multibody_cli.kkt.nodes import Cells, kkt_tree_for, vector_for
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
@@ -44,7 +58,7 @@ from multibody_cli.tree.workspace import Work, workspace_for
 class Sparse(NamedTuple):
     """Work arrays of this method only."""
 
-    kkt: KktTree
+    kkt: ConstrainedTree
     first_links: Integers  # (n + 1,) first link of each node, and the end
     mixed: Floats  # (1,) whether any body is not rigid
     joint_nodes: Records  # bodies that are one block with their joint
@@ -53,17 +67,30 @@ class Sparse(NamedTuple):
     multipliers: Floats  # (m,)
 
 
-def workspace(model: Model, options: Any) -> Work:
-    """Allocate the work arrays, with the blocks of a system's bodies and joints."""
+def workspace(model: Model, options: Any, plan: RowElimination | None = None) -> Work:
+    """Allocate the work arrays, with the blocks of a system's bodies and joints, and the plan of rows in loops."""
     system = model.system
     first_links, n_dofs = bodies_of(system.tree)
     kkt = kkt_tree_for(system.tree.inboard_joints, n_dofs)
     joint_nodes = joint_nodes_of(system, first_links, n_dofs)
     mark_joint_nodes(kkt, joint_nodes)
     mixed = np.array([float(any(n != 6 for n in n_dofs))])
-    uncertain, multipliers = uncertain_rows_of(kkt, system.rows), np.zeros(len(system.rows))
-    sparse = Sparse(kkt, first_links, mixed, joint_nodes, uncertain, vector_for(kkt), multipliers)
-    return workspace_for(system, sparse, primary=len(uncertain) > 0, reuses_factors=True)
+    uncertain, m = uncertain_rows_of(kkt, system.rows), len(system.rows)
+    plan = plan or no_row_elimination(len(system.tree.links))
+    tree = constrained_tree_for(kkt, plan, m)
+    sparse = Sparse(tree, first_links, mixed, joint_nodes, uncertain, vector_for(kkt), np.zeros(m))
+    work = workspace_for(system, sparse, primary=len(uncertain) + len(plan.rows) > 0, reuses_factors=True)
+    return work._replace(elimination=plan)
+
+
+def workspace_with_loops(model: Model, options: Any) -> Work:
+    """Allocate the work arrays, with all rows that close loops eliminated where they close.
+
+    Dry friction of joints needs them in its own problem, beside contacts and patches (`methods.row_elimination`).
+    """
+    contacts = model.system.contacts
+    has_joint_friction = contacts and len(contacts.joint_friction.patches) > 0
+    return workspace(model, options, None if has_joint_friction else row_elimination_for(model.system))
 
 
 @kernel
@@ -83,7 +110,25 @@ def accelerate_again(system, work, a):
 
 @kernel
 def factor_bodies(system, work, a):
-    """Like `accelerate`, for the factors alone; decides which of the uncertain rows are primary."""
+    """Like `accelerate`, for the factors alone; decides which of the uncertain rows and of those in loops are primary.
+
+    Where rows of different loops depend on each other, all rows of loops are rows of the Delassus matrix.
+    """
+    sparse, plan = work.scratch, work.elimination
+    plan.regular[0] = len(plan.rows) > 0
+    assemble(system, work)
+    if not factor(sparse.kkt):
+        plan.regular[0] = 0
+        assemble(system, work)
+        factor(sparse.kkt)
+    mark_primary_rows(sparse.uncertain, sparse.kkt, work.rows)
+    for place in range(len(plan.rows)):
+        work.rows[plan.rows[place]].primary = plan.regular[0]
+
+
+@kernel
+def assemble(system, work):
+    """Write the blocks of all bodies and rows."""
     sparse = work.scratch
     if sparse.mixed[0]:
         assemble_mixed(sparse.kkt, sparse.first_links, system.tree, work)
@@ -93,8 +138,8 @@ def factor_bodies(system, work, a):
         sparse.joint_nodes, sparse.kkt, system.tree.closures, work.bodies, work.columns, work.constraint_axes
     )
     raise_thresholds(sparse.uncertain, sparse.kkt, sparse.first_links, system.tree, work)
-    factor(sparse.kkt)
-    mark_primary_rows(sparse.uncertain, sparse.kkt, work.rows)
+    if work.elimination.regular[0]:
+        write_rows_of_nodes(sparse.kkt, system.tree.links, work)
 
 
 @kernel
@@ -117,6 +162,7 @@ def respond(system, work, y):
         x.numbers[k] = 0.0
     for r in range(len(work.rhs)):
         multipliers[r] = work.rhs[r]
+    read_rhs(work, work.elimination)
     solve_motions(sparse.kkt, x, multipliers)
     scatter_motions(sparse.kkt, sparse.first_links, system.tree, work, x, y)
     for k in range(len(special)):
@@ -153,19 +199,23 @@ def prediction_of(system: System) -> Prediction | None:
 @kernel
 def solve_for_bodies(system, work, y):
     """Compute the motions of all bodies, as rates y and as (dw, dv), and the multipliers of the primary rows."""
-    sparse, rows, rhs = work.scratch, work.rows, work.rhs
+    sparse, plan, rows, rhs = work.scratch, work.elimination, work.rows, work.rhs
     x, multipliers = sparse.x, sparse.multipliers
     gather_forces(sparse.kkt, sparse.first_links, system.tree, work, x)
     for r in range(len(rhs)):
         multipliers[r] = rhs[r]
+    read_rhs(work, plan)
     solve(sparse.kkt, x, multipliers)
     scatter_motions(sparse.kkt, sparse.first_links, system.tree, work, x, y)
     for r in range(len(rhs)):
         if rows[r].primary:
             rows[r].multiplier = multipliers[r]
+    if plan.regular[0]:
+        for place in range(len(plan.rows)):
+            rows[plan.rows[place]].multiplier = plan.x[place]
 
 
-BARAFF = AccelerationKind(
+BARAFF: AccelerationKind = AccelerationKind(
     name="baraff",
     description="Lagrange multipliers in maximal coordinates, O(n)",
     accelerate=accelerate,
@@ -179,4 +229,8 @@ BARAFF = AccelerationKind(
     workspace=workspace,
     maximal=True,
     eliminates_constraints=True,
+    chosen=lambda *_: WITH_LOOPS,
 )
+"""Rows that close loops are rows of the Delassus matrix: the base of `variational_maximal`."""
+
+WITH_LOOPS: AccelerationKind = replace(BARAFF, workspace=workspace_with_loops)

@@ -24,7 +24,7 @@ from strategies import random_quaternion
 
 from multibody_cli import prepare
 from multibody_cli.compile import compile_scene
-from multibody_cli.methods import redmax, symbolic
+from multibody_cli.methods import baraff, redmax, symbolic
 from multibody_cli.methods.aba import ABA, CONSTRAINED
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Status
@@ -37,8 +37,8 @@ HINGE: Data = {"type": "revolute", "axis": [0, 0, 1]}
 
 
 def started(scene: Data, kind: AccelerationKind, integrator: str = "rk4", **simulation: Any) -> Run:
-    """A scene with one of the two kinds of `aba`."""
-    found = loaded(scene, integrator=integrator, **simulation)
+    """A scene with one of the two kinds of a method."""
+    found = loaded(scene, method="baraff" if kind.maximal else "aba", integrator=integrator, **simulation)
     compiled = compile_scene(found)
     state = State(*(array.copy() for array in compiled.state))
     options = kind.Options.model_validate(found.scene.simulation.options)
@@ -250,6 +250,56 @@ def test_random_loops_in_redmax(machine):
     system = compile_scene(loaded(machine.scene)).model.system
     if redmax.REDMAX.chosen and redmax.REDMAX.chosen(None, system) is redmax.CONSTRAINED:
         require_agreement(machine.scene, eliminated=False, tolerance=1e-8, pair=OTHERS["redmax"])
+
+
+# --- maximal coordinates ------------------------------------------------------------------------------------------
+MAXIMAL = baraff.WITH_LOOPS, baraff.BARAFF
+
+
+def planar_ladder(n: int) -> Data:
+    """The ladder with planar bodies, upright and with horizontal rails."""
+    scene = ladder(n)
+    planar = {"kind": "planar", "mass": 1.0, "com": [0.5, 0, 0], "inertia": {"principal": [0, 1 / 12, 1 / 12]}}
+    upright = {"rotation": {"axis": [0, 0, 1], "angle": np.pi / 2}, "velocity": {"angular": [0, 0, -1]}}
+    uprights = {f"up{k}": {**planar, **at(k), **upright} for k in range(n + 1)}
+    rails = {f"rail{k}": {**planar, **at(k, 1), "velocity": {"linear": [1, 0, 0]}} for k in range(n)}
+    joints = {name: {key: joint[key] for key in joint if key not in "qv"} for name, joint in scene["joints"].items()}
+    return {**scene, "bodies": uprights | rails, "joints": joints}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ladder(3),
+        lambda: ladder(2, 0.7),
+        lambda: planar_ladder(3),
+        *(lambda root=root: chain_of_loops(3, root) for root in ("free", "spherical", "revolute", "universal")),
+    ],
+)
+def test_loops_in_maximal_coordinates(make):
+    """Accelerations and multipliers are those of the dense matrix, also of planar bodies and redundant rows."""
+    require_agreement(make(), until=0.1, step=1e-3, pair=MAXIMAL)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-5, 1e-3, np.pi])
+def test_singular_positions_in_maximal_coordinates(angle):
+    require_agreement(ladder(3, angle=angle), until=0.05, step=1e-3, eliminated=False, tolerance=1e-7, pair=MAXIMAL)
+
+
+def test_dependent_loops_and_limits_in_maximal_coordinates():
+    scene = ladder(2)
+    scene["joints"]["twice"] = dict(scene["joints"]["right0"])
+    require_agreement(scene, until=0.05, step=1e-3, eliminated=False, pair=MAXIMAL)
+    scene = chain_of_loops(2, "free")
+    scene["joints"]["jc1"]["limits"] = [-1.2, -0.995]
+    run = require_agreement(scene, until=0.02, step=1e-3, tolerance=1e-8, pair=MAXIMAL)
+    assert abs(run.multipliers("jc1")).max() > 0.0
+
+
+@settings(max_examples=40)
+@given(random_loops())
+def test_random_loops_in_maximal_coordinates(machine):
+    require_agreement(machine.scene, eliminated=False, tolerance=1e-8, pair=MAXIMAL)
 
 
 # --- rows that never have an effect -------------------------------------------------------------------------------

@@ -101,6 +101,7 @@ FIRST = {
     "tree/computed_torque.py": ("tests/physics/test_computed_torque.py",),
     "tree/inverse_dynamics.py": ("tests/physics/test_equations_of_motion.py",),
     "constraint_solver/constrained_bodies.py": ("tests/physics/test_row_elimination.py",),
+    "constraint_solver/constrained_nodes.py": ("tests/physics/test_row_elimination.py",),
     "constraint_solver/open_rows.py": ("tests/physics/test_row_elimination.py",),
     "constraint_solver/loop_joints.py": ("floating_ring-aba",),
     "constraint_solver/row_": ("tests/physics/test_row_elimination.py",),

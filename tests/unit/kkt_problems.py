@@ -9,7 +9,10 @@ import numpy as np
 import oracle
 import pytest
 
-from multibody_cli.kkt import ldl_tree, ldu_tree
+from multibody_cli.constraint_solver import constrained_nodes
+from multibody_cli.constraint_solver.constrained_nodes import constrained_tree_for
+from multibody_cli.constraint_solver.row_elimination import no_row_elimination
+from multibody_cli.kkt import ldu_tree
 from multibody_cli.kkt.nodes import (
     CELL,
     INBOARD_JOINT,
@@ -155,7 +158,7 @@ def problem(parents, n_dofs, rows=None, seed=0) -> Problem:
         rows = [0, *(int(rng.integers(1, min(n, 6) + 1)) for n in n_dofs[1:])]
     last = np.cumsum(rows)
     inboard_joints = np.array(list(zip(parents, last - rows, last, strict=True)), INBOARD_JOINT)
-    tree = kkt_tree_for(inboard_joints, n_dofs)
+    tree = constrained_tree_for(kkt_tree_for(inboard_joints, n_dofs), no_row_elimination(len(parents)), int(last[-1]))
     masses, near, far = [np.zeros((RIGID, RIGID))], [np.zeros((0, RIGID))], [np.zeros((0, RIGID))]
     for i in range(1, len(parents)):
         root = rng.normal(size=(n_dofs[i], n_dofs[i]))
@@ -163,7 +166,7 @@ def problem(parents, n_dofs, rows=None, seed=0) -> Problem:
         near.append(directions(rng, rows[i], n_dofs[i]))
         far.append(directions(rng, rows[i], n_dofs[parents[i]]) * (parents[i] > 0))
         mass_block(tree, i)[:], near_block(tree, i)[:], far_block(tree, i)[:] = masses[i], near[i], far[i]
-    return Problem(tree, inboard_joints, masses, near, far, near, far, ldl_tree.solve)
+    return Problem(tree, inboard_joints, masses, near, far, near, far, constrained_nodes.solve)
 
 
 def unsymmetric(given: Problem, change=0.2, seed=0) -> Problem:

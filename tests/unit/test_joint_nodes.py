@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from loops import close_loops, n_dofs, random_body, random_joint, random_pose, start
 
+from multibody_cli.constraint_solver.constrained_nodes import solve, solve_motions
 from multibody_cli.constraint_solver.solver import update_rates
-from multibody_cli.kkt.ldl_tree import solve, solve_motions
 from multibody_cli.kkt.nodes import BY_ROWS, vector_for
 from multibody_cli.methods.baraff import factor_bodies
 

@@ -24,11 +24,12 @@ from kkt_problems import (
 from machines import Machine, accelerations, pack, shift, tree_link
 from strategies import X, Y, random_state
 
+from multibody_cli.constraint_solver.constrained_nodes import constrained_tree_for, factor, solve
+from multibody_cli.constraint_solver.row_elimination import no_row_elimination
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.joints.contract import ball, turning
 from multibody_cli.kernel import records
 from multibody_cli.kkt.assembly import assemble_rigid
-from multibody_cli.kkt.ldl_tree import factor, solve
 from multibody_cli.kkt.nodes import (
     INBOARD_JOINT,
     kkt_tree_for,
@@ -171,7 +172,8 @@ def maximal(packed):
     arm = np.concatenate([np.tile(bodies[i]["r"], (len(w), 1)) for i, w in enumerate(wrenches)])
     terms["t"][::2], terms["f"][::2] = near[:, :3], near[:, 3:]
     terms["t"][1::2], terms["f"][1::2] = -near[:, :3] - np.cross(arm, near[:, 3:]), -near[:, 3:]
-    tree = kkt_tree_for(inboard_joints, [RIGID] * len(links))
+    kkt = kkt_tree_for(inboard_joints, [RIGID] * len(links))
+    tree = constrained_tree_for(kkt, no_row_elimination(len(links)), int(last[-1]))
     x, y = vector_for(tree), np.zeros(last[-1])
     x.wrenches["t"][1:], x.wrenches["f"][1:] = -bodies["t"][1:], -bodies["f"][1:]
     assemble_rigid(tree, links, work._replace(rows=records(rows), terms=records(terms)))

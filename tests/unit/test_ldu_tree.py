@@ -23,7 +23,7 @@ from kkt_problems import (
     unsymmetric,
 )
 
-from multibody_cli.kkt import ldl_tree
+from multibody_cli.constraint_solver import constrained_nodes
 from multibody_cli.kkt.ldu_tree import factor
 
 SIDES = ((near_block, "near"), (far_block, "far"), (near_block, "near_k"), (far_block, "far_k"))
@@ -77,7 +77,7 @@ def test_symmetric_problems_agree_with_the_symmetric_factorization(parents, n_do
     """D symmetric and K = J: motions and multipliers of `kkt_tree`."""
     sibling = problem(parents, n_dofs)
     given = unsymmetric(sibling, change=0.0)
-    ldl_tree.factor(sibling.tree)
+    constrained_nodes.factor(sibling.tree)
     factor(given.tree)
     f, c = given.right_hand_side(0)
     np.testing.assert_allclose(given.solved(f, c), sibling.solved(f, c), rtol=1e-9, atol=1e-10)
