@@ -3,7 +3,7 @@
     python docs/benchmarks/baraff.py
 
 Three tables: nanoseconds a body over growing chains of hinges and of balls; the multipliers of 127 balls, sparse
-against dense; and what k auxiliary constraints add to one evaluation.  Medians of interleaved blocks in one process.
+against dense; and what k constraints that close loops add to one evaluation.  Medians of interleaved blocks in one process.
 """
 
 from __future__ import annotations
@@ -145,9 +145,9 @@ def dense_blocks(ours: Bound) -> tuple[np.ndarray, np.ndarray]:
     return J, inverse
 
 
-def auxiliary_constraints() -> None:
+def constraints_in_loops() -> None:
     """What k rods, each from some link to the world, add to an evaluation of 128 balls."""
-    print("| auxiliary rows | evaluation, us | added, us | added by each, us |")
+    print("| rows in loops | evaluation, us | added, us | added by each, us |")
     print("|---|---|---|---|")
     text = CHAIN.read_text()
     with TemporaryDirectory() as folder:
@@ -171,4 +171,4 @@ def auxiliary_constraints() -> None:
 if __name__ == "__main__":
     parts_of_an_evaluation()
     sparse_against_dense()
-    auxiliary_constraints()
+    constraints_in_loops()

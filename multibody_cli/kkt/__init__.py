@@ -3,14 +3,13 @@
     elimination   elimination order: 7.1, `ordermatrix` of appendix A
     nodes         memory layout of the blocks of the nodes
     assembly      blocks of bodies and of constraint rows: (8)
-    tree_passes   factorization and solution over a tree: `sparsefactor` and `sparsesolve` of 7.3
-    ldl_tree      the passes for a symmetric matrix: 7.3, appendix A
+    ldl_tree      the operations at one node of a symmetric matrix: 7.3, appendix A
     ldl_rigid     its nodes by value
     ldl_screw     those of bodies on hinges, sliders and screws, as one block with the joint
     ldl_ball      those of bodies on balls, as one block with the joint
     joint_nodes   the list of both, and their blocks
     ldl_general   its nodes in loops
-    ldu_tree      the passes for an unsymmetric matrix: Bruedigam and Manchester 2020, (39), Alg. 3 and 4
+    ldu_tree      the passes over the tree of an unsymmetric matrix: Bruedigam and Manchester 2020, (39), Alg. 3 and 4
     ldu_rigid     its nodes by value
     ldu_general   its nodes in loops
 

@@ -6,8 +6,9 @@ Joints and other constraints between two bodies that form a tree are primary: wi
     [  M  -J^T ] [ a      ]   [  f ]
     [ -J    0  ] [ lambda ] = [ -c ]
 
-has a sparse L D L^T factorization without fill-in (`kkt.ldl_tree`).  Those that close cycles are auxiliary: each row
-needs one more solve with the same factors (`constraint_solver.solver`).  Drift is removed by projection.
+has a sparse L D L^T factorization without fill-in (`kkt.ldl_tree`).  Rows that close cycles are eliminated where these
+close (`constraint_solver.constrained_nodes`), limits and couplings are auxiliary: each row needs one more solve with
+the same factors (`constraint_solver.solver`).  Drift is removed by projection.
 
 Source: Baraff 1996, Linear-time dynamics using Lagrange multipliers, sections 6 to 8.
 """
