@@ -3,7 +3,7 @@
     python docs/benchmarks/baraff.py
 
 Three tables: nanoseconds a body over growing chains of hinges and of balls; the multipliers of 127 balls, sparse
-against dense; and what k constraints that close loops add to one evaluation.  Medians of interleaved blocks in one process.
+against dense; and what k constraints in loops add to one evaluation.  Medians of interleaved blocks in one process.
 """
 
 from __future__ import annotations

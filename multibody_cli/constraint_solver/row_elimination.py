@@ -9,7 +9,6 @@ joint, or by fill-in.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from multibody_cli.constraints.elements import write_all
 from multibody_cli.kernel import allocate, records
+from multibody_cli.kkt.elimination import common_ancestor, order_of_elimination
 from multibody_cli.linalg.pivoted_lu import PivotedLdl
 from multibody_cli.model import KERNEL_BALL, Floats, Integers, Records, System, Tree
 from multibody_cli.tree.workspace import WRENCH, Work, workspace_for
@@ -170,16 +170,6 @@ def _terms_of(system: System, work: Work) -> Records:
             term = closure["first_term"] + 2 * (r - closure["first_row"])
             work.terms["body"][term], work.terms["body"][term + 1] = closure["child"], closure["parent"]
     return work.terms
-
-
-def common_ancestor(parents: Sequence[int], bodies: set[int]) -> int:
-    """Return the last body that is an ancestor of all, or one of them."""
-    ends = set(bodies)
-    while len(ends) > 1:
-        last = max(ends)
-        ends.remove(last)
-        ends.add(parents[last])
-    return ends.pop()
 
 
 class RowPlanner:
@@ -342,63 +332,3 @@ class RowPlanner:
                 entry = link["first_entry"] + column * (link["last_passing"] - link["first_slot"]) + slot
                 places.append((term, -1, i, int(entry), 0))
         return np.array(places, TERM_PLACE)
-
-
-def order_of_elimination(
-    passing: Sequence[Sequence[int]], closes_at: Sequence[int]
-) -> tuple[list[int], list[list[int]], list[list[int]]]:
-    """Return the order in which blocks of rows are eliminated, from the leaves to the ground.
-
-    Parameters
-    ----------
-    passing
-        The blocks that are open at the joint of each body.
-    closes_at
-        The body at which each block closes, 0 for the ground; those of the ground are ordered by minimum degree.
-
-    Returns
-    -------
-    The blocks in their order; and, with their places in it as numbers, the later neighbours of each and `passing`.
-    """
-    near: list[set[int]] = [set() for _ in closes_at]
-    for together in passing:
-        for b in together:
-            near[b].update(together)
-    for b, others in enumerate(near):
-        others.discard(b)
-    order: list[int] = []
-    later: list[set[int]] = []
-    inner = sorted((b for b in range(len(near)) if closes_at[b] > 0), key=lambda b: -closes_at[b])
-    for b in inner:
-        later.append(_eliminated(b, near))
-        order.append(b)
-    heap = [(len(near[b]), b) for b in range(len(near)) if closes_at[b] == 0]
-    heapq.heapify(heap)
-    done = set(order)
-    while heap:
-        degree, b = heapq.heappop(heap)
-        if b in done:
-            continue
-        if degree != len(near[b]):
-            heapq.heappush(heap, (len(near[b]), b))
-            continue
-        later.append(_eliminated(b, near))
-        order.append(b)
-        done.add(b)
-        for other in later[-1]:
-            heapq.heappush(heap, (len(near[other]), other))
-    number = {b: k for k, b in enumerate(order)}
-    return (
-        order,
-        [sorted(number[b] for b in others) for others in later],
-        [sorted(number[b] for b in together) for together in passing],
-    )
-
-
-def _eliminated(b: int, near: list[set[int]]) -> set[int]:
-    """Eliminate b from a graph: connect its neighbours, and return them."""
-    others = near[b]
-    for other in others:
-        near[other] |= others
-        near[other] -= {b, other}
-    return set(others)
