@@ -18,7 +18,7 @@ from multibody_cli.studies.bench.against import PeerComparison
 from multibody_cli.studies.bench.batches import BatchMeasurement
 from multibody_cli.studies.bench.campaign import Findings, NotMeasured
 from multibody_cli.studies.bench.measurement import Measurement, series_of
-from multibody_cli.studies.bench.plan import Setup
+from multibody_cli.studies.bench.options import Setup
 from multibody_cli.studies.bench.timing import TimedPair, Timing
 from multibody_cli.version import __version__, commit, full_version
 

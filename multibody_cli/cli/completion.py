@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -12,28 +11,12 @@ from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import OutputError
 
-
-@dataclass(frozen=True)
-class Shell:
-    """Files of a shell in the home folder.
-
-    Parameters
-    ----------
-    script
-        The file of the completion script.
-    startup
-        The file that loads the script; empty if the shell loads the script from its place.
-    """
-
-    script: str
-    startup: str = ""
-
-
 SHELLS = {
-    "bash": Shell(".local/share/mbsim/completion.bash", ".bashrc"),
-    "zsh": Shell(".local/share/mbsim/completion.zsh", ".zshrc"),
-    "fish": Shell(".config/fish/completions/mbsim.fish"),
+    "bash": (".local/share/mbsim/completion.bash", ".bashrc"),
+    "zsh": (".local/share/mbsim/completion.zsh", ".zshrc"),
+    "fish": (".config/fish/completions/mbsim.fish", ""),
 }
+"""Files of a shell in the home folder: the completion script, and the file that loads it, unless it loads itself."""
 
 
 @click.command("completion", cls=Verb, short_help="Complete verbs and options in a shell.")
@@ -51,20 +34,20 @@ def verb(name: str, install: bool) -> int:
     if not install:
         show(text, nl=False)
         return 0
-    for path in _installed(SHELLS[name], text):
+    for path in _installed(*SHELLS[name], text):
         show(path)
     return 0
 
 
-def _installed(shell: Shell, text: str) -> list[Path]:
+def _installed(script_name: str, startup_name: str, text: str) -> list[Path]:
     """Write the script, and the line that loads it unless it is there; return the files that were written."""
     from multibody_cli.output.file_replacement import write_text
 
-    script = Path.home() / shell.script
+    script = Path.home() / script_name
     write_text(script, text)
-    if not shell.startup:
+    if not startup_name:
         return [script]
-    startup, line = Path.home() / shell.startup, f'source "$HOME/{shell.script}"  # mbsim completion\n'
+    startup, line = Path.home() / startup_name, f'source "$HOME/{script_name}"  # mbsim completion\n'
     try:
         before = startup.read_text(encoding="utf-8", errors="surrogateescape") if startup.exists() else ""
         if line in before:

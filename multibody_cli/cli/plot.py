@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from multibody_cli.output.selection import ScalarChannel
     from multibody_cli.output.trajectory import Trajectory
 
@@ -69,9 +71,10 @@ def verb(
     """
     from multibody_cli.output.file_replacement import require_replaceable
     from multibody_cli.output.instants import select_instants
-    from multibody_cli.output.sweep_table import is_sweep_table
+    from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
     from multibody_cli.pictures.channels import MOST_RUNS, PicturedRun, draw
-    from multibody_cli.pictures.style import STYLES, require_format, save
+    from multibody_cli.pictures.style import STYLES, require_format
+    from multibody_cli.pictures.sweeps import draw_sweep
 
     files, channels = split_words(words)
     picture = output or PICTURES / f"{joined(files, channels)}.png"
@@ -82,7 +85,8 @@ def verb(
     if any(is_sweep_table(Path(file)) for file in files):
         if len(files) > 1 or differences or frame or start is not None or end is not None:
             raise ArgumentError(f"{files[0]} is a table of a sweep: it is drawn alone, with --as, --x and --style")
-        return _draw_table(Path(files[0]), channels, picture, style, form, across)
+        table = SweepTable(Path(files[0]))
+        return _write(picture, lambda: draw_sweep(table, channels, STYLES[style], form, across))
     if form is not None:
         raise ArgumentError(f"--as {form} draws a table of `mbsim sweep`, and {files[0]} is the result of a run")
     if differences and len(files) == 1:
@@ -103,24 +107,15 @@ def verb(
         )
         for label, one in zip(labels, trajectories, strict=True)
     ]
-    with Waiting(f"drawing {picture.name}"):
-        figure, remarks = draw(runs, STYLES[style], differences)
-        for remark in remarks:
-            messages.warning(remark)
-        save(figure, picture)
-    show(picture)
-    return 0
+    return _write(picture, lambda: draw(runs, STYLES[style], differences))
 
 
-def _draw_table(
-    file: Path, columns: Sequence[str], picture: Path, style: str, form: str | None, across: str | None
-) -> int:
-    from multibody_cli.output.sweep_table import SweepTable
-    from multibody_cli.pictures.style import STYLES, save
-    from multibody_cli.pictures.sweeps import draw_sweep
+def _write(picture: Path, draw: Callable[[], tuple[Figure, list[str]]]) -> int:
+    """Draw a picture, write it, and show the remarks about it."""
+    from multibody_cli.pictures.style import save
 
     with Waiting(f"drawing {picture.name}"):
-        figure, remarks = draw_sweep(SweepTable(file), columns, STYLES[style], form, across)
+        figure, remarks = draw()
         for remark in remarks:
             messages.warning(remark)
         save(figure, picture)
@@ -134,8 +129,8 @@ def _opened(file: str, frame: str | None) -> Trajectory:
     trajectory = read_trajectory(file)
     if frame is None:
         return trajectory
+    from multibody_cli.pictures.channels import express_wrenches
     from multibody_cli.scene.load import load_scene
-    from multibody_cli.studies.wrench_frames import express_wrenches
 
     return express_wrenches(trajectory, load_scene(stored_scene(trajectory.scene_yaml, file)).scene.joints, frame)
 

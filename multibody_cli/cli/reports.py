@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.report_files import as_junit, as_markdown
 from multibody_cli.cli.report_wording import (
-    WORDS,
     as_data,
+    as_junit,
+    as_markdown,
     brief,
     colored_word,
     counts,
@@ -19,8 +19,8 @@ from multibody_cli.cli.report_wording import (
     row_of,
 )
 from multibody_cli.cli.tables import Colored, counted, show, show_json, table_lines
-from multibody_cli.comparison.cases import Case, what_changed
-from multibody_cli.comparison.settings import merged
+from multibody_cli.comparison.cases import Case, CaseVerdict, what_changed
+from multibody_cli.comparison.recording import merged
 from multibody_cli.errors import listed
 from multibody_cli.escaping import escaped
 from multibody_cli.output.file_replacement import write_text
@@ -86,10 +86,10 @@ def _lines(cases: Sequence[Case], remarks: Sequence[str], in_detail: bool) -> It
     if in_detail and len(cases) == 1 and cases[0].comparison is not None:
         yield from _one(cases[0], cases[0].comparison, remarks)
         return
-    word_width = max(map(len, WORDS.values()))
+    word_width = max(len(verdict.word) for verdict in CaseVerdict)
     width = max((len(case.name) for case in cases), default=0)
     for case in cases:
-        gap = " " * (word_width - len(WORDS[case.verdict]))
+        gap = " " * (word_width - len(case.verdict.word))
         yield colored_word(case), f"{gap}  {case.name.ljust(width)}  {brief(case)}".rstrip()
     yield from _titled("changed", _shortened([str(change) for change in what_changed(cases)]))
     yield counts(cases)

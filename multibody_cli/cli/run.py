@@ -155,7 +155,7 @@ def _require_alone(resume: Path, scene: Path | None, overrides: Sequence[str], e
 
 def _resumed(path: Path, durations: Sequence[str]) -> _Start:
     """Return the start of a run that is resumed in its file."""
-    from multibody_cli.studies.resumption import find_resumption
+    from multibody_cli.studies.branching import find_resumption
 
     found = find_resumption(path)
     simulation = prepare_and_warn(found.result, text=found.scene_yaml)
@@ -176,8 +176,7 @@ def _branched(
     """Return the start of a branch of a run."""
     from multibody_cli.output.file_replacement import require_replaceable
     from multibody_cli.output.trajectory import read_trajectory
-    from multibody_cli.studies.branching import earlier_scenes
-    from multibody_cli.studies.resumption import interval_of
+    from multibody_cli.studies.branching import earlier_scenes, interval_of
 
     if scene is not None:
         raise ArgumentError(f"--resume {path} runs the scene in that file: omit {scene}, and change values with --set")

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from multibody_cli.comparison.compare import Comparison, compare_files
-from multibody_cli.comparison.settings import merged
+from multibody_cli.comparison.recording import merged
 from multibody_cli.comparison.sweep_tables import compare_tables
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import MbsimError, ResultError
@@ -27,6 +27,11 @@ class CaseVerdict(IntEnum):
     DIFFERENT = 2
     MISSED = 3
     TROUBLE = 4
+
+    @property
+    def word(self) -> str:
+        """The verdict in a report: all but the first in capitals."""
+        return self.name.lower() if self is CaseVerdict.SAME else self.name
 
     @property
     def exit_code(self) -> int:

@@ -11,8 +11,7 @@ import numpy as np
 
 from multibody_cli.comparison.contacts import compare_contacts
 from multibody_cli.comparison.differences import ComparedValue, DatasetDifference, Differences, Location
-from multibody_cli.comparison.recording import Instants, Recording, common_instants
-from multibody_cli.comparison.settings import Setting, differing_settings
+from multibody_cli.comparison.recording import Instants, Recording, Setting, common_instants, differing_settings
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError, listed
 from multibody_cli.output.channel import ROLES

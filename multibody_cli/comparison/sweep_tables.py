@@ -8,7 +8,7 @@ import numpy as np
 
 from multibody_cli.comparison.compare import Comparison
 from multibody_cli.comparison.differences import ComparedValue, DatasetDifference, Differences, Location
-from multibody_cli.comparison.settings import Setting
+from multibody_cli.comparison.recording import Setting
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError, listed
 from multibody_cli.output.result_file import Dataset

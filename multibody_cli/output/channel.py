@@ -117,7 +117,7 @@ class Channel:
     role
         Kind of quantity, one of `ROLES`.
     same
-        Equivalence of values, a key of `comparison.equivalence`; `{q}` is replaced by those of the joint coordinates.
+        Equivalence of values, a key of `comparison.differences`; `{q}` is replaced by those of the joint coordinates.
     dtype
         Type of the values.
     per

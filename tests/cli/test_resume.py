@@ -18,7 +18,7 @@ from multibody_cli import timeline
 from multibody_cli.output.checkpoint import checkpoint_path
 from multibody_cli.output.hdf5 import Continued, Hdf5Sink
 from multibody_cli.output.trajectory import read_trajectory
-from multibody_cli.studies.resumption import find_resumption
+from multibody_cli.studies.branching import find_resumption
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 from multibody_cli.timeline import Callbacks
 
@@ -263,7 +263,7 @@ def test_a_checkpoint_that_cannot_be_used_is_refused(
 def test_a_checkpoint_of_another_program_is_refused(
     mbsim: Command, interrupted: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
-    monkeypatch.setattr(f"multibody_cli.studies.resumption.{value}", lambda: "other")
+    monkeypatch.setattr(f"multibody_cli.studies.branching.{value}", lambda: "other")
     end = mbsim("run", "--resume", "run.h5")
     assert (end.code, "or delete it to begin again at 0 s" in end.stderr) == (2, True)
 

@@ -7,8 +7,8 @@ import pytest
 
 from multibody_cli.output.bodies import rotate
 from multibody_cli.output.sink import MemorySink
+from multibody_cli.pictures.channels import BODY, WORLD, express_wrenches
 from multibody_cli.studies.simulation import prepare
-from multibody_cli.studies.wrench_frames import BODY, WORLD, express_wrenches
 
 SCENE = """\
 mbsim: 1

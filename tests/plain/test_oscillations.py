@@ -11,8 +11,8 @@ import pytest
 from loops import loaded
 
 import mbsim
+from multibody_cli.alarms.catalogue import errors_of
 from multibody_cli.alarms.contract import Oscillations
-from multibody_cli.alarms.oscillations import errors_of
 from multibody_cli.compile import compile_scene
 from multibody_cli.methods.integrators import INTEGRATORS
 

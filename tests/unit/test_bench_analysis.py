@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from multibody_cli.mass import MassProperties
 from multibody_cli.studies.bench.accuracy import SampledMotion, displayed_error, front, largest_displacement, recommend
-from multibody_cli.studies.bench.options import BenchSpec
-from multibody_cli.studies.bench.plan import BenchCase, groups_of
+from multibody_cli.studies.bench.options import BenchCase, BenchSpec, groups_of
 
 
 # --- fronts and recommendations -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from multibody_cli.peers.motion import ARM, energy_of, largest_speed, loop_error
 from multibody_cli.studies.bench import timing
 from multibody_cli.studies.bench.against import PeerComparison, compare, quality_of, relative_difference
 from multibody_cli.studies.bench.measurement import run_steps
-from multibody_cli.studies.bench.plan import setup_of
+from multibody_cli.studies.bench.options import setup_of
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 ROD = "{mass: 1, com: [0, 0, 0.25], inertia: {principal: [0.03, 0.02, 0.01]}}"

@@ -15,7 +15,7 @@ from multibody_cli.peers.contract import Mechanism, PeerKind, PeerRefusal, Shape
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.studies.bench import against, timing
 from multibody_cli.studies.bench.against import compare, relative_difference, require_packages
-from multibody_cli.studies.bench.plan import setup_of
+from multibody_cli.studies.bench.options import setup_of
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 TREE = """\

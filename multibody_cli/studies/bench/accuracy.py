@@ -24,7 +24,7 @@ from multibody_cli.model import Floats
 from multibody_cli.scene.timing import ADAPTIVE_PAUSES
 from multibody_cli.scene.timing import Timing as Instants
 from multibody_cli.spec.rotations import rotation_matrix
-from multibody_cli.studies.bench.plan import BenchCase, Setup
+from multibody_cli.studies.bench.options import BenchCase, Setup
 from multibody_cli.studies.bench.timing import TimedBlock, Timing, count_long_enough, time_blocks
 from multibody_cli.studies.simulation import PreparedSimulation
 

@@ -26,7 +26,7 @@ from multibody_cli.peers.contract import AGREEMENT, Mechanism, Peer, PeerKind, P
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.peers.motion import energy_of, largest_speed, loop_error, motion_of
 from multibody_cli.studies.bench.measurement import FEWEST_STEPS, MeasuredBlock, evaluate, run_steps, steps_in
-from multibody_cli.studies.bench.plan import Setup
+from multibody_cli.studies.bench.options import Setup
 from multibody_cli.studies.bench.timing import TimedBlock, TimedPair, in_turn
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.tree.workspace import BODY

@@ -19,7 +19,7 @@ from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import Peer
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.studies.bench.measurement import take_steps
-from multibody_cli.studies.bench.plan import Setup
+from multibody_cli.studies.bench.options import Setup
 from multibody_cli.studies.bench.timing import Timing, costs_in_turn, long_enough, median_ratio, timing_of
 from multibody_cli.studies.simulation import PreparedSimulation
 

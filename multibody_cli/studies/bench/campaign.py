@@ -12,8 +12,7 @@ from multibody_cli.studies.bench.accuracy import ReferenceComparison, Study
 from multibody_cli.studies.bench.against import PeerComparison, compare
 from multibody_cli.studies.bench.batches import BatchMeasurement, measure_batch
 from multibody_cli.studies.bench.measurement import Measurement, measure
-from multibody_cli.studies.bench.options import BenchSpec
-from multibody_cli.studies.bench.plan import BenchCase, Group, Setup, groups_of, setup_of
+from multibody_cli.studies.bench.options import BenchCase, BenchSpec, Group, Setup, groups_of, setup_of
 from multibody_cli.studies.simulation import PreparedSimulation
 
 Prepare = Callable[[Path, Sequence[str]], PreparedSimulation]

@@ -19,7 +19,7 @@ import numpy as np
 from multibody_cli.errors import RunFailed
 from multibody_cli.methods.contract import Status
 from multibody_cli.model import State
-from multibody_cli.studies.bench.plan import Setup
+from multibody_cli.studies.bench.options import Setup
 from multibody_cli.studies.bench.timing import TimedBlock, Timing, count_long_enough, time_blocks
 from multibody_cli.studies.simulation import PreparedSimulation
 
