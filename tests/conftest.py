@@ -28,7 +28,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 from multibody_cli.kernel import interpreted, is_interpreted
-from multibody_cli.kernel.functions import Kernel
+from multibody_cli.kernel import Kernel
 from multibody_cli.symbolic import generated
 
 settings.register_profile(

@@ -5,20 +5,27 @@ A *kernel* is a function of arrays and numbers that is compiled to object code o
 with parameters; binding them to kernels and numbers makes a kernel.  Kernels and formulas also run as plain Python
 under `NUMBA_DISABLE_JIT=1` or `interpreted()`; a formula that Python calls always does.
 
-    functions   declaration of kernels and formulas
-    templates   templates: functions with parameters, which are bound to kernels or numbers
-    allocation  arrays of named tuples, from declared shapes
+    mode        compiled code or plain Python
     arguments   kinds of arguments, and the memory layout of named tuples of arrays
-    reach       digest of all source that a kernel reaches by its calls
-    store       compiled code in files
+    allocation  arrays of named tuples, from declared shapes
+    progress    progress of compilation
     ownership   files and folders of the user alone
     target      the processor that code is compiled for
-    progress    progress of compilation
+    store       compiled code in files
+    operators   operators of values
+    reach       digest of all source that a kernel reaches by its calls
+    functions   formulas, choices between them, and functions written as instructions
+    tasks       compilation tasks: symbols and recipes
     loading     loading of object code into this process
-    workers     parallel compilation in worker processes
-    compiling   one compilation task, in a worker process
-    compiler    the compiler front end: the only module that imports numba
     optimizing  linking and optimization by LLVM
+    compiler    the compiler front end: the only package that imports numba
+    compiling   one compilation task, in a worker process
+    workers     parallel compilation in worker processes
+    kernels     kernels, which Python calls
+    templates   templates: functions with parameters, which are bound to kernels or numbers
+    shipping    a wheel with compiled code
+
+Each module imports only those above it.
 
 Rules for kernels: no allocation in code that runs once per step; arguments in the order read-only blocks, state, work
 arrays, outputs; a kernel writes only its state, work arrays and outputs; NaN and infinity keep their IEEE meaning.
@@ -31,17 +38,16 @@ from multibody_cli.kernel.functions import (
     Choice,
     Formula,
     Instructions,
-    Kernel,
     chosen,
     formula,
     in_python,
     instructions,
-    kernel,
-    operand_classes,
     operator_formula,
 )
-from multibody_cli.kernel.loading import KernelError, generated_code
+from multibody_cli.kernel.kernels import Kernel, generated_code, kernel
+from multibody_cli.kernel.loading import KernelError
 from multibody_cli.kernel.mode import interpreted, is_interpreted
+from multibody_cli.kernel.operators import operand_classes
 from multibody_cli.kernel.store import cache_root
 from multibody_cli.kernel.target import LANES
 from multibody_cli.kernel.templates import Template, bound_kernel, kernel_parameter, number_parameter, template

@@ -16,18 +16,21 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from multibody_cli.kernel import compiler, store
-from multibody_cli.kernel.loading import KernelError, entry_symbol, generated_symbol
+from llvmlite.binding import ffi
+
+from multibody_cli.kernel import store
+from multibody_cli.kernel.compiler.entries import compile_entry, compile_generated
+from multibody_cli.kernel.compiler.pipeline import compile_unit
+from multibody_cli.kernel.compiler.units import Unit, compiling_in, unit_of
+from multibody_cli.kernel.loading import KernelError
 from multibody_cli.kernel.store import Code
-from multibody_cli.kernel.workers import Task
+from multibody_cli.kernel.tasks import Task, entry_task, generated_task
 
 
 def serve() -> None:
     """Compile until the connection, whose file descriptor is the first argument, is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     warnings.simplefilter("ignore")
-    from llvmlite.binding import ffi
-
     ffi.lib._lock._cblist.clear()  # this process does not use LLVM's lock callbacks
     gc.freeze()  # collections pass over numba itself, which takes an eighth of the time of compilation
     connection = Connection(int(sys.argv[1]))
@@ -60,20 +63,24 @@ def _memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1.0 if sys.platform == "darwin" else 1024.0)
 
 
-class _Listener(compiler.Listener):
-    """Listener that reports called kernels as tasks, and sends code that could not be written to the parent process."""
+class _Session:
+    """The session of one task: it reports called kernels as tasks, and sends code that it could not write."""
 
     def __init__(self, found: Callable[[Task], None], parent: Connection | None) -> None:
         self._found, self._parent = found, parent
         self._reported: set[str] = set()
 
-    def calls(self, unit: compiler.Unit) -> None:
+    def compile(self, unit: Unit) -> Code:
+        """Compile a unit and store its code."""
+        return self.keep(compile_unit(unit))
+
+    def calls(self, unit: Unit) -> None:
         """Report a kernel, once."""
         if unit.symbol not in self._reported:
             self._reported.add(unit.symbol)
             self._found(Task(unit.symbol, unit.recipe or ("unit", unit.function, unit.arguments)))
 
-    def keep(self, code: Code) -> None:
+    def keep(self, code: Code) -> Code:
         """Store code, and send it to the parent if it could not be written.
 
         Code that calls a function which only this process can compile is of no use to other processes.
@@ -82,6 +89,7 @@ class _Listener(compiler.Listener):
             store.keep_here(code)
         elif not store.keep(code) and self._parent is not None and code.symbol[0] != "f":
             self._parent.send(("kept in memory", code, store.trouble[-1]))
+        return code
 
 
 def compile_one(
@@ -104,37 +112,38 @@ def compile_one(
         If the source does not match the symbol: it has changed since a process imported it.
     """
     sort, *words = pickle.loads(zlib.decompress(how)) if isinstance(how, bytes) else how
-    with compiler.listening(_Listener(found, parent)) as listener:
-        return COMPILE[sort](listener, symbol, *words)
+    session = _Session(found, parent)
+    with compiling_in(session):
+        return COMPILE[sort](session, symbol, *words)
 
 
-def _compile_entry(listener: _Listener, symbol: str, kernel: Any, kinds: Any) -> str:
-    _agree(entry_symbol(kernel, kinds)[0], symbol, kernel)
-    with store.lock(symbol):
-        if store.find(symbol) is None:
-            listener.keep(compiler.compile_entry(symbol, kernel, kinds))
-    return str(kernel.full_name)
+def _compile_entry(session: _Session, symbol: str, kernel: Any, kinds: Any) -> str:
+    _agree(entry_task(kernel, kinds).symbol, symbol, kernel.full_name)
+    return _compile(session, symbol, kernel.full_name, lambda: compile_entry(symbol, kernel, kinds))
 
 
-def _compile_unit(listener: _Listener, symbol: str, kernel: Any, types: Any) -> str:
-    unit = compiler.unit_of(kernel, types)
-    _agree(unit.symbol, symbol, kernel)
+def _compile_unit(session: _Session, symbol: str, kernel: Any, types: Any) -> str:
+    unit = unit_of(kernel, types)
+    _agree(unit.symbol, symbol, kernel.full_name)
     unit.compiled()
     return str(kernel.full_name)
 
 
-def _compile_generated(listener: _Listener, symbol: str, title: str, arguments: str, write: Any) -> str:
-    if generated_symbol(arguments, write) != symbol:
-        raise KernelError("the source of the compiler has changed since this process began: start it again")
+def _compile_generated(session: _Session, symbol: str, title: str, arguments: str, write: Any) -> str:
+    _agree(generated_task(title, arguments, write).symbol, symbol, "the compiler")
+    return _compile(session, symbol, title, lambda: compile_generated(symbol, title, arguments, write))
+
+
+def _compile(session: _Session, symbol: str, title: str, compiled: Callable[[], Code]) -> str:
     with store.lock(symbol):
         if store.find(symbol) is None:
-            listener.keep(compiler.compile_generated(symbol, title, arguments, write))
+            session.keep(compiled())
     return title
 
 
-def _agree(found: str, wanted: str, kernel: Any) -> None:
+def _agree(found: str, wanted: str, title: str) -> None:
     if found != wanted:
-        raise KernelError(f"the source of {kernel.full_name} has changed since this process began: start it again")
+        raise KernelError(f"the source of {title} has changed since this process began: start it again")
 
 
 COMPILE: dict[str, Callable[..., str]] = {

@@ -1,34 +1,19 @@
-"""Declaration of kernels and formulas; it imports neither numba nor llvmlite.
-
-A kernel that returns a value may declare its class, as in `-> int`: its callers are then compiled without waiting for
-it.
-"""
+"""Declaration of formulas, of choices between them, and of functions that are written as instructions."""
 
 from __future__ import annotations
 
-import dis
 import importlib
-import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pickle import PicklingError
 from types import FunctionType
 from typing import Any, get_type_hints
 
-from multibody_cli.kernel.mode import is_interpreted
+from multibody_cli.kernel.operators import operator_formulas
+from multibody_cli.kernel.reach import Collector, Declared, Reach, reach_of, returns_nothing
 
 
-@dataclass(frozen=True)
-class Reach:
-    """Reach of a function: its digest, the names that occur in it, and the kernels that it calls."""
-
-    digest: str
-    names: frozenset[str]
-    kernels: frozenset[Formula]
-
-
-class Formula:
+class Formula(Declared):
     """A small function of values that is inlined into every kernel that calls it; Python calls are interpreted."""
 
     @cached_property
@@ -60,12 +45,20 @@ class Formula:
         """Module and qualified name of the function."""
         return f"{self.__module__}.{self.__qualname__}"
 
+    @property
+    def argument_names(self) -> tuple[str, ...]:
+        """The names of its arguments."""
+        code = self.py_func.__code__
+        return code.co_varnames[: code.co_argcount]
+
     @cached_property
     def reach(self) -> Reach:
         """Digest of the source that it reaches."""
-        from multibody_cli.kernel.reach import reach_of
-
         return reach_of(self)
+
+    def add_to(self, collector: Collector) -> None:
+        """Add itself to the functions that a caller reaches."""
+        collector.called.append(self)
 
     @cached_property
     def declared_result(self) -> Any:
@@ -76,99 +69,13 @@ class Formula:
     @cached_property
     def returns_nothing(self) -> bool:
         """Whether every `return` returns None, by its bytecode."""
-        before = None
-        for one in dis.get_instructions(self.py_func):
-            if one.opname == "RETURN_VALUE" and not (
-                before and before.opname == "LOAD_CONST" and before.argval is None
-            ):
-                return False
-            if one.opname == "RETURN_CONST" and one.argval is not None:
-                return False
-            before = one
-        return True
-
-    @property
-    def _numba_type_(self) -> Any:
-        """Type of this function for numba, in a compiled caller."""
-        from multibody_cli.kernel.compiler import callee_type
-
-        return callee_type(self)
+        return returns_nothing(self.py_func.__code__)
 
 
 _NUMBERS = {one.__name__: one for one in (object, bool, int, float)}
 
-MAX_INLINED_BYTES = 360
-"""Size of the bytecode in bytes up to which a kernel is inlined.
 
-Measured on 16 boxes, us a step: no inlining 183, up to 260 bytes 159, 440 bytes 129, 600 bytes 114; compiling contacts
-from scratch takes 22, 22, 25 and 28 s.
-"""
-
-
-class Kernel(Formula):
-    """A function of arrays and numbers that is compiled to object code of its own, unless it is small.
-
-    Raises
-    ------
-    KernelError
-        When it is called, if it cannot be compiled or loaded.
-    """
-
-    @cached_property
-    def inlined(self) -> bool:
-        """Whether it is small enough to be inlined like a formula."""
-        return len(self.py_func.__code__.co_code) <= MAX_INLINED_BYTES
-
-    @cached_property
-    def _entries(self) -> dict[tuple[Any, ...], Callable[..., Any]]:
-        return {}
-
-    def __call__(self, *args: Any) -> Any:
-        """Call the compiled code for these kinds of arguments; compile it first if it is missing."""
-        if is_interpreted():
-            return self.py_func(*args)
-        from multibody_cli.kernel.arguments import Arguments
-
-        arguments = Arguments(args)
-        return self._entry(arguments)(arguments)
-
-    def _entry(self, arguments: Any) -> Any:
-        entry = self._entries.get(arguments.key)
-        if entry is None:
-            from multibody_cli.kernel.loading import entry_of
-
-            entry = self._entries[arguments.key] = entry_of(self, arguments.kinds)
-        return entry
-
-    def on(self, *leading: Any) -> Callable[..., Any]:
-        """Return the kernel with its leading arguments fixed, as a function of numbers, for many fast calls.
-
-        The kinds of the numbers are those of the first call.  Arrays and tuples of arrays are neither resized nor
-        replaced in the meantime.
-        """
-        if is_interpreted():
-            return partial(self.py_func, *leading)
-        prepared: Callable[..., Any] | None = None
-
-        def call(*numbers: Any) -> Any:
-            nonlocal prepared
-            if prepared is None:
-                prepared = self.prepared(leading, numbers)
-            return prepared(*numbers)
-
-        return call
-
-    def prepared(self, leading: tuple[Any, ...], numbers: tuple[Any, ...]) -> Callable[..., Any]:
-        """Return what `on` returns, for numbers of the kinds of `numbers`, and without a check in each call."""
-        if is_interpreted():
-            return partial(self.py_func, *leading)
-        from multibody_cli.kernel.arguments import Arguments
-
-        arguments = Arguments((*leading, *numbers))
-        return self._entry(arguments).on(arguments, len(numbers))  # type: ignore[no-any-return]
-
-
-class Choice:
+class Choice(Declared):
     """A function that dispatches to one of several formulas by the kinds of its arguments.
 
     Parameters
@@ -188,14 +95,15 @@ class Choice:
         """Call the formula for these arguments as plain Python."""
         return self.formulas[self.key(*args)].py_func(*args)
 
-    @property
-    def _numba_type_(self) -> Any:
-        from multibody_cli.kernel.compiler import choice_type
+    def add_to(self, collector: Collector) -> None:
+        """Add its formulas by key, and the source of the key."""
+        for key, formula in self.formulas.items():
+            collector.text(key.__qualname__ if isinstance(key, type) else repr(key))
+            formula.add_to(collector)
+        collector.function(self.key)
 
-        return choice_type(self)
 
-
-class Instructions:
+class Instructions(Declared):
     """A function whose compiled form is written as LLVM instructions.
 
     Parameters
@@ -216,16 +124,10 @@ class Instructions:
         """Run it as plain Python."""
         self.py_func(*args)
 
-    @property
-    def _numba_type_(self) -> Any:
-        from multibody_cli.kernel.compiler import instructions_type
-
-        return instructions_type(self)
-
-
-def kernel(function: Any) -> Any:
-    """Declare a kernel."""
-    return Kernel(function)
+    def add_to(self, collector: Collector) -> None:
+        """Add its name and the source of the writer."""
+        collector.text(self.__qualname__)
+        collector.function(self.emit)
 
 
 def formula(function: Any) -> Any:
@@ -281,27 +183,6 @@ def in_python(function: Any) -> Any:
     return with_globals(plain, {word: in_python(one) for word, one in called.items() if isinstance(one, Formula)})
 
 
-# --- operators of value classes -----------------------------------------------------------------------------------
-operand_classes: list[type] = []
-"""Named tuples whose `+`, `-`, unary `-` and product with a number operate component by component, at any depth."""
-
-OPERATORS = "multibody_cli.spatial.products"
-"""The module that defines the operators of all value classes."""
-
-operator_formulas: dict[tuple[Any, Any, Any], Formula] = {}
-"""Other operators: formulas by operator and the classes of both operands, None for a number."""
-
-
 def operator_formula(op: Any, left: type | None, right: type | None, function: Callable[[Any, Any], Any]) -> None:
     """Define an operator of two operands as a formula."""
     operator_formulas[op, left, right] = Formula(function)
-
-
-def operand_class(operand: Any) -> type | None:
-    """Return the value class of a value or of its type in compiled code; None for a number."""
-    found: type = getattr(operand, "instance_class", type(operand))
-    return found if found in operand_classes else None
-
-
-COMPONENTWISE = (operator.add, operator.sub, operator.mul, operator.neg)
-"""Operators that operate component by component."""

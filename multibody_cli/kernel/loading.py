@@ -8,7 +8,6 @@ import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from hashlib import sha256
 from operator import itemgetter
 from struct import Struct
 from threading import RLock
@@ -16,9 +15,9 @@ from typing import Any
 
 from multibody_cli.errors import MbsimError
 from multibody_cli.kernel import store
-from multibody_cli.kernel.arguments import WORD, Arguments, narrow, packer
-from multibody_cli.kernel.functions import Formula
-from multibody_cli.kernel.store import Code, compiler_digest
+from multibody_cli.kernel.arguments import WORD, Arguments, packer
+from multibody_cli.kernel.store import Code
+from multibody_cli.kernel.target import machine
 
 
 class KernelError(MbsimError):
@@ -30,8 +29,6 @@ def _engine() -> Any:
     """Return LLVM's linker and loader of this process."""
     import llvmlite.binding as llvm
 
-    from multibody_cli.kernel.target import machine
-
     if sys.platform == "linux":
         llvm.load_library_permanently("libm.so.6")
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
@@ -40,7 +37,7 @@ def _engine() -> Any:
 _loaded: dict[str, Code] = {}
 """Code that is loaded in this process, by symbol."""
 
-_one_at_a_time = RLock()
+one_at_a_time = RLock()
 """The loader of LLVM relocates code in place: one thread at a time loads code, or asks for an address."""
 
 
@@ -56,7 +53,7 @@ def load(found: Mapping[str, Code]) -> None:
         return
     import llvmlite.binding as llvm
 
-    with _one_at_a_time:
+    with one_at_a_time:
         engine = _engine()
         for code in found.values():
             for name in code.externals:
@@ -97,40 +94,6 @@ def read(symbols: Iterable[str]) -> tuple[dict[str, Code], dict[str, bytes]]:
             found[symbol] = code
             left += zip(code.calls, code.recipes, strict=True)
     return found, absent
-
-
-def entry_symbol(kernel: Formula, kinds: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Return the symbol of the entry point of a kernel for kinds of arguments, and these kinds narrowed."""
-    names = kernel.reach.names
-    kinds = tuple(narrow(kind, names) for kind in kinds)
-    return "e" + sha256(f"{compiler_digest()} {kernel.reach.digest} {kinds!r}".encode()).hexdigest()[:31], kinds
-
-
-def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Entry:
-    """Return the entry point of a kernel for arguments of these kinds; compile missing code.
-
-    Raises
-    ------
-    KernelError
-        If it cannot be compiled.
-    """
-    symbol, narrowed = entry_symbol(kernel, kinds)
-    with _one_at_a_time:
-        _make_ready(symbol, ("entry", kernel, narrowed))
-        return Entry(symbol, kinds)
-
-
-def _make_ready(symbol: str, how: tuple[Any, ...]) -> None:
-    """Load code; compile missing code, again if another process removes code in the meantime."""
-    for _ in range(4):
-        found, absent = read([symbol])
-        if not absent:
-            load(found)
-            return
-        from multibody_cli.kernel.workers import Task, compile_all
-
-        compile_all([Task(symbol, how)])
-    raise KernelError(f"compiled code {', '.join(absent)} is missing: it was removed while in use")
 
 
 class Entry:
@@ -199,27 +162,3 @@ def _builder(result: Any) -> Callable[[Any], Any]:
     for word in name.split("."):
         instance = getattr(instance, word)
     return lambda numbers: instance(*(part(numbers) for part in parts))
-
-
-def generated_code(title: str, arguments: str, write: Any) -> int:
-    """Compile a function of generated source, or load it from the store; return its address.
-
-    Parameters
-    ----------
-    title
-        Title for display.
-    arguments
-        Kinds of its array arguments: f for float64, v for vectors of `LANES` float64, d for dual numbers
-        (a float64 and a vector), i for int64.
-    write
-        Writer of its instructions (`symbolic.instructions`); `write.digest` covers everything that determines them.
-    """
-    symbol = generated_symbol(arguments, write)
-    with _one_at_a_time:
-        _make_ready(symbol, ("generated", title, arguments, write))
-        return address_of(symbol)
-
-
-def generated_symbol(arguments: str, write: Any) -> str:
-    """Return the symbol of a function of generated source."""
-    return "g" + sha256(f"{compiler_digest()} {arguments} {write.digest}".encode()).hexdigest()[:31]

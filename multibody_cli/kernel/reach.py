@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import dis
 import operator
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -21,32 +22,103 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from multibody_cli.kernel.functions import (
-    OPERATORS,
-    Choice,
-    Formula,
-    Instructions,
-    Reach,
-    operand_classes,
-    operator_formulas,
-)
-
-_OPERATORS = {"@": operator.matmul, "+": operator.add, "-": operator.sub, "*": operator.mul}
+from multibody_cli.kernel.operators import OPERATORS, operand_classes, operator_formulas
 
 
-class _Collector:
-    """Collector of the text of one digest, and of the functions that are called."""
+@dataclass(frozen=True)
+class Reach:
+    """Reach of a function: its digest, the names that occur in it, and the kernels that it calls."""
+
+    digest: str
+    names: frozenset[str]
+    kernels: frozenset[Any]
+
+
+class Declared:
+    """A function for kernels, which adds what its callers depend on to their digest."""
+
+    def add_to(self, collector: Collector) -> None:
+        """Add the function to the reach of a caller."""
+        raise NotImplementedError
+
+
+class Collector:
+    """Collector of the text of one digest, and of the formulas and kernels that are called."""
 
     def __init__(self) -> None:
         self._digest = sha256()
-        self.called: list[Formula] = []
+        self.called: list[Any] = []
 
     def text(self, *words: str) -> None:
+        """Add words."""
         for word in words:
             self._digest.update(f"{len(word)}:{word}".encode())
 
     def digest(self) -> str:
+        """Return the digest."""
         return self._digest.hexdigest()
+
+    def code(self, code: CodeType) -> None:
+        """Add bytecode, with constants by value: their indices shift with a docstring, which is never loaded."""
+        self.text(code.co_name, repr(code.co_varnames), repr(code.co_names), repr(code.co_freevars))
+        text, constants = bytearray(code.co_code), []
+        for found in _CONSTANT.finditer(text[::2]):
+            k = found.end() - 1
+            constants.append(code.co_consts[_argument(text, found)])
+            text[2 * k + 1] = 0
+            if len(found[0]) > 1:
+                text[2 * k - 1] = 0
+        self.text(text.hex(), str(code.co_argcount))
+        for constant in constants:
+            if isinstance(constant, CodeType):
+                self.code(constant)
+            else:
+                self.text(type(constant).__name__, repr(constant))
+
+    def value(self, place: str, value: Any) -> None:
+        """Add the value of a global."""
+        if isinstance(value, Declared):
+            value.add_to(self)
+        elif isinstance(value, type) and issubclass(value, tuple):
+            self.text("named tuple", value.__module__, value.__qualname__, repr(getattr(value, "_fields", ())))
+            self.text(str(value in operand_classes))
+        elif isinstance(value, type | ModuleType | BuiltinFunctionType | np.ufunc):
+            self.text("foreign", getattr(value, "__module__", None) or "", value.__name__)
+        elif isinstance(value, Enum):
+            self.text("entry", repr(value.value))
+        elif isinstance(value, np.ndarray):
+            self.text("array", str(value.dtype), str(value.shape), value.tobytes().hex())
+        elif isinstance(value, bool | int | float | str | bytes | np.generic | np.dtype | None):
+            self.text(type(value).__name__, repr(value))
+        elif isinstance(value, tuple):
+            self.text("tuple", str(len(value)))
+            for one in value:
+                self.value(place, one)
+        elif callable(value) and _is_foreign(value):
+            self.text("foreign", value.__module__, value.__name__)
+        else:
+            raise TypeError(
+                f"{place}, a {type(value).__name__}: kernels read numbers, tables, and functions for kernels"
+            )
+
+    def function(self, function: Any) -> None:
+        """Add a plain function that affects compiled code, with the functions of this package that it calls."""
+        self.text(_digest_of_function(function))
+
+
+@cache
+def _digest_of_function(function: Any) -> str:
+    collector = Collector()
+    assert isinstance(function, FunctionType)
+    collector.code(function.__code__)
+    for path, value in _globals(function):
+        collector.text(path)
+        if isinstance(value, FunctionType):
+            if value is not function and value.__module__.partition(".")[0] == __name__.partition(".")[0]:
+                collector.function(value)
+        elif not isinstance(value, list | dict):  # registries that are filled at import are not covered
+            collector.value(path, value)
+    return collector.digest()
 
 
 @dataclass(frozen=True)
@@ -55,28 +127,28 @@ class _LocalSource:
 
     digest: str
     names: frozenset[str]
-    called: tuple[Formula, ...]
+    called: tuple[Any, ...]
     operators: frozenset[Any]
 
 
 @cache
-def _local_source(formula: Formula) -> _LocalSource:
-    collector = _Collector()
+def _local_source(formula: Any) -> _LocalSource:
+    collector = Collector()
     function = formula.py_func
-    code = function.__code__
     if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
         raise TypeError(f"{formula.full_name}: a kernel has no closure and no default arguments")
     collector.text(formula.full_name)  # compiled callers name it, to have it compiled
-    _add_code(collector, code)
+    collector.code(function.__code__)
     if not formula.inlined:
         collector.text("returns", _words_of(formula.declared_result))
     for path, value in _globals(function):
         collector.text(path)
         if value is not formula:
-            _add_value(collector, f"{formula.full_name} reads {path}", value)
-    symbols = {symbol for sort, symbol in _instructions(code) if sort == "operator"}
-    operators = {_OPERATORS[symbol] for symbol in symbols & _OPERATORS.keys()}
-    return _LocalSource(collector.digest(), frozenset(_names(code)), tuple(collector.called), frozenset(operators))
+            collector.value(f"{formula.full_name} reads {path}", value)
+    codes = list(_codes(function.__code__))
+    names = frozenset(name for code in codes for name in code.co_names)
+    operators = frozenset(op for code in codes for op in _operators(code))
+    return _LocalSource(collector.digest(), names, tuple(collector.called), operators)
 
 
 @cache
@@ -90,7 +162,7 @@ def _words_of(declared: Any) -> str:
     return str(declared)
 
 
-def reach_of(formula: Formula) -> Reach:
+def reach_of(formula: Any) -> Reach:
     """Return the reach of a kernel or formula.
 
     Raises
@@ -101,7 +173,7 @@ def reach_of(formula: Formula) -> Reach:
     own = _local_source(formula)
     digest = sha256(own.digest.encode())
     names = set(own.names)
-    kernels: set[Formula] = set()
+    kernels: set[Any] = set()
     for called in own.called:
         digest.update(f"{'inlines' if called.inlined else 'calls'} {called.reach.digest} ".encode())
         names |= called.reach.names
@@ -123,7 +195,7 @@ def _reach_of_operator(op: Any) -> Reach:
     """
     import_module(OPERATORS)
     left = [formula for (found, _, _), formula in operator_formulas.items() if found is op]
-    seen: set[Formula] = set()
+    seen: set[Any] = set()
     digests: list[str] = []
     names: set[str] = set()
     while left:
@@ -141,148 +213,98 @@ def _reach_of_operator(op: Any) -> Reach:
     return Reach(sha256(" ".join(sorted(digests) + words).encode()).hexdigest(), frozenset(names), frozenset())
 
 
-_CONSTANTS = {dis.opmap[word] for word in ("LOAD_CONST", "RETURN_CONST", "KW_NAMES") if word in dis.opmap}
+# --- bytecode -----------------------------------------------------------------------------------------------------
+# Operation codes are every second byte; regular expressions search them faster than `dis` decodes them.
+_CODES = {word: re.escape(bytes([code])) for word, code in dis.opmap.items() if code < 256}
 
 
-def _add_code(collector: _Collector, code: CodeType) -> None:
-    """Add bytecode, with constants by value: their indices shift with a docstring, which is never loaded."""
-    collector.text(code.co_name, repr(code.co_varnames), repr(code.co_names), repr(code.co_freevars))
-    text, constants = bytearray(code.co_code), []
-    operations = bytes(text[::2])
-    for k in [k for k, op in enumerate(operations) if op in _CONSTANTS]:
-        number, before = text[2 * k + 1], k - 1
-        if before >= 0 and operations[before] == dis.EXTENDED_ARG:
-            number |= text[2 * before + 1] << 8
-            text[2 * before + 1] = 0
-        constants.append(code.co_consts[number])
-        text[2 * k + 1] = 0
-    collector.text(text.hex(), str(code.co_argcount))
-    for constant in constants:
-        if isinstance(constant, CodeType):
-            _add_code(collector, constant)
-        else:
-            collector.text(type(constant).__name__, repr(constant))
+def _any_of(*words: str) -> bytes:
+    """Return the expression of one of some operations, of those that this version of Python has."""
+    return (
+        b"[" + b"".join(_CODES[word] for word in words if word in _CODES) + b"]"
+        if {*words} & _CODES.keys()
+        else b"(?!)"
+    )
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
-
-
-_LOADS = {dis.opmap[word] for word in ("LOAD_GLOBAL", "LOAD_NAME") if word in dis.opmap}
-_ATTRIBUTES = {dis.opmap[word] for word in ("LOAD_ATTR", "LOAD_METHOD") if word in dis.opmap}
-_CACHE, _BINARY = dis.opmap["CACHE"], dis.opmap["BINARY_OP"]
+_GLOBAL, _ATTRIBUTE = _any_of("LOAD_GLOBAL", "LOAD_NAME"), _any_of("LOAD_ATTR", "LOAD_METHOD")
+_LONG, _CACHES = _CODES["EXTENDED_ARG"] + b"?", _CODES["CACHE"] + b"*"
+_CHAIN = re.compile(_LONG + _GLOBAL + b"(?:" + _CACHES + _LONG + _ATTRIBUTE + b")*")
+_LOAD = re.compile(_LONG + b"(?:" + _GLOBAL + b"|" + _ATTRIBUTE + b")")
+_CONSTANT = re.compile(_LONG + _any_of("LOAD_CONST", "RETURN_CONST", "KW_NAMES"))
+_BINARY = re.compile(_CODES["BINARY_OP"])
+_RETURN = re.compile(_any_of("RETURN_VALUE", "RETURN_CONST"))
+_RETURN_OF_CONSTANT = re.compile(_any_of("LOAD_CONST") + _any_of("RETURN_VALUE") + b"|" + _any_of("RETURN_CONST"))
 _LOAD_GLOBAL, _LOAD_ATTR = dis.opmap["LOAD_GLOBAL"], dis.opmap["LOAD_ATTR"]
-_RELEVANT = _LOADS | _ATTRIBUTES | {_BINARY, dis.EXTENDED_ARG}
-_OTHER = "other", None
 _NEWER = sys.version_info >= (3, 12)  # the lowest bit of an attribute's index marks a method call
+_OPERATORS = {"@": operator.matmul, "+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
-def _instructions(code: CodeType) -> Iterator[tuple[str, Any]]:
-    """Yield globals, attributes, operators and all other instructions, as a word and a name: a fast subset of `dis`."""
-    text, names, high = code.co_code, code.co_names, 0
-    for op, low in zip(text[::2], text[1::2], strict=True):
-        if op not in _RELEVANT:
-            if op != _CACHE:
-                high = 0
-                yield _OTHER
-            continue
-        number, high = low | high, 0
-        if op == dis.EXTENDED_ARG:
-            high = number << 8
-        elif op in _LOADS:
-            yield "global", names[number >> 1 if op == _LOAD_GLOBAL else number]
-        elif op in _ATTRIBUTES:
-            yield "attribute", names[number >> 1 if _NEWER and op == _LOAD_ATTR else number]
-        else:
-            yield "operator", dis._nb_ops[number][1].removesuffix("=")  # type: ignore[attr-defined]
+def _argument(text: bytes | bytearray, found: re.Match[bytes]) -> int:
+    """Return the argument of an instruction, with that of the one before it if its index is large."""
+    k = 2 * found.end() - 1
+    return text[k] | text[k - 2] << 8 if len(found[0]) > 1 else text[k]
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _instructions(constant)
+            yield from _codes(constant)
+
+
+def _operators(code: CodeType) -> Iterator[Any]:
+    """Yield the operators of values that occur."""
+    text = code.co_code
+    for found in _BINARY.finditer(text[::2]):
+        symbol = dis._nb_ops[text[2 * found.end() - 1]][1].removesuffix("=")  # type: ignore[attr-defined]
+        if symbol in _OPERATORS:
+            yield _OPERATORS[symbol]
+
+
+def returns_nothing(code: CodeType) -> bool:
+    """Return whether every `return` of a function returns None."""
+    text = code.co_code
+    operations = text[::2]
+    constants = [code.co_consts[text[2 * found.start() + 1]] for found in _RETURN_OF_CONSTANT.finditer(operations)]
+    return len(_RETURN.findall(operations)) == sum(one is None for one in constants)
+
+
+def global_names(function: Any) -> set[str]:
+    """Return the names of the globals that a function reads."""
+    return {path.partition(".")[0] for path, _ in _globals(function)}
 
 
 def _globals(function: Any) -> Iterator[tuple[str, Any]]:
     """Yield the globals that a function reads, with attributes of modules and classes followed, each once."""
+    names = function.__globals__
+    builtins = names.get("__builtins__", {})
+    builtins = builtins if isinstance(builtins, dict) else vars(builtins)
     seen: set[str] = set()
-    chain: list[str] = []
-    value: Any = None
-    for sort, word in _instructions(function.__code__):
-        if sort == "attribute" and chain and isinstance(value, ModuleType | type) and not _is_foreign(value):
-            chain.append(word)
-            value = getattr(value, word)
-            continue
-        if chain and ".".join(chain) not in seen:
-            seen.add(".".join(chain))
-            yield ".".join(chain), value
-        chain = []
-        if sort == "global":
-            names = function.__globals__
-            builtins = names.get("__builtins__", {})
-            builtins = builtins if isinstance(builtins, dict) else vars(builtins)
-            if word not in names and word not in builtins:
-                raise TypeError(f"{function.__module__}.{function.__qualname__} reads {word}, which is not defined")
-            chain, value = [word], names.get(word, builtins.get(word))
+    for code in _codes(function.__code__):
+        text = code.co_code
+        operations = text[::2]
+        for chain in _CHAIN.finditer(operations):
+            path, value = "", None
+            for found in _LOAD.finditer(operations, chain.start(), chain.end()):
+                number, operation = _argument(text, found), text[2 * found.end() - 2]
+                if not path:
+                    path = code.co_names[number >> 1 if operation == _LOAD_GLOBAL else number]
+                    if path not in names and path not in builtins:
+                        where = f"{function.__module__}.{function.__qualname__}"
+                        raise TypeError(f"{where} reads {path}, which is not defined")
+                    value = names.get(path, builtins.get(path))
+                elif isinstance(value, ModuleType | type) and not _is_foreign(value):
+                    word = code.co_names[number >> 1 if _NEWER and operation == _LOAD_ATTR else number]
+                    path, value = f"{path}.{word}", getattr(value, word)
+                else:
+                    break
+            if path not in seen:
+                seen.add(path)
+                yield path, value
 
 
 def _is_foreign(value: Any) -> bool:
     """Whether a module or class belongs to another package, whose version is part of the cache folder."""
     name = value.__name__ if isinstance(value, ModuleType) else value.__module__
     return name.partition(".")[0] in ("numpy", "math", "builtins", "operator")
-
-
-def _add_value(collector: _Collector, place: str, value: Any) -> None:
-    """Add the value of a global."""
-    if isinstance(value, Formula):
-        collector.called.append(value)
-    elif isinstance(value, Choice):
-        for key, formula in value.formulas.items():
-            collector.text(key.__qualname__ if isinstance(key, type) else repr(key))
-            collector.called.append(formula)
-        _add_function(collector, value.key)
-    elif isinstance(value, Instructions):
-        collector.text(value.__qualname__)
-        _add_function(collector, value.emit)
-    elif isinstance(value, type) and issubclass(value, tuple):
-        collector.text("named tuple", value.__module__, value.__qualname__, repr(getattr(value, "_fields", ())))
-        collector.text(str(value in operand_classes))
-    elif isinstance(value, type | ModuleType | BuiltinFunctionType | np.ufunc):
-        collector.text("foreign", getattr(value, "__module__", None) or "", value.__name__)
-    elif isinstance(value, Enum):
-        collector.text("entry", repr(value.value))
-    elif isinstance(value, np.ndarray):
-        collector.text("array", str(value.dtype), str(value.shape), value.tobytes().hex())
-    elif isinstance(value, bool | int | float | str | bytes | np.generic | np.dtype | None):
-        collector.text(type(value).__name__, repr(value))
-    elif isinstance(value, tuple):
-        collector.text("tuple", str(len(value)))
-        for one in value:
-            _add_value(collector, place, one)
-    elif callable(value) and _is_foreign(value):
-        collector.text("foreign", value.__module__, value.__name__)
-    else:
-        raise TypeError(f"{place}, a {type(value).__name__}: kernels read numbers, tables, and functions for kernels")
-
-
-def _add_function(collector: _Collector, function: Callable[..., Any]) -> None:
-    """Add a plain function that affects compiled code, with the functions of this package that it calls."""
-    collector.text(_digest_of_function(function))
-
-
-@cache
-def _digest_of_function(function: Any) -> str:
-    collector = _Collector()
-    assert isinstance(function, FunctionType)
-    _add_code(collector, function.__code__)
-    for path, value in _globals(function):
-        collector.text(path)
-        if isinstance(value, FunctionType):
-            if value is not function and value.__module__.partition(".")[0] == __name__.partition(".")[0]:
-                _add_function(collector, value)
-        elif not isinstance(value, list | dict):  # registries that are filled at import are not covered
-            _add_value(collector, path, value)
-    return collector.digest()
-
-
-__all__ = ["Reach", "reach_of"]

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from multibody_cli.kernel.ownership import OWNERS, is_trusted, own_folder, read_trusted
+from multibody_cli.kernel.target import architecture
 
 MAGIC = b"mbsim code 1\n"
 LOCK_SECONDS = 120.0
@@ -80,8 +81,9 @@ def as_recipe(*words: Any) -> bytes:
 def compiler_digest() -> str:
     """Return the digest of the source of the compiler, which affects all code."""
     own = Path(__file__).parent
-    names = ("arguments.py", "compiler.py", "functions.py", "optimizing.py", "target.py")
-    return sha256(b"".join((own / name).read_bytes() for name in names)).hexdigest()
+    names = ("arguments.py", "functions.py", "kernels.py", "operators.py", "optimizing.py", "target.py")
+    places = [own / name for name in names] + sorted((own / "compiler").glob("*.py"))
+    return sha256(b"".join(place.read_bytes() for place in places)).hexdigest()
 
 
 def cache_root() -> Path:
@@ -96,8 +98,6 @@ def cache_root() -> Path:
 def _toolchain() -> str:
     """Return an identifier of the target and the versions of the compiler."""
     import llvmlite
-
-    from multibody_cli.kernel.target import architecture
 
     found = find_spec("numba")  # its version, without importing it
     version = Path(found.origin).with_name("_version.py") if found and found.origin else None
@@ -172,8 +172,6 @@ def find(symbol: str) -> Code | None:
 @cache
 def _shipped_folders() -> tuple[Path, ...]:
     """Return the folder of compiled code for this target in the package, if there is one."""
-    from multibody_cli.kernel.target import architecture
-
     found = SHIPPED / architecture()
     return (found,) if found.is_dir() else ()
 

@@ -19,14 +19,15 @@ defaults.  The same values yield the same kernel.
 
 from __future__ import annotations
 
-import dis
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, TypeVar, cast
 
-from multibody_cli.kernel.functions import Formula, Kernel, pickled_by_name, with_globals
+from multibody_cli.kernel.functions import Formula, pickled_by_name, with_globals
+from multibody_cli.kernel.kernels import Kernel
+from multibody_cli.kernel.reach import global_names
 
 Signature = TypeVar("Signature", bound=Callable[..., Any])
 
@@ -57,10 +58,8 @@ class Parameter:
             return "" if type(value) is self.kind else f"expected a number of type {self.kind.__name__}, not {value!r}"
         if not isinstance(value, Formula):
             return f"expected a kernel or a formula, not {value!r}"
-        arguments = tuple(inspect.signature(value).parameters)
-        try:
-            inspect.signature(self.kind).bind(*arguments)
-        except TypeError:
+        arguments, code = value.argument_names, self.kind.__code__
+        if len(arguments) != code.co_argcount and not code.co_flags & inspect.CO_VARARGS:
             return f"{value.full_name} takes ({', '.join(arguments)}), expected ({', '.join(self.arguments)})"
         result = self.kind.__annotations__.get("return", Any)
         if result not in (Any, "Any") and (result in (None, "None")) != value.returns_nothing:
@@ -89,8 +88,7 @@ class Template:
     @cached_property
     def replaced(self) -> dict[str, Parameter | Template]:
         """The parameters and templates that occur in its own code, by their global names."""
-        words = {one.argval for one in dis.get_instructions(self.py_func) if one.opname == "LOAD_GLOBAL"}
-        found = {word: self.py_func.__globals__.get(word) for word in words}
+        found = {word: self.py_func.__globals__.get(word) for word in global_names(self.py_func)}
         return {word: one for word, one in found.items() if isinstance(one, Parameter | Template)}
 
     def check(self) -> None:

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import atexit
 import os
-import pickle
 import subprocess
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
@@ -24,30 +21,10 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.kernel import store
 from multibody_cli.kernel.loading import KernelError, read
 from multibody_cli.kernel.progress import Progress, observers
+from multibody_cli.kernel.tasks import Task
 
 MAX_MEMORY = 600e6
 """Bytes of memory above which a worker is replaced: numba never releases its type information."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """A compilation task: its symbol and its recipe.
-
-    `how` is a tuple of the kind of task and its arguments (`compiling.COMPILE`), or the pickle of this tuple.
-    """
-
-    symbol: str
-    how: tuple[Any, ...] | bytes
-
-    @cached_property
-    def recipe(self) -> bytes:
-        """The pickled task; empty if only this process can compile it."""
-        if isinstance(self.how, bytes):
-            return self.how
-        try:
-            return store.as_recipe(*self.how)
-        except (pickle.PicklingError, AttributeError):
-            return b""
 
 
 MAX_ATTEMPTS = 5

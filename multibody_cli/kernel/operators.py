@@ -1,0 +1,24 @@
+"""Operators of values: named tuples of numbers that kernels add, subtract and multiply."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+operand_classes: list[type] = []
+"""Named tuples whose `+`, `-`, unary `-` and product with a number operate component by component, at any depth."""
+
+COMPONENTWISE = (operator.add, operator.sub, operator.mul, operator.neg)
+"""Operators that operate component by component."""
+
+operator_formulas: dict[tuple[Any, Any, Any], Any] = {}
+"""Other operators: formulas by operator and the classes of both operands, None for a number."""
+
+OPERATORS = "multibody_cli.spatial.products"
+"""The module that defines the operators of all value classes."""
+
+
+def operand_class(operand: Any) -> type | None:
+    """Return the value class of a value or of its type in compiled code; None for a number."""
+    found: type = getattr(operand, "instance_class", type(operand))
+    return found if found in operand_classes else None
