@@ -27,8 +27,7 @@ use_one_blas_thread()  # which counts before the import of NumPy only
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-from multibody_cli.kernel import interpreted, is_interpreted
-from multibody_cli.kernel import Kernel
+from multibody_cli.kernel import Kernel, interpreted, is_interpreted
 from multibody_cli.symbolic import generated
 
 settings.register_profile(

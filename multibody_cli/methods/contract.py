@@ -20,7 +20,7 @@ from multibody_cli.tree.workspace import Work
 
 
 class Kernel(Protocol):
-    """A compiled function; see `kernel.functions.Kernel`."""
+    """A compiled function; see `kernel.Kernel`."""
 
     def __call__(self, *args: Any) -> Any:
         """Call it."""

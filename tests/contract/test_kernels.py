@@ -256,11 +256,11 @@ def test_unused_fields_do_not_change_the_digest():
 
 
 def test_the_order_of_fields_changes_the_digest():
-    from multibody_cli.kernel.loading import entry_symbol
+    from multibody_cli.kernel.tasks import entry_task
 
     def symbol(*names):
         pair = namedtuple("pair", names)
-        return entry_symbol(_sums, Arguments((pair(1.0, 2.0),)).kinds)[0]
+        return entry_task(_sums, Arguments((pair(1.0, 2.0),)).kinds).symbol
 
     assert symbol("a", "b") == symbol("a", "b")
     assert symbol("a", "b") != symbol("b", "a")

@@ -13,7 +13,8 @@ import pytest
 from multibody_cli.kernel import KernelError, is_interpreted, store, workers
 from multibody_cli.kernel.progress import Progress
 from multibody_cli.kernel.store import Code
-from multibody_cli.kernel.workers import Task, compile_all
+from multibody_cli.kernel.tasks import Task
+from multibody_cli.kernel.workers import compile_all
 
 ROOT = Path(__file__).parents[2]
 RUNS = 8

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import compiler, cpu, funcdesc, lowering, typed_passes, untyped_passes
-from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
+from numba.core import bytecode, compiler, cpu, funcdesc, lowering, targetconfig, typed_passes, untyped_passes
+from numba.core.compiler_lock import global_compiler_lock
 
 from multibody_cli.kernel import optimizing
 from multibody_cli.kernel.compiler.block_types import declared_result
@@ -28,59 +28,22 @@ class _Lower(lowering.Lower):  # type: ignore[misc]
         """Write none."""
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _WriteInstructions(LoweringPass):  # type: ignore[misc]
-    """The last pass: lowering under the symbol of the unit."""
-
-    _name = "mbsim_write_instructions"
-
-    def __init__(self) -> None:
-        super().__init__()
-
-    def run_pass(self, state: Any) -> bool:
-        """Write the instructions into the library."""
-        symbol = state.library.name
-        description = funcdesc.PythonFunctionDescriptor.from_specialized_function(
-            state.func_ir,
-            state.typemap,
-            state.return_type,
-            state.calltypes,
-            mangler=lambda *_args, **_options: symbol,
-            inline=state.flags.forceinline,
-            noalias=False,
-            abi_tags=(),
-        )
-        context = state.targetctx
-        with context.push_code_library(state.library):
-            _Lower(context, state.library, description, state.func_ir, metadata=state.metadata).lower()
-        state.cr = state.return_type
-        return True
-
-
-class _Pipeline(compiler.CompilerBase):  # type: ignore[misc]
-    """The passes that kernels need."""
-
-    def define_pipelines(self) -> list[Any]:
-        """Return them as one pipeline."""
-        passes = PassManager("mbsim")
-        for one in (
-            untyped_passes.TranslateByteCode,
-            untyped_passes.FixupArgs,
-            untyped_passes.IRProcessing,
-            untyped_passes.InlineClosureLikes,
-            untyped_passes.RewriteSemanticConstants,
-            untyped_passes.DeadBranchPrune,
-            untyped_passes.GenericRewrites,
-            untyped_passes.ReconstructSSA,
-            typed_passes.NopythonTypeInference,
-            typed_passes.PreLowerStripPhis,
-            typed_passes.InlineOverloads,
-            typed_passes.IRLegalization,
-            _WriteInstructions,
-        ):
-            passes.add_pass(one, one.__name__)
-        passes.finalize()
-        return [passes]
+PASSES = (
+    untyped_passes.ExtractByteCode,
+    untyped_passes.TranslateByteCode,
+    untyped_passes.FixupArgs,
+    untyped_passes.IRProcessing,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.RewriteSemanticConstants,
+    untyped_passes.DeadBranchPrune,
+    untyped_passes.GenericRewrites,
+    untyped_passes.ReconstructSSA,
+    typed_passes.NopythonTypeInference,
+    typed_passes.PreLowerStripPhis,
+    typed_passes.InlineOverloads,
+    typed_passes.IRLegalization,
+)
+"""The passes of numba that kernels need, before the lowering."""
 
 
 def _flags(inlined: bool) -> Any:
@@ -91,6 +54,32 @@ def _flags(inlined: bool) -> Any:
     flags.forceinline = inlined
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
     return flags
+
+
+def _write(state: Any, function: Any) -> Any:
+    """Write a function into the library of the state of a compilation, and return the type of its result.
+
+    Numba's own pass manager repeats the analysis of variables after each pass; each pass that needs it does it itself.
+    """
+    state.func_id = bytecode.FunctionIdentity.from_function(function)
+    with global_compiler_lock, targetconfig.ConfigStack().enter(state.flags.copy()):
+        for kind in PASSES:
+            one = kind()
+            one.analysis = {kind: None}
+            one.run_pass(state)
+        description = funcdesc.PythonFunctionDescriptor.from_specialized_function(
+            state.func_ir,
+            state.typemap,
+            state.return_type,
+            state.calltypes,
+            mangler=lambda *_args, **_options: state.library.name,
+            inline=state.flags.forceinline,
+            noalias=False,
+            abi_tags=(),
+        )
+        with state.targetctx.push_code_library(state.library):
+            _Lower(state.targetctx, state.library, description, state.func_ir, metadata=state.metadata).lower()
+    return state.return_type
 
 
 def compile_unit(unit: Unit) -> Code:
@@ -104,8 +93,9 @@ def compile_unit(unit: Unit) -> Code:
     function = unit.function
     with contexts() as (typing_context, target):
         library = target.codegen().create_library(unit.symbol)
-        pipeline = _Pipeline(typing_context, target, library, unit.arguments, None, _flags(function.inlined), {})
-        result = pipeline.compile_extra(function.py_func)
+        flags = _flags(function.inlined)
+        state = compiler.CompilerBase(typing_context, target, library, unit.arguments, None, flags, {}).state
+        result = _write(state, function.py_func)
     declared = declared_result(function)
     if declared not in (None, result):
         raise CompilerError(f"{function.full_name} returns {result}, and declares {declared}")
