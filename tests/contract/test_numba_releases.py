@@ -128,4 +128,4 @@ def test_operators_of_values_are_compiled() -> None:
     a, b = Vec3(1.0, 2.0, 3.0), Vec3(0.5, -1.0, 4.0)
     combined, product = _combined(a, b, Mat3(a, b, Vec3(1.0, 0.0, 0.0)))
     assert combined == tuple(map(operator.add, (3.0, 6.0, 9.0), b))
-    assert product == (0.5 - 2.0 + 12.0, 0.25 + 1.0 + 16.0, 0.5)
+    assert product == (0.5 * 1.0 - 0.5 + 4.0, 0.5 * 2.0 + 1.0, 0.5 * 3.0 - 4.0)  # the columns times the components

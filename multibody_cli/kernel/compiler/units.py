@@ -146,7 +146,7 @@ class Callee(types.Callable, types.Opaque):
     """The type of a kernel, a formula, a choice of formulas, or a function written as instructions."""
 
     def __init__(self, function: Formula | Choice | Instructions) -> None:
-        self.function = function
+        self.function: Any = function
         super().__init__(f"{function.__module__}.{function.__qualname__} {id(function)}")
 
     def unit_for(self, args: Any) -> Any:
