@@ -239,7 +239,7 @@ class ConstraintEntry:
 
 
 @dataclass(frozen=True)
-class ActingEntry:
+class ActuationEntry:
     """One muscle or actuator: the slice of its moment arms or forces, and the names of their coordinates."""
 
     name: str
@@ -286,8 +286,8 @@ class SceneNames:
     rows: tuple[RowName, ...]  # (m,)
     constraint_entries: tuple[ConstraintEntry, ...]
     springs: tuple[str, ...] = ()  # along cables
-    muscles: tuple[ActingEntry, ...] = ()
-    actuators: tuple[ActingEntry, ...] = ()
+    muscles: tuple[ActuationEntry, ...] = ()
+    actuators: tuple[ActuationEntry, ...] = ()
     sensors: tuple[str, ...] = ()
     affine: tuple[str, ...] = ()  # affine bodies, whose deformation is recorded
     contacts: int = 0  # contact capacity; 0 without contacts

@@ -1,6 +1,6 @@
 """Hypothesis strategies: random mechanisms in random states.
 
-Hypothesis chooses what decides the path through the code (topology, joints, frames, what is prescribed, what pushes)
+Hypothesis chooses what decides the path through the code (topology, joints, frames, what is prescribed, the forces)
 and shrinks that; the numbers come from a generator whose seed it draws.
 """
 

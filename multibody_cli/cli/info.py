@@ -155,13 +155,13 @@ def _describe_table(path: Path) -> dict[str, Any]:
 
 def _reasons(endings: Iterable[tuple[str, str, int]]) -> list[dict[str, Any]]:
     """Count the runs by status and reason, most frequent first; reasons that differ in numbers alone count as one."""
-    alike: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    by_reason: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for status, reason, run in endings:
         if reason:
-            alike.setdefault((status, _NUMBER.sub("", reason)), []).append((run, reason))
+            by_reason.setdefault((status, _NUMBER.sub("", reason)), []).append((run, reason))
     return [
         {"status": status, "runs": len(runs), "first run": runs[0][0], "its reason": runs[0][1]}
-        for (status, _), runs in sorted(alike.items(), key=lambda one: -len(one[1]))
+        for (status, _), runs in sorted(by_reason.items(), key=lambda one: -len(one[1]))
     ]
 
 

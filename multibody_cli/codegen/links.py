@@ -123,10 +123,10 @@ def links_of(
 def with_common_structures(variants: Sequence[Sequence[Link]]) -> list[list[Link]]:
     """Give the links of each row of several trees one structure: that of their common zeros and ones."""
     rows = []
-    for alike in zip(*variants, strict=True):
-        columns = zip(*(link.structure.pattern for link in alike), strict=True)
+    for variants_of_link in zip(*variants, strict=True):
+        columns = zip(*(link.structure.pattern for link in variants_of_link), strict=True)
         pattern = tuple(column[0] if len(set(column)) == 1 else None for column in columns)
-        rows.append([replace(link, structure=link.structure._replace(pattern=pattern)) for link in alike])
+        rows.append([replace(link, structure=link.structure._replace(pattern=pattern)) for link in variants_of_link])
     return [list(links) for links in zip(*rows, strict=True)]
 
 

@@ -145,7 +145,7 @@ class Propagator:
         return True
 
     def _initial_state(self, kind: RunKind, run: LinkRun) -> Pattern | None:
-        """Return the state at the beginning of a run, as far as it is known; None if nothing is known yet."""
+        """Return the state at the start of a run, as far as it is known; None if nothing is known yet."""
         if self.tree_pass.inward:
             end = (run.kind, len(kind.sites) - 1)
             nothing = (0.0,) * len(self.tree_pass.state_names)

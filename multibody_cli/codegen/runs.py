@@ -141,9 +141,9 @@ def _kind(k: int, key: tuple[Signature, ...], runs: Sequence[LinkRun], variants:
     period = len(key)
     sites = []
     for position in range(period):
-        alike = [link for run in own for link in run.links[position::period]]
-        alike += [others[link.row - 1] for link in alike for others in variants]
-        columns = zip(*(link.constants.tolist() for link in alike), strict=True)
+        instances = [link for run in own for link in run.links[position::period]]
+        instances += [others[link.row - 1] for link in instances for others in variants]
+        columns = zip(*(link.constants.tolist() for link in instances), strict=True)
         literal = tuple(column[0] if len(set(column)) == 1 else None for column in columns)
         begin, link = own[0].links[0], own[0].links[position]
         sites.append(Site(k, position, *key[position], literal, link.iq - begin.iq, link.iv - begin.iv))

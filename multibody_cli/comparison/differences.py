@@ -85,12 +85,12 @@ class Differences:
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             result = nearest_equivalent(result, reference, self.same)
             difference = np.abs(result - reference)
-            alike = (result == reference) | (np.isnan(result) & np.isnan(reference))
-            difference = np.where(alike, 0.0, np.where(np.isnan(difference), np.inf, difference))
+            are_equal = (result == reference) | (np.isnan(result) & np.isnan(reference))
+            difference = np.where(are_equal, 0.0, np.where(np.isnan(difference), np.inf, difference))
             allowed = self.tolerance.atol + self.tolerance.rtol * np.abs(reference)
             allowed = np.where(np.isfinite(reference), allowed, 0.0)  # a finite value never matches an infinite one
-            excess = np.where(alike, 0.0, np.nan_to_num(difference / allowed, nan=np.inf, posinf=np.inf))
-        beyond = ~(alike | (difference <= allowed))
+            excess = np.where(are_equal, 0.0, np.nan_to_num(difference / allowed, nan=np.inf, posinf=np.inf))
+        beyond = ~(are_equal | (difference <= allowed))
         self.exceeding += int(np.count_nonzero(beyond))
 
         def place(at: int) -> ComparedValue:

@@ -34,7 +34,7 @@ FEW_PASSES = 10
 def pass_on(F, options, island, touching, together, x, contact_work):
     """Set the rebounds to the velocities after impacts that pass on, without friction, and guess the impulses x.
 
-    Contacts with a gap / h of at most `touching` touch; `together` is whether they resist even if they do not approach.
+    Contacts with a gap / h of at most `touching` touch; `together`: even if they do not approach.
     """
     S, static, time = contact_work.island.impact, F.equalities + F.limits, 0.0
     start_passes(F, island, contact_work)
@@ -135,7 +135,7 @@ def rebounds(F, island, c, contact_work) -> bool:
 
 @kernel
 def select_approaching(F, island, time, touching, together, contact_work):
-    """Leave in the problem constraint rows, the normals that meet at a time over the step, and those that resist."""
+    """Leave in the problem constraint rows, the normals that meet at a time over the step, and those that hold."""
     G, S, static, h = contact_work.groups, contact_work.island.impact, F.equalities + F.limits, contact_work.step[0]
     for j in range(static):
         F.r[j] = S.u[j] if j >= F.equalities else 0.0

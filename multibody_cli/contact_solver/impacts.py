@@ -128,7 +128,7 @@ def balance_unit_impulses(F, options, row, report, contact_work) -> Report:
 def replace_by_path(F, options, island, row, x, report, contact_work) -> Report:
     """Replace Newton's impulse of a single contact by that of its path, and solve for those of the other forces.
 
-    Equalities have their impulses along the path.  Limits and dry friction of joints resist after it: their impulses
+    Equalities have their impulses along the path.  Limits and dry friction of joints act after it: their impulses
     are finite where that of an impact is not.  The path leads from the velocity before the step to that after the
     impact.  Forces that press the contact in the step are balanced by impulses that keep this velocity; forces that
     separate it diminish the impulse of the path.

@@ -15,7 +15,7 @@ projections), with both solvers for the impulses:
     lines 8 to 25              `contact_step.solve_contact_step`: the loop over sweeps
     line 10, (2.117)           `update_joint_reactions`, `transmit_impulses`: F and G
     lines 11 to 13             the same: reactions of all joints by one inward pass
-    lines 14 to 16, (2.118)    `compute_friction_limits`: loads of least norm; signs do not matter for |a|
+    lines 14 to 16, (2.118)    `compute_friction_limits`: loads of least norm; signs are irrelevant for |a|
     line 18                    `update_friction_limits`: convergence
     line 23, (2.114)           the next solution for the impulses, with the new limits
     line 26                    v += response, in `contact_step.solve_contact_step`

@@ -330,7 +330,7 @@ def _completed_rates(
 
 def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> Iterator[str]:
     """Report the dependent rows of each element; elements with the same rows share a message."""
-    names, alike = model.names.rows, defaultdict[str, list[tuple[str, str]]](list)
+    names, by_message = model.names.rows, defaultdict[str, list[tuple[str, str]]](list)
     has_dry_friction = any(map(has_friction, loaded.scene.joints.values()))
     affected = (
         "their loads, and the dry friction that depends on them, are one of many distributions"
@@ -348,8 +348,8 @@ def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> I
             f"{len(which)} of its {total} constraint rows ({words}) depend on the others in the initial state; "
             f"{affected}, of which only the sum is certain; see `mbsim doctor`"
         )
-        alike[message].append((section, element))
-    for message, elements in alike.items():
+        by_message[message].append((section, element))
+    for message, elements in by_message.items():
         section, element = elements[0]
         more = f" (and {len(elements) - 1} similar)" if len(elements) > 1 else ""
         yield f"{loaded.where(section, element)}: {section}.{element}: {message}{more}"

@@ -21,7 +21,7 @@ _NONE = 1e-9
 
 _NOTHING = (None, 0.0, SignalSpec(constant=0.0))
 
-_ACTING = ("stiffness", "damping", "force", "limits")
+_FIELDS_OF_TORQUES = ("stiffness", "damping", "force", "limits")
 
 
 def require_no_torques(loaded: LoadedScene) -> None:
@@ -59,7 +59,7 @@ def _objections(
         [_turns(configuration.dual_basis, configuration, at_child) for configuration in configurations], axis=0
     )
     words = f"applies a torque to `{body}`, which is of kind `{kind}` and has no orientation"
-    for field in _ACTING:
+    for field in _FIELDS_OF_TORQUES:
         entries = getattr(joint, field, None) or ()
         if any(entry not in _NOTHING and turns for entry, turns in zip(entries, turning, strict=False)):
             yield ("joints", name, field), words

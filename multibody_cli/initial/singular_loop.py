@@ -72,7 +72,7 @@ def advise_beside_singular_loops(
 def find_singular_loop(model: Model, state: State) -> SingularLoop | None:
     """Return the loop or constraint that is near a singular position; None without.
 
-    Only joint coordinates tell a position from its neighbors; of a model without them, the result is None.
+    Only joint coordinates distinguish a position from its neighbors; of a model without them, the result is None.
     """
     if not model.system.is_constrained or not np.isfinite(state.q).all():
         return None

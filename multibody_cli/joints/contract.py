@@ -152,7 +152,7 @@ def start_of_coordinates(spec: Any) -> JointStart:
 
 
 def no_friction(_spec: Any) -> Sequence[FrictionPatch]:
-    """Pads of a joint that knows no friction."""
+    """Return no friction patches, for a joint without dry friction."""
     return ()
 
 

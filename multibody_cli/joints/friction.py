@@ -52,7 +52,7 @@ class FrictionSpec(Spec):
 
 
 class CylinderSurface(Spec):
-    """A journal bearing."""
+    """A cylinder in a bearing."""
 
     type: Literal["cylinder"] = "cylinder"
     radius: PositiveLength = Field(description="Radius, m.")

@@ -90,7 +90,7 @@ class SplineOfFrames:
         return (Pieces(self.closed),)
 
     def factors(self, map_coordinates: Sequence[MapCoordinate], c: Constants) -> Sequence[Factor]:
-        """Equation (2.67)."""
+        """Return the first frame and the screws exp[b_j d_j], j = 2, 3, 4, whose product is the pose (2.67)."""
         first = Frame(Mat3(c.vector(0), c.vector(3), c.vector(6)), c.vector(9))
         screws = []
         for j, b in enumerate(cumulative_basis(map_coordinates[0].u)):

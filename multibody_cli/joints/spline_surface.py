@@ -51,7 +51,7 @@ class SplineOfTwo:
         return Pieces(), Pieces()
 
     def factors(self, map_coordinates: Sequence[MapCoordinate], c: Constants) -> Sequence[Factor]:
-        """Equation (2.71)."""
+        """Return the translation and the rotations about x, y and z, whose product is the pose (2.71)."""
         x, y, z, rx, ry, rz = (_spline(map_coordinates, c, PER_SPLINE * k) for k in range(len(AXES)))
         return [
             Shift(Vec3(x, y, z)),

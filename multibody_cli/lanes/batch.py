@@ -22,7 +22,7 @@ from multibody_cli.kernel.workers import cores
 from multibody_cli.knots import knots_of
 from multibody_cli.lanes.execution import execute, initial_numbers, result_sizes, shared_arrays
 from multibody_cli.lanes.forces import Parameters, write_forces
-from multibody_cli.lanes.program import Program, are_alike, compile_program, limits_of
+from multibody_cli.lanes.program import Program, compile_program, have_equal_structure, limits_of
 from multibody_cli.lanes.schemes import SCHEMES
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.method import Method
@@ -112,7 +112,7 @@ def supported(models: Sequence[Model], integrator: str, end: float = math.inf) -
         write_forces([one.system.forces for one in models], *sizes, Parameters())
     except NotImplementedError as refusal:
         return str(refusal)
-    return None if are_alike(models) else "models that differ in more than the values of constants"
+    return None if have_equal_structure(models) else "models that differ in more than the values of constants"
 
 
 def _obstacles(model: Model, integrator: str, end: float) -> Iterable[tuple[bool, str]]:

@@ -18,7 +18,7 @@ from multibody_cli.signals import evaluate
 
 
 def execute(program: Program, arrays: dict[str, Any]) -> None:
-    """Call the function of a program with its arrays, by name."""
+    """Run a generated lane program; `arrays` holds its arguments by name."""
     native = _native(program.address, len(program.arguments))
     native(*(arrays[word].__array_interface__["data"][0] for word in program.arguments))
 

@@ -238,7 +238,7 @@ def content_of(model: Model) -> Hashable:
     return tuple(np.asarray(array).tobytes() for array in arrays), tuple(model.joint_maps.items()), model.names.accounts
 
 
-def are_alike(models: Sequence[Model]) -> bool:
+def have_equal_structure(models: Sequence[Model]) -> bool:
     """Return whether models differ only in the values of the constants of gravity, links, forces and limits."""
     if len(models) == 1:
         return True

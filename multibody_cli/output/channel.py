@@ -68,9 +68,9 @@ def matches(path: str, pattern: str) -> bool:
 def suggest_component(component: str, labels: Iterable[str]) -> str:
     """Return a hint for an unknown component: vectors have `z`, wrenches `fz` and `mz`; or the nearest label."""
     if component.isalpha():
-        alike = [label for label in sorted(labels) if label.endswith(component) or component.endswith(label)]
-        if alike:
-            return f"did you mean {' or '.join(f'`{label}`' for label in alike)}?"
+        similar = [label for label in sorted(labels) if label.endswith(component) or component.endswith(label)]
+        if similar:
+            return f"did you mean {' or '.join(f'`{label}`' for label in similar)}?"
     return nearest(component, labels)
 
 

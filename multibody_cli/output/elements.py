@@ -13,7 +13,7 @@ from multibody_cli.output.contact_channels import GROUP, IMPULSES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from multibody_cli.model import ActingEntry, SceneNames
+    from multibody_cli.model import ActuationEntry, SceneNames
 
 
 class Expansion(NamedTuple):
@@ -77,7 +77,7 @@ def _account_items(kind: str) -> Callable[[SceneNames], list[Item]]:
     ]
 
 
-def _acting_items(entries: Sequence[ActingEntry]) -> list[Item]:
+def _actuation_items(entries: Sequence[ActuationEntry]) -> list[Item]:
     return [
         Item(_path_component(entry.name), columns=entry.columns, labels=entry.coordinates)
         for entry in entries
@@ -93,8 +93,8 @@ EXPANSIONS: dict[str, Expansion] = {
     "muscle": Expansion(
         lambda names: _numbered([entry.name for entry in names.muscles]), lambda names: len(names.muscles)
     ),
-    "actuator": Expansion(lambda names: _acting_items(names.actuators)),
-    "crossing": Expansion(lambda names: _acting_items(names.muscles)),
+    "actuator": Expansion(lambda names: _actuation_items(names.actuators)),
+    "crossing": Expansion(lambda names: _actuation_items(names.muscles)),
     "sensor": Expansion(lambda names: _numbered(names.sensors), lambda names: len(names.sensors)),
     "friction_joint": Expansion(
         lambda names: _numbered(names.friction_joints), lambda names: len(names.friction_joints)
@@ -119,7 +119,7 @@ def _numbered_axis(path: str, length: int) -> AxisScale:
     return AxisScale(f"{path}_{length}", tuple(str(place) for place in range(length)))
 
 
-def _acting_axis(section: str, name: str, entries: Callable[[SceneNames], Sequence[ActingEntry]]) -> ChannelAxis:
+def _actuation_axis(section: str, name: str, entries: Callable[[SceneNames], Sequence[ActuationEntry]]) -> ChannelAxis:
     return ChannelAxis(
         lambda _, item: AxisScale(f"{section}/{item.text}/{name}", item.labels),
         lambda names: sum(len(entry.coordinates) for entry in entries(names)),
@@ -133,8 +133,8 @@ DIMENSIONS: dict[str, ChannelAxis] = {
         lambda _, entry: _numbered_axis("rows", len(entry.units)),
         lambda names: max((entry.rows.stop for entry in names.constraint_entries), default=0),
     ),
-    "crossed": _acting_axis("muscles", "crossed", lambda names: names.muscles),
-    "actuated": _acting_axis("actuators", "actuated", lambda names: names.actuators),
+    "crossed": _actuation_axis("muscles", "crossed", lambda names: names.muscles),
+    "actuated": _actuation_axis("actuators", "actuated", lambda names: names.actuators),
     "coordinate": ChannelAxis(
         lambda _, joint: _numbered_axis("coordinates", len(joint.units)), lambda names: len(names.coordinates)
     ),

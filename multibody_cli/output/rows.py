@@ -74,9 +74,9 @@ class Rows:
 
 def in_blocks(rows: Iterable[Row]) -> list[Rows]:
     """Return rows as blocks, one for all rows with the same columns."""
-    alike: dict[tuple[Column, ...], list[Row]] = {}
+    by_columns: dict[tuple[Column, ...], list[Row]] = {}
     for row in rows:
-        alike.setdefault(row.columns, []).append(row)
+        by_columns.setdefault(row.columns, []).append(row)
     return [
         Rows(
             np.array([row.run for row in some]),
@@ -84,7 +84,7 @@ def in_blocks(rows: Iterable[Row]) -> list[Rows]:
             columns,
             np.array([row.values for row in some], np.float64),
         )
-        for columns, some in alike.items()
+        for columns, some in by_columns.items()
     ]
 
 

@@ -149,10 +149,10 @@ def _chosen_by(word: str, trajectory: Trajectory, per: str) -> list[ScalarChanne
     if not records:
         remedy = suggest(pattern, trajectory.bodies, known_names(trajectory))
         raise ResultError(f"{trajectory.source} has no channel or group `{pattern}`: {remedy}")
-    alike = [record for record in records if record.per == per]
-    if not alike:
+    comparable = [record for record in records if record.per == per]
+    if not comparable:
         raise ResultError(f"{trajectory.source}: {explain_not_per_instant(records[0])}")
-    labelled = [one for record in alike for one in _scalars(record)]
+    labelled = [one for record in comparable for one in _scalars(record)]
     chosen = [scalar for label, scalar in labelled if component is None or fnmatchcase(label, component)]
     if not chosen:
         labels = {label for label, _ in labelled}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.kernel import frozen
-from multibody_cli.model import ActingEntry, Integers, JointEntry, Records
+from multibody_cli.model import ActuationEntry, Integers, JointEntry, Records
 from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.scene.muscle_paths import coordinates_crossed, crossings
 from multibody_cli.scene.schema import SceneSpec
@@ -16,7 +16,7 @@ from multibody_cli.scene.schema import SceneSpec
 class PackedArms(NamedTuple):
     """Entries of the muscles, rows of ARM, and the numbers of the path points outboard of the joints."""
 
-    muscles: tuple[ActingEntry, ...]
+    muscles: tuple[ActuationEntry, ...]
     arms: Records
     carried: Integers
 
@@ -33,7 +33,7 @@ def pack_arms(scene: SceneSpec, joints: tuple[JointEntry, ...], muscles: Records
     muscles
         (n,) rows of MUSCLE, in scene order.
     """
-    entries: list[ActingEntry] = []
+    entries: list[ActuationEntry] = []
     arms: list[tuple[int, ...]] = []
     carried: list[int] = []
     places = {joint.name: joint for joint in joints}
@@ -43,5 +43,5 @@ def pack_arms(scene: SceneSpec, joints: tuple[JointEntry, ...], muscles: Records
             entry, span = places[joint], (len(carried), len(carried) + len(outward))
             carried += [begin + k for k in outward]
             arms += [(entry.row, iv, begin, end, *span) for iv in range(entry.columns.start, entry.columns.stop)]
-        entries.append(ActingEntry(name, slice(first, len(arms)), coordinates_crossed(scene, name)))
+        entries.append(ActuationEntry(name, slice(first, len(arms)), coordinates_crossed(scene, name)))
     return PackedArms(tuple(entries), frozen(np.array(arms, ARM)), np.array(carried, dtype=np.int64))

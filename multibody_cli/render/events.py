@@ -51,8 +51,8 @@ def _contacts(bodies: Sequence[str], motion: MotionHistory) -> Iterator[Event]:
 def _limits(trajectory: Trajectory, motion: MotionHistory, rows: Integers) -> Iterator[Event]:
     for path in trajectory.paths:
         if path.startswith("joints/") and path.endswith("/limit_force"):
-            acting = np.any(trajectory.channel(path).values[rows] > 0.0, axis=1)
-            for row in np.flatnonzero(acting[1:] & ~acting[:-1]) + 1:
+            is_active = np.any(trajectory.channel(path).values[rows] > 0.0, axis=1)
+            for row in np.flatnonzero(is_active[1:] & ~is_active[:-1]) + 1:
                 yield Event(float(motion.time[row]), "limit", f"limit of joint {path.split('/')[1]}")
 
 

@@ -193,6 +193,6 @@ def flat_colors(normals: Floats, colors: Floats, sun: Floats, up: Floats) -> Pix
 
 
 def shadow_sphere(points: Floats) -> tuple[Floats, float]:
-    """Return the centre and the radius of a sphere about points (n, 3), m, with room for their shadows."""
+    """Return the centre and the radius of a sphere about points (n, 3), m, with space for their shadows."""
     low, high = points.min(axis=0), points.max(axis=0)
     return 0.5 * (low + high), 0.6 * max(float(np.linalg.norm(high - low)), 1e-9) * math.sqrt(1.2)

@@ -50,7 +50,7 @@ class Page:
     speed
         Initial speed of the playback, simulated seconds per second.
     traces
-        Indices of bodies whose path is shown from the beginning.
+        Indices of bodies whose path is shown from the start.
     """
 
     title: str

@@ -16,7 +16,7 @@ from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS
-from multibody_cli.model import Account, ActingEntry, ConstraintEntry, JointEntry, SceneNames
+from multibody_cli.model import Account, ActuationEntry, ConstraintEntry, JointEntry, SceneNames
 from multibody_cli.output.bodies import BODY_CHANNELS, body_paths
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.channels import CHANNELS
@@ -104,7 +104,7 @@ def _names_of(scene: SceneSpec) -> SceneNames:
         rows=(),
         constraint_entries=tuple(_constraint_entries(scene)),
         springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),
-        muscles=tuple(ActingEntry(name, slice(len(crossed)), crossed) for name, crossed in muscles),
+        muscles=tuple(ActuationEntry(name, slice(len(crossed)), crossed) for name, crossed in muscles),
         actuators=tuple(actuator_entries(scene)),
         sensors=tuple(scene.sensors),
         affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
@@ -114,12 +114,12 @@ def _names_of(scene: SceneSpec) -> SceneNames:
     )
 
 
-def actuator_entries(scene: SceneSpec) -> Iterator[ActingEntry]:
+def actuator_entries(scene: SceneSpec) -> Iterator[ActuationEntry]:
     """Yield the actuators of a scene; their forces are in its order."""
     count = 0
     for name, actuator in scene.actuators.items():
         assert isinstance(actuator, ActuatorSpec | ComputedTorqueSpec)
-        yield ActingEntry(name, slice(count, count + len(actuator.coordinates)), actuator.coordinates)
+        yield ActuationEntry(name, slice(count, count + len(actuator.coordinates)), actuator.coordinates)
         count += len(actuator.coordinates)
 
 

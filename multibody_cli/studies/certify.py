@@ -305,9 +305,11 @@ def _other_method(
     """
     settings = simulation.scene.simulation
     own = METHODS[settings.method]
-    alike = [name for name, kind in METHODS.items() if (kind.own_integrator is None) == (own.own_integrator is None)]
+    candidates = [
+        name for name, kind in METHODS.items() if (kind.own_integrator is None) == (own.own_integrator is None)
+    ]
     others = sorted(
-        (name for name in alike if name != settings.method), key=lambda name: METHODS[name].maximal == own.maximal
+        (name for name in candidates if name != settings.method), key=lambda name: METHODS[name].maximal == own.maximal
     )
     for name in [against] if against else others:
         fields = METHODS[name].Options.model_fields if name in METHODS else {}

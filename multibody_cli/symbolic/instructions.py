@@ -226,7 +226,7 @@ class _Instructions(ast.NodeVisitor):
             self.generic_visit(node)
         word, values = node.func.id, [self.visit(one) for one in node.args]
         if word in _SELECTIONS:
-            first, second = self._alike(values, NUMBER)
+            first, second = self._of_one_kind(values, NUMBER)
             if isinstance(first, Dual):
                 return duals.selected(self._builder, _SELECTIONS[word], first, second)
             return self._builder.select(self._builder.fcmp_ordered(_SELECTIONS[word], second, first), second, first)
@@ -236,7 +236,7 @@ class _Instructions(ast.NodeVisitor):
             return duals.applied(self._builder, lambda own, given: self._call(_function_of(own), given), word, values)
         if VECTOR not in kinds:
             return self._call(function, values)
-        return vectors.apply(self._builder, self._call, word, function, self._alike(values, VECTOR))
+        return vectors.apply(self._builder, self._call, word, function, self._of_one_kind(values, VECTOR))
 
     # --- helpers --------------------------------------------------------------------------------------------------
     def _computed(self, operation: ast.operator, left: Any, right: Any) -> Any:
@@ -246,10 +246,10 @@ class _Instructions(ast.NodeVisitor):
         if isinstance(left, Dual) or isinstance(right, Dual):
             pair = (one if isinstance(one, Dual) else self._as(NUMBER, one) for one in (left, right))
             return duals.computed(self._builder, word, *pair)
-        left, right = self._alike([left, right], NUMBER if isinstance(operation, ast.Div) else INTEGER)
+        left, right = self._of_one_kind([left, right], NUMBER if isinstance(operation, ast.Div) else INTEGER)
         return getattr(self._builder, word if left.type == INTEGER else f"f{word}")(left, right)
 
-    def _alike(self, values: Sequence[Any], kind: Any) -> list[Any]:
+    def _of_one_kind(self, values: Sequence[Any], kind: Any) -> list[Any]:
         """Convert values to their widest type, at least `kind`."""
         widest = max([kind, *(value.type for value in values)], key=_WIDTH.index)
         return [self._as(widest, value) for value in values]

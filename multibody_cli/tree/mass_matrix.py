@@ -9,7 +9,7 @@ the wrench C S_j being shifted inward to the origin of the ancestor.  M(j, k) is
 path of the other to the ground.  M = L^T D L, L unit lower triangular, has the same zeros.
 
 Row j therefore stores only the coordinates on the path of j, counted outward from the ground: `M[j, depth(k)]`.  The
-path of an ancestor is the beginning of that of its descendants, so every tree is factored like a chain, in loops over
+path of an ancestor begins that of its descendants, so every tree is factored like a chain, in loops over
 adjacent numbers.
 
 Prescribed coordinates are not unknowns: they lie on no path, and their rows are never read.

@@ -34,6 +34,13 @@ def identifiers(path: Path) -> Iterator[str]:
             yield node.id
 
 
+def docstrings(path: Path) -> Iterator[str]:
+    """Docstrings of a module, its classes and its functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
 def test_every_term_has_one_entry():
     terms = [row[0] for row in rows(TERMS)]
     assert len(terms) > 50
@@ -59,7 +66,13 @@ def words_of(name: str) -> set[str]:
     return set(text.split("_"))
 
 
+def words_of_text(text: str) -> set[str]:
+    """The words of a docstring; "degrees of freedom" is one."""
+    return words_of(re.sub("[^a-z]+", "_", text.lower()))
+
+
 def test_words_of_identifiers():
+    assert words_of_text("A lock;\n two degrees\n of freedom.") == {"a", "lock", "two", "dof", ""}
     assert words_of("_max_StepHalvings") == {"", "max", "step", "halvings"}
     assert words_of("one_degree_of_freedom") == {"one", "dof"}
     assert {"push", "pushes", "lock", "stride"} <= set(given_up_words())
@@ -71,8 +84,11 @@ def test_given_up_words_do_not_come_back(folder):
     found = {
         f"{path.relative_to(ROOT)}: {name}: {word}"
         for path in (ROOT / folder).rglob("*.py")
-        for name in identifiers(path)
-        for word in words_of(name) & set(given_up)
+        for name, words in (
+            *((name, words_of(name)) for name in identifiers(path)),
+            *((text.splitlines()[0], words_of_text(text)) for text in docstrings(path) if text),
+        )
+        for word in words & set(given_up)
         if not path.relative_to(ROOT).as_posix().startswith(given_up[word])
     }
     assert not found

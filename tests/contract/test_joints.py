@@ -318,13 +318,13 @@ def test_angles_that_are_singular_at_the_start_are_refused(rotvec):
 
 
 @pytest.mark.parametrize(
-    "acting",
+    "fields",
     [{"stiffness": 1.0}, {"damping": 1.0}, {"force": [1, 2, 3]}, {"motion": {"velocity": [1, 2, 3]}}],
 )
-def test_recentred_coordinates_take_no_forces(acting):
+def test_recentred_coordinates_take_no_forces(fields):
     """Energy and force of the same rotation would jump with the coordinates."""
     with pytest.raises(ValidationError, match="recentred"):
-        written("spherical", parametrization="exponential", **acting)
+        written("spherical", parametrization="exponential", **fields)
 
 
 def test_a_free_joint_starts_with_its_pose_and_velocity_in_the_parents_joint_frame():

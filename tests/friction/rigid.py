@@ -97,7 +97,7 @@ def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, friction_patches=0, **
 def factored(world, v, mu, r=None, friction_patches=0, convex=False):
     """The `Factored` problem of a world of bodies at v; r as far as it is not J v.
 
-    The first contacts may be journals: the guess says what presses them, and they have no normals.
+    The first contacts may be of joint friction: the guess says what presses them, and they have no normals.
     """
     J, mass, bodies = world.jacobian(), world.mass, len(world.mass) // 6
     constraint_rows, contacts = len(world.equalities) + len(world.limits), len(world.contacts)

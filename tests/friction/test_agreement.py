@@ -115,7 +115,7 @@ def test_joint_friction_of_given_limits_is_alike(seed):
 
 # --- where they differ ------------------------------------------------------------------------------------------------
 def rod(angle):
-    """A rod that slides on its lower end, which points ahead."""
+    """A rod that slides on its lower end, which points forward."""
     body = World([1.0], [np.full(3, 1.0 / 12.0)], [(0, 0, 0)])
     body.touch(GROUND, 0, (0.5 * np.cos(angle), 0, -0.5 * np.sin(angle)))
     return body

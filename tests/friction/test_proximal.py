@@ -34,7 +34,7 @@ G = 9.81
 
 
 def wall(rows, columns, length=0.2, height=0.1, depth=0.1, mass=2.0):
-    """Bricks in bond, with half bricks at the ends of every other row; four contacts for each face on a face."""
+    """Bricks in rows, with half bricks at the ends of every other row; four contacts for each face on a face."""
     spans = []
     for i in range(rows):
         edges = np.arange(columns + 1.0) if i % 2 == 0 else np.r_[0.0, np.arange(columns) + 0.5, columns]

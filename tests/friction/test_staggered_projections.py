@@ -117,7 +117,7 @@ def test_a_scale_by_a_power_of_two_changes_no_bit(sweeps):
 
 # --- loops and limits ----------------------------------------------------------------------------------------------
 def test_a_held_block_needs_no_friction_along_what_holds_it():
-    """An equality along the incline, in contradiction to nothing, leaves friction idle where it holds first."""
+    """An equality along the incline, in contradiction to nothing, leaves no friction where it holds first."""
     world = stack(1)
     world.equalities = [np.eye(6)]
     W, r = world.problem([1.0, 0, -1.0, 0, 0, 0])
@@ -206,7 +206,7 @@ def test_a_contact_that_nothing_moves_carries_nothing():
 
 @pytest.mark.parametrize("tiny", [1e-309, 1e-300, 1e-176, 1e-160])
 def test_velocities_next_to_nothing_are_no_danger(tiny):
-    """A journal that is pressed, and one that is not."""
+    """A cylinder in a bearing that is pressed, and one that is not."""
     for pressed in (1.0, 0.0):
         W, r = np.diag([0.0, 1.0, 2.0]), np.array([0.0, tiny, -tiny])
         x, report = solve(W, r, 1.0, guess=[pressed, 0.0, 0.0], friction_patches=1)

@@ -1,7 +1,7 @@
 """Two bars on journals in a plane, by Newton's and Euler's laws of each bar: an oracle of dry friction in joints.
 
 The plane may lean; across it the bars carry bending moments.  Each journal has eight points, each with a radial and an
-axial push and a friction along the circle; nothing here is taken from the program that is tested.
+axial force and a friction along the circle; nothing here is taken from the program that is tested.
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ bodies:
 
 
 def wall(rows: int, columns: int) -> str:
-    """Bricks in bond, with half bricks at the ends of every other row."""
+    """Bricks in rows, with half bricks at the ends of every other row."""
     lines = []
     for i in range(rows):
         lengths = [0.2] * columns if i % 2 == 0 else [0.1] + [0.2] * (columns - 1) + [0.1]

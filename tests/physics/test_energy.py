@@ -88,7 +88,7 @@ def test_power_of_everything_is_the_rate_of_the_energy(machine):
 
 
 def test_the_ledger_balances_to_the_order_of_rk4():
-    """Halving the step divides the residual of the balance by 16: every account is there, with the right sign."""
+    """Half the step divides the residual of the balance by 16: every account is there, with the right sign."""
     packed, residuals = mixed_tree(), []
     for step in (1 / 64, 1 / 128):
         samples = history(packed, "rk4", step, [0.0, 0.5])

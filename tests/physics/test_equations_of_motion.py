@@ -321,7 +321,7 @@ def test_a_coupling_leaves_the_modes_of_what_is_free(coupling, squares, method):
 
 @pytest.mark.parametrize("method", EVERY_METHOD)
 def test_what_is_pressed_is_closed_and_what_is_touched_is_open(method):
-    """A pendulum on its limit has no freedom, and beside its limit, or at it without weight, all of it."""
+    """A pendulum on its limit has no degree of freedom; beside its limit, or at it without weight, it has one."""
     text = """
 mbsim: 1
 bodies: {a: {mass: 2, com: [0, 0, -1], inertia: {principal: [0.1, 0.1, 0.1]}}}

@@ -90,7 +90,7 @@ def numbers(state):
 
 @fixed_step
 def test_order_of_convergence(integrator):
-    """Halving the step divides the error by 2^order, in positions, velocities and accounts alike."""
+    """Half the step divides the error by 2^order, in positions, velocities and accounts alike."""
     packed, until = mixed_tree(), 0.5
     exact = numbers(run(packed, "dop853", 1e-3, until, 1e-12, 1e-12)[0])
     step = {1: 1 / 2048, 2: 1 / 512, 3: 1 / 256, 4: 1 / 128}[ORDERS[integrator]]

@@ -268,8 +268,8 @@ def test_sensitivities_of_a_chaotic_run_are_exact_where_differences_of_runs_are_
 def test_scenes_that_the_generated_code_does_not_support_say_so():
     text = scene_of(A, f"j: {{{HINGE}, child: a, q: 0.4, limits: [-1, 0.5], v: 2}}")
     found = mbsim.sensitivities(text, {"gravity[2]": -9.81})
-    acting = "limits of joints that act, or points of a spring that coincide"
-    reason = acting if BY_GENERATED_CODE else "interpreted kernels"
+    limits_or_spring = "limits of joints that act, or points of a spring that coincide"
+    reason = limits_or_spring if BY_GENERATED_CODE else "interpreted kernels"
     assert found.attrs["method"] == f"differences of runs: {reason}"
     text = scene_of(A, f"j: {{{HINGE}, child: a, q: 0.4}}").replace("rk4", "linearly_implicit_euler")
     found = mbsim.sensitivities(text, {"gravity[2]": -9.81})

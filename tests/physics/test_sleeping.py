@@ -48,7 +48,7 @@ def state(sim: mbsim.Simulation) -> np.ndarray:
 
 
 def wall(rows: int, columns: int, order: int = 1) -> str:
-    """Bricks in bond; `order` -1 lists them from the last to the first."""
+    """Bricks in rows; `order` -1 lists them from the last to the first."""
     names = [(i, j) for i in range(rows) for j in range(columns)][::order]
     lines = [
         f"  b{i}_{j}: {{shapes: [{BRICK}], position: [{0.2 * j + 0.1 * (i % 2)!r}, 0, {0.1 * i + 0.05!r}]}}\n"

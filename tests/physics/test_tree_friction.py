@@ -292,7 +292,7 @@ def test_a_chain_in_which_many_hinges_jam_obeys_the_law_in_every_step(tmp_path):
 
 
 def machines_beside_contacts():
-    """A chain with friction, one that pushes against a limit, one that lies on the floor, and a ball that slides."""
+    """A chain with friction, one that is on a limit, one that lies on the floor, and a ball that slides."""
     scene = {"bodies": {}, "joints": {}}
     for name, x in (("free", 0.0), ("limited", 3.0), ("lying", 6.0)):
         chain = plane_chain(4)

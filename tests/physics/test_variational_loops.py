@@ -1,4 +1,4 @@
-"""Rows of restraint in variational steps, by every root finder: loops, limits, singular positions, contradictions."""
+"""Constraint rows in variational steps, by every root finder: loops, limits, singular positions, contradictions."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ LARGE = {"adaptive": True, "initial_guess": "ig2"}
 
 
 def case(scene: Data, joint: str, step: float, steps: int, method: str, **options: Any) -> dict[str, Any]:
-    """One run, as it is handed over."""
+    """One run, as it is passed on."""
     return {"scene": scene, "joint": joint, "step": step, "steps": steps, "method": method, "options": options}
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], Any]:
-    """What the steps tell, in two processes that do not compile."""
+    """What the steps report, in two processes that do not compile."""
     cases = {
         (name, method, finder): case(make(), joint, step, steps, method, root_finder=finder)
         for (name, (make, joint, step, steps)), (method, finder) in product(SCENES.items(), FINDERS)
@@ -182,7 +182,7 @@ def test_a_loop_passes_positions_in_which_it_loses_rank(found, scene, method, fi
 @each_finder
 @pytest.mark.parametrize("scene", ["locked", "contradiction", "driven"])
 def test_rows_that_nothing_can_hold_are_no_step(found, scene, method, finder):
-    """A gap is no way out: of a row that has no answer where it pushes, or of motions that forbid each other."""
+    """A gap is no way out: of a row that has no answer where it presses, or of motions that forbid each other."""
     assert found[scene, method, finder]["status"][-1] == "NOT_CONVERGED"
 
 

@@ -20,7 +20,7 @@ STEPS = {1: 0.001, 2: 0.005, 4: 0.01, 6: 0.02}
 @pytest.mark.parametrize("order", STEPS)
 @pytest.mark.parametrize("scene", SMOOTH)
 def test_errors_fall_as_the_order_says(scene: str, order: int, method: str) -> None:
-    """Positions, rotations and velocities against the fine reference; what nothing pushes has order 2 for order 1."""
+    """Positions, rotations and velocities against the fine reference; what no force acts on has order 2 for order 1."""
     until, slowness = SMOOTH[scene]
     h, expected = slowness * STEPS[order], 2 if (scene, order) == ("torque_free_top", 1) else order
     errors = errors_of(delivered(scene), method, until, [h, h / 2], order=order)
@@ -30,7 +30,7 @@ def test_errors_fall_as_the_order_says(scene: str, order: int, method: str) -> N
 
 @both_methods
 def test_order_1_takes_bodies_through_the_positions_of_order_2(method: str) -> None:
-    """If its momenta start half a push short: p1 = p2 - h f / 2, which at rest is v1 = -h a / 2."""
+    """If its momenta start half an impulse short: p1 = p2 - h f / 2, which at rest is v1 = -h a / 2."""
     h, scene = 0.01, delivered("double_pendulum_rods")
     second = stepped(scene, method, h)
     for k, joint in enumerate(scene["joints"].values()):

@@ -1,4 +1,4 @@
-"""Rows of loop joints without effect in any configuration, and those that matter, also where axes are aligned."""
+"""Rows of loop joints without effect in any configuration, and those with an effect, also where axes are aligned."""
 
 from __future__ import annotations
 

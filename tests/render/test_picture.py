@@ -160,9 +160,9 @@ def test_events_are_first_contacts_and_limits():
     limits = rendered("limits")
     found = events_of(limits.trajectory, limits.motion, limits.rows)
     [force] = [path for path in limits.trajectory.paths if path.endswith("limit_force")]
-    acting = (limits.trajectory.channel(force).values > 0.0).any(axis=1)
+    is_active = (limits.trajectory.channel(force).values > 0.0).any(axis=1)
     assert [event.time for event in found if event.kind == "limit"] == pytest.approx(
-        limits.trajectory.time[1:][acting[1:] & ~acting[:-1]]
+        limits.trajectory.time[1:][is_active[1:] & ~is_active[:-1]]
     )
 
 

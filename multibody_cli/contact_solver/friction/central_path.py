@@ -1,8 +1,8 @@
 """Path following for the smoothed Coulomb's law: a globalization of Newton's method.
 
 Coulomb's law is nonsmooth, and Newton's method may cycle if many contacts slide and press on each other.  Smoothed by
-sigma (`smoothed_law`) the equations are smooth, and their solutions for all sigma form a path.  Each step aims at a
-tenth of sigma.  It is shortened if it leaves the neighbourhood of the path, where the residual exceeds sigma.
+sigma (`smoothed_law`) the equations are smooth, and their solutions for all sigma form a path.  Each step reduces sigma
+to a tenth.  It is shortened if it leaves the neighbourhood of the path, where the residual exceeds sigma.
 
 Source: Qi, Sun and Zhou, A new look at smoothing Newton methods, Math. Program. 87 (2000).
 """
@@ -66,6 +66,6 @@ def follow_path(F, xi0, compliance, first, last, x, xi, S, M) -> tuple[int, bool
 
 @kernel
 def step_along(start, share, step, trial):
-    """Compute ahead = start + share step."""
+    """Compute the point start + share step."""
     for i in range(len(start)):
         trial[i] = start[i] + share * step[i]

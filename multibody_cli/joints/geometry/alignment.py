@@ -226,7 +226,7 @@ def _cut(curve: Curve, finer: int) -> Curve:
 
 
 def _tangents(curve: Curve) -> Floats:
-    """Return tangents (n, 3) at the beginning of all pieces, and at the end."""
+    """Return tangents (n, 3) at the start of all pieces, and at the end."""
     count = len(curve.rows)
     t = unit(
         derivative(curve.path.position(curve.symbolic_parameter, NamedConstants()), curve.symbolic_parameter.along)

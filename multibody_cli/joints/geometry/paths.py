@@ -153,7 +153,7 @@ class ExpressionPath(Path):
 class RoundExpressionPath(Path):
     """A user-defined closed curve, with a parameter reduced to the domain.
 
-    Behind the named constants follow the parameter at the beginning of a piece, and the length of the piece.
+    Behind the named constants follow the parameter at the start of a piece, and the length of the piece.
     """
 
     expressions: Expressions
@@ -189,7 +189,7 @@ class Curve:
     domain
         Interval of its parameter; infinite if unbounded.
     closed
-        Whether the end is connected to the beginning.
+        Whether the end is connected to the start.
     in_pieces
         Whether it consists of pieces of equal length in the parameter.
     reference

@@ -85,7 +85,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
 def bind(
     dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
 ) -> Stepper:
-    """Bind to a model."""
+    """Allocate the arrays of the steps, and return the stepper of a method and a model."""
     work.dual.lag[0] = 0.5  # the path of a step has the rates of its end
     scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work)
     return FixedStepper(dynamics.bind(take_implicit_steps), system, work, scratch, control, smoothed_steps)

@@ -160,7 +160,7 @@ class ImplicitStepper(FixedStepper):
 def bind(
     dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
 ) -> Stepper:
-    """Bind to a model."""
+    """Allocate the arrays of the steps, and return the stepper of a method and a model."""
     q, v = state.q, state.v
     not_converged = np.zeros(1, np.int64)
     scratch = (np.zeros_like(q), *(np.zeros_like(v) for _ in range(3)), np.zeros((2, len(state.ledger))), not_converged)
