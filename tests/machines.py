@@ -36,7 +36,7 @@ NO_GRAVITY = (0.0, 0.0, 0.0)
 
 def evaluate(system: System, *rest) -> None:
     """The accelerations of method `aba`."""
-    METHODS["aba"].dynamics(system).evaluate(system, *rest)
+    METHODS["aba"].kernels.dynamics(system).evaluate(system, *rest)
 
 
 NO_ARMS = (records(np.zeros(0, ARM)), np.zeros(0, np.int64))

@@ -116,7 +116,7 @@ class _Linearizer:
         rows["primary"] = 0
         tree = tree._replace(inboard_joints=tree.inboard_joints[:0])
         self._system = model.system._replace(tree=tree, rows=records(rows))
-        self._dynamics, self._work = ABA.dynamics(self._system), workspace_for(self._system)
+        self._dynamics, self._work = ABA.kernels.dynamics(self._system), workspace_for(self._system)
         closed, touching = self._contact_mode(state)
         rows["one_sided"][closed], rows["active"][closed] = 0, 1
         left_out = np.flatnonzero(rows["one_sided"])

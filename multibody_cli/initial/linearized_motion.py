@@ -226,7 +226,7 @@ def _accelerations_nearby(model: Model, t: float, q: Floats, v: Floats, N: Float
     system = model.system
     found = np.zeros((len(q), 4 * N.shape[1] + 1, model.nv))
     scratch = (np.zeros(model.nq), *np.zeros((3, model.nv)), np.zeros(len(model.names.accounts)))
-    nearby = bound_kernel(_evaluate_nearby, evaluate=ABA.dynamics(system).evaluate)
+    nearby = bound_kernel(_evaluate_nearby, evaluate=ABA.kernels.dynamics(system).evaluate)
     nearby(system, workspace_for(system), t, q, v, np.ascontiguousarray(N.T), _offsets(model, N), scratch, found)
     return found
 

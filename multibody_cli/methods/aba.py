@@ -11,22 +11,21 @@ machine of 2023.
 
 from __future__ import annotations
 
-from multibody_cli.methods.by_acceleration import AccelerationKind
+from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
 from multibody_cli.methods.row_elimination import has_elimination, with_elimination
 from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
 
-ABA: AccelerationKind = AccelerationKind(
+KERNELS = MethodKernels(accelerate, apply_inverse_mass)
+CONSTRAINED = with_elimination(KERNELS, own=False)
+"""For systems with rows that are eliminated within the recursion."""
+
+ABA = AccelerationKind(
     name="aba",
     description="articulated bodies: recursive forward and hybrid dynamics, O(n)",
-    accelerate=accelerate,
-    apply_inverse_mass=apply_inverse_mass,
+    kernels=KERNELS,
     supports=frozenset(Feature) - {Feature.AFFINE},
     Options=ImplicitOptions,
-    chosen=lambda _, system: CONSTRAINED if has_elimination(system) else ABA,
+    chosen=lambda _, system: CONSTRAINED if has_elimination(system) else KERNELS,
 )
-
-
-CONSTRAINED: AccelerationKind = with_elimination(ABA, own=False)
-"""For systems with rows that are eliminated within the recursion."""

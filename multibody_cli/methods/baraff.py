@@ -48,7 +48,7 @@ from multibody_cli.kkt.assembly import (
 )
 from multibody_cli.kkt.joint_nodes import joint_nodes_of, mark_joint_nodes, write_joint_nodes
 from multibody_cli.kkt.nodes import Cells, kkt_tree_for, vector_for
-from multibody_cli.methods.by_acceleration import AccelerationKind
+from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels, ReusedFactors
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
 from multibody_cli.model import KERNEL_GENERAL, Floats, Integers, Model, Records, System
@@ -170,10 +170,11 @@ def respond(system, work, y):
         rows[special[k]].multiplier = multipliers[special[k]]
 
 
-def projection_of(system: System) -> Projection | None:
-    """Return the operations of projections for free bodies on primary rows alone, or None for any other system.
+def projections_of(system: System) -> tuple[Projection, Prediction | None] | None:
+    """Return the operations of projections for free bodies on primary rows alone; None for any other system.
 
     Single screws and balls are one block with their body there, so that the factorization reads no terms of their rows.
+    Where all rows are holonomic, kernels predict the position errors.
     """
     links, n_dofs = bodies_of(system.tree)
     rows, kernels = system.rows, system.tree.closures["joint_kernel"]
@@ -182,19 +183,9 @@ def projection_of(system: System) -> Projection | None:
     blocks = joint_nodes_of(system, links, n_dofs)
     if len(blocks) < np.count_nonzero(kernels != KERNEL_GENERAL):
         return None
-    return projection_of_bodies(respond, fits_by_iteration(system))
-
-
-def fits_by_iteration(system: System) -> bool:
-    """Whether the coordinates of any joint are fitted by iteration."""
-    return bool(np.any(system.tree.closures["joint_kernel"] == KERNEL_GENERAL))
-
-
-def prediction_of(system: System) -> Prediction | None:
-    """Return the kernels that predict position errors, or None where a row is nonholonomic or `projection_of` is."""
-    if projection_of(system) is None or not np.all(system.rows["holonomic"]):
-        return None
-    return prediction_with(factor_bodies, respond, fits_by_iteration(system))
+    by_iteration = bool(np.any(kernels == KERNEL_GENERAL))  # whether coordinates of joints are fitted
+    prediction = prediction_with(factor_bodies, respond, by_iteration) if np.all(rows["holonomic"]) else None
+    return projection_of_bodies(respond, by_iteration), prediction
 
 
 @kernel
@@ -216,22 +207,24 @@ def solve_for_bodies(system, work, y):
             rows[plan.rows[place]].multiplier = plan.x[place]
 
 
-BARAFF: AccelerationKind = AccelerationKind(
+KERNELS = MethodKernels(
+    accelerate,
+    apply_inverse_mass,
+    workspace,
+    reused=ReusedFactors(factor_bodies, accelerate_again),
+    projections=projections_of,
+)
+"""Rows that close loops are rows of the Delassus matrix: the base of `variational_maximal`."""
+
+WITH_LOOPS = replace(KERNELS, workspace=workspace_with_loops)
+
+BARAFF = AccelerationKind(
     name="baraff",
     description="Lagrange multipliers in maximal coordinates, O(n)",
-    accelerate=accelerate,
-    factor=factor_bodies,
-    accelerate_again=accelerate_again,
-    projection=projection_of,
-    prediction=prediction_of,
-    apply_inverse_mass=apply_inverse_mass,
+    kernels=KERNELS,
     supports=frozenset(Feature) - {Feature.REDUCTION, Feature.ROTORS, Feature.COMPUTED_TORQUE},
     Options=ImplicitOptions,
-    workspace=workspace,
     maximal=True,
     eliminates_constraints=True,
     chosen=lambda *_: WITH_LOOPS,
 )
-"""Rows that close loops are rows of the Delassus matrix: the base of `variational_maximal`."""
-
-WITH_LOOPS: AccelerationKind = replace(BARAFF, workspace=workspace_with_loops)

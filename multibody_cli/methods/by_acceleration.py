@@ -65,104 +65,73 @@ class Shortcut(NamedTuple):
     update_work: Kernel
 
 
-class BesideJointFriction(NamedTuple):
-    """Kernels of a method that eliminates rows, for systems with joint friction.
+class ReusedFactors(NamedTuple):
+    """`accelerate` in two parts: the factors alone, and accelerations with the factors of the same positions."""
+
+    factor: Kernel
+    accelerate: Kernel
+
+
+class EliminatedRows(NamedTuple):
+    """Kernels of a method whose rows are eliminated within the recursion of another one.
 
     Parameters
     ----------
+    finish
+        Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
     factor, apply_inverse_mass
-        The two kernels of the contact step, in which no row is eliminated.
+        The two kernels of the contact step of systems with joint friction, in which no row is eliminated.
     enclose
-        Returns the kernel of a contact step before which the rows are released, and after which they are eliminated.
+        Returns the kernel of such a contact step before which the rows are released, and after which they are
+        eliminated.
     """
 
+    finish: Kernel | None
     factor: Kernel
     apply_inverse_mass: Kernel
     enclose: Callable[[Kernel], Kernel]
 
 
 @dataclass(frozen=True)
-class AccelerationKind:
-    """An entry of the catalogue of methods.
+class MethodKernels:
+    """The kernels of a method.
 
     Parameters
     ----------
-    name, description
-        The keyword of the scene format, and one line for lists.
     accelerate, apply_inverse_mass
         The two kernels; see the top of this file.
-    factor
-        `accelerate` for the factors alone, if that is faster.
-    accelerate_again
-        `accelerate` with the factors of `factor` for the same positions, if the method keeps them.
-    projection
-        Returns faster operations of projections for a system without implicit forces, or None if there are none.
-    prediction
-        Returns the kernels that predict position errors for a system without implicit forces, or None.
-    finish
-        Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
-    beside_joint_friction
-        Other kernels for the contact steps of systems with joint friction, or None.
-    supports
-        The supported features.
-    Options
-        The options under `simulation.options`.
     workspace
         Allocates the work arrays for a model and options.
-    maximal
-        Whether it uses maximal coordinates instead of reduced ones.
-    eliminates_constraints
-        Whether constraints between two bodies are nodes of its elimination tree, beside joints.
     implicit
         Makes the kernels with implicit forces from the two kernels.
     shortcut
         A faster evaluation of simple systems, or None.
-    chosen
-        Returns the kind for given options and a given system, where kinds share a keyword.
+    reused
+        Faster kernels for several evaluations at the same positions, or None.
+    projections
+        Returns faster operations of projections for a system without implicit forces, with the kernels that predict
+        its position errors, if there are any; None for other systems.
+    rows
+        Kernels for rows that are eliminated, or None.
     """
 
-    name: str
-    description: str
     accelerate: Kernel
     apply_inverse_mass: Kernel
-    supports: frozenset[Feature] = frozenset(Feature)
-    Options: type[StabilizationOptions] = StabilizationOptions
     workspace: Callable[[Model, Any], Work] = plain_workspace
-    maximal: bool = False
-    eliminates_constraints: bool = False
     implicit: Callable[[Kernel, Kernel], implicit_forces.Implicit] = implicit_forces.by_iteration
     shortcut: Shortcut | None = None
-    chosen: Callable[[Any, System], AccelerationKind] | None = None
-    factor: Kernel | None = None
-    accelerate_again: Kernel | None = None
-    projection: Callable[[System], Projection | None] | None = None
-    prediction: Callable[[System], Prediction | None] | None = None
-    finish: Kernel | None = None
-    beside_joint_friction: BesideJointFriction | None = None
-
-    def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield options that a scene cannot combine with a feature, each with the reason."""
-        moving = feature in (Feature.LIMITS, Feature.CONTACT, Feature.JOINT_FRICTION)
-        if moving and options.get("stabilization") == "baumgarte":
-            message = "impacts and dry friction require `stabilization: projection`, the default"
-            yield "stabilization", message
-
-    def longest_stage(self, options: Spec) -> float:
-        """Return 1: steps are not composed."""
-        return 1.0
-
-    @property
-    def own_integrator(self) -> None:
-        """None: it accepts any integrator of the catalogue."""
+    reused: ReusedFactors | None = None
+    projections: Callable[[System], tuple[Projection, Prediction | None] | None] = lambda _system: None
+    rows: EliminatedRows | None = None
 
     def dynamics(self, system: System) -> Dynamics:
         """Return the kernels for a system."""
         accelerate, apply_inverse_mass, rates_kernel = self.accelerate, self.apply_inverse_mass, update_rates
-        factor, terms = self.factor or accelerate, add_implicit_joint_terms
+        factor, again = self.reused or (accelerate, accelerate)
+        terms, finish = add_implicit_joint_terms, (self.rows and self.rows.finish) or keep_accelerations
         if system.implicit:
             factor, accelerate, apply_inverse_mass = self.implicit(self.accelerate, self.apply_inverse_mass)
             terms = implicit_forces.add_implicit_terms
-        finish = self.finish or keep_accelerations
         if system.coupled:
             terms = coupled_forces.with_coupling_terms(terms)
             finish = coupled_forces.finish(apply_inverse_mass, finish)
@@ -172,11 +141,9 @@ class AccelerationKind:
             projection = projection_with(apply_inverse_mass)
             alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, projection, terms)
         elif system.is_constrained:
-            again = self.accelerate_again or accelerate
-            projection = (self.projection and self.projection(system)) or projection_with(apply_inverse_mass)
+            projection, prediction = self.projections(system) or (projection_with(apply_inverse_mass), None)
             alone = constrained_dynamics(factor, accelerate, again, apply_inverse_mass, projection, terms, finish)
-            if self.prediction and (prediction := self.prediction(system)):
-                alone = alone._replace(**prediction._asdict())
+            alone = alone._replace(**prediction._asdict()) if prediction else alone
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
         else:
@@ -184,7 +151,7 @@ class AccelerationKind:
         if not system.contacts:
             return alone
         contacts, beside = system.contacts, None
-        if len(contacts.joint_friction.patches) > 0 and (beside := self.beside_joint_friction):
+        if len(contacts.joint_friction.patches) > 0 and (beside := self.rows):
             factor, apply_inverse_mass = beside.factor, beside.apply_inverse_mass
         staggered = contacts.options.staggered
         impulses = implicit_forces.add_impulses_of_change if system.implicit else no_implicit_impulses
@@ -203,16 +170,63 @@ class AccelerationKind:
         """Return the shortcut if it applies to this system."""
         return self.shortcut if self.shortcut and self.shortcut.suits(system) else None
 
+
+@dataclass(frozen=True)
+class AccelerationKind:
+    """An entry of the catalogue of methods.
+
+    Parameters
+    ----------
+    name, description
+        The keyword of the scene format, and one line for lists.
+    kernels
+        Its kernels.
+    supports
+        The supported features.
+    Options
+        The options under `simulation.options`.
+    maximal
+        Whether it uses maximal coordinates instead of reduced ones.
+    eliminates_constraints
+        Whether constraints between two bodies are nodes of its elimination tree, beside joints.
+    chosen
+        Returns the kernels for given options and a given system, where there are several; or None.
+    """
+
+    name: str
+    description: str
+    kernels: MethodKernels
+    supports: frozenset[Feature] = frozenset(Feature)
+    Options: type[StabilizationOptions] = StabilizationOptions
+    maximal: bool = False
+    eliminates_constraints: bool = False
+    chosen: Callable[[Any, System], MethodKernels] | None = None
+
+    def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield options that a scene cannot combine with a feature, each with the reason."""
+        moving = feature in (Feature.LIMITS, Feature.CONTACT, Feature.JOINT_FRICTION)
+        if moving and options.get("stabilization") == "baumgarte":
+            message = "impacts and dry friction require `stabilization: projection`, the default"
+            yield "stabilization", message
+
+    def longest_stage(self, options: Spec) -> float:
+        """Return 1: steps are not composed."""
+        return 1.0
+
+    @property
+    def own_integrator(self) -> None:
+        """None: it accepts any integrator of the catalogue."""
+
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
     ) -> Method:
         """Make the method for one model."""
         given: Any = options or self.Options()
-        kind, system = self.chosen(given, model.system) if self.chosen else self, model.system
-        work = kind.workspace(model, given)
+        kernels, system = self.chosen(given, model.system) if self.chosen else self.kernels, model.system
+        work = kernels.workspace(model, given)
         work = work._replace(implicit_solve=work.implicit_solve._replace(settings=given.implicit_solve))
         set_stabilization(given, work)
-        dynamics, shortcut = kind.dynamics(system), kind.shortcut_through(system)
+        dynamics, shortcut = kernels.dynamics(system), kernels.shortcut_through(system)
         contact_work = contact_workspace_for(system) if system.contacts else ()
         assert integrator.bind is not None
         stepper = integrator.bind(dynamics, system, work, contact_work, state, control)

@@ -129,20 +129,18 @@ class VariationalKind:
 
     def stepping(self, system: System, options: Any) -> Kernel:
         """Return the kernel that takes steps of a system."""
-        method = self.base_method
+        base = self.base_method.kernels
         is_constrained = system.is_constrained or self.maximal
         root_finders = (self.root_finders[name] for name in options.root_finder_order(system))
         has_joint_friction = bool(system.contacts) and len(system.contacts.joint_friction.patches) > 0
-        return bind(
-            method.dynamics(system), method.apply_inverse_mass, is_constrained, has_joint_friction, *root_finders
-        )
+        return bind(base.dynamics(system), base.apply_inverse_mass, is_constrained, has_joint_friction, *root_finders)
 
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
     ) -> Method:
         """Make the method for one model."""
         given: Any = options or self.Options()
-        system, base = model.system, self.base_method
+        system, base = model.system, self.base_method.kernels
         order = given.order or (1 if system.contacts else 2)
         settings = Settings(
             tolerance=given.tolerance,

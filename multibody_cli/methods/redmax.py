@@ -26,7 +26,7 @@ from multibody_cli.implicit.dense_matrix import correct_dense, fill_dense
 from multibody_cli.implicit.implicit_forces import Implicit
 from multibody_cli.kernel import allocate, kernel
 from multibody_cli.linalg.dense_lu import factor_dense
-from multibody_cli.methods.by_acceleration import AccelerationKind
+from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.row_elimination import has_elimination, with_elimination
 from multibody_cli.methods.stabilization import StabilizationOptions
@@ -154,17 +154,20 @@ def apply_inverse_mass_implicitly(system, work, x, y):
         correct_dense(system, work, work.scratch.A, work.scratch.order, y)
 
 
-REDMAX: AccelerationKind = AccelerationKind(
+KERNELS = MethodKernels(
+    accelerate,
+    apply_inverse_mass,
+    workspace,
+    implicit=lambda *_: Implicit(factor_implicitly, accelerate_implicitly, apply_inverse_mass_implicitly),
+)
+CONSTRAINED = with_elimination(KERNELS)
+"""For systems with rows that are eliminated within the recursion of articulated bodies."""
+
+REDMAX = AccelerationKind(
     name="redmax",
     description="reduced coordinates with a dense mass matrix, O(n^3)",
-    accelerate=accelerate,
-    apply_inverse_mass=apply_inverse_mass,
+    kernels=KERNELS,
     supports=frozenset(Feature) - {Feature.AFFINE},
     Options=RedmaxOptions,
-    workspace=workspace,
-    implicit=lambda *_: Implicit(factor_implicitly, accelerate_implicitly, apply_inverse_mass_implicitly),
-    chosen=lambda _, system: CONSTRAINED if has_elimination(system) else REDMAX,
+    chosen=lambda _, system: CONSTRAINED if has_elimination(system) else KERNELS,
 )
-
-CONSTRAINED: AccelerationKind = with_elimination(REDMAX)
-"""For systems with rows that are eliminated within the recursion of articulated bodies."""

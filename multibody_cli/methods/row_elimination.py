@@ -20,7 +20,7 @@ from multibody_cli.constraint_solver.loop_joints import compute_loop_acceleratio
 from multibody_cli.constraint_solver.row_elimination import row_elimination_for
 from multibody_cli.kernel import bound_kernel, kernel_parameter, template
 from multibody_cli.method_kernels import accelerate, solve_contact_step
-from multibody_cli.methods.by_acceleration import AccelerationKind, BesideJointFriction
+from multibody_cli.methods.by_acceleration import EliminatedRows, MethodKernels, ReusedFactors
 from multibody_cli.methods.contract import Kernel
 from multibody_cli.model import Model, System
 from multibody_cli.tree.workspace import Work, dual_for
@@ -79,27 +79,26 @@ def _with_rows(solve: Kernel) -> Kernel:
     return bound_kernel(solve_contact_step_with_rows, factor=constrained_bodies.factor, solve_contact_step=solve)
 
 
-def with_elimination(kind: AccelerationKind, *, own: bool = True) -> AccelerationKind:
-    """Return a kind whose rows are eliminated; `own` is whether it computes the final accelerations itself."""
+def with_elimination(kernels: MethodKernels, *, own: bool = True) -> MethodKernels:
+    """Return kernels that eliminate rows; `own` is whether those of the method compute the final accelerations."""
 
     def workspace(model: Model, options: Any) -> Work:
         elimination = row_elimination_for(model.system)
         assert elimination is not None
-        work = kind.workspace(model, options)
+        work = kernels.workspace(model, options)
         work.rows["active"][elimination.ineffective] = 0
         n = len(model.system.rows)
         dual = dual_for(n - len(elimination.ineffective), model.nq)  # for all rows that can be active
         return work._replace(elimination=elimination, rhs=np.zeros(n), dual=dual)
 
+    finish = _own(kernels.accelerate) if own else None
     return replace(
-        kind,
+        kernels,
         accelerate=constrained_bodies.accelerate,
-        factor=constrained_bodies.factor,
-        accelerate_again=constrained_bodies.accelerate_again,
         apply_inverse_mass=constrained_bodies.apply_inverse_mass,
         workspace=workspace,
-        finish=_own(kind.accelerate) if own else None,
-        beside_joint_friction=BesideJointFriction(_factor_tree(kind.accelerate), kind.apply_inverse_mass, _with_rows),
+        reused=ReusedFactors(constrained_bodies.factor, constrained_bodies.accelerate_again),
+        rows=EliminatedRows(finish, _factor_tree(kernels.accelerate), kernels.apply_inverse_mass, _with_rows),
     )
 
 

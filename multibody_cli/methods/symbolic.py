@@ -6,13 +6,12 @@ machine of 2023, where `aba` takes 75.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
 
 from multibody_cli.methods import symbolic_generated, symbolic_numeric
-from multibody_cli.methods.by_acceleration import AccelerationKind, Shortcut
+from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels, Shortcut
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
 from multibody_cli.methods.row_elimination import has_elimination, with_elimination
@@ -32,32 +31,35 @@ class SymbolicOptions(ImplicitOptions):
     )
 
 
-SYMBOLIC: AccelerationKind = AccelerationKind(
-    name="symbolic",
-    description="articulated bodies by code generated for the model, O(n)",
-    accelerate=symbolic_generated.accelerate,
-    apply_inverse_mass=symbolic_generated.apply_inverse_mass,
-    supports=frozenset(Feature) - {Feature.AFFINE},
-    Options=SymbolicOptions,
-    workspace=symbolic_generated.workspace,
+GENERATED = MethodKernels(
+    symbolic_generated.accelerate,
+    symbolic_generated.apply_inverse_mass,
+    symbolic_generated.workspace,
     shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_generated.evaluate, symbolic_generated.update_work),
-    chosen=lambda options, system: KINDS[options.recursion, has_elimination(system)],
 )
+"""Method I."""
 
-NUMERIC: AccelerationKind = replace(
-    SYMBOLIC,
-    name="symbolic_numeric",
-    accelerate=symbolic_numeric.accelerate,
-    apply_inverse_mass=symbolic_numeric.apply_inverse_mass,
-    workspace=symbolic_numeric.workspace,
+NUMERIC = MethodKernels(
+    symbolic_numeric.accelerate,
+    symbolic_numeric.apply_inverse_mass,
+    symbolic_numeric.workspace,
     shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_numeric.evaluate, symbolic_generated.update_work),
 )
 """Method II (`recursion: numeric`)."""
 
-KINDS: dict[tuple[str, bool], AccelerationKind] = {
-    ("generated", False): SYMBOLIC,
-    ("generated", True): with_elimination(SYMBOLIC),
+KERNELS = {
+    ("generated", False): GENERATED,
+    ("generated", True): with_elimination(GENERATED),
     ("numeric", False): NUMERIC,
     ("numeric", True): with_elimination(NUMERIC),
 }
 """By the option `recursion`, and whether rows are eliminated within the recursion of articulated bodies."""
+
+SYMBOLIC = AccelerationKind(
+    name="symbolic",
+    description="articulated bodies by code generated for the model, O(n)",
+    kernels=GENERATED,
+    supports=frozenset(Feature) - {Feature.AFFINE},
+    Options=SymbolicOptions,
+    chosen=lambda options, system: KERNELS[options.recursion, has_elimination(system)],
+)

@@ -208,7 +208,7 @@ def test_code_of_a_free_chain_does_not_depend_on_contact_shapes():
     from multibody_cli.methods.aba import ABA
     from multibody_cli.methods.evaluation import unconstrained_dynamics
 
-    assert box_box not in unconstrained_dynamics(ABA.accelerate).evaluate.reach.kernels
+    assert box_box not in unconstrained_dynamics(ABA.kernels.accelerate).evaluate.reach.kernels
 
 
 def test_kernels_have_neither_closures_nor_defaults():

@@ -10,7 +10,7 @@ from loops import Run, close_loops, random_body, random_joint, start
 from scipy.linalg import block_diag, null_space
 
 from multibody_cli.constraint_solver.solver import update_kinematics
-from multibody_cli.methods.baraff import prediction_of
+from multibody_cli.methods.baraff import projections_of
 from multibody_cli.methods.evaluation import displace_at_rates
 from multibody_cli.model import State
 from multibody_cli.output.carried_state import collect, restore
@@ -56,7 +56,7 @@ def displaced(run: Run, h: float, displace_step) -> tuple[np.ndarray, np.ndarray
 
 def predicted(run: Run):
     """The kernel that displaces with the predicted correction."""
-    return prediction_of(run.compiled.model.system).displace_step
+    return projections_of(run.compiled.model.system)[1].displace_step
 
 
 def of_bodies(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -156,7 +156,7 @@ def test_a_run_in_pieces_has_the_same_bytes():
     whole = mechanism(1)
     assert whole.method.step(whole.state, 60) is None
     expected = b"".join(array.tobytes() for array in whole.state)
-    assert prediction_of(whole.compiled.model.system) is not None
+    assert projections_of(whole.compiled.model.system)[1] is not None
     assert [result(piece) == expected for piece in ("stepped", "evaluated", "resumed")] == [True] * 3
 
 
@@ -165,4 +165,4 @@ def test_nonholonomic_rows_are_not_predicted():
     bodies = {"skate": {"mass": 1.0, "inertia": {"principal": [0.1, 0.2, 0.3]}, "position": [0.0, 0.0, 0.0]}}
     edge = {"type": "knife_edge", "body": "skate", "edge": [1, 0, 0]}
     run = start({"bodies": bodies, "constraints": {"edge": edge}}, "baraff", "semi_implicit_euler")
-    assert prediction_of(run.compiled.model.system) is None
+    assert projections_of(run.compiled.model.system)[1] is None

@@ -8,7 +8,7 @@ from loops import close_loops, random_body, random_joint, start
 
 from multibody_cli.constraint_solver.projection import projection_with
 from multibody_cli.constraint_solver.solver import POSITION, VELOCITY
-from multibody_cli.methods.baraff import apply_inverse_mass, factor_bodies, projection_of
+from multibody_cli.methods.baraff import apply_inverse_mass, factor_bodies, projections_of
 from multibody_cli.model import KERNEL_GENERAL
 from multibody_cli.tree.configuration import displace, normalize
 
@@ -55,7 +55,7 @@ def placed(run, operations, seed, size=1e-3):
 def test_positions_that_are_completed_are_those_of_any_system(seed):
     run = mechanism(seed)
     found = []
-    for operations in (ANY, projection_of(run.compiled.model.system)):
+    for operations in (ANY, projections_of(run.compiled.model.system)[0]):
         _, work, q, _ = placed(run, operations, seed)
         bodies, axes = work.bodies[1:], work.constraint_axes
         found.append(
@@ -79,7 +79,7 @@ def test_positions_that_are_completed_are_those_of_any_system(seed):
 def test_corrections_are_those_of_any_system(seed, level):
     run = mechanism(seed)
     found = []
-    for operations in (ANY, projection_of(run.compiled.model.system)):
+    for operations in (ANY, projections_of(run.compiled.model.system)[0]):
         system, work, _, v = placed(run, operations, seed)
         largest = np.abs(work.rows["error"]).max()
         if level == VELOCITY:
@@ -99,7 +99,7 @@ def test_a_projection_restores_positions_and_velocities(seed):
     """The errors that any system has at the result are round-off."""
     run = mechanism(seed)
     system, work, s = run.compiled.model.system, run.method.work, run.state
-    assert projection_of(system) is not None
+    assert projections_of(system) is not None
     s.q[:], s.v[:] = disturbed(run, seed, 1e-3)
     run.method.dynamics.project_onto_constraints(system, work, 0.0, s.q, s.v, s.a, s.ledger)
     ANY.place(system, 0.0, s.q, s.v, s.a, work)
@@ -111,10 +111,10 @@ def test_a_row_of_a_coordinate_requires_the_operations_of_any_system():
     """A limit is an auxiliary row that depends on the coordinate of its joint."""
     rng = np.random.default_rng(0)
     scene = {"bodies": {"b": random_body(rng)}, "joints": {"j": random_joint(rng, "revolute", "world", "b")}}
-    assert projection_of(start(scene, "baraff").compiled.model.system) is not None
+    assert projections_of(start(scene, "baraff").compiled.model.system) is not None
     scene["joints"]["j"]["limits"] = [-3.0, 3.0]
     scene["simulation"] = {"integrator": "semi_implicit_euler"}
-    assert projection_of(start(scene, "baraff", "semi_implicit_euler").compiled.model.system) is None
+    assert projections_of(start(scene, "baraff", "semi_implicit_euler").compiled.model.system) is None
 
 
 def test_the_angle_of_a_hinge_counts_turns():
@@ -122,6 +122,6 @@ def test_the_angle_of_a_hinge_counts_turns():
     rotor = {"mass": 1.0, "inertia": {"principal": [0.1, 0.2, 0.3]}}
     hinge = {"type": "revolute", "axis": [0, 0, 1], "child": "rotor", "v": 20.0}
     run = start({"bodies": {"rotor": rotor}, "joints": {"axle": hinge}}, "baraff", "semi_implicit_euler", step=1e-3)
-    assert projection_of(run.compiled.model.system) is not None
+    assert projections_of(run.compiled.model.system) is not None
     assert run.method.step(run.state, 1000) is None
     np.testing.assert_allclose(run.state.q[-1], 20.0, rtol=1e-9)

@@ -24,8 +24,7 @@ from strategies import random_quaternion
 
 from multibody_cli import prepare
 from multibody_cli.compile import compile_scene
-from multibody_cli.methods import baraff, redmax, symbolic
-from multibody_cli.methods.aba import ABA, CONSTRAINED
+from multibody_cli.methods import aba, baraff, redmax, symbolic
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -33,6 +32,9 @@ from multibody_cli.methods.row_elimination import has_elimination
 from multibody_cli.model import State
 
 SCENES = Path(__file__).parents[2] / "scenes"
+CONSTRAINED, DENSE = (replace(aba.ABA, kernels=kernels, chosen=None) for kernels in (aba.CONSTRAINED, aba.KERNELS))
+"""`aba` with rows eliminated, and with the dense matrix of all rows."""
+
 HINGE: Data = {"type": "revolute", "axis": [0, 0, 1]}
 
 
@@ -42,7 +44,7 @@ def started(scene: Data, kind: AccelerationKind, integrator: str = "rk4", **simu
     compiled = compile_scene(found)
     state = State(*(array.copy() for array in compiled.state))
     options = kind.Options.model_validate(found.scene.simulation.options)
-    method = replace(kind, chosen=None)(compiled.model, INTEGRATORS[integrator], compiled.control, state, options)
+    method = kind(compiled.model, INTEGRATORS[integrator], compiled.control, state, options)
     assert method.start(state).status is Status.OK
     return Run(found, compiled, method, state)
 
@@ -56,7 +58,7 @@ def require_agreement(
     until: float = 0.0,
     eliminated: bool = True,
     tolerance: float = 1e-9,
-    pair=(CONSTRAINED, ABA),
+    pair=(CONSTRAINED, DENSE),
     **simulation,
 ):
     """Accelerations, multipliers and, after a run, the state are those of the dense matrix."""
@@ -119,7 +121,7 @@ def ladder(n: int, tilt: float = 0.0, speed: float = 1.0, angle: float = np.pi /
 def test_random_loops(machine):
     """Nested and separate loops of every joint, closed to the ground and across branches, with prescribed motions."""
     probe = compile_scene(loaded(machine.scene)).model.system
-    if CONSTRAINED.chosen and CONSTRAINED.chosen(None, probe) is CONSTRAINED:
+    if has_elimination(probe):
         require_agreement(machine.scene, eliminated=False, tolerance=1e-8)
 
 
@@ -211,7 +213,7 @@ def test_work_arrays_of_local_loops_grow_linearly():
     for make in (ladder, lambda n: chain_of_loops(n, "free")):
         sizes = []
         for n in (4, 8, 16):
-            E = CONSTRAINED.workspace(compile_scene(loaded(make(n))).model, None).elimination
+            E = aba.CONSTRAINED.workspace(compile_scene(loaded(make(n))).model, None).elimination
             sizes.append([len(E.L), len(E.slots), len(E.pairs), len(E.updates)])
         first, second, third = np.array(sizes)
         np.testing.assert_array_equal(third - second, 2 * (second - first))
@@ -219,9 +221,12 @@ def test_work_arrays_of_local_loops_grow_linearly():
 
 # --- other methods ------------------------------------------------------------------------------------------------
 OTHERS = {
-    "redmax": (redmax.CONSTRAINED, redmax.REDMAX),
-    "symbolic": (symbolic.KINDS["generated", True], symbolic.KINDS["generated", False]),
-    "numeric": (symbolic.KINDS["numeric", True], symbolic.KINDS["numeric", False]),
+    name: tuple(replace(kind, kernels=one, chosen=None) for one in kernels)
+    for name, kind, *kernels in (
+        ("redmax", redmax.REDMAX, redmax.CONSTRAINED, redmax.KERNELS),
+        ("symbolic", symbolic.SYMBOLIC, symbolic.KERNELS["generated", True], symbolic.KERNELS["generated", False]),
+        ("numeric", symbolic.SYMBOLIC, symbolic.KERNELS["numeric", True], symbolic.KERNELS["numeric", False]),
+    )
 }
 
 
@@ -248,12 +253,12 @@ def test_other_methods_with_dependent_loops_and_limits(name):
 @given(random_loops())
 def test_random_loops_in_redmax(machine):
     system = compile_scene(loaded(machine.scene)).model.system
-    if redmax.REDMAX.chosen and redmax.REDMAX.chosen(None, system) is redmax.CONSTRAINED:
+    if has_elimination(system):
         require_agreement(machine.scene, eliminated=False, tolerance=1e-8, pair=OTHERS["redmax"])
 
 
 # --- maximal coordinates ------------------------------------------------------------------------------------------
-MAXIMAL = baraff.WITH_LOOPS, baraff.BARAFF
+MAXIMAL = baraff.BARAFF, replace(baraff.BARAFF, chosen=None)
 
 
 def planar_ladder(n: int) -> Data:
@@ -363,7 +368,7 @@ def test_an_evaluation_after_a_projection_is_a_whole_evaluation(kind, change, el
     scene = moving_loop(kind)
     if eliminated and not has_elimination(compile_scene(loaded(scene)).model.system):
         return
-    run = started(scene, CONSTRAINED if eliminated else ABA)
+    run = started(scene, CONSTRAINED if eliminated else DENSE)
     dynamics, system, work, state = run.method.dynamics, run.compiled.model.system, run.method.work, run.state
     time, powers = state.time[0], np.zeros((2, len(state.ledger)))
     q, v = state.q.copy(), np.where(system.tree.driven, state.v, state.v * (1.0 + change) - change)

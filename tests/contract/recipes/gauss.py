@@ -8,7 +8,7 @@ import numpy as np
 
 from multibody_cli.kernel import kernel, records
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
-from multibody_cli.methods.by_acceleration import AccelerationKind
+from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels
 from multibody_cli.model import Floats, Integers, Model, Records
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times, write_ball_columns
@@ -81,8 +81,6 @@ def apply_inverse_mass(system, work, x, y):
 GAUSS = AccelerationKind(
     name="gauss",
     description="reduced coordinates with a full mass matrix, O(n^3)",
-    accelerate=accelerate,
-    apply_inverse_mass=apply_inverse_mass,
+    kernels=MethodKernels(accelerate, apply_inverse_mass, workspace),
     supports=frozenset(),
-    workspace=workspace,
 )
