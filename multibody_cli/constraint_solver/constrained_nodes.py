@@ -16,7 +16,7 @@ Sources: Baraff 1996, section 7; Duff, Erisman and Reid, Direct Methods for Spar
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,49 +32,79 @@ from multibody_cli.constraint_solver.row_blocks import (
     subtract_motion,
 )
 from multibody_cli.constraint_solver.row_elimination import RowElimination
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
-from multibody_cli.kkt import ldl_tree
+from multibody_cli.kernel import bound_kernel, kernel, number_parameter, records, template
 from multibody_cli.kkt.ldl_general import add_multiple, row
 from multibody_cli.kkt.ldl_rigid import inner
 from multibody_cli.kkt.ldl_screw import load_motion
 from multibody_cli.kkt.ldl_tree import eliminate, recover, reduce
 from multibody_cli.kkt.nodes import Cells, KktTree, vector_for
-from multibody_cli.model import Floats, Records
+from multibody_cli.model import CONSTRAINT_AXIS, Floats, Records
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force, power
 from multibody_cli.tree.jacobian import column_of
+
+
+class Blocks(NamedTuple):
+    """The cells of a tree in both views, and the constraint axes of its joints."""
+
+    wrenches: Records
+    numbers: Floats
+    axes: Records
 
 
 class ConstrainedTree(NamedTuple):
     """A KKT tree, the plan of the rows that close its loops, and the vectors of one node alone."""
 
     nodes: Records
-    cells: Cells
+    cells: Blocks
     plan: RowElimination
     x: Cells  # of `vector_for`: forces on a body, then its motion
     y: Floats  # (m,) right-hand sides, then multipliers
 
 
-def constrained_tree_for(tree: KktTree, plan: RowElimination, rows: int) -> ConstrainedTree:
-    """Allocate the vectors for a tree with a number of rows."""
-    return ConstrainedTree(tree.nodes, tree.cells, plan, vector_for(tree), np.zeros(rows))
+def constrained_tree_for(
+    tree: KktTree, plan: RowElimination, rows: int, axes: Records | None = None
+) -> ConstrainedTree:
+    """Allocate the vectors for a tree with a number of rows; `axes` are the constraint axes of its joints."""
+    if axes is None:
+        axes = records(np.zeros(0, CONSTRAINT_AXIS))
+    return ConstrainedTree(tree.nodes, Blocks(*tree.cells, axes), plan, vector_for(tree), np.zeros(rows))
 
 
-# --- factors ------------------------------------------------------------------------------------------------------
-@kernel
-def factor(tree) -> bool:
-    """Factor the matrix whose blocks are in the tree, in place: M positive definite, the rows of J independent.
+# --- inward -------------------------------------------------------------------------------------------------------
+FACTORS, SOLVES = number_parameter("FACTORS", bool), number_parameter("SOLVES", bool)
+"""Whether a pass factors the matrix, and whether it eliminates right-hand sides."""
 
-    Returns whether every dependence among rows that close loops is local; if not, the factors are not complete.
+
+@template(FACTORS, SOLVES)
+def pass_inward(tree, x, y):
+    """Factor the matrix whose blocks are in the tree, in place, eliminate the right-hand sides x and y, or both.
+
+    M is positive definite, and the rows of the tree are independent.  Returns whether every dependence among rows that
+    close loops is local; if not, neither factors nor right-hand sides are complete.
     """
-    nodes, closes = tree.nodes, tree.plan.regular[0] == 1
+    nodes, cells, plan, closes = tree.nodes, tree.cells, tree.plan, tree.plan.regular[0] == 1
     for i in range(len(nodes) - 1, 0, -1):
-        if closes and not close_blocks(tree, i):
-            return False
-        eliminate(nodes[i], nodes[nodes[i].parent], tree.cells)
+        node, outer = nodes[i], nodes[nodes[i].parent]
         if closes:
+            if FACTORS and not close_blocks(tree, i):
+                return False
+            if SOLVES:
+                reduce_blocks(plan, i, x.wrenches[node.x])
+        if FACTORS:
+            eliminate(node, outer, cells)
+        if closes and FACTORS:
             pass_rows(tree, i)
-    return not closes or close_blocks(tree, 0)
+        if SOLVES:
+            reduce(node, outer, cells, x, y)
+        if closes and SOLVES and plan.links[i].last_passing > plan.links[i].first_slot:
+            add_motion_to_rows(tree, i, x, y)
+    if closes:
+        if FACTORS and not close_blocks(tree, 0):
+            return False
+        if SOLVES:
+            reduce_blocks(plan, 0, x.wrenches[0])
+    return True
 
 
 @kernel
@@ -121,50 +151,17 @@ def respond_alone(tree, node, outer):
     reduce(node, outer, tree.cells, tree.x, tree.y)
     transmitted = load_force(tree.x.wrenches[outer.x])
     store_force(tree.x.wrenches[outer.x], no_force())
-    recover(node, outer, tree.cells, tree.x, tree.y)
+    recover(node, outer, tree.cells, tree.x, tree.y, True)
     store_force(tree.x.wrenches[outer.x], transmitted)
 
 
-# --- solutions ----------------------------------------------------------------------------------------------------
-@kernel_parameter
-def recover_node(node: Any, outer: Any, cells: Any, x: Any, y: Any) -> None:
-    """Compute the motion of a node, and the multipliers that are needed."""
-
-
-@template(recover_node)
-def solve_tree(tree, x, y):
-    """Solve with a factored tree, in place; the factors are not changed.
-
-    Parameters
-    ----------
-    tree
-        A factored ConstrainedTree, whose plan has the right-hand sides of the rows that close loops.
-    x
-        Cells of `vector_for`: f on input, a on output; the entries of the ground are overwritten.
-    y
-        (rows,) c on input, the multipliers on output.
-    """
-    nodes, cells, plan, closes = tree.nodes, tree.cells, tree.plan, tree.plan.regular[0] == 1
-    for i in range(len(nodes) - 1, 0, -1):
-        if closes:
-            for b in range(plan.links[i].first_block, plan.links[i].last_block):
-                reduce_rhs(plan, plan.blocks[b])
-                own = x.wrenches[nodes[i].x]
-                store_force(own, load_force(own) + closed_wrench(plan, plan.blocks[b]))
-        reduce(nodes[i], nodes[nodes[i].parent], cells, x, y)
-        if closes and plan.links[i].last_passing > plan.links[i].first_slot:
-            add_motion_to_rows(tree, i, x, y)
-    store_force(x.wrenches[0], no_force())
-    if closes:
-        for b in range(plan.links[0].first_block, plan.links[0].last_block):
-            reduce_rhs(plan, plan.blocks[b])
-        solve_for_blocks(plan, 0, x.wrenches[0])
-    for i in range(1, len(nodes)):
-        recover_node(nodes[i], nodes[nodes[i].parent], cells, x, y)
-        if closes:
-            if plan.links[i].last_passing > plan.links[i].first_slot:
-                add_response_to_rows(tree, i, x, y)
-            solve_for_blocks(plan, i, x.wrenches[nodes[i].x])
+@kernel
+def reduce_blocks(plan, i, force):
+    """Eliminate the right-hand sides of the blocks of rows that close at a body, with this force on it."""
+    for b in range(plan.links[i].first_block, plan.links[i].last_block):
+        reduce_rhs(plan, plan.blocks[b])
+        if i > 0:
+            store_force(force, load_force(force) + closed_wrench(plan, plan.blocks[b]))
 
 
 @kernel
@@ -175,10 +172,30 @@ def add_motion_to_rows(tree, i, x, y):
         tree.y[r] = y[r]
     store_force(alone[node.x], load_force(x.wrenches[node.x]))
     store_force(alone[outer.x], no_force())
-    recover(node, outer, tree.cells, tree.x, tree.y)
+    recover(node, outer, tree.cells, tree.x, tree.y, True)
     a = load_force(alone[node.x])
     for s in range(plan.links[i].first_slot, plan.links[i].last_passing):
         plan.ell[plan.slots[s].place] += inner(load_force(plan.K[s]), a)
+
+
+# --- outward ------------------------------------------------------------------------------------------------------
+MULTIPLIERS = number_parameter("MULTIPLIERS", bool)
+"""Whether the multipliers of joints that are one block with their body are needed."""
+
+
+@template(MULTIPLIERS)
+def pass_outward(tree, x, y):
+    """Compute the motions in x and the multipliers in y from the result of `pass_inward`."""
+    nodes, cells, plan, closes = tree.nodes, tree.cells, tree.plan, tree.plan.regular[0] == 1
+    store_force(x.wrenches[0], no_force())
+    if closes:
+        solve_for_blocks(plan, 0, x.wrenches[0])
+    for i in range(1, len(nodes)):
+        recover(nodes[i], nodes[nodes[i].parent], cells, x, y, MULTIPLIERS)
+        if closes:
+            if plan.links[i].last_passing > plan.links[i].first_slot:
+                add_response_to_rows(tree, i, x, y)
+            solve_for_blocks(plan, i, x.wrenches[nodes[i].x])
 
 
 @kernel
@@ -206,11 +223,6 @@ def solve_for_blocks(plan, i, motion):
         solve_for_multipliers(plan, plan.blocks[b])
 
 
-solve = bound_kernel(solve_tree, recover_node=recover)
-solve_motions = bound_kernel(solve_tree, recover_node=ldl_tree.move)
-"""`solve` without the multipliers of joints that are one block with their body, whose entries of y are left."""
-
-
 # --- rows ---------------------------------------------------------------------------------------------------------
 @kernel
 def write_rows_of_nodes(tree, links, work):
@@ -232,3 +244,35 @@ def write_rows_of_nodes(tree, links, work):
     for place in range(len(plan.rows)):
         if work.rows[plan.rows[place]].active != 1:
             plan.threshold[place] = math.inf
+
+
+# --- factorization and solution -----------------------------------------------------------------------------------
+@template(FACTORS, SOLVES, MULTIPLIERS)
+def solve_tree(tree, x, y):
+    """Solve with a tree, in place, which is factored before or in the same pass; return whether that succeeded.
+
+    Parameters
+    ----------
+    tree
+        A ConstrainedTree, whose plan has the right-hand sides of the rows that close loops.
+    x
+        Cells of `vector_for`: f on input, a on output; the entries of the ground are overwritten.
+    y
+        (rows,) c on input, the multipliers on output; those of joints that are one block with their body may be left.
+    """
+    if not pass_inward(tree, x, y):
+        return False
+    pass_outward(tree, x, y)
+    return True
+
+
+solve = bound_kernel(solve_tree, FACTORS=False, SOLVES=True, MULTIPLIERS=True)
+solve_motions = bound_kernel(solve_tree, FACTORS=False, SOLVES=True, MULTIPLIERS=False)
+factor_and_solve = bound_kernel(solve_tree, FACTORS=True, SOLVES=True, MULTIPLIERS=True)
+factor_tree = bound_kernel(pass_inward, FACTORS=True, SOLVES=False)
+
+
+@kernel
+def factor(tree) -> bool:
+    """Factor a tree; see `pass_inward`."""
+    return factor_tree(tree, tree.x, tree.y)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.kernel import formula, kernel, records
+from multibody_cli.kernel import kernel, records
 from multibody_cli.kkt.ldl_screw import store_motion
 from multibody_cli.kkt.nodes import BY_ROWS, ON_BALL, ON_SCREW, KktTree
 from multibody_cli.model import KERNEL_BALL, KERNEL_SCREW, Integers, Records, System
-from multibody_cli.spatial.memory import load, load_force, store
-from multibody_cli.spatial.products import ZERO, shift_motion
-from multibody_cli.spatial.values import Motion
+from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.products import shift_motion
 from multibody_cli.tree.jacobian import column_of
 
 JOINT_NODE = np.dtype(
@@ -46,30 +45,22 @@ def joint_nodes_of(system: System, first_links: Integers, n_dofs: list[int]) -> 
 def mark_joint_nodes(kkt: KktTree, joint_nodes: Records) -> None:
     """Have the bodies on these joints eliminated as one block with their constraints."""
     kkt.nodes["joint"][joint_nodes["node"]] = joint_nodes["joint"]
+    kkt.nodes["sign"][joint_nodes["node"]] = joint_nodes["sign"]
     kkt.nodes["pivots"][joint_nodes["node"]] = 0
 
 
 @kernel
-def write_joint_nodes(joint_nodes, kkt, closures, bodies, columns, constraint_axes):
-    """Write the constraint axes, the free direction of a screw, and the vectors between body, joint and parent."""
+def write_joint_nodes(joint_nodes, kkt, closures, bodies, columns):
+    """Write the free direction of a screw, and the vectors between body, joint and parent."""
     wrenches = kkt.cells.wrenches
     for k in range(len(joint_nodes)):
-        one, node = joint_nodes[k], kkt.nodes[joint_nodes[k].node]
+        one, far = joint_nodes[k], kkt.nodes[joint_nodes[k].node].far
         closure, x, outer = closures[one.closure], load(bodies[one.body].x), load(bodies[one.parent].x)
         centre = load(bodies[closure.loop_frame].x)
         if one.joint == ON_BALL:
-            store(wrenches[node.far].t, x - centre)
-            store(wrenches[node.far].f, centre - outer)
-            write_axes(one, node, closure, constraint_axes, wrenches, ZERO)
+            store(wrenches[far].t, x - centre)
+            store(wrenches[far].f, centre - outer)
         else:
-            store_motion(wrenches[node.far], shift_motion(column_of(columns[closure.iv]), x - centre))
-            store(wrenches[node.far + 2].t, x - outer)
-            write_axes(one, node, closure, constraint_axes, wrenches, x - centre)
-
-
-@formula
-def write_axes(one, node, closure, constraint_axes, wrenches, d):
-    """Write the constraint axes as motions of the point at d from the origin of the loop frame."""
-    for r in range(node.last_row - node.first_row):
-        T = load_force(constraint_axes[closure.first_row + r])
-        store_motion(wrenches[node.near + r], one.sign * shift_motion(Motion(T.t, T.f), d))
+            store_motion(wrenches[far], shift_motion(column_of(columns[closure.iv]), x - centre))
+            store(wrenches[far + 2].t, x - outer)
+            store(wrenches[far + 3].t, x - centre)

@@ -10,21 +10,20 @@ constraint follows from J alone:
                          a = (w, v + e),  lambda = T^T (H^T w + M v - f)
 
 X shifts a motion of the parent to the centre.  D at the centre, with the factors of J, is in the block of the body; T
-is in `near`; the first row of `far` has the vectors from the centre to the body and from the parent to the centre.  The
-inward pass leaves e in the first row of `lower`.  S
-has no rotational part at all, which preserves the accuracy of long chains.
+is in `axes`; the first row of `far` has the vectors from the centre to the body and from the parent to the centre.  Its
+second row is e, which the inward pass leaves there.  S has no rotational part at all, which preserves the accuracy of
+long chains.
 """
 
 from __future__ import annotations
 
 from multibody_cli.kernel import formula
 from multibody_cli.kkt.ldl_rigid import load_block, packed, store_block, unpacked
-from multibody_cli.kkt.ldl_screw import store_motion
+from multibody_cli.kkt.ldl_screw import load_motion, motion_of_rows, store_motion, write_multipliers
 from multibody_cli.spatial.factor import factor, solve, solve_lower
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import (
     ZERO,
-    dot,
     isotropic,
     scaled,
     shift_force,
@@ -52,20 +51,11 @@ def eliminate_ball(node, outer, cells):
 
 
 @formula
-def displacement(node, wrenches, y):
-    """Return T c, for the right-hand sides c of the rows."""
-    e = ZERO
-    for r in range(node.last_row - node.first_row):
-        e = e + y[node.first_row + r] * load(wrenches[node.near + r].f)
-    return e
-
-
-@formula
 def reduce_ball(node, outer, cells, x, y):
     """Inward pass for a body: eliminate its right-hand side and that of its rows, and add the rest to the parent's."""
     wrenches = cells.wrenches
-    arms, D, e = wrenches[node.far], load_block(wrenches, node.block), displacement(node, wrenches, y)
-    store(wrenches[node.lower].f, e)
+    arms, D, e = wrenches[node.far], load_block(wrenches, node.block), motion_of_rows(node, cells, y).v
+    store(wrenches[node.far + 1].t, e)
     p = shift_force(load_force(x.wrenches[node.x]), load(arms.t)) - Force(D.H @ e, D.M @ e)
     store_force(x.wrenches[node.x], p)
     f = p.f - transposed_times(D.H, solve(unpacked(D.J), p.t))
@@ -74,29 +64,13 @@ def reduce_ball(node, outer, cells, x, y):
 
 
 @formula
-def recover_ball(node, outer, cells, x, y):
+def recover_ball(node, outer, cells, x, y, with_multipliers):
     """Outward pass for a body: compute its motion and its multipliers from the motion of the parent."""
     wrenches = cells.wrenches
-    D, p, e = load_block(wrenches, node.block), load_force(x.wrenches[node.x]), load(wrenches[node.lower].f)
-    V = motion_of_centre(node, outer, cells, x)
-    f = transposed_times(D.H, V.w) + D.M @ V.v - p.f
-    for r in range(node.last_row - node.first_row):
-        y[node.first_row + r] = dot(load(wrenches[node.near + r].f), f)
-    store_motion(x.wrenches[node.x], shift_motion(Motion(V.w, V.v + e), load(wrenches[node.far].t)))
-
-
-@formula
-def move_ball(node, outer, cells, x):
-    """`recover_ball` without the multipliers."""
-    wrenches = cells.wrenches
-    V, e = motion_of_centre(node, outer, cells, x), load(wrenches[node.lower].f)
-    store_motion(x.wrenches[node.x], shift_motion(Motion(V.w, V.v + e), load(wrenches[node.far].t)))
-
-
-@formula
-def motion_of_centre(node, outer, cells, x):
-    """Return (w, v) at the centre, with the velocity of the parent there: without e."""
-    wrenches, above = cells.wrenches, x.wrenches[outer.x]
-    D, p = load_block(wrenches, node.block), load_force(x.wrenches[node.x])
-    v = shift_motion(Motion(load(above.t), load(above.f)), load(wrenches[node.far].f)).v
-    return Motion(solve(unpacked(D.J), p.t - D.H @ v), v)
+    arms, D, p = wrenches[node.far], load_block(wrenches, node.block), load_force(x.wrenches[node.x])
+    v = shift_motion(load_motion(x.wrenches[outer.x]), load(arms.f)).v
+    w = solve(unpacked(D.J), p.t - D.H @ v)
+    if with_multipliers:
+        write_multipliers(node, cells, y, Force(ZERO, transposed_times(D.H, w) + D.M @ v - p.f))
+    V = Motion(w, v + load(wrenches[node.far + 1].t))
+    store_motion(x.wrenches[node.x], shift_motion(V, load(arms.t)))

@@ -12,9 +12,10 @@ and s alone yields the inverse of the block of body and constraint, [D  -j^T; -j
               outward    w = (u - U . X a_parent) / h,  b = X a_parent + s w
                          a = b + B c,  lambda = B^T (D b - x)
 
-D stays in the block of the body, B is in `near`; the first three rows of `far` are s, U, and the vector from the parent
-to the body with 1/h.  The inward pass leaves B c in the first row of `lower`.  These are the equations of section 6 for
-the coordinates (s, B), in which j is (0, 1).
+D stays in the block of the body.  B, about the origin of the loop frame, are the constraint axes of the joint (`axes`),
+which are orthonormal and perpendicular to s there.  The five rows of `far` are s, U, the vector from the parent to the
+body with 1/h, the vector from the loop frame to the body, and B c, which the inward pass leaves there.  These are the
+equations of section 6 for the coordinates (s, B), in which j is (0, 1).
 """
 
 from __future__ import annotations
@@ -59,13 +60,29 @@ def eliminate_screw(node, outer, cells):
 
 
 @formula
+def motion_of_rows(node, cells, y):
+    """Return B c about the origin of the loop frame, for the right-hand sides c of the rows."""
+    V = Motion(ZERO, ZERO)
+    for r in range(node.first_row, node.last_row):
+        T = load_force(cells.axes[r])
+        V = V + (node.sign * y[r]) * Motion(T.t, T.f)
+    return V
+
+
+@formula
+def write_multipliers(node, cells, y, W):
+    """Write B^T W, for a wrench W about the origin of the loop frame."""
+    for r in range(node.first_row, node.last_row):
+        T = load_force(cells.axes[r])
+        y[r] = node.sign * power(Motion(T.t, T.f), W)
+
+
+@formula
 def reduce_screw(node, outer, cells, x, y):
     """Inward pass for a body: eliminate its right-hand side and that of its rows, and add the rest to the parent's."""
-    wrenches, near, far = cells.wrenches, node.near, node.far
-    V = Motion(ZERO, ZERO)
-    for r in range(node.last_row - node.first_row):
-        V = V + y[node.first_row + r] * load_motion(wrenches[near + r])
-    store_motion(wrenches[node.lower], V)
+    wrenches, far = cells.wrenches, node.far
+    V = shift_motion(motion_of_rows(node, cells, y), load(wrenches[far + 3].t))
+    store_motion(wrenches[far + 4], V)
     p = load_force(x.wrenches[node.x]) - load_block(wrenches, node.block) @ V
     store_force(x.wrenches[node.x], p)
     u = wrenches[far + 2].f[0] * power(load_motion(wrenches[far]), p)
@@ -74,29 +91,14 @@ def reduce_screw(node, outer, cells, x, y):
 
 
 @formula
-def recover_screw(node, outer, cells, x, y):
+def recover_screw(node, outer, cells, x, y, with_multipliers):
     """Outward pass for a body: compute its motion and its multipliers from the motion of the parent."""
-    wrenches, a = cells.wrenches, motion_on_rows(node, outer, cells, x)
-    W = load_block(wrenches, node.block) @ a - load_force(x.wrenches[node.x])
-    for r in range(node.last_row - node.first_row):
-        b, c = load_motion(wrenches[node.near + r]), y[node.first_row + r]
-        y[node.first_row + r] = power(b, W)
-        a = a + c * b
-    store_motion(x.wrenches[node.x], a)
-
-
-@formula
-def move_screw(node, outer, cells, x):
-    """`recover_screw` without the multipliers."""
-    b = motion_on_rows(node, outer, cells, x)
-    store_motion(x.wrenches[node.x], b + load_motion(cells.wrenches[node.lower]))
-
-
-@formula
-def motion_on_rows(node, outer, cells, x):
-    """Return b = X a_parent + s w, the motion of a body without B c."""
     wrenches, far = cells.wrenches, node.far
     p, s = load_force(x.wrenches[node.x]), load_motion(wrenches[far])
-    a = shift_motion(load_motion(x.wrenches[outer.x]), load(wrenches[far + 2].t))
-    rate = wrenches[far + 2].f[0] * (power(s, p) - power(a, load_force(wrenches[far + 1])))
-    return a + rate * s
+    b = shift_motion(load_motion(x.wrenches[outer.x]), load(wrenches[far + 2].t))
+    rate = wrenches[far + 2].f[0] * (power(s, p) - power(b, load_force(wrenches[far + 1])))
+    b = b + rate * s
+    if with_multipliers:
+        W = load_block(wrenches, node.block) @ b - p
+        write_multipliers(node, cells, y, shift_force(W, load(wrenches[far + 3].t)))
+    store_motion(x.wrenches[node.x], b + load_motion(wrenches[far + 4]))

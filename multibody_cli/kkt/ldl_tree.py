@@ -33,10 +33,10 @@ Source: Baraff 1996, sections 6 and 7 and appendix A, with an L d L^T factorizat
 from __future__ import annotations
 
 from multibody_cli.kernel import formula
-from multibody_cli.kkt.ldl_ball import eliminate_ball, move_ball, recover_ball, reduce_ball
+from multibody_cli.kkt.ldl_ball import eliminate_ball, recover_ball, reduce_ball
 from multibody_cli.kkt.ldl_general import eliminate_general, recover_general, reduce_general
 from multibody_cli.kkt.ldl_rigid import eliminate_rigid, recover_rigid, reduce_rigid
-from multibody_cli.kkt.ldl_screw import eliminate_screw, move_screw, recover_screw, reduce_screw
+from multibody_cli.kkt.ldl_screw import eliminate_screw, recover_screw, reduce_screw
 from multibody_cli.kkt.nodes import ON_BALL, ON_SCREW
 
 
@@ -69,28 +69,20 @@ def reduce(node, outer, cells, x, y):
 
 
 @formula
-def recover(node, outer, cells, x, y):
-    """Compute motion and multipliers of a body and its constraint from the motion of the parent."""
+def recover(node, outer, cells, x, y, with_multipliers):
+    """Compute motion and multipliers of a body and its constraint from the motion of the parent.
+
+    The multipliers of a joint that is one block with its body may be left out.
+    """
     if not node.rigid:
         recover_general(node, outer, cells.numbers, x.numbers, y)
     elif node.joint == ON_SCREW:
-        recover_screw(node, outer, cells, x, y)
+        recover_screw(node, outer, cells, x, y, with_multipliers)
     elif node.joint == ON_BALL:
-        recover_ball(node, outer, cells, x, y)
+        recover_ball(node, outer, cells, x, y, with_multipliers)
     else:
         recover_rigid(node, outer, cells, x, y)
     solve_lt_multipliers(node, cells.numbers, y)
-
-
-@formula
-def move(node, outer, cells, x, y):
-    """`recover` without the multipliers of a joint that is one block with its body."""
-    if node.joint == ON_SCREW:
-        move_screw(node, outer, cells, x)
-    elif node.joint == ON_BALL:
-        move_ball(node, outer, cells, x)
-    else:
-        recover(node, outer, cells, x, y)
 
 
 # --- the triangular factor of a constraint ------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from multibody_cli.constraint_solver.constrained_nodes import (
     ConstrainedTree,
     constrained_tree_for,
     factor,
+    factor_and_solve,
     solve,
     solve_motions,
     write_rows_of_nodes,
@@ -78,10 +79,10 @@ def workspace(model: Model, options: Any, plan: RowElimination | None = None) ->
     mixed = np.array([float(any(n != 6 for n in n_dofs))])
     uncertain, m = uncertain_rows_of(kkt, system.rows), len(system.rows)
     plan = plan or no_row_elimination(len(system.tree.links))
-    tree = constrained_tree_for(kkt, plan, m)
+    work = workspace_for(system, primary=len(uncertain) + len(plan.rows) > 0, reuses_factors=True)
+    tree = constrained_tree_for(kkt, plan, m, work.constraint_axes)
     sparse = Sparse(tree, first_links, mixed, joint_nodes, uncertain, vector_for(kkt), np.zeros(m))
-    work = workspace_for(system, sparse, primary=len(uncertain) + len(plan.rows) > 0, reuses_factors=True)
-    return work._replace(elimination=plan)
+    return work._replace(scratch=sparse, elimination=plan)
 
 
 def workspace_with_loops(model: Model, options: Any) -> Work:
@@ -97,8 +98,17 @@ def workspace_with_loops(model: Model, options: Any) -> Work:
 @kernel
 def accelerate(system, work, a):
     """Compute dv/dt of all bodies into `a` (nv,), primary rows at their right-hand sides; stores the factorization."""
-    factor_bodies(system, work, a)
-    accelerate_again(system, work, a)
+    sparse = work.scratch
+    for i in range(1, len(system.tree.links)):
+        store_force(work.wrenches[i], -load_force(work.bodies[i]))
+    assemble(system, work, True)
+    load_right_hand_sides(system, work)
+    if not factor_and_solve(sparse.kkt, sparse.x, sparse.multipliers):
+        assemble(system, work, False)
+        load_right_hand_sides(system, work)
+        factor_and_solve(sparse.kkt, sparse.x, sparse.multipliers)
+    mark_primary(work)
+    store_solution(system, work, a)
 
 
 @kernel
@@ -115,32 +125,35 @@ def factor_bodies(system, work, a):
 
     Where rows of different loops depend on each other, all rows of loops are rows of the Delassus matrix.
     """
-    sparse, plan = work.scratch, work.elimination
-    plan.regular[0] = len(plan.rows) > 0
-    assemble(system, work)
-    if not factor(sparse.kkt):
-        plan.regular[0] = 0
-        assemble(system, work)
-        factor(sparse.kkt)
-    mark_primary_rows(sparse.uncertain, sparse.kkt, work.rows)
-    for place in range(len(plan.rows)):
-        work.rows[plan.rows[place]].primary = plan.regular[0]
+    assemble(system, work, True)
+    if not factor(work.scratch.kkt):
+        assemble(system, work, False)
+        factor(work.scratch.kkt)
+    mark_primary(work)
 
 
 @kernel
-def assemble(system, work):
-    """Write the blocks of all bodies and rows."""
-    sparse = work.scratch
+def assemble(system, work, closes):
+    """Write the blocks of all bodies and rows; rows that close loops are eliminated, too, if it `closes` them."""
+    sparse, plan = work.scratch, work.elimination
     if sparse.mixed[0]:
         assemble_mixed(sparse.kkt, sparse.first_links, system.tree, work)
     else:
         assemble_rigid(sparse.kkt, system.tree.links, work)
-    write_joint_nodes(
-        sparse.joint_nodes, sparse.kkt, system.tree.closures, work.bodies, work.columns, work.constraint_axes
-    )
+    write_joint_nodes(sparse.joint_nodes, sparse.kkt, system.tree.closures, work.bodies, work.columns)
     raise_thresholds(sparse.uncertain, sparse.kkt, sparse.first_links, system.tree, work)
-    if work.elimination.regular[0]:
+    plan.regular[0] = closes and len(plan.rows) > 0
+    if plan.regular[0]:
         write_rows_of_nodes(sparse.kkt, system.tree.links, work)
+
+
+@kernel
+def mark_primary(work):
+    """Mark the uncertain rows and those in loops that the last factorization eliminates as primary."""
+    sparse, plan = work.scratch, work.elimination
+    mark_primary_rows(sparse.uncertain, sparse.kkt, work.rows)
+    for place in range(len(plan.rows)):
+        work.rows[plan.rows[place]].primary = plan.regular[0]
 
 
 @kernel
@@ -163,7 +176,6 @@ def respond(system, work, y):
         x.numbers[k] = 0.0
     for r in range(len(work.rhs)):
         multipliers[r] = work.rhs[r]
-    read_rhs(work, work.elimination)
     solve_motions(sparse.kkt, x, multipliers)
     scatter_motions(sparse.kkt, sparse.first_links, system.tree, work, x, y)
     for k in range(len(special)):
@@ -191,17 +203,29 @@ def projections_of(system: System) -> tuple[Projection, Prediction | None] | Non
 @kernel
 def solve_for_bodies(system, work, y):
     """Compute the motions of all bodies, as rates y and as (dw, dv), and the multipliers of the primary rows."""
-    sparse, plan, rows, rhs = work.scratch, work.elimination, work.rows, work.rhs
-    x, multipliers = sparse.x, sparse.multipliers
-    gather_forces(sparse.kkt, sparse.first_links, system.tree, work, x)
-    for r in range(len(rhs)):
-        multipliers[r] = rhs[r]
-    read_rhs(work, plan)
-    solve(sparse.kkt, x, multipliers)
-    scatter_motions(sparse.kkt, sparse.first_links, system.tree, work, x, y)
-    for r in range(len(rhs)):
+    load_right_hand_sides(system, work)
+    solve(work.scratch.kkt, work.scratch.x, work.scratch.multipliers)
+    store_solution(system, work, y)
+
+
+@kernel
+def load_right_hand_sides(system, work):
+    """Load the forces `work.wrenches` on the bodies and the right-hand sides of all rows."""
+    sparse = work.scratch
+    gather_forces(sparse.kkt, sparse.first_links, system.tree, work, sparse.x)
+    for r in range(len(work.rhs)):
+        sparse.multipliers[r] = work.rhs[r]
+    read_rhs(work, work.elimination)
+
+
+@kernel
+def store_solution(system, work, y):
+    """Store the motions of all bodies, as rates y and as (dw, dv), and the multipliers of the primary rows."""
+    sparse, plan, rows = work.scratch, work.elimination, work.rows
+    scatter_motions(sparse.kkt, sparse.first_links, system.tree, work, sparse.x, y)
+    for r in range(len(work.rhs)):
         if rows[r].primary:
-            rows[r].multiplier = multipliers[r]
+            rows[r].multiplier = sparse.multipliers[r]
     if plan.regular[0]:
         for place in range(len(plan.rows)):
             rows[plan.rows[place]].multiplier = plan.x[place]
