@@ -15,7 +15,7 @@ from multibody_cli.kernel import formula, kernel
 from multibody_cli.kkt.ldl_rigid import store_block
 from multibody_cli.model import Integers, Tree
 from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import ZERO, power
+from multibody_cli.spatial.products import ZERO, no_force, power
 from multibody_cli.spatial.values import Motion
 from multibody_cli.tree.articulated_body import load_inertia, rigid_body_inertia
 from multibody_cli.tree.jacobian import column_of
@@ -29,19 +29,23 @@ def bodies_of(tree: Tree) -> tuple[Integers, list[int]]:
     return firsts, [6, *np.add.reduceat(links["nv"], firsts[1:-1]).tolist()]
 
 
-# --- rigid bodies alone -------------------------------------------------------------------------------------------
+# --- blocks -------------------------------------------------------------------------------------------------------
 @kernel
-def assemble_rigid(kkt, links, work):
-    """Write the inertia of every rigid body and the wrenches of its rows into the blocks that `factor` reads.
+def assemble(kkt, firsts, tree, work):
+    """Write the blocks of all bodies and rows that `factor` reads; node i has the links firsts[i] to firsts[i + 1].
 
-    Body i of the links and of the bodies is node i.  A row has a wrench on its body and, unless that is the ground, on
-    the parent.  Blocks with other than six degrees of freedom are left unchanged.
+    A row acts on its body and, unless that is the ground, on the parent.
     """
-    nodes, wrenches = kkt.nodes, kkt.cells.wrenches
+    nodes, numbers, rows = kkt.nodes, kkt.cells.numbers, work.rows
     for i in range(1, len(nodes)):
-        if nodes[i].n_dofs == 6:
-            store_block(wrenches, nodes[i].block, effective_inertia(links, work, i))
-    write_jacobian_rigid(nodes, kkt.cells, work.rows, work.terms)
+        node = nodes[i]
+        if node.n_dofs == 6:
+            store_block(kkt.cells.wrenches, node.block, effective_inertia(tree.links, work, firsts[i]))
+        else:
+            write_block(node, numbers, firsts[i], firsts[i + 1], tree.links, work)
+        for r in range(node.pivots):
+            numbers[6 * node.lower + 7 * r] = threshold_of(rows[node.first_row + r])
+    write_jacobian(nodes, nodes.near, nodes.far, kkt.cells, firsts, tree, work.columns, rows, work.terms)
 
 
 @formula
@@ -51,25 +55,6 @@ def effective_inertia(links, work, i):
     return A + load_inertia(work.implicit_solve.blocks[i]) if len(work.implicit_solve.blocks) > 0 else A
 
 
-@kernel
-def write_jacobian_rigid(nodes, cells, rows, terms):
-    """Write the Jacobian blocks of all rows, and the thresholds of their pivots."""
-    wrenches = cells.wrenches
-    for i in range(1, len(nodes)):
-        node, outer = nodes[i], nodes[nodes[i].parent]
-        near, far, lower, parent = node.near, node.far, 6 * node.lower, node.parent
-        has_near, has_far = node.n_dofs == 6, parent > 0 and outer.n_dofs == 6
-        for r in range(node.pivots):
-            row = rows[node.first_row + r]
-            cells.numbers[lower + 7 * r] = threshold_of(row)
-            for k in range(row.first_term, row.last_term):
-                if terms[k].body == i and has_near:
-                    store_force(wrenches[near + r], load_force(terms[k]))
-                elif terms[k].body == parent and has_far:
-                    store_force(wrenches[far + r], load_force(terms[k]))
-
-
-# --- pivots of rows -----------------------------------------------------------------------------------------------
 @formula
 def threshold_of(row):
     """Threshold of the pivot of a row: 0 if it is active, infinite otherwise."""
@@ -77,38 +62,15 @@ def threshold_of(row):
 
 
 @kernel
-def reset_thresholds(kkt, rows):
-    """Set the thresholds of the pivots of all rows."""
-    for i in range(1, len(kkt.nodes)):
-        node = kkt.nodes[i]
-        for r in range(node.pivots):
-            kkt.cells.numbers[6 * node.lower + 7 * r] = threshold_of(rows[node.first_row + r])
-
-
-# --- bodies with any degrees of freedom ---------------------------------------------------------------------------
-@kernel
-def assemble_mixed(kkt, firsts, tree, work):
-    """`assemble_rigid` for bodies with any degrees of freedom; node i has the links firsts[i] to firsts[i + 1]."""
-    nodes, wrenches, numbers = kkt.nodes, kkt.cells.wrenches, kkt.cells.numbers
-    for i in range(1, len(nodes)):
-        if nodes[i].n_dofs == 6:
-            store_block(wrenches, nodes[i].block, effective_inertia(tree.links, work, firsts[i]))
-        else:
-            write_block(nodes[i], numbers, firsts[i], firsts[i + 1], tree.links, work)
-    reset_thresholds(kkt, work.rows)
-    write_jacobian_mixed(nodes, nodes.near, nodes.far, numbers, firsts, tree, work.columns, work.rows, work.terms)
-
-
-@kernel
-def write_jacobian_mixed(nodes, near, far, numbers, firsts, tree, columns, rows, terms):
-    """`write_jacobian_rigid` for bodies with any degrees of freedom."""
+def write_jacobian(nodes, near, far, cells, firsts, tree, columns, rows, terms):
+    """Write the blocks near and far of all rows that are eliminated one by one, from their terms."""
     for i in range(1, len(nodes)):
         node, outer = nodes[i], nodes[nodes[i].parent]
         for r in range(node.pivots):
-            row, own, other = rows[node.first_row + r], 6 * (near[i] + r * node.cells), 6 * (far[i] + r * outer.cells)
-            write_jacobian_row(node, numbers, own, firsts, i, tree, columns, row, terms)
+            row, own, other = rows[node.first_row + r], near[i] + r * node.cells, far[i] + r * outer.cells
+            write_jacobian_row(node, cells, own, firsts, i, tree, columns, row, terms)
             if node.parent > 0:
-                write_jacobian_row(outer, numbers, other, firsts, node.parent, tree, columns, row, terms)
+                write_jacobian_row(outer, cells, other, firsts, node.parent, tree, columns, row, terms)
 
 
 @kernel
@@ -128,34 +90,31 @@ def write_block(node, numbers, first, last, links, work):
         p += link.nv
 
 
+@formula
+def write_jacobian_row(node, cells, cell, firsts, i, tree, columns, row, terms):
+    """Write the Jacobian of a row by the coordinates of body i, from a cell on."""
+    if node.n_dofs == 6:
+        W = no_force()
+        for k in range(row.first_term, row.last_term):
+            if terms[k].body == firsts[i]:
+                W = W + load_force(terms[k])
+        store_force(cells.wrenches[cell], W)
+    else:
+        write_projected_row(node, cells.numbers, 6 * cell, firsts, i, tree, columns, row, terms)
+
+
 @kernel
-def write_jacobian_row(node, numbers, place, firsts, i, tree, columns, row, terms):
-    """Write the Jacobian of a row by the coordinates of body i, from the number `place` on."""
+def write_projected_row(node, numbers, place, firsts, i, tree, columns, row, terms):
+    """`write_jacobian_row` for a body that is not rigid, from the number `place` on."""
     for k in range(node.n_dofs):
         numbers[place + k] = 0.0
     for k in range(row.first_term, row.last_term):
         term, p = terms[k], place
         for n in range(firsts[i], firsts[i + 1]):
-            share = weight_in_link(tree, term.body, n)
-            if node.n_dofs == 6:
-                write_wrench_numbers(numbers, p, share, load_force(term))
-            else:
-                link = tree.links[n]
-                for j in range(link.nv):
-                    column = column_of(columns[link.iv + j])
-                    numbers[p + j] += share * power(column, load_force(term))
-                p += link.nv
-
-
-@formula
-def write_wrench_numbers(numbers, p, share, w):
-    """Add a multiple of a wrench to six numbers."""
-    numbers[p] += share * w.t.x
-    numbers[p + 1] += share * w.t.y
-    numbers[p + 2] += share * w.t.z
-    numbers[p + 3] += share * w.f.x
-    numbers[p + 4] += share * w.f.y
-    numbers[p + 5] += share * w.f.z
+            link, share = tree.links[n], weight_in_link(tree, term.body, n)
+            for j in range(link.nv):
+                numbers[p + j] += share * power(column_of(columns[link.iv + j]), load_force(term))
+            p += link.nv
 
 
 # --- right-hand sides and solutions -------------------------------------------------------------------------------

@@ -40,13 +40,8 @@ from multibody_cli.constraint_solver.row_elimination import (
 )
 from multibody_cli.constraint_solver.uncertain_rows import mark_primary_rows, raise_thresholds, uncertain_rows_of
 from multibody_cli.kernel import kernel
-from multibody_cli.kkt.assembly import (
-    assemble_mixed,
-    assemble_rigid,
-    bodies_of,
-    gather_forces,
-    scatter_motions,
-)
+from multibody_cli.kkt import assembly
+from multibody_cli.kkt.assembly import bodies_of, gather_forces, scatter_motions
 from multibody_cli.kkt.joint_nodes import joint_nodes_of, mark_joint_nodes, write_joint_nodes
 from multibody_cli.kkt.nodes import Cells, kkt_tree_for, vector_for
 from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels, ReusedFactors
@@ -62,7 +57,6 @@ class Sparse(NamedTuple):
 
     kkt: ConstrainedTree
     first_links: Integers  # (n + 1,) first link of each node, and the end
-    mixed: Floats  # (1,) whether any body is not rigid
     joint_nodes: Records  # bodies that are one block with their joint
     uncertain: Records  # rows of nodes that may be dependent
     x: Cells  # forces on the bodies, then their accelerations
@@ -76,12 +70,11 @@ def workspace(model: Model, options: Any, plan: RowElimination | None = None) ->
     kkt = kkt_tree_for(system.tree.inboard_joints, n_dofs)
     joint_nodes = joint_nodes_of(system, first_links, n_dofs)
     mark_joint_nodes(kkt, joint_nodes)
-    mixed = np.array([float(any(n != 6 for n in n_dofs))])
     uncertain, m = uncertain_rows_of(kkt, system.rows), len(system.rows)
     plan = plan or no_row_elimination(len(system.tree.links))
     work = workspace_for(system, primary=len(uncertain) + len(plan.rows) > 0, reuses_factors=True)
     tree = constrained_tree_for(kkt, plan, m, work.constraint_axes)
-    sparse = Sparse(tree, first_links, mixed, joint_nodes, uncertain, vector_for(kkt), np.zeros(m))
+    sparse = Sparse(tree, first_links, joint_nodes, uncertain, vector_for(kkt), np.zeros(m))
     return work._replace(scratch=sparse, elimination=plan)
 
 
@@ -136,10 +129,7 @@ def factor_bodies(system, work, a):
 def assemble(system, work, closes):
     """Write the blocks of all bodies and rows; rows that close loops are eliminated, too, if it `closes` them."""
     sparse, plan = work.scratch, work.elimination
-    if sparse.mixed[0]:
-        assemble_mixed(sparse.kkt, sparse.first_links, system.tree, work)
-    else:
-        assemble_rigid(sparse.kkt, system.tree.links, work)
+    assembly.assemble(sparse.kkt, sparse.first_links, system.tree, work)
     write_joint_nodes(sparse.joint_nodes, sparse.kkt, system.tree.closures, work.bodies, work.columns)
     raise_thresholds(sparse.uncertain, sparse.kkt, sparse.first_links, system.tree, work)
     plan.regular[0] = closes and len(plan.rows) > 0

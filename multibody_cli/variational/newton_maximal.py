@@ -29,7 +29,7 @@ import numpy as np
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
 from multibody_cli.kernel import kernel, records
-from multibody_cli.kkt.assembly import bodies_of, gather_forces, scatter_motions, write_jacobian_mixed
+from multibody_cli.kkt.assembly import bodies_of, gather_forces, scatter_motions, write_jacobian
 from multibody_cli.kkt.ldu_rigid import eliminate_rigid, reduce_rigid
 from multibody_cli.kkt.ldu_tree import factor, recover, reduce, solve, solve_l_multipliers
 from multibody_cli.kkt.nodes import UNSYMMETRIC, Cells, KktTree, kkt_tree_for, vector_for
@@ -116,12 +116,8 @@ def reduce_mixed(newton, tree, work, constrained, discrete_motions):
         else:
             write_projected_derivative(cells.numbers, nodes[i], link, body, discrete_motion, work.columns)
     ends = constrained.work
-    write_jacobian_mixed(
-        nodes, nodes.near, nodes.far, cells.numbers, first_links, tree, work.columns, work.rows, work.terms
-    )
-    write_jacobian_mixed(
-        nodes, nodes.near_k, nodes.far_k, cells.numbers, first_links, tree, work.columns, ends.rows, ends.terms
-    )
+    write_jacobian(nodes, nodes.near, nodes.far, cells.numbers, first_links, tree, work.columns, work.rows, work.terms)
+    write_jacobian(nodes, nodes.near_k, nodes.far_k, cells, first_links, tree, work.columns, ends.rows, ends.terms)
     factor(newton.kkt)
     reduce(newton.kkt, newton.x, newton.multipliers)
 

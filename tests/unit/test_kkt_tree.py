@@ -29,7 +29,7 @@ from multibody_cli.constraint_solver.row_elimination import no_row_elimination
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.joints.contract import ball, turning
 from multibody_cli.kernel import records
-from multibody_cli.kkt.assembly import assemble_rigid
+from multibody_cli.kkt.assembly import assemble
 from multibody_cli.kkt.nodes import (
     INBOARD_JOINT,
     kkt_tree_for,
@@ -176,7 +176,12 @@ def maximal(packed):
     tree = constrained_tree_for(kkt, no_row_elimination(len(links)), int(last[-1]))
     x, y = vector_for(tree), np.zeros(last[-1])
     x.wrenches["t"][1:], x.wrenches["f"][1:] = -bodies["t"][1:], -bodies["f"][1:]
-    assemble_rigid(tree, links, work._replace(rows=records(rows), terms=records(terms)))
+    assemble(
+        tree,
+        np.arange(len(links) + 1),
+        packed.model.system.tree,
+        work._replace(rows=records(rows), terms=records(terms)),
+    )
     factor(tree)
     solve(tree, x, y)
     compute_joint_wrenches(packed.model.system.tree, work)
