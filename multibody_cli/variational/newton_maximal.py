@@ -116,7 +116,7 @@ def reduce_mixed(newton, tree, work, constrained, discrete_motions):
         else:
             write_projected_derivative(cells.numbers, nodes[i], link, body, discrete_motion, work.columns)
     ends = constrained.work
-    write_jacobian(nodes, nodes.near, nodes.far, cells.numbers, first_links, tree, work.columns, work.rows, work.terms)
+    write_jacobian(nodes, nodes.near, nodes.far, cells, first_links, tree, work.columns, work.rows, work.terms)
     write_jacobian(nodes, nodes.near_k, nodes.far_k, cells, first_links, tree, work.columns, ends.rows, ends.terms)
     factor(newton.kkt)
     reduce(newton.kkt, newton.x, newton.multipliers)
