@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rigid import solve_factored, stack, violation
 
-from multibody_cli.contact_solver.friction import active_set
+from multibody_cli.contact_solver.friction.rescue import active_set
 from multibody_cli.linalg.multipliers import SOLVED
 
 G = 9.81

@@ -35,13 +35,13 @@ from __future__ import annotations
 import math
 from typing import Annotated, NamedTuple
 
-from multibody_cli.contact_solver.friction.active_set import (
+from multibody_cli.contact_solver.friction.rescue.active_set import (
     NEARLY_SOLVED,
     exchange_from,
     exchange_from_natural_maps,
 )
 from multibody_cli.contact_solver.friction.block_matrix import BlockMatrix
-from multibody_cli.contact_solver.friction.central_path import follow_path
+from multibody_cli.contact_solver.friction.rescue.central_path import follow_path
 from multibody_cli.contact_solver.friction.cones import project
 from multibody_cli.contact_solver.friction.elimination_order import order_blocks
 from multibody_cli.contact_solver.friction.natural_map import (
@@ -61,8 +61,8 @@ from multibody_cli.contact_solver.friction.problem import (
     set_free_velocity,
 )
 from multibody_cli.contact_solver.friction.proximal_step import EQUATION_TOLERANCE, follow_coulomb
-from multibody_cli.contact_solver.friction.resting_guess import guess_rest
-from multibody_cli.contact_solver.friction.smoothed_law import SmoothedScratch
+from multibody_cli.contact_solver.friction.rescue.resting_guess import guess_rest
+from multibody_cli.contact_solver.friction.rescue.smoothed_law import SmoothedScratch
 from multibody_cli.kernel import Floats, Integers, kernel
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 

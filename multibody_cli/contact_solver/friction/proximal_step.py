@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.block_matrix import add_rows, clear, eliminate, substitute
-from multibody_cli.contact_solver.friction.central_path import step_along
+from multibody_cli.contact_solver.friction.rescue.central_path import step_along
 from multibody_cli.contact_solver.friction.cones import project
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, accumulate_transposed, compute_row_velocities
 from multibody_cli.kernel import kernel

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.contact_solver.friction.active_set import OPEN, STICK, has_state, take_branches
+from multibody_cli.contact_solver.friction.rescue.active_set import OPEN, STICK, has_state, take_branches
 from multibody_cli.contact_solver.friction.cones import project
 from multibody_cli.contact_solver.friction.natural_map import (
     COMPLIANCE,

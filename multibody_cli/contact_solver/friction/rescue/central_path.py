@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.friction.smoothed_law import compute_residual, compute_step, initialize
+from multibody_cli.contact_solver.friction.rescue.smoothed_law import compute_residual, compute_step, initialize
 from multibody_cli.kernel import kernel
 
 SMOOTHING_REDUCTION = 0.1
