@@ -10,7 +10,7 @@ import numpy as np
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.phases import Phases, find_largest
 from multibody_cli.contact_solver.friction.problem import Options
-from multibody_cli.contact_solver.friction.proximal import MAX_PATHS
+from multibody_cli.contact_solver.friction.rescue.rescue import MAX_PATHS
 from multibody_cli.methods.contract import Causes, Report
 from multibody_cli.model import Floats, Integers, Model
 

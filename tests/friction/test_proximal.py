@@ -23,10 +23,11 @@ from rigid import (
     violation,
 )
 
-from multibody_cli.contact_solver.friction import dense, natural_map, proximal
+from multibody_cli.contact_solver.friction import dense, natural_map, proximal, proximal_step
 from multibody_cli.contact_solver.friction.cones import project_by_coulomb
 from multibody_cli.contact_solver.friction.elimination_order import order_blocks
 from multibody_cli.contact_solver.friction.problem import compute_offset, scale_rows, set_free_velocity
+from multibody_cli.contact_solver.friction.rescue import rescue
 from multibody_cli.kernel.mode import interpreted
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
@@ -69,10 +70,11 @@ def test_what_stands_stands_still(world):
 
 def test_the_report_counts_the_steps_of_proximal_iterations_and_of_paths(monkeypatch):
     """Iterations that end at once make paths necessary; the guess of rest counts as well."""
-    counted = {"guess_rest": [], "follow_path": [], "follow_coulomb": []}
+    homes = {"guess_rest": proximal, "follow_path": rescue, "follow_coulomb": proximal_step}
+    counted = {name: [] for name in homes}
 
     def counting(name):
-        function = getattr(proximal, name)
+        function = getattr(homes[name], name)
 
         def count(*arguments):
             answer = function(*arguments)
@@ -81,9 +83,9 @@ def test_the_report_counts_the_steps_of_proximal_iterations_and_of_paths(monkeyp
 
         return count
 
-    monkeypatch.setattr(proximal, "MAX_ITERATIONS", 1)
-    for name in counted:
-        monkeypatch.setattr(proximal, name, counting(name))
+    monkeypatch.setattr(proximal_step, "MAX_ITERATIONS", 1)
+    for name, home in homes.items():
+        monkeypatch.setattr(home, name, counting(name))
     world = pile(np.random.default_rng(0), 3, 8)
     with interpreted():
         _, report = solve_factored(world, world.falling([0.3, 0.2, -G]), 0.9)
@@ -108,16 +110,16 @@ def test_a_guess_that_leads_nowhere_is_dropped(monkeypatch):
     v = world.falling([0.3, 0.2, -G])
     with interpreted():  # compiled code rounds otherwise, and may take another number of steps
         expected, unguessed = solve_factored(world, v, 0.9)
-    alternate, calls = proximal.alternate_with_paths, []
+    solve, calls = proximal.solve_from_guess, []
 
-    def fail_once(F, options, x, S, n):
+    def fail_once(F, options, x, n, S):
         calls.append(x.copy())
         if len(calls) == 1:
             x[:] = 0.0
             return proximal.Report(UNFINISHED, 1, 7, 1.0)
-        return alternate(F, options, x, S, n)
+        return solve(F, options, x, n, S)
 
-    monkeypatch.setattr(proximal, "alternate_with_paths", fail_once)
+    monkeypatch.setattr(proximal, "solve_from_guess", fail_once)
     with interpreted():
         x, report = solve_factored(world, v, 0.9, guess=np.tile([1.0, 0.2, 0.0], 8))
     assert [guess.any() for guess in calls] == [True, False]

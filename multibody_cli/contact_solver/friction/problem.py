@@ -128,6 +128,13 @@ def copy(x, y, m):
 
 
 @kernel
+def step_along(start, share, step, trial):
+    """Compute the point start + share step."""
+    for i in range(len(start)):
+        trial[i] = start[i] + share * step[i]
+
+
+@kernel
 def set_free_velocity(F, xi):
     """Set xi = xi0, at the positions of the blocks in xi."""
     at = 0

@@ -1,4 +1,4 @@
-"""Newton's method for one proximal iteration: gamma = P(x - u / R), u = B xi + b, xi = xi0 + B^T gamma (`proximal`).
+"""Proximal iterations: gamma = P(x - u / R), u = B xi + b, xi = xi0 + B^T gamma (`proximal`), by Newton's method.
 
 P is piecewise smooth.  A step is shortened a few times at most, because an iteration with more compliance is cheaper
 than many short steps.
@@ -9,13 +9,45 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.block_matrix import add_rows, clear, eliminate, substitute
-from multibody_cli.contact_solver.friction.rescue.central_path import step_along
 from multibody_cli.contact_solver.friction.cones import project
-from multibody_cli.contact_solver.friction.problem import PER_CONTACT, accumulate_transposed, compute_row_velocities
+from multibody_cli.contact_solver.friction.natural_map import relative_residual, set_normal_velocities
+from multibody_cli.contact_solver.friction.problem import (
+    PER_CONTACT,
+    accumulate_transposed,
+    compute_row_velocities,
+    copy,
+    step_along,
+)
 from multibody_cli.kernel import kernel
 
+MIN_INITIAL_COMPLIANCE, MAX_INITIAL_COMPLIANCE, INITIAL_RATIO, MIN_COMPLIANCE = 1e-4, 0.03, 10.0, 1e-8
+"""Compliance of a row relative to its own W: bounds of the initial value, its ratio to the residual of the guess, and
+the minimum, at which contacts within a millionth of the friction threshold stick exactly.
+"""
+
+UNGUESSED_COMPLIANCE = 0.3
+"""Largest initial compliance if all impulses of the guess are 0, as for bodies that have just met."""
+
+FAST_DECREASE, DECREASE, FEW_STEPS, INCREASE = 0.1, 0.3, 2, 3.0
+"""Factors of the compliance: after an iteration of at most that few Newton steps, after others, and after a failure."""
+
+POLISHING_COMPLIANCE = 1e-3
+"""Compliance of the last iterations: round-off in u is amplified by 1 / eps in impulses."""
+
+MAX_ITERATIONS, MAX_TOTAL_STEPS = 40, 100
+"""Largest number of iterations, and of Newton steps in all of them."""
+
+ROUND_OFF, NEAR_ROUND_OFF = 1e-14, 1e-8
+"""Residual that cannot be improved, and residual below which a lack of improvement is due to round-off."""
+
+EXACT = 1e-12
+"""Residual of a guess from which iterations are those that would be the last ones."""
+
+ACCURACY, MAX_ACCURACY = 0.01, 1e-3
+"""Residual of the equation for xi: relative to the residual of the previous iteration, and its largest value."""
+
 MAX_STEPS = 12
-"""Largest number of steps."""
+"""Largest number of Newton steps of an iteration."""
 
 MIN_SHARE = 0.3
 """Share of a Newton step below which it is not shortened further."""
@@ -88,3 +120,54 @@ def follow_coulomb(F, compliance, accuracy, proximal_point, xi, S) -> tuple[int,
             xi[i] = S.trial[i]
         norm = now
     return MAX_STEPS, norm <= max(accuracy, LOOSE_EQUATION_TOLERANCE) * scale
+
+
+# --- proximal iterations --------------------------------------------------------------------------------------------
+@kernel
+def proximal_iterations(F, sufficient, near_round_off, x, n, best_residual, S) -> tuple[int, float]:
+    """Iterate from x, which is unchanged; return the number of Newton steps and the smallest residual.
+
+    Iterations end at the `sufficient` residual, or below `near_round_off` if they improve nothing.
+    """
+    xi, last_xi = S.xi_iterate[:n], S.xi_last[:n]
+    set_normal_velocities(F, x, xi, S)
+    copy(xi, last_xi, n)
+    copy(x, S.proximal_point, len(x))
+    largest = MAX_INITIAL_COMPLIANCE if is_guessed(x) else UNGUESSED_COMPLIANCE
+    compliance = min(max(INITIAL_RATIO * best_residual, MIN_INITIAL_COMPLIANCE), largest)
+    steps, last, polishing = 0, 1.0, False
+    if best_residual <= EXACT:
+        last, polishing, compliance = best_residual, True, POLISHING_COMPLIANCE
+    for _ in range(MAX_ITERATIONS):
+        accuracy = max(min(ACCURACY * last, MAX_ACCURACY), EQUATION_TOLERANCE)
+        new_steps, met = follow_coulomb(F, compliance, accuracy, S.proximal_point, xi, S)
+        steps += new_steps
+        if not met:
+            if polishing or steps > MAX_TOTAL_STEPS:
+                break
+            copy(last_xi, xi, n)
+            compliance *= INCREASE
+            continue
+        copy(S.gamma, S.proximal_point, len(x))
+        residual = relative_residual(F, S.proximal_point, S)
+        if residual < best_residual:
+            best_residual = residual
+            copy(S.proximal_point, S.best, len(x))
+        if residual <= (ROUND_OFF if new_steps <= 1 else sufficient) or (polishing and not residual < 0.9 * last):
+            break
+        if residual < 0.9 * last and not polishing:
+            compliance = max((FAST_DECREASE if new_steps <= FEW_STEPS else DECREASE) * compliance, MIN_COMPLIANCE)
+        elif residual < near_round_off:
+            polishing, compliance = True, POLISHING_COMPLIANCE
+        last = residual
+        copy(xi, last_xi, n)
+    return steps, best_residual
+
+
+@kernel
+def is_guessed(x) -> bool:
+    """Return whether any impulse is not 0."""
+    guessed = False
+    for k in range(len(x)):
+        guessed = guessed or x[k] != 0.0
+    return guessed

@@ -37,12 +37,13 @@ from multibody_cli.kernel import formula, kernel
 OPEN, STICK, SLIP = range(3)
 
 NEARLY_SOLVED = 1e-6
-"""Residual above which there are no active sets, and the impulses of the convex relaxation replace those of an unsolved
-problem.
-"""
+"""Residual above which there are no active sets."""
 
 SCALES = (1.0, 4.0, 2.0, 0.25)
-"""Factors of w, powers of 2, with which the natural map is solved; its solutions do not depend on w, its steps do."""
+"""Factors of w, powers of 2, with which the natural map is solved; its solutions do not depend on w, its steps do.
+
+Without it, 24 instead of 2 of 3,370 problems of a pile of 40 boxes with friction 1 need restarts, and one is left.
+"""
 
 SHIFT_COMPLIANCE = 1e-8
 """Compliance of steps that shift loads, relative to a row's own W."""

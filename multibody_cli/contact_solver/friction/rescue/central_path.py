@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT, step_along
 from multibody_cli.contact_solver.friction.rescue.smoothed_law import compute_residual, compute_step, initialize
 from multibody_cli.kernel import kernel
 
@@ -62,10 +62,3 @@ def follow_path(F, xi0, compliance, first, last, x, xi, S, M) -> tuple[int, bool
     for k in range(m):
         x[k] = S.x[k] / S.unit[k]
     return steps, sigma <= least and residual <= near * sigma
-
-
-@kernel
-def step_along(start, share, step, trial):
-    """Compute the point start + share step."""
-    for i in range(len(start)):
-        trial[i] = start[i] + share * step[i]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.contact_solver.friction.rescue.active_set import OPEN, STICK, has_state, take_branches
 from multibody_cli.contact_solver.friction.cones import project
 from multibody_cli.contact_solver.friction.natural_map import (
     COMPLIANCE,
@@ -23,6 +22,7 @@ from multibody_cli.contact_solver.friction.natural_map import (
     relative_residual,
 )
 from multibody_cli.contact_solver.friction.problem import copy
+from multibody_cli.contact_solver.friction.rescue.active_set import OPEN, STICK, has_state, take_branches
 from multibody_cli.kernel import kernel
 
 CLOSED = 1e-6
