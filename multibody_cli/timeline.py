@@ -162,7 +162,7 @@ class Driver:
         if carried is not None:
             restore(self._holders, carried)
             outcome = Outcome("complete", steps=progress.report.steps)
-        self._steps_before = progress.report.steps
+        self._steps_before = progress.steps
         with self._opened():
             if carried is None and outcome.status == "complete":
                 self._add_present_state()
@@ -217,7 +217,7 @@ class Driver:
     def _close(self, outcome: Outcome) -> Summary:
         self.sink.close(outcome)
         progress, drift = self._progress, self._record_of_run.residual.largest
-        return Summary(outcome, progress.instants, progress.time, progress.report.steps, drift, self._steps_before)
+        return Summary(outcome, progress.instants, progress.time, outcome.steps, drift, self._steps_before)
 
     # --- instants -----------------------------------------------------------------------------------------------------
     def _pass_instants(self) -> Outcome:
@@ -339,7 +339,7 @@ class Driver:
         return outcome_of(self.model, self.state, report, before, violation, settings, self._start)
 
     def _interrupted(self, time: float) -> Outcome:
-        return Outcome("interrupted", f"stopped on request at t = {time:.9g} s", self._progress.report.steps)
+        return Outcome("interrupted", f"stopped on request at t = {time:.9g} s", self._progress.steps)
 
     def _advise(self, end: State | None) -> list[Raised]:
         """Add advice on singular positions to the settings of a run that failed; return the warnings of loops."""

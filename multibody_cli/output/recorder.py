@@ -49,12 +49,13 @@ class States(NamedTuple):
 class Progress:
     """Position of a run.
 
-    Number of recorded instants, time of the last, s, the last report, how many of the equal parts of the next output
-    interval are done, and the steps of earlier scenes.
+    Number of recorded instants, time of the last, s, and the steps up to it; the last report, how many of the equal
+    parts of the next output interval are done, and the steps of earlier scenes.
     """
 
     instants: int = 0
     time: float = 0.0
+    steps: int = 0
     report: Report = field(default_factory=Report)
     done: int = 0
     earlier_steps: int = 0
@@ -94,7 +95,7 @@ class Recorder:
         last, samples, progress = self.filled + count - 1, self.samples, self.progress
         observe_report(self._report_fields, report, samples, slice(self.filled, last + 1))
         progress.instants += count
-        progress.time = float(samples.time[last])
+        progress.time, progress.steps = float(samples.time[last]), report.steps
         self.last = progress.time, samples.velocity[last].copy()
         self.record_of_run.add_report(report, progress.time)
         self.filled += count

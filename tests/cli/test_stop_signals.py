@@ -123,7 +123,7 @@ def test_an_ignored_signal_remains_ignored(start: Start, folder: Path) -> None:
 
 COMPILING = """
 import time
-from multibody_cli.kernel import loading, workers
+from multibody_cli.kernel import kernels, workers
 from multibody_cli.cli.app import main
 
 def compile_all(tasks):
@@ -133,12 +133,12 @@ def compile_all(tasks):
     print("compiling", file=__import__("sys").stderr, flush=True)
     session.run()
 
-def make_ready(symbol, how):
-    if "take_" in how[1].full_name:
+def load(task):
+    if "take_" in task.how[1].full_name:
         compile_all([])
-    return ready(symbol, how)
+    return loaded(task)
 
-ready, loading._make_ready = loading._make_ready, make_ready
+loaded, kernels._loaded = kernels._loaded, load
 main()
 """
 """The program with an integrator whose compilation takes forever."""
