@@ -66,7 +66,7 @@ update_joint_reactions = bound_kernel(update_joint_reactions_with, add_implicit_
 
 
 @kernel_parameter
-def solve_step_with_impulses(
+def solve_basic_step(
     system: Any,
     work: Any,
     contact_work: Any,
@@ -79,11 +79,14 @@ def solve_step_with_impulses(
     powers: Any,
     ledger: Any,
 ) -> int:
-    """Apply the impulses of contacts and friction, and solve the step; return CONVERGED or the failure."""
+    """Apply the impulses of contacts and friction, and solve the step; return CONVERGED or the failure.
+
+    It may be repeated for the friction of joints (`solve_step_with_joint_friction`).
+    """
     raise NotImplementedError
 
 
-@template(evaluate, solve_step_with_impulses)
+@template(evaluate, solve_basic_step)
 def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> int:
     """Solve a step and the impulses for the mean slip velocities; return CONVERGED or the failure.
 
@@ -103,7 +106,7 @@ def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v,
             contact_work.joint_friction.reactions_valid[0] = 0
             update_joint_reactions(system, work, contact_work.joint_friction)
         contact_work.joint_friction.reactions_valid[0] = 1
-        result = solve_step_with_impulses(system, work, contact_work, step, t, h, q, v, a, powers, ledger)
+        result = solve_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, ledger)
         if result != CONVERGED:
             return result
         slips_agree = update_slip_changes(system, work, contact_work, step, h, v)
@@ -125,12 +128,9 @@ def store_start(step, q, ledger):
     start = step.joint_friction
     for i in range(len(step.discrete_motions)):
         start.discrete_motions[i] = step.discrete_motions[i]
-    for j in range(len(step.residual_carry_over)):
-        start.residual_carry_over[j] = step.residual_carry_over[j]
-    for k in range(len(q)):
-        start.q[k] = q[k]
-    for i in range(len(ledger)):
-        start.ledger[i] = ledger[i]
+    copy(step.residual_carry_over, start.residual_carry_over, len(step.residual_carry_over))
+    copy(q, start.q, len(q))
+    copy(ledger, start.ledger, len(ledger))
 
 
 @kernel
@@ -139,12 +139,9 @@ def restore_start(step, q, ledger):
     start = step.joint_friction
     for i in range(len(step.discrete_motions)):
         step.discrete_motions[i] = start.discrete_motions[i]
-    for j in range(len(step.residual_carry_over)):
-        step.residual_carry_over[j] = start.residual_carry_over[j]
-    for k in range(len(q)):
-        q[k] = start.q[k]
-    for i in range(len(ledger)):
-        ledger[i] = start.ledger[i]
+    copy(start.residual_carry_over, step.residual_carry_over, len(step.residual_carry_over))
+    copy(start.q, q, len(q))
+    copy(start.ledger, ledger, len(ledger))
 
 
 @kernel

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.contact_solver.results import PATH
-from multibody_cli.kernel import formula, records
+from multibody_cli.kernel import allocate, formula, records
 from multibody_cli.model import Floats, Integers, Records, System, Tree
 from multibody_cli.tree.workspace import WRENCH, Work, workspace_for
 from multibody_cli.variational.discrete_motion import DISCRETE_MOTION
@@ -93,56 +93,24 @@ def tree_without(maximal_joints: MaximalJoints, tree: Tree) -> Tree:
 class SlipIteration(NamedTuple):
     """Work arrays for p friction patches: the changes of their slip velocities, and the start of the step."""
 
-    slip_changes: Floats  # (p, 2) mean slip velocity of the step less that after the impulses, m/s
-    discrete_motions: Records  # one row per body
-    applied_reactions: Records  # (c,) of the loop joints: the part in the applied wrenches at the start, world axes
-    residual_carry_over: Floats  # (n,)
-    q: Floats  # (nq,)
-    ledger: Floats  # (na,)
-    unsolved_steps: Integers  # (5,) before the step
+    slip_changes: Annotated[Floats, "p", 2]  # mean slip velocity of the step less that after the impulses, m/s
+    discrete_motions: Annotated[Records, "l", DISCRETE_MOTION]
+    applied_reactions: Annotated[Records, "c", WRENCH]  # of loop joints: the part in the applied wrenches at the start
+    residual_carry_over: Annotated[Floats, "n"]
+    q: Annotated[Floats, "nq"]
+    ledger: Annotated[Floats, "na"]
+    unsolved_steps: Annotated[Integers, "causes"]  # before the step
 
 
 def slip_iteration_for(system: System, nq: int, accounts: int) -> SlipIteration:
     """Allocate the work arrays; empty ones for a system without friction of joints."""
     patches = len(system.contacts.joint_friction.patches) if system.contacts else 0
     used = min(patches, 1)
-    return SlipIteration(
-        slip_changes=np.zeros((patches, 2)),
-        discrete_motions=records(np.zeros(used * len(system.tree.links), DISCRETE_MOTION)),
-        applied_reactions=records(np.zeros(used * len(system.tree.closures), WRENCH)),
-        residual_carry_over=np.zeros(used * len(system.tree.driven)),
-        q=np.zeros(used * nq),
-        ledger=np.zeros(used * accounts),
-        unsolved_steps=np.zeros(used * PATH, np.int64),
+    tree, causes = system.tree, used * PATH
+    bodies, closures, n = used * len(tree.links), used * len(tree.closures), used * len(tree.driven)
+    return allocate(
+        SlipIteration, p=patches, l=bodies, c=closures, n=n, nq=used * nq, na=used * accounts, causes=causes
     )
-
-
-class StepWorkspace(NamedTuple):
-    """Work arrays of a step for n velocities."""
-
-    settings: Settings
-    discrete_motions: Records  # one row per body
-    pose_work: PoseWorkspace
-    q: Floats  # (nq,) coordinates at the end of the step: the iterate
-    rate: Floats  # (n,) mean rates of the step
-    previous_rate: Floats  # (n,) mean rates of the previous step
-    scratch: Floats  # (n,) rates and accelerations that are not used
-    tau: Floats  # (n,) generalized forces at the start
-    iteration: Integers  # (1,) corrections so far
-    residual_carry_over: Floats  # (n,) residual impulses of earlier steps
-    impulse: Floats  # (n,) impulses applied to the coordinates in this step
-    a: Floats  # (n,) accelerations at the start
-    extrapolation: Floats  # (n,) error of the guess ig3: (mean rates of the last step - v - h a / 2) / h^2
-    start_powers: Floats  # (na,) power of each energy account at the start
-    powers: Floats  # (na,) scratch
-    momentum: Floats  # (6,) of the last step: linear, and angular about the world's origin
-    energy: Floats  # (3,) at the start, its potential part, and the modified energy of the last step, J
-    diagnostics: Floats  # since the last report: see `StepDiagnostic`
-    plain: Records  # coordinates of the iterate: all but those of maximal-coordinate joints
-    quaternions: Records
-    constrained: ConstrainedStepWork
-    joint_friction: SlipIteration
-    solver: Any  # work arrays of the root finder
 
 
 class StepDiagnostic(IntEnum):
@@ -164,6 +132,34 @@ class StepDiagnostic(IntEnum):
 ) = map(int, StepDiagnostic)
 
 
+class StepWorkspace(NamedTuple):
+    """Work arrays of a step for n velocities."""
+
+    settings: Settings
+    discrete_motions: Records  # one row per body
+    pose_work: PoseWorkspace
+    q: Annotated[Floats, "nq"]  # coordinates at the end of the step: the iterate
+    rate: Annotated[Floats, "n"]  # mean rates of the step
+    previous_rate: Annotated[Floats, "n"]  # mean rates of the previous step
+    scratch: Annotated[Floats, "n"]  # rates and accelerations that are not used
+    tau: Annotated[Floats, "n"]  # generalized forces at the start
+    iteration: Annotated[Integers, 1]  # corrections so far
+    residual_carry_over: Annotated[Floats, "n"]  # residual impulses of earlier steps
+    impulse: Annotated[Floats, "n"]  # impulses applied to the coordinates in this step
+    a: Annotated[Floats, "n"]  # accelerations at the start
+    extrapolation: Annotated[Floats, "n"]  # error of the guess ig3: (mean rates of the last step - v - h a / 2) / h^2
+    start_powers: Annotated[Floats, "na"]  # power of each energy account at the start
+    powers: Annotated[Floats, "na"]  # scratch
+    momentum: Annotated[Floats, 6]  # of the last step: linear, and angular about the world's origin
+    energy: Annotated[Floats, 3]  # at the start, its potential part, and the modified energy of the last step, J
+    diagnostics: Annotated[Floats, len(StepDiagnostic)]  # since the last report: see `StepDiagnostic`
+    plain: Records  # coordinates of the iterate: all but those of maximal-coordinate joints
+    quaternions: Records
+    constrained: ConstrainedStepWork
+    joint_friction: SlipIteration
+    solver: Any  # work arrays of the root finder
+
+
 def step_workspace_for(system: System, nq: int, accounts: int, settings: Settings, solver: Any = ()) -> StepWorkspace:
     """Allocate the work arrays."""
     tree = system.tree
@@ -172,25 +168,14 @@ def step_workspace_for(system: System, nq: int, accounts: int, settings: Setting
     discrete_motions["R"][0, ::4] = 1.0
     maximal_joints = maximal_joints_for(system) if system.is_constrained or settings.maximal else None
     moved = ~maximal_joints.coordinates if maximal_joints else np.ones(n, np.bool_)
-    return StepWorkspace(
+    return allocate(
+        StepWorkspace,
+        n=n,
+        nq=nq,
+        na=accounts,
         settings=settings,
         discrete_motions=records(discrete_motions),
         pose_work=pose_workspace_for(tree),
-        q=np.zeros(nq),
-        rate=np.zeros(n),
-        previous_rate=np.zeros(n),
-        scratch=np.zeros(n),
-        tau=np.zeros(n),
-        iteration=np.zeros(1, np.int64),
-        residual_carry_over=np.zeros(n),
-        impulse=np.zeros(n),
-        a=np.zeros(n),
-        extrapolation=np.zeros(n),
-        start_powers=np.zeros(accounts),
-        powers=np.zeros(accounts),
-        momentum=np.zeros(6),
-        energy=np.zeros(3),
-        diagnostics=np.zeros(len(StepDiagnostic)),
         plain=records(np.asarray(tree.plain)[moved[tree.plain["iv"]]]),
         quaternions=records(np.asarray(tree.quaternions)[moved[tree.quaternions["iv"]]]),
         constrained=constrained_step_work_for(system, maximal_joints),

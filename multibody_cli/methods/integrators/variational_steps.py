@@ -50,6 +50,7 @@ from multibody_cli.variational.joint_friction import (
     CONVERGED,
     DIVERGED,
     TOO_MANY_CONTACTS,
+    solve_basic_step,
     solve_step_with_joint_friction,
 )
 from multibody_cli.variational.newton_constraints import solve_row_impulses_at_end
@@ -110,24 +111,6 @@ def solve_step_by_fallback(system: Any, work: Any, step: Any, t: float, h: float
 def no_fallback(system, work, step, t, h, q, v):
     """Return False: there is no other root finder."""
     return False
-
-
-@kernel_parameter
-def solve_basic_step(
-    system: Any,
-    work: Any,
-    contact_work: Any,
-    step: Any,
-    t: float,
-    h: float,
-    q: Any,
-    v: Any,
-    a: Any,
-    powers: Any,
-    ledger: Any,
-) -> int:
-    """Solve the step and its impulses: `solve_step_once`, or again for the friction of joints."""
-    raise NotImplementedError
 
 
 @template(solve_step_by_root_finder, solve_step_by_fallback, add_contact_impulses)
@@ -308,7 +291,7 @@ def bind(
         add_contact_impulses=contacts,
     )
     if has_joint_friction:
-        solve = bound_kernel(solve_step_with_joint_friction, evaluate=dynamics.evaluate, solve_step_with_impulses=solve)
+        solve = bound_kernel(solve_step_with_joint_friction, evaluate=dynamics.evaluate, solve_basic_step=solve)
     return bound_kernel(
         take_variational_steps,
         solve_basic_step=solve,
