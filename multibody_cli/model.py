@@ -95,6 +95,7 @@ CLOSURE = np.dtype(
         ("last_row", "i8"),
         ("first_term", "i8"),
         ("last_constant_row", "i8"),  # of its rows: the constraint axes of those before it are constant in M
+        ("is_rotated", "i8"),  # whether F or M is rotated against the joint frame of its body
         ("one_plane", "i8"),  # whether both bodies move in one plane, so that it constrains no motion out of that plane
         ("origin", "f8", 3),  # F in the parent's joint frame
         ("frame", "f8", 9),

@@ -44,12 +44,12 @@ def write_loop_rows(tree, v, work):
 
 @formula
 def write_terms_of_closure(closure, bodies, work):
-    """Write the terms of the active rows of a closure."""
+    """Write the terms of the active rows of a closure, if the method reads any."""
     x, rows, terms = load(bodies[closure.loop_frame].x), work.rows, work.terms
     inner, outer = x - load(bodies[closure.parent].x), x - load(bodies[closure.child].x)
     for r in range(closure.first_row, closure.last_row):
         T, term = load_force(work.constraint_axes[r]), closure.first_term + 2 * (r - closure.first_row)
-        if rows[r].active:
+        if rows[r].active and len(terms) > 0:
             at_child, at_parent = shift_force(T, outer), shift_force(T, inner)
             write_wrench(terms[term], closure.child, at_child.t, at_child.f)
             write_wrench(terms[term + 1], closure.parent, -at_parent.t, -at_parent.f)

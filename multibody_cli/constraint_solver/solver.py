@@ -267,7 +267,7 @@ def write_acceleration_rhs(system, work, v, a):
             if has_motions:
                 rows[r].residual += prescribed_acceleration_of_row(rows[r], work.terms, system.tree.driven, a)
             rows[r].residual += baumgarte_feedback(rows[r], work, v)
-    write_rhs(work, ACCELERATION)
+            work.rhs[r] = -rows[r].residual
 
 
 @kernel

@@ -85,7 +85,15 @@ def workspace_with_loops(model: Model, options: Any) -> Work:
     """
     contacts = model.system.contacts
     has_joint_friction = contacts and len(contacts.joint_friction.patches) > 0
-    return workspace(model, options, None if has_joint_friction else row_elimination_for(model.system))
+    work = workspace(model, options, None if has_joint_friction else row_elimination_for(model.system))
+    return work._replace(terms=work.terms[:0]) if reads_no_terms(model.system, work, options) else work
+
+
+def reads_no_terms(system: System, work: Work, options: Any) -> bool:
+    """Whether all rows are those of joints that are one block with their body, and nothing else reads their terms."""
+    first, last = (work.scratch.kkt.nodes[name][work.scratch.joint_nodes["node"]] for name in ("first_row", "last_row"))
+    others = system.contacts or system.implicit or system.coupled or len(system.motions.rows) > 0
+    return not others and options.stabilization == "projection" and int(np.sum(last - first)) == len(system.rows)
 
 
 @kernel

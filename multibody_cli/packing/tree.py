@@ -171,6 +171,9 @@ def _pack_loop(
     _write_placement(body_frames.get(loop.parent, IN_PLACE) @ loop.origin, closure)
     at_child = body_frames.get(loop.child, IN_PLACE) @ loop.child_origin
     closure["child_origin"][:], closure["child_frame"][:] = at_child.position, at_child.rotation.T.ravel()
+    closure["is_rotated"] = any(
+        not np.array_equal(closure[name], np.eye(3).ravel()) for name in ("frame", "child_frame")
+    )
 
 
 def _write_placement(placement: Placement, record: np.void) -> None:
