@@ -101,9 +101,8 @@ def place_screw(part, closure, loop_frame, q, work, fits_angle):
     """Place a single free screw; its coordinate is fitted if its position depends on it, or if it `fits_angle`."""
     parent, child = work.bodies[closure.parent], work.bodies[closure.child]
     P, C = load(parent.R), load(child.R)
-    F, M, r = P, C, P @ load(closure.origin)
-    if closure.is_rotated:
-        F, M = P @ load(closure.frame), C @ load(closure.child_frame)
+    r = P @ load(closure.origin)
+    F, M = (P @ load(closure.frame), C @ load(closure.child_frame)) if closure.is_rotated else (P, C)
     place = load(child.x) + C @ load(closure.child_origin)
     S = Motion(F @ load(part.turn), F @ load(part.slide))
     scale = 1.0 / (dot(S.w, S.w) + dot(S.v, S.v))

@@ -13,9 +13,10 @@ and s alone yields the inverse of the block of body and constraint, [D  -j^T; -j
                          a = b + B c,  lambda = B^T (D b - x)
 
 D stays in the block of the body.  B, about the origin of the loop frame, are the constraint axes of the joint (`axes`),
-which are orthonormal and perpendicular to s there.  The five rows of `far` are s, U, the vector from the parent to the
-body with 1/h, the vector from the loop frame to the body, and B c, which the inward pass leaves there.  These are the
-equations of section 6 for the coordinates (s, B), in which j is (0, 1).
+which are orthonormal and perpendicular to s there.  The five rows of `far` are s, X^T U, the vector from the parent to
+the body with 1/h, the vector from the loop frame to the body, and B c, which the inward pass leaves there.  X^T U has
+the same power on the motion of the parent as U on that of the body, and shortens the chain of operations from body to
+body.  These are the equations of section 6 for the coordinates (s, B), in which j is (0, 1).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def eliminate_screw(node, outer, cells):
     D, s, r = load_block(wrenches, node.block), load_motion(wrenches[far]), load(wrenches[far + 2].t)
     U = D @ s
     hinv = 1.0 / power(s, U)
-    store_force(wrenches[far + 1], U)
+    store_force(wrenches[far + 1], shift_force(U, r))
     wrenches[far + 2].f[0] = hinv
     A = shift_inertia(D - rank_one(hinv * U, U), r)
     store_block(wrenches, outer.block, load_block(wrenches, outer.block) + A)
@@ -86,7 +87,7 @@ def reduce_screw(node, outer, cells, x, y):
     p = load_force(x.wrenches[node.x]) - load_block(wrenches, node.block) @ V
     store_force(x.wrenches[node.x], p)
     u = wrenches[far + 2].f[0] * power(load_motion(wrenches[far]), p)
-    p = shift_force(p - u * load_force(wrenches[far + 1]), load(wrenches[far + 2].t))
+    p = shift_force(p, load(wrenches[far + 2].t)) - u * load_force(wrenches[far + 1])
     store_force(x.wrenches[outer.x], load_force(x.wrenches[outer.x]) + p)
 
 
@@ -95,9 +96,9 @@ def recover_screw(node, outer, cells, x, y, with_multipliers):
     """Outward pass for a body: compute its motion and its multipliers from the motion of the parent."""
     wrenches, far = cells.wrenches, node.far
     p, s = load_force(x.wrenches[node.x]), load_motion(wrenches[far])
-    b = shift_motion(load_motion(x.wrenches[outer.x]), load(wrenches[far + 2].t))
-    rate = wrenches[far + 2].f[0] * (power(s, p) - power(b, load_force(wrenches[far + 1])))
-    b = b + rate * s
+    above = load_motion(x.wrenches[outer.x])
+    rate = wrenches[far + 2].f[0] * (power(s, p) - power(above, load_force(wrenches[far + 1])))
+    b = shift_motion(above, load(wrenches[far + 2].t)) + rate * s
     if with_multipliers:
         W = load_block(wrenches, node.block) @ b - p
         write_multipliers(node, cells, y, shift_force(W, load(wrenches[far + 3].t)))
