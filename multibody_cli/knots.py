@@ -210,9 +210,9 @@ def _roots(x: _Node, a: Floats, b: Floats, steps: bool) -> Floats:
     first, last = (np.ceil(least), np.floor(most)) if steps else (np.zeros_like(a), np.zeros_like(a))
     count = np.where((first >= least) & (last <= most), np.maximum(last - first + 1.0, 0.0), 0.0).astype(np.int64)
     count = np.minimum(count, MOST_INTERVALS)
-    place = np.repeat(np.arange(len(a)), count)
-    target = first[place] + np.arange(len(place)) - np.repeat(np.cumsum(count) - count, count)
-    low, high, is_rising = a[place], b[place], ends[1][place] > ends[0][place]
+    index = np.repeat(np.arange(len(a)), count)
+    target = first[index] + np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count)
+    low, high, is_rising = a[index], b[index], ends[1][index] > ends[0][index]
     shortest = _SHORTEST * b.max(initial=0.0)
     while True:
         middle = 0.5 * (low + high)

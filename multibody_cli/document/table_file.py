@@ -5,7 +5,7 @@ behind a name is the unit of a column:
 
     time (ms), knee [deg], load
 
-A unit at another place of a heading is ambiguous.  Lines that are empty or begin with `#` are skipped, and a first line
+A unit elsewhere in a heading is ambiguous.  Lines that are empty or begin with `#` are skipped, and a first line
 `sep=;` names the separator.  Beside semicolons and tabs, a comma in a number is a decimal mark.
 Files of OpenSim (`.sto`, `.mot`) have lines of settings up to `endheader`, with the numbers of rows and columns.
 
@@ -83,12 +83,12 @@ def read_heading(text: str) -> Heading:
 
 
 def _start_of_bracket(text: str) -> int:
-    """Return the place of the bracket that the last character closes; -1 if there is none."""
+    """Return the index of the bracket that the last character closes; -1 if there is none."""
     depth = 0
-    for place in range(len(text) - 1, -1, -1):
-        depth += (text[place] == text[-1]) - (text[place] == _OPENED[text[-1]])
+    for index in range(len(text) - 1, -1, -1):
+        depth += (text[index] == text[-1]) - (text[index] == _OPENED[text[-1]])
         if not depth:
-            return place
+            return index
     return -1
 
 
@@ -138,8 +138,8 @@ class TableFile:
     in_degrees: bool
     rows: Iterator[tuple[int, list[str]]]
 
-    def place_of(self, word: str) -> int:
-        """Return the place of the column that a word names, with or without its unit; refuse none and several."""
+    def index_of(self, word: str) -> int:
+        """Return the index of the column that a word names, with or without its unit; refuse none and several."""
         wanted, texts = read_heading(word), [heading.text for heading in self.headings]
         found = [k for k, text in enumerate(texts) if text == wanted.text] or [
             k
@@ -152,24 +152,24 @@ class TableFile:
             raise ArgumentError(f"{self.path}:{self.line}: {count} column `{word}`; the columns are {shown}")
         return found[0]
 
-    def unit_of(self, place: int) -> Unit | None:
+    def unit_of(self, index: int) -> Unit | None:
         """Return the unit of a column; None if it has none."""
-        heading = self.headings[place]
+        heading = self.headings[index]
         if not heading.unit:
             for inside in filter(None, itertools.chain(*_INSIDE.findall(heading.name))):
                 if (inside in COMMON or inside in UNSEPARATED_PRODUCTS) and parse_unit(inside).factor != 1.0:
                     raise self.error(
-                        self.line, place, f"is `{inside}` its unit? Write the unit last, as in `lift [mm]`"
+                        self.line, index, f"is `{inside}` its unit? Write the unit last, as in `lift [mm]`"
                     )
             return None
         try:
             return parse_unit("rad" if heading.unit == NO_UNIT else heading.unit)
         except QuantityError as error:
-            raise self.error(self.line, place, str(error)) from None
+            raise self.error(self.line, index, str(error)) from None
 
-    def error(self, line: int, place: int, message: str) -> ArgumentError:
+    def error(self, line: int, index: int, message: str) -> ArgumentError:
         """Return the error of a cell or a heading."""
-        return ArgumentError(f"{self.path}:{line}: column `{self.headings[place].name}`: {message}")
+        return ArgumentError(f"{self.path}:{line}: column `{self.headings[index].name}`: {message}")
 
 
 def number_in(cell: str) -> float:
@@ -344,18 +344,18 @@ def _columns(path: Path, names: list[str], usage: Usage) -> dict[str, Node]:
     The values of a column are numbers, or texts with a number and the unit of the column; its position is the heading.
     """
     table = read_table(path, usage)
-    places = [table.place_of(name) for name in names]
-    for place in places:
-        table.unit_of(place)
-    units = [table.headings[place].unit.replace(NO_UNIT, "rad") for place in places]
+    indices = [table.index_of(name) for name in names]
+    for index in indices:
+        table.unit_of(index)
+    units = [table.headings[index].unit.replace(NO_UNIT, "rad") for index in indices]
     columns: list[list[Any]] = [[] for _ in names]
-    wanted = list(zip(columns, places, units, strict=True))
+    wanted = list(zip(columns, indices, units, strict=True))
     for number, row in itertools.islice(table.rows, usage.left("values") // len(names)):
-        for column, place, unit in wanted:
-            value = number_in(row[place])
+        for column, index, unit in wanted:
+            value = number_in(row[index])
             if not math.isfinite(value):
-                raise table.error(number, place, f"expected a number, found `{row[place]}`")
-            column.append(f"{row[place]} {unit}" if unit else value)
+                raise table.error(number, index, f"expected a number, found `{row[index]}`")
+            column.append(f"{row[index]} {unit}" if unit else value)
     # lines beyond the limit are counted only
     usage.add("values", len(names) * (len(columns[0]) + sum(1 for _ in table.rows)))
     mark = Mark(str(path), table.line, 1)

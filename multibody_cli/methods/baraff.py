@@ -150,8 +150,8 @@ def mark_primary(work):
     """Mark the uncertain rows and those in loops that the last factorization eliminates as primary."""
     sparse, plan = work.scratch, work.elimination
     mark_primary_rows(sparse.uncertain, sparse.kkt, work.rows)
-    for place in range(len(plan.rows)):
-        work.rows[plan.rows[place]].primary = plan.regular[0]
+    for index in range(len(plan.rows)):
+        work.rows[plan.rows[index]].primary = plan.regular[0]
 
 
 @kernel
@@ -225,8 +225,8 @@ def store_solution(system, work, y):
         if rows[r].primary:
             rows[r].multiplier = sparse.multipliers[r]
     if plan.regular[0]:
-        for place in range(len(plan.rows)):
-            rows[plan.rows[place]].multiplier = plan.x[place]
+        for index in range(len(plan.rows)):
+            rows[plan.rows[index]].multiplier = plan.x[index]
 
 
 KERNELS = MethodKernels(

@@ -54,13 +54,13 @@ def solve_contact_step_with_rows(
 ) -> bool:
     """Solve a contact step in which no row is eliminated, and factor again if it has lost the factors."""
     plan = work.elimination
-    for place in range(len(plan.rows)):
-        work.rows[plan.rows[place]].primary = False
+    for index in range(len(plan.rows)):
+        work.rows[plan.rows[index]].primary = False
     solved = solve_contact_step(system, work, contact_work, t, h, q, v, ledger)
     if plan.regular[0] == LOST:
         factor(system, work, work.response)
-    for place in range(len(plan.rows)):
-        work.rows[plan.rows[place]].primary = plan.regular[0]
+    for index in range(len(plan.rows)):
+        work.rows[plan.rows[index]].primary = plan.regular[0]
     return solved
 
 

@@ -116,7 +116,7 @@ def _constant(name: str) -> ChannelAxis:
 
 
 def _numbered_axis(path: str, length: int) -> AxisScale:
-    return AxisScale(f"{path}_{length}", tuple(str(place) for place in range(length)))
+    return AxisScale(f"{path}_{length}", tuple(str(index) for index in range(length)))
 
 
 def _actuation_axis(section: str, name: str, entries: Callable[[SceneNames], Sequence[ActuationEntry]]) -> ChannelAxis:
@@ -162,7 +162,7 @@ def _sample_length(axis: ChannelAxis, names: SceneNames) -> int:
 
 
 def _numbered(names: Sequence[str]) -> list[Item]:
-    return [Item(_path_component(name), place) for place, name in enumerate(names)]
+    return [Item(_path_component(name), index) for index, name in enumerate(names)]
 
 
 def _path_component(name: str) -> str:

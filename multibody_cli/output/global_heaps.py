@@ -58,10 +58,10 @@ def _require_sound_heaps(path: Path, _identity: tuple[int, ...]) -> None:
         size, first = os.fstat(file.fileno()).st_size, 0
         while (first := _next_data(file, first, size)) < size:
             piece = _read(file, first, _PIECE + len(SIGNATURE) - 1)  # a signature may end in the next piece
-            place = piece.find(SIGNATURE)
-            while place >= 0:
-                _require_sound_collection(file, first + place, size)
-                place = piece.find(SIGNATURE, place + 1)
+            offset = piece.find(SIGNATURE)
+            while offset >= 0:
+                _require_sound_collection(file, first + offset, size)
+                offset = piece.find(SIGNATURE, offset + 1)
             first += _PIECE
 
 
@@ -75,8 +75,8 @@ def _next_data(file: io.FileIO, first: int, size: int) -> int:
         return size
 
 
-def _read(file: io.FileIO, place: int, count: int) -> bytes:
-    file.seek(place)
+def _read(file: io.FileIO, offset: int, count: int) -> bytes:
+    file.seek(offset)
     return file.read(count)
 
 
@@ -85,11 +85,11 @@ def _require_sound_collection(file: io.FileIO, start: int, file_size: int) -> No
     size = int.from_bytes(_read(file, start + 8, 8), "little")
     if start + size > file_size:
         return  # the library refuses it, and other data may contain the signature by chance
-    place = _HEADER
-    while place + _HEADER <= size:
-        header = _read(file, start + place, _HEADER)
+    offset = _HEADER
+    while offset + _HEADER <= size:
+        header = _read(file, start + offset, _HEADER)
         number, length = int.from_bytes(header[:2], "little"), int.from_bytes(header[8:], "little")
         whole = _HEADER + (length + 7) // 8 * 8 if number else length  # object 0 is the free space, with its header
-        if not 0 < whole <= size - place:
-            raise Defect(f"byte {start + place}", "a global heap holds an object without a valid size")
-        place += whole
+        if not 0 < whole <= size - offset:
+            raise Defect(f"byte {start + offset}", "a global heap holds an object without a valid size")
+        offset += whole

@@ -57,7 +57,7 @@ class RowFile:
 
     def __init__(self, path: Path, digest: str, count: int, discard: bool = False) -> None:
         self.path = path
-        self._places = np.full(count, _MISSING, np.int64)  # of the line of each run
+        self._offsets = np.full(count, _MISSING, np.int64)  # of the line of each run
         self._columns: list[tuple[Column, ...]] = []
         self._first_run: list[int] = []  # by index of the columns
         self.lengths = dict.fromkeys(OUTCOMES, 0)
@@ -81,12 +81,12 @@ class RowFile:
     @property
     def missing(self) -> Integers:
         """Numbers of the runs without a row."""
-        return np.flatnonzero(self._places == _MISSING)
+        return np.flatnonzero(self._offsets == _MISSING)
 
     @property
     def runs(self) -> Integers:
         """Numbers of the runs with a row."""
-        return np.flatnonzero(self._places != _MISSING)
+        return np.flatnonzero(self._offsets != _MISSING)
 
     def add(self, blocks: Sequence[Rows]) -> None:
         """Append rows and write them to the disk (fsync); a run that has a row keeps it.
@@ -98,20 +98,20 @@ class RowFile:
         """
         try:
             self._file.seek(0, os.SEEK_END)
-            place = self._file.tell()
+            offset = self._file.tell()
             for block in blocks:
-                rows = block.only(self._places[block.runs] == _MISSING)
+                rows = block.only(self._offsets[block.runs] == _MISSING)
                 if not len(rows.runs):
                     continue
                 if rows.columns not in self._columns:
                     self._columns.append(rows.columns)
-                    self._first_run.append(len(self._places))
-                    place += self._file.write(_line({"columns": rows.columns}))
+                    self._first_run.append(len(self._offsets))
+                    offset += self._file.write(_line({"columns": rows.columns}))
                 index = self._columns.index(rows.columns)
                 content = {"runs": rows.runs.tolist(), "endings": rows.endings, "of": index}
                 values = b64encode(np.ascontiguousarray(rows.values, "<f8").data).decode()
-                self._note(rows, index, place)
-                place += self._file.write(_line({**content, "values": values}))
+                self._note(rows, index, offset)
+                offset += self._file.write(_line({**content, "values": values}))
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -124,19 +124,19 @@ class RowFile:
 
     def rows(self, runs: Integers) -> Iterator[Rows]:
         """Yield the rows of some runs, in the order of the file."""
-        wanted = np.zeros(len(self._places), bool)
+        wanted = np.zeros(len(self._offsets), bool)
         wanted[runs] = True
         end = -1
-        for place in np.unique(self._places[runs]).tolist():
-            if place != end:  # a seek discards what was read ahead
-                self._file.seek(place)
+        for offset in np.unique(self._offsets[runs]).tolist():
+            if offset != end:  # a seek discards what was read ahead
+                self._file.seek(offset)
             line = self._file.readline()
-            end = place + len(line)
+            end = offset + len(line)
             content = _content(line)
             if content is None:
                 raise OutputError(f"{self.path} was changed by another program: run the sweep again with --force")
             rows = self._rows_of(content)
-            yield rows.only(wanted[rows.runs] & (self._places[rows.runs] == place))
+            yield rows.only(wanted[rows.runs] & (self._offsets[rows.runs] == offset))
 
     def remove(self) -> None:
         """Remove the file."""
@@ -153,7 +153,7 @@ class RowFile:
 
     def _read(self, digest: str, discard: bool) -> None:
         """Read the rows up to the first line that is not complete, and remove the rest; `discard` those of others."""
-        place = 0
+        offset = 0
         self._file.seek(0)
         for line in self._file:
             content = _content(line)
@@ -169,13 +169,13 @@ class RowFile:
                     )
             elif "columns" in content:
                 self._columns.append(tuple(Column(*one) for one in content["columns"]))
-                self._first_run.append(len(self._places))
+                self._first_run.append(len(self._offsets))
             else:
-                self._note(self._rows_of(content), content["of"], place)
-            place += len(line)
-        self._file.truncate(place)
-        self._file.seek(place)
-        if not place:
+                self._note(self._rows_of(content), content["of"], offset)
+            offset += len(line)
+        self._file.truncate(offset)
+        self._file.seek(offset)
+        if not offset:
             self._file.write(_line({"digest": digest, "version": VERSION}))
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -185,8 +185,8 @@ class RowFile:
         values = np.frombuffer(b64decode(content["values"]), "<f8").reshape(len(runs), len(columns))
         return Rows(runs, [*map(tuple, content["endings"])], columns, values)
 
-    def _note(self, rows: Rows, index: int, place: int) -> None:
-        self._places[rows.runs] = place
+    def _note(self, rows: Rows, index: int, offset: int) -> None:
+        self._offsets[rows.runs] = offset
         self._first_run[index] = min(self._first_run[index], int(rows.runs.min()))
         for ending in {*rows.endings}:
             for name, text in zip(OUTCOMES, ending, strict=True):

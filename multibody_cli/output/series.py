@@ -85,10 +85,10 @@ SCALES = {INSTANT: "time", CONTACT: INSTANT_OF_CONTACT, BOUND: OFFSET}
 
 
 GROUPS = {
-    channel.path[:place]
+    channel.path[:end]
     for channel in CHANNELS
-    for place, letter in enumerate(channel.path)
-    if letter == "/" and "{" not in channel.path[:place]
+    for end, letter in enumerate(channel.path)
+    if letter == "/" and "{" not in channel.path[:end]
 }
 """Groups that exist in every model, even if they are empty."""
 

@@ -92,7 +92,7 @@ def write_sweep_table(
     OutputError
         The file cannot be written.
     """
-    place_of = {(column.name, column.units): place for place, column in enumerate(columns)}
+    index_of = {(column.name, column.units): index for index, column in enumerate(columns)}
     with replacement(path) as new, h5py.File(new, "w") as file:
         file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, **attributes})
         create = _Creator(file, len(runs))
@@ -109,11 +109,11 @@ def write_sweep_table(
             endings = [np.empty(len(some), dataset.dtype) for dataset in texts]
             numbers = np.full((len(columns), len(some)), np.nan)
             for rows in rows_of(some):
-                places = np.searchsorted(some, rows.runs)
+                indices = np.searchsorted(some, rows.runs)
                 for column, words in zip(endings, zip(*rows.endings, strict=True), strict=True):
-                    column[places] = [word.encode() for word in words]
-                own = np.array([place_of[one.name, one.units] for one in rows.columns], np.int64)
-                numbers[own[:, None], places] = rows.values.T
+                    column[indices] = [word.encode() for word in words]
+                own = np.array([index_of[one.name, one.units] for one in rows.columns], np.int64)
+                numbers[own[:, None], indices] = rows.values.T
             run[part] = some
             for dataset, one in zip(varied, keys, strict=True):
                 dataset[part] = np.asarray(one.values(some)).astype(dataset.dtype)

@@ -122,9 +122,9 @@ class Table:
         for start in range(0, len(self.scalars), several):
             batch = self.scalars[start : start + several]
             columns = list(zip(*self.blocks(batch), strict=True))
-            for place, parts in enumerate(columns, start + 1):
+            for index, parts in enumerate(columns, start + 1):
                 yield np.concatenate(parts)
-                self.on_values(place * len(self.rows), len(self.scalars) * len(self.rows))
+                self.on_values(index * len(self.rows), len(self.scalars) * len(self.rows))
 
     def _values(self, path: str, rows: slice) -> Array:
         """Read rows of a channel, (K, n); the time of a contact is that of its instant."""

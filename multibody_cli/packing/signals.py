@@ -65,8 +65,8 @@ class SignalPacker:
         pieces = np.column_stack([values[:-1], slopes[:, 0], quadratic, cubic])
         instants = np.full(len(times), np.nan)
         for corner in (times[0], times[-1], *corners):
-            place = int(np.abs(times - corner).argmin())
-            instants[place] = times[place]
+            nearest = int(np.abs(times - corner).argmin())
+            instants[nearest] = times[nearest]
         return self._add_pieces(times, np.vstack([pieces, [values[-1], 0.0, 0.0, 0.0]]), instants)
 
     def pack(self, quantities: int = 0) -> Signals:

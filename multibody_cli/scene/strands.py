@@ -39,8 +39,8 @@ def with_strands(scene: SceneSpec) -> SceneSpec:
 def _nodes(strand: str, spec: StrandSpec) -> dict[str, BodySpec]:
     share = spec.mass / len(spec.nodes)
     return {
-        node_name(strand, k): BodySpec(kind="point", mass=share, position=place)
-        for k, place in enumerate(spec.nodes)
+        node_name(strand, k): BodySpec(kind="point", mass=share, position=position)
+        for k, position in enumerate(spec.nodes)
         if k not in spec.attach
     }
 
@@ -72,13 +72,13 @@ def unrelaxed_attachments(scene: SceneSpec, samples: Samples) -> Iterator[str]:
     for strand, spec in scene.strands.items():
         extent = float(np.abs(spec.nodes).max())
         for node, end in spec.attach.items():
-            place = np.array(end.point)
+            position = np.array(end.point)
             if end.body != WORLD:
                 k = bodies.index(end.body)
-                place = samples.position[0, k] + rotation_matrix(samples.quaternion[0, k]) @ place
-            apart = float(np.linalg.norm(place - spec.nodes[node]))
-            if apart > ATTACHMENT_TOLERANCE * max(extent, float(np.linalg.norm(place))):
-                where = ", ".join(f"{number:.6g}" for number in place)
+                position = samples.position[0, k] + rotation_matrix(samples.quaternion[0, k]) @ position
+            apart = float(np.linalg.norm(position - spec.nodes[node]))
+            if apart > ATTACHMENT_TOLERANCE * max(extent, float(np.linalg.norm(position))):
+                where = ", ".join(f"{number:.6g}" for number in position)
                 yield (
                     f"strand `{strand}`: node {node} is attached at [{where}], {apart:.3g} m from its position in "
                     "`nodes`: its segments are not relaxed initially"

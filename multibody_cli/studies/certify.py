@@ -207,11 +207,11 @@ def _verdict(
             f"certified to {digits} digit{'s' * (digits != 1)}; the least certain channel is {worst.record.path}, "
             f"within {np.max(worst.bars):.2g}{behind_number(worst.record.units)}{alone}",
         )
-    row, place = max(last - 1, 0), f"t = {time[last]:.6g} s"
+    row, since = max(last - 1, 0), f"t = {time[last]:.6g} s"
     if differ < lost:
         path = judged[first_differ].record.path
         text = (
-            f"methods {' and '.join(methods)} disagree from {place} on, first in {path}, by more than their own "
+            f"methods {' and '.join(methods)} disagree from {since} on, first in {path}, by more than their own "
             "errors: compare both with `mbsim compare`, and check the joints and constraints that are redundant or "
             "singular there"
         )
@@ -220,18 +220,18 @@ def _verdict(
     if last >= runs.instants:
         ended = min((*runs.levels, *runs.others, runs.perturbed), key=lambda run: len(run.time))
         text = (
-            f"not certified from {place} on: a run with {settings[-1]} or coarser ended: {ended.attributes['message']}"
+            f"not certified from {since} on: a run with {settings[-1]} or coarser ended: {ended.attributes['message']}"
         )
         return "not converged", row, text
     growth = float(worst.growth[last])
     if growth >= CHAOTIC and worst.converging[last]:
         text = (
-            f"chaotic after {place}: a perturbation has grown {growth:.1e} times in {worst.record.path}, so that "
+            f"chaotic after {since}: a perturbation has grown {growth:.1e} times in {worst.record.path}, so that "
             "smaller steps extend the certified time only slightly"
         )
         return "chaotic", row, text
     text = (
-        f"not certified from {place} on: the error bar of {worst.record.path} exceeds {LARGEST_BAR:.0%} of its size; "
+        f"not certified from {since} on: the error bar of {worst.record.path} exceeds {LARGEST_BAR:.0%} of its size; "
         f"{plan.remedy}"
     )
     return "not converged", row, text

@@ -68,9 +68,9 @@ def test_all_forms_of_a_unit_give_the_same_scene(tmp_path: Path, heading: str, v
 
 def test_two_columns_of_one_name_are_named_with_their_units(tmp_path: Path) -> None:
     both = table(tmp_path, "lift (mm),lift (m)\n1,2\n")
-    assert [both.place_of(word) for word in ("lift (mm)", "lift [m]")] == [0, 1]
+    assert [both.index_of(word) for word in ("lift (mm)", "lift [m]")] == [0, 1]
     with pytest.raises(ArgumentError, match=r"t\.csv:1: more than one column `lift`; the columns are `lift \(mm\)`"):
-        both.place_of("lift")
+        both.index_of("lift")
 
 
 @pytest.mark.parametrize(

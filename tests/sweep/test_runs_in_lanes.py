@@ -189,10 +189,10 @@ LOADED = """
 import pathlib, sys
 from multibody_cli.kernel import loading
 from multibody_cli.studies.sweep.batch import run_batch
-from multibody_cli.studies.sweep.design import Sampling, design_of
+from multibody_cli.studies.sweep.design import RandomSampling, design_of
 from multibody_cli.studies.sweep.sweep import compile_kernels, plan_sweep
 
-design = design_of(["vars.a=0.2,0.4"], None, Sampling())
+design = design_of(["vars.a=0.2,0.4"], None, RandomSampling())
 sweep, first = plan_sweep(pathlib.Path("scene.yaml"), (), design, (), None, True)
 compile_kernels(sweep, first)
 before = set(loading._loaded)

@@ -275,8 +275,8 @@ def bind(
 ) -> Stepper:
     """Bind a pair to a method and a model."""
     knots = knots_of(system.forces.signals, control.end)
-    place = int(knots.after.searchsorted(control.end))
-    is_at_knot = place < len(knots.at) and knots.before[place] < control.end
+    index = int(knots.after.searchsorted(control.end))
+    is_at_knot = index < len(knots.at) and knots.before[index] < control.end
     end = [] if is_at_knot else [control.end]
     scratch = allocate(
         Scratch,
@@ -287,8 +287,8 @@ def bind(
         nv=len(state.v),
         times=np.array([0.0, 0.0, control.step, np.inf, SPAN * control.step]),
         atol=_absolute_tolerances(system.tree, control, len(state.q)),
-        breaks=np.insert(knots.before, place, end),
-        behind=np.insert(knots.after, place, end),
+        breaks=np.insert(knots.before, index, end),
+        behind=np.insert(knots.after, index, end),
     )
     return AdaptiveStepper(dynamics.bind(take_adaptive_steps), system, work, scratch, control)
 

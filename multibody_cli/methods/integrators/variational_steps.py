@@ -159,13 +159,13 @@ def advance_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, 
 @kernel
 def index_of_largest(tree, x):
     """Return the coordinate of the first rate in x (nv,) that is not finite, or else of the largest relative one."""
-    place = 0
+    index = 0
     for j in range(len(x)):
         if not abs(x[j]) < math.inf:
             return j
-        if abs(x[j]) * tree.weights[j] > abs(x[place]) * tree.weights[place]:
-            place = j
-    return place
+        if abs(x[j]) * tree.weights[j] > abs(x[index]) * tree.weights[index]:
+            index = j
+    return index
 
 
 @template(*STEP, project_onto_constraints, finalize_output, resume_stepping)

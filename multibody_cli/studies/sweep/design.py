@@ -41,8 +41,8 @@ class GridAxis(NamedTuple):
     period: int
     option: str
 
-    def places(self, run: Any) -> Any:
-        """Return the places of the texts of a run, or of an array of runs."""
+    def indices(self, run: Any) -> Any:
+        """Return the indices of the texts of a run, or of an array of runs."""
         return run // self.period % len(self.texts)
 
 
@@ -89,7 +89,7 @@ class Design:
 
     def texts(self, run: int) -> tuple[str, ...]:
         """Return the values of a run as texts, in the order of the keys."""
-        return tuple(one.texts[one.places(run)] for one in self.along.values())
+        return tuple(one.texts[one.indices(run)] for one in self.along.values())
 
     def overrides(self, run: int) -> tuple[str, ...]:
         """Return the values of a run as `--set` accepts them."""
@@ -208,7 +208,7 @@ def _drawn(random: dict[str, Distribution], sampling: RandomSampling) -> VariedK
         raise ArgumentError(f"{next(iter(random))} is random: give the number of values with --samples")
     require_within("runs", sampling.samples)
     points = SCHEMES[sampling.scheme](sampling.samples, len(random), sampling.seed).clip(_SMALLEST, 1.0 - _SMALLEST)
-    columns = [one.texts(points[:, place]) for place, one in enumerate(random.values())]
+    columns = [one.texts(points[:, index]) for index, one in enumerate(random.values())]
     return VariedKeys(tuple(random), tuple(zip(*columns, strict=True)))
 
 
@@ -227,8 +227,8 @@ def _read_rows(path: Path) -> VariedKeys:
         raise ArgumentError(f"{path}:{table.line}: expected a key, with an optional unit, as in `vars.a (deg)`")
     if table.in_degrees:
         raise ArgumentError(f"{path}: `inDegrees=yes` has no meaning for keys of a scene: write units in the headings")
-    for place in range(len(keys)):
-        table.unit_of(place)
+    for index in range(len(keys)):
+        table.unit_of(index)
     rows = tuple(tuple(_values(table, number, row)) for number, row in table.rows)
     if not rows:
         raise ArgumentError(f"--rows {path}: expected a header with the keys and a line for each run")
@@ -237,11 +237,11 @@ def _read_rows(path: Path) -> VariedKeys:
 
 
 def _values(table: TableFile, line: int, row: Sequence[str]) -> Iterator[str]:
-    for place, (heading, text) in enumerate(zip(table.headings, row, strict=True)):
+    for index, (heading, text) in enumerate(zip(table.headings, row, strict=True)):
         unit = heading.unit.replace(NO_UNIT, "")
         if not text:
-            raise table.error(line, place, "the value is missing")
+            raise table.error(line, index, "the value is missing")
         if unit and (split_quantity(text) or ("", text))[1]:
             found = f"expected a number without a unit, found `{text}`"
-            raise table.error(line, place, f"the heading has the unit {unit}: {found}")
+            raise table.error(line, index, f"the heading has the unit {unit}: {found}")
         yield f"{text} {unit}" if unit else text

@@ -108,7 +108,7 @@ class Sweep:
 
 
 def _values_in(values: Any, along: GridAxis, runs: Integers) -> Any:
-    return values[along.places(runs)]
+    return values[along.indices(runs)]
 
 
 @dataclass

@@ -69,7 +69,7 @@ QUANTILES: dict[str, Callable[[Floats, float, float], Floats]] = {
 def split(text: str, separator: str) -> list[str]:
     """Split a text at a separator outside of brackets and quotes."""
     pieces, depth, quote, start = [], 0, "", 0
-    for place, letter in enumerate(text):
+    for index, letter in enumerate(text):
         if quote:
             quote = "" if letter == quote else quote
         elif letter in "\"'":
@@ -79,8 +79,8 @@ def split(text: str, separator: str) -> list[str]:
         elif letter in _CLOSED:
             depth -= 1
         elif letter == separator and depth == 0:
-            pieces.append(text[start:place].strip())
-            start = place + 1
+            pieces.append(text[start:index].strip())
+            start = index + 1
     return [*pieces, text[start:].strip()]
 
 
