@@ -1,4 +1,4 @@
-"""Runs of one model from many initial states: by lanes where they are supported, else one by one.
+"""Runs of one model from many initial states, by lanes.
 
 The result of a run does not depend on other runs, on its lane, or on the number of threads, bit by bit.  It equals that
 of a single run to round-off.
@@ -7,7 +7,7 @@ of a single run to round-off.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -18,22 +18,12 @@ from multibody_cli.constraint_solver.projection import ACTIVATION_TOLERANCE
 from multibody_cli.forces.bushing import ELEMENT as BUSHINGS
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.kernel import LANES, is_interpreted
-from multibody_cli.kernel.workers import cores
 from multibody_cli.knots import knots_of
 from multibody_cli.lanes.execution import execute, initial_numbers, result_sizes, shared_arrays
 from multibody_cli.lanes.forces import Parameters, write_forces
-from multibody_cli.lanes.program import Program, compile_program, have_equal_structure, limits_of
+from multibody_cli.lanes.program import Program, have_equal_structure, limits_of
 from multibody_cli.lanes.schemes import SCHEMES
-from multibody_cli.methods.contract import Status
-from multibody_cli.methods.method import Method
-from multibody_cli.model import Floats, Integers, Model, State
-
-WORTHWHILE = 2e7
-"""Product of runs, steps and bodies from which lanes save time, even if their code must be compiled.
-
-A step of a single run takes about 50 ns for each body, twice to three times that of a lane; compilation takes a second
-or more.
-"""
+from multibody_cli.model import Floats, Integers, Model
 
 MAX_QUATERNIONS = 50
 """Number of quaternions up to which lanes are supported: each is a text of its own, and 40 take 4 s to compile."""
@@ -97,11 +87,6 @@ class LaneRuns(NamedTuple):
         return self.start + self.step * float(self.instants[-1])
 
 
-def is_worthwhile(runs: int, steps: int, bodies: int) -> bool:
-    """Whether lanes save time in a number of runs of so many steps and bodies."""
-    return runs * steps * bodies >= WORTHWHILE
-
-
 def supported(models: Sequence[Model], integrator: str, end: float = math.inf) -> str | None:
     """Return why lanes do not support models with an integrator up to the time `end`, s; None if they do."""
     for is_given, reason in _obstacles(models[0], integrator, end):
@@ -139,65 +124,15 @@ def _obstacles(model: Model, integrator: str, end: float) -> Iterable[tuple[bool
     yield bool(((knots > 0.0) & (knots <= end)).any()), "functions of time with knots, which divide steps"
 
 
-def run_batch(
-    runs: LaneRuns,
-    method_for: Callable[[int, State], Method],
-    *,
-    in_lanes: bool | None = None,
-    jobs: int | None = None,
-    on_done: Callable[[int], None] = lambda _count: None,
-) -> Batch:
-    """Make all runs: by lanes if they are supported, else one by one.
-
-    Parameters
-    ----------
-    runs
-        The runs.
-    method_for
-        Makes the method of a run, by its number and a state: for runs that lanes do not support, and for those that
-        reach a limit of a joint.
-    in_lanes
-        Whether to use lanes if they are supported; by default if they save time, which depends on the runs alone.
-    jobs
-        Number of threads of lanes; by default one for each core.
-    on_done
-        Receives how many runs are complete, from time to time.
-
-    Raises
-    ------
-    ValueError
-        The numbers of steps do not increase from 0 or more.
-    """
-    batch = _nothing_of(runs)
-    count, last = len(runs.q), int(runs.instants[-1])
-    if in_lanes is None:
-        in_lanes = is_worthwhile(count, last, len(runs.models[0].names.bodies))
-    if in_lanes and count > 0 and supported(runs.models, runs.integrator, runs.end) is None:
-        program = compile_program(runs.models, SCHEMES[runs.integrator])
-        _run_lanes(runs, program, jobs or cores(), batch, on_done)
-    done = int(batch.in_lanes.sum())
-    for k in np.flatnonzero(~batch.in_lanes).tolist():
-        _run_single(runs, k, method_for, batch)
-        done += 1
-        on_done(done)
-    return batch
-
-
-def run_in_lanes(runs: LaneRuns, program: Program) -> Batch:
-    """Make runs by a compiled program, on one core; those that reach a limit of a joint are left out.
+def run_in_lanes(runs: LaneRuns, program: Program, jobs: int = 1) -> Batch:
+    """Make runs by a compiled program, in groups of `LANES`; those that reach a limit of a joint are left out.
 
     Parameters
     ----------
     runs, program
         The runs, and the program of their models and integrator.
-    """
-    batch = _nothing_of(runs)
-    _run_lanes(runs, program, 1, batch, lambda _count: None)
-    return batch
-
-
-def _nothing_of(runs: LaneRuns) -> Batch:
-    """Return the results of runs that have not begun.
+    jobs
+        Number of threads.
 
     Raises
     ------
@@ -209,16 +144,10 @@ def _nothing_of(runs: LaneRuns) -> Batch:
         raise ValueError("the numbers of steps must increase from 0 or more")
     sizes = runs.q.shape[1], runs.v.shape[1], len(runs.models[0].names.accounts)
     q, v, ledger = (np.full((count, len(instants), size), np.nan) for size in sizes)
-    return Batch(q, v, ledger, np.full(count, -1), np.zeros(count, np.bool_))
-
-
-# --- lanes ----------------------------------------------------------------------------------------------------------
-def _run_lanes(runs: LaneRuns, program: Program, jobs: int, batch: Batch, on_done: Callable[[int], None]) -> None:
-    """Run all groups of `LANES` runs; runs that reach a limit are left to single runs."""
-    instants, count = np.asarray(runs.instants), len(runs.q)
+    batch = Batch(q, v, ledger, np.full(count, -1), np.zeros(count, np.bool_))
     shared = shared_arrays(program, SCHEMES[runs.integrator], runs.models[0], runs.start, runs.step, instants)
 
-    def run_group(first: int) -> int:
+    def run_group(first: int) -> None:
         own = slice(first, min(first + LANES, count))
         lanes = np.minimum(np.arange(first, first + LANES), count - 1)  # the last run fills the last group
         arrays = shared | _vectors(program, runs, lanes)
@@ -230,19 +159,13 @@ def _run_lanes(runs: LaneRuns, program: Program, jobs: int, batch: Batch, on_don
         for results, word in ((batch.q, "q_out"), (batch.v, "v_out"), (batch.ledger, "ledger_out")):
             results[own] = arrays[word].reshape(len(instants), results.shape[2], LANES).transpose(2, 0, 1)[:width]
             results[own][missed] = np.nan
-        return own.stop
 
-    groups = range(0, count, LANES)
-    if jobs == 1:
-        for first in groups:
-            on_done(run_group(first))
-        return
-    pool = ThreadPoolExecutor(min(jobs, len(groups)))
+    pool = ThreadPoolExecutor(jobs)
     try:
-        for done in pool.map(run_group, groups):
-            on_done(done)
+        list((pool.map if jobs > 1 else map)(run_group, range(0, count, LANES)))
     finally:
         pool.shutdown(cancel_futures=True)  # groups that have not begun, if the user interrupts
+    return batch
 
 
 def _vectors(program: Program, runs: LaneRuns, lanes: Integers) -> dict[str, Any]:
@@ -265,21 +188,3 @@ def aligned(size: int) -> Floats:
     raw = np.zeros(line * (size + 1), np.uint8)
     first = -raw.ctypes.data % line
     return raw[first : first + line * size].view(np.float64).reshape(size, LANES)
-
-
-# --- single runs --------------------------------------------------------------------------------------------------
-def _run_single(runs: LaneRuns, k: int, method_for: Callable[[int, State], Method], batch: Batch) -> None:
-    """Make run k by its method."""
-    accounts = len(runs.models[k % len(runs.models)].names.accounts)
-    v = runs.v[k].copy()
-    state = State(np.array([runs.start]), runs.q[k].copy(), v, np.zeros_like(v), np.zeros(accounts))
-    method = method_for(k, state)
-    report = method.start(state)
-    batch.steps[k] = 0 if report.status is Status.OK else -1
-    for i, count in enumerate(runs.instants.tolist()):
-        if report.status is not Status.OK:
-            return
-        report = method.advance(state, runs.start + count * runs.step)
-        batch.steps[k] = report.steps
-        if report.status is Status.OK:
-            batch.q[k, i], batch.v[k, i], batch.ledger[k, i] = state.q, state.v, state.ledger

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from multibody_cli.kernel import is_interpreted
-from multibody_cli.lanes.batch import LaneRuns, run_batch, supported
+from multibody_cli.lanes.batch import Batch, LaneRuns, run_in_lanes, supported
+from multibody_cli.lanes.program import compile_program
+from multibody_cli.lanes.schemes import SCHEMES
+from multibody_cli.methods.contract import Status
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 pytestmark = pytest.mark.skipif(is_interpreted(), reason="lanes are compiled")
@@ -140,9 +143,30 @@ def scattered(simulation: PreparedSimulation, count: int) -> LaneRuns:
     return LaneRuns([compiled.model], integrator, q, v, step, np.array([0, 30, 100]))
 
 
-def run(simulation: PreparedSimulation, runs: LaneRuns, **options):
-    """Make runs by lanes, one run alone by its method."""
-    return run_batch(runs, lambda _k, state: simulation.method_for(state), in_lanes=len(runs.q) > 1, **options)
+def in_lanes(runs: LaneRuns, **options) -> Batch:
+    return run_in_lanes(runs, compile_program(runs.models, SCHEMES[runs.integrator]), **options)
+
+
+def run(simulation: PreparedSimulation, runs: LaneRuns, **options) -> Batch:
+    """Make runs by lanes, those that lanes leave out and one run alone by their method."""
+    if len(runs.q) > 1 and supported(runs.models, runs.integrator, runs.end) is None:
+        batch = in_lanes(runs, **options)
+    else:
+        shape = len(runs.q), len(runs.instants)
+        sizes = runs.q.shape[1], runs.v.shape[1], len(runs.models[0].names.accounts)
+        results = (np.full((*shape, size), np.nan) for size in sizes)
+        batch = Batch(*results, np.full(shape[0], -1), np.zeros(shape[0], bool))
+    for k in np.flatnonzero(~batch.in_lanes):
+        state = simulation.fresh_state()._replace(q=runs.q[k].copy(), v=runs.v[k].copy())
+        method = simulation.method_for(state)
+        report = method.start(state)
+        batch.steps[k] = 0 if report.status is Status.OK else -1
+        for i, count in enumerate(runs.instants):
+            report = method.advance(state, count * runs.step) if report.status is Status.OK else report
+            if report.status is Status.OK:
+                batch.q[k, i], batch.v[k, i], batch.ledger[k, i] = state.q, state.v, state.ledger
+            batch.steps[k] = max(batch.steps[k], report.steps)
+    return batch
 
 
 def selected(runs: LaneRuns, which) -> LaneRuns:
@@ -184,9 +208,7 @@ def test_a_run_does_not_depend_on_its_lane_or_company(tmp_path: Path, name: str)
 def test_threads_and_instants_do_not_change_the_result(tmp_path: Path) -> None:
     simulation = simulation_of(tmp_path, MACHINES["springs, dampers and actuators"])
     runs = scattered(simulation, 50)
-    counts: list[int] = []
-    found = run(simulation, runs, jobs=3, on_done=counts.append)
-    assert counts[-1] == 50
+    found = run(simulation, runs, jobs=3)
     alone = run(simulation, runs._replace(instants=np.array([100])), jobs=1)
     np.testing.assert_array_equal(found.v[:, -1], alone.v[:, 0])
 
@@ -251,13 +273,13 @@ def test_each_run_has_constants_of_its_own(tmp_path: Path) -> None:
     ]
     runs = scattered(simulations[0], 10)._replace(models=[one.compiled.model for one in simulations])
     assert supported(runs.models, "semi_implicit_euler") is None
-    found = run_batch(runs, lambda k, state: simulations[k].method_for(state), in_lanes=True)
+    found = in_lanes(runs)
     assert found.in_lanes.all()
     for k, simulation in enumerate(simulations):
         single = run(simulation, selected(runs, [k]))
         np.testing.assert_allclose(found.v[k], single.v[0], rtol=0.0, atol=1e-12 * np.abs(single.v).max())
     shuffled = selected(runs, [7, 2, 9])
-    np.testing.assert_array_equal(run_batch(shuffled, lambda _k, _state: None, in_lanes=True).q, found.q[[7, 2, 9]])
+    np.testing.assert_array_equal(in_lanes(shuffled).q, found.q[[7, 2, 9]])
 
 
 def test_runs_whose_spring_collapses_are_single_runs(tmp_path: Path) -> None:
@@ -314,18 +336,8 @@ def test_adaptive_steps_and_other_structures_are_not_supported(tmp_path: Path) -
     assert supported([model, other], "rk4") == "models that differ in more than the values of constants"
 
 
-def test_lanes_are_chosen_where_they_save_time(tmp_path: Path) -> None:
-    simulation = simulation_of(tmp_path, MACHINES["double pendulum"])
-    few = scattered(simulation, 4)
-    assert not run_batch(few, lambda _k, state: simulation.method_for(state)).in_lanes.any()
-    many = scattered(simulation, 2000)._replace(instants=np.array([5000]))
-    found = run_batch(many, lambda _k, state: simulation.method_for(state))
-    assert found.in_lanes.all()
-    np.testing.assert_array_equal(found.steps, 5000)
-
-
 def test_instants_must_increase(tmp_path: Path) -> None:
     simulation = simulation_of(tmp_path, MACHINES["double pendulum"])
     for instants in ([], [3, 3], [-1, 2]):
         with pytest.raises(ValueError, match="must increase"):
-            run(simulation, scattered(simulation, 3)._replace(instants=np.array(instants)))
+            in_lanes(scattered(simulation, 3)._replace(instants=np.array(instants)))

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.kernel.workers import cores
-from multibody_cli.lanes.batch import Batch, LaneRuns, run_batch, supported
+from multibody_cli.lanes.batch import LaneRuns, run_in_lanes, supported
+from multibody_cli.lanes.program import compile_program
+from multibody_cli.lanes.schemes import SCHEMES
 from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import Peer
 from multibody_cli.peers.mechanism import mechanism_of
@@ -89,11 +91,16 @@ def measure_batch(
     """
     runs, threads = _scattered(simulation, count), cores()
     steps = int(runs.instants[-1])
-    batches: list[Batch] = []
+    reason = supported(runs.models, runs.integrator, runs.end) or ""
+    in_lanes = np.zeros(count, np.bool_)
 
     def together() -> float:
         began = time.perf_counter()
-        batches.append(run_batch(runs, lambda _k, state: simulation.method_for(state), in_lanes=True))
+        if not reason:
+            program = compile_program(runs.models, SCHEMES[runs.integrator])
+            in_lanes[:] = run_in_lanes(runs, program, threads).in_lanes
+        for v in runs.v[~in_lanes]:
+            take_steps(simulation.with_compiled(state=simulation.compiled.state._replace(v=v)), steps)
         return time.perf_counter() - began
 
     def one_by_one(number: int) -> float:
@@ -114,8 +121,8 @@ def measure_batch(
         runs=count,
         steps=steps,
         threads=threads,
-        in_lanes=max(int(one.in_lanes.sum()) for one in batches),
-        reason=supported(runs.models, runs.integrator, runs.end) or "",
+        in_lanes=int(in_lanes.sum()),
+        reason=reason,
         batch=timing_of(own, count * steps),
         single=timings.pop(""),
         peers=timings,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.kernel import LANES
-from multibody_cli.lanes.batch import LaneRuns, is_worthwhile, run_in_lanes, supported
+from multibody_cli.lanes.batch import LaneRuns, run_in_lanes, supported
 from multibody_cli.lanes.program import compile_program, content_of
 from multibody_cli.lanes.schemes import SCHEMES
 from multibody_cli.methods import METHODS
@@ -22,6 +22,13 @@ from multibody_cli.model import Floats
 from multibody_cli.output.recorder import States
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.simulation import PreparedSimulation
+
+WORTHWHILE = 2e7
+"""Product of runs, steps and bodies from which lanes save time, even if their code must be compiled.
+
+A step of a single run takes about 50 ns for each body, twice to three times that of a lane; compilation takes a second
+or more.
+"""
 
 MOST_BYTES = 2**28
 """Size of the states of `LANES` runs up to which lanes are used."""
@@ -53,7 +60,8 @@ def objection_to_lanes(simulations: Sequence[PreparedSimulation]) -> str | None:
 
 def save_time(reference: PreparedSimulation, count: int) -> bool:
     """Whether lanes save time in `count` runs like one."""
-    return is_worthwhile(count, reference.compiled.timing.steps, len(reference.compiled.model.names.bodies))
+    bodies = len(reference.compiled.model.names.bodies)
+    return count * reference.compiled.timing.steps * bodies >= WORTHWHILE
 
 
 class Lanes:
