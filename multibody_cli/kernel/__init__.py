@@ -47,7 +47,7 @@ from multibody_cli.kernel.functions import (
 from multibody_cli.kernel.kernels import Kernel, generated_code, kernel
 from multibody_cli.kernel.loading import KernelError
 from multibody_cli.kernel.mode import interpreted, is_interpreted
-from multibody_cli.kernel.operators import operand_classes
+from multibody_cli.kernel.operators import operand_class, operand_classes, operand_pairs
 from multibody_cli.kernel.store import cache_root
 from multibody_cli.kernel.target import LANES
 from multibody_cli.kernel.templates import Template, bound_kernel, kernel_parameter, number_parameter, template
@@ -78,7 +78,9 @@ __all__ = [
     "kernel",
     "kernel_parameter",
     "number_parameter",
+    "operand_class",
     "operand_classes",
+    "operand_pairs",
     "operator_formula",
     "records",
     "template",

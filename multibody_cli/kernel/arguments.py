@@ -37,12 +37,23 @@ class Array:
     ndim: int
     contiguous: bool
 
+    def __repr__(self) -> str:
+        """Return a text for digests."""
+        return f"array({_text_of(self.dtype)}, {self.ndim}, {self.contiguous})"
+
 
 @dataclass(frozen=True)
 class Record:
     """A row of a structured array."""
 
     dtype: np.dtype[Any]
+
+    def __repr__(self) -> str:
+        """Return a text for digests."""
+        return f"record({_text_of(self.dtype)})"
+
+
+_text_of = cache(repr)  # NumPy composes the text of a dtype anew each time
 
 
 @dataclass(frozen=True)
@@ -190,14 +201,10 @@ def narrow(kind: Any, names: frozenset[str]) -> Any:
     """Remove the fields of blocks whose names do not occur in a kernel: they do not affect its code."""
     if isinstance(kind, Block):
         fields = tuple(Field(one.name, one.offset, narrow(one.kind, names)) for one in kind.fields if one.name in names)
-        return Block(fields, kind.size if fields and fields[-1] == kind.fields[-1] else _end(fields))
+        return Block(fields, fields[-1].offset + size_of(fields[-1].kind) if fields else 0)
     if isinstance(kind, Sequence):
         return Sequence(tuple(narrow(one, names) for one in kind.kinds))
     return kind
-
-
-def _end(fields: tuple[Field, ...]) -> int:
-    return fields[-1].offset + size_of(fields[-1].kind) if fields else 0
 
 
 def format_of(kind: Any) -> str:

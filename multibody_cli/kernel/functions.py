@@ -22,11 +22,8 @@ class Formula(Declared):
         return True
 
     def __init__(self, function: Callable[..., Any], recipe: tuple[Any, ...] | None = None) -> None:
-        self.py_func = function
-        self.recipe = recipe
-        self.__name__, self.__qualname__ = function.__name__, function.__qualname__
-        self.__module__, self.__doc__ = function.__module__, function.__doc__
-        self.__wrapped__ = function
+        super().__init__(function)
+        self.py_func, self.recipe = function, recipe
 
     def __call__(self, *args: Any) -> Any:
         """Run it as plain Python."""
@@ -87,9 +84,8 @@ class Choice(Declared):
     """
 
     def __init__(self, key: Callable[..., Any], formulas: Mapping[Any, Formula]) -> None:
+        super().__init__(key)
         self.key, self.formulas = key, dict(formulas)
-        self.__name__, self.__module__ = key.__name__, key.__module__
-        self.__qualname__, self.__doc__ = key.__qualname__, key.__doc__
 
     def __call__(self, *args: Any) -> Any:
         """Call the formula for these arguments as plain Python."""
@@ -116,9 +112,8 @@ class Instructions(Declared):
     """
 
     def __init__(self, function: Callable[..., None], emit: Callable[..., None]) -> None:
+        super().__init__(function)
         self.py_func, self.emit = function, emit
-        self.__name__, self.__module__ = function.__name__, function.__module__
-        self.__qualname__, self.__doc__ = function.__qualname__, function.__doc__
 
     def __call__(self, *args: Any) -> None:
         """Run it as plain Python."""

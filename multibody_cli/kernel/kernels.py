@@ -15,7 +15,6 @@ from multibody_cli.kernel.functions import Formula
 from multibody_cli.kernel.loading import Entry, KernelError, address_of, load, one_at_a_time, read
 from multibody_cli.kernel.mode import is_interpreted
 from multibody_cli.kernel.tasks import Task, entry_task, generated_task
-from multibody_cli.kernel.workers import compile_all
 
 MAX_INLINED_BYTES = 360
 """Size of the bytecode in bytes up to which a kernel is inlined.
@@ -113,5 +112,7 @@ def _loaded(task: Task) -> str:
         if not absent:
             load(found)
             return task.symbol
+        from multibody_cli.kernel.workers import compile_all  # its libraries of processes are heavy
+
         compile_all([task])
     raise KernelError(f"compiled code {', '.join(absent)} is missing: it was removed while in use")

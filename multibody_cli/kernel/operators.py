@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 from typing import Any
 
 operand_classes: list[type] = []
@@ -22,3 +23,8 @@ def operand_class(operand: Any) -> type | None:
     """Return the value class of a value or of its type in compiled code; None for a number."""
     found: type = getattr(operand, "instance_class", type(operand))
     return found if found in operand_classes else None
+
+
+def operand_pairs(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
+    """Pair the components of two values, or one number with each component of a value."""
+    return zip(a, b, strict=True) if operand_class(a) else ((a, component) for component in b)

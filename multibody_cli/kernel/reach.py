@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, update_wrapper
 from hashlib import sha256
 from importlib import import_module
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -35,7 +35,14 @@ class Reach:
 
 
 class Declared:
-    """A function for kernels, which adds what its callers depend on to their digest."""
+    """A function for kernels, with the name of a plain one; it adds what its callers depend on to their digest."""
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: Any) -> None:
+        wrapper: Any = self
+        update_wrapper(wrapper, function)
 
     def add_to(self, collector: Collector) -> None:
         """Add the function to the reach of a caller."""
@@ -46,17 +53,16 @@ class Collector:
     """Collector of the text of one digest, and of the formulas and kernels that are called."""
 
     def __init__(self) -> None:
-        self._digest = sha256()
+        self._words: list[str] = []
         self.called: list[Any] = []
 
     def text(self, *words: str) -> None:
         """Add words."""
-        for word in words:
-            self._digest.update(f"{len(word)}:{word}".encode())
+        self._words += words
 
     def digest(self) -> str:
         """Return the digest."""
-        return self._digest.hexdigest()
+        return sha256("".join([f"{len(word)}:{word}" for word in self._words]).encode()).hexdigest()
 
     def code(self, code: CodeType) -> None:
         """Add bytecode, with constants by value: their indices shift with a docstring, which is never loaded."""

@@ -26,7 +26,6 @@ from multibody_cli.kernel.tasks import Task
 MAX_MEMORY = 600e6
 """Bytes of memory above which a worker is replaced: numba never releases its type information."""
 
-
 MAX_ATTEMPTS = 5
 """Number of attempts to compile a function whose code disappears from the cache."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from multibody_cli.kernel import chosen, formula
-from multibody_cli.spatial.values import Force, Mat3, Sym3, Vec3, kind_of
+from multibody_cli.kernel import chosen, formula, operand_class
+from multibody_cli.spatial.values import Force, Mat3, Sym3, Vec3
 
 
 def _load_vector(field: Any) -> Vec3:
@@ -64,7 +64,7 @@ def load(field: Any) -> Any:
 @chosen({Vec3: _store_vector, Sym3: _store_symmetric, Mat3: _store_matrix})
 def store(field: Any, value: Any) -> Any:
     """Store a value in a field of a record."""
-    return kind_of(value)
+    return operand_class(value)
 
 
 @formula

@@ -16,10 +16,10 @@ b`, never `a += b`.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from multibody_cli.kernel import operand_classes, operator_formula
+from multibody_cli.kernel import operand_class, operand_classes, operand_pairs, operator_formula
 
 
 class Vec3(NamedTuple):
@@ -82,21 +82,10 @@ class RigidInertia(NamedTuple):
 _KINDS: tuple[Any, ...] = (Vec3, Mat3, Sym3, Motion, Force, Inertia, RigidInertia)
 
 
-def kind_of(operand: Any) -> Any:
-    """Return the class of a value, or of its numba type; None for a plain number."""
-    found = getattr(operand, "instance_class", type(operand))
-    return found if found in _KINDS else None
-
-
 # --- + and - between equal kinds, number * value, and the unary minus --------------------------------------------
-def _operand_pairs(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
-    """Pair the components of two values, or one number with each component of a value."""
-    return zip(a, b, strict=True) if kind_of(a) else ((a, component) for component in b)
-
-
 def _in_python(op: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def apply(a: Any, b: Any) -> Any:
-        return kind_of(b)(*(op(x, y) for x, y in _operand_pairs(a, b)))
+        return type(b)(*(op(x, y) for x, y in operand_pairs(a, b)))
 
     return apply
 
@@ -119,7 +108,7 @@ def product(left: Any, right: Any) -> Callable[[Callable[[Any, Any], Any]], Call
 
     def define(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         _PRODUCTS[left, right] = rule
-        left.__matmul__ = lambda a, b: _PRODUCTS[kind_of(a), kind_of(b)](a, b)
+        left.__matmul__ = lambda a, b: _PRODUCTS[operand_class(a), operand_class(b)](a, b)
         operator_formula(operator.matmul, left, right, rule)
         return rule
 

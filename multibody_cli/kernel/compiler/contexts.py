@@ -111,6 +111,7 @@ class _Target(cpu.CPUContext):  # type: ignore[misc]
     def init(self) -> None:
         """Initialize like numba's own context, without its run-time library."""
         self.is32bit = False
+        self._sizes: dict[str, int] = {}
         self._internal_codegen = _Codegen("mbsim")
         externals.c_math_functions.install(self)
 
@@ -123,6 +124,13 @@ class _Target(cpu.CPUContext):  # type: ignore[misc]
     def call_conv(self) -> Any:
         """The calling convention."""
         return _CallConvention(self)
+
+    def get_abi_sizeof(self, ty: Any) -> int:
+        """Return the size of an LLVM type in bytes; LLVM parses a module to find it, once for each type."""
+        text = str(ty)
+        if text not in self._sizes:
+            self._sizes[text] = super().get_abi_sizeof(ty)
+        return self._sizes[text]
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
         """Return a unique builtin function, by which numba identifies the compiled function."""

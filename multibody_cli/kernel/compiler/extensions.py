@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from numba.core import imputils, types
@@ -12,7 +12,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, Reg
 from multibody_cli.kernel.compiler.block_types import BlockType, type_of
 from multibody_cli.kernel.compiler.units import Callee, unit_of
 from multibody_cli.kernel.compiler.words import load
-from multibody_cli.kernel.operators import COMPONENTWISE, operand_class, operator_formulas
+from multibody_cli.kernel.operators import COMPONENTWISE, operand_class, operand_pairs, operator_formulas
 
 typing_registry, lowering_registry = Registry(), imputils.Registry("mbsim")
 
@@ -40,15 +40,10 @@ def _no_value(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return context.get_dummy_value()
 
 
-def _pairs(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
-    """Pair the components of two values, or one number with each component of a value."""
-    return zip(a, b, strict=True) if operand_class(a) else ((a, component) for component in b)
-
-
 def _component_result(context: Any, op: Any, a: Any, b: Any) -> Any:
     if operand_class(b) is None:
         return context.resolve_function_type(op, (a, b), {}).return_type
-    parts = [_component_result(context, op, x, y) for x, y in _pairs(a, b)]
+    parts = [_component_result(context, op, x, y) for x, y in operand_pairs(a, b)]
     return types.BaseTuple.from_types(parts, operand_class(b))
 
 

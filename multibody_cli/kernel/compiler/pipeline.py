@@ -32,8 +32,6 @@ PASSES = (
     untyped_passes.ExtractByteCode,
     untyped_passes.TranslateByteCode,
     untyped_passes.FixupArgs,
-    untyped_passes.IRProcessing,
-    untyped_passes.InlineClosureLikes,
     untyped_passes.RewriteSemanticConstants,
     untyped_passes.DeadBranchPrune,
     untyped_passes.GenericRewrites,
@@ -57,10 +55,7 @@ def _flags(inlined: bool) -> Any:
 
 
 def _write(state: Any, function: Any) -> Any:
-    """Write a function into the library of the state of a compilation, and return the type of its result.
-
-    Numba's own pass manager repeats the analysis of variables after each pass; each pass that needs it does it itself.
-    """
+    """Write a function into the library of the state of a compilation, and return the type of its result."""
     state.func_id = bytecode.FunctionIdentity.from_function(function)
     with global_compiler_lock, targetconfig.ConfigStack().enter(state.flags.copy()):
         for kind in PASSES:
