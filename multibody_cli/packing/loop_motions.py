@@ -114,6 +114,8 @@ def loop_motions(loop: LoopJoint, tree_links: Sequence[LinkData]) -> Floats:
         ends.remove(link.row)
         ends.add(link.parent)
         path.append(link)
+    if any(part.code in (PartCode.FREE, PartCode.GENERATED) for link in path for part in link.parts):
+        return np.eye(6)  # every motion
     orientations = {ends.pop(): _AXES}
     found = [screws_of((), ())]
     for link in reversed(path):
