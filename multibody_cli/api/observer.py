@@ -11,10 +11,9 @@ from multibody_cli.model import Floats, Model, State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.bodies import body_paths, find_body_channel
 from multibody_cli.output.channel import AXES, INSTANT, suggest_component
-from multibody_cli.output.contact_channels import STEP
+from multibody_cli.output.contact_channels import NEEDS, STEP, find_pair, force_of_pair, suggest
 from multibody_cli.output.history import History
 from multibody_cli.output.observers import contact_observers, observe, observe_report, report_fields
-from multibody_cli.output.pair_forces import NEEDS, find_pair, force_of_pair, suggest
 from multibody_cli.output.samples import samples_for
 from multibody_cli.output.series import series_of
 

@@ -14,8 +14,7 @@ from multibody_cli.errors import ArgumentError, RunFailed
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.dataset import dataset_of
 from multibody_cli.output.series import series_of
-from multibody_cli.output.sink import MemorySink, Sink
-from multibody_cli.output.tee import TeeSink
+from multibody_cli.output.sink import MemorySink, Sink, TeeSink
 from multibody_cli.output.trajectory import read_trajectory, sources_of
 from multibody_cli.scene.dump import flow
 from multibody_cli.studies.expect import evaluate

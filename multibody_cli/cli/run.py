@@ -192,8 +192,7 @@ def _branched(
 
 def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
     """Run, show the summary, and return the exit code."""
-    from multibody_cli.output.background import BackgroundSink
-    from multibody_cli.output.hdf5 import Hdf5Sink
+    from multibody_cli.output.hdf5 import BackgroundSink, Hdf5Sink
     from multibody_cli.studies.branching import repeated, require_same_rows
     from multibody_cli.timeline import Callbacks
 

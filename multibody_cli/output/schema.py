@@ -9,7 +9,7 @@ from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION
 from multibody_cli.output.bodies import BODY_CHANNELS
 from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, ROWS
 from multibody_cli.output.channels import CHANNELS
-from multibody_cli.output.pair_forces import DESCRIPTION, STORED
+from multibody_cli.output.contact_channels import DESCRIPTION, STORED
 
 if TYPE_CHECKING:
     from multibody_cli.output.channel import Channel

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from multibody_cli.errors import ResultError
 from multibody_cli.output.bodies import BODY_CHANNELS, body_paths, find_body_channel
 from multibody_cli.output.channel import INSTANT, matches, suggest_component
-from multibody_cli.output.pair_forces import find_pair, suggest
+from multibody_cli.output.contact_channels import find_pair, suggest
 from multibody_cli.output.trajectory import explain_not_per_instant
 
 if TYPE_CHECKING:

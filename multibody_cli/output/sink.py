@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from multibody_cli.output.attributes import FORMAT, FORMAT_VERSION, EarlierScene, Status
-from multibody_cli.output.history import History
+from multibody_cli.output.history import History, block_of_runs
+from multibody_cli.output.samples import Samples
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.trajectory import ChannelRecord, Trajectory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from multibody_cli.alarms.contract import Raised
     from multibody_cli.model import Floats, SceneNames
     from multibody_cli.output.channel import Array
-    from multibody_cli.output.samples import Samples
     from multibody_cli.output.series import Series
 
 BLOCK_ROWS = 1000
@@ -248,3 +249,107 @@ def trajectory_in_memory(
         load=load,
         earlier=header.earlier,
     )
+
+
+class TeeSink:
+    """Passes every instant to each of several sinks.
+
+    Parameters
+    ----------
+    sinks
+        The other sinks, in the order in which they are called.
+    """
+
+    def __init__(self, *sinks: Sink) -> None:
+        self._sinks = sinks
+        self.accepts_partial_blocks = all(sink.accepts_partial_blocks for sink in sinks)
+
+    def open(self, header: Header) -> None:
+        """Begin a run."""
+        for sink in self._sinks:
+            sink.open(header)
+
+    def write(self, samples: Samples, count: int) -> None:
+        """Write a block."""
+        for sink in self._sinks:
+            sink.write(samples, count)
+
+    def close(self, outcome: Outcome | None) -> None:
+        """End the run."""
+        for sink in self._sinks:
+            sink.close(outcome)
+
+
+class ThinningSink:
+    """Passes every `every`-th instant and the last one to another sink.
+
+    Parameters
+    ----------
+    sink
+        The other sink.
+    every
+        Interval between recorded instants, from the first one.
+    last
+        Index of the last instant of the run.
+    """
+
+    accepts_partial_blocks = True
+
+    def __init__(self, sink: Sink, every: int, last: int) -> None:
+        self._sink = sink
+        self._every = every
+        self._last = last
+        self._seen = 0
+
+    def open(self, header: Header) -> None:
+        """Begin a run."""
+        kept = len(set(range(0, self._last + 1, self._every)) | {self._last})
+        self._sink.open(replace(header, block_rows=min(header.block_rows, kept)))
+
+    def write(self, samples: Samples, count: int) -> None:
+        """Write the selected instants of a block."""
+        numbers = np.arange(self._seen, self._seen + count)
+        kept = np.flatnonzero((numbers % self._every == 0) | (numbers == self._last))
+        self._seen += count
+        if len(kept):
+            self._sink.write(samples._replace(**{k: v[kept] for k, v in samples._asdict().items()}), len(kept))
+
+    def close(self, outcome: Outcome | None) -> None:
+        """End the run."""
+        self._sink.close(outcome)
+
+
+class RunsInMemory:
+    """Channels of R runs with K instants each.
+
+    Parameters
+    ----------
+    header
+        The metadata of the runs.
+    channels
+        Channels to keep, as in `select_channels`.
+    samples
+        The samples of the runs, R K rows.
+    runs
+        Their number R.
+    """
+
+    def __init__(self, header: Header, channels: Sequence[str], samples: Samples, runs: int) -> None:
+        self._header = header
+        self._series = {series.path: series for series in select_channels(channels, header.names)}
+        self._instants = len(samples.time) // runs
+        block = block_of_runs(header.names, samples, runs)
+        self._values = {path: np.array(series.read(block)) for path, series in self._series.items()}
+
+    def all_runs(self, outcome: Outcome) -> Trajectory:
+        """Return all runs as one trajectory of R K rows."""
+        return trajectory_in_memory(self._header, outcome, self._series, self._values.__getitem__)
+
+    def run(self, number: int, outcome: Outcome) -> Trajectory:
+        """Return one run with its outcome."""
+        rows = slice(number * self._instants, (number + 1) * self._instants)
+
+        def values_of(path: str) -> Array:
+            return self._values[path][rows]
+
+        return trajectory_in_memory(self._header, outcome, self._series, values_of)

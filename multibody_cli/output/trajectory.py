@@ -13,11 +13,15 @@ import numpy as np
 from multibody_cli.errors import ResultError
 from multibody_cli.output.bodies import body_paths, find_body_channel
 from multibody_cli.output.channel import CONTACT, INSTANT, ROWS
-from multibody_cli.output.contact_channels import BODY_PAIR, COUNT, CREEP, GROUP, OFFSET, STEP
-from multibody_cli.output.file_replacement import HDF5_ENDINGS
-from multibody_cli.output.pair_forces import (
+from multibody_cli.output.contact_channels import (
+    BODY_PAIR,
+    COUNT,
+    CREEP,
     DESCRIPTION,
+    GROUP,
     NEEDS,
+    OFFSET,
+    STEP,
     STORED,
     UNITS,
     Pair,
@@ -27,6 +31,7 @@ from multibody_cli.output.pair_forces import (
     paths_of,
     suggest,
 )
+from multibody_cli.output.file_replacement import HDF5_ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -21,10 +21,8 @@ from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ArgumentError, OutputError, Refused, ResultError
 from multibody_cli.methods import METHODS
 from multibody_cli.output.hdf5 import COMPACT_FORMAT, Hdf5Sink
-from multibody_cli.output.sink import MemorySink, Outcome
+from multibody_cli.output.sink import MemorySink, Outcome, TeeSink, ThinningSink
 from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
-from multibody_cli.output.tee import TeeSink
-from multibody_cli.output.thinning import ThinningSink
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.expect import channels_read, evaluate
 from multibody_cli.studies.simulation import PreparedSimulation, prepare

@@ -9,8 +9,7 @@ import pytest
 from fakes import RICH, header_of, part_of, record, samples_of
 
 from multibody_cli.errors import OutputError
-from multibody_cli.output.background import BackgroundSink
-from multibody_cli.output.hdf5 import Hdf5Sink
+from multibody_cli.output.hdf5 import BackgroundSink, Hdf5Sink
 from multibody_cli.output.sink import NullSink, Outcome
 from multibody_cli.output.trajectory import read_trajectory
 

@@ -23,8 +23,7 @@ from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.hdf5_layout import CONTACT_ROWS
 from multibody_cli.output.selection import select
 from multibody_cli.output.series import SCALES, channel_names, select_channels
-from multibody_cli.output.sink import MemorySink, Outcome, block_rows
-from multibody_cli.output.thinning import ThinningSink
+from multibody_cli.output.sink import MemorySink, Outcome, ThinningSink, block_rows
 from multibody_cli.output.trajectory import read_trajectory
 
 TIME = np.linspace(0.0, 2.0, 25)

@@ -13,8 +13,7 @@ from multibody_cli.comparison.tolerance import Policy, Rule
 from multibody_cli.output.channel import CONTACT
 from multibody_cli.output.contact_channels import CONTACT_CHANNELS
 from multibody_cli.output.hdf5 import Hdf5Sink
-from multibody_cli.output.sink import Outcome
-from multibody_cli.output.thinning import ThinningSink
+from multibody_cli.output.sink import Outcome, ThinningSink
 from multibody_cli.output.trajectory import read_trajectory
 
 TIME = np.linspace(0.0, 2.0, 25)

@@ -7,8 +7,7 @@ import pytest
 from fakes import RICH, part_of, record, samples_of
 
 from multibody_cli.output.hdf5 import Hdf5Sink
-from multibody_cli.output.sink import MemorySink, Outcome
-from multibody_cli.output.thinning import ThinningSink
+from multibody_cli.output.sink import MemorySink, Outcome, ThinningSink
 from multibody_cli.output.trajectory import read_trajectory
 
 DONE = Outcome("complete")

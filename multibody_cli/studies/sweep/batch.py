@@ -18,8 +18,7 @@ from multibody_cli.kernel import LANES
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.recorder import States
 from multibody_cli.output.rows import Row
-from multibody_cli.output.sink import MemorySink, Sink
-from multibody_cli.output.tee import TeeSink
+from multibody_cli.output.sink import MemorySink, Sink, TeeSink
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 from multibody_cli.studies.sweep.equal_models import EqualModelRuns
 from multibody_cli.studies.sweep.kept_channels import Kept, channels_for, in_one_line, kept_of, reduced

@@ -30,9 +30,8 @@ from multibody_cli.methods.contract import Report
 from multibody_cli.model import Floats, Integers, JointEntry
 from multibody_cli.output.recorder import RunsObserver, States
 from multibody_cli.output.rows import Row
-from multibody_cli.output.runs_in_memory import RunsInMemory
 from multibody_cli.output.samples import Samples, samples_for
-from multibody_cli.output.sink import Outcome
+from multibody_cli.output.sink import Outcome, RunsInMemory
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.spec.quantities import read_quantity
 from multibody_cli.spec.units import QuantityKind, split_quantity
