@@ -229,24 +229,13 @@ FIELDS: dict[str, NumberField | SignalField | LimitsField | MotionField] = {
 """Reader of each field of a joint."""
 
 
-def numbers_schema(schema: dict[str, Any]) -> None:
-    """Write the JSON Schema of a number, or a list of numbers."""
-    schema["anyOf"] = [NUMBER_SCHEMA, {"type": "array", "items": NUMBER_SCHEMA}]
+def one_or_each(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of an entry, or a list of entries."""
+    return {"anyOf": [entry, {"type": "array", "items": entry}]}
 
 
-def signals_schema(schema: dict[str, Any]) -> None:
-    """Write the JSON Schema of a function of time, or a list of them."""
-    signal = signal_schema()
-    schema["anyOf"] = [signal, {"type": "array", "items": signal}]
-
-
-def limits_schema(schema: dict[str, Any]) -> None:
-    """Write the JSON Schema of a pair, or a list of pairs with null for coordinates without limits."""
-    schema.update(limits_form())
-
-
-def limits_form() -> dict[str, Any]:
-    """Return the JSON Schema of limits."""
+def limits_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a pair, or a list of pairs with null for coordinates without limits."""
     pair = {
         "type": "array",
         "items": {"anyOf": [*NUMBER_SCHEMA["anyOf"], {"type": "null"}]},
@@ -257,12 +246,7 @@ def limits_form() -> dict[str, Any]:
     return {"anyOf": [pair, pairs, TEXT_SCHEMA]}
 
 
-def motion_schema(schema: dict[str, Any]) -> None:
-    """Write the JSON Schema of a prescribed motion."""
-    schema.update(prescribed_schema())
-
-
-def prescribed_schema() -> dict[str, Any]:
+def motion_schema() -> dict[str, Any]:
     """Return the JSON Schema of a prescribed motion."""
     entry = {"anyOf": [signal_schema(), {"type": "null"}]}
     signals = [signal_schema(), {"type": "array", "items": entry}]

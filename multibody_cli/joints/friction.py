@@ -28,16 +28,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from multibody_cli.kernel import Floats
 from multibody_cli.spec import Friction, PositiveLength, Spec, Vector, Vector3, units
-from multibody_cli.spec.quantities import format_value
-
-Points = Annotated[int, Field(ge=4, multiple_of=2)]
+from multibody_cli.spec.quantities import WholeNumber
+from multibody_cli.spec.rotations import frame_about
 
 SIDES = (-1.0, 1.0)
 
@@ -57,18 +56,11 @@ class CylinderSurface(Spec):
     type: Literal["cylinder"] = "cylinder"
     radius: PositiveLength = Field(description="Radius, m.")
     length: PositiveLength = Field(description="Length along the axis, centered at the joint frame, m.")
-    points: Points = Field(
+    points: Annotated[int, WholeNumber(4, step=2)] = Field(
         4,
         description="Number of points around each end, even. The friction due to a radial force varies with its "
         "direction: by 17 % about its mean with 4 points, by 4 % with 8, by 1 % with 16.",
     )
-
-    @field_validator("points", mode="plain", json_schema_input_type=Points)
-    @classmethod
-    def _read_points(cls, value: Any) -> int:
-        if type(value) not in (int, float) or value < 4 or value % 2:
-            raise ValueError(f"expected an even number of at least 4, found {format_value(value)}")
-        return int(value)
 
 
 class BoxSurface(Spec):
@@ -218,9 +210,7 @@ def cylinder_patches(surface: CylinderSurface, axis: Vector, *, slides: bool) ->
 
 def points_of_cylinder(surface: CylinderSurface, z: Floats) -> Iterator[tuple[float, Floats, Floats, Floats]]:
     """Yield the points of a cylinder about z: the end, the point, and the directions outward and around."""
-    x = np.eye(3)[int(np.argmin(np.abs(z)))]
-    x = x - z * (x @ z)
-    x /= np.linalg.norm(x)
+    x = frame_about(z)[:, 0]
     for end, angle in product(SIDES, 2.0 * np.pi / surface.points * np.arange(surface.points)):
         outward, around = (np.cos(a) * x + np.sin(a) * np.cross(z, x) for a in (angle, angle + 0.5 * np.pi))
         yield end, surface.radius * outward + 0.5 * end * surface.length * z, outward, around

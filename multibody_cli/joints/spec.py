@@ -14,12 +14,12 @@ from multibody_cli.joints.coordinate_fields import (
     MotionSpec,
     limits_schema,
     motion_schema,
-    numbers_schema,
-    signals_schema,
+    one_or_each,
 )
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.spec import Fraction, Pose, SignalSpec, Spec
-from multibody_cli.spec.quantities import located_error
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, located_error
+from multibody_cli.spec.signal import signal_schema
 
 Coordinates = tuple[Coordinate, ...]
 
@@ -69,26 +69,26 @@ class MovingJointSpec(JointSpec):
     """
 
     stiffness: tuple[float, ...] | None = Field(
-        None, description="Of the joint spring, N*m/rad or N/m.", json_schema_extra=numbers_schema
+        None, description="Of the joint spring, N*m/rad or N/m.", json_schema_extra=one_or_each(NUMBER_SCHEMA)
     )
     damping: tuple[float, ...] | None = Field(
-        None, description="Of the joint damper, N*m*s/rad or N*s/m.", json_schema_extra=numbers_schema
+        None, description="Of the joint damper, N*m*s/rad or N*s/m.", json_schema_extra=one_or_each(NUMBER_SCHEMA)
     )
     force: tuple[SignalSpec, ...] | None = Field(
         None,
         description="Actuator, N*m or N: a number, an expression of t and the state, or a table {times, values}.",
-        json_schema_extra=signals_schema,
+        json_schema_extra=one_or_each(signal_schema()),
     )
     limits: Limits | None = Field(
         None,
         description="Least and greatest value, rad or m; null for none.",
-        json_schema_extra=limits_schema,
+        json_schema_extra=limits_schema(),
     )
     restitution: Fraction = Field(0.0, description="Of impacts on the limits: ratio of the rates after and before.")
     motion: MotionSpec | None = Field(
         None,
         description="Prescribed position, velocity or acceleration; null leaves a coordinate free.",
-        json_schema_extra=motion_schema,
+        json_schema_extra=motion_schema(),
     )
 
     @field_validator("stiffness", "damping", "force", "limits", "motion", mode="plain", json_schema_input_type=Any)
@@ -145,15 +145,15 @@ class CoordinateJointSpec(MovingJointSpec):
     """A joint whose state is one number for each coordinate, in rad or m."""
 
     q: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
-        (), description="Initial coordinates, rad or m; 0 by default.", json_schema_extra=numbers_schema
+        (), description="Initial coordinates, rad or m; 0 by default.", json_schema_extra=one_or_each(NUMBER_SCHEMA)
     )
     v: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
-        (), description="Initial rates, rad/s or m/s; 0 by default.", json_schema_extra=numbers_schema
+        (), description="Initial rates, rad/s or m/s; 0 by default.", json_schema_extra=one_or_each(NUMBER_SCHEMA)
     )
     rest: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
         (),
         description="Coordinates at which the spring is relaxed, rad or m; 0 by default.",
-        json_schema_extra=numbers_schema,
+        json_schema_extra=one_or_each(NUMBER_SCHEMA),
     )
 
     @field_validator("q", "v", "rest", mode="plain", json_schema_input_type=Any)

@@ -12,6 +12,7 @@ from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.model import Floats
 from multibody_cli.render.motion import MotionHistory
 from multibody_cli.spec import Vector
+from multibody_cli.spec.rotations import frame_about
 
 GROUND = -1
 """Index of the world among the bodies."""
@@ -181,14 +182,6 @@ def stretch(begin: Floats, end: Floats, length: float) -> Floats:
     distance = float(np.linalg.norm(along))
     z = along / distance if distance > 0.0 else np.array([0.0, 0.0, 1.0])
     return np.column_stack([*frame_about(z)[:, :2].T, z * distance / length])
-
-
-def frame_about(z: Floats) -> Floats:
-    """Return a rotation matrix (3, 3) whose third column is the unit vector z."""
-    x = np.eye(3)[int(np.argmin(np.abs(z)))]
-    x = x - (x @ z) * z
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(z, x), z])
 
 
 def bar_color(bar: Bar, motion: MotionHistory, row: int) -> Vector:

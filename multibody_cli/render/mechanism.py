@@ -31,7 +31,6 @@ from multibody_cli.render.drawing import (
     JointFrame,
     Layer,
     Solid,
-    frame_about,
 )
 from multibody_cli.render.motion import MotionHistory
 from multibody_cli.render.shapes import plane_tiles, quarters, shape_meshes
@@ -41,7 +40,7 @@ from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes.contract import ShapeSpec
 from multibody_cli.scene.strands import generated_names
 from multibody_cli.spec import BodyPoint, Vector
-from multibody_cli.spec.rotations import rotation_matrix
+from multibody_cli.spec.rotations import frame_about, rotation_matrix
 
 LEAST, MOST, SLIM = 0.003, 0.014, 0.3
 """Least and greatest size of a symbol relative to the mechanism; between both, this multiple of the width of a body."""

@@ -21,9 +21,10 @@ from multibody_cli.meshes import solids
 from multibody_cli.meshes.mesh import Mesh, grid, merged, unit
 from multibody_cli.meshes.tubes import tube
 from multibody_cli.model import Floats
-from multibody_cli.render.drawing import STEEL, SURFACE_COLOR, frame_about
+from multibody_cli.render.drawing import STEEL, SURFACE_COLOR
 from multibody_cli.render.joint_maps import poses
 from multibody_cli.spec import Vector
+from multibody_cli.spec.rotations import frame_about
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.scalar import fresh_graph, name
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from multibody_cli.spec import Fraction, Friction, Quantity, Spec, units
-from multibody_cli.spec.quantities import format_value, read_each
+from multibody_cli.spec.quantities import WholeNumber, format_value, read_each
 
 Pair = tuple[str, str]
 Pairs = Literal["auto"] | list[Pair]
-Rounds = Annotated[int, Field(ge=1)]
+Rounds = Annotated[int, WholeNumber(1)]
 
 
 class ContactsSpec(Spec):
@@ -48,7 +48,7 @@ class ContactsSpec(Spec):
         description="Whether bodies in contact that are at rest sleep: their impulses are kept, without a solve, until "
         "a force on them changes or something that moves touches them.",
     )
-    max_contacts: Rounds | None = Field(
+    max_contacts: Annotated[int | None, WholeNumber(1)] = Field(
         None,
         description="Contact capacity: largest number of simultaneous contacts. Default: 24 for each shape.",
     )
@@ -64,13 +64,6 @@ class ContactsSpec(Spec):
             )
         return list(read_each(_read_pair, value))
 
-    @field_validator("max_iterations", "max_contacts", mode="plain", json_schema_input_type=Rounds)
-    @classmethod
-    def _read_rounds(cls, value: Any) -> int:
-        if not _is_whole(value) or value < 1:
-            raise ValueError(f"expected a whole number of at least 1, found {format_value(value)}")
-        return int(value)
-
 
 def _read_pair(value: Any) -> Pair:
     if not isinstance(value, list) or len(value) != 2:
@@ -83,7 +76,3 @@ def _read_name(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"expected the name of a body, or `world`, found {format_value(value)}")
     return value
-
-
-def _is_whole(value: Any) -> bool:
-    return type(value) in (int, float) and float(value).is_integer()

@@ -8,9 +8,9 @@ from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import STATE, Expression, parse, require_names
-from multibody_cli.joints.coordinate_fields import numbers_schema
+from multibody_cli.joints.coordinate_fields import one_or_each
 from multibody_cli.spec import Catalogue, Energy, NonNegative, Quantity, Spec, Time, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_any, read_each
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, AnyQuantity, format_value, read_any, read_each
 
 Axis = Literal["x", "y", "z"]
 Component = int | Literal["x", "y", "z", "w"]
@@ -145,11 +145,12 @@ class ValueExpectation(ChannelExpectation):
         description="An output instant, s, or `final`.", json_schema_extra=NUMBER_SCHEMA
     )
     value: Values = Field(
-        description="A number, or a list with all components of the channel.", json_schema_extra=numbers_schema
+        description="A number, or a list with all components of the channel.",
+        json_schema_extra=one_or_each(NUMBER_SCHEMA),
     )
     rtol: NonNegative = Field(0.0, description="Relative tolerance.")
-    atol: NonNegative = Field(
-        0.0, description="Absolute tolerance, in the unit of the channel.", json_schema_extra=NUMBER_SCHEMA
+    atol: Annotated[float, AnyQuantity(least=0.0)] = Field(
+        0.0, description="Absolute tolerance, in the unit of the channel."
     )
 
     def refers_beyond(self, duration: float) -> bool:
@@ -166,11 +167,6 @@ class ValueExpectation(ChannelExpectation):
     def _read_value(cls, value: Any) -> Values:
         return read_values(value)
 
-    @field_validator("atol", mode="plain", json_schema_input_type=Any)
-    @classmethod
-    def _read_atol(cls, value: Any) -> float:
-        return read_any(value, least=0.0)
-
     @model_validator(mode="after")
     def _require_tolerance(self) -> Self:
         if self.rtol == 0 and self.atol == 0:
@@ -181,13 +177,8 @@ class ValueExpectation(ChannelExpectation):
 class ExtremeExpectation(ChannelExpectation):
     """Bounds of a channel over the whole run."""
 
-    max: float | None = Field(None, description="Upper bound.", json_schema_extra=NUMBER_SCHEMA)
-    min: float | None = Field(None, description="Lower bound.", json_schema_extra=NUMBER_SCHEMA)
-
-    @field_validator("max", "min", mode="plain", json_schema_input_type=Any)
-    @classmethod
-    def _read_bound(cls, value: Any) -> float:
-        return read_any(value)
+    max: Annotated[float | None, AnyQuantity()] = Field(None, description="Upper bound.")
+    min: Annotated[float | None, AnyQuantity()] = Field(None, description="Lower bound.")
 
 
 class PeriodExpectation(ChannelExpectation):
@@ -204,8 +195,8 @@ class PeriodExpectation(ChannelExpectation):
 class CertifiedExpectation(ChannelExpectation):
     """Bound of the error bars of a channel, which `mbsim certify` computes."""
 
-    certified: float = Field(
-        description="Largest error bar over the whole run, in the unit of the channel.", json_schema_extra=NUMBER_SCHEMA
+    certified: Annotated[float, AnyQuantity(least=0.0)] = Field(
+        description="Largest error bar over the whole run, in the unit of the channel."
     )
 
     @model_validator(mode="after")
@@ -213,11 +204,6 @@ class CertifiedExpectation(ChannelExpectation):
         if self.channel is None:
             raise ValueError("expected a `channel`: an `expression` has no error bars")
         return self
-
-    @field_validator("certified", mode="plain", json_schema_input_type=Any)
-    @classmethod
-    def _read_bound(cls, value: Any) -> float:
-        return read_any(value, least=0.0)
 
 
 EXPECTATIONS: dict[str, type[AssertionSpec]] = {

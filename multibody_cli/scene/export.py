@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.document.repeat import LISTS, MAPPINGS
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.coordinate_fields import limits_form, prescribed_schema
+from multibody_cli.joints.coordinate_fields import limits_schema, motion_schema
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.spec import Spec, rotations
@@ -178,12 +178,12 @@ _FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "SignalVector": ("Three functions of time.", list_schema(signal_schema(), 3)),
     "Motion": (
         "Prescribed position, velocity or acceleration of the joint coordinates; null leaves a coordinate free.",
-        prescribed_schema(),
+        motion_schema(),
     ),
     "Limits": (
         "Bounds [lower, upper] of the joint coordinate; null for no bound. For joints with "
         "several coordinates, a list with one entry per coordinate; null for no limits.",
-        limits_form(),
+        limits_schema(),
     ),
     "Rotation": ("A rotation, in exactly one of these forms.", ROTATION_SCHEMA),
     "Shape": ("A shape, selected by its `type`.", _entries_of({name: kind.spec for name, kind in SHAPES.items()})),

@@ -161,6 +161,37 @@ class Quantity(Reader):
         return number
 
 
+@dataclass(frozen=True)
+class AnyQuantity(Reader):
+    """Annotation of a number with or without a unit of any dimension; see `read_any`."""
+
+    least: float | None = None
+
+    def read(self, value: Any) -> float:
+        """Read the number and check its bound."""
+        return read_any(value, self.least)
+
+
+@dataclass(frozen=True)
+class WholeNumber(Reader):
+    """Annotation of a whole number of at least `least`, also written as 3.0, and even if `step` is 2."""
+
+    least: int
+    step: int = 1
+
+    def read(self, value: Any) -> int:
+        """Read the number."""
+        if type(value) not in (int, float) or value < self.least or value % self.step:
+            kind = "an even" if self.step == 2 else "a whole"
+            raise ValueError(f"expected {kind} number of at least {self.least}, found {format_value(value)}")
+        return int(value)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of a whole number, or of a text."""
+        multiple = {"multipleOf": self.step} if self.step > 1 else {}
+        return {"anyOf": [{"type": "integer", "minimum": self.least, **multiple}, TEXT_SCHEMA]}
+
+
 Number = Annotated[float, Quantity(units.NUMBER)]
 NonNegative = Annotated[float, Quantity(units.NUMBER, least=0.0)]
 Fraction = Annotated[float, Quantity(units.NUMBER, least=0.0, most=1.0)]

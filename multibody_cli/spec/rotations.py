@@ -212,6 +212,14 @@ FORMS: dict[str, RotationForm] = {
 _CHOICE = "`quaternion`, `rotvec`, `axis` with `angle`, `euler` with `order`, `matrix`"
 
 
+def frame_about(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a rotation matrix (3, 3) whose third column is the unit vector z."""
+    x = np.eye(3)[int(np.argmin(np.abs(z)))]
+    x = x - z * (x @ z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
 def rotation_matrix(rotation: Quaternion) -> NDArray[np.float64]:
     """Return the matrix (3, 3) of the unit quaternion (w, x, y, z), exact for quarter turns about an axis."""
     w, x, y, z = rotation

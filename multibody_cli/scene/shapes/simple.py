@@ -14,6 +14,7 @@ from multibody_cli.mass import Floats
 from multibody_cli.meshes import solids
 from multibody_cli.scene.shapes.contract import ShapeKind, ShapeSpec, SolidSpec, VolumeProperties, centred
 from multibody_cli.spec import Direction, PositiveLength, TorusRadii, Vector, Vector3, units
+from multibody_cli.spec.rotations import frame_about
 
 
 class PlaneSpec(ShapeSpec):
@@ -25,11 +26,7 @@ class PlaneSpec(ShapeSpec):
     @property
     def axes(self) -> Floats:
         """Rotation (3, 3) of its form, with z along the normal."""
-        z = np.array(self.normal)
-        x = np.eye(3)[int(np.argmin(np.abs(z)))]
-        x = x - z * (x @ z)
-        x /= np.linalg.norm(x)
-        return np.asarray(super().axes @ np.column_stack([x, np.cross(z, x), z]))
+        return np.asarray(super().axes @ frame_about(np.array(self.normal)))
 
 
 class SphereSpec(SolidSpec):
