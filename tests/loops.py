@@ -263,7 +263,7 @@ def random_loops(draw, closing=None, max_bodies: int = 5, driven: bool = True) -
 
 def inboard_joints_of(scene):
     """The inboard joint of each body, by the name of the body."""
-    return inboard_joints(scene.bodies, scene.joints)
+    return inboard_joints(scene)
 
 
 def validated(scene: Data) -> SceneSpec:

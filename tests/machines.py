@@ -25,10 +25,9 @@ from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.observation.sensors import SENSOR
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.packing.forces import ForcePacker
-from multibody_cli.packing.reductions import ReductionPacker
-from multibody_cli.packing.rows import RowPacker
+from multibody_cli.packing.rows import ReductionPacker, RowPacker
 from multibody_cli.packing.tree import PackedTree, pack_tree
-from multibody_cli.scene.links import IN_PLACE, LinkData, Placement
+from multibody_cli.scene.body_kinds import IN_PLACE, LinkData, Placement
 from multibody_cli.spec import SignalSpec
 
 NO_GRAVITY = (0.0, 0.0, 0.0)

@@ -24,7 +24,7 @@ from multibody_cli.joints.contract import (
     sliding,
     turning,
 )
-from multibody_cli.scene.links import IN_PLACE, Placement
+from multibody_cli.scene.body_kinds import IN_PLACE, Placement
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 OBLIQUE = (2 / 3, -1 / 3, 2 / 3)

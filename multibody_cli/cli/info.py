@@ -46,7 +46,7 @@ def _describe_scene(simulation: PreparedSimulation) -> dict[str, Any]:
     from multibody_cli.scene.topology import inboard_joints
 
     links = model.system.tree.links
-    holder = inboard_joints(scene.bodies, scene.joints)
+    holder = inboard_joints(scene)
     settings = scene.simulation
     return {
         "scene": {

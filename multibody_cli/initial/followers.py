@@ -15,7 +15,7 @@ from multibody_cli.constraints import TABLES
 from multibody_cli.constraints.relation import TABLE, relations_of
 from multibody_cli.kernel import Flags
 from multibody_cli.model import Floats, State, System
-from multibody_cli.packing.reductions import Place, ReductionPacker
+from multibody_cli.packing.rows import Place, ReductionPacker
 
 ROUNDED = 0.01
 """Largest error of a relation of given values that is a rounding of the input, relative to its largest term."""

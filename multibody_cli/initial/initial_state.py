@@ -18,7 +18,6 @@ from multibody_cli.initial.proposed_start import proposed_start
 from multibody_cli.initial.scales import Scales
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.coordinate import Coordinate
-from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.kernel import Flags
 from multibody_cli.model import JointEntry, Model, Records, RowName, State
@@ -331,10 +330,9 @@ def _completed_rates(
 def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> Iterator[str]:
     """Report the dependent rows of each element; elements with the same rows share a message."""
     names, by_message = model.names.rows, defaultdict[str, list[tuple[str, str]]](list)
-    has_dry_friction = any(map(has_friction, loaded.scene.joints.values()))
     affected = (
         "their loads, and the dry friction that depends on them, are one of many distributions"
-        if has_dry_friction
+        if loaded.scene.friction_joints
         else "the motion is right, but their loads are one of many distributions"
     )
     for (section, element), rows in groupby(dependent, key=lambda r: (names[r].section, names[r].element)):

@@ -14,7 +14,7 @@ from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import configuration_at
 from multibody_cli.scene.load import LoadedScene
-from multibody_cli.scene.topology import inboard_joints
+from multibody_cli.scene.topology import loop_joints
 
 DEPENDENT = 1e-9
 """Smallest singular value of the motion subspace, its columns in units of their typical norm, for full rank."""
@@ -35,7 +35,7 @@ def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]
         With every joint whose motion is undefined, or whose coordinates are dependent, in the initial configuration.
     """
     scene = loaded.scene
-    carrying = set(inboard_joints(scene.bodies, scene.joints).values())
+    closing = loop_joints(scene)
     problems: list[tuple[tuple[str, str], str]] = []
     found = {}
     for name, joint in scene.joints.items():
@@ -53,7 +53,7 @@ def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]
             free = _free(joint)
             sizes = np.array(found[name])
             is_map = any(part.joint_map for part in parts)  # the axes of a gimbal may coincide where it has armatures
-            messages = list(_objections(columns, sizes, free)) if name in carrying and is_map else []
+            messages = list(_objections(columns, sizes, free)) if is_map and name not in closing else []
             if not free.all():  # a prescribed coordinate may be stationary, as a piston at its dead centre
                 del found[name]
         problems += [(("joints", name), message) for message in messages]

@@ -11,8 +11,7 @@ from multibody_cli.constraints.relation import CouplingSpec, relations_of
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.model import RowName
 from multibody_cli.packing.context import Context
-from multibody_cli.packing.reductions import ReductionPacker
-from multibody_cli.packing.rows import RowPacker
+from multibody_cli.packing.rows import ReductionPacker, RowPacker
 from multibody_cli.scene.schema import SceneSpec
 
 

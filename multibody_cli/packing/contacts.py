@@ -11,15 +11,19 @@ import numpy as np
 from multibody_cli.contact_solver.friction.problem import Options
 from multibody_cli.contact_solver.impacts import LAWS
 from multibody_cli.contacts.forms import Collider, geometry_of
+from multibody_cli.joints import JOINTS
+from multibody_cli.joints.friction import FRICTION_PATCH, FRICTION_POINT
 from multibody_cli.joints.spec import WORLD
+from multibody_cli.kernel import records
 from multibody_cli.limits import LimitError, require_within
-from multibody_cli.model import Contacts, JointFriction
-from multibody_cli.scene.contacts import ContactsSpec
-from multibody_cli.scene.links import IN_PLACE, Placement
+from multibody_cli.model import CONSTRAINT_AXIS, Contacts, JointFriction, Tree
+from multibody_cli.packing.layout import Layout
+from multibody_cli.scene.body_kinds import IN_PLACE, Placement
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.scene.shapes.contract import ShapeSpec
+from multibody_cli.scene.simulation import ContactsSpec
 
 CONTACTS_PER_SHAPE = 24
 """Default contact capacity for each shape."""
@@ -127,3 +131,62 @@ def excluded_pairs(scene: SceneSpec, settings: ContactsSpec) -> Iterator[tuple[s
     for pair in combinations([WORLD, *scene.bodies], 2):
         if frozenset(pair) not in asked:
             yield pair
+
+
+# --- packing of joints with dry friction into the arrays of `JointFriction` -------------------------------------------
+def pack_joint_friction(
+    scene: SceneSpec, layout: Layout, tree: Tree, account: Callable[[Any, str], int]
+) -> JointFriction:
+    """Pack the friction patches of all joints; `account` opens an account of the ledger for each joint."""
+    patches: list[tuple[Any, ...]] = []
+    points: list[tuple[Any, ...]] = []
+    loads: list[tuple[Any, Any]] = []
+    numbers = {name: k for k, name in enumerate(scene.joints)}
+    for place, name in enumerate(scene.friction_joints):
+        joint: Any = scene.joints[name]
+        row, number = layout.row_of_joint(name, joint), account("dissipation", f"joints/{name}/friction")
+        of_joint = JOINTS[joint.type].friction_patches(joint)
+        parent, child, frame = _joint_at(row, tree)
+        group = (len(patches), len(patches) + len(of_joint))
+        for patch in of_joint:
+            patches.append(
+                (
+                    row,
+                    parent if patch.on_parent else row,
+                    parent,
+                    child,
+                    numbers[name],
+                    place,
+                    *group,
+                    number,
+                    joint.friction.coefficient.static,
+                    joint.friction.coefficient.kinetic,
+                    joint.friction.coefficient.stribeck_speed,
+                    frame if patch.on_parent else np.eye(3).ravel(),
+                    len(patch.slip_wrenches),
+                    *_wrenches(patch.slip_wrenches),
+                    len(points),
+                    len(points) + len(patch.points),
+                )
+            )
+            for point in patch.points:
+                points.append((*_wrenches(point.friction_wrenches), len(loads), len(loads) + len(point.loads)))
+                loads += [(load[:3], load[3:]) for load in point.loads]
+    return JointFriction(
+        records(np.array(patches, FRICTION_PATCH)),
+        records(np.array(points, FRICTION_POINT)),
+        records(np.array(loads, CONSTRAINT_AXIS)),
+    )
+
+
+def _wrenches(one_or_two: Any) -> tuple[Any, ...]:
+    """Return moments and forces of two wrenches; a missing second one is 0."""
+    both = [*one_or_two, np.zeros(6)][:2]
+    return tuple(part for wrench in both for part in (wrench[:3], wrench[3:]))
+
+
+def _joint_at(row: int, tree: Tree) -> tuple[int, int, Any]:
+    """Return the rows of the parent and of the child of a joint, and its frame in the parent, by columns (9,)."""
+    n = len(tree.links)
+    joint = tree.links[row] if row < n else tree.closures[row - n]
+    return int(joint["parent"]), row if row < n else int(joint["child"]), joint["frame"]

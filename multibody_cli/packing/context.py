@@ -16,7 +16,7 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.layout import placement
 from multibody_cli.packing.markers import Markers
-from multibody_cli.scene.links import Placement
+from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
 

@@ -19,14 +19,12 @@ import numpy as np
 from multibody_cli.forces.elements import elements_of_joint
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import JointStart, Part, PartCode
-from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
 from multibody_cli.kkt.elimination import Elimination, plan_elimination
 from multibody_cli.mass import MassProperties
 from multibody_cli.packing.markers import Markers
 from multibody_cli.scene.bodies import IN_PLANE
-from multibody_cli.scene.body_kinds import body_links, normal_of, start_of
-from multibody_cli.scene.links import IN_PLACE, LinkData, LoopJoint, Placement
+from multibody_cli.scene.body_kinds import IN_PLACE, LinkData, LoopJoint, Placement, body_links, normal_of, start_of
 from multibody_cli.scene.mass_properties import second_moments
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import inboard_joints, numbered, rows_of_tree
@@ -119,7 +117,7 @@ def joint_coordinate_layout(scene: SceneSpec, masses: Mapping[str, MassPropertie
     """Lay out a scene in joint coordinates, in the initial state that it gives."""
     starts = {name: start_of(body, masses[name]) for name, body in scene.bodies.items()}
     joint_starts = {name: JOINTS[joint.type].start(joint) for name, joint in scene.joints.items()}
-    return _layout(scene, masses, inboard_joints(scene.bodies, scene.joints), starts, joint_starts)
+    return _layout(scene, masses, inboard_joints(scene), starts, joint_starts)
 
 
 def in_plane_layout(
@@ -133,10 +131,10 @@ def in_plane_layout(
     A planar body then has the coordinates of its joint instead of its own, and the joint has no rows.  Returns None if
     there is no such joint, and with dry friction in joints, whose load is that within the plane.
     """
-    if any(has_friction(joint) for joint in scene.joints.values()):
+    if scene.friction_joints:
         return None
-    carried = inboard_joints(scene.bodies, scene.joints, lambda joint: moves_in_plane(scene, joint))
-    if len(carried) == len(inboard_joints(scene.bodies, scene.joints)):
+    carried = inboard_joints(scene, lambda joint: moves_in_plane(scene, joint))
+    if len(carried) == len(inboard_joints(scene)):
         return None
     return _layout(scene, masses, carried, body_starts, joint_starts)
 

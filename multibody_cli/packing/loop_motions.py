@@ -20,7 +20,7 @@ import numpy as np
 from multibody_cli.joints.contract import Part, PartCode
 from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import complement, constraint_axes_of
-from multibody_cli.scene.links import LinkData, LoopJoint
+from multibody_cli.scene.body_kinds import LinkData, LoopJoint
 
 PARALLEL = 1e-10
 """Sine of the angle up to which axes of a scene are parallel: a constant of the scene, as the axes are."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,26 +18,59 @@ from multibody_cli.kernel import frozen, records
 from multibody_cli.kkt.elimination import inboard_joints_for
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS, integrator_of
-from multibody_cli.model import JointEntry, Model, Records, SceneNames, State, System, Tree
+from multibody_cli.model import ActuationEntry, Integers, JointEntry, Model, Records, SceneNames, State, System, Tree
+from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.observation.sensors import SENSOR
 from multibody_cli.packing.actuators import ActuatorPacker
 from multibody_cli.packing.constraints import add_constraints
-from multibody_cli.packing.contacts import pack_contacts
+from multibody_cli.packing.contacts import pack_contacts, pack_joint_friction
 from multibody_cli.packing.context import Context, add_section
 from multibody_cli.packing.forces import ForcePacker
-from multibody_cli.packing.joint_friction import joints_with_friction, pack_joint_friction
 from multibody_cli.packing.layout import Layout
-from multibody_cli.packing.moment_arms import pack_arms
-from multibody_cli.packing.reductions import ReductionPacker
-from multibody_cli.packing.rows import RowPacker, name_of_constraint_axis
+from multibody_cli.packing.rows import ReductionPacker, RowPacker, name_of_constraint_axis
 from multibody_cli.packing.scales import with_scales
 from multibody_cli.packing.tree import PackedTree, pack_tree
+from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.channels import actuator_entries
-from multibody_cli.scene.links import Placement
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
-from multibody_cli.scene.topology import bodies_in_loops
+from multibody_cli.scene.topology import bodies_in_loops, coordinates_crossed, crossings
 from multibody_cli.spec.rotations import rotation_matrix
+
+
+# --- packing of the moment arms of muscles about the joints that they cross -------------------------------------------
+class PackedArms(NamedTuple):
+    """Entries of the muscles, rows of ARM, and the numbers of the path points outboard of the joints."""
+
+    muscles: tuple[ActuationEntry, ...]
+    arms: Records
+    carried: Integers
+
+
+def pack_arms(scene: SceneSpec, joints: tuple[JointEntry, ...], muscles: Records) -> PackedArms:
+    """Return the arms of each muscle about each coordinate of each joint that it crosses.
+
+    Parameters
+    ----------
+    scene
+        The scene.
+    joints
+        Its joints in the arrays of the model.
+    muscles
+        (n,) rows of MUSCLE, in scene order.
+    """
+    entries: list[ActuationEntry] = []
+    arms: list[tuple[int, ...]] = []
+    carried: list[int] = []
+    places = {joint.name: joint for joint in joints}
+    for name, muscle in zip(scene.muscles, muscles, strict=True):
+        first, begin, end = len(arms), int(muscle["first"]), int(muscle["last"])
+        for joint, outward in crossings(scene, name):
+            entry, span = places[joint], (len(carried), len(carried) + len(outward))
+            carried += [begin + k for k in outward]
+            arms += [(entry.row, iv, begin, end, *span) for iv in range(entry.columns.start, entry.columns.stop)]
+        entries.append(ActuationEntry(name, slice(first, len(arms)), coordinates_crossed(scene, name)))
+    return PackedArms(tuple(entries), frozen(np.array(arms, ARM)), np.array(carried, dtype=np.int64))
 
 
 def pack_model(
@@ -118,7 +152,7 @@ def pack_model(
         sensors=tuple(scene.sensors),
         affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
         contacts=contacts.max_contacts if contacts else 0,
-        friction_joints=tuple(joints_with_friction(scene)),
+        friction_joints=scene.friction_joints,
         variational=METHODS[simulation.method].own_integrator is not None,
         looped=bodies_in_loops(scene.bodies, scene.joints),
     )

@@ -27,9 +27,9 @@ from multibody_cli.model import (
     Floats,
     Tree,
 )
+from multibody_cli.packing.constraint_bases import PartTables, axis_kind
 from multibody_cli.packing.loop_motions import constraint_axes_of_loop
-from multibody_cli.packing.part_tables import PartTables, axis_kind
-from multibody_cli.scene.links import IN_PLACE, LinkData, LoopJoint, Placement
+from multibody_cli.scene.body_kinds import IN_PLACE, LinkData, LoopJoint, Placement
 
 Vector = tuple[float, float, float]
 

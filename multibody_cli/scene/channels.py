@@ -21,8 +21,8 @@ from multibody_cli.output.bodies import BODY_CHANNELS, body_paths
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.series import series_of
-from multibody_cli.scene.muscle_paths import coordinates_crossed
 from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.scene.topology import coordinates_crossed
 from multibody_cli.spec import units
 from multibody_cli.spec.units import QuantityKind
 
@@ -109,7 +109,7 @@ def _names_of(scene: SceneSpec) -> SceneNames:
         sensors=tuple(scene.sensors),
         affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
         contacts=int(scene.contacts is not None),
-        friction_joints=tuple(name for name, joint in scene.joints.items() if has_friction(joint)),
+        friction_joints=scene.friction_joints,
         variational=_is_variational(scene),
     )
 

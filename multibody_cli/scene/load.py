@@ -21,14 +21,32 @@ from multibody_cli.methods.implicit import ImplicitOptions
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, remove_invalid
-from multibody_cli.scene.default_integrator import with_integrator
 from multibody_cli.scene.dump import dump_resolved
 from multibody_cli.scene.explain import explain
 from multibody_cli.scene.schema import NAME, SceneSpec
+from multibody_cli.scene.simulation import AUTO
 from multibody_cli.scene.strands import with_strands
 from multibody_cli.scene.tables import warn_of_overshoot
 from multibody_cli.spec import units
 from multibody_cli.spec.quantities import read_quantity
+
+
+# --- default integrator of a scene: `simulation.integrator: auto` -----------------------------------------------------
+def default_integrator(scene: SceneSpec) -> str:
+    """Return the default integrator of a scene.
+
+    It is `rk4`, or `semi_implicit_euler` for a scene with contacts or dry friction of joints, whose steps are at the
+    level of velocities.
+    """
+    return "semi_implicit_euler" if scene.friction_joints or scene.contacts is not None else "rk4"
+
+
+def with_integrator(scene: SceneSpec) -> SceneSpec:
+    """Return a scene with its default integrator in place of `auto`."""
+    if scene.simulation.integrator != AUTO:
+        return scene
+    simulation = scene.simulation.model_copy(update={"integrator": default_integrator(scene)})
+    return scene.model_copy(update={"simulation": simulation})
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,28 @@ from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.forces.spec import BetweenSpec, ForceSpec
 from multibody_cli.forces.spring import StrandSpec
 from multibody_cli.joints import JOINTS
+from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.registry import Registry
 from multibody_cli.scene.bodies import BodySpec
-from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.expect import Expectation
-from multibody_cli.scene.sensors import SensorSpec
 from multibody_cli.scene.shapes import Shape
-from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
-from multibody_cli.spec import Catalogue, Spec, Vector, Vector3, units
+from multibody_cli.scene.simulation import ContactsSpec, OutputSpec, SimulationSpec
+from multibody_cli.spec import Catalogue, Position, Rotation, Spec, Vector, Vector3, units
 from multibody_cli.spec.quantities import format_value
+from multibody_cli.spec.rotations import IDENTITY
+
+
+# --- sensors: frames of bodies whose specific force and angular velocity are channels ---------------------------------
+class SensorSpec(Spec):
+    """An accelerometer and a gyroscope, fixed in a body."""
+
+    EXAMPLE = "{body: NAME, position: [x, y, z]}"
+
+    body: str = Field(description="Body in which the sensor is fixed, or `world`.")
+    position: Position = Field((0.0, 0.0, 0.0), description="Origin of the sensor in the body frame, m.")
+    rotation: Rotation = Field(IDENTITY, description="Orientation of the sensor in the body frame.")
+
 
 FORMAT_VERSION = 1
 
@@ -95,6 +107,11 @@ class SceneSpec(Spec):
     simulation: SimulationSpec = Field(description="Settings of the simulation.")
     output: OutputSpec = Field(OutputSpec(), description="Output interval, and recorded channels.")
     expect: list[Expectation] = Field([], description="Assertions about the run.")
+
+    @property
+    def friction_joints(self) -> tuple[str, ...]:
+        """Names of the joints with dry friction."""
+        return tuple(name for name, joint in self.joints.items() if has_friction(joint))
 
     @field_validator("name")
     @classmethod

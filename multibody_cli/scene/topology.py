@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.body_kinds import KINDS
+from multibody_cli.scene.schema import SceneSpec
 
 
-def inboard_joints(
-    bodies: Mapping[str, BodySpec],
-    joints: Mapping[str, JointSpec],
-    also: Callable[[JointSpec], bool] = lambda joint: False,
-) -> dict[str, str]:
+def inboard_joints(scene: SceneSpec, also: Callable[[JointSpec], bool] = lambda joint: False) -> dict[str, str]:
     """Return the name of the inboard joint of each body, by the name of the body; the other joints are loop joints.
 
     The inboard joint is the first joint in scene order whose child is the body, unless the joint's parent is a
     descendant of the body.  A body that is not rigid moves by its own degrees of freedom, and its joints are loop
     joints, unless `also` accepts them.
     """
+    bodies, joints = scene.bodies, scene.joints
     found: dict[str, str] = {}
     carriers: set[str] = set()
     for name, joint in joints.items():
@@ -31,6 +29,11 @@ def inboard_joints(
             found[joint.child] = name
             carriers.add(joint.parent)
     return found
+
+
+def loop_joints(scene: SceneSpec) -> set[str]:
+    """Return the names of the joints that carry no body."""
+    return set(scene.joints).difference(inboard_joints(scene).values())
 
 
 def _carries(body: str, other: str, found: Mapping[str, str], joints: Mapping[str, JointSpec]) -> bool:
@@ -97,3 +100,30 @@ def numbered(bodies: Mapping[str, BodySpec], order: Sequence[str]) -> dict[str, 
         rows[body] = count
         count += KINDS[bodies[body].kind].rows
     return rows
+
+
+# --- joints that each muscle crosses, for its moment arms -------------------------------------------------------------
+def coordinates_crossed(scene: SceneSpec, muscle: str) -> tuple[str, ...]:
+    """Return the names of the coordinates of the joints that a muscle crosses."""
+    words: list[str] = []
+    for name, _ in crossings(scene, muscle):
+        count = len(scene.joints[name].coordinates)
+        words += [name] if count == 1 else [f"{name}/{k}" for k in range(count)]
+    return tuple(words)
+
+
+def crossings(scene: SceneSpec, muscle: str) -> Iterator[tuple[str, list[int]]]:
+    """Yield each joint that some but not all points of a muscle are outboard of, and the numbers of these points."""
+    inboard_joint_of = inboard_joints(scene)
+    chains = [set(_chain(end.body, scene, inboard_joint_of)) for _, end in scene.muscles[muscle].points]
+    for name in scene.joints:
+        outward = [k for k, chain in enumerate(chains) if name in chain]
+        if 0 < len(outward) < len(chains):
+            yield name, outward
+
+
+def _chain(body: str, scene: SceneSpec, inboard_joint_of: dict[str, str]) -> Iterator[str]:
+    """Yield the joints from a body to the world."""
+    while body in inboard_joint_of:
+        yield inboard_joint_of[body]
+        body = scene.joints[inboard_joint_of[body]].parent

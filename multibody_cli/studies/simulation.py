@@ -27,9 +27,8 @@ from multibody_cli.output.recorder import States
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Header, MemorySink, Sink, block_rows
 from multibody_cli.output.trajectory import Trajectory
-from multibody_cli.scene.default_integrator import default_integrator
 from multibody_cli.scene.dump import dump_resolved, without_files
-from multibody_cli.scene.load import LoadedScene, load_scene
+from multibody_cli.scene.load import LoadedScene, default_integrator, load_scene
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
 from multibody_cli.signals import with_signals

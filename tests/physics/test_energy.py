@@ -31,7 +31,7 @@ from multibody_cli.methods.contract import Status
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.observers import observe
 from multibody_cli.output.samples import samples_for
-from multibody_cli.scene.links import Placement
+from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.tree.configuration import displace
 
 

@@ -9,31 +9,27 @@ from multibody_cli.scene.checks import (
     effects,
     expectations,
     features,
-    kinds,
-    limits,
     methods,
     names,
     references,
-    size,
-    times,
     topology,
 )
 from multibody_cli.scene.checks.draft import Draft
 
 CHECKS: tuple[Callable[[Draft], None], ...] = (
-    size.check_size,
+    names.check_size,
     names.check_names,
     topology.check_topology,
-    limits.check_limits,
+    topology.check_limits,
     constraints.check_constraints,
     contacts.check_contacts,
-    kinds.check_kinds,
+    features.check_kinds,
     effects.check_effects,
     references.check_references,
     actuators.check_actuators,
     methods.check_methods,
     features.check_features,
-    times.check_times,
+    methods.check_times,
     expectations.check_expectations,
 )
 """All checks; each reports its problems to the draft."""

@@ -11,11 +11,11 @@ from multibody_cli.joints.spec import WORLD
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.scene.shapes.contract import ShapeSpec
 from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
+from multibody_cli.scene.simulation import ContactsSpec
 
 SURFACE_FIELDS = ("friction", "restitution")
 """Fields of a shape that describe its surface."""
@@ -85,7 +85,7 @@ def _check_pairs(draft: Draft, settings: ContactsSpec) -> None:
 def _check_steps(draft: Draft) -> None:
     """Impacts and static friction require steps of constant length."""
     settings = draft.scene.simulation
-    if draft.scene.contacts is None and not any(has_friction(joint) for joint in draft.scene.joints.values()):
+    if draft.scene.contacts is None and not draft.scene.friction_joints:
         return
     _check_affine_bodies(draft)
     known = settings.method in METHODS and settings.integrator in INTEGRATORS

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import TypeGuard
 
 from multibody_cli.actuators import ActuatorSpec, ComputedTorqueSpec
-from multibody_cli.constraints.contract import split_coordinate
+from multibody_cli.constraints.contract import ConstraintSpec, split_coordinate
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.document.nodes import Path
+from multibody_cli.forces.spec import BodyForceSpec
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.schema import SceneSpec
-from multibody_cli.scene.topology import inboard_joints
+from multibody_cli.scene.body_kinds import KINDS
+from multibody_cli.scene.checks.draft import Draft, own_entries
+from multibody_cli.scene.schema import SceneSpec, between_bodies
+from multibody_cli.scene.topology import loop_joints
+from multibody_cli.spec import Pose, Spec, Vector
 
 
 def check_features(draft: Draft) -> None:
@@ -25,7 +29,8 @@ def check_features(draft: Draft) -> None:
         return
     method, integrator = METHODS[settings.method], integrator_of(settings.method, settings.integrator)
     objections: dict[str, str] = {}
-    for feature, path in _required_features(draft.scene):
+    closing = loop_joints(draft.scene)
+    for feature, path in _required_features(draft.scene, closing):
         if feature not in method.supports:
             able = " or ".join(f"`{name}`" for name, kind in METHODS.items() if feature in kind.supports)
             remedy = f"use {able}" if able else "no method supports it"
@@ -40,19 +45,16 @@ def check_features(draft: Draft) -> None:
             )
     for option, message in objections.items():
         draft.report(("simulation", "options", option), message)
-    closing = set(draft.scene.joints) - set(inboard_joints(draft.scene.bodies, draft.scene.joints).values())
-    _check_reductions(draft, closing)
-    _check_rotors(draft, closing)
+    _check_loops(draft, closing)
 
 
-def _required_features(scene: SceneSpec) -> Iterator[tuple[Feature, Path]]:
+def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[tuple[Feature, Path]]:
     """Yield the features that the scene uses, with the path of the element."""
     if scene.contacts is not None:
         yield Feature.CONTACT, ("contacts",)
     for name, body in scene.bodies.items():
         if body.kind == "affine":
             yield Feature.AFFINE, ("bodies", name, "kind")
-    closing = set(scene.joints) - set(inboard_joints(scene.bodies, scene.joints).values())
     for name, joint in scene.joints.items():
         if name in closing:
             yield Feature.LOOPS, ("joints", name)
@@ -63,7 +65,7 @@ def _required_features(scene: SceneSpec) -> Iterator[tuple[Feature, Path]]:
                 yield Feature.LIMITS, ("joints", name, "limits")
     for name, coupling in scene.couplings.items():
         yield Feature.COUPLINGS, ("couplings", name)
-        if isinstance(coupling, CouplingSpec) and coupling.reduce:
+        if _reduces(coupling):
             yield Feature.REDUCTION, ("couplings", name, "reduce")
         if coupling.one_sided:
             yield Feature.LIMITS, ("couplings", name, "backlash")
@@ -72,30 +74,95 @@ def _required_features(scene: SceneSpec) -> Iterator[tuple[Feature, Path]]:
     for name, actuator in scene.actuators.items():
         if isinstance(actuator, ComputedTorqueSpec):
             yield Feature.COMPUTED_TORQUE, ("actuators", name)
-        elif isinstance(actuator, ActuatorSpec) and actuator.reflected_inertia > 0.0:
+        elif _has_rotor(actuator):
             yield Feature.ROTORS, ("actuators", name, "rotor_inertia")
 
 
-def _check_reductions(draft: Draft, closing: set[str]) -> None:
-    for name, coupling in draft.scene.couplings.items():
-        if not (isinstance(coupling, CouplingSpec) and coupling.reduce):
+def _reduces(coupling: ConstraintSpec) -> TypeGuard[CouplingSpec]:
+    return isinstance(coupling, CouplingSpec) and coupling.reduce
+
+
+def _has_rotor(actuator: Spec) -> TypeGuard[ActuatorSpec]:
+    return isinstance(actuator, ActuatorSpec) and actuator.reflected_inertia > 0.0
+
+
+def _check_loops(draft: Draft, closing: Collection[str]) -> None:
+    """Refuse reductions and rotors of the coordinates of loop joints."""
+    dependent = "so its coordinates are dependent: remove `reduce`"
+    massless = "and its coordinates have no inertia of their own: use another joint of the loop"
+    named = [
+        (("couplings", name, *place), word, dependent)
+        for name, coupling in draft.scene.couplings.items()
+        if _reduces(coupling)
+        for place, word in coupling.coordinates
+    ]
+    named += [
+        (("actuators", name, "rotor_inertia"), actuator.joint, massless)
+        for name, actuator in draft.scene.actuators.items()
+        if _has_rotor(actuator)
+    ]
+    for path, word, message in named:
+        joint, _ = split_coordinate(word)
+        if joint in closing:
+            draft.report(path, f"`{joint}` closes a loop, {message}")
+
+
+# --- kinds of bodies --------------------------------------------------------------------------------------------------
+def check_kinds(draft: Draft) -> None:
+    """Check forces, constraints and joint frames against the kinds of their bodies."""
+    for name, force in draft.scene.forces.items():
+        if not isinstance(force, BodyForceSpec):
             continue
-        for place, word in coupling.coordinates:
-            joint, _ = split_coordinate(word)
-            if joint in closing:
+        for place in force.turning:
+            if kind := _without_axes(draft, force.body):
+                draft.report(("forces", name, *place), f"`{force.body}` is of kind `{kind}` and has no orientation")
+        for place, point in force.points:
+            _require_within(draft, ("forces", name, *place), force.body, point)
+    for section, entries in between_bodies(draft.scene):
+        for name, entry in own_entries(draft, section, entries):
+            for place, end in entry.points:
+                _require_within(draft, (section, name, *place, "point"), end.body, end.point)
+            for place, body in entry.bodies if entry.turns else ():
+                _require_orientation(draft, (section, name, *place), body)
+    for name, strand in draft.scene.strands.items():
+        for place, end in strand.points:
+            if end.body in draft.scene.bodies and draft.scene.bodies[end.body].kind == "affine":
                 draft.report(
-                    ("couplings", name, *place),
-                    f"`{joint}` closes a loop, so its coordinates are dependent: remove `reduce`",
+                    ("strands", name, *place),
+                    "cannot be attached to a body of kind `affine`: leave the end of the strand "
+                    "free, and connect its last node with a stiff spring",
                 )
+    for name, sensor in draft.scene.sensors.items():
+        _require_orientation(draft, ("sensors", name, "body"), sensor.body)
+    for section in ("couplings", "constraints"):
+        for name, spec in getattr(draft.scene, section).items():
+            _check_constraint(draft, (section, name), spec)
+    for name, joint in draft.scene.joints.items():
+        for body, origin in (("parent", "origin"), ("child", "child_origin")):
+            frame: Pose = getattr(joint, origin)
+            _require_within(draft, ("joints", name, origin, "position"), getattr(joint, body), frame.position)
 
 
-def _check_rotors(draft: Draft, closing: set[str]) -> None:
-    for name, actuator in draft.scene.actuators.items():
-        if isinstance(actuator, ActuatorSpec) and actuator.reflected_inertia > 0.0:
-            joint, _ = split_coordinate(actuator.joint)
-            if joint in closing:
-                draft.report(
-                    ("actuators", name, "rotor_inertia"),
-                    f"`{joint}` closes a loop, and its coordinates have no inertia of their own: use another joint of "
-                    "the loop",
-                )
+def _without_axes(draft: Draft, body: str) -> str:
+    """Return the kind of a body that exists and has no orientation; else empty."""
+    found = draft.scene.bodies.get(body)
+    return "" if found is None or KINDS[found.kind].has_axes else found.kind
+
+
+def _require_within(draft: Draft, path: Path, body: str, point: Vector) -> None:
+    if body in draft.scene.bodies and draft.scene.bodies[body].kind == "point" and any(point):
+        draft.report(path, f"expected [0, 0, 0]: `{body}` is a point mass")
+
+
+def _check_constraint(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
+    points = {place: point for place, _, point in spec.points}
+    for place, body in spec.bodies:
+        if place[:-1] in points:
+            _require_within(draft, (*path, *place[:-1], "point"), body, points[place[:-1]])
+        else:
+            _require_orientation(draft, (*path, *place), body)
+
+
+def _require_orientation(draft: Draft, path: Path, body: str) -> None:
+    if kind := _without_axes(draft, body):
+        draft.report(path, f"requires the orientation of `{body}`, but a body of kind `{kind}` has none")

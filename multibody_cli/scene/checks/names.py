@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from multibody_cli.forces.spec import BodyForceSpec
 from multibody_cli.joints.spec import WORLD
+from multibody_cli.limits import LimitError, require_within
 from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import between_bodies
 from multibody_cli.scene.strands import generated_names
@@ -28,3 +29,13 @@ def check_names(draft: Draft) -> None:
             known = [draft.require_body(body, (section, name, *place)) for place, body in entry.bodies]
             if section != "strands" and all(known) and len({body for _, body in entry.bodies}) == 1:
                 draft.report((section, name), "has no effect: both ends are fixed in the same body")
+
+
+# --- check of the number of elements ----------------------------------------------------------------------------------
+def check_size(draft: Draft) -> None:
+    """Check the number of bodies and joints against its limit."""
+    try:
+        require_within("elements", len(draft.scene.bodies) + len(draft.scene.joints))
+    except LimitError as error:
+        draft.report(("strands" if draft.scene.strands else "bodies",), str(error))
+        draft.problems.raise_any()

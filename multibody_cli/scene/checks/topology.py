@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from multibody_cli.joints.spec import WORLD
+import math
+
+from multibody_cli.joints import JOINTS
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.topology import inboard_joints
+from multibody_cli.scene.topology import inboard_joints, loop_joints
 
 _STATE = ("position", "rotation", "velocity")
 
@@ -20,7 +24,7 @@ def check_topology(draft: Draft) -> None:
             draft.report((*path, "child"), "the world cannot be a child: make it the parent")
         elif joint.child == joint.parent:
             draft.report((*path, "child"), f"connects `{joint.child}` to itself")
-    _check_places(draft, inboard_joints(draft.scene.bodies, draft.scene.joints))
+    _check_places(draft, inboard_joints(draft.scene))
 
 
 def _check_places(draft: Draft, held: dict[str, str]) -> None:
@@ -34,3 +38,40 @@ def _check_places(draft: Draft, held: dict[str, str]) -> None:
                     f"has no effect: joint `{joint}` determines the initial state of `{name}` by `origin`, "
                     "`child_origin`, `q` and `v`",
                 )
+
+
+# --- checks of joint limits: the initial state lies within them; joints that close loops are not checked --------------
+_SLACK = 1e-9
+"""Tolerance of the initial coordinate outside its limits, relative to 1 rad or to the largest length of the joints."""
+
+
+def check_limits(draft: Draft) -> None:
+    """Check the initial state of all joints against their limits."""
+    closing = loop_joints(draft.scene)
+    length = max(map(_length, draft.scene.joints.values()), default=0.0)
+    for name, joint in draft.scene.joints.items():
+        if isinstance(joint, MovingJointSpec) and joint.bounds is not None and name not in closing:
+            _check_start(draft, name, joint, length)
+
+
+def _length(joint: JointSpec) -> float:
+    """Return the largest distance of the frames of a joint from those of its bodies, or of its limits from 0, m."""
+    bounds = joint.bounds or () if isinstance(joint, MovingJointSpec) else ()
+    pairs = zip(bounds, joint.coordinates, strict=False)
+    limits = [abs(x) for pair, unit in pairs if pair and unit is Coordinate.LENGTH for x in pair if math.isfinite(x)]
+    return max(math.hypot(*joint.origin.position), math.hypot(*joint.child_origin.position), *limits)
+
+
+def _check_start(draft: Draft, name: str, joint: MovingJointSpec, length: float) -> None:
+    assert joint.bounds is not None
+    # coordinates with limits are scalar, and q lists them in order, before any quaternion
+    start = JOINTS[joint.type].start(joint).q
+    for k, (pair, unit) in enumerate(zip(joint.bounds, joint.coordinates, strict=True)):
+        if pair is None:
+            continue
+        lower, upper = pair
+        slack = _SLACK * ((length or 1.0) if unit is Coordinate.LENGTH else 1.0)
+        if not lower - slack <= start[k] <= upper + slack:
+            side = f"below {lower:g}" if start[k] < lower else f"above {upper:g}"
+            path = ("joints", name, "limits", *(() if len(joint.coordinates) == 1 else (k,)))
+            draft.report(path, f"the initial coordinate, {start[k]:g} {unit}, violates this limit: it is {side} {unit}")

@@ -15,10 +15,10 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.packing.contacts import colliders_of, excluded_pairs
-from multibody_cli.scene.contacts import ContactsSpec
-from multibody_cli.scene.links import Placement
+from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.schema import SceneSpec, between_bodies
 from multibody_cli.scene.shapes import SHAPES
+from multibody_cli.scene.simulation import ContactsSpec
 from multibody_cli.studies.doctor.subject import Finding, Severity, Subject
 
 MAX_PAIRS = 3

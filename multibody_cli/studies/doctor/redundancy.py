@@ -17,7 +17,6 @@ from multibody_cli.constraints.rolling import tangents_of
 from multibody_cli.errors import SceneError
 from multibody_cli.initial.assemble import Assembler
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.screws import RevoluteSpec
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.model import Floats
@@ -44,10 +43,9 @@ def find_redundancy(subject: Subject) -> Iterator[Finding]:
     normal = _common_normal(subject, bodies)
     settings: tuple[str, ...] = () if normal is None else planar_settings(subject, bodies, normal)
     tried = len(settings) > 0
-    has_dry_friction = any(map(has_friction, subject.scene.joints.values()))
     consequence = (
         "their reactions and the dry friction that depends on them are not unique"
-        if has_dry_friction
+        if subject.scene.friction_joints
         else "the motion is right, but their reactions are not unique"
     )
     for element, group in groupby(rows, key=lambda r: (names[r].section, names[r].element)):
@@ -166,7 +164,7 @@ def _numbers(values: Iterable[float]) -> str:
 
 def _common_normal(subject: Subject, bodies: Sequence[str]) -> Floats | None:
     """Return the normal of the plane in which all joints between some bodies move them; None without one."""
-    held = inboard_joints(subject.scene.bodies, subject.scene.joints)
+    held = inboard_joints(subject.scene)
     if subject.samples is None or not bodies or not held.keys() >= set(bodies):
         return None
     inside = {WORLD, *bodies}
@@ -199,7 +197,7 @@ def _frame_of(subject: Subject, joint: JointSpec) -> Floats:
 
 def _bodies_of_loops(scene: SceneSpec, joints: Iterable[str]) -> list[str]:
     """Return the bodies of the loops that some joints close, and those that carry them, in scene order."""
-    holder, found = inboard_joints(scene.bodies, scene.joints), set[str]()
+    holder, found = inboard_joints(scene), set[str]()
     for name in joints:
         for end in (scene.joints[name].parent, scene.joints[name].child):
             body = end

@@ -100,7 +100,7 @@ def kept_of(kept: tuple[Kept, ...], simulation: PreparedSimulation) -> tuple[Kep
     if kept:
         return kept
     scene, names = simulation.scene, simulation.compiled.model.names
-    held = inboard_joints(scene.bodies, scene.joints)
+    held = inboard_joints(scene)
     joints = [f"joints/{joint.name}/q" for joint in names.joints if joint.coordinates]
     poses = [
         f"bodies/{name}/{word}" for name in scene.bodies if name not in held for word in ("position", "quaternion")
