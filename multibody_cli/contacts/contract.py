@@ -103,4 +103,4 @@ class Geometry(NamedTuple):
     vertices: Floats  # (nv, 3) of all boxes and hulls, each in the frame of its geom, m
     faces: Records  # (nf,) of all boxes and hulls
     corners: Integers  # rows of the vertices round each face, counterclockwise as seen from outside
-    excluded: Integers  # pairs of bodies without contacts, each as one number (`filtering.key_of`), ascending
+    excluded: Integers  # pairs of bodies without contacts, each as one number (`grid.key_of`), ascending

@@ -29,9 +29,8 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contacts.contract import GeomKind
-from multibody_cli.contacts.placing import shape_of
 from multibody_cli.contacts.shapes.solid import ANY, support, write_solid
-from multibody_cli.contacts.shapes.switch import contact_points
+from multibody_cli.contacts.shapes.switch import contact_points, shape_of
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import UNIT, ZERO, cross, dot, transposed_times

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from multibody_cli.contacts.contract import GeomKind
-from multibody_cli.contacts.filtering import pair_of
+from multibody_cli.contacts.grid import pair_of
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Floats, Model, Records, State, Tree

@@ -10,9 +10,9 @@ import pytest
 from geoms import SOME_FORMS, Pose, at, contacts_of, random_pose, surface_points
 
 from multibody_cli.contacts.forms import box, capsule, plane, sphere
-from multibody_cli.contacts.placing import Shape
-from multibody_cli.contacts.shapes.box_features import nearest_points
+from multibody_cli.contacts.shapes.box_box import nearest_points
 from multibody_cli.contacts.shapes.separation import BIAS
+from multibody_cli.contacts.shapes.switch import Shape
 from multibody_cli.spatial.values import Mat3, Vec3
 
 CORED = {"sphere": SOME_FORMS["sphere"], "capsule": SOME_FORMS["capsule"], "box": SOME_FORMS["box"]}

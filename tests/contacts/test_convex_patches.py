@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from geoms import Pose, at, contacts_of, turned
 
-from multibody_cli.contacts.forms import box, capsule, cylinder, ellipsoid, hull
-from multibody_cli.contacts.polyhedra import box_corners, box_faces, polyhedron
+from multibody_cli.contacts.forms import box, box_corners, box_faces, capsule, cylinder, ellipsoid, hull, polyhedron
 
 ORIGIN, ALONG_X, ALONG_Y = at(0.0, 0.0, 0.0), turned(0.0, np.pi / 2, 0.0), turned(np.pi / 2, 0.0, 0.0)
 CUBE = hull(box_corners([0.5, 0.5, 0.5]))

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import multibody_cli
-from multibody_cli.contacts.placing import place_geoms
+from multibody_cli.contacts.shapes.switch import place_geoms
 from multibody_cli.errors import MbsimError
 from multibody_cli.kernel import Formula, Kernel, cache_root, formula, is_interpreted, kernel, store
 from multibody_cli.kernel.arguments import Arguments, Block, kind_of, narrow
@@ -129,7 +129,7 @@ def function_of(text, **names):
 
 def test_a_digest_does_not_depend_on_what_else_is_imported():
     """A worker that compiles one kernel imports less than the process that asks for it."""
-    words = "from multibody_cli.contacts.placing import place_geoms; print(place_geoms.reach.digest)"
+    words = "from multibody_cli.contacts.shapes.switch import place_geoms; print(place_geoms.reach.digest)"
     alone = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True).stdout.strip()
     assert alone == place_geoms.reach.digest
 

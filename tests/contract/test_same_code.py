@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(is_interpreted(), reason="nothing is compiled")
 RUN = """
 import json, sys
 import numpy as np
-from multibody_cli.contacts.placing import Shape
+from multibody_cli.contacts.shapes.switch import Shape
 from multibody_cli.contacts.shapes.separation import _best_edges, _best_face, best_axes
 from multibody_cli.spatial.values import Mat3, Vec3
 

@@ -22,7 +22,7 @@ PER_FILE = 2
 
 EQUIVALENT = {
     **{
-        ("contacts/shapes/box_features.py", f"+ {edge}  ->  - {edge}"): "the same four edges in another order"
+        ("contacts/shapes/box_box.py", f"+ {edge}  ->  - {edge}"): "the same four edges in another order"
         for edge in (f"((1.0 if k & {bit} else -1.0) * box.size[{axis}]) * box.R[{axis}]" for bit, axis in ("1j", "2h"))
     },
     (

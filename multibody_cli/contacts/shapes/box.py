@@ -1,11 +1,10 @@
-"""Boxes against planes and balls, and point queries in the frame of a box."""
+"""Boxes: point queries in their frames, and contacts of balls with them."""
 
 from __future__ import annotations
 
-from multibody_cli.contacts.shapes.patch import direction, write_contact
-from multibody_cli.contacts.shapes.segments import clamped
-from multibody_cli.kernel import formula, kernel
-from multibody_cli.spatial.products import UNIT, dot, transposed_times
+from multibody_cli.contacts.shapes.patch import clamped, direction, write_contact
+from multibody_cli.kernel import formula
+from multibody_cli.spatial.products import UNIT, transposed_times
 from multibody_cli.spatial.values import Vec3
 
 
@@ -57,25 +56,14 @@ def distance_from_box(p, h):
 
 
 @formula
+def put_ball(at, out, distance, radius, box, margin, contacts, n, feature):
+    """Write the contact of a ball (A) about a point in the frame of the box (B), at a distance along `out`."""
+    normal = -(box.R @ out)
+    return write_contact(contacts, n, margin, box.x + box.R @ at + radius * normal, normal, distance - radius, feature)
+
+
+@formula
 def ball_at_box(p, radius, box, margin, contacts, n, feature):
     """Write the contact of a ball (A) about p, in the frame of the box, and of the box (B)."""
     distance, outward = distance_from_box(p, box.size)
-    normal = -(box.R @ outward)
-    return write_contact(contacts, n, margin, box.x + box.R @ p + radius * normal, normal, distance - radius, feature)
-
-
-@kernel
-def plane_box(a, b, margin, contacts, n):
-    """Write contacts at the corners."""
-    normal = a.R.z
-    for k in range(8):
-        p = corner(b, k)
-        height = dot(normal, p - a.x)
-        n = write_contact(contacts, n, margin, p - height * normal, normal, height, k)
-    return n
-
-
-@kernel
-def sphere_box(a, b, margin, contacts, n):
-    """Write the contact at the point of the box, or the face, nearest to the center."""
-    return ball_at_box(in_frame(b, a.x), a.size.x, b, margin, contacts, n, 0)
+    return put_ball(p, outward, distance, radius, box, margin, contacts, n, feature)

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.contacts.shapes.box import ball_at_box, distance_from_box, in_frame, side, within
-from multibody_cli.contacts.shapes.patch import direction, write_contact
-from multibody_cli.contacts.shapes.segments import nearest_parameters
+from multibody_cli.contacts.shapes.box import ball_at_box, distance_from_box, in_frame, put_ball, side, within
+from multibody_cli.contacts.shapes.patch import direction, nearest_parameters
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import UNIT, cross, dot, scaled, transposed_times
 from multibody_cli.spatial.values import Vec3
@@ -120,13 +119,6 @@ def _inside(p, d, size, box, margin, contacts, n) -> int:
     return _through_face(p, d, axis, out, best, size, box, margin, contacts, n)
 
 
-@formula
-def _put_ball(at, out, depth, radius, box, margin, contacts, n, feature):
-    """Write the contact of a ball about a point of the segment, with normal `out`."""
-    normal = -(box.R @ out)
-    return write_contact(contacts, n, margin, box.x + box.R @ at + radius * normal, normal, depth - radius, feature)
-
-
 @kernel
 def _through_face(p, d, axis, out, best, size, box, margin, contacts, n) -> int:
     """Write contacts at both ends of the overlap with the face, and at the deepest end of the segment."""
@@ -138,10 +130,10 @@ def _through_face(p, d, axis, out, best, size, box, margin, contacts, n) -> int:
     base = dot(out, p) - h[axis]
     if base + min(low * rise, high * rise) > best + ROUND_OFF * radius:
         t = -size.y * side(rise)
-        n = _put_ball(p + t * d, out, best, radius, box, margin, contacts, n, 0)
-    n = _put_ball(p + low * d, out, base + low * rise, radius, box, margin, contacts, n, 1)
+        n = put_ball(p + t * d, out, best, radius, box, margin, contacts, n, 0)
+    n = put_ball(p + low * d, out, base + low * rise, radius, box, margin, contacts, n, 1)
     if low != high:
-        n = _put_ball(p + high * d, out, base + high * rise, radius, box, margin, contacts, n, 2)
+        n = put_ball(p + high * d, out, base + high * rise, radius, box, margin, contacts, n, 2)
     return n
 
 
@@ -151,4 +143,4 @@ def _across_edge(p, d, axis, out, best, size, box, margin, contacts, n) -> int:
     h, u = box.size, UNIT[axis]
     foot = scaled(Vec3(1.0 - u.x, 1.0 - u.y, 1.0 - u.z), Vec3(side(out.x) * h.x, side(out.y) * h.y, side(out.z) * h.z))
     t = nearest_parameters(foot - p, d, size.y, u, h[axis])[0]
-    return _put_ball(p + t * d, out, best, size.x, box, margin, contacts, n, 3 + axis)
+    return put_ball(p + t * d, out, best, size.x, box, margin, contacts, n, 3 + axis)

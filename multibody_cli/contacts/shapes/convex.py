@@ -5,7 +5,7 @@ to it, the patch is the supporting face of the other solid clipped along that fa
 otherwise two parallel edges may have two contacts.  The smallest gap of a pair is exact: the nearest points are an
 additional contact if the patch does not contain them, or has another normal.
 
-Features are numbers of faces and of edges, as in `clipping`: a corner of a patch is named after the faces of A and of B
+Features are numbers of faces and of edges, as for boxes: a corner of a patch is named after the faces of A and of B
 and the two edges that meet there.
 """
 
@@ -15,8 +15,8 @@ import math
 
 from multibody_cli.contacts.contract import FACE_CORNERS
 from multibody_cli.contacts.shapes.closest import closest
-from multibody_cli.contacts.shapes.cylinder import RIM
 from multibody_cli.contacts.shapes.patch import direction, write_contact
+from multibody_cli.contacts.shapes.planes import RIM
 from multibody_cli.contacts.shapes.polygon import cut, reduce_corners
 from multibody_cli.contacts.shapes.shown import (
     corner_of_supporting_face,

@@ -5,13 +5,42 @@ Pairs with closed-form solutions have their own kernels; all other pairs use the
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from multibody_cli.contacts.contract import GeomKind
-from multibody_cli.contacts.placing import shape_of
-from multibody_cli.contacts.shapes import box, box_box, capsule, capsule_box, convex, cylinder, ellipsoid, hull, sphere
-from multibody_cli.kernel import kernel
+from multibody_cli.contacts.shapes import balls, box_box, capsule_box, convex
+from multibody_cli.contacts.shapes.planes import contact_points_with_plane
+from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store
 
-PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, HULL = map(int, GeomKind)
+
+# --- world poses of geoms ---------------------------------------------------------------------------------------------
+class Shape(NamedTuple):
+    """A geom in the world, as a value: origin, orientation and size."""
+
+    x: Any
+    R: Any
+    size: Any
+
+
+@kernel
+def place_geoms(geoms, bodies, placed):
+    """Compute the world frame of every geom from the poses of the bodies."""
+    for i in range(len(geoms)):
+        geom = geoms[i]
+        body = bodies[geom.body]
+        R = load(body.R)
+        store(placed[i].x, load(body.x) + R @ load(geom.x))
+        store(placed[i].R, R @ load(geom.R))
+
+
+@formula
+def shape_of(geom, placed):
+    """Return the shape of a geom with its world frame."""
+    return Shape(load(placed.x), load(placed.R), load(geom.extent))
+
+
+PLANE, SPHERE, CAPSULE, BOX, CYLINDER = map(int, tuple(GeomKind)[:5])
 
 
 @kernel
@@ -31,36 +60,19 @@ def _contact_points_of_pair(i, j, geometry, margin, work, contacts, n) -> int:
     geom_a, geom_b = geometry.geoms[i], geometry.geoms[j]
     a, b = shape_of(geom_a, work.placed[i]), shape_of(geom_b, work.placed[j])
     if geom_a.kind == PLANE:
-        return _contact_points_with_plane(geom_b, a, b, geometry.vertices, margin, contacts, n)
+        return contact_points_with_plane(geom_b, a, b, geometry.vertices, margin, contacts, n)
     if geom_b.kind == SPHERE:
-        return sphere.sphere_sphere(a, b, margin, contacts, n)
+        return balls.two_balls(a.x, a.size.x, b.x, b.size.x, a.R.z, margin, contacts, n, 0)
     if geom_b.kind == CAPSULE:
         if geom_a.kind == SPHERE:
-            return capsule.sphere_capsule(a, b, margin, contacts, n)
-        return capsule.capsule_capsule(a, b, margin, contacts, n)
+            return balls.sphere_capsule(a, b, margin, contacts, n)
+        return balls.capsule_capsule(a, b, margin, contacts, n)
     if geom_b.kind == BOX:
         if geom_a.kind == SPHERE:
-            return box.sphere_box(a, b, margin, contacts, n)
+            return balls.sphere_box(a, b, margin, contacts, n)
         if geom_a.kind == CAPSULE:
             return capsule_box.capsule_box(a, b, margin, contacts, n)
         return box_box.box_box(a, b, margin, work.polygon, contacts, n)
     if geom_a.kind == SPHERE and geom_b.kind == CYLINDER:
-        return cylinder.sphere_cylinder(a, b, margin, contacts, n)
+        return balls.sphere_cylinder(a, b, margin, contacts, n)
     return convex.convex_convex(geom_a, geom_b, a, b, geometry, margin, work, contacts, n)
-
-
-@kernel
-def _contact_points_with_plane(geom, a, b, vertices, margin, contacts, n) -> int:
-    if geom.kind == SPHERE:
-        return sphere.plane_sphere(a, b, margin, contacts, n)
-    if geom.kind == CAPSULE:
-        return capsule.plane_capsule(a, b, margin, contacts, n)
-    if geom.kind == BOX:
-        return box.plane_box(a, b, margin, contacts, n)
-    if geom.kind == CYLINDER:
-        return cylinder.plane_cylinder(a, b, margin, contacts, n)
-    if geom.kind == ELLIPSOID:
-        return ellipsoid.plane_ellipsoid(a, b, margin, contacts, n)
-    if geom.kind == HULL:
-        return hull.plane_hull(a, b, geom.first_vertex, geom.last_vertex, vertices, margin, contacts, n)
-    return n

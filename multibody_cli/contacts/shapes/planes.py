@@ -1,0 +1,125 @@
+"""Planes against all other shapes: contacts at their lowest points.
+
+A hull may have many vertices near a plane.  Contacts are the lowest vertex and, of those within the margin, the
+outermost in eight directions along the plane.  These include every corner of their outline with an angle below 135
+degrees, because its normals span more than 45 degrees.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.contacts.contract import GeomKind
+from multibody_cli.contacts.shapes.box import corner
+from multibody_cli.contacts.shapes.patch import write_contact
+from multibody_cli.contacts.shapes.solid import vertex
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.products import dot, scaled, transposed_times
+from multibody_cli.spatial.values import Vec3
+
+SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, HULL = map(int, tuple(GeomKind)[1:])
+
+STANDING = 0.1
+"""Sine of the angle between axis and normal below which there are contacts all around the rims of a cylinder."""
+
+UPRIGHT = 1e-12
+"""Sine of that angle below which no point of a rim is lower than the others."""
+
+HALF_ROOT = math.sqrt(0.5)
+DIRECTIONS = ((1.0, 0.0), (HALF_ROOT, HALF_ROOT), (0.0, 1.0), (-HALF_ROOT, HALF_ROOT),
+              (-1.0, 0.0), (-HALF_ROOT, -HALF_ROOT), (0.0, -1.0), (HALF_ROOT, -HALF_ROOT))  # fmt: skip
+RIM = len(DIRECTIONS)
+
+
+@kernel
+def contact_points_with_plane(geom, a, b, vertices, margin, contacts, n) -> int:
+    """Write the contacts of a plane (A) and a geom (B) with gaps below the margin; return the next row."""
+    if geom.kind == SPHERE:
+        return _put(a, b.x, b.size.x, margin, contacts, n, 0)
+    if geom.kind == CAPSULE:
+        half = b.size.y * b.R.z
+        n = _put(a, b.x - half, b.size.x, margin, contacts, n, 0)
+        return _put(a, b.x + half, b.size.x, margin, contacts, n, 1)
+    if geom.kind == BOX:
+        for k in range(8):
+            n = _put(a, corner(b, k), 0.0, margin, contacts, n, k)
+        return n
+    if geom.kind == CYLINDER:
+        return _rims(a, b, margin, contacts, n)
+    if geom.kind == ELLIPSOID:  # the point with a parallel tangent plane: diag(r)^2 m / |diag(r) m|, m = R^T normal
+        m = scaled(b.size, transposed_times(b.R, a.R.z))
+        return _put(a, b.x - (1.0 / math.sqrt(dot(m, m))) * (b.R @ scaled(b.size, m)), 0.0, margin, contacts, n, 0)
+    if geom.kind == HULL:
+        return _vertices(a, b, geom.first_vertex, geom.last_vertex, vertices, margin, contacts, n)
+    return n
+
+
+@formula
+def _put(plane, center, radius, margin, contacts, n, feature):
+    """Write the contact of a plane (A) and a ball or a point (B)."""
+    normal = plane.R.z
+    height = dot(normal, center - plane.x)
+    return write_contact(contacts, n, margin, center - height * normal, normal, height - radius, feature)
+
+
+@kernel
+def _rims(a, b, margin, contacts, n) -> int:
+    """Write contacts at the lowest point of each rim, and for a standing cylinder (B) at eight body-fixed points."""
+    up = transposed_times(b.R, a.R.z)
+    sine = math.hypot(up.x, up.y)
+    for end in range(2):
+        z = b.size.y if end else -b.size.y
+        first = end * (RIM + 1)
+        if sine > UPRIGHT:
+            lowest = Vec3(-b.size.x * up.x / sine, -b.size.x * up.y / sine, z)
+            n = _put(a, b.x + b.R @ lowest, 0.0, margin, contacts, n, first)
+        if sine < STANDING:
+            for k in range(RIM):
+                x, y = DIRECTIONS[k]
+                p = b.x + b.R @ Vec3(b.size.x * x, b.size.x * y, z)
+                n = _put(a, p, 0.0, margin, contacts, n, first + 1 + k)
+    return n
+
+
+@kernel
+def _vertices(a, b, first, last, vertices, margin, contacts, n) -> int:
+    """Write contacts at the lowest vertex and the outermost ones; `feature` is the number of the vertex."""
+    up = transposed_times(b.R, a.R.z)
+    base = dot(a.R.z, b.x - a.x)
+    lowest, low = first, math.inf
+    near = 0
+    for k in range(first, last):
+        height = base + dot(up, vertex(vertices, k))
+        near += height < margin
+        if height < low:
+            lowest, low = k, height
+    begin = n
+    n = _put(a, b.x + b.R @ vertex(vertices, lowest), 0.0, margin, contacts, n, lowest - first)
+    if near > 1:
+        for k in range(len(DIRECTIONS)):
+            x, y = DIRECTIONS[k]
+            along = transposed_times(b.R, x * a.R.x + y * a.R.y)
+            outermost = _outermost(along, up, margin - base, first, last, vertices)
+            if not _is_taken(outermost - first, contacts, begin, n):
+                n = _put(a, b.x + b.R @ vertex(vertices, outermost), 0.0, margin, contacts, n, outermost - first)
+    return n
+
+
+@kernel
+def _outermost(along, up, below, first, last, vertices):
+    """Return the vertex farthest along a direction, of those that are low enough."""
+    found, far = first, -math.inf
+    for k in range(first, last):
+        p = vertex(vertices, k)
+        if dot(up, p) < below and dot(along, p) > far:
+            found, far = k, dot(along, p)
+    return found
+
+
+@kernel
+def _is_taken(feature, contacts, begin, n):
+    """Return whether a contact of the pair has this feature."""
+    taken = False
+    for k in range(begin, min(n, len(contacts))):
+        taken = taken or contacts[k].feature == feature
+    return taken
