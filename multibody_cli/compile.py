@@ -13,11 +13,9 @@ from multibody_cli.alarms.contract import Oscillations, Raised
 from multibody_cli.errors import Refused
 from multibody_cli.initial.friction_uniqueness import check_friction
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
-from multibody_cli.initial.joint_regularity import typical_column_norms
-from multibody_cli.initial.oscillations import oscillations_of
-from multibody_cli.initial.point_torques import require_no_torques
+from multibody_cli.initial.joint_regularity import require_no_torques, typical_column_norms
 from multibody_cli.initial.signal_resolution import signal_alarms
-from multibody_cli.initial.stable_step import check_step
+from multibody_cli.initial.stable_step import check_step, oscillations_of
 from multibody_cli.joints.contract import JointStart
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from multibody_cli.output.sink import MemorySink
-from multibody_cli.render.encoding import gif, png
-from multibody_cli.render.frames import images, strip
+from multibody_cli.render.frames import gif, images, png, strip
 from multibody_cli.render.image import ImageFormat, Pixels
 from multibody_cli.render.motion import choose_rows
 from multibody_cli.render.picture import Picture

@@ -37,6 +37,7 @@ from multibody_cli.initial.linearized_motion import linearization_of
 from multibody_cli.kernel import records
 from multibody_cli.methods.aba import ABA
 from multibody_cli.model import Floats, Integers, Model, State, System
+from multibody_cli.spec.rotations import cross_matrix
 from multibody_cli.studies.differentiation import FOURTH, SHIFTS, SIXTH
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
@@ -221,8 +222,7 @@ class _Linearizer:
         turning = np.zeros((self._model.nv, self._model.nv))
         for place in self._system.tree.quaternions:
             j = int(place["iv"])
-            x, y, z = (-1.0 if place["outer"] else 1.0) * state.v[j : j + 3]
-            turning[j : j + 3, j : j + 3] = [[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]
+            turning[j : j + 3, j : j + 3] = cross_matrix((-1.0 if place["outer"] else 1.0) * state.v[j : j + 3])
         return turning
 
 

@@ -125,7 +125,7 @@ def verb(
     """
     from multibody_cli.output.file_replacement import replacement, require_replaceable
     from multibody_cli.render.camera import read_view
-    from multibody_cli.render.encoding import FPS, require_encoder
+    from multibody_cli.render.frames import FPS, require_encoder
     from multibody_cli.render.motion import choose_rows
     from multibody_cli.render.picture import Picture
 
@@ -170,8 +170,7 @@ def verb(
 def _page(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
     from multibody_cli.errors import nearest
     from multibody_cli.output.selection import select, select_energies
-    from multibody_cli.render.events import events_of
-    from multibody_cli.render.page_data import Shown, has_too_many_reactions
+    from multibody_cli.render.page_data import Shown, events_of, has_too_many_reactions
     from multibody_cli.render.picture import about
     from multibody_cli.render.player import Page, player_html
 
@@ -210,8 +209,7 @@ def _page(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
 
 
 def _png(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
-    from multibody_cli.render.encoding import png
-    from multibody_cli.render.frames import strip
+    from multibody_cli.render.frames import png, strip
     from multibody_cli.render.image import ImageFormat
 
     return png(strip(picture, ghosts, ImageFormat(*extras.size, samples=4)))
@@ -225,13 +223,13 @@ def _svg(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
 
 
 def _gif(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
-    from multibody_cli.render.encoding import gif
+    from multibody_cli.render.frames import gif
 
     return gif(_shown(picture, ghosts, extras), extras.fps)
 
 
 def _mp4(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
-    from multibody_cli.render.encoding import mp4
+    from multibody_cli.render.frames import mp4
 
     return mp4(_shown(picture, ghosts, extras), extras.fps)
 

@@ -21,6 +21,7 @@ from multibody_cli.implicit.linearization import compute_mass_matrix
 from multibody_cli.initial.linearized_motion import MOST_COORDINATES
 from multibody_cli.model import Floats, Model, Records, State
 from multibody_cli.scene.simulation import SimulationSpec
+from multibody_cli.spec.rotations import cross_matrix
 from multibody_cli.tree.workspace import Work, workspace_for
 
 
@@ -107,7 +108,7 @@ def _momenta_beyond(model: Model, work: Work, J: Floats) -> Floats:
     momenta = np.zeros_like(J)
     for i in range(len(links) - 1, 0, -1):
         xx, xy, xz, yy, yz, zz = bodies["J"][i]
-        h = _cross(bodies["h"][i])
+        h = cross_matrix(bodies["h"][i])
         inertia = np.block(
             [[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h], [h.T, links["mass"][i] * np.eye(3)]]
         )
@@ -128,12 +129,7 @@ def _force(slip: Floats, patch: Records, work: Work, J: Floats) -> Floats:
 
 def _shift(r: Floats) -> Floats:
     """Return the matrix (6, 6) from a wrench [t; f] about a point to that about another one, from which it is at r."""
-    return np.block([[np.eye(3), _cross(r)], [np.zeros((3, 3)), np.eye(3)]])
-
-
-def _cross(r: Floats) -> Floats:
-    x, y, z = r
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.block([[np.eye(3), cross_matrix(r)], [np.zeros((3, 3)), np.eye(3)]])
 
 
 def _matrix(columns: Floats) -> Floats:

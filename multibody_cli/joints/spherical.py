@@ -19,7 +19,7 @@ from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.friction import SphereFriction, sphere_patches
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Quaternion, Rotation, Vector, Vector3, units
-from multibody_cli.spec.rotations import IDENTITY
+from multibody_cli.spec.rotations import IDENTITY, cross_matrix
 
 
 class SphericalSpec(MovingJointSpec):
@@ -121,9 +121,8 @@ def _rotation_vector(rotation: Quaternion) -> Sequence[float]:
 
 def _exponential_rates(q: Sequence[float], w: Vector) -> Sequence[float]:
     """Return the rates of the rotation vector: w = J_r(q) dq/dt, with S = J_r of notes (2.44)."""
-    x, y, z = q
-    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    t = max(math.hypot(x, y, z), 1e-5)  # below, both factors are 1/2 and 1/6 to the last digit that matters
+    skew = cross_matrix(q)
+    t = max(math.hypot(*q), 1e-5)  # below, both factors are 1/2 and 1/6 to the last digit that matters
     J = np.eye(3) - 2.0 * (math.sin(0.5 * t) / t) ** 2 * skew + (t - math.sin(t)) / t**3 * skew @ skew
     return tuple(np.linalg.solve(J, np.array(w)).tolist())
 

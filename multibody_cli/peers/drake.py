@@ -19,7 +19,8 @@ import numpy as np
 
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import Mechanism, Peer, PeerKind, PeerLink, PeerMotion, PeerRefusal, Piece, ShapeKind
-from multibody_cli.peers.motion import pairs_of_points, rotation_of
+from multibody_cli.peers.motion import pairs_of_points
+from multibody_cli.spec.rotations import rotation_matrix
 
 SHORT_STEP = 1e-5
 """Step whose change of velocities is compared with accelerations with closures, s; SAP ignores changes below 1e-6."""
@@ -102,11 +103,11 @@ class _Plant:
                 joint.set_translation(context, q[piece.iq])
                 joint.set_translation_rate(context, v[piece.iv])
             elif piece.kind is ShapeKind.BALL:
-                R = rotation_of(q[piece.iq : piece.iq + 4])
+                R = rotation_matrix(q[piece.iq : piece.iq + 4])
                 joint.set_angles(context, drake.RollPitchYaw(drake.RotationMatrix(R)).vector())
                 joint.set_angular_velocity(context, R @ v[piece.iv : piece.iv + 3])
             else:
-                R = rotation_of(q[piece.iq + 3 : piece.iq + 7])
+                R = rotation_matrix(q[piece.iq + 3 : piece.iq + 7])
                 joint.SetPose(context, drake.RigidTransform(drake.RotationMatrix(R), q[piece.iq : piece.iq + 3]))
                 joint.set_translational_velocity(context, v[piece.iv : piece.iv + 3])
                 joint.set_angular_velocity(context, v[piece.iv + 3 : piece.iv + 6])
@@ -144,7 +145,7 @@ class _DrakePeer(Peer):
             if piece.kind is ShapeKind.FREE:
                 values = np.concatenate([values[3:], values[:3]])
             elif piece.kind is ShapeKind.BALL:
-                values = rotation_of(q[piece.iq : piece.iq + 4]).T @ values
+                values = rotation_matrix(q[piece.iq : piece.iq + 4]).T @ values
             yield slice(piece.iv, piece.iv + len(values)), values
 
     def advance(self, count: int) -> float:

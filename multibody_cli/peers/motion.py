@@ -11,6 +11,7 @@ import numpy as np
 
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import Closure, Mechanism, PeerLink, PeerMotion, Piece, ShapeKind
+from multibody_cli.spec.rotations import rotation_matrix
 
 ARM = 1.0
 """Distance along the axis of a hinge at which a second pair of points is compared, m."""
@@ -43,14 +44,14 @@ def _across(
     if piece.kind is ShapeKind.HINGE:
         return x, R @ _turn(piece.axis, q[piece.iq]), u, w + R @ piece.axis * v[piece.iv]
     if piece.kind is ShapeKind.BALL:
-        R = R @ rotation_of(q[piece.iq : piece.iq + 4])
+        R = R @ rotation_matrix(q[piece.iq : piece.iq + 4])
         return x, R, u, w + R @ v[piece.iv : piece.iv + 3]
     free = piece.kind is ShapeKind.FREE
     shift = R @ (q[piece.iq : piece.iq + 3] if free else piece.axis * q[piece.iq])
     slip = R @ (v[piece.iv : piece.iv + 3] if free else piece.axis * v[piece.iv])
     x, u = x + shift, u + np.cross(w, shift) + slip
     if free:
-        w, R = w + R @ v[piece.iv + 3 : piece.iv + 6], R @ rotation_of(q[piece.iq + 3 : piece.iq + 7])
+        w, R = w + R @ v[piece.iv + 3 : piece.iv + 6], R @ rotation_matrix(q[piece.iq + 3 : piece.iq + 7])
     return x, R, u, w
 
 
@@ -88,17 +89,9 @@ def largest_speed(motion: PeerMotion) -> float:
     return float(np.linalg.norm(motion.velocities, axis=1).max(initial=0.0))
 
 
-def rotation_of(quaternion: Floats) -> Floats:
-    """Return the rotation matrix (3, 3) of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = quaternion
-    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    rotation: Floats = np.eye(3) + 2.0 * w * skew + 2.0 * skew @ skew
-    return rotation
-
-
 def _turn(axis: Floats, angle: float) -> Floats:
     """Return the rotation matrix (3, 3) about a unit axis."""
-    return rotation_of(np.concatenate([[np.cos(0.5 * angle)], np.sin(0.5 * angle) * axis]))
+    return rotation_matrix(np.concatenate([[np.cos(0.5 * angle)], np.sin(0.5 * angle) * axis]))
 
 
 def _placed(motion: PeerMotion, link: int, point: Floats) -> Floats:

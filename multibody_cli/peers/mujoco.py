@@ -32,7 +32,8 @@ from multibody_cli.peers.contract import (
     ShapeKind,
     time_calls,
 )
-from multibody_cli.peers.motion import pairs_of_points, rotation_of
+from multibody_cli.peers.motion import pairs_of_points
+from multibody_cli.spec.rotations import rotation_matrix
 
 LARGEST_IMPEDANCE = 0.9999
 """Largest share of a violation that MuJoCo removes."""
@@ -94,7 +95,7 @@ class _MujocoPeer(Peer):
         for piece, link, joint in self._pieces:
             found = self._data.qacc[joint.dofadr[0] :]
             if piece.kind is ShapeKind.FREE:
-                R = rotation_of(self._mechanism.q[piece.iq + 3 : piece.iq + 7])
+                R = rotation_matrix(self._mechanism.q[piece.iq + 3 : piece.iq + 7])
                 a[piece.iv : piece.iv + 3] = link.rotation.T @ found[:3]
                 a[piece.iv + 3 : piece.iv + 6] = R @ found[3:6]
             else:
@@ -153,7 +154,7 @@ class _MujocoPeer(Peer):
                 to_q[:3] = link.position + link.rotation @ q[piece.iq : piece.iq + 3]
                 self._mujoco.mju_mulQuat(to_q[3:7], _quaternion(self._mujoco, link.rotation), turn)
                 to_v[:3] = link.rotation @ v[piece.iv : piece.iv + 3]
-                to_v[3:6] = rotation_of(turn).T @ v[piece.iv + 3 : piece.iv + 6]
+                to_v[3:6] = rotation_matrix(turn).T @ v[piece.iv + 3 : piece.iv + 6]
                 continue
             size = _width(piece)
             numbers = size + (piece.kind is ShapeKind.BALL)

@@ -16,7 +16,8 @@ import numpy as np
 
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import Closure, Mechanism, Peer, PeerKind, Piece, ShapeKind, time_calls
-from multibody_cli.peers.motion import pairs_of_points, rotation_of
+from multibody_cli.peers.motion import pairs_of_points
+from multibody_cli.spec.rotations import rotation_matrix
 
 PROXIMAL = (1e-10, 1e-10, 20)
 """Accuracy, regularization and largest number of iterations of the proximal solver."""
@@ -82,7 +83,7 @@ class _PinocchioPeer(Peer):
         for piece, joint in self._pieces:
             iv = self._model.idx_vs[joint]
             if piece.kind is ShapeKind.FREE:  # both parts in rotating body axes here
-                R = rotation_of(self._mechanism.q[piece.iq + 3 : piece.iq + 7])
+                R = rotation_matrix(self._mechanism.q[piece.iq + 3 : piece.iq + 7])
                 linear = found[iv : iv + 3] + np.cross(self._v[iv + 3 : iv + 6], self._v[iv : iv + 3])
                 a[piece.iv : piece.iv + 3], a[piece.iv + 3 : piece.iv + 6] = R @ linear, R @ found[iv + 3 : iv + 6]
             else:
@@ -127,7 +128,7 @@ class _PinocchioPeer(Peer):
             self._v[iv : iv + 3] = v[piece.iv : piece.iv + 3]
         elif piece.kind is ShapeKind.FREE:
             turn = q[piece.iq + 3 : piece.iq + 7]
-            R = rotation_of(turn)
+            R = rotation_matrix(turn)
             self._q[iq : iq + 3], self._q[iq + 3 : iq + 7] = q[piece.iq : piece.iq + 3], np.roll(turn, -1)
             self._v[iv : iv + 3] = R.T @ v[piece.iv : piece.iv + 3]
             self._v[iv + 3 : iv + 6] = R.T @ v[piece.iv + 3 : piece.iv + 6]

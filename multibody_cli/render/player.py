@@ -17,9 +17,8 @@ from multibody_cli.output.selection import ScalarChannel
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.render.binary import Binary
 from multibody_cli.render.camera import FIELD_OF_VIEW, MARGIN, View, fitted_camera, level_axes
-from multibody_cli.render.events import Event
 from multibody_cli.render.motion import Integers
-from multibody_cli.render.page_data import Shown, colors, event_data, plot_data, run_data
+from multibody_cli.render.page_data import Event, Shown, colors, event_data, plot_data, run_data
 
 MODULES = {
     "three": "vendor/three.min.js",

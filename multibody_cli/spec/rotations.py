@@ -16,7 +16,7 @@ from multibody_cli.spec import units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, Quantity, format_value, list_schema, read_quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Quaternion = tuple[float, float, float, float]
 IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
@@ -220,7 +220,13 @@ def frame_about(z: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.column_stack([x, np.cross(z, x), z])
 
 
-def rotation_matrix(rotation: Quaternion) -> NDArray[np.float64]:
+def cross_matrix(r: Iterable[float]) -> NDArray[np.float64]:
+    """Return the matrix (3, 3) of the cross product with a vector."""
+    x, y, z = r
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def rotation_matrix(rotation: Iterable[float]) -> NDArray[np.float64]:
     """Return the matrix (3, 3) of the unit quaternion (w, x, y, z), exact for quarter turns about an axis."""
     w, x, y, z = rotation
     R = np.array(

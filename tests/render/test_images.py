@@ -16,8 +16,7 @@ from multibody_cli.meshes import solids
 from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.render.camera import Camera, half_slope
 from multibody_cli.render.drawing import Placed
-from multibody_cli.render.encoding import gif, mp4, png
-from multibody_cli.render.frames import images, strip, svg
+from multibody_cli.render.frames import gif, images, mp4, png, strip, svg
 from multibody_cli.render.image import TOP, ImageFormat, draw_image, sun_of
 from multibody_cli.render.picture import Picture
 from multibody_cli.render.svg import draw_svg

@@ -13,12 +13,12 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.render.camera import FIELD_OF_VIEW, MARGIN, View, fitted_camera, read_view
 from multibody_cli.render.drawing import GROUND, LONGEST, bar_color, placed_at
-from multibody_cli.render.events import events_of
 from multibody_cli.render.frames import film, images
 from multibody_cli.render.image import ImageFormat
-from multibody_cli.render.joint_maps import poses
 from multibody_cli.render.motion import choose_rows, rotations
+from multibody_cli.render.page_data import events_of
 from multibody_cli.render.picture import Picture, start_of
+from multibody_cli.render.symbols import poses
 from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.simulation import prepare
 

@@ -13,8 +13,7 @@ from renders import rendered
 
 from multibody_cli.output.selection import select_energies
 from multibody_cli.render.binary import ROTATION_BOUND
-from multibody_cli.render.events import events_of
-from multibody_cli.render.page_data import Shown
+from multibody_cli.render.page_data import Shown, events_of
 from multibody_cli.render.picture import Picture
 from multibody_cli.render.player import Page, player_html
 
