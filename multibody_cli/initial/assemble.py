@@ -12,13 +12,11 @@ If this does not suffice, the given coordinates or rates change as well, as litt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.constraint_solver.projection import (
     activate_unilateral_rows,
@@ -37,6 +35,7 @@ from multibody_cli.constraint_solver.solver import (
     update_kinematics,
     zero_rhs,
 )
+from multibody_cli.initial.articulations import Articulations
 from multibody_cli.initial.scales import scales_of
 from multibody_cli.kernel import Flags, bound_kernel, frozen
 from multibody_cli.linalg.free_rows import rank_of
@@ -47,59 +46,13 @@ from multibody_cli.model import (
     Floats,
     Integers,
     Model,
-    Records,
     State,
     System,
-    Tree,
 )
 from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.energy import subtract_momenta
 from multibody_cli.tree.workspace import workspace_for
-
-
-# --- articulations: sets of bodies that joints and constraint rows connect --------------------------------------------
-class Articulations:
-    """The sets of bodies that joints and rows connect, other than by the ground; each is named by its first body."""
-
-    def __init__(self, tree: Tree, rows: Records, terms: Records) -> None:
-        links, closures = tree.links, tree.closures
-        self._terms = terms
-        self._body_of_row = np.concatenate((np.arange(len(links)), closures["child"], tree.markers["link"]))
-        self._number = list(range(len(links)))
-        self.body_of_rate = np.concatenate(
-            (np.repeat(np.arange(len(links)), links["nv"]), np.repeat(self._moving(closures["child"]), closures["nv"]))
-        )
-        for i in range(1, len(links)):
-            self._connect([i, int(links[i]["parent"])])
-        for closure in closures:
-            self._connect(self._moving(np.array([closure["parent"], closure["child"]])).tolist())
-        for row in rows:
-            self._connect(self.bodies_of_row(row))
-
-    def of_body(self, body: int) -> int:
-        """Return the number of the articulation of a body."""
-        while self._number[body] != body:
-            body = self._number[body]
-        return body
-
-    def bodies_of_row(self, row: Any) -> list[int]:
-        """Return the bodies that the terms of a row move."""
-        terms = self._terms[row["first_term"] : row["last_term"]]
-        bodies, of_coordinates = self._moving(terms["body"]), terms["iv"] >= 0
-        bodies[of_coordinates] = self.body_of_rate[terms["iv"][of_coordinates]]
-        return list(map(int, bodies))
-
-    def _moving(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bodies that move with the given rows: bodies, frames of loop joints, or markers."""
-        found: NDArray[np.int64] = self._body_of_row[self._body_of_row[rows]]  # a loop joint may end at a marker
-        return found
-
-    def _connect(self, bodies: Iterable[int]) -> None:
-        numbers = {self.of_body(body) for body in bodies if body > 0}
-        for number in numbers:
-            self._number[number] = min(numbers)
-
 
 MAX_ITERATIONS = 100
 

@@ -1,45 +1,68 @@
-"""Numerical evaluation of formulas for numbers or arrays, without compilation: for checks and tables."""
+"""Evaluation of formulas without compilation, for checks and tables, and substitution of values for names."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from multibody_cli.symbolic.scalar import Scalar, Value, topological_order
+from multibody_cli.symbolic.scalar import Scalar, Value, apply, power, topological_order
 
-_OPERATIONS: dict[str, Callable[..., Any]] = {
+_NUMERICAL: dict[str, Callable[..., Any]] = {
     "+": np.add,
     "-": np.subtract,
     "*": np.multiply,
     "/": np.divide,
     "neg": np.negative,
     "pow": np.float_power,
-    "acos": np.arccos,
-    "asin": np.arcsin,
-    "atan": np.arctan,
-    "atan2": np.arctan2,
-    "cos": np.cos,
-    "cosh": np.cosh,
-    "exp": np.exp,
-    "floor": np.floor,
-    "log": np.log,
-    "sin": np.sin,
-    "sinh": np.sinh,
-    "sqrt": np.sqrt,
-    "tan": np.tan,
-    "tanh": np.tanh,
+    **{f"a{word}": getattr(np, f"arc{word}") for word in ("cos", "sin", "tan", "tan2")},
+    **{
+        word: getattr(np, word) for word in ("cos", "cosh", "exp", "floor", "log", "sin", "sinh", "sqrt", "tan", "tanh")
+    },
 }
+
+_FOLDING: dict[str, Callable[..., Value]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "neg": operator.neg,
+    "pow": power,
+}
+"""Operations that have rules for constant folding."""
 
 
 def evaluate(values: Sequence[Value], names: Mapping[str, Any]) -> list[Any]:
     """Evaluate formulas; where a formula is undefined, its value is not finite."""
-    found: dict[Value, Any] = {}
     with np.errstate(all="ignore"):
-        for node in topological_order(values):
-            if node.operation == "name":
-                found[node] = names[node.text]
-            else:
-                found[node] = _OPERATIONS[node.operation](*(found.get(one, one) for one in node.operands))
-    return [found[value] if isinstance(value, Scalar) else value for value in values]
+        return _carried_through(values, {}, lambda one: names[one.text], _NUMERICAL.__getitem__)
+
+
+def substitute(values: Sequence[Value], known: Mapping[Scalar, Value]) -> list[Value]:
+    """Replace names in formulas.
+
+    Parameters
+    ----------
+    values
+        Formulas and constants.
+    known
+        The value of each replaced name; other names are unchanged.
+    """
+    return _carried_through(values, known, lambda one: one, lambda word: _FOLDING.get(word) or partial(apply, word))
+
+
+def _carried_through(
+    values: Sequence[Value],
+    known: Mapping[Any, Any],
+    of_name: Callable[[Scalar], Any],
+    operation: Callable[[str], Callable[..., Any]],
+) -> list[Any]:
+    """Return what the operations make of formulas, from the known nodes and the names on."""
+    found = dict(known)
+    for node in topological_order(values, known):
+        operands = (found.get(one, one) for one in node.operands)
+        found[node] = of_name(node) if node.operation == "name" else operation(node.operation)(*operands)
+    return [found.get(value, value) for value in values]

@@ -14,7 +14,7 @@ from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import parse
 from multibody_cli.kernel import kernel
 from multibody_cli.symbolic.derivative import differentiate
-from multibody_cli.symbolic.evaluation import evaluate
+from multibody_cli.symbolic.evaluation import evaluate, substitute
 from multibody_cli.symbolic.generated import address_of, call
 from multibody_cli.symbolic.program import write_lines
 from multibody_cli.symbolic.reading import formula_of
@@ -30,7 +30,6 @@ from multibody_cli.symbolic.scalar import (
     sqrt,
     topological_order,
 )
-from multibody_cli.symbolic.substitution import substitute
 
 x, y, z = map(name, "xyz")
 AT = {"x": 0.37, "y": -0.61, "z": 1.83}

@@ -31,8 +31,8 @@ from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3
 from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec, TorusRadii, Vector, Vector3, units
 from multibody_cli.spec.quantities import located_error
+from multibody_cli.symbolic.evaluation import substitute
 from multibody_cli.symbolic.scalar import Scalar, Value, cos, name, sin
-from multibody_cli.symbolic.substitution import substitute
 
 X, Y, Z = Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0)
 
