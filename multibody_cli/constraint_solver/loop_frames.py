@@ -49,17 +49,23 @@ FIT_TOLERANCE = 1e-13
 @kernel
 def update_loop_frames(tree, q, v, work):
     """Fit the coordinates q of every closure to the poses of the bodies, and place its loop frame."""
-    closures = tree.closures
-    for k in range(len(closures)):
-        closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
-        if closure.joint_kernel == KERNEL_SCREW:
-            fit_screw(tree.parts[closure.first_part], closure, loop_frame, q, work)
-        elif closure.joint_kernel == KERNEL_BALL:
-            place_ball(closure, loop_frame, work)
-            fit_ball(tree.parts[closure.first_part], closure, loop_frame, q, work)
-        else:
-            fit_position(tree, closure, loop_frame, q, v, work)
-        update_constraint_axes(tree, closure, loop_frame, work)
+    for k in range(len(tree.closures)):
+        update_loop_frame(tree, tree.closures[k], q, v, work, True)
+
+
+@formula
+def update_loop_frame(tree, closure, q, v, work, fits):
+    """Place the loop frame of a closure, and its constraint axes; coordinates that these do not need if it `fits`."""
+    part, loop_frame = tree.parts[closure.first_part], work.bodies[closure.loop_frame]
+    if closure.joint_kernel == KERNEL_SCREW:
+        place_screw(part, closure, loop_frame, q, work, fits)
+    elif closure.joint_kernel == KERNEL_BALL:
+        place_ball(closure, loop_frame, work)
+        if fits:
+            fit_ball(part, closure, loop_frame, q, work)
+    else:
+        fit_position(tree, closure, loop_frame, q, v, work)
+    update_constraint_axes(tree, closure, loop_frame, work)
 
 
 @kernel
@@ -90,12 +96,6 @@ def update_loop_motions(tree, q, v, a, work):
 
 
 # --- a single screw or ball ---------------------------------------------------------------------------------------
-@kernel
-def fit_screw(part, closure, loop_frame, q, work):
-    """Fit and place a single free screw: rotation, or else translation, from F to M."""
-    place_screw(part, closure, loop_frame, q, work, True)
-
-
 @formula
 def place_screw(part, closure, loop_frame, q, work, fits_angle):
     """Place a single free screw; its coordinate is fitted if its position depends on it, or if it `fits_angle`."""

@@ -13,15 +13,12 @@ from multibody_cli.constraint_solver.drive_work import account_no_impacts
 from multibody_cli.constraint_solver.loop_frames import (
     fit_angle,
     fit_ball,
-    fit_position,
-    loop_closure_error,
-    place_ball,
-    place_screw,
     relative_twist,
-    update_constraint_axes,
+    update_loop_frame,
 )
 from multibody_cli.constraint_solver.loop_joints import (
     compute_rates_of_closure,
+    write_errors_of_closure,
     write_rates_of_closure,
     write_terms_of_closure,
 )
@@ -30,7 +27,7 @@ from multibody_cli.constraint_solver.solver import (
     VELOCITY,
     is_row_active,
     update_rates_without_loop_motions,
-    write_rhs_from,
+    write_rhs,
 )
 from multibody_cli.constraints.elements import write_all
 from multibody_cli.constraints.rows import velocity_of_row
@@ -61,43 +58,19 @@ def place_on_bodies(system, t, q, v, a, work):
     work.dual.scales[0], work.dual.scales[1] = place_bodies(tree, q, v, a, work)
     update_markers(tree, work.bodies)
     for k in range(len(closures)):
-        closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
-        if closure.joint_kernel == KERNEL_SCREW:
-            place_screw(tree.parts[closure.first_part], closure, loop_frame, q, work, False)
-        elif closure.joint_kernel == KERNEL_BALL:
-            place_ball(closure, loop_frame, work)
-        else:
-            fit_position(tree, closure, loop_frame, q, v, work)
-        update_constraint_axes(tree, closure, loop_frame, work)
-        write_errors_with_rhs(closure, work)
+        closure = closures[k]
+        update_loop_frame(tree, closure, q, v, work, False)
+        write_errors_of_closure(closure, work.bodies, work)
         if closure.joint_kernel == KERNEL_GENERAL:
             write_terms_of_closure(closure, work.bodies, work)
     write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
 
 
-@formula
-def write_errors_with_rhs(closure, work):
-    """Write the errors of the rows of a closure, and their right-hand sides in a correction of positions."""
-    error = loop_closure_error(work.bodies[closure.loop_frame])
-    for r in range(closure.first_row, closure.last_row):
-        work.rows[r].error = power(error, load_force(work.constraint_axes[r]))
-        work.rhs[r] = -work.rows[r].error
-
-
 @template(respond, FITS_BY_ITERATION)
 def correct_bodies(system, work, level):
-    """Compute the response `projection.correct`; single screws and balls, which are not displaced, have no rates.
-
-    The rows of joints have their right-hand sides with their errors or residuals.
-    """
-    write_rhs_from(work, level, first_constraint_row(system.tree))
+    """Compute the response `projection.correct`; single screws and balls, which are not displaced, have no rates."""
+    write_rhs(work, level)
     respond_with_joints(system, work)
-
-
-@formula
-def first_constraint_row(tree):
-    """Number of the first row that is not of a joint."""
-    return tree.closures[len(tree.closures) - 1].last_row if len(tree.closures) > 0 else 0
 
 
 @template(respond, FITS_BY_ITERATION)
@@ -164,7 +137,7 @@ def compute_residuals_of_bodies(tree, work, v):
         closure = closures[k]
         write_rates_of_closure(tree.driven, closure, v, work)
         largest = max(largest, compute_residuals_of_closure(closure, work))
-    for r in range(first_constraint_row(tree), len(rows)):
+    for r in range(len(work.constraint_axes), len(rows)):
         rows[r].residual = velocity_of_row(rows[r], work.terms, work.bodies, v)
         if is_row_active(rows[r], VELOCITY):
             largest = max(largest, abs(rows[r].residual) * rows[r].weight)
@@ -173,15 +146,11 @@ def compute_residuals_of_bodies(tree, work, v):
 
 @formula
 def compute_residuals_of_closure(closure, work):
-    """Compute the residuals of the rows of a closure from the twist of its bodies; return the largest relative one.
-
-    Their right-hand sides in a correction of velocities are written, too.
-    """
+    """Compute the residuals of the rows of a closure from the twist of its bodies; return the largest relative one."""
     V, rows, largest = relative_twist(closure, work.bodies[closure.loop_frame], work.bodies), work.rows, 0.0
     for r in range(closure.first_row, closure.last_row):
         residual = power(V, load_force(work.constraint_axes[r])) + rows[r].rate
         rows[r].residual = residual
-        work.rhs[r] = -residual
         largest = max(largest, abs(residual) * rows[r].weight)
     return largest
 

@@ -150,20 +150,14 @@ def clear_impulses(work):
 
 @kernel
 def write_rhs(work, level):
-    """Set the right-hand sides of all rows; see `write_rhs_from`."""
-    write_rhs_from(work, level, 0)
-
-
-@kernel
-def write_rhs_from(work, level, first):
-    """Set the right-hand sides from row `first` on to minus the errors or residuals.
+    """Set the right-hand sides of all rows to minus the errors or residuals.
 
     Nonholonomic rows do not move positions.
 
     A method that decides in `accelerate` which rows are primary reads those that it needs.
     """
     rows, rhs = work.rows, work.rhs
-    for r in range(first, len(rhs)):
+    for r in range(len(rhs)):
         if rows[r].active:
             rhs[r] = -value_at_level(rows[r], level) if rows[r].holonomic or level != POSITION else 0.0
 
