@@ -15,6 +15,8 @@
     impact_path     the impulse of a single contact whose slip changes in an impact
     joint_friction  dry friction of joints: (2.115)-(2.118), Alg. 8, lines 10 to 18
     tree_friction   dry friction of a tree in O(n)
+    friction_states states of friction patches in its passes
+    edges           contacts with the ground and limits in its passes
     staggered_tree_friction
                     the same, friction and loads in turn, where joints jam
     loaded_tree     one pass over a tree with friction: unsymmetric articulated bodies

@@ -17,9 +17,9 @@ tangents (friction).
 Friction patches of joints (`contact_solver.joint_friction`) are rows of the same problem.  Their friction limits depend
 on the impulses, so that limits and impulses are computed by a fixed-point iteration that starts from the limits of the
 previous step.  A sticking patch satisfies every limit above its impulse.  The law applies
-to the mean slip velocity of the step, which differs from u' in variational steps (`slip_changes`).  In trees that no
-contact and no active row touches, one recursion solves for both (`contact_solver.tree_friction`); if it does not, the
-step solves the rows.
+to the mean slip velocity of the step, which differs from u' in variational steps (`slip_changes`).  In trees and
+loops, one recursion solves for both, with contacts with the ground and limits as its edges (`contact_solver.edges`); if
+it does not, or if other rows connect bodies, the step solves the rows.
 
 Forces that depend on other coordinates or on bodies change with the impulses, in a loop over the whole problem
 (`implicit.coupled_impulses`).
@@ -55,6 +55,7 @@ from multibody_cli.contact_solver.detection import (
     keep_start_velocities,
     no_contacts,
 )
+from multibody_cli.contact_solver.edges import list_edges
 from multibody_cli.contact_solver.factors import factor_rows
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.impact_order import add_biases
@@ -84,6 +85,7 @@ from multibody_cli.contact_solver.parameters import (
     find_contacts,
     find_near_geoms,
     solve_island,
+    solve_motion,
     solve_tree_friction,
     start_coupled_impulses,
     update_coupled_impulses,
@@ -91,17 +93,24 @@ from multibody_cli.contact_solver.parameters import (
     update_joint_reactions,
     update_rates,
 )
-from multibody_cli.contact_solver.penetration import correct_penetration
+from multibody_cli.contact_solver.penetration import correct_penetration, displace_trees
 from multibody_cli.contact_solver.results import (
     account_contacts,
     account_row_work,
     record_diagnostics,
 )
 from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, copy_rows, write_contacts
-from multibody_cli.contact_solver.sleeping import find_sleeping_islands, keep_impulses, settle, wake_all
+from multibody_cli.contact_solver.sleeping import (
+    all_solved,
+    find_sleeping_islands,
+    keep_impulses,
+    reset_island,
+    settle,
+    wake_all,
+)
 from multibody_cli.contact_solver.solution import solve_impulses
 from multibody_cli.contact_solver.stribeck import set_coefficients
-from multibody_cli.contact_solver.tree_friction import no_tree_friction
+from multibody_cli.contact_solver.tree_friction import no_tree_friction, no_tree_motion
 from multibody_cli.contact_solver.warm_start import load_warm_start, store_warm_start
 from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
@@ -172,28 +181,25 @@ def apply_impulses(system, work, contact_work, size):
 
 
 @template(solve_tree_friction)
-def solve_separate_trees(system, work, contact_work, h, v, constraint_rows, count, has_other_rows) -> tuple[int, int]:
-    """Find the islands of all rows, and guess their impulses; solve for the friction of trees that have no other rows.
+def solve_trees(system, work, contact_work, h, v, equalities, constraint_rows, count, islands, articulations) -> int:
+    """Solve for the islands of trees with joint friction whose other rows are edges.
 
-    `has_other_rows` is whether any tree has.  Return the numbers of islands and of articulations.
+    Return the number of islands that remain, with those whose contacts are solved.
     """
-    G, patches, contacts = contact_work.groups, system.contacts.joint_friction.patches, contact_work.detection.contacts
+    G, patches, T = contact_work.groups, system.contacts.joint_friction.patches, contact_work.tree_friction
     first = constraint_rows + PER_CONTACT * len(patches)
     size = first + PER_CONTACT * count
-    articulations = find_articulations(system, work, G)
-    assign_articulations(constraint_rows, contact_work.rows, contact_work.terms, patches, contacts, count, G)
-    islands = find_islands(size, articulations, G)
-    load_initial_guess(contact_work, constraint_rows, count)
-    separate, tolerance = contact_work.joint_friction.separate, system.contacts.options.tolerance
-    satisfied = contact_work.tree_friction.satisfied
-    if (
-        has_other_rows
-        and mark_separate_patches(separate, work.rows, work.terms, satisfied, constraint_rows, first, size, islands, G)
-        and solve_tree_friction(system, work, contact_work, h, v, constraint_rows, tolerance)
+    tolerance = system.contacts.options.tolerance
+    list_edges(system, work, contact_work, equalities, constraint_rows, count, islands)
+    if mark_separate_patches(contact_work.joint_friction.separate, constraint_rows, G) and solve_tree_friction(
+        system, work, contact_work, h, v, constraint_rows, tolerance
     ):
-        leave_out_patches(contact_work.joint_friction, contact_work.x, constraint_rows, G)
+        leave_out_patches(contact_work.joint_friction, contact_work.x, constraint_rows, size, G)
         islands = find_islands(size, articulations, G)
-    return islands, articulations
+    else:
+        T.edges.number[0] = 0
+        load_initial_guess(contact_work, constraint_rows, count)
+    return islands
 
 
 @template(
@@ -214,14 +220,34 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
     G, settings, patches = contact_work.groups, system.contacts, system.contacts.joint_friction.patches
     first = constraint_rows + PER_CONTACT * len(patches)
     size = first + PER_CONTACT * count
-    islands, articulations = solve_separate_trees(
-        system, work, contact_work, h, v, constraint_rows, count, has_other_rows
+    articulations = find_articulations(system, work, G)
+    assign_articulations(
+        constraint_rows,
+        contact_work.rows,
+        contact_work.terms,
+        patches,
+        contact_work.detection.contacts,
+        count,
+        G,
     )
-    accelerate(system, work, work.response)
+    islands = find_islands(size, articulations, G)
+    load_initial_guess(contact_work, constraint_rows, count)
     for k in range(equalities):
         contact_work.r[k] = 0.0
     add_biases(contact_work, h, first, count)
     add_slip_changes(contact_work.joint_friction, contact_work.r, constraint_rows)
+    for c in range(articulations):
+        G.solved[c] = 0
+    if has_other_rows and len(patches) > 0:
+        islands = solve_trees(
+            system, work, contact_work, h, v, equalities, constraint_rows, count, islands, articulations
+        )
+        if all_solved(islands, contact_work):
+            wake_all(contact_work.sleep)
+            for island in range(islands):
+                reset_island(island, contact_work)
+            return islands
+    accelerate(system, work, work.response)
     start_coupled_impulses(system, work, contact_work, size)
     find_sleeping_islands(system, contact_work, q, v, articulations, islands, first)
     keep_impulses(contact_work, islands, first)
@@ -250,6 +276,7 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
     find_contacts,
     solve_tree_friction,
     solve_island,
+    solve_motion,
     update_joint_reactions,
     update_friction_limits,
     start_coupled_impulses,
@@ -265,6 +292,9 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     settings, patches = system.contacts, system.contacts.joint_friction.patches
     update_joint_reactions(system, work, contact_work.joint_friction)
     contact_work.step[0] = h
+    contact_work.tree_friction.edges.number[0] = 0
+    contact_work.tree_friction.repeats[0] = contact_work.tree_friction.time[0] == t
+    contact_work.tree_friction.time[0] = t
     contact_work.contact_count[0] = contact_work.overflow[0] = count = 0
     equalities, limits = list_active_rows(work.rows, contact_work.active_rows)
     pairs = find_near_geoms(system, work, contact_work, h)
@@ -318,6 +348,9 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         apply_impulses(system, work, contact_work, size)
         displace(system.tree, q, work.response, 1.0)
         normalize(system.tree, q)
+    if len(patches) > 0 and displace_trees(system, work, contact_work, h, v, constraint_rows, count, islands):
+        displace(system.tree, q, work.response, 1.0)
+        normalize(system.tree, q)
     record_diagnostics(contact_work, islands)
     return True
 
@@ -350,6 +383,7 @@ def bind(
         find_near_geoms=detect_near_geoms if has_contacts else no_contacts,
         find_contacts=detect_contacts if has_contacts else no_contacts,
         solve_tree_friction=friction,
+        solve_motion=passes.solve_motion if passes else no_tree_motion,
         solve_island=solution.SOLVERS[staggered],
         update_joint_reactions=reactions if has_joint_friction else skip_joint_reactions,
         update_friction_limits=limits if has_joint_friction else no_limit_iteration,

@@ -35,7 +35,8 @@ class Groups(NamedTuple):
     body_blocks: Annotated[Integers, "2 * m"]  # block s of row k is 2 k + s
     island: Annotated[Integers, "l"]  # union-find parent: smallest articulation of the island
     island_number: Annotated[Integers, "l"]  # number of the island whose smallest articulation this is, else -1
-    has_other_rows: Annotated[Integers, "l"]  # whether an island has rows that are no friction patches
+    has_other_rows: Annotated[Integers, "l"]  # whether an island has rows that are no edges of passes over a tree
+    solved: Annotated[Integers, "l"]  # whether such passes have solved the contacts of an articulation
     first_row: Annotated[Integers, "l + 1"]  # start of the rows of an island
     rows: Annotated[Integers, "m"]
 
@@ -178,7 +179,7 @@ def assign_articulations(constraint_rows, rows, terms, patches, contacts, count,
 def list_body_blocks(m, articulations, rows, asleep, G):
     """List the body blocks of the Jacobian rows of each articulation; rows without terms have none.
 
-    Articulations that are `asleep` have none, so that they are not factored.
+    Articulations that are `asleep`, or solved already, have none, so that they are not factored.
     """
     first = G.first_body_block
     for c in range(articulations + 1):
@@ -186,14 +187,14 @@ def list_body_blocks(m, articulations, rows, asleep, G):
     for k in range(m):
         for s in range(BLOCKS_PER_ROW):
             c = G.row_articulations[k, s]
-            if c >= 0 and not asleep[c] and has_nonzero_terms(rows[k]):
+            if c >= 0 and not asleep[c] and not G.solved[c] and has_nonzero_terms(rows[k]):
                 first[c + 1] += 1
     for c in range(articulations):
         first[c + 1] += first[c]
     for k in range(m):
         for s in range(BLOCKS_PER_ROW):
             c = G.row_articulations[k, s]
-            if c >= 0 and not asleep[c] and has_nonzero_terms(rows[k]):
+            if c >= 0 and not asleep[c] and not G.solved[c] and has_nonzero_terms(rows[k]):
                 G.body_blocks[first[c]] = BLOCKS_PER_ROW * k + s
                 first[c] += 1
     shift_back(first, articulations)
@@ -246,6 +247,13 @@ def island_of(k, G):
     return root(G.island, c) if c >= 0 else -1
 
 
+@formula
+def island_number(k, G):
+    """Return the number of the island of row k, or -1."""
+    at = island_of(k, G)
+    return G.island_number[at] if at >= 0 else -1
+
+
 # --- friction of joints apart from all other rows ---------------------------------------------------------------------
 @kernel
 def count_other_rows(rows, satisfied) -> int:
@@ -263,40 +271,40 @@ def is_other_row(row, satisfied):
 
 
 @kernel
-def mark_separate_patches(separate, rows, terms, satisfied, first, last, size, islands, G) -> bool:
-    """Mark the friction patches, with rows [first, last), in islands without other rows; return whether there are any.
+def mark_islands(row, terms, G):
+    """Mark the islands of the bodies of a row: they have other rows."""
+    for k in range(row.first_term, row.last_term):
+        body = body_of_term(terms[k], G)
+        at = root(G.island, G.articulation[body]) if body > 0 else -1
+        if at >= 0 and G.island_number[at] >= 0:
+            G.has_other_rows[G.island_number[at]] = 1
 
-    `rows` and `terms` are those of all constraints, of which some are no rows of the step.
-    """
-    other, found = G.has_other_rows, False
-    for i in range(islands):
-        other[i] = 0
-    for k in range(size):
-        at = island_of(k, G)
-        if at >= 0 and k >= last:
-            other[G.island_number[at]] = 1
-    for r in range(len(rows)):
-        if is_other_row(rows[r], satisfied[r]) or (rows[r].one_sided and rows[r].active):
-            for k in range(rows[r].first_term, rows[r].last_term):
-                body = body_of_term(terms[k], G)
-                at = root(G.island, G.articulation[body]) if body > 0 else -1
-                if at >= 0 and G.island_number[at] >= 0:
-                    other[G.island_number[at]] = 1
+
+@kernel
+def mark_separate_patches(separate, first, G) -> bool:
+    """Mark the friction patches, with rows from `first` on, in islands without other rows; return whether any are."""
+    found = False
     for p in range(len(separate)):
-        separate[p] = other[G.island_number[island_of(first + PER_CONTACT * p, G)]] == 0
+        separate[p] = G.has_other_rows[island_number(first + PER_CONTACT * p, G)] == 0
         found = found or separate[p] != 0
     return found
 
 
 @kernel
-def leave_out_patches(joint_friction, x, first, G):
+def leave_out_patches(joint_friction, x, first, size, G):
     """Leave out of all islands the rows of marked patches, and before row `first` those of islands without other rows.
 
-    Guess the impulses of all others again.
+    Contacts of such islands remain; their articulations are marked as solved.  Guess the impulses of all others again.
     """
+    for k in range(first + PER_CONTACT * len(joint_friction.separate), size):
+        number = island_number(k, G)
+        if number >= 0 and not G.has_other_rows[number]:
+            for side in range(BLOCKS_PER_ROW):
+                if G.row_articulations[k, side] >= 0:
+                    G.solved[G.row_articulations[k, side]] = 1
     for k in range(first):
-        at = island_of(k, G)
-        if at >= 0 and G.has_other_rows[G.island_number[at]]:
+        number = island_number(k, G)
+        if number >= 0 and G.has_other_rows[number]:
             x[k] = 0.0
         else:
             G.row_articulations[k, 0] = G.row_articulations[k, 1] = -1

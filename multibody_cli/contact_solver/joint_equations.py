@@ -25,7 +25,7 @@ from multibody_cli.contact_solver.loaded_discs import (
     store_slip_inertia,
 )
 from multibody_cli.contact_solver.rows import patch_axes
-from multibody_cli.contact_solver.tree_friction_workspace import STICKS, load_vector, store_vector
+from multibody_cli.contact_solver.tree_friction_workspace import STICKS, determines_rate, load_vector, store_vector
 from multibody_cli.contact_solver.tree_of_bodies_workspace import AXES
 from multibody_cli.joints.directions import complete, find_constraint_axes, find_dual_basis, orthonormalize
 from multibody_cli.kernel import formula, kernel
@@ -84,19 +84,19 @@ def write_equations(system, work, joint_friction, T, h, node):
                 n = free_rates(node, columns, load_vector(B.motion[e]), load_vector(B.motion[e + 1]))
                 x, y, z = joint_columns(columns, node)
                 write_balance(patches, first, last, n.x * x + n.y * y + n.z * z, work, joint_friction, T, h, e + 2)
-                add_armature(B, e + 2, node, 0, n.x, work)
-                add_armature(B, e + 2, node, 1, n.y, work)
-                add_armature(B, e + 2, node, 2, n.z, work)
+                add_armature(B, e + 2, node, 0, n.x, T.edges, work)
+                add_armature(B, e + 2, node, 1, n.y, T.edges, work)
+                add_armature(B, e + 2, node, 2, n.z, T.edges, work)
         return
     for j in range(node.nv):
         if driven[node.iv + j]:
             continue
-        if first < last and not discs and T.state[first + j] == STICKS:
+        if first < last and not discs and determines_rate(first + j, T):
             write_rest(patches[first + j], first + j, False, work, joint_friction, B, e)
         else:
             S = column_of(columns[node.iv + j])
             write_balance(patches, first, last, S, work, joint_friction, T, h, e)
-            add_armature(B, e, node, j, 1.0, work)
+            add_armature(B, e, node, j, 1.0, T.edges, work)
         e += 1
 
 
@@ -160,10 +160,11 @@ def free_rates(node, columns, along, across):
 
 
 @formula
-def add_armature(B, e, node, j, rate, work):
-    """Add the armature of coordinate j of a joint to the balance along a column that moves it with a rate."""
-    factor = rate * work.armature[node.iv + j]
+def add_armature(B, e, node, j, rate, E, work):
+    """Add armature and impulse of coordinate j of a joint to the balance along a column that moves it with a rate."""
+    factor = rate * E.armature[node.iv + j]
     store_vector(B.motion[e], load_vector(B.motion[e]) + factor * load_force(work.dual_basis[node.iv + j]))
+    B.rhs[e] += rate * E.impulse[node.iv + j]
 
 
 @kernel
@@ -197,7 +198,7 @@ def store_disc_inertias(system, work, T, A, node):
     first, last = node.first_patch, node.last_patch
     if first < last and patches[first].slip_directions == 2:
         x, y, z = joint_columns(work.columns, node)
-        armature = joint_values(work.armature, node, 1.0)
+        armature = joint_values(T.edges.armature, node, 1.0)
         rotors = Mat3(Vec3(armature.x, 0.0, 0.0), Vec3(0.0, armature.y, 0.0), Vec3(0.0, 0.0, armature.z))
         mass = rotors + Mat3(
             products(x, y, z, times(A, x)), products(x, y, z, times(A, y)), products(x, y, z, times(A, z))

@@ -180,7 +180,7 @@ def eliminate_discs(system, work, joint_friction, T, h, v, i) -> bool:
     A, p = load_inertia(T.inertias[i]), load_force(T.inertias[i])
     x, y, z = joint_columns(work.columns, link)
     Ux, Uy, Uz = times(A, x), times(A, y), times(A, z)
-    armature, changes = joint_values(work.armature, link, 1.0), joint_friction.slip_changes
+    armature, changes = joint_values(T.edges.armature, link, 1.0), joint_friction.slip_changes
     rotors = Mat3(Vec3(armature.x, 0.0, 0.0), Vec3(0.0, armature.y, 0.0), Vec3(0.0, 0.0, armature.z))
     mass = rotors + Mat3(products(x, y, z, Ux), products(x, y, z, Uy), products(x, y, z, Uz))
     for attempt in range(2):
@@ -195,7 +195,8 @@ def eliminate_discs(system, work, joint_friction, T, h, v, i) -> bool:
             store_columns(T.columns, link, no_force(), no_force(), no_force(), change)
             store_force(T.inertias[i], p0)
             return True
-        Lx, Ly, Lz, D, loaded, force = x, y, z, mass, mass, -scaled(armature, change)
+        Lx, Ly, Lz, D, loaded = x, y, z, mass, mass
+        force = joint_values(T.edges.impulse, link, 0.0) - scaled(armature, change)
         for k in range(first, last):
             along, across = slip_rows(patches[k], work.columns, link, bodies)
             if T.state[k] == STICKS:
@@ -279,6 +280,7 @@ def balance_discs(patches, first, link, work, joint_friction, T, h):
     sticking, count = count_sticking(patches[first], T), 0
     change, armature = joint_values(work.response, link, 0.0), joint_values(work.armature, link, 0.0)
     rest, total, normal = products(x, y, z, W) + scaled(armature, change), NO_MATRIX, ZERO
+    rest = rest - joint_values(T.edges.on_coordinate, link, 0.0)
     for k in range(first, patches[first].last_patch):
         along, across = slip_rows(patches[k], work.columns, link, bodies)
         if T.state[k] != STICKS:

@@ -11,6 +11,7 @@ Joints whose patches slip in one direction are eliminated here, coordinate by co
 from __future__ import annotations
 
 from multibody_cli.constraint_solver.solver import clear_impulses
+from multibody_cli.contact_solver.edges import apply_edge_impulses
 from multibody_cli.contact_solver.joint_friction import joint_reaction
 from multibody_cli.contact_solver.loaded_discs import (
     balance_discs,
@@ -23,6 +24,7 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMMED,
     JAMS,
     STICKS,
+    determines_rate,
     jam,
     jams_with,
     load_inertia,
@@ -125,7 +127,7 @@ def slip_per_rate(patch, bodies, column):
 def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
     """Inward pass: eliminate every joint; return False if one has D = 0."""
     tree, patches, inertias, columns = system.tree, system.contacts.joint_friction.patches, T.inertias, T.columns
-    links, bodies = tree.links, work.bodies
+    links, bodies, armature = tree.links, work.bodies, T.edges.armature
     for i in range(1, len(links)):
         store_own_inertia(inertias[i], rigid_body_inertia(links[i], bodies[i]), T, i)
     for i in range(len(links) - 1, 0, -1):
@@ -141,7 +143,7 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
                 continue
             S, column, k = column_of(work.columns[j]), columns[j], T.patch[j]
             U, left, u = times(A, S), S, 0.0
-            free = D = power(S, U) + work.armature[j]
+            free = D = power(S, U) + armature[j]
             if k >= 0 and T.state[k] != STICKS:
                 R, g, F = (
                     patch_axes(patches[k], bodies),
@@ -151,11 +153,11 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
                 sigma = slip_per_rate(patches[k], bodies, work.columns[j])
                 left = S - sigma * Motion(R @ g.t, R @ g.f)
                 u = sigma * (h * (dot(g.t, F.t) + dot(g.f, F.f)) + T.applied[k, 0])
-                D = power(left, U) + work.armature[j]
+                D = power(left, U) + armature[j]
                 if jams_with(D, free, T):
                     left, u, D = S, 0.0, free
                     jam(k, T)
-            if k >= 0 and T.state[k] == STICKS:
+            if k >= 0 and determines_rate(k, T):
                 column.u = -v[j] - joint_friction.slip_changes[k, 0] / slip_per_rate(
                     patches[k], bodies, work.columns[j]
                 )
@@ -163,7 +165,7 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
                 continue
             if not abs(D) > 0.0:
                 return False
-            u = u - power(left, p)
+            u = u + T.edges.impulse[j] - power(left, p)
             V = transposed(A, left)
             store(column.Vt, V.t)
             store(column.Vf, V.f)
@@ -202,7 +204,7 @@ def compute_changes(tree, work, T, change):
                 change[j] = column.u
                 if T.discs[i] >= 0:
                     change[j] = column.u - power(of_parent, Force(load(column.Vt), load(column.Vf)))
-                elif k < 0 or T.state[k] != STICKS:
+                elif k < 0 or not determines_rate(k, T):
                     change[j] = column.dinv * (column.u - power(dV, Force(load(column.Vt), load(column.Vf))))
                 dV = add_column_motion(dV, work.columns[j], change[j])
         store_motion_change(body, dV)
@@ -214,6 +216,7 @@ def transmit_tree_changes(system, work, T):
     links, bodies, wrenches = system.tree.links, work.bodies, work.wrenches
     clear_impulses(work)
     add_implicit_impulses(system, work)
+    apply_edge_impulses(T.edges, wrenches)
     for i in range(1, len(links)):
         W = rigid_body_inertia(links[i], bodies[i]) @ load_motion_change(bodies[i])
         store_force(wrenches[i], W - load_force(wrenches[i]))
@@ -257,7 +260,7 @@ def compute_friction(system, work, joint_friction, T, h):
         elif T.state[p] == STICKS:
             torque = power(column_of(work.columns[j]), load_force(work.wrenches[patch.row]))
             slip = slip_per_rate(patch, work.bodies, work.columns[j])
-            T.friction[p, 0] = (torque + work.armature[j] * work.response[j]) / slip
+            T.friction[p, 0] = (torque + work.armature[j] * work.response[j] - T.edges.on_coordinate[j]) / slip
         else:
             g = load_vector(T.share[p])
             T.friction[p, 0] = T.applied[p, 0] + (dot(g.t, carried.t) + dot(g.f, carried.f))

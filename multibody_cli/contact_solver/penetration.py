@@ -7,13 +7,34 @@ whose displacement misses the tolerance counts as failed, like one whose impulse
 
 from __future__ import annotations
 
+import math
+
+from multibody_cli.contact_solver.edges import (
+    COULOMB,
+    EQUALITY,
+    EXACT,
+    ONE_SIDED,
+    choose_compliance,
+    edge_residual,
+    linearize_edges,
+    read_edges,
+    start_compliance,
+)
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, Factored
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
+from multibody_cli.contact_solver.loaded_discs import clear_drag
+from multibody_cli.contact_solver.parameters import solve_motion
 from multibody_cli.contact_solver.results import DISPLACEMENT
-from multibody_cli.contact_solver.sleeping import set_at_rest
+from multibody_cli.contact_solver.sleeping import is_solved, set_at_rest
 from multibody_cli.contact_solver.solution import gather_row, number_blocks_of_island, remove_ineffective_rows
-from multibody_cli.kernel import kernel
+from multibody_cli.contact_solver.tree_friction_workspace import clear_share
+from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.multipliers import SOLVED
+from multibody_cli.spatial.memory import store_force
+from multibody_cli.spatial.products import no_force
+
+MAX_PASSES = 20
+"""Largest number of passes over trees for one displacement."""
 
 PENETRATION_TOLERANCE = 1e-6
 """Largest penetration that is not corrected, relative to the contact margin."""
@@ -26,7 +47,7 @@ def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> 
     for k in range(len(contact_work.x)):
         contact_work.x[k] = 0.0
     for island in range(islands):
-        if contact_work.sleep.island_asleep[island]:
+        if contact_work.sleep.island_asleep[island] or is_solved(island, contact_work.groups):
             continue
         if deepest_penetration(island, contact_work, h, constraint_rows) > tolerance:
             penetrates = True
@@ -42,6 +63,69 @@ def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> 
             for j in range(len(x)):
                 contact_work.x[contact_work.gathered_rows[j]] = x[j]
     return penetrates
+
+
+@template(solve_motion)
+def displace_trees(system, work, contact_work, h, v, constraint_rows, count, islands) -> bool:
+    """Compute the displacement `work.response` (nv,) of islands that passes over trees have solved, in O(n).
+
+    Contacts that penetrate are edges of the same passes without friction.  Return whether there is any penetration.
+    """
+    tolerance, E, T = (
+        PENETRATION_TOLERANCE * system.contacts.margin,
+        contact_work.tree_friction.edges,
+        contact_work.tree_friction,
+    )
+    penetrates = False
+    for island in range(islands):
+        if is_solved(island, contact_work.groups):
+            penetrates = penetrates or deepest_penetration(island, contact_work, h, constraint_rows) > tolerance
+    if not penetrates:
+        return False
+    for e in range(E.number[0]):
+        edge = E.edges[e]
+        if edge.law == COULOMB:
+            edge.law, edge.rows = ONE_SIDED, 1
+            c = contact_of_normal(edge.row, constraint_rows, contact_work)
+            E.r[e, 0] = gap_at_step_end(edge.row, c, contact_work, h)
+        else:
+            edge.law, E.r[e, 0] = EQUALITY, 0.0
+        E.x[e, 0], E.u[e, 0] = 0.0, E.r[e, 0]
+    slide_without_friction(contact_work.joint_friction, T)
+    residual = math.inf
+    start_compliance(E)
+    for _ in range(MAX_PASSES):
+        linearize_edges(E, work.armature)
+        if not solve_motion(system, work, contact_work.joint_friction, T, h, v):
+            break
+        read_edges(E, work.bodies, work.response)
+        residual = edge_residual(E, 0.0, 0.0)
+        choose_compliance(E, residual)
+        if residual <= EXACT:
+            return True
+    if not residual <= system.contacts.options.tolerance:
+        fail_solved(islands, residual, contact_work)
+    return True
+
+
+@kernel
+def slide_without_friction(joint_friction, T):
+    """Let all patches slide without friction."""
+    for p in range(len(T.state)):
+        T.state[p], T.applied[p, 0], T.applied[p, 1] = 1, 0.0, 0.0
+        clear_share(p, T)
+        clear_drag(p, T)
+    for i in range(len(T.coupling.impulses)):
+        store_force(T.coupling.impulses[i], no_force())
+
+
+@kernel
+def fail_solved(islands, residual, contact_work):
+    """Mark the islands that passes have solved: a displacement misses the tolerance."""
+    for island in range(islands):
+        if is_solved(island, contact_work.groups):
+            contact_work.island_failed[island] = DISPLACEMENT
+            contact_work.island_residual[island] = max(contact_work.island_residual[island], residual)
 
 
 @kernel

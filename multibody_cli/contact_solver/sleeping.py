@@ -118,14 +118,38 @@ def keep_impulses(contact_work, islands, first):
     """Load the impulses of sleeping contacts unchanged, and mark the impulses of their islands as converged."""
     S, G = contact_work.sleep, contact_work.groups
     for island in range(islands):
-        contact_work.converged[island] = S.island_asleep[island]
-        contact_work.island_steps[island] = 0
-        contact_work.island_failed[island] = contact_work.island_jams[island] = 0
-        contact_work.island_residual[island] = 0.0
+        reset_island(island, contact_work)
+        contact_work.converged[island] = S.island_asleep[island] or is_solved(island, G)
     for k in range(contact_work.warm_start_count[0]):
         point = contact_work.warm_start[k]
         if point.successor >= 0 and contact_sleeps(first + PER_CONTACT * point.successor, G, S):
             load_axial_impulses(point, contact_work.x, first + PER_CONTACT * point.successor)
+
+
+@kernel
+def reset_island(island, contact_work):
+    """Set the diagnostics of an island to those of a solved one."""
+    contact_work.island_steps[island] = 0
+    contact_work.island_failed[island] = contact_work.island_jams[island] = 0
+    contact_work.island_residual[island] = 0.0
+
+
+@kernel
+def is_solved(island, G) -> bool:
+    """Return whether passes over a tree have solved an island."""
+    k, solved = G.rows[G.first_row[island]], False
+    for side in range(BLOCKS_PER_ROW):
+        solved = solved or (G.row_articulations[k, side] >= 0 and G.solved[G.row_articulations[k, side]] != 0)
+    return solved
+
+
+@kernel
+def all_solved(islands, contact_work) -> bool:
+    """Return whether passes over trees have solved all islands that are left."""
+    solved = True
+    for island in range(islands):
+        solved = solved and is_solved(island, contact_work.groups)
+    return solved
 
 
 @kernel

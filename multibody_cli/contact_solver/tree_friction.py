@@ -41,12 +41,32 @@ Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; Sueda, 
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.contact_solver.edges import (
+    EXACT,
+    ROUND_OFF,
+    choose_compliance,
+    edge_residual,
+    guess_edges,
+    linearize_edges,
+    read_edges,
+    rescale_edges,
+    speed_of_bodies,
+    start_compliance,
+    store_edges,
+)
+from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.friction_states import (
+    guess_states,
+    residual_of_sticking,
+    scale_patches,
+    soften_sticking,
+    update_states,
+)
 from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench
 from multibody_cli.contact_solver.loaded_discs import rests, share_torque, write_drags
@@ -60,7 +80,6 @@ from multibody_cli.contact_solver.loaded_tree import (
     write_load_shares,
 )
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
-from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, sweep
 from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMS,
@@ -76,30 +95,23 @@ from multibody_cli.contact_solver.tree_of_bodies import (
     transmit_changes_of_bodies,
 )
 from multibody_cli.contact_solver.tree_of_bodies_workspace import suits_bodies
-from multibody_cli.kernel import bound_kernel, formula, kernel, template
+from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
-from multibody_cli.spatial.memory import load_force, store_force
-from multibody_cli.spatial.products import no_force
+from multibody_cli.spatial.memory import load_force
 from multibody_cli.tree.jacobian import write_ball_columns
 
 MAX_ITERATIONS, MAX_DISC_ITERATIONS = 12, 240
 """Largest number of passes over the tree in a step, without and with discs."""
+
+FEW_EDGE_ITERATIONS, MAX_EDGE_ITERATIONS = 20, 40
+"""Numbers of passes with contacts and limits beyond which the tolerance suffices, and the step solves rows."""
 
 MAX_SWEEPS, FIRST_ATTEMPT = 256, 1
 """Largest number of sweeps in a step, and that after which their states are tried first."""
 
 MAX_LOOP_SWEEPS = 8
 """Largest number of sweeps in a step of a system with loops, of which few need rows for more than that."""
-
-SLIP_ROUND_OFF = 1e-10
-"""Slip velocity in a loop that counts as 0, relative to the largest without impulses.
-
-Where a loop and its drive determine the motion of a joint that sticks, its slip need not be 0.
-"""
-
-STOPS = 0.1
-"""Part of its speed to which a disc must slow down in a pass to stick, if its friction is below its limit."""
 
 JOINT_ITERATIONS = 10
 """Passes in which all states that disagree change at once; in as many after them, one at a time, against cycles."""
@@ -162,114 +174,7 @@ def compute_loads(system, joint_friction, T):
             share_torque(table.patches, p, joint_friction, T)
 
 
-@kernel
-def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool, float]:
-    """Update directions of slip, and up to `switches` states that disagree with motion or friction.
-
-    Return whether all friction, limits and states agree, and the largest relative error of a limit.
-    """
-    table, agree, residual = system.contacts.joint_friction, True, 0.0
-    allowed = before = switches
-    for p in range(len(table.patches)):
-        patch, x, y = table.patches[p], T.friction[p, 0], T.friction[p, 1]
-        if patch.slip_directions == 1 or p == patch.first_patch:
-            allowed = switches
-        scale, limit = joint_friction.coefficient[p] * T.largest_load[T.base[patch.child]], joint_friction.limit[p]
-        if T.state[p] == STICKS:
-            if not math.hypot(x, y) - limit <= tolerance * scale:
-                if allowed > 0:
-                    slide_against(patch, p, x, y, T)
-                    if patch.slip_directions == 2:
-                        T.speed[p] = (math.hypot(x, y) - limit) / inertia_against_slip(p, T)
-                switches -= 1
-                agree = False
-            elif not math.hypot(T.slip[p, 0], T.slip[p, 1]) <= T.round_off[0] and len(T.bodies.loops) > 0:
-                if allowed > 0:
-                    slide_against(patch, p, -T.slip[p, 0], -T.slip[p, 1], T)
-                    T.speed[p] = math.hypot(T.slip[p, 0], T.slip[p, 1])
-                switches -= 1
-                agree = False
-        else:
-            n, m = T.state[p] * T.direction[p, 0], T.state[p] * T.direction[p, 1]
-            along, stops = n * T.slip[p, 0] + m * T.slip[p, 1], False
-            if patch.slip_directions == 2 and along >= 0.0:
-                speed = math.hypot(T.slip[p, 0], T.slip[p, 1])
-                stops = math.hypot(x, y) < (1.0 - AT_LIMIT) * limit and speed <= STOPS * T.speed[p]
-                if speed > 0.0:
-                    n, m = T.slip[p, 0] / speed, T.slip[p, 1] / speed
-                T.direction[p, 0], T.direction[p, 1], T.speed[p] = n, m, speed
-            error = math.hypot(x + n * limit, y + m * limit)
-            if not error <= tolerance * scale:
-                agree = False
-            elif scale > 0.0:
-                residual = max(residual, error / scale)
-            if along < -T.round_off[0] or stops:
-                if allowed > 0:
-                    T.state[p] = STICKS
-                switches -= 1
-                agree = False
-    T.kept[0] = T.kept[0] and switches == before
-    return agree, residual
-
-
-@kernel
-def slide_against(patch, p, x, y, T):
-    """Let a patch slide against the friction (x, y); a disc without friction sticks."""
-    size = math.hypot(x, y)
-    if patch.slip_directions == 1:
-        T.state[p] = -1 if x > 0.0 else 1
-    elif size > 0.0:
-        T.state[p] = 1
-        T.direction[p, 0], T.direction[p, 1] = -x / size, -y / size
-
-
-@formula
-def inertia_against_slip(p, T):
-    """Return the inertia of a disc against slip along its direction."""
-    n, m, inertia = T.direction[p, 0], T.direction[p, 1], T.slip_inertia[p]
-    return n * n * inertia[0] + 2.0 * n * m * inertia[1] + m * m * inertia[2]
-
-
 # --- step -------------------------------------------------------------------------------------------------------------
-@kernel
-def guess_states(system, contact_work, T, first):
-    """Guess states and directions of slip from the friction of the previous steps, and no coupling impulses."""
-    joint_friction, patches, largest = contact_work.joint_friction, system.contacts.joint_friction.patches, 0.0
-    T.kept[0] = 0
-    for i in range(len(T.coupling.impulses)):
-        store_force(T.coupling.impulses[i], no_force())
-    for p in range(len(patches)):
-        k = first + PER_CONTACT * p
-        limit = joint_friction.limit[p] = joint_friction.previous_impulses[p, 0]
-        x = T.friction[p, 0] = joint_friction.previous_impulses[p, 1]
-        y = T.friction[p, 1] = joint_friction.previous_impulses[p, 2]
-        along, across = contact_work.velocity_before[k + 1], contact_work.velocity_before[k + 2]
-        T.state[p] = STICKS
-        if len(T.bodies.loops) > 0:
-            largest = max(largest, abs(contact_work.r[k + 1]), abs(contact_work.r[k + 2]))
-        if math.hypot(x, y) >= (1.0 - AT_LIMIT) * limit:
-            slide_against(patches[p], p, x if x != 0.0 else -along, y, T)
-            if patches[p].slip_directions == 2:
-                slide_against(patches[p], p, -along, -across, T)
-                T.speed[p] = math.hypot(along, across)
-        if patches[p].slip_directions == 1:
-            extrapolate_state(patches[p], p, along, x, limit, T)
-    T.round_off[0] = SLIP_ROUND_OFF * largest
-
-
-@kernel
-def extrapolate_state(patch, p, slip, x, limit, T):
-    """Change the state of a patch with one slip direction that stops, or exceeds its limit, by linear extrapolation."""
-    earlier = T.earlier[p]
-    next_slip, next_x, next_limit = 2.0 * slip - earlier[0], 2.0 * x - earlier[1], 2.0 * limit - earlier[2]
-    if T.state[p] != STICKS:
-        if T.state[p] * next_slip < 0.0:
-            T.state[p] = STICKS
-    elif abs(next_x) > next_limit:
-        slide_against(patch, p, next_x, 0.0, T)
-    earlier[0], earlier[1], earlier[2] = slip, x, limit
-
-
 @template(solve_motion, compute_slips, transmit_changes)
 def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> bool:
     """Solve for the friction impulses x from row `first` on, and the change `work.response` (nv,) of v (nv,).
@@ -284,8 +189,16 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
     for i in range(len(T.discs)):
         if T.discs[i] >= 0:
             most = MAX_DISC_ITERATIONS
+    E = T.edges
+    if E.number[0] > 0:
+        guess_edges(E, contact_work)
+        E.motion[0], most = speed_of_bodies(system.tree.links, work.bodies), max(most, MAX_EDGE_ITERATIONS)
+        if not scale_patches(system, work, T):
+            return False
     passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, most)
     if passes < 0:
+        if E.number[0] > 0:
+            return False
         sweeps, residual = solve_in_turn(system, work, joint_friction, T, h, v, tolerance)
         if sweeps < 0:
             return False
@@ -295,6 +208,7 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
         contact_work.x[k] = joint_friction.limit[p]
         contact_work.x[k + 1] = T.friction[p, 0]
         contact_work.x[k + 2] = T.friction[p, 1]
+    store_edges(E, contact_work.x)
     store_loop_multipliers(system, work, T.bodies, contact_work.active_rows, contact_work.x[:first])
     contact_work.newton_steps[0] = max(contact_work.newton_steps[0], passes)
     contact_work.max_residual[0] = max(contact_work.max_residual[0], residual)
@@ -311,19 +225,35 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
     for p in range(len(T.state)):
         T.jams[p] = 0
         T.applied[p, 0] = T.applied[p, 1] = 0.0
+    E, polished = T.edges, False
+    start_compliance(E)
     for iteration in range(most):
         regular = write_load_shares(table, joint_friction, T)
         write_drags(table.patches, joint_friction, T)
+        linearize_edges(E, work.armature)
+        if E.number[0] > 0:
+            soften_sticking(system, work, joint_friction, T, v)
         if not (regular and solve_motion(system, work, joint_friction, T, h, v)):
             return -1, 0.0
+        read_edges(E, work.bodies, work.response)
         compute_slips(system, work, joint_friction, T, v)
         transmit_changes(system, work, T)
         compute_friction(system, work, joint_friction, T, h)
         compute_loads(system, joint_friction, T)
+        if iteration == 0:
+            rescale_edges(E)
+        worst, size = residual_of_sticking(table.patches, T)
+        of_edges = edge_residual(E, worst, size)
+        few = iteration < FEW_EDGE_ITERATIONS
+        required = EXACT if few else max(tolerance, EXACT)
+        exact = E.number[0] == 0 or (of_edges <= required and E.compliance[0] == COMPLIANCE)
+        choose_compliance(E, of_edges if few else 0.0)
         switches = len(T.state) if iteration % (2 * JOINT_ITERATIONS) < JOINT_ITERATIONS else 1
         agree, residual = update_states(system, joint_friction, T, tolerance, switches)
-        if agree:
-            return iteration + 1, residual
+        if agree and exact:
+            if polished or of_edges <= ROUND_OFF or not few:
+                return iteration + 1, residual
+            polished = True
     return -1, 0.0
 
 
@@ -351,4 +281,10 @@ def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int
 @kernel
 def no_tree_friction(system, work, contact_work, h, v, first, tolerance):
     """Replace `solve_tree_friction` in systems that it does not suit."""
+    return False
+
+
+@kernel
+def no_tree_motion(system, work, joint_friction, T, h, v):
+    """Replace `solve_motion` in such systems."""
     return False

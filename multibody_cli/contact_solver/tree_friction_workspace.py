@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from multibody_cli.contact_solver.edges import Edges
 from multibody_cli.contact_solver.friction.anderson import Iterations, iterations_for
 from multibody_cli.contact_solver.tree_of_bodies_workspace import TreeOfBodies, suits_bodies, tree_of_bodies_for
 from multibody_cli.kernel import allocate, formula, kernel, records
@@ -67,6 +68,7 @@ class TreeFriction(NamedTuple):
 
     coupling: BodyCoupling
     bodies: TreeOfBodies
+    edges: Edges
     satisfied: Integers  # (rows,) whether a pass satisfies a constraint row: those of joints
     joints: Records  # (p,) coordinates of the joint of a patch
     patch: Integers  # (m,) patch whose slip velocity is in proportion to the rate of a coordinate, -1 for none
@@ -77,7 +79,10 @@ class TreeFriction(NamedTuple):
     inertias: Records  # (n,)
     columns: Records  # (m,)
     state: Integers  # (p,) sign of the slip along `direction`, or STICKS
+    w: Floats  # (p,) response of a patch with one slip direction, if its body were free from others
     jams: Integers  # (p,) JAMS or JAMMED if D of a joint that slides is or was not positive, else 0
+    time: Floats  # (1,) start of the last step, s
+    repeats: Integers  # (1,) whether this step is solved again: variational steps iterate
     kept: Integers  # (1,) whether no state has changed since the last sweep (`staggered_tree_friction`)
     direction: Floats  # (p, 2) unit vector; (1, 0) if there is one slip direction
     earlier: Floats  # (p, 3) slip velocity, friction and limit that the last step began with
@@ -122,8 +127,8 @@ def joints_of_patches(system: System) -> Records:
     return records(joints)
 
 
-def tree_friction_for(system: System) -> TreeFriction:
-    """Allocate the work arrays."""
+def tree_friction_for(system: System, rows: Records, terms: Records, edges: int) -> TreeFriction:
+    """Allocate the work arrays, for so many edges; `rows` and `terms` are those of the step."""
     tree, table = system.tree, system.contacts.joint_friction
     n, p = len(tree.links), len(table.patches)
     patch, discs, base, coordinate = (
@@ -151,6 +156,7 @@ def tree_friction_for(system: System) -> TreeFriction:
     return TreeFriction(
         coupling=allocate(BodyCoupling, n=coupled, gap=gap, x=x, iterations=iterations),
         bodies=tree_of_bodies_for(system),
+        edges=allocate(Edges, rows=rows, terms=terms, e=edges, n=n, m=len(tree.driven)),
         satisfied=satisfied,
         joints=joints_of_patches(system),
         patch=patch,
@@ -161,7 +167,10 @@ def tree_friction_for(system: System) -> TreeFriction:
         inertias=records(np.zeros(n, LOADED_INERTIA)),
         columns=records(np.zeros(len(tree.driven), LOADED_COLUMN)),
         state=np.zeros(p, np.int64),
+        w=np.zeros(p),
         jams=np.zeros(p, np.int64),
+        time=np.full(1, np.nan),
+        repeats=np.zeros(1, np.int64),
         kept=np.zeros(1, np.int64),
         direction=np.tile([1.0, 0.0], (p, 1)),
         earlier=np.zeros((p, 3)),
@@ -187,6 +196,12 @@ def tree_friction_for(system: System) -> TreeFriction:
         largest_load=np.zeros(n),
         vector=np.zeros(6),
     )
+
+
+@formula
+def determines_rate(p, T):
+    """Return whether a patch that sticks determines the rate of its joint; beside edges, it has compliance as they."""
+    return T.state[p] == STICKS and T.edges.number[0] == 0
 
 
 @formula
@@ -250,7 +265,12 @@ def store_own_inertia(record, A, T, i):
     p = no_force()
     if len(T.coupling.blocks) > 0:
         A, p = A + load_block(T.coupling.blocks[i]), -load_force(T.coupling.impulses[i])
-    store_inertia(record, UnsymmetricInertia(full(A.J), A.H, transposed_matrix(A.H), full(A.M)))
+    own, H = UnsymmetricInertia(full(A.J), A.H, transposed_matrix(A.H), full(A.M)), A.H
+    if T.edges.number[0] > 0:
+        penalty = T.edges.of_body[i]
+        B = load_inertia(penalty)
+        own, p = UnsymmetricInertia(own.J + B.J, H + B.H, own.K + B.K, own.M + B.M), p - load_force(penalty)
+    store_inertia(record, own)
     store_force(record, p)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from multibody_cli.constraint_solver.loop_joints import compute_loop_rates
 from multibody_cli.constraint_solver.solver import clear_impulses
+from multibody_cli.contact_solver.edges import apply_edge_impulses
 from multibody_cli.contact_solver.joint_equations import (
     at_frame,
     find_axes,
@@ -38,6 +39,7 @@ from multibody_cli.contact_solver.open_loops import (
 from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.tree_friction_workspace import (
     STICKS,
+    determines_rate,
     jam,
     jams_with,
     load_inertia,
@@ -197,7 +199,7 @@ def store_rates(system, work, joint_friction, T, v):
         for j in range(iv, iv + node.nv):
             p = T.patch[j]
             change[j] = 0.0
-            if p >= 0 and T.state[p] == STICKS:
+            if p >= 0 and determines_rate(p, T):
                 slip = slip_per_rate(patches[p], bodies, work.columns[j])
                 change[j] = -v[j] - joint_friction.slip_changes[p, 0] / slip
             elif not tree.driven[j]:
@@ -228,6 +230,7 @@ def transmit_changes_of_bodies(system, work, T):
     B, links, bodies, wrenches = T.bodies, system.tree.links, work.bodies, work.wrenches
     clear_impulses(work)
     add_implicit_impulses(system, work)
+    apply_edge_impulses(T.edges, wrenches)
     for c in range(len(B.loops)):
         node, W = B.nodes[len(links) + c], load_vector(B.wrench[c])
         add_impulse(wrenches[node.child], shift_force(W, origin_of(node, bodies) - load(bodies[node.child].x)))

@@ -108,6 +108,8 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
     m = others + PER_CONTACT * discs
     rows = np.zeros(m, ROW)
     rows["weight"], rows["speed"] = 1.0 / tree.length, tree.rate * tree.length
+    step_rows = records(rows)
+    terms = records(np.zeros(len(system.terms) + PER_CONTACT * TERMS * discs, TERM))
     return allocate(
         ContactWorkspace,
         l=bodies,
@@ -118,9 +120,9 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         nv=len(tree.driven),
         detection=detection_workspace_for(contacts.geometry, max(16, 2 * max_contacts), max_contacts),
         joint_friction=joint_friction_workspace_for(contacts.joint_friction, bodies),
-        tree_friction=tree_friction_for(system),
-        rows=records(rows),
-        terms=records(np.zeros(len(system.terms) + PER_CONTACT * TERMS * discs, TERM)),
+        tree_friction=tree_friction_for(system, step_rows, terms, others + max_contacts),
+        rows=step_rows,
+        terms=terms,
         r_without_coupled=np.zeros(m if system.coupled else 0),
         groups=groups_for(tree, m),
         factors=factors_for(bodies, m),

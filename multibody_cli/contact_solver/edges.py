@@ -1,0 +1,395 @@
+"""Constraints to the ground, limits and contacts as edges of a pass over trees with joint friction (`tree_friction`).
+
+An *edge* acts on one body or on one coordinate.  Its law states that the impulse x is the projection P(x - u / w), with
+the velocity u of its rows after the step and a scale w (`friction.natural_map`).  With the derivative D of P and the
+compliance eps, a step of Newton's method has
+
+    x = a - Z u,   Z = K D / w,   a = x0 + K (P - x0) + Z u0,   K = (1 - D + eps D)^-1,
+
+from the last x0 and u0.  With u = r + J dV, the edge adds J^T Z J to the inertia of its body and J^T (a - Z r) to the
+impulses on it; that on a coordinate is an armature.  All edges are then part of the same pass as the joints, in O(n).
+
+At the solution u of a contact that sticks is 0: u = eps w (x0 - x).  The first step has little compliance, which leaves
+motion at the last digits and impulses at half of them; steps with more compliance follow, until both are exact.  Where
+edges and joints that stick are redundant, velocities may contradict each other by round-off; loads then shift with less
+and less compliance until one of them slips or opens.
+
+A row that connects two bodies is no edge of this kind: its island is solved by rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from multibody_cli.contact_solver.friction.cones import WITHIN
+from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE, LEAST_SIZE, MORE_COMPLIANCE, PATIENCE
+from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT
+from multibody_cli.contact_solver.islands import is_other_row, island_number, mark_islands
+from multibody_cli.contact_solver.results import AT_LIMIT
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.model import Floats, Integers, Records
+from multibody_cli.spatial.memory import load, load_force, store, store_force
+from multibody_cli.spatial.products import cross, dot, no_force, outer, power
+from multibody_cli.spatial.values import Motion
+from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia
+from multibody_cli.tree.jacobian import column_of
+
+EQUALITY, ONE_SIDED, COULOMB = range(3)
+"""Laws: x of any sign and u = 0; x >= 0 and u >= 0; Coulomb's law for a normal and two tangents."""
+
+FIRST_COMPLIANCE = 1e-7
+"""Compliance of the first step of Newton's method, relative to w."""
+
+NEAR, DECREASE, SLOW, MIN_COMPLIANCE = 1e-7, 0.1, 0.5, 1e-12
+"""Residual near a solution; factor of the compliance after a step that leaves more than a share of it; least value."""
+
+LEAST_RESPONSE = 1e-6
+"""Least response of an edge, relative to that of its body alone, that replaces w."""
+
+EXACT, ROUND_OFF = 1e-13, 1e-15
+"""Residual of a solution, relative to the size of the problem, and that which a further step does not reduce."""
+
+EDGE = np.dtype(
+    [
+        ("row", "i8"),  # first row of the step
+        ("rows", "i8"),
+        ("law", "i8"),
+        ("body", "i8"),  # 0 for an edge at a coordinate
+        ("coordinate", "i8"),  # -1 for an edge at a body
+        ("mu", "f8"),
+        ("w", "f8"),
+    ]
+)
+
+PENALTY = np.dtype([("J", "f8", 9), ("H", "f8", 9), ("K", "f8", 9), ("M", "f8", 9), ("t", "f8", 3), ("f", "f8", 3)])
+"""J^T Z J and J^T (a - Z r) of all edges at a body."""
+
+
+class Edges(NamedTuple):
+    """Work arrays of up to e edges on n bodies with m coordinates."""
+
+    rows: Records  # of the step
+    terms: Records
+    number: Annotated[Integers, 1]  # of edges
+    compliance: Annotated[Floats, 1]  # of the next step
+    last: Annotated[Floats, 1]  # residual of the last step
+    least: Annotated[Floats, 1]  # least residual
+    stalled: Annotated[Integers, 1]  # number of steps without a smaller one
+    motion: Annotated[Floats, 1]  # speed of the bodies without impulses, in the norm of kinetic energy
+    edges: Annotated[Records, "e", EDGE]
+    x: Annotated[Floats, "e", PER_CONTACT]  # impulses
+    u: Annotated[Floats, "e", PER_CONTACT]  # velocities after the step
+    r: Annotated[Floats, "e", PER_CONTACT]  # velocities without impulses
+    a: Annotated[Floats, "e", PER_CONTACT]
+    Z: Annotated[Floats, "e", PER_CONTACT, PER_CONTACT]
+    projection: Annotated[Floats, "e", PER_CONTACT]  # P
+    D: Annotated[Floats, "e", PER_CONTACT, PER_CONTACT]
+    K: Annotated[Floats, PER_CONTACT, PER_CONTACT]
+    of_body: Annotated[Records, "n", PENALTY]
+    armature: Annotated[Floats, "m"]  # Z of all edges at a coordinate
+    impulse: Annotated[Floats, "m"]  # a - Z r of these
+    on_coordinate: Annotated[Floats, "m"]  # their impulses
+
+
+# --- list -------------------------------------------------------------------------------------------------------------
+@kernel
+def list_edges(system, work, contact_work, equalities, constraint_rows, count, islands):
+    """List the edges of all islands that have friction patches, and whose other rows are edges.
+
+    Islands that have others are marked in `Groups.has_other_rows`, as are contacts that rebound or are held: the order
+    of impacts is that of rows.
+    """
+    G, T, E = contact_work.groups, contact_work.tree_friction, contact_work.tree_friction.edges
+    patches, options = len(contact_work.joint_friction.limit), system.contacts.options
+    first = constraint_rows + PER_CONTACT * patches
+    E.number[0] = 0
+    for i in range(islands):
+        G.has_other_rows[i] = 1
+    for p in range(patches):
+        G.has_other_rows[island_number(constraint_rows + PER_CONTACT * p, G)] = 0
+    for r in range(len(work.rows)):
+        if work.rows[r].primary and is_other_row(work.rows[r], T.satisfied[r]):
+            mark_islands(work.rows[r], work.terms, G)
+    for adds in (False, True):
+        for k in range(constraint_rows):
+            if not T.satisfied[contact_work.active_rows[k]]:
+                law = EQUALITY if k < equalities else ONE_SIDED
+                take_edge(adds, k, 1, law, 0.0, system.tree.links, G, work, E)
+        for c in range(count):
+            k = first + PER_CONTACT * c
+            in_order = contact_work.rebound[k] == 0.0 and contact_work.own_delay[c] == 0.0
+            if in_order and not options.convex and not system.coupled:
+                mu = contact_work.detection.contacts[c].friction
+                take_edge(adds, k, PER_CONTACT, COULOMB, mu, system.tree.links, G, work, E)
+            else:
+                G.has_other_rows[island_number(k, G)] = 1
+
+
+@kernel
+def take_edge(adds, row, count, law, mu, links, G, work, E):
+    """Add the edge of `count` rows from `row` on, or mark its island if it connects two bodies or one without mass."""
+    number = island_number(row, G)
+    if number < 0 or G.has_other_rows[number]:
+        return
+    w = response_alone(E, row, count, links, G.body_of_coordinate, work)
+    if not w > 0.0:
+        G.has_other_rows[number] = 1
+    elif adds:
+        edge, term = E.edges[E.number[0]], term_of(E, row)
+        edge.row, edge.rows, edge.law, edge.mu, edge.w = row, count, law, mu, w
+        edge.body, edge.coordinate = term.body, term.iv
+        E.number[0] += 1
+
+
+@formula
+def term_of(E, row):
+    """Return the term of a row that has one."""
+    return E.terms[E.rows[row].first_term]
+
+
+@kernel
+def response_alone(E, row, count, links, body_of_coordinate, work) -> float:
+    """Return the largest response of rows if their body were free; 0 if that is infinite or they connect two bodies."""
+    largest = 0.0
+    for k in range(row, row + count):
+        if E.rows[k].last_term != E.rows[k].first_term + 1:
+            return 0.0
+        term = term_of(E, k)
+        if term.iv >= 0:
+            S = column_of(work.columns[term.iv])
+            i = body_of_coordinate[term.iv]
+            inertia = power(S, rigid_body_inertia(links[i], work.bodies[i]) @ S) + work.armature[term.iv]
+            return term.coefficient * term.coefficient / inertia if inertia > 0.0 else 0.0
+        link, W = links[term.body], load_force(term)
+        inertia = link.central[0] + link.central[3] + link.central[5]
+        if not (link.mass > 0.0 and inertia > 0.0):
+            return 0.0
+        moment = W.t - cross((1.0 / link.mass) * load(work.bodies[term.body].h), W.f)
+        largest = max(largest, dot(W.f, W.f) / link.mass + dot(moment, moment) / inertia)
+    return largest
+
+
+@kernel
+def guess_edges(E, contact_work):
+    """Begin with the impulses of the last step; what slid slides on with its speed, and what stuck sticks."""
+    for e in range(E.number[0]):
+        edge, pressed, x, u = E.edges[e], False, E.x[e], E.u[e]
+        for j in range(edge.rows):
+            k = edge.row + j
+            E.r[e, j] = contact_work.r[k]
+            x[j], u[j] = contact_work.x[k], 0.0
+            pressed = pressed or x[j] != 0.0
+        if not pressed:
+            for j in range(edge.rows):
+                u[j] = E.r[e, j]
+        elif edge.law == COULOMB and math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * x[0]:
+            u[1], u[2] = contact_work.velocity_before[edge.row + 1], contact_work.velocity_before[edge.row + 2]
+
+
+# --- laws -------------------------------------------------------------------------------------------------------------
+@kernel
+def project_edge(E, e):
+    """Compute P(x - u / w) of an edge and its derivative."""
+    edge, P, D = E.edges[e], E.projection[e], E.D[e]
+    for i in range(PER_CONTACT):
+        for j in range(PER_CONTACT):
+            D[i, j] = 0.0
+    y = E.x[e, 0] - E.u[e, 0] / edge.w
+    if edge.law != EQUALITY and not y > 0.0:
+        P[0] = P[1] = P[2] = 0.0
+        return
+    P[0], D[0, 0] = y, 1.0
+    if edge.law == COULOMB:
+        along, across = E.x[e, 1] - E.u[e, 1] / edge.w, E.x[e, 2] - E.u[e, 2] / edge.w
+        length, limit = math.hypot(along, across), edge.mu * y
+        if length <= limit:
+            P[1], P[2], D[1, 1], D[2, 2] = along, across, 1.0, 1.0
+        else:
+            n, m = along / length, across / length
+            share = limit / max(length, MIN_FRICTION_IMPULSE)
+            P[1], P[2] = WITHIN * limit * n, WITHIN * limit * m
+            D[1, 0], D[2, 0] = edge.mu * n, edge.mu * m
+            D[1, 1], D[2, 2] = share * m * m, share * n * n
+            D[1, 2] = D[2, 1] = -share * n * m
+
+
+@kernel
+def linearize_edge(E, e, eps):
+    """Compute Z and a of an edge."""
+    edge, D, K, Z, x, u, P = E.edges[e], E.D[e], E.K, E.Z[e], E.x[e], E.u[e], E.projection[e]
+    for i in range(PER_CONTACT):
+        for j in range(PER_CONTACT):
+            K[i, j] = (1.0 if i == j else 0.0) - (1.0 - eps) * D[i, j]
+    invert(K)
+    for i in range(PER_CONTACT):
+        E.a[e, i] = x[i]
+        for j in range(PER_CONTACT):
+            Z[i, j] = (K[i, 0] * D[0, j] + K[i, 1] * D[1, j] + K[i, 2] * D[2, j]) / edge.w
+            E.a[e, i] += K[i, j] * (P[j] - x[j]) + Z[i, j] * u[j]
+
+
+@kernel
+def invert(K):
+    """Invert a matrix (3, 3) whose first row and column are those of a block triangular matrix, in place."""
+    a, b, c = K[0, 0], K[0, 1], K[0, 2]
+    d, e, f = K[1, 0], K[1, 1], K[1, 2]
+    g, h, i = K[2, 0], K[2, 1], K[2, 2]
+    over = 1.0 / (a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g))
+    K[0, 0], K[0, 1], K[0, 2] = over * (e * i - f * h), over * (c * h - b * i), over * (b * f - c * e)
+    K[1, 0], K[1, 1], K[1, 2] = over * (f * g - d * i), over * (a * i - c * g), over * (c * d - a * f)
+    K[2, 0], K[2, 1], K[2, 2] = over * (d * h - e * g), over * (b * g - a * h), over * (a * e - b * d)
+
+
+@kernel
+def speed_of_bodies(links, bodies) -> float:
+    """Return the speed of all bodies in the norm of kinetic energy."""
+    square = 0.0
+    for i in range(1, len(links)):
+        V = Motion(load(bodies[i].w), load(bodies[i].v))
+        square += power(V, rigid_body_inertia(links[i], bodies[i]) @ V)
+    return math.sqrt(square)
+
+
+@kernel
+def start_compliance(E):
+    """Begin with the compliance of the first step."""
+    E.compliance[0] = FIRST_COMPLIANCE
+    E.last[0] = E.least[0] = math.inf
+    E.stalled[0] = 0
+
+
+@kernel
+def choose_compliance(E, residual):
+    """Choose the compliance of the next step.
+
+    Near a solution it decreases while the residual does not: loads shift between redundant edges until one changes its
+    state, by a step in proportion to its inverse.  Far from one, more compliance ends cycles.
+    """
+    E.stalled[0] = 0 if residual < E.least[0] else E.stalled[0] + 1
+    E.least[0] = min(E.least[0], residual)
+    if EXACT < residual <= NEAR and residual > SLOW * E.last[0]:
+        E.compliance[0] = max(DECREASE * E.compliance[0], MIN_COMPLIANCE)
+    else:
+        E.compliance[0] = MORE_COMPLIANCE if residual > NEAR and E.stalled[0] >= PATIENCE else COMPLIANCE
+    E.last[0] = residual
+
+
+# --- a pass -----------------------------------------------------------------------------------------------------------
+@kernel
+def linearize_edges(E, armature):
+    """Replace all edges by inertias and impulses on their bodies and coordinates, for a step from the last x and u."""
+    for j in range(len(E.armature)):
+        E.armature[j], E.impulse[j], E.on_coordinate[j] = armature[j], 0.0, 0.0
+    for e in range(E.number[0]):
+        clear_penalty(E.of_body[E.edges[e].body])
+    for e in range(E.number[0]):
+        edge = E.edges[e]
+        project_edge(E, e)
+        linearize_edge(E, e, E.compliance[0])
+        if edge.coordinate >= 0:
+            c = term_of(E, edge.row).coefficient
+            E.armature[edge.coordinate] += c * E.Z[e, 0, 0] * c
+            E.impulse[edge.coordinate] += c * (E.a[e, 0] - E.Z[e, 0, 0] * E.r[e, 0])
+        else:
+            add_penalty(E, e)
+
+
+@formula
+def clear_penalty(record):
+    """Set the sum of the edges at a body to 0."""
+    for i in range(9):
+        record.J[i] = record.H[i] = record.K[i] = record.M[i] = 0.0
+    store_force(record, no_force())
+
+
+@kernel
+def add_penalty(E, e):
+    """Add J^T Z J and J^T (a - Z r) of an edge to those of its body."""
+    edge = E.edges[e]
+    record, Z, a, r = E.of_body[edge.body], E.Z[e], E.a[e], E.r[e]
+    for i in range(edge.rows):
+        W, by, x = load_force(term_of(E, edge.row + i)), no_force(), a[i]
+        for j in range(edge.rows):
+            by = by + Z[i, j] * load_force(term_of(E, edge.row + j))
+            x -= Z[i, j] * r[j]
+        store(record.J, load(record.J) + outer(W.t, by.t))
+        store(record.H, load(record.H) + outer(W.t, by.f))
+        store(record.K, load(record.K) + outer(W.f, by.t))
+        store(record.M, load(record.M) + outer(W.f, by.f))
+        store_force(record, load_force(record) + x * W)
+
+
+@kernel
+def read_edges(E, bodies, change):
+    """Compute velocities and impulses of all edges after a pass, from the changes of the bodies and of the rates."""
+    for e in range(E.number[0]):
+        edge = E.edges[e]
+        for i in range(edge.rows):
+            term = term_of(E, edge.row + i)
+            if edge.coordinate >= 0:
+                E.u[e, i] = E.r[e, i] + term.coefficient * change[edge.coordinate]
+            else:
+                E.u[e, i] = E.r[e, i] + power(load_motion_change(bodies[edge.body]), load_force(term))
+        for i in range(edge.rows):
+            E.x[e, i] = E.a[e, i]
+            for j in range(edge.rows):
+                E.x[e, i] -= E.Z[e, i, j] * E.u[e, j]
+        if edge.coordinate >= 0:
+            E.on_coordinate[edge.coordinate] += term_of(E, edge.row).coefficient * E.x[e, 0]
+
+
+@kernel
+def apply_edge_impulses(E, wrenches):
+    """Add the impulses of the edges at bodies to the wrenches on these."""
+    for e in range(E.number[0]):
+        edge = E.edges[e]
+        if edge.coordinate < 0:
+            for i in range(edge.rows):
+                record = wrenches[edge.body]
+                W = load_force(term_of(E, edge.row + i))
+                store_force(record, load_force(record) + E.x[e, i] * W)
+
+
+@kernel
+def edge_residual(E, worst, size) -> float:
+    """Return the largest |x - P(x - u / w)| sqrt(w) relative to the size of the problem; infinity for no number.
+
+    `worst` and `size` are those of other rows.
+    """
+    size, total = max(size, LEAST_SIZE * E.motion[0]), 0.0
+    for e in range(E.number[0]):
+        edge = E.edges[e]
+        unit = math.sqrt(edge.w)
+        project_edge(E, e)
+        for i in range(edge.rows):
+            size = max(size, abs(E.r[e, i]) / unit, abs(E.x[e, i]) * unit)
+            worst = max(worst, abs(E.x[e, i] - E.projection[e, i]) * unit)
+            total += 0.0 * E.x[e, i]
+    if total != 0.0:
+        return math.inf
+    return worst / size if size > 0.0 else worst
+
+
+@kernel
+def rescale_edges(E):
+    """Replace w by the response that the last pass had along the impulses of an edge."""
+    for e in range(E.number[0]):
+        edge, work, square = E.edges[e], 0.0, 0.0
+        for i in range(edge.rows):
+            work += E.x[e, i] * (E.u[e, i] - E.r[e, i])
+            square += E.x[e, i] * E.x[e, i]
+        if work > LEAST_RESPONSE * edge.w * square:
+            edge.w = work / square
+
+
+@kernel
+def store_edges(E, x):
+    """Store the impulses of all edges in x (m,), exactly admissible."""
+    for e in range(E.number[0]):
+        edge = E.edges[e]
+        project_edge(E, e)
+        for i in range(edge.rows):
+            x[edge.row + i] = E.projection[e, i]

@@ -1,0 +1,150 @@
+"""Contacts with the ground and limits on trees with dry friction of joints: one elimination beside dense rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from friction_trees import prepared, simulated, started, started_with_rows
+
+METHODS = ["aba", "redmax", "baraff", "variational", "variational_maximal"]
+JOURNAL = {"coefficient": 0.3, "surface": {"radius": 0.02, "length": 0.06}}
+L = 0.3
+
+
+def arm(n, height=None, angle=0.8, **more):
+    """An arm of n hinges with friction that swings against a floor, with a ball at its tip alone that touches it."""
+    height = 0.85 * n * L if height is None else height
+    bodies, joints = {}, {}
+    for i in range(n):
+        rod = {"type": "cylinder", "radius": 0.02, "length": L, "contact": False}
+        bodies[f"link{i}"] = {"mass": 1.0, "shapes": [rod]}
+        joints[f"joint{i}"] = {
+            "type": "revolute",
+            "parent": "world" if i == 0 else f"link{i - 1}",
+            "child": f"link{i}",
+            "axis": [[0, 1, 0], [1, 0, 0]][i % 2],
+            "origin": {"position": [0, 0, height if i == 0 else -L / 2]},
+            "child_origin": {"position": [0, 0, L / 2]},
+            "q": angle if i == 0 else float(0.1 * np.sin(i)),
+            "friction": JOURNAL,
+        }
+    bodies[f"link{n - 1}"]["shapes"].append({"type": "sphere", "radius": 0.02, "position": [0, 0, -L / 2]})
+    return simulated(bodies, joints) | {
+        "world": {"shapes": [{"type": "plane"}]},
+        "contacts": {"friction": 0.4},
+        **more,
+    }
+
+
+def compare(tmp_path, monkeypatch, scene, method, steps, atol=1e-8):
+    """Compare steps of the elimination and of rows from one start; return the numbers of steps with contacts."""
+    simulation, ends, touched = prepared(tmp_path, scene, f"simulation.method={method}"), [], 0
+    for with_rows in (False, True):
+        state, stepper = started_with_rows(monkeypatch, simulation) if with_rows else started(simulation)
+        work = stepper.contact_work
+        for _ in range(steps):
+            assert stepper.step(state, 1) is None
+            touched += work.contact_count[0] + work.constraint_row_count[0] > 0
+        assert not work.unsolved_steps.any()
+        assert work.factors.rank.any() == with_rows
+        ends.append((state, work.detection.contacts["impulse"][: work.contact_count[0]].copy()))
+    (one, impulses), (other, expected) = ends
+    np.testing.assert_allclose(one.v, other.v, atol=atol * max(np.abs(other.v).max(), 1e-2))
+    np.testing.assert_allclose(impulses, expected, atol=10 * atol * np.abs(expected).max(initial=1e-2))
+    np.testing.assert_allclose(one.ledger, other.ledger, atol=atol * np.abs(other.ledger).max())
+    return touched // 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_arm_that_slides_on_the_floor_moves_as_with_rows(tmp_path, monkeypatch, method):
+    assert compare(tmp_path, monkeypatch, arm(4), method, 330) > 10
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 0.7853981633974483])
+def test_an_arm_at_a_special_position_moves_as_with_rows(tmp_path, monkeypatch, angle):
+    """Straight above the contact, where no joint moves the tip along the normal; and two hinges at right angles."""
+    scene = arm(2, 2 * L + 0.02, angle)
+    for i in range(2):
+        scene["joints"][f"joint{i}"]["q"] = angle if i == 0 else 0.0
+    scene["joints"]["joint0"]["v"] = 0.3
+    compare(tmp_path, monkeypatch, scene, "aba", 40)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_limit_that_holds_moves_an_arm_as_with_rows(tmp_path, monkeypatch, method):
+    scene = arm(3, 5.0)
+    scene["joints"]["joint1"] |= {"q": 0.0, "force": 3.0, "limits": [-0.1, 0.005]}
+    compare(tmp_path, monkeypatch, scene, method, 80)
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax"])
+def test_a_limit_and_the_floor_hold_an_arm_at_once(tmp_path, method):
+    """Four joints, a limit and a contact stop in one step: more rows than degrees of freedom."""
+    scene = arm(4)
+    scene["joints"]["joint2"] |= {"q": 0.0, "force": 1.0, "limits": [-0.1, 0.005]}
+    state, stepper = started(prepared(tmp_path, scene, f"simulation.method={method}"))
+    both = 0
+    for _ in range(330):
+        assert stepper.step(state, 1) is None
+        work = stepper.contact_work
+        both += work.contact_count[0] > 0 and work.constraint_row_count[0] > 0
+    assert not stepper.contact_work.unsolved_steps.any()
+    assert both > 10
+
+
+@pytest.mark.parametrize("method", ["aba", "baraff", "variational"])
+def test_an_arm_on_the_floor_comes_to_rest(tmp_path, method):
+    """Where all joints and the tip stick, forces are not unique; no step is unsolved, and nothing creeps."""
+    simulation = prepared(tmp_path, arm(4), f"simulation.method={method}")
+    state, stepper = started(simulation)
+    assert stepper.step(state, 1200) is None
+    still = state.q.copy()
+    assert stepper.step(state, 100) is None
+    assert not stepper.contact_work.unsolved_steps.any()
+    assert stepper.contact_work.contact_count[0] == 1
+    np.testing.assert_allclose(state.q, still, atol=1e-15)
+
+
+def test_friction_of_the_floor_takes_the_energy_that_the_ledger_has(tmp_path):
+    """Kinetic and potential energy, and losses in joints and at the floor, balance to the order of the step."""
+    sums = []
+    for h in (1e-3, 1e-4):
+        scene = arm(5)
+        scene["simulation"]["step"] = h
+        simulation = prepared(tmp_path, scene, "simulation.method=aba")
+        state, stepper = started(simulation)
+        assert stepper.step(state, round(0.5 / h)) is None
+        sums.append(state.ledger.sum())
+        assert not stepper.contact_work.unsolved_steps.any()
+    assert sums[0] > 0.0
+    assert sums[0] == pytest.approx(sums[1], rel=0.02)
+
+
+@pytest.mark.parametrize("method", ["aba", "variational"])
+def test_a_light_tip_does_not_slow_the_solution(tmp_path, monkeypatch, method):
+    """Its response alone is 1e6 times that of the arm."""
+    scene = arm(3)
+    scene["bodies"]["link2"]["mass"] = 1e-6
+    state, stepper = started(prepared(tmp_path, scene, f"simulation.method={method}"))
+    most = 0
+    for _ in range(400):
+        assert stepper.step(state, 1) is None
+        most = max(most, stepper.contact_work.newton_steps[0])
+    assert not stepper.contact_work.unsolved_steps.any()
+    assert most <= 12
+
+
+def test_contacts_between_two_bodies_are_solved_by_rows(tmp_path):
+    """The elimination has edges at one body alone: an arm that presses a box solves the rows of its island."""
+    scene = arm(3, 0.85 * 3 * L + 0.1)
+    scene["bodies"]["box"] = {
+        "shapes": [{"type": "box", "size": [2, 2, 0.1], "density": 500}],
+        "position": [0, 0, 0.05],
+    }
+    state, stepper = started(prepared(tmp_path, scene, "simulation.method=aba"))
+    pressed = 0
+    for _ in range(400):
+        assert stepper.step(state, 1) is None
+        pressed += stepper.contact_work.contact_count[0] > 4
+    assert not stepper.contact_work.unsolved_steps.any()
+    assert pressed > 10
