@@ -33,7 +33,6 @@ from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Floats, Integers, Records
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import cross, dot, no_force, outer, power
-from multibody_cli.spatial.values import Motion
 from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia
 from multibody_cli.tree.jacobian import column_of
 
@@ -43,11 +42,11 @@ EQUALITY, ONE_SIDED, COULOMB = range(3)
 FIRST_COMPLIANCE = 1e-7
 """Compliance of the first step of Newton's method, relative to w."""
 
-NEAR, DECREASE, SLOW, MIN_COMPLIANCE = 1e-7, 0.1, 0.5, 1e-12
+NEAR, DECREASE, SLOW, MIN_COMPLIANCE = 1e-7, 0.01, 0.5, 1e-12
 """Residual near a solution; factor of the compliance after a step that leaves more than a share of it; least value."""
 
 LEAST_RESPONSE = 1e-6
-"""Least response of an edge, relative to that of its body alone, that replaces w."""
+"""Least response of an edge, relative to that of its body alone, that scales the compliance."""
 
 EXACT, ROUND_OFF = 1e-13, 1e-15
 """Residual of a solution, relative to the size of the problem, and that which a further step does not reduce."""
@@ -60,7 +59,8 @@ EDGE = np.dtype(
         ("body", "i8"),  # 0 for an edge at a coordinate
         ("coordinate", "i8"),  # -1 for an edge at a body
         ("mu", "f8"),
-        ("w", "f8"),
+        ("w", "f8"),  # response if the body were free, which decides about states
+        ("share", "f8"),  # response in the mechanism relative to w, which scales the compliance
     ]
 )
 
@@ -78,6 +78,7 @@ class Edges(NamedTuple):
     last: Annotated[Floats, 1]  # residual of the last step
     least: Annotated[Floats, 1]  # least residual
     stalled: Annotated[Integers, 1]  # number of steps without a smaller one
+    shifts: Annotated[Integers, 1]  # number of steps with less compliance
     motion: Annotated[Floats, 1]  # speed of the bodies without impulses, in the norm of kinetic energy
     edges: Annotated[Records, "e", EDGE]
     x: Annotated[Floats, "e", PER_CONTACT]  # impulses
@@ -91,6 +92,7 @@ class Edges(NamedTuple):
     of_body: Annotated[Records, "n", PENALTY]
     armature: Annotated[Floats, "m"]  # Z of all edges at a coordinate
     impulse: Annotated[Floats, "m"]  # a - Z r of these
+    has_discs: Annotated[Integers, "n"]  # whether an island has patches with two slip directions
     on_coordinate: Annotated[Floats, "m"]  # their impulses
 
 
@@ -100,7 +102,8 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
     """List the edges of all islands that have friction patches, and whose other rows are edges.
 
     Islands that have others are marked in `Groups.has_other_rows`, as are contacts that rebound or are held: the order
-    of impacts is that of rows.
+    of impacts is that of rows.  So are edges beside discs, patches with two slip directions: these have no compliance,
+    and where they stick most passes do not end.
     """
     G, T, E = contact_work.groups, contact_work.tree_friction, contact_work.tree_friction.edges
     patches, options = len(contact_work.joint_friction.limit), system.contacts.options
@@ -110,6 +113,11 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
         G.has_other_rows[i] = 1
     for p in range(patches):
         G.has_other_rows[island_number(constraint_rows + PER_CONTACT * p, G)] = 0
+    for i in range(islands):
+        E.has_discs[i] = 0
+    for p in range(patches):
+        if system.contacts.joint_friction.patches[p].slip_directions == 2:
+            E.has_discs[island_number(constraint_rows + PER_CONTACT * p, G)] = 1
     for r in range(len(work.rows)):
         if work.rows[r].primary and is_other_row(work.rows[r], T.satisfied[r]):
             mark_islands(work.rows[r], work.terms, G)
@@ -130,16 +138,16 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
 
 @kernel
 def take_edge(adds, row, count, law, mu, links, G, work, E):
-    """Add the edge of `count` rows from `row` on, or mark its island if it connects two bodies or one without mass."""
+    """Add the edge of `count` rows from `row` on, or mark its island if it cannot be one."""
     number = island_number(row, G)
     if number < 0 or G.has_other_rows[number]:
         return
     w = response_alone(E, row, count, links, G.body_of_coordinate, work)
-    if not w > 0.0:
+    if E.has_discs[number] or not w > 0.0:
         G.has_other_rows[number] = 1
     elif adds:
         edge, term = E.edges[E.number[0]], term_of(E, row)
-        edge.row, edge.rows, edge.law, edge.mu, edge.w = row, count, law, mu, w
+        edge.row, edge.rows, edge.law, edge.mu, edge.w, edge.share = row, count, law, mu, w, 1.0
         edge.body, edge.coordinate = term.body, term.iv
         E.number[0] += 1
 
@@ -177,6 +185,8 @@ def guess_edges(E, contact_work):
     """Begin with the impulses of the last step; what slid slides on with its speed, and what stuck sticks."""
     for e in range(E.number[0]):
         edge, pressed, x, u = E.edges[e], False, E.x[e], E.u[e]
+        for j in range(PER_CONTACT):
+            x[j] = u[j] = E.r[e, j] = 0.0
         for j in range(edge.rows):
             k = edge.row + j
             E.r[e, j] = contact_work.r[k]
@@ -197,9 +207,9 @@ def project_edge(E, e):
     for i in range(PER_CONTACT):
         for j in range(PER_CONTACT):
             D[i, j] = 0.0
+    P[0] = P[1] = P[2] = 0.0
     y = E.x[e, 0] - E.u[e, 0] / edge.w
     if edge.law != EQUALITY and not y > 0.0:
-        P[0] = P[1] = P[2] = 0.0
         return
     P[0], D[0, 0] = y, 1.0
     if edge.law == COULOMB:
@@ -244,21 +254,11 @@ def invert(K):
 
 
 @kernel
-def speed_of_bodies(links, bodies) -> float:
-    """Return the speed of all bodies in the norm of kinetic energy."""
-    square = 0.0
-    for i in range(1, len(links)):
-        V = Motion(load(bodies[i].w), load(bodies[i].v))
-        square += power(V, rigid_body_inertia(links[i], bodies[i]) @ V)
-    return math.sqrt(square)
-
-
-@kernel
 def start_compliance(E):
     """Begin with the compliance of the first step."""
     E.compliance[0] = FIRST_COMPLIANCE
     E.last[0] = E.least[0] = math.inf
-    E.stalled[0] = 0
+    E.stalled[0] = E.shifts[0] = 0
 
 
 @kernel
@@ -272,6 +272,7 @@ def choose_compliance(E, residual):
     E.least[0] = min(E.least[0], residual)
     if EXACT < residual <= NEAR and residual > SLOW * E.last[0]:
         E.compliance[0] = max(DECREASE * E.compliance[0], MIN_COMPLIANCE)
+        E.shifts[0] += 1
     else:
         E.compliance[0] = MORE_COMPLIANCE if residual > NEAR and E.stalled[0] >= PATIENCE else COMPLIANCE
     E.last[0] = residual
@@ -283,12 +284,12 @@ def linearize_edges(E, armature):
     """Replace all edges by inertias and impulses on their bodies and coordinates, for a step from the last x and u."""
     for j in range(len(E.armature)):
         E.armature[j], E.impulse[j], E.on_coordinate[j] = armature[j], 0.0, 0.0
-    for e in range(E.number[0]):
-        clear_penalty(E.of_body[E.edges[e].body])
+    for i in range(len(E.of_body) if E.number[0] > 0 else 0):
+        clear_penalty(E.of_body[i])
     for e in range(E.number[0]):
         edge = E.edges[e]
         project_edge(E, e)
-        linearize_edge(E, e, E.compliance[0])
+        linearize_edge(E, e, E.compliance[0] * edge.share)
         if edge.coordinate >= 0:
             c = term_of(E, edge.row).coefficient
             E.armature[edge.coordinate] += c * E.Z[e, 0, 0] * c
@@ -375,14 +376,14 @@ def edge_residual(E, worst, size) -> float:
 
 @kernel
 def rescale_edges(E):
-    """Replace w by the response that the last pass had along the impulses of an edge."""
+    """Scale the compliance of an edge by the response that the last pass had along its impulses."""
     for e in range(E.number[0]):
         edge, work, square = E.edges[e], 0.0, 0.0
         for i in range(edge.rows):
             work += E.x[e, i] * (E.u[e, i] - E.r[e, i])
             square += E.x[e, i] * E.x[e, i]
         if work > LEAST_RESPONSE * edge.w * square:
-            edge.w = work / square
+            edge.share = min(work / (edge.w * square), 1.0)
 
 
 @kernel

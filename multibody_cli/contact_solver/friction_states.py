@@ -9,8 +9,9 @@ from multibody_cli.contact_solver.loaded_tree import slip_per_rate
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.tree_friction_workspace import STICKS
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.spatial.memory import store_force
+from multibody_cli.spatial.memory import load, store_force
 from multibody_cli.spatial.products import no_force, power
+from multibody_cli.spatial.values import Motion
 from multibody_cli.tree.articulated_body import rigid_body_inertia
 from multibody_cli.tree.jacobian import column_of
 
@@ -134,6 +135,16 @@ def inertia_against_slip(p, T):
 
 
 # --- patches beside edges ---------------------------------------------------------------------------------------------
+@kernel
+def speed_of_bodies(links, bodies) -> float:
+    """Return the speed of all bodies in the norm of kinetic energy."""
+    square = 0.0
+    for i in range(1, len(links)):
+        V = Motion(load(bodies[i].w), load(bodies[i].v))
+        square += power(V, rigid_body_inertia(links[i], bodies[i]) @ V)
+    return math.sqrt(square)
+
+
 @kernel
 def scale_patches(system, work, T) -> bool:
     """Compute the responses w of all patches with one slip direction; return False if a body has no inertia there."""

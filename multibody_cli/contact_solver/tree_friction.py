@@ -54,7 +54,6 @@ from multibody_cli.contact_solver.edges import (
     linearize_edges,
     read_edges,
     rescale_edges,
-    speed_of_bodies,
     start_compliance,
     store_edges,
 )
@@ -65,6 +64,7 @@ from multibody_cli.contact_solver.friction_states import (
     residual_of_sticking,
     scale_patches,
     soften_sticking,
+    speed_of_bodies,
     update_states,
 )
 from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
@@ -104,8 +104,10 @@ from multibody_cli.tree.jacobian import write_ball_columns
 MAX_ITERATIONS, MAX_DISC_ITERATIONS = 12, 240
 """Largest number of passes over the tree in a step, without and with discs."""
 
-FEW_EDGE_ITERATIONS, MAX_EDGE_ITERATIONS = 20, 40
-"""Numbers of passes with contacts and limits beyond which the tolerance suffices, and the step solves rows."""
+FEW_EDGE_ITERATIONS, MAX_SHIFTS, MAX_EDGE_ITERATIONS = 20, 5, 40
+"""Numbers of passes with contacts and limits, and of those that shift loads, beyond which the tolerance suffices; and
+number of passes beyond which the step solves rows.
+"""
 
 MAX_SWEEPS, FIRST_ATTEMPT = 256, 1
 """Largest number of sweeps in a step, and that after which their states are tried first."""
@@ -244,7 +246,7 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
             rescale_edges(E)
         worst, size = residual_of_sticking(table.patches, T)
         of_edges = edge_residual(E, worst, size)
-        few = iteration < FEW_EDGE_ITERATIONS
+        few = iteration < FEW_EDGE_ITERATIONS and E.shifts[0] < MAX_SHIFTS
         required = EXACT if few else max(tolerance, EXACT)
         exact = E.number[0] == 0 or (of_edges <= required and E.compliance[0] == COMPLIANCE)
         choose_compliance(E, of_edges if few else 0.0)

@@ -77,6 +77,25 @@ def test_a_limit_that_holds_moves_an_arm_as_with_rows(tmp_path, monkeypatch, met
     compare(tmp_path, monkeypatch, scene, method, 80)
 
 
+def test_edges_keep_nothing_from_one_step_to_the_next(tmp_path):
+    """A run whose work arrays of edges are no numbers before each step has the same bytes."""
+    scene, ends = arm(4), []
+    scene["joints"]["joint2"] |= {"q": 0.0, "force": 1.0, "limits": [-0.1, 0.005]}
+    simulation = prepared(tmp_path, scene, "simulation.method=aba")
+    for spoiled in (False, True):
+        state, stepper = started(simulation)
+        edges = stepper.contact_work.tree_friction.edges
+        for _ in range(330):
+            if spoiled:
+                for name in ("x", "u", "r", "a", "Z", "projection", "D", "K", "armature", "impulse", "on_coordinate"):
+                    getattr(edges, name)[:] = np.nan
+                for name in edges.of_body.dtype.names:
+                    edges.of_body[name] = np.nan
+            assert stepper.step(state, 1) is None
+        ends.append(state.v.tobytes())
+    assert ends[0] == ends[1]
+
+
 @pytest.mark.parametrize("method", ["aba", "redmax"])
 def test_a_limit_and_the_floor_hold_an_arm_at_once(tmp_path, method):
     """Four joints, a limit and a contact stop in one step: more rows than degrees of freedom."""
