@@ -55,7 +55,7 @@ from multibody_cli.contact_solver.detection import (
     keep_start_velocities,
     no_contacts,
 )
-from multibody_cli.contact_solver.edges import list_edges
+from multibody_cli.contact_solver.edge_list import list_edges
 from multibody_cli.contact_solver.factors import factor_rows
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.impact_order import add_biases
@@ -65,9 +65,10 @@ from multibody_cli.contact_solver.islands import (
     count_other_rows,
     find_articulations,
     find_islands,
-    leave_out_patches,
+    island_number,
     list_body_blocks,
     mark_separate_patches,
+    mark_solved,
 )
 from multibody_cli.contact_solver.joint_friction import (
     account_joint_friction,
@@ -181,25 +182,28 @@ def apply_impulses(system, work, contact_work, size):
 
 
 @template(solve_tree_friction)
-def solve_trees(system, work, contact_work, h, v, equalities, constraint_rows, count, islands, articulations) -> int:
+def solve_trees(system, work, contact_work, h, v, equalities, constraint_rows, count, islands):
     """Solve for the islands of trees with joint friction whose other rows are edges.
 
-    Return the number of islands that remain, with those whose contacts are solved.
+    If the passes do not end, islands with edges are left to rows, and those of joint friction alone are solved again.
     """
-    G, patches, T = contact_work.groups, system.contacts.joint_friction.patches, contact_work.tree_friction
-    first = constraint_rows + PER_CONTACT * len(patches)
-    size = first + PER_CONTACT * count
-    tolerance = system.contacts.options.tolerance
+    G, patches, E = contact_work.groups, system.contacts.joint_friction.patches, contact_work.tree_friction.edges
+    first, separate = constraint_rows + PER_CONTACT * len(patches), contact_work.joint_friction.separate
     list_edges(system, work, contact_work, equalities, constraint_rows, count, islands)
-    if mark_separate_patches(contact_work.joint_friction.separate, constraint_rows, G) and solve_tree_friction(
-        system, work, contact_work, h, v, constraint_rows, tolerance
-    ):
-        leave_out_patches(contact_work.joint_friction, contact_work.x, constraint_rows, size, G)
-        islands = find_islands(size, articulations, G)
-    else:
-        T.edges.number[0] = 0
-        load_initial_guess(contact_work, constraint_rows, count)
-    return islands
+    for _ in range(2):
+        if mark_separate_patches(separate, constraint_rows, G) and solve_tree_friction(
+            system, work, contact_work, h, v, constraint_rows, system.contacts.options.tolerance
+        ):
+            mark_solved(contact_work.joint_friction, contact_work.x, constraint_rows, first + PER_CONTACT * count, G)
+            return
+        if E.number[0] == 0:
+            break
+        for e in range(E.number[0]):
+            G.has_other_rows[island_number(E.edges[e].row, G)] = 1
+        E.number[0] = 0
+    for p in range(len(patches)):
+        separate[p] = 0
+    load_initial_guess(contact_work, constraint_rows, count)
 
 
 @template(
@@ -239,9 +243,7 @@ def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows,
     for c in range(articulations):
         G.solved[c] = 0
     if has_other_rows and len(patches) > 0:
-        islands = solve_trees(
-            system, work, contact_work, h, v, equalities, constraint_rows, count, islands, articulations
-        )
+        solve_trees(system, work, contact_work, h, v, equalities, constraint_rows, count, islands)
         if all_solved(islands, contact_work):
             wake_all(contact_work.sleep)
             for island in range(islands):
@@ -292,7 +294,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     settings, patches = system.contacts, system.contacts.joint_friction.patches
     update_joint_reactions(system, work, contact_work.joint_friction)
     contact_work.step[0] = h
-    contact_work.tree_friction.edges.number[0] = 0
+    contact_work.tree_friction.edges.number[0] = contact_work.tree_friction.edges.jams[0] = 0
     contact_work.tree_friction.repeats[0] = contact_work.tree_friction.time[0] == t
     contact_work.tree_friction.time[0] = t
     contact_work.contact_count[0] = contact_work.overflow[0] = count = 0

@@ -27,14 +27,12 @@ import numpy as np
 from multibody_cli.contact_solver.friction.cones import WITHIN
 from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE, LEAST_SIZE, MORE_COMPLIANCE, PATIENCE
 from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT
-from multibody_cli.contact_solver.islands import is_other_row, island_number, mark_islands
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Floats, Integers, Records
 from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import cross, dot, no_force, outer, power
-from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia
-from multibody_cli.tree.jacobian import column_of
+from multibody_cli.spatial.products import no_force, outer, power
+from multibody_cli.tree.articulated_body import load_motion_change
 
 EQUALITY, ONE_SIDED, COULOMB = range(3)
 """Laws: x of any sign and u = 0; x >= 0 and u >= 0; Coulomb's law for a normal and two tangents."""
@@ -79,6 +77,7 @@ class Edges(NamedTuple):
     least: Annotated[Floats, 1]  # least residual
     stalled: Annotated[Integers, 1]  # number of steps without a smaller one
     shifts: Annotated[Integers, 1]  # number of steps with less compliance
+    jams: Annotated[Integers, 1]  # whether a contact stops without a collision (`tree_friction.find_jams`)
     motion: Annotated[Floats, 1]  # speed of the bodies without impulses, in the norm of kinetic energy
     edges: Annotated[Records, "e", EDGE]
     x: Annotated[Floats, "e", PER_CONTACT]  # impulses
@@ -96,88 +95,11 @@ class Edges(NamedTuple):
     on_coordinate: Annotated[Floats, "m"]  # their impulses
 
 
-# --- list -------------------------------------------------------------------------------------------------------------
-@kernel
-def list_edges(system, work, contact_work, equalities, constraint_rows, count, islands):
-    """List the edges of all islands that have friction patches, and whose other rows are edges.
-
-    Islands that have others are marked in `Groups.has_other_rows`, as are contacts that rebound or are held: the order
-    of impacts is that of rows.  So are edges beside discs, patches with two slip directions: these have no compliance,
-    and where they stick most passes do not end.
-    """
-    G, T, E = contact_work.groups, contact_work.tree_friction, contact_work.tree_friction.edges
-    patches, options = len(contact_work.joint_friction.limit), system.contacts.options
-    first = constraint_rows + PER_CONTACT * patches
-    E.number[0] = 0
-    for i in range(islands):
-        G.has_other_rows[i] = 1
-    for p in range(patches):
-        G.has_other_rows[island_number(constraint_rows + PER_CONTACT * p, G)] = 0
-    for i in range(islands):
-        E.has_discs[i] = 0
-    for p in range(patches):
-        if system.contacts.joint_friction.patches[p].slip_directions == 2:
-            E.has_discs[island_number(constraint_rows + PER_CONTACT * p, G)] = 1
-    for r in range(len(work.rows)):
-        if work.rows[r].primary and is_other_row(work.rows[r], T.satisfied[r]):
-            mark_islands(work.rows[r], work.terms, G)
-    for adds in (False, True):
-        for k in range(constraint_rows):
-            if not T.satisfied[contact_work.active_rows[k]]:
-                law = EQUALITY if k < equalities else ONE_SIDED
-                take_edge(adds, k, 1, law, 0.0, system.tree.links, G, work, E)
-        for c in range(count):
-            k = first + PER_CONTACT * c
-            in_order = contact_work.rebound[k] == 0.0 and contact_work.own_delay[c] == 0.0
-            if in_order and not options.convex and not system.coupled:
-                mu = contact_work.detection.contacts[c].friction
-                take_edge(adds, k, PER_CONTACT, COULOMB, mu, system.tree.links, G, work, E)
-            else:
-                G.has_other_rows[island_number(k, G)] = 1
-
-
-@kernel
-def take_edge(adds, row, count, law, mu, links, G, work, E):
-    """Add the edge of `count` rows from `row` on, or mark its island if it cannot be one."""
-    number = island_number(row, G)
-    if number < 0 or G.has_other_rows[number]:
-        return
-    w = response_alone(E, row, count, links, G.body_of_coordinate, work)
-    if E.has_discs[number] or not w > 0.0:
-        G.has_other_rows[number] = 1
-    elif adds:
-        edge, term = E.edges[E.number[0]], term_of(E, row)
-        edge.row, edge.rows, edge.law, edge.mu, edge.w, edge.share = row, count, law, mu, w, 1.0
-        edge.body, edge.coordinate = term.body, term.iv
-        E.number[0] += 1
-
-
+# --- guess ------------------------------------------------------------------------------------------------------------
 @formula
 def term_of(E, row):
     """Return the term of a row that has one."""
     return E.terms[E.rows[row].first_term]
-
-
-@kernel
-def response_alone(E, row, count, links, body_of_coordinate, work) -> float:
-    """Return the largest response of rows if their body were free; 0 if that is infinite or they connect two bodies."""
-    largest = 0.0
-    for k in range(row, row + count):
-        if E.rows[k].last_term != E.rows[k].first_term + 1:
-            return 0.0
-        term = term_of(E, k)
-        if term.iv >= 0:
-            S = column_of(work.columns[term.iv])
-            i = body_of_coordinate[term.iv]
-            inertia = power(S, rigid_body_inertia(links[i], work.bodies[i]) @ S) + work.armature[term.iv]
-            return term.coefficient * term.coefficient / inertia if inertia > 0.0 else 0.0
-        link, W = links[term.body], load_force(term)
-        inertia = link.central[0] + link.central[3] + link.central[5]
-        if not (link.mass > 0.0 and inertia > 0.0):
-            return 0.0
-        moment = W.t - cross((1.0 / link.mass) * load(work.bodies[term.body].h), W.f)
-        largest = max(largest, dot(W.f, W.f) / link.mass + dot(moment, moment) / inertia)
-    return largest
 
 
 @kernel
@@ -296,6 +218,16 @@ def linearize_edges(E, armature):
             E.impulse[edge.coordinate] += c * (E.a[e, 0] - E.Z[e, 0, 0] * E.r[e, 0])
         else:
             add_penalty(E, e)
+
+
+@kernel
+def apply_unit_normal(E, e, armature):
+    """Replace all edges by a unit impulse along the normal of one contact, on its body."""
+    for j in range(len(E.armature)):
+        E.armature[j], E.impulse[j] = armature[j], 0.0
+    for i in range(len(E.of_body)):
+        clear_penalty(E.of_body[i])
+    store_force(E.of_body[E.edges[e].body], load_force(term_of(E, E.edges[e].row)))
 
 
 @formula

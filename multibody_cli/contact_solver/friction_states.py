@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.loaded_discs import clear_drag
 from multibody_cli.contact_solver.loaded_tree import slip_per_rate
 from multibody_cli.contact_solver.results import AT_LIMIT
-from multibody_cli.contact_solver.tree_friction_workspace import STICKS
+from multibody_cli.contact_solver.tree_friction_workspace import STICKS, clear_share
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store_force
 from multibody_cli.spatial.products import no_force, power
@@ -134,6 +135,17 @@ def inertia_against_slip(p, T):
     return n * n * inertia[0] + 2.0 * n * m * inertia[1] + m * m * inertia[2]
 
 
+@kernel
+def slide_without_friction(joint_friction, T):
+    """Let all patches slide without friction."""
+    for p in range(len(T.state)):
+        T.state[p], T.applied[p, 0], T.applied[p, 1] = 1, 0.0, 0.0
+        clear_share(p, T)
+        clear_drag(p, T)
+    for i in range(len(T.coupling.impulses)):
+        store_force(T.coupling.impulses[i], no_force())
+
+
 # --- patches beside edges ---------------------------------------------------------------------------------------------
 @kernel
 def speed_of_bodies(links, bodies) -> float:
@@ -175,7 +187,7 @@ def soften_sticking(system, work, joint_friction, T, v):
 def residual_of_sticking(patches, T) -> tuple[float, float]:
     """Return the largest slip of patches that stick, and the size of their friction, in the norm of kinetic energy."""
     worst, size = 0.0, 0.0
-    if T.edges.number[0] > 0:
+    if T.soft[0]:
         for p in range(len(patches)):
             if patches[p].slip_directions == 1:
                 unit = math.sqrt(T.w[p])

@@ -36,7 +36,7 @@ class Groups(NamedTuple):
     island: Annotated[Integers, "l"]  # union-find parent: smallest articulation of the island
     island_number: Annotated[Integers, "l"]  # number of the island whose smallest articulation this is, else -1
     has_other_rows: Annotated[Integers, "l"]  # whether an island has rows that are no edges of passes over a tree
-    solved: Annotated[Integers, "l"]  # whether such passes have solved the contacts of an articulation
+    solved: Annotated[Integers, "l"]  # whether such passes have solved the rows of an articulation
     first_row: Annotated[Integers, "l + 1"]  # start of the rows of an island
     rows: Annotated[Integers, "m"]
 
@@ -291,27 +291,17 @@ def mark_separate_patches(separate, first, G) -> bool:
 
 
 @kernel
-def leave_out_patches(joint_friction, x, first, size, G):
-    """Leave out of all islands the rows of marked patches, and before row `first` those of islands without other rows.
-
-    Contacts of such islands remain; their articulations are marked as solved.  Guess the impulses of all others again.
-    """
-    for k in range(first + PER_CONTACT * len(joint_friction.separate), size):
+def mark_solved(joint_friction, x, first, size, G):
+    """Mark the articulations of islands without other rows as solved; guess the impulses of all others again."""
+    for k in range(size):
         number = island_number(k, G)
-        if number >= 0 and not G.has_other_rows[number]:
+        if number < 0:
+            continue
+        if not G.has_other_rows[number]:
             for side in range(BLOCKS_PER_ROW):
                 if G.row_articulations[k, side] >= 0:
                     G.solved[G.row_articulations[k, side]] = 1
-    for k in range(first):
-        number = island_number(k, G)
-        if number >= 0 and G.has_other_rows[number]:
+        elif k < first:
             x[k] = 0.0
-        else:
-            G.row_articulations[k, 0] = G.row_articulations[k, 1] = -1
-    for p in range(len(joint_friction.separate)):
-        for j in range(PER_CONTACT):
-            k = first + PER_CONTACT * p + j
-            if joint_friction.separate[p]:
-                G.row_articulations[k, 0] = G.row_articulations[k, 1] = -1
-            else:
-                x[k] = joint_friction.previous_impulses[p, j]
+        elif k < first + PER_CONTACT * len(joint_friction.separate):
+            x[k] = joint_friction.previous_impulses[(k - first) // PER_CONTACT, (k - first) % PER_CONTACT]

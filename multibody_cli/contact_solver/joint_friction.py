@@ -70,7 +70,7 @@ class JointFrictionWorkspace(NamedTuple):
     previous_impulses: Floats  # (p, 3) limit and friction impulses of the last solution or step, N s
     friction: Records  # (p,) friction of the previous step, in the axes of M, for output, N m and N
     worst: Integers  # (2,) patch that disagrees most in the present iteration, and in the last unsolved step
-    separate: Integers  # (p,) whether a patch is in an island without other rows
+    separate: Integers  # (p,) whether a patch is in an island that passes over trees have solved
     slip_changes: Floats  # (p, 2) mean slip velocity of the step less that after the impulses; 0 in explicit steps
 
 
@@ -263,7 +263,7 @@ def update_friction_limits(system, work, contact_work, h, constraint_rows, size,
         joint_friction.largest_load[island] = 0.0
     for p in range(len(patches)):
         at = island_of(constraint_rows + PER_CONTACT * p, G)
-        if at < 0:
+        if joint_friction.separate[p]:
             continue
         island = G.island_number[at]
         if coefficient[p] > 0.0:
@@ -274,7 +274,7 @@ def update_friction_limits(system, work, contact_work, h, constraint_rows, size,
     for p in range(len(patches)):
         k, limit = constraint_rows + PER_CONTACT * p, joint_friction.limit[p]
         at = island_of(k, G)
-        if at < 0:
+        if joint_friction.separate[p]:
             continue
         island = G.island_number[at]
         friction, scale = math.hypot(x[k + 1], x[k + 2]), coefficient[p] * joint_friction.largest_load[island]

@@ -22,16 +22,13 @@ from multibody_cli.contact_solver.edges import (
 )
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, Factored
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
-from multibody_cli.contact_solver.loaded_discs import clear_drag
+from multibody_cli.contact_solver.friction_states import slide_without_friction
 from multibody_cli.contact_solver.parameters import solve_motion
 from multibody_cli.contact_solver.results import DISPLACEMENT
 from multibody_cli.contact_solver.sleeping import is_solved, set_at_rest
 from multibody_cli.contact_solver.solution import gather_row, number_blocks_of_island, remove_ineffective_rows
-from multibody_cli.contact_solver.tree_friction_workspace import clear_share
 from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.multipliers import SOLVED
-from multibody_cli.spatial.memory import store_force
-from multibody_cli.spatial.products import no_force
 
 MAX_PASSES = 20
 """Largest number of passes over trees for one displacement."""
@@ -106,17 +103,6 @@ def displace_trees(system, work, contact_work, h, v, constraint_rows, count, isl
     if not residual <= system.contacts.options.tolerance:
         fail_solved(islands, residual, contact_work)
     return True
-
-
-@kernel
-def slide_without_friction(joint_friction, T):
-    """Let all patches slide without friction."""
-    for p in range(len(T.state)):
-        T.state[p], T.applied[p, 0], T.applied[p, 1] = 1, 0.0, 0.0
-        clear_share(p, T)
-        clear_drag(p, T)
-    for i in range(len(T.coupling.impulses)):
-        store_force(T.coupling.impulses[i], no_force())
 
 
 @kernel

@@ -137,7 +137,7 @@ def account_row_work(work, contact_work, equalities, ledger):
 @kernel
 def record_diagnostics(contact_work, islands):
     """Record the residual of the step, and count the step as unsolved, with one cause, if an island failed."""
-    cause, jams = 0, 0
+    cause, jams = 0, contact_work.tree_friction.edges.jams[0]
     for island in range(islands):
         jams = max(jams, contact_work.island_jams[island])
         cause = max(cause, contact_work.island_failed[island])

@@ -41,13 +41,17 @@ Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; Sueda, 
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.edges import (
+    COULOMB,
     EXACT,
     ROUND_OFF,
+    apply_unit_normal,
     choose_compliance,
     edge_residual,
     guess_edges,
@@ -56,6 +60,7 @@ from multibody_cli.contact_solver.edges import (
     rescale_edges,
     start_compliance,
     store_edges,
+    term_of,
 )
 from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
@@ -63,6 +68,7 @@ from multibody_cli.contact_solver.friction_states import (
     guess_states,
     residual_of_sticking,
     scale_patches,
+    slide_without_friction,
     soften_sticking,
     speed_of_bodies,
     update_states,
@@ -80,6 +86,7 @@ from multibody_cli.contact_solver.loaded_tree import (
     write_load_shares,
 )
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
+from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, sweep
 from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMS,
@@ -99,6 +106,8 @@ from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
 from multibody_cli.spatial.memory import load_force
+from multibody_cli.spatial.products import power
+from multibody_cli.tree.articulated_body import load_motion_change
 from multibody_cli.tree.jacobian import write_ball_columns
 
 MAX_ITERATIONS, MAX_DISC_ITERATIONS = 12, 240
@@ -191,30 +200,79 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
     for i in range(len(T.discs)):
         if T.discs[i] >= 0:
             most = MAX_DISC_ITERATIONS
-    E = T.edges
-    if E.number[0] > 0:
-        guess_edges(E, contact_work)
-        E.motion[0], most = speed_of_bodies(system.tree.links, work.bodies), max(most, MAX_EDGE_ITERATIONS)
-        if not scale_patches(system, work, T):
-            return False
-    passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, most)
+    passes, residual, softens = -1, 0.0, most == MAX_ITERATIONS and len(T.bodies.loops) + T.edges.number[0] > 0
+    T.soft[0] = 0
+    if T.edges.number[0] == 0:
+        passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, most)
+    if passes < 0 and softens and scale_patches(system, work, T):
+        T.soft[0] = 1
+        guess_states(system, contact_work, T, first)
+        guess_edges(T.edges, contact_work)
+        T.edges.motion[0] = speed_of_bodies(system.tree.links, work.bodies)
+        passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, MAX_EDGE_ITERATIONS)
+        T.soft[0] = 0
     if passes < 0:
-        if E.number[0] > 0:
+        if T.edges.number[0] > 0:
             return False
         sweeps, residual = solve_in_turn(system, work, joint_friction, T, h, v, tolerance)
         if sweeps < 0:
             return False
         passes = most + sweeps
+    if find_jams(system, work, contact_work, h, v):
+        T.soft[0] = 1
+        again, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, MAX_EDGE_ITERATIONS)
+        T.soft[0] = 0
+        if again < 0:
+            return False
     for p in range(len(T.state)):
         k = first + PER_CONTACT * p
         contact_work.x[k] = joint_friction.limit[p]
         contact_work.x[k + 1] = T.friction[p, 0]
         contact_work.x[k + 2] = T.friction[p, 1]
-    store_edges(E, contact_work.x)
+    store_edges(T.edges, contact_work.x)
     store_loop_multipliers(system, work, T.bodies, contact_work.active_rows, contact_work.x[:first])
     contact_work.newton_steps[0] = max(contact_work.newton_steps[0], passes)
     contact_work.max_residual[0] = max(contact_work.max_residual[0], residual)
     return True
+
+
+@template(solve_motion)
+def find_jams(system, work, contact_work, h, v) -> bool:
+    """Find contacts that slid and stop without a collision, and set `Edges.jams` as `solution.jams` does.
+
+    Return whether there are any, so that the motion is to be computed again.  The responses are those of joints without
+    friction.
+    """
+    T, E, before, found = (
+        contact_work.tree_friction,
+        contact_work.tree_friction.edges,
+        contact_work.velocity_before,
+        False,
+    )
+    for e in range(E.number[0]):
+        edge, x = E.edges[e], E.x[e]
+        if edge.law != COULOMB or math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * x[0]:
+            continue
+        along, across, least = before[edge.row + 1], before[edge.row + 2], IMPACT_SPEED * E.rows[edge.row].speed
+        speed = math.hypot(along, across)
+        if not (speed > least and before[edge.row] > -least):
+            continue
+        if not found:
+            for p in range(len(T.state)):
+                T.kept_state[p] = T.state[p]
+            slide_without_friction(contact_work.joint_friction, T)
+        found = True
+        apply_unit_normal(E, e, work.armature)
+        if solve_motion(system, work, contact_work.joint_friction, T, h, v):
+            dV = load_motion_change(work.bodies[edge.body])
+            normal = power(dV, load_force(term_of(E, edge.row)))
+            pressing = along * power(dV, load_force(term_of(E, edge.row + 1)))
+            pressing += across * power(dV, load_force(term_of(E, edge.row + 2)))
+            if normal * speed < edge.mu * pressing:
+                E.jams[0] = 1
+    for p in range(len(T.state) if found else 0):
+        T.state[p] = T.kept_state[p]
+    return found
 
 
 @template(solve_motion, compute_slips, transmit_changes)
@@ -233,7 +291,7 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
         regular = write_load_shares(table, joint_friction, T)
         write_drags(table.patches, joint_friction, T)
         linearize_edges(E, work.armature)
-        if E.number[0] > 0:
+        if T.soft[0]:
             soften_sticking(system, work, joint_friction, T, v)
         if not (regular and solve_motion(system, work, joint_friction, T, h, v)):
             return -1, 0.0
@@ -248,7 +306,7 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
         of_edges = edge_residual(E, worst, size)
         few = iteration < FEW_EDGE_ITERATIONS and E.shifts[0] < MAX_SHIFTS
         required = EXACT if few else max(tolerance, EXACT)
-        exact = E.number[0] == 0 or (of_edges <= required and E.compliance[0] == COMPLIANCE)
+        exact = not T.soft[0] or (of_edges <= required and E.compliance[0] == COMPLIANCE)
         choose_compliance(E, of_edges if few else 0.0)
         switches = len(T.state) if iteration % (2 * JOINT_ITERATIONS) < JOINT_ITERATIONS else 1
         agree, residual = update_states(system, joint_friction, T, tolerance, switches)

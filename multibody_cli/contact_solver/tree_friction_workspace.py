@@ -79,10 +79,12 @@ class TreeFriction(NamedTuple):
     inertias: Records  # (n,)
     columns: Records  # (m,)
     state: Integers  # (p,) sign of the slip along `direction`, or STICKS
+    kept_state: Integers  # (p,) `state`, while contacts that stop are examined
     w: Floats  # (p,) response of a patch with one slip direction, if its body were free from others
     jams: Integers  # (p,) JAMS or JAMMED if D of a joint that slides is or was not positive, else 0
     time: Floats  # (1,) start of the last step, s
     repeats: Integers  # (1,) whether this step is solved again: variational steps iterate
+    soft: Integers  # (1,) whether patches that stick have compliance: beside edges, and where loops are redundant
     kept: Integers  # (1,) whether no state has changed since the last sweep (`staggered_tree_friction`)
     direction: Floats  # (p, 2) unit vector; (1, 0) if there is one slip direction
     earlier: Floats  # (p, 3) slip velocity, friction and limit that the last step began with
@@ -167,10 +169,12 @@ def tree_friction_for(system: System, rows: Records, terms: Records, edges: int)
         inertias=records(np.zeros(n, LOADED_INERTIA)),
         columns=records(np.zeros(len(tree.driven), LOADED_COLUMN)),
         state=np.zeros(p, np.int64),
+        kept_state=np.zeros(p, np.int64),
         w=np.zeros(p),
         jams=np.zeros(p, np.int64),
         time=np.full(1, np.nan),
         repeats=np.zeros(1, np.int64),
+        soft=np.zeros(1, np.int64),
         kept=np.zeros(1, np.int64),
         direction=np.tile([1.0, 0.0], (p, 1)),
         earlier=np.zeros((p, 3)),
@@ -200,8 +204,8 @@ def tree_friction_for(system: System, rows: Records, terms: Records, edges: int)
 
 @formula
 def determines_rate(p, T):
-    """Return whether a patch that sticks determines the rate of its joint; beside edges, it has compliance as they."""
-    return T.state[p] == STICKS and T.edges.number[0] == 0
+    """Return whether a patch that sticks determines the rate of its joint, without compliance."""
+    return T.state[p] == STICKS and not T.soft[0]
 
 
 @formula

@@ -47,8 +47,11 @@ def compare(tmp_path, monkeypatch, scene, method, steps, atol=1e-8):
             touched += work.contact_count[0] + work.constraint_row_count[0] > 0
         assert not work.unsolved_steps.any()
         assert work.factors.rank.any() == with_rows
-        ends.append((state, work.detection.contacts["impulse"][: work.contact_count[0]].copy()))
-    (one, impulses), (other, expected) = ends
+        impulses = work.detection.contacts["impulse"][: work.contact_count[0]].copy()
+        ends.append((state, impulses, work.jammed_steps[0], work.energizing_steps[0]))
+    (one, impulses, *alarms), (other, expected, *expected_alarms) = ends
+    assert alarms == expected_alarms
+    np.testing.assert_allclose(one.q, other.q, atol=atol)
     np.testing.assert_allclose(one.v, other.v, atol=atol * max(np.abs(other.v).max(), 1e-2))
     np.testing.assert_allclose(impulses, expected, atol=10 * atol * np.abs(expected).max(initial=1e-2))
     np.testing.assert_allclose(one.ledger, other.ledger, atol=atol * np.abs(other.ledger).max())
