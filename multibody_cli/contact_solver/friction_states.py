@@ -88,7 +88,9 @@ def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool,
                         T.speed[p] = (math.hypot(x, y) - limit) / inertia_against_slip(p, T)
                 switches -= 1
                 agree = False
-            elif not math.hypot(T.slip[p, 0], T.slip[p, 1]) <= T.round_off[0] and len(T.bodies.loops) > 0:
+            elif not (
+                T.soft[0] or math.hypot(T.slip[p, 0], T.slip[p, 1]) <= T.round_off[0] or len(T.bodies.loops) == 0
+            ):
                 if allowed > 0:
                     slide_against(patch, p, -T.slip[p, 0], -T.slip[p, 1], T)
                     T.speed[p] = math.hypot(T.slip[p, 0], T.slip[p, 1])

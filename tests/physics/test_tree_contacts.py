@@ -127,6 +127,27 @@ def test_an_arm_on_the_floor_comes_to_rest(tmp_path, method):
     np.testing.assert_allclose(state.q, still, atol=1e-15)
 
 
+@pytest.mark.parametrize("method", ["aba", "redmax", "baraff"])
+def test_an_arm_with_a_loop_in_its_wrist_solves_no_rows(tmp_path, monkeypatch, method):
+    """A parallelogram between the last three links; joints that stick in it are redundant."""
+    scene, n = arm(5), 5
+    for i in range(n):
+        scene["joints"][f"joint{i}"] |= {"axis": [0, 1, 0], "q": [0.8, 0.08, 0.09, 0.1, -0.1][i]}
+    scene["bodies"]["bar"] = {"mass": 0.5, "inertia": {"principal": [0.004, 0.004, 1e-4]}}
+    bar = {"type": "revolute", "axis": [0, 1, 0], "friction": JOURNAL}
+    near, far, up, down = ({"position": [x, 0, z]} for x, z in ((0.1, -L / 2), (0.1, L / 2), (0, L / 2), (0, -L / 2)))
+    scene["joints"]["bar0"] = bar | {"parent": "link2", "child": "bar", "origin": near, "child_origin": up, "q": 0.1}
+    scene["joints"]["bar1"] = bar | {"parent": "bar", "child": "link4", "origin": down, "child_origin": far, "q": -0.1}
+    state, stepper = started(prepared(tmp_path, scene, f"simulation.method={method}"))
+    touched = 0
+    for _ in range(500):
+        assert stepper.step(state, 1) is None
+        touched += stepper.contact_work.contact_count[0]
+    assert touched > 100
+    assert not stepper.contact_work.unsolved_steps.any()
+    assert not stepper.contact_work.factors.rank.any()
+
+
 def test_friction_of_the_floor_takes_the_energy_that_the_ledger_has(tmp_path):
     """Kinetic and potential energy, and losses in joints and at the floor, balance to the order of the step."""
     sums = []
