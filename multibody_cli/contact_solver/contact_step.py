@@ -350,7 +350,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         apply_impulses(system, work, contact_work, size)
         displace(system.tree, q, work.response, 1.0)
         normalize(system.tree, q)
-    if len(patches) > 0 and displace_trees(system, work, contact_work, h, v, constraint_rows, count, islands):
+    if len(patches) > 0 and displace_trees(system, work, contact_work, h, v, constraint_rows, islands):
         displace(system.tree, q, work.response, 1.0)
         normalize(system.tree, q)
     record_diagnostics(contact_work, islands)

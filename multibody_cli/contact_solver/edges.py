@@ -24,9 +24,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from multibody_cli.contact_solver.friction.cones import WITHIN
+from multibody_cli.contact_solver.friction.cones import project_by_coulomb
 from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE, LEAST_SIZE, MORE_COMPLIANCE, PATIENCE
-from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Floats, Integers, Records
@@ -89,10 +89,11 @@ class Edges(NamedTuple):
     D: Annotated[Floats, "e", PER_CONTACT, PER_CONTACT]
     K: Annotated[Floats, PER_CONTACT, PER_CONTACT]
     of_body: Annotated[Records, "n", PENALTY]
-    armature: Annotated[Floats, "m"]  # Z of all edges at a coordinate
-    impulse: Annotated[Floats, "m"]  # a - Z r of these
+    armature: Annotated[Floats, "m"]  # armature of a coordinate with Z of its edges
+    impulse: Annotated[Floats, "m"]  # a - Z r of its edges
+    y: Annotated[Floats, PER_CONTACT]  # x - u / w of one edge
     has_discs: Annotated[Integers, "n"]  # whether an island has patches with two slip directions
-    on_coordinate: Annotated[Floats, "m"]  # their impulses
+    on_coordinate: Annotated[Floats, "m"]  # impulses of the edges at a coordinate
 
 
 # --- guess ------------------------------------------------------------------------------------------------------------
@@ -133,19 +134,12 @@ def project_edge(E, e):
     y = E.x[e, 0] - E.u[e, 0] / edge.w
     if edge.law != EQUALITY and not y > 0.0:
         return
-    P[0], D[0, 0] = y, 1.0
     if edge.law == COULOMB:
-        along, across = E.x[e, 1] - E.u[e, 1] / edge.w, E.x[e, 2] - E.u[e, 2] / edge.w
-        length, limit = math.hypot(along, across), edge.mu * y
-        if length <= limit:
-            P[1], P[2], D[1, 1], D[2, 2] = along, across, 1.0, 1.0
-        else:
-            n, m = along / length, across / length
-            share = limit / max(length, MIN_FRICTION_IMPULSE)
-            P[1], P[2] = WITHIN * limit * n, WITHIN * limit * m
-            D[1, 0], D[2, 0] = edge.mu * n, edge.mu * m
-            D[1, 1], D[2, 2] = share * m * m, share * n * n
-            D[1, 2] = D[2, 1] = -share * n * m
+        for i in range(PER_CONTACT):
+            E.y[i] = E.x[e, i] - E.u[e, i] / edge.w
+        project_by_coulomb(edge.mu, 0, E.y, P, D)
+    else:
+        P[0], D[0, 0] = y, 1.0
 
 
 @kernel
@@ -165,7 +159,7 @@ def linearize_edge(E, e, eps):
 
 @kernel
 def invert(K):
-    """Invert a matrix (3, 3) whose first row and column are those of a block triangular matrix, in place."""
+    """Invert a matrix (3, 3) in place."""
     a, b, c = K[0, 0], K[0, 1], K[0, 2]
     d, e, f = K[1, 0], K[1, 1], K[1, 2]
     g, h, i = K[2, 0], K[2, 1], K[2, 2]

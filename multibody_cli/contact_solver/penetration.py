@@ -63,10 +63,10 @@ def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> 
 
 
 @template(solve_motion)
-def displace_trees(system, work, contact_work, h, v, constraint_rows, count, islands) -> bool:
+def displace_trees(system, work, contact_work, h, v, constraint_rows, islands) -> bool:
     """Compute the displacement `work.response` (nv,) of islands that passes over trees have solved, in O(n).
 
-    Contacts that penetrate are edges of the same passes without friction.  Return whether there is any penetration.
+    Contacts that penetrate are edges of the same passes without friction.  Return whether there is one.
     """
     tolerance, E, T = (
         PENETRATION_TOLERANCE * system.contacts.margin,
@@ -94,7 +94,8 @@ def displace_trees(system, work, contact_work, h, v, constraint_rows, count, isl
     for _ in range(MAX_PASSES):
         linearize_edges(E, work.armature)
         if not solve_motion(system, work, contact_work.joint_friction, T, h, v):
-            break
+            fail_solved(islands, math.inf, contact_work)
+            return False
         read_edges(E, work.bodies, work.response)
         residual = edge_residual(E, 0.0, 0.0)
         choose_compliance(E, residual)

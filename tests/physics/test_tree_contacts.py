@@ -191,3 +191,39 @@ def test_contacts_between_two_bodies_are_solved_by_rows(tmp_path):
         pressed += stepper.contact_work.contact_count[0] > 4
     assert not stepper.contact_work.unsolved_steps.any()
     assert pressed > 10
+
+
+def test_a_foot_that_jams_is_reported_as_with_rows(tmp_path, monkeypatch):
+    """A trunk on legs with universal joints slides with much friction: a foot stops without a collision (Painleve)."""
+    rod = {"type": "cylinder", "radius": 0.02, "length": 0.3, "contact": False}
+    ball = {"type": "sphere", "radius": 0.03, "position": [0, 0, -0.15]}
+    box = {"type": "box", "size": [0.1, 0.08, 0.03], "position": [0, 0, -0.15]}
+    feet = {"b0": [], "b1": [ball], "b2": [ball], "b3": [box], "b4": [box]}
+    masses = {"b0": 1.0, "b1": 3.0, "b2": 0.3, "b3": 3.0, "b4": 1.0}
+    bodies = {name: {"mass": masses[name], "shapes": [rod, *foot]} for name, foot in feet.items()}
+    velocity = {"angular": [1.176, -1.599, -0.473], "linear": [3.0, 0.5, -1.0]}
+    bodies["b0"] |= {"position": [0, 0, 0.6], "velocity": velocity}
+    dry, end = JOURNAL | {"coefficient": 0.2}, {"position": [0, 0, 0.15]}
+    side, below = {"position": [0.05, 0.05, 0.0]}, {"position": [0, 0, -0.15]}
+    universal, hinge = {"type": "universal", "friction": dry}, {"type": "revolute"}
+    joints = {
+        "j1": universal | {"parent": "b0", "child": "b1", "origin": side},
+        "j2": hinge | {"parent": "b1", "child": "b2", "origin": side, "axis": [1, 0, 0], "q": 0.0425},
+        "j3": universal | {"parent": "b2", "child": "b3", "origin": below},
+        "j4": hinge | {"parent": "b2", "child": "b4", "origin": side, "axis": [0, 1, 0], "q": -1.197},
+    }
+    joints["j4"] |= {"friction": JOURNAL | {"coefficient": 0.05}, "limits": [-1.247, -0.997]}
+    scene = simulated(bodies, {name: joint | {"child_origin": end} for name, joint in joints.items()})
+    scene["contacts"] = {"friction": 2.0, "pairs": [[name, "world"] for name in feet if name != "b0"]}
+    scene["world"] = {"shapes": [{"type": "plane", "position": [0, 0, -0.168]}]}
+    simulation, first = prepared(tmp_path, scene, "simulation.method=aba"), []
+    for with_rows in (False, True):
+        state, stepper = started_with_rows(monkeypatch, simulation) if with_rows else started(simulation)
+        steps, work = 0, stepper.contact_work
+        while steps < 300 and work.jammed_steps[0] == 0:
+            work.factors.rank[:] = 0
+            assert stepper.step(state, 1) is None
+            steps += 1
+        assert work.factors.rank.any() == with_rows
+        first.append(steps)
+    assert first[0] == first[1] < 300
