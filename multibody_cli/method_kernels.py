@@ -1,14 +1,16 @@
 """The kernels of a method, as parameters of templates (`kernel.templates`).
 
 A method that computes accelerations provides `accelerate` and `apply_inverse_mass`.  The other kernels follow from
-these two (`methods.by_acceleration`), and integrators are bound to them (`methods.contract.Dynamics`).
+these two (`methods.by_acceleration`), and integrators are bound to them (`methods.contract.Dynamics`).  Systems without
+constraint rows, contacts or joint friction leave out the optional ones.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from multibody_cli.kernel import kernel_parameter
+from multibody_cli.kernel import kernel_parameter, optional_kernel_parameter
+from multibody_cli.tree.configuration import displace, normalize
 
 
 @kernel_parameter
@@ -28,7 +30,7 @@ def apply_inverse_mass(system: Any, work: Any, x: Any, y: Any) -> None:
     """
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def finish_accelerations(system: Any, work: Any, a: Any) -> None:
     """Change dv/dt (nv,), with the multipliers of all rows among the forces."""
 
@@ -57,7 +59,7 @@ def complete_state(system: Any, work: Any, state: Any, powers: Any) -> None:
     """Compute the accelerations and the work arrays of a state, as at the end of a step."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def project_onto_constraints(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: Any) -> None:
     """Project q and v onto all constraints, in place, after a step.
 
@@ -65,7 +67,7 @@ def project_onto_constraints(system: Any, work: Any, t: float, q: Any, v: Any, a
     """
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def solve_contact_step(
     system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, ledger: Any
 ) -> bool:
@@ -73,34 +75,36 @@ def solve_contact_step(
 
     Return False if there are more contacts than the capacity: the step has failed.
     """
-    raise NotImplementedError
+    return True
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def finalize_output(
     system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
 ) -> None:
     """Compute accelerations and reactions with contact forces, for output."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def displace_step(system: Any, work: Any, h: float, q: Any, v: Any) -> None:
-    """Displace the coordinates q (nq,) for a step of h at the rates v (nv,), in place.
+    """Displace the coordinates q (nq,) for a step of h, in place, at the rates v (nv,) alone unless a method does more.
 
     `work` has the arrays of the last evaluation, at the start of the step.
     """
+    displace(system.tree, q, v, h)
+    normalize(system.tree, q)
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def restore_factors(system: Any, work: Any, t: float, q: Any, v: Any, a: Any) -> None:
     """Compute what `displace_step` reads again, where other evaluations than that of the state have changed it."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def hold_bodies_at_rest(system: Any, contact_work: Any, q: Any) -> None:
     """Restore the coordinates q (nq,) of bodies at rest, which normalization may change by round-off."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def resume_stepping(contact_work: Any, a: Any) -> None:
     """Restore the accelerations from which steps continue."""

@@ -133,7 +133,7 @@ class _Linearizer:
         """Return the one-sided rows that are closed at a state, with and without force."""
         near, system, work = state.copy(), self._system, self._work
         one_sided = np.flatnonzero(system.rows["one_sided"])
-        if len(one_sided) > 0:
+        if self._dynamics.project_onto_constraints and len(one_sided) > 0:
             t, powers = near.time[0], np.zeros_like(near.ledger)
             self._dynamics.project_onto_constraints(system, work, t, near.q, near.v, near.a, near.ledger)
             self._dynamics.evaluate(system, work, t, near.q, near.v, near.a, powers)
@@ -211,7 +211,8 @@ class _Linearizer:
         q, v, a, ledger = state.q.copy(), state.v + change, np.zeros(self._model.nv), state.ledger.copy()
         displace(system.tree, q, np.ascontiguousarray(shift), 1.0)
         normalize(system.tree, q)
-        self._dynamics.project_onto_constraints(system, work, t, q, v, a, ledger)
+        if self._dynamics.project_onto_constraints:
+            self._dynamics.project_onto_constraints(system, work, t, q, v, a, ledger)
         self._dynamics.evaluate(system, work, t, q, v, a, np.zeros_like(ledger))
         if not np.isfinite(a).all():
             raise ArgumentError("the motion cannot be linearized: an acceleration is not finite")

@@ -20,7 +20,7 @@ from multibody_cli.constraint_solver.solver import (
     zero_rhs,
 )
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
-from multibody_cli.kernel import kernel, kernel_parameter, template
+from multibody_cli.kernel import kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force, power
@@ -29,7 +29,7 @@ from multibody_cli.tree.jacobian import accumulate_wrenches_inward, column_of
 from multibody_cli.tree.markers import transfer_marker_wrenches
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def account_impacts(system: Any, work: Any, v: Any, ledger: Any) -> None:
     """Add the work of drives against the impulses of one-sided rows to the ledger: `account_drives_in_impacts`."""
 
@@ -37,11 +37,6 @@ def account_impacts(system: Any, work: Any, v: Any, ledger: Any) -> None:
 @kernel_parameter
 def account_impacts_of_step(system: Any, work: Any, row_states: Any, corrected: bool, v: Any, ledger: Any) -> None:
     """`account_impacts` of a variational step: `account_drives_in_step`."""
-
-
-@kernel
-def account_no_impacts(system, work, v, ledger):
-    """Replace `account_impacts` in systems without one-sided rows."""
 
 
 @kernel

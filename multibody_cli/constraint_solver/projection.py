@@ -111,7 +111,7 @@ class Projection(NamedTuple):
     complete_positions: Any
     compute_residuals: Any
     complete_velocities: Any
-    account_impacts: Any
+    account_impacts: Any = None
 
 
 PARAMETERS = (

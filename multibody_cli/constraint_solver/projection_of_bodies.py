@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from multibody_cli.constraint_solver.drive_work import account_no_impacts
 from multibody_cli.constraint_solver.loop_frames import (
     fit_angle,
     fit_ball,
@@ -180,5 +179,4 @@ def projection_of_bodies(respond: Any, fits_by_iteration: bool) -> Projection:
         complete_joints,
         compute_residuals_of_bodies,
         update_rates_and_wrenches,
-        account_no_impacts,
     )

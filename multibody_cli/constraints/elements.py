@@ -10,7 +10,14 @@ import numpy as np
 
 from multibody_cli.constraints import TABLES
 from multibody_cli.constraints.contract import ConstraintTable, write
-from multibody_cli.kernel import Records, bound_kernel, kernel, kernel_parameter, number_parameter, records, template
+from multibody_cli.kernel import (
+    Records,
+    bound_kernel,
+    number_parameter,
+    optional_kernel_parameter,
+    records,
+    template,
+)
 from multibody_cli.signals import Signals
 
 
@@ -37,16 +44,11 @@ class TablePacker:
         return Constraints(signals, tuple(records(table) for table in tables))
 
 
-@kernel
-def _write_none(constraints, t, bodies, q, rows, terms):
-    """Write nothing."""
-
-
 PLACE = number_parameter("PLACE", int)
 """The place of a table in `Constraints.tables`."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def write_before(constraints, t, bodies, q, rows, terms) -> None:
     """Write the rows of the tables before PLACE."""
 
@@ -63,5 +65,5 @@ def _after(write_before: Any, place: int) -> Any:
     return bound_kernel(_write_one_more, write_before=write_before, write=table.write, PLACE=place)
 
 
-write_all: Any = reduce(_after, range(len(TABLES)), _write_none)
+write_all: Any = reduce(_after, range(len(TABLES)), None)
 """`write_all(constraints, t, bodies, q, rows, terms)`: write error, rate, bias and terms of the rows."""

@@ -33,7 +33,6 @@ Sources: Sueda, notes 1.11 and 2.11 (bilateral staggered projections); Stewart a
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from multibody_cli.constraint_solver.drive_work import account_reaction_impulses
@@ -49,12 +48,7 @@ from multibody_cli.constraint_solver.solver import (
 )
 from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
 from multibody_cli.contact_solver import joint_friction, solution, tree_friction
-from multibody_cli.contact_solver.detection import (
-    detect_contacts,
-    detect_near_geoms,
-    keep_start_velocities,
-    no_contacts,
-)
+from multibody_cli.contact_solver.detection import detect_contacts, detect_near_geoms, keep_start_velocities
 from multibody_cli.contact_solver.edge_list import list_edges
 from multibody_cli.contact_solver.factors import factor_rows
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
@@ -73,14 +67,11 @@ from multibody_cli.contact_solver.islands import (
 from multibody_cli.contact_solver.joint_friction import (
     account_joint_friction,
     add_slip_changes,
-    no_limit_iteration,
     reset_limit_iteration,
-    skip_joint_reactions,
     transmit_impulses,
     write_friction_rows,
 )
 from multibody_cli.contact_solver.parameters import (
-    NOT_COUPLED,
     add_coupled_impulses,
     add_implicit_impulses,
     find_contacts,
@@ -111,10 +102,10 @@ from multibody_cli.contact_solver.sleeping import (
 )
 from multibody_cli.contact_solver.solution import solve_impulses
 from multibody_cli.contact_solver.stribeck import set_coefficients
-from multibody_cli.contact_solver.tree_friction import no_tree_friction, no_tree_motion
 from multibody_cli.contact_solver.warm_start import load_warm_start, store_warm_start
 from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
+from multibody_cli.model import System
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.markers import transfer_marker_wrenches
 
@@ -357,38 +348,16 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     return True
 
 
-@cache
-def bind(
-    update_rates: Any,
-    accelerate: Any,
-    apply_inverse_mass: Any,
-    staggered: bool,
-    has_contacts: bool,
-    has_joint_friction: bool,
-    coupled: Any,
-    add_implicit_impulses: Any,
-    passes: tree_friction.Passes | None,
-) -> Any:
-    """Bind the contact step to the kernels of a method, a friction solver, and the features of a system.
-
-    `coupled` are the parameters for coupled forces, and `passes` those of friction over a tree; None without any.
-    """
-    impulses = {"add_implicit_impulses": add_implicit_impulses}
-    limits = bound_kernel(joint_friction.update_friction_limits, **impulses)
-    reactions = bound_kernel(joint_friction.update_joint_reactions, **impulses)
-    friction = bound_kernel(tree_friction.solve_tree_friction, **passes._asdict()) if passes else no_tree_friction
-    return bound_kernel(
-        solve_contact_step,
-        update_rates=update_rates,
-        accelerate=accelerate,
-        apply_inverse_mass=apply_inverse_mass,
-        find_near_geoms=detect_near_geoms if has_contacts else no_contacts,
-        find_contacts=detect_contacts if has_contacts else no_contacts,
-        solve_tree_friction=friction,
-        solve_motion=passes.solve_motion if passes else no_tree_motion,
-        solve_island=solution.SOLVERS[staggered],
-        update_joint_reactions=reactions if has_joint_friction else skip_joint_reactions,
-        update_friction_limits=limits if has_joint_friction else no_limit_iteration,
-        **impulses,
-        **(coupled._asdict() if coupled else NOT_COUPLED),
-    )
+def bind(system: System, add_implicit_impulses: Any, **kernels: Any) -> Any:
+    """Bind the contact step to the features of a system, and to the kernels of a method and of coupled forces."""
+    contacts, impulses = system.contacts, {"add_implicit_impulses": add_implicit_impulses}
+    staggered = contacts.options.staggered
+    if len(contacts.geometry.geoms) > 0:
+        kernels |= {"find_near_geoms": detect_near_geoms, "find_contacts": detect_contacts}
+    if len(contacts.joint_friction.patches) > 0:
+        kernels["update_joint_reactions"] = bound_kernel(joint_friction.update_joint_reactions, **impulses)
+        kernels["update_friction_limits"] = bound_kernel(joint_friction.update_friction_limits, **impulses)
+    if passes := None if staggered else tree_friction.passes_for(system, add_implicit_impulses):
+        kernels["solve_motion"] = passes.solve_motion
+        kernels["solve_tree_friction"] = bound_kernel(tree_friction.solve_tree_friction, **passes._asdict())
+    return bound_kernel(solve_contact_step, solve_island=solution.SOLVERS[staggered], **impulses, **kernels)

@@ -45,12 +45,6 @@ def detect_contacts(system, work, contact_work, h):
 
 
 @kernel
-def no_contacts(system, work, contact_work, h):
-    """Replace `find_near_geoms` and `find_contacts` in systems without contacts."""
-    return 0
-
-
-@kernel
 def keep_start_velocities(bodies, start):
     """Store the twists of all bodies at the start of the step."""
     for i in range(len(start)):

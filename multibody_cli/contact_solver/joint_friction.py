@@ -337,20 +337,3 @@ def account_joint_friction(patches, contact_work, bodies, response, constraint_r
             joint_friction.previous_impulses[p, j] = contact_work.x[first + j]
         joint_friction.previous_impulses[p, 0] = joint_friction.limit[p]
         ledger[patches[p].account] += max(-gained, 0.0)
-
-
-@kernel
-def no_implicit_impulses(system, work):
-    """Replace `add_implicit_impulses` in systems without implicit forces on bodies."""
-
-
-# --- systems without joint friction -----------------------------------------------------------------------------------
-@kernel
-def skip_joint_reactions(system, work, joint_friction):
-    """Replace `update_joint_reactions` in systems without joint friction."""
-
-
-@kernel
-def no_limit_iteration(system, work, contact_work, h, constraint_rows, size, tolerance):
-    """Replace `update_friction_limits` in systems without joint friction."""
-    return False

@@ -1,10 +1,13 @@
-"""Parameters of the contact step that depend on the method and on the features of a system."""
+"""Parameters of the contact step that depend on the method and on the features of a system.
+
+Systems without a feature leave out its optional parameters.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from multibody_cli.kernel import kernel, kernel_parameter
+from multibody_cli.kernel import kernel_parameter, optional_kernel_parameter
 
 
 @kernel_parameter
@@ -15,16 +18,16 @@ def update_rates(system: Any, t: float, q: Any, v: Any, a: Any, work: Any) -> No
     """
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def find_near_geoms(system: Any, work: Any, contact_work: Any, h: float) -> int:
-    """List the pairs of geoms that may meet in the step; return their number, 0 in systems without geoms."""
-    raise NotImplementedError
+    """List the pairs of geoms that may meet in the step; return their number."""
+    return 0
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def find_contacts(system: Any, work: Any, contact_work: Any, h: float) -> int:
     """Detect contacts of these pairs from the poses and the velocities v* of the bodies; return their number."""
-    raise NotImplementedError
+    return 0
 
 
 @kernel_parameter
@@ -32,51 +35,42 @@ def solve_island(F: Any, options: Any, x: Any, contact_work: Any) -> Any:
     """Solve for the impulses x of one island; return a `Report`."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def add_implicit_impulses(system: Any, work: Any) -> None:
     """Add the impulses of implicit forces that a change `dw`, `dv` of the motion of the bodies causes within the step.
 
     Impulses on bodies go to `work.wrenches`, those on coordinates of loop joints to `work.impulse` (nv,).  For a change
-    of the acceleration they are forces.  It does nothing in systems without implicit forces.
+    of the acceleration they are forces.
     """
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def update_joint_reactions(system: Any, work: Any, joint_friction: Any) -> None:
-    """Store the reactions of joints with friction patches, unless they are stored already.
-
-    It does nothing in systems without joint friction.
-    """
+    """Store the reactions of joints with friction patches, unless they are stored already."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def update_friction_limits(
     system: Any, work: Any, contact_work: Any, h: float, constraint_rows: int, size: int, tolerance: float
 ) -> bool:
-    """Compare the friction limits of all patches with those due to the impulses; return whether to solve again.
-
-    It returns False in systems without joint friction.
-    """
-    raise NotImplementedError
+    """Compare the friction limits of all patches with those due to the impulses; return whether to solve again."""
+    return False
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def start_coupled_impulses(system: Any, work: Any, contact_work: Any, size: int) -> None:
-    """Begin with the coupled forces as they are without impulses; nothing in systems without such forces."""
+    """Begin with the coupled forces as they are without impulses."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def add_coupled_impulses(system: Any, work: Any) -> None:
     """Add the impulses of the coupled forces to `work.impulse` and `work.wrenches`."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def update_coupled_impulses(system: Any, work: Any, contact_work: Any, islands: int) -> bool:
-    """Change the impulses of coupled forces with those of the rows; return whether to solve again.
-
-    It returns False in systems without coupled forces.
-    """
-    raise NotImplementedError
+    """Change the impulses of coupled forces with those of the rows; return whether to solve again."""
+    return False
 
 
 @kernel_parameter
@@ -85,13 +79,13 @@ def solve_motion_once(system: Any, work: Any, joint_friction: Any, T: Any, h: fl
     raise NotImplementedError
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def solve_motion(system: Any, work: Any, joint_friction: Any, T: Any, h: float, v: Any) -> bool:
     """Compute the change `work.response` (nv,) of v (nv,), and of the motion of the bodies, for the states of `T`.
 
     Return False if a joint cannot be eliminated.
     """
-    raise NotImplementedError
+    return False
 
 
 @kernel_parameter
@@ -104,38 +98,12 @@ def transmit_changes(system: Any, work: Any, T: Any) -> None:
     """Compute the impulses that all joints transmit, friction included, into `work.wrenches`."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def solve_tree_friction(
     system: Any, work: Any, contact_work: Any, h: float, v: Any, first: int, tolerance: float
 ) -> bool:
     """Solve for the friction of the joints of a tree, as if there were no other rows; return False if not solved.
 
     The impulses of the patches are those of the rows from `first` on.
-
-    It returns False in systems that are no such tree.
     """
-    raise NotImplementedError
-
-
-# --- without coupled forces ---------------------------------------------------------------------------------------
-@kernel
-def start_nothing(system: Any, work: Any, contact_work: Any, size: int) -> None:
-    """Replace `start_coupled_impulses`."""
-
-
-@kernel
-def add_nothing(system: Any, work: Any) -> None:
-    """Replace `add_coupled_impulses`."""
-
-
-@kernel
-def update_nothing(system: Any, work: Any, contact_work: Any, islands: int) -> bool:
-    """Replace `update_coupled_impulses`."""
     return False
-
-
-NOT_COUPLED = {
-    "start_coupled_impulses": start_nothing,
-    "add_coupled_impulses": add_nothing,
-    "update_coupled_impulses": update_nothing,
-}

@@ -336,15 +336,3 @@ def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int
             if passes > 0:
                 return count, residual
     return -1, 0.0
-
-
-@kernel
-def no_tree_friction(system, work, contact_work, h, v, first, tolerance):
-    """Replace `solve_tree_friction` in systems that it does not suit."""
-    return False
-
-
-@kernel
-def no_tree_motion(system, work, joint_friction, T, h, v):
-    """Replace `solve_motion` in such systems."""
-    return False

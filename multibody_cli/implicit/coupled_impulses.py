@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from multibody_cli.constraints.rows import jacobian_product_of_row
 from multibody_cli.implicit.coupled_forces import add_coupled_force, add_derivatives, write_coupled_matrix
@@ -172,16 +172,11 @@ def norm(y):
     return math.sqrt(total)
 
 
-class CoupledImpulses(NamedTuple):
-    """The parameters of a contact step for coupled forces."""
-
-    start_coupled_impulses: Any
-    add_coupled_impulses: Any
-    update_coupled_impulses: Any
-
-
 @cache
-def kernels(apply_inverse_mass: Any) -> CoupledImpulses:
-    """Return the three kernels of a contact step."""
-    start = bound_kernel(start_coupled_impulses, apply_inverse_mass=apply_inverse_mass)
-    return CoupledImpulses(start, add_coupled_impulses, update_coupled_impulses)
+def kernels(apply_inverse_mass: Any) -> dict[str, Any]:
+    """Return the parameters of a contact step for coupled forces."""
+    return {
+        "start_coupled_impulses": bound_kernel(start_coupled_impulses, apply_inverse_mass=apply_inverse_mass),
+        "add_coupled_impulses": add_coupled_impulses,
+        "update_coupled_impulses": update_coupled_impulses,
+    }

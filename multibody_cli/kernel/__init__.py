@@ -29,7 +29,8 @@ Each module imports only those above it.
 
 Rules for kernels: no allocation in code that runs once per step; arguments in the order read-only blocks, state, work
 arrays, outputs; a kernel writes only its state, work arrays and outputs; NaN and infinity keep their IEEE meaning.
-Rules for templates: a parameter is declared once and has no default; a template lists its parameters.  See
+Rules for templates: a parameter is declared once; only what an optional one declares may be left out; a template lists
+its parameters.  See
 `docs/adr/0022-compiled-objects.md`.
 """
 
@@ -50,7 +51,14 @@ from multibody_cli.kernel.mode import interpreted, is_interpreted
 from multibody_cli.kernel.operators import operand_class, operand_classes, operand_pairs
 from multibody_cli.kernel.store import cache_root
 from multibody_cli.kernel.target import LANES
-from multibody_cli.kernel.templates import Template, bound_kernel, kernel_parameter, number_parameter, template
+from multibody_cli.kernel.templates import (
+    Template,
+    bound_kernel,
+    kernel_parameter,
+    number_parameter,
+    optional_kernel_parameter,
+    template,
+)
 
 __all__ = [
     "LANES",
@@ -82,6 +90,7 @@ __all__ = [
     "operand_classes",
     "operand_pairs",
     "operator_formula",
+    "optional_kernel_parameter",
     "records",
     "template",
 ]

@@ -13,8 +13,13 @@ parameters and those of the templates that it calls:
 
     take_step_of_aba = bound_kernel(take_step, accelerate=aba.accelerate)
 
-Binding a template binds the templates that it calls to the same values.  Every parameter must be bound: there are no
-defaults.  The same values yield the same kernel.
+Binding a template binds the templates that it calls to the same values.  The same values yield the same kernel.  Every
+parameter must be bound, except an optional one: where it is left out or None, its declaration is the value.
+
+    @optional_kernel_parameter
+    def find_contacts(system: Any, work: Any) -> int:
+        \"\"\"Detect contacts; return their number, 0 in systems without geoms.\"\"\"
+        return 0
 """
 
 from __future__ import annotations
@@ -42,10 +47,18 @@ class Parameter:
         Its global name, and its keyword in `bound_kernel`.
     kind
         The type of a number, or a function with the arguments and the result of a kernel.
+    optional
+        Whether this function is the value where no other is bound.
     """
 
     name: str
     kind: Any
+    optional: bool = False
+
+    @cached_property
+    def declaration(self) -> Formula:
+        """The declared function, as the value of an optional parameter."""
+        return Formula(self.kind)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -118,6 +131,11 @@ def kernel_parameter(signature: Signature) -> Signature:
     return cast("Signature", Parameter(signature.__name__, signature))
 
 
+def optional_kernel_parameter(signature: Signature) -> Signature:
+    """Declare a kernel parameter that may be left out: the decorated function is then its value, a formula."""
+    return cast("Signature", Parameter(signature.__name__, signature, optional=True))
+
+
 def number_parameter(name: str, kind: type[bool] | type[int] | type[float]) -> Any:
     """Declare a parameter whose values are numbers."""
     return Parameter(name, kind)
@@ -136,7 +154,7 @@ def bound_kernel(template: Template, **bindings: Any) -> Any:
     template
         A template.
     bindings
-        The values of all of its parameters: kernels, formulas or numbers.
+        The values of all of its parameters: kernels, formulas or numbers; None for an optional one without a value.
 
     Raises
     ------
@@ -147,12 +165,15 @@ def bound_kernel(template: Template, **bindings: Any) -> Any:
     for name in bindings:
         if name not in template.parameters:
             raise TypeError(f"{template.full_name} has no template parameter `{name}`")
+    given = {name: value for name, value in bindings.items() if value is not None}
     for name, parameter in template.parameters.items():
-        if name not in bindings:
+        if parameter.optional and name not in given:
+            continue
+        if name not in given:
             raise TypeError(f"{template.full_name}: its template parameter `{name}` is not bound")
-        if problem := parameter.problem_with(bindings[name]):
+        if problem := parameter.problem_with(given[name]):
             raise TypeError(f"{template.full_name}: `{name}`: {problem}")
-    return _bound(template, tuple(sorted(bindings.items())))
+    return _bound(template, tuple(sorted(given.items())))
 
 
 @cache
@@ -162,7 +183,7 @@ def _bound(template: Template, bindings: tuple[tuple[str, Any], ...]) -> Kernel:
     values, names = dict(bindings), {}
     for word, one in template.replaced.items():
         if isinstance(one, Parameter):
-            names[word] = values[one.name]
+            names[word] = values.get(one.name, one.declaration)
         else:
             names[word] = _bound(one, tuple(binding for binding in bindings if binding[0] in one.parameters))
     return Kernel(with_globals(template.py_func, names), (_bound, (template, bindings)))

@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 from multibody_cli.constraint_solver.prediction import Prediction
 from multibody_cli.constraint_solver.projection import Projection, projection_with
 from multibody_cli.constraint_solver.solver import update_rates
-from multibody_cli.contact_solver import tree_friction
-from multibody_cli.contact_solver.joint_friction import no_implicit_impulses
 from multibody_cli.contact_solver.workspace import contact_workspace_for
-from multibody_cli.implicit import coupled_forces, coupled_impulses, implicit_forces
+from multibody_cli.implicit import coupled_forces, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.methods.contract import (
     Dynamics,
@@ -29,10 +27,9 @@ from multibody_cli.methods.contract import (
 )
 from multibody_cli.methods.evaluation import (
     constrained_dynamics,
-    contact_dynamics,
-    keep_accelerations,
     shortcut_dynamics,
     unconstrained_dynamics,
+    with_contacts,
 )
 from multibody_cli.methods.method import Method
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
@@ -89,7 +86,7 @@ class EliminatedRows(NamedTuple):
     finish: Kernel | None
     factor: Kernel
     apply_inverse_mass: Kernel
-    enclose: Callable[[Kernel], Kernel]
+    enclose: Callable[[Any], Kernel]
 
 
 @dataclass(frozen=True)
@@ -128,7 +125,7 @@ class MethodKernels:
         """Return the kernels for a system."""
         accelerate, apply_inverse_mass, rates_kernel = self.accelerate, self.apply_inverse_mass, update_rates
         factor, again = self.reused or (accelerate, accelerate)
-        terms, finish = add_implicit_joint_terms, (self.rows and self.rows.finish) or keep_accelerations
+        terms, finish = add_implicit_joint_terms, self.rows.finish if self.rows else None
         if system.implicit:
             factor, accelerate, apply_inverse_mass = self.implicit(self.accelerate, self.apply_inverse_mass)
             terms = implicit_forces.add_implicit_terms
@@ -150,20 +147,10 @@ class MethodKernels:
             alone, rates_kernel = unconstrained_dynamics(self.accelerate), update_tree_rates
         if not system.contacts:
             return alone
-        contacts, beside = system.contacts, None
-        if len(contacts.joint_friction.patches) > 0 and (beside := self.rows):
+        beside = self.rows if len(system.contacts.joint_friction.patches) > 0 else None
+        if beside:
             factor, apply_inverse_mass = beside.factor, beside.apply_inverse_mass
-        staggered = contacts.options.staggered
-        impulses = implicit_forces.add_impulses_of_change if system.implicit else no_implicit_impulses
-        features = (
-            staggered,
-            len(contacts.geometry.geoms) > 0,
-            len(contacts.joint_friction.patches) > 0,
-            coupled_impulses.kernels(apply_inverse_mass) if system.coupled else None,
-            impulses,
-            None if staggered else tree_friction.passes_for(system, impulses),
-        )
-        dynamics = contact_dynamics(alone, rates_kernel, factor, apply_inverse_mass, *features)
+        dynamics = with_contacts(alone, system, rates_kernel, factor, apply_inverse_mass)
         return dynamics._replace(solve_contact_step=beside.enclose(dynamics.solve_contact_step)) if beside else dynamics
 
     def shortcut_through(self, system: System) -> Shortcut | None:

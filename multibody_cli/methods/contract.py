@@ -36,21 +36,17 @@ class Kernel(Protocol):
 
 
 class Dynamics(NamedTuple):
-    """The kernels of a method that integrators use.
-
-    Four kernels are for steps with contacts or joint friction; they do nothing unless `solves_contacts`.
-    """
+    """The kernels of a method that integrators use (`method_kernels`); None for what a system lacks."""
 
     evaluate: Kernel
     evaluate_projected: Kernel
-    project_onto_constraints: Kernel
-    solve_contact_step: Kernel
-    finalize_output: Kernel
-    resume_stepping: Kernel
-    hold_bodies_at_rest: Kernel
-    displace_step: Kernel
-    restore_factors: Kernel
-    solves_contacts: bool = False
+    project_onto_constraints: Kernel | None = None
+    solve_contact_step: Kernel | None = None
+    finalize_output: Kernel | None = None
+    resume_stepping: Kernel | None = None
+    hold_bodies_at_rest: Kernel | None = None
+    displace_step: Kernel | None = None
+    restore_factors: Kernel | None = None
 
     def bind(self, template: Template) -> Kernel:
         """Bind the parameters of a template to the kernels of the same names."""
@@ -222,7 +218,7 @@ class Stepper(Protocol):
     def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording | None:
         """Return the compiled loop over output instants of a state; None if it has none."""
 
-    def sampling(self, state: State, sampling: Any, update_work: Kernel) -> Callable[[float], Report] | None:
+    def sampling(self, state: State, sampling: Any, update_work: Kernel | None) -> Callable[[float], Report] | None:
         """Return the compiled loop over samples of a state, which advances it; None if it has none."""
 
     def restart(self, barrier: float = math.inf) -> None:

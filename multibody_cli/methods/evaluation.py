@@ -22,7 +22,6 @@ from multibody_cli.constraint_solver.solver import (
     write_acceleration_rhs,
 )
 from multibody_cli.contact_solver import joint_friction
-from multibody_cli.contact_solver.joint_friction import skip_joint_reactions
 from multibody_cli.contact_solver.parameters import update_joint_reactions
 from multibody_cli.contact_solver.results import (
     apply_contact_forces,
@@ -31,12 +30,13 @@ from multibody_cli.contact_solver.results import (
 )
 from multibody_cli.contact_solver.sleeping import hold_bodies_at_rest
 from multibody_cli.forces.elements import apply_forces
+from multibody_cli.implicit import coupled_impulses, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass, evaluate, finish_accelerations
 from multibody_cli.methods.contract import Dynamics, Kernel
+from multibody_cli.model import System
 from multibody_cli.tree.computed_torque import add_computed_torques
-from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.joint_wrenches import accumulate_drive_power, compute_joint_wrenches
 from multibody_cli.tree.kinematics import update_tree_kinematics
 from multibody_cli.tree.markers import transfer_marker_wrenches
@@ -45,11 +45,6 @@ from multibody_cli.tree.markers import transfer_marker_wrenches
 @kernel_parameter
 def add_implicit_terms(system: Any, work: Any, t: float) -> None:
     """Add the implicit terms of forces for the rates `work.implicit_rates`: of joints alone, or of all forces."""
-
-
-@kernel
-def keep_accelerations(system, work, a):
-    """Replace `finish_accelerations` where the accelerations are final."""
 
 
 @template(accelerate)
@@ -131,44 +126,6 @@ def evaluate_repeatedly(system: Any, work: Any, t: float, q: Any, v: Any, a: Any
         evaluate(system, work, t, q, v, a, powers)
 
 
-@kernel
-def project_nothing(system, work, t, q, v, a, ledger):
-    """Do nothing: there are no constraint rows."""
-
-
-@kernel
-def skip_contact_step(system, work, contact_work, t, h, q, v, ledger):
-    """Replace `solve_contact_step` in systems without contacts."""
-    return True
-
-
-@kernel
-def skip_output_finalization(system, work, contact_work, t, h, q, v, a, powers):
-    """Replace `finalize_output` in systems without contacts."""
-
-
-@kernel
-def hold_nothing(system, contact_work, q):
-    """Replace `hold_bodies_at_rest` in systems without contacts."""
-
-
-@kernel
-def skip_resumption(contact_work, a):
-    """Replace `resume_stepping` in systems without contacts."""
-
-
-@kernel
-def displace_at_rates(system, work, h, q, v):
-    """Displace the coordinates q (nq,) for a step of h at the rates v (nv,), in place."""
-    displace(system.tree, q, v, h)
-    normalize(system.tree, q)
-
-
-@kernel
-def restore_nothing(system, work, t, q, v, a):
-    """Replace `restore_factors` where displacements depend on rates alone."""
-
-
 @template(evaluate, update_joint_reactions)
 def finalize_contact_output(
     system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
@@ -190,28 +147,17 @@ def resume_contact_stepping(contact_work, a):
         a[j] = contact_work.free_acceleration[j]
 
 
-NO_CONTACTS = {
-    "solve_contact_step": skip_contact_step,
-    "finalize_output": skip_output_finalization,
-    "resume_stepping": skip_resumption,
-    "hold_bodies_at_rest": hold_nothing,
-}
-
-AT_RATES = {"displace_step": displace_at_rates, "restore_factors": restore_nothing}
-"""Displacements of a step that depend on rates alone."""
-
-
 @cache
 def unconstrained_dynamics(accelerate: Kernel) -> Dynamics:
     """Bind a method's kernel for systems without constraint rows and markers."""
     evaluate = bound_kernel(evaluate_unconstrained, accelerate=accelerate)
-    return Dynamics(evaluate, evaluate, project_nothing, **NO_CONTACTS, **AT_RATES)
+    return Dynamics(evaluate, evaluate)
 
 
 @cache
 def shortcut_dynamics(evaluate: Kernel) -> Dynamics:
     """Bind a method's own evaluation of simple systems."""
-    return Dynamics(evaluate, evaluate, project_nothing, **NO_CONTACTS, **AT_RATES)
+    return Dynamics(evaluate, evaluate)
 
 
 @cache
@@ -222,7 +168,7 @@ def constrained_dynamics(
     apply_inverse_mass: Kernel,
     projection: Projection,
     add_implicit_terms: Kernel,
-    finish_accelerations: Kernel = keep_accelerations,
+    finish_accelerations: Kernel | None = None,
 ) -> Dynamics:
     """Bind a method's kernels for systems with constraint rows; `factor` is its `accelerate` for the factors alone."""
     kernels = {
@@ -236,57 +182,35 @@ def constrained_dynamics(
         bound_kernel(evaluate_constrained, **kernels),
         bound_kernel(evaluate_constrained_projected, **kernels),
         bound_kernel(project_onto_constraints, accelerate=factor, **projection._asdict()),
-        **NO_CONTACTS,
-        **AT_RATES,
     )
 
 
-@cache
-def contact_dynamics(
-    alone: Dynamics,
-    rates_kernel: Kernel,
-    accelerate: Kernel,
-    apply_inverse_mass: Kernel,
-    staggered: bool,
-    has_contacts: bool,
-    has_joint_friction: bool,
-    coupled: Any,
-    add_implicit_impulses: Kernel,
-    friction_passes: Any,
+def with_contacts(
+    alone: Dynamics, system: System, update_rates: Kernel, accelerate: Kernel, apply_inverse_mass: Kernel
 ) -> Dynamics:
-    """Bind a method's kernels for systems with contacts or joint friction.
-
-    `alone` are those without, `coupled` those of coupled forces, or None, and `friction_passes` those of joint friction
-    over a tree, or None.
-    """
+    """Add the kernels for the contacts and the joint friction of a system to those without."""
     from multibody_cli.contact_solver import contact_step  # with all that detects and solves contacts
 
-    reactions = bound_kernel(joint_friction.update_joint_reactions, add_implicit_impulses=add_implicit_impulses)
-
-    return Dynamics(
-        alone.evaluate,
-        alone.evaluate_projected,
-        alone.project_onto_constraints,
+    contacts, impulses = system.contacts, implicit_forces.add_impulses_of_change if system.implicit else None
+    reactions = bound_kernel(joint_friction.update_joint_reactions, add_implicit_impulses=impulses)
+    return alone._replace(
         solve_contact_step=contact_step.bind(
-            rates_kernel,
-            accelerate,
-            apply_inverse_mass,
-            staggered,
-            has_contacts,
-            has_joint_friction,
-            coupled,
-            add_implicit_impulses,
-            friction_passes,
+            system,
+            impulses,
+            update_rates=update_rates,
+            accelerate=accelerate,
+            apply_inverse_mass=apply_inverse_mass,
+            **(coupled_impulses.kernels(apply_inverse_mass) if system.coupled else {}),
         ),
         finalize_output=bound_kernel(
             finalize_contact_output,
             evaluate=alone.evaluate,
-            update_joint_reactions=reactions if has_joint_friction else skip_joint_reactions,
+            update_joint_reactions=reactions if len(contacts.joint_friction.patches) > 0 else None,
         ),
         resume_stepping=resume_contact_stepping,
-        hold_bodies_at_rest=hold_bodies_at_rest if has_contacts else hold_nothing,
-        **AT_RATES,
-        solves_contacts=True,
+        hold_bodies_at_rest=hold_bodies_at_rest if len(contacts.geometry.geoms) > 0 else None,
+        displace_step=None,  # a prediction is for accelerations without impulses
+        restore_factors=None,
     )
 
 

@@ -16,7 +16,7 @@ from multibody_cli.contact_solver.workspace import ContactWorkspace
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import Causes, Dynamics, Kernel, Recording, Report, Status, Stepper
 from multibody_cli.methods.evaluation import repeated_evaluation
-from multibody_cli.methods.recording import completion, observe_updated, skip_work_update
+from multibody_cli.methods.recording import completion, observe_updated
 from multibody_cli.methods.sampling import Sampler
 from multibody_cli.model import JointFriction, Model, State
 from multibody_cli.tree.workspace import Coupling, ImplicitSolve, Work
@@ -101,12 +101,12 @@ class Method:
         self._sampler = Sampler(model, work) if model.controllers else None
         self._advance_sampled = None
         if self._sampler:
-            self._advance_sampled = stepper.sampling(state, self._sampler.sampling, update_work or skip_work_update)
+            self._advance_sampled = stepper.sampling(state, self._sampler.sampling, update_work)
 
     @property
     def completion(self) -> Kernel:
         """The kernel `method_kernels.complete_state`."""
-        return completion(self.dynamics, self._update_work or skip_work_update)
+        return completion(self.dynamics, self._update_work)
 
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Kernel
 from multibody_cli.tree.kinematics import update_tree_kinematics
@@ -49,14 +49,9 @@ def record_steps(
     return count * steps
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def update_work(system: Any, work: Any, state: Any) -> None:
-    """Compute the work arrays that the evaluation leaves behind."""
-
-
-@kernel
-def skip_work_update(system: Any, work: Any, state: Any) -> None:
-    """Replace `update_work` where the evaluation computes all work arrays."""
+    """Compute the work arrays that the evaluation leaves behind, if it leaves any."""
 
 
 @template(project_onto_constraints, evaluate_projected, update_work)
@@ -75,7 +70,7 @@ def place_bodies(system: Any, work: Any, state: Any, powers: Any) -> None:
 
 
 @cache
-def completion(dynamics: Dynamics, update_work: Kernel) -> Kernel:
+def completion(dynamics: Dynamics, update_work: Kernel | None) -> Kernel:
     """Bind the kernel `method_kernels.complete_state` to a method."""
     return bound_kernel(
         complete,

@@ -9,7 +9,7 @@ from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.kernel import bound_kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import complete_state
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.contact_channels import GROUP
@@ -33,7 +33,7 @@ def _kernels(channels: Iterable[Channel]) -> list[Any]:
     return [import_module(f"multibody_cli.observation.{name}").observe for name in files]
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def observe_before(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
     """Fill row k of the samples with the quantities of the preceding files."""
 
@@ -50,17 +50,12 @@ def _observe_one_more(system: Any, state: Any, work: Any, rows: Any, samples: An
     observe_next(system, state, work, rows, samples, k)
 
 
-@kernel
-def _observe_nothing(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
-    """Store nothing."""
-
-
 def _of_files(channels: Iterable[Channel]) -> Any:
     """Return the kernel that fills a row with the quantities of the files that channels name."""
     return reduce(
         lambda before, following: bound_kernel(_observe_one_more, observe_before=before, observe_next=following),
         _kernels(channels),
-        _observe_nothing,
+        None,
     )
 
 

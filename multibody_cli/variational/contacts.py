@@ -26,12 +26,6 @@ from multibody_cli.variational.discrete_motion import (
 )
 
 
-@kernel
-def no_start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powers, ledger):
-    """Do nothing: there are no contacts."""
-    return True
-
-
 @template(evaluate, impulse_response, solve_contact_step)
 def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> bool:
     """Add the impulses of contacts and joint friction to the momenta at the start, and guess the mean rates from v'.

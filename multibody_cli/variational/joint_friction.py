@@ -30,11 +30,7 @@ import math
 from typing import Any
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, copy
-from multibody_cli.contact_solver.joint_friction import (
-    friction_of_joint,
-    joint_reaction,
-    no_implicit_impulses,
-)
+from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint_reaction
 from multibody_cli.contact_solver.joint_friction import update_joint_reactions as update_joint_reactions_with
 from multibody_cli.contact_solver.results import MEAN_SLIP
 from multibody_cli.contact_solver.rows import patch_axes
@@ -62,7 +58,7 @@ TOLERANCE_FACTOR = 10.0
 ROUND_OFF = 1e-14
 """Of relative positions of two bodies, relative to the extent of the mechanism."""
 
-update_joint_reactions = bound_kernel(update_joint_reactions_with, add_implicit_impulses=no_implicit_impulses)
+update_joint_reactions = bound_kernel(update_joint_reactions_with)
 
 
 @kernel_parameter

@@ -27,7 +27,7 @@ not evaluated: displacement and discrete momentum are those of `discrete_motion`
 
 Constraint rows have impulses at the start of the step, so that positions hold at its end, and others at the end, so
 that velocities do (RATTLE); see `constrained`.  A system without rows runs the same kernels: its loops over rows are
-empty, and the parameters that solve for rows are kernels that do nothing.
+empty, and the parameters that solve for rows are left out.
 
 Sources: Lee, Liu, Park and Srinivasa 2016, to which the numbers of equations belong; Marsden and West, Discrete
 mechanics and variational integrators, Acta Numerica 10 (2001), 2.1-2.3.
@@ -41,7 +41,7 @@ from typing import Any
 from multibody_cli.constraint_solver.solver import VELOCITY, write_rhs, zero_rhs
 from multibody_cli.constraints.reduction import update_dependent_coordinates
 from multibody_cli.joints.motion import prescribe, prescribe_rates
-from multibody_cli.kernel import formula, kernel, kernel_parameter, template
+from multibody_cli.kernel import formula, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import evaluate, impulse_response
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import cross
@@ -114,45 +114,24 @@ def residual_response(system: Any, work: Any, step: Any, h: float) -> None:
     """
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def evaluate_rows(system: Any, work: Any, step: Any, t: float) -> None:
     """Compute the errors of the constraint rows at the iterate; t is the time there."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def update_active_rows(system: Any, work: Any, step: Any) -> Any:
     """Add violated unilateral rows to the active set."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def correct_rows(system: Any, work: Any, step: Any, h: float) -> None:
     """Correct the impulses of the active rows, and add the response to it to `work.response`."""
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def complete_rows(system: Any, work: Any, step: Any, v: Any, ledger: Any) -> None:
     """Project the velocities at the end of the step onto the constraints."""
-
-
-# --- systems without constraint rows ------------------------------------------------------------------------------
-@kernel
-def no_row_errors(system, work, step, t):
-    """Replace `evaluate_rows`."""
-
-
-@kernel
-def no_active_rows(system, work, step):
-    """Replace `update_active_rows`."""
-
-
-@kernel
-def no_row_correction(system, work, step, h):
-    """Replace `correct_rows`."""
-
-
-@kernel
-def no_row_completion(system, work, step, v, ledger):
-    """Replace `complete_rows`."""
 
 
 # --- initial guess: 3.3 -------------------------------------------------------------------------------------------

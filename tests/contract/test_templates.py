@@ -18,6 +18,7 @@ from multibody_cli.kernel import (
     kernel,
     kernel_parameter,
     number_parameter,
+    optional_kernel_parameter,
     template,
 )
 from multibody_cli.kernel.reach import reach_of
@@ -33,6 +34,12 @@ def store(y: float, out: np.ndarray) -> None:
     """Store a value."""
 
 
+@optional_kernel_parameter
+def damp(y: float) -> float:
+    """The damped value; the same one without damping."""
+    return y
+
+
 STAGES = number_parameter("STAGES", int)
 
 
@@ -46,6 +53,16 @@ def take_steps(y, h, out):
     for stage in range(STAGES):
         y = take_step(stage * h, y, h)
     store(y, out)
+
+
+@template(damp)
+def double(y, out):
+    out[0] = 2.0 * damp(y)
+
+
+@formula
+def halve(y):
+    return 0.5 * y
 
 
 @formula
@@ -97,6 +114,23 @@ def test_compiled_code_has_the_values_too():
     out = np.zeros(1)
     bound_kernel(take_steps, slope=decay, store=store_first, STAGES=2)(1.0, 0.5, out)
     assert out[0] == 0.25
+
+
+@pytest.mark.parametrize(("given", "result"), [({}, 6.0), ({"damp": None}, 6.0), ({"damp": halve}, 3.0)])
+def test_an_optional_parameter_is_its_declaration_where_it_is_left_out(given, result):
+    out, bound = np.zeros(1), bound_kernel(double, **given)
+    with interpreted():
+        bound(3.0, out)
+    assert out[0] == result
+    assert pickle.loads(pickle.dumps(bound)) is bound
+
+
+@pytest.mark.compiled
+def test_compiled_code_has_the_declaration_of_a_parameter_that_is_left_out():
+    out = np.zeros(1)
+    bound_kernel(double)(3.0, out)
+    assert out[0] == 6.0
+    assert bound_kernel(double).reach.digest != bound_kernel(double, damp=halve).reach.digest
 
 
 def test_a_bound_kernel_keeps_the_declared_result():

@@ -22,7 +22,6 @@ from scipy.optimize import lsq_linear
 import mbsim
 from multibody_cli import prepare
 from multibody_cli.contact_solver import staggered_tree_friction, tree_friction
-from multibody_cli.contact_solver.joint_friction import no_implicit_impulses
 from multibody_cli.kernel import bound_kernel
 
 G, L, MASS, SPIN = 9.81, 0.5, 1.5, 0.04
@@ -218,7 +217,7 @@ def test_friction_for_given_limits_is_the_projection(tmp_path, solve, seed):
     system = simulation.compiled.model.system
     _, method = started(simulation)
     mass = mbsim.Simulation(mbsim.load(tmp_path / "scene.yaml")).mass_matrix()
-    passes = tree_friction.passes_for(system, no_implicit_impulses)
+    passes = tree_friction.passes_for(system, None)
     T, v = method.contact_work.tree_friction, rng.normal(size=n)
     momenta = np.abs(mass @ v) / RADIUS
     T.limit[:] = momenta * rng.uniform(0.0, 2.0, n)

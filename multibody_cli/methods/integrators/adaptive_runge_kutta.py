@@ -255,7 +255,7 @@ class AdaptiveStepper:
     def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> None:
         """Return None: it has no compiled loop over output instants."""
 
-    def sampling(self, state: State, sampling: Any, update_work: Kernel) -> None:
+    def sampling(self, state: State, sampling: Any, update_work: Kernel | None) -> None:
         """Return None: it has no compiled loop over samples."""
 
     def restart(self, barrier: float = math.inf) -> None:

@@ -94,7 +94,7 @@ class FixedStepper:
 
         return record
 
-    def sampling(self, state: State, sampling: Any, update_work: Kernel) -> Callable[[float], Report] | None:
+    def sampling(self, state: State, sampling: Any, update_work: Kernel | None) -> Callable[[float], Report] | None:
         """Return the compiled loop over samples of a state; None with knots, which divide its calls."""
         if self._at_knots:
             return None

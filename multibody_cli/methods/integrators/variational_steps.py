@@ -4,7 +4,7 @@ A step that does not converge is solved by another root finder or subdivided.  S
 symmetric steps of order 2 of other lengths, some of them negative.  A composition of variational steps is variational;
 the sequence of lengths is symmetric, so that the composed step is symmetric and of even order.
 
-The step itself is `variational.step`.  Without constraint rows, its parameters for rows are kernels that do nothing.
+The step itself is `variational.step`.  Without constraint rows, its parameters for rows are left out.
 
 Sources: Suzuki, Phys. Lett. A 146 (1990), for order 4; Kahan and Li, Math. Comp. 66 (1997), for order 6; both in
 Hairer, Lubich and Wanner, Geometric Numerical Integration, V.3.2, (3.8) and (3.12).
@@ -21,7 +21,7 @@ from typing import Any
 from multibody_cli.constraint_solver import solver as constraint_solver
 from multibody_cli.constraint_solver.drive_work import account_drives_in_impacts, account_drives_in_step
 from multibody_cli.constraint_solver.projection import project
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import (
     apply_inverse_mass,
     evaluate,
@@ -33,7 +33,6 @@ from multibody_cli.method_kernels import (
 from multibody_cli.methods.contract import Dynamics, Kernel
 from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.model import System
-from multibody_cli.variational import step as variational_step
 from multibody_cli.variational.constrained import (
     add_violated_rows,
     correct_rows,
@@ -43,7 +42,7 @@ from multibody_cli.variational.constrained import (
     update_delassus,
 )
 from multibody_cli.variational.constrained import complete_rows as complete_rows_at_end
-from multibody_cli.variational.contacts import no_start_of_step_contacts, start_of_step_contacts
+from multibody_cli.variational.contacts import start_of_step_contacts
 from multibody_cli.variational.discrete_motion import momentum_map
 from multibody_cli.variational.energy import discrete_kinetic_energy, store_energy, update_modified_energy
 from multibody_cli.variational.joint_friction import (
@@ -77,7 +76,7 @@ STAGES: dict[int, tuple[float, ...]] = {
 
 
 # --- many steps ---------------------------------------------------------------------------------------------------
-@kernel_parameter
+@optional_kernel_parameter
 def add_contact_impulses(
     system: Any,
     work: Any,
@@ -92,7 +91,7 @@ def add_contact_impulses(
     ledger: Any,
 ) -> bool:
     """Add the contact impulses to the momenta at the start; return False if there are too many contacts."""
-    raise NotImplementedError
+    return True
 
 
 @kernel_parameter
@@ -101,15 +100,9 @@ def solve_step_by_root_finder(system: Any, work: Any, step: Any, t: float, h: fl
     raise NotImplementedError
 
 
-@kernel_parameter
+@optional_kernel_parameter
 def solve_step_by_fallback(system: Any, work: Any, step: Any, t: float, h: float, q: Any, v: Any) -> bool:
     """Solve the step by another root finder; return whether it converged, False if there is none."""
-    raise NotImplementedError
-
-
-@kernel
-def no_fallback(system, work, step, t, h, q, v):
-    """Return False: there is no other root finder."""
     return False
 
 
@@ -247,14 +240,6 @@ def bind_rows(finder: RootFinder, impulse_response: Kernel, apply_inverse_mass: 
     return {"evaluate_rows": evaluate_rows, "update_active_rows": update, "correct_rows": correct}
 
 
-NO_ROWS = {
-    "evaluate_rows": variational_step.no_row_errors,
-    "update_active_rows": variational_step.no_active_rows,
-    "correct_rows": variational_step.no_row_correction,
-}
-"""The kernels of systems without constraint rows."""
-
-
 @cache
 def bind(
     dynamics: Dynamics,
@@ -267,18 +252,17 @@ def bind(
     template = constraint_solver.impulse_response if has_rows else unconstrained_response
     response = bound_kernel(template, apply_inverse_mass=apply_inverse_mass)
     solvers = [
-        bind_solver(finder, response, bind_rows(finder, response, apply_inverse_mass) if has_rows else NO_ROWS)
+        bind_solver(finder, response, bind_rows(finder, response, apply_inverse_mass) if has_rows else {})
         for finder in root_finders
     ]
-    contacts = no_start_of_step_contacts
-    if dynamics.solves_contacts:
+    contacts = complete = None
+    if dynamics.solve_contact_step:
         contacts = bound_kernel(
             start_of_step_contacts,
             evaluate=dynamics.evaluate,
             impulse_response=response,
             solve_contact_step=dynamics.solve_contact_step,
         )
-    complete = variational_step.no_row_completion
     if has_rows:
         correct = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
         impacts = bound_kernel(account_drives_in_impacts, apply_inverse_mass=apply_inverse_mass)
@@ -287,7 +271,7 @@ def bind(
     solve = bound_kernel(
         solve_step_once,
         solve_step_by_root_finder=solvers[0],
-        solve_step_by_fallback=solvers[1] if len(solvers) > 1 else no_fallback,
+        solve_step_by_fallback=solvers[1] if len(solvers) > 1 else None,
         add_contact_impulses=contacts,
     )
     if has_joint_friction:
