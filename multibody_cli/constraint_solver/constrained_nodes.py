@@ -42,14 +42,16 @@ from multibody_cli.model import CONSTRAINT_AXIS, Floats, Records
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force, power
 from multibody_cli.tree.jacobian import column_of
+from multibody_cli.tree.workspace import BODY
 
 
 class Blocks(NamedTuple):
-    """The cells of a tree in both views, and the constraint axes of its joints."""
+    """The cells of a tree in both views, the constraint axes of its joints in the axes of M, and their loop frames."""
 
     wrenches: Records
     numbers: Floats
     axes: Records
+    frames: Records
 
 
 class ConstrainedTree(NamedTuple):
@@ -63,12 +65,12 @@ class ConstrainedTree(NamedTuple):
 
 
 def constrained_tree_for(
-    tree: KktTree, plan: RowElimination, rows: int, axes: Records | None = None
+    tree: KktTree, plan: RowElimination, rows: int, axes: Records | None = None, frames: Records | None = None
 ) -> ConstrainedTree:
-    """Allocate the vectors for a tree with a number of rows; `axes` are the constraint axes of its joints."""
-    if axes is None:
-        axes = records(np.zeros(0, CONSTRAINT_AXIS))
-    return ConstrainedTree(tree.nodes, Blocks(*tree.cells, axes), plan, vector_for(tree), np.zeros(rows))
+    """Allocate the vectors for a tree with a number of rows; `axes` and `frames` are those of its joints."""
+    if axes is None or frames is None:
+        axes, frames = records(np.zeros(0, CONSTRAINT_AXIS)), records(np.zeros(0, BODY))
+    return ConstrainedTree(tree.nodes, Blocks(*tree.cells, axes, frames), plan, vector_for(tree), np.zeros(rows))
 
 
 # --- inward -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
+from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, wrench_of_rows
 from multibody_cli.constraint_solver.solver import (
     apply_active_row_impulses,
     apply_primary_row_impulses,
@@ -54,11 +54,7 @@ def compute_reaction_impulses(tree, work):
         store_force(wrenches[i], change - load_force(wrenches[i]))
     accumulate_wrenches_inward(tree, work)
     for c in range(len(tree.closures)):
-        closure = tree.closures[c]
-        W = no_force()
-        for r in range(closure.first_row, closure.last_row):
-            W = W + work.rows[r].multiplier * load_force(work.constraint_axes[r])
-        store_force(wrenches[closure.loop_frame], W)
+        store_force(wrenches[tree.closures[c].loop_frame], wrench_of_rows(tree.closures[c], work))
 
 
 @kernel

@@ -15,7 +15,7 @@ import math
 
 from multibody_cli.joints.directions import find_constraint_axes, find_dual_basis, find_planar_constraint_axes
 from multibody_cli.joints.parts.crossing import point_acceleration, write_column
-from multibody_cli.joints.parts.screw import NOT_TURNING
+from multibody_cli.joints.parts.screw import NOT_TURNING, angle_across, axis_in_world
 from multibody_cli.joints.parts.switch import cross_part
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_BALL, KERNEL_SCREW
@@ -30,7 +30,7 @@ from multibody_cli.spatial.products import (
     transposed_product,
     transposed_times,
 )
-from multibody_cli.spatial.rotations import quaternion_of_rotation, rotation_about, vector_of_quaternion
+from multibody_cli.spatial.rotations import angle_of, quaternion_of_rotation, rotation_about, vector_of_quaternion
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 from multibody_cli.tree.configuration import displace_coordinates, write_quaternion
 from multibody_cli.tree.jacobian import column_of
@@ -56,13 +56,15 @@ def update_loop_frames(tree, q, v, work):
 @formula
 def update_loop_frame(tree, closure, q, v, work, fits):
     """Place the loop frame of a closure, and its constraint axes; coordinates that these do not need if it `fits`."""
-    loop_frame = work.bodies[closure.loop_frame]
+    loop_frame, part = work.bodies[closure.loop_frame], tree.parts[closure.first_part]
     if closure.joint_kernel == KERNEL_SCREW:
-        place_screw(tree.parts[closure.first_part], closure, loop_frame, q, work, fits)
+        place_screw(part, closure, loop_frame, q, work)
+        if fits:
+            fit_angle(part, closure, loop_frame, q, work)
     elif closure.joint_kernel == KERNEL_BALL:
         place_ball(closure, loop_frame, work)
         if fits:
-            fit_ball(tree.parts[closure.first_part], closure, loop_frame, q, work)
+            fit_ball(part, closure, loop_frame, q, work)
     else:
         fit_position(tree, closure, loop_frame, q, v, work)
     update_constraint_axes(tree, closure, loop_frame, work)
@@ -97,24 +99,23 @@ def update_loop_motions(tree, q, v, a, work):
 
 # --- a single screw or ball ---------------------------------------------------------------------------------------
 @formula
-def place_screw(part, closure, loop_frame, q, work, fits_angle):
-    """Place a single free screw; its coordinate is fitted if its position depends on it, or if it `fits_angle`."""
+def place_screw(part, closure, loop_frame, q, work):
+    """Place a single free screw; its coordinate is fitted if its position depends on it."""
     parent, child = work.bodies[closure.parent], work.bodies[closure.child]
     P, C = load(parent.R), load(child.R)
     r = P @ load(closure.origin)
     F, M = (P @ load(closure.frame), C @ load(closure.child_frame)) if closure.is_rotated else (P, C)
     place = load(child.x) + C @ load(closure.child_origin)
-    S = Motion(F @ load(part.turn), F @ load(part.slide))
+    S, m = Motion(axis_in_world(part, F), F @ load(part.slide)), axis_in_world(part, M)
     scale = 1.0 / (dot(S.w, S.w) + dot(S.v, S.v))
-    m = M @ load(part.turn)
     if part.axis_kind == NOT_TURNING:
         q[part.iq] = scale * dot(S.v, place - load(parent.x) - r)
         R = F
         turned = rotation_vector_between(R, M)
     elif dot(m, S.w) > 0.0:
         R, turned = with_axis(M, m, S.w)
-        if fits_angle or dot(S.v, S.v) > 0.0:
-            q[part.iq] = nearest_angle(angle_about(S.w, F, R), q[part.iq])
+        if dot(S.v, S.v) > 0.0:
+            q[part.iq] = nearest_angle(angle_across(part, F, R), q[part.iq])
     else:
         w, i, j, k = quaternion_of_rotation(transposed_product(F, M))
         angle = 2.0 * math.atan2(dot(load(part.turn), Vec3(i, j, k)), w)
@@ -139,8 +140,9 @@ def fit_angle(part, closure, loop_frame, q, work):
     changes nothing.
     """
     if part.axis_kind != NOT_TURNING:
-        F = load(work.bodies[closure.parent].R) @ load(closure.frame)
-        angle = angle_about(F @ load(part.turn), F, load(loop_frame.R))
+        P = load(work.bodies[closure.parent].R)
+        F = P @ load(closure.frame) if closure.is_rotated else P
+        angle = angle_across(part, F, load(loop_frame.R))
         turns = math.floor((q[part.iq] - angle) / (2.0 * math.pi) + 0.5)
         q[part.iq] = angle + 2.0 * math.pi * turns
 
@@ -223,7 +225,7 @@ def with_axis(M, m, n):
         back = -(1.0 + sine2 / 6.0) * k
     else:
         sine = math.sqrt(sine2)
-        back = (-math.atan2(sine, cosine) / sine) * k
+        back = (-angle_of(sine, cosine) / sine) * k
     g = 1.0 / (1.0 + cosine)
     x = cosine * M.x + cross(k, M.x) + (g * dot(k, M.x)) * k
     y = cosine * M.y + cross(k, M.y) + (g * dot(k, M.y)) * k
@@ -243,14 +245,6 @@ def nearest_angle(angle, last):
     """The angle, up to full turns, that is nearest to the last one."""
     change = angle - last
     return last + (change - 2.0 * math.pi * math.floor(change / (2.0 * math.pi) + 0.5))
-
-
-@formula
-def angle_about(n, F, R):
-    """Angle of the rotation about the unit vector n that takes F to R."""
-    cosine = 0.5 * (dot(F.x, R.x) + dot(F.y, R.y) + dot(F.z, R.z) - 1.0)
-    sine = 0.5 * dot(n, cross(F.x, R.x) + cross(F.y, R.y) + cross(F.z, R.z))
-    return math.atan2(sine, cosine)
 
 
 # --- any joint ----------------------------------------------------------------------------------------------------
@@ -382,19 +376,14 @@ def relative_twist(closure, loop_frame, bodies):
 
 @kernel
 def update_constraint_axes(tree, closure, loop_frame, work):
-    """Compute the constraint axes of a closure, world axes."""
-    R, constraint_axes = load(loop_frame.R), work.constraint_axes[closure.first_row : closure.last_row]
-    given = tree.constraint_axes[closure.first_row : closure.last_constant_row]
+    """Compute the constraint axes of a closure, in the axes of M, unless all of them are constant."""
     if closure.last_constant_row == closure.last_row:
-        for r in range(len(constraint_axes)):
-            store_force(constraint_axes[r], Force(R @ load(given[r].t), R @ load(given[r].f)))
         return
-    last = closure.iv + closure.nv
+    R, constraint_axes = load(loop_frame.R), work.constraint_axes[closure.first_row : closure.last_row]
+    given, last = tree.constraint_axes[closure.first_row : closure.last_constant_row], closure.iv + closure.nv
     if closure.one_plane:
         find_planar_constraint_axes(
             work.columns, closure.iv, last, tree.driven, R, load(closure.normal), work.basis, constraint_axes
         )
     else:
         find_constraint_axes(work.columns, closure.iv, last, tree.driven, R, given, work.basis, constraint_axes)
-    for r in range(len(constraint_axes)):
-        store_force(constraint_axes[r], Force(R @ load(constraint_axes[r].t), R @ load(constraint_axes[r].f)))

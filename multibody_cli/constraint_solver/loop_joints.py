@@ -20,10 +20,14 @@ from multibody_cli.constraints.rows import write_wrench
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.joints.parts.crossing import point_acceleration
 from multibody_cli.kernel import formula, kernel
+from multibody_cli.model import KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import (
     ZERO,
+    motion_in_axes,
+    no_force,
     power,
+    rotated_force,
     shift_force,
     shift_motion,
 )
@@ -45,11 +49,13 @@ def write_loop_rows(tree, v, work):
 @formula
 def write_terms_of_closure(closure, bodies, work):
     """Write the terms of the active rows of a closure, if the method reads any."""
-    x, rows, terms = load(bodies[closure.loop_frame].x), work.rows, work.terms
+    loop_frame, rows, terms = bodies[closure.loop_frame], work.rows, work.terms
+    x, R = load(loop_frame.x), load(loop_frame.R)
     inner, outer = x - load(bodies[closure.parent].x), x - load(bodies[closure.child].x)
     for r in range(closure.first_row, closure.last_row):
-        T, term = load_force(work.constraint_axes[r]), closure.first_term + 2 * (r - closure.first_row)
+        term = closure.first_term + 2 * (r - closure.first_row)
         if rows[r].active and len(terms) > 0:
+            T = rotated_force(R, load_force(work.constraint_axes[r]))
             at_child, at_parent = shift_force(T, outer), shift_force(T, inner)
             write_wrench(terms[term], closure.child, at_child.t, at_child.f)
             write_wrench(terms[term + 1], closure.parent, -at_parent.t, -at_parent.f)
@@ -58,17 +64,20 @@ def write_terms_of_closure(closure, bodies, work):
 @formula
 def write_errors_of_closure(closure, bodies, work):
     """Write the errors of the rows of a closure."""
-    error = loop_closure_error(bodies[closure.loop_frame])
+    loop_frame = bodies[closure.loop_frame]
+    error = motion_in_axes(load(loop_frame.R), loop_closure_error(loop_frame))
     for r in range(closure.first_row, closure.last_row):
         work.rows[r].error = power(error, load_force(work.constraint_axes[r]))
 
 
 @formula
 def write_rates_of_closure(driven, closure, v, work):
-    """Write the rates of the rows of a closure, which are those of its prescribed coordinates."""
-    prescribed, twist = prescribed_twist(driven, closure, v, work.columns)
-    for r in range(closure.first_row, closure.last_row):
-        work.rows[r].rate = -power(twist, load_force(work.constraint_axes[r])) if prescribed else 0.0
+    """Write the rates of the rows of a closure: those of its prescribed coordinates, which no screw or ball has."""
+    if closure.joint_kernel == KERNEL_GENERAL:
+        R = load(work.bodies[closure.loop_frame].R)
+        twist = motion_in_axes(R, prescribed_twist(driven, closure, v, work.columns))
+        for r in range(closure.first_row, closure.last_row):
+            work.rows[r].rate = -power(twist, load_force(work.constraint_axes[r]))
 
 
 @kernel
@@ -76,24 +85,23 @@ def update_loop_row_rates(tree, v, work):
     """Write rate and bias of the rows of every closure, with the motions of their loop frames."""
     closures, bodies, rows = tree.closures, work.bodies, work.rows
     for k in range(len(closures)):
-        closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
-        child = bodies[closure.child]
-        prescribed, driven = prescribed_twist(tree.driven, closure, v, work.columns)
+        closure, loop_frame, child = closures[k], bodies[closures[k].loop_frame], bodies[closures[k].child]
+        write_rates_of_closure(tree.driven, closure, v, work)
         late = velocity_product_acceleration(child, loop_frame, load(loop_frame.x) - load(child.x))
+        late = motion_in_axes(load(loop_frame.R), late)
         for r in range(closure.first_row, closure.last_row):
             if rows[r].active:
-                T = load_force(work.constraint_axes[r])
-                rows[r].rate, rows[r].bias = -power(driven, T) if prescribed else 0.0, power(late, T)
+                rows[r].bias = power(late, load_force(work.constraint_axes[r]))
 
 
 @formula
 def prescribed_twist(driven, closure, v, columns):
-    """Whether any coordinate is prescribed, and the relative twist due to those that are."""
-    found, V = False, Motion(ZERO, ZERO)
+    """Relative twist due to the prescribed coordinates."""
+    V = Motion(ZERO, ZERO)
     for j in range(closure.iv, closure.iv + closure.nv):
         if driven[j]:
-            found, V = True, V + v[j] * column_of(columns[j])
-    return found, V
+            V = V + v[j] * column_of(columns[j])
+    return V
 
 
 @formula
@@ -183,7 +191,7 @@ def compute_loop_velocities(tree, v, work):
     closures, columns = tree.closures, work.columns
     compute_loop_rates(tree, v, work)
     for k in range(len(closures)):
-        _, driven = prescribed_twist(tree.driven, closures[k], v, columns)
+        driven = prescribed_twist(tree.driven, closures[k], v, columns)
         for j in range(closures[k].iv, closures[k].iv + closures[k].nv):
             if not tree.driven[j]:
                 v[j] -= power(driven, load_force(work.dual_basis[j]))
@@ -223,6 +231,13 @@ def compute_loop_reactions(tree, work):
     for k in range(len(tree.closures)):
         closure = tree.closures[k]
         W = wrench_of_generalized_forces(tree.driven, closure, work.tau, work.dual_basis)
-        for r in range(closure.first_row, closure.last_row):
-            W = W + work.rows[r].multiplier * load_force(work.constraint_axes[r])
-        store_force(work.wrenches[closure.loop_frame], W)
+        store_force(work.wrenches[closure.loop_frame], W + wrench_of_rows(closure, work))
+
+
+@formula
+def wrench_of_rows(closure, work):
+    """Wrench of the multipliers of the rows of a closure at the origin of the loop frame, world axes."""
+    W = no_force()
+    for r in range(closure.first_row, closure.last_row):
+        W = W + work.rows[r].multiplier * load_force(work.constraint_axes[r])
+    return rotated_force(load(work.bodies[closure.loop_frame].R), W)

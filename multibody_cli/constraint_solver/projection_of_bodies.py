@@ -33,8 +33,8 @@ from multibody_cli.constraints.rows import velocity_of_row
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, number_parameter, template
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW
-from multibody_cli.spatial.memory import load_force
-from multibody_cli.spatial.products import power
+from multibody_cli.spatial.memory import load, load_force
+from multibody_cli.spatial.products import motion_in_axes, power
 from multibody_cli.tree.configuration import displace_coordinates, largest_change, normalize_quaternions
 from multibody_cli.tree.kinematics import place_bodies
 from multibody_cli.tree.markers import update_markers
@@ -146,7 +146,8 @@ def compute_residuals_of_bodies(tree, work, v):
 @formula
 def compute_residuals_of_closure(closure, work):
     """Compute the residuals of the rows of a closure from the twist of its bodies; return the largest relative one."""
-    V, rows, largest = relative_twist(closure, work.bodies[closure.loop_frame], work.bodies), work.rows, 0.0
+    loop_frame, rows, largest = work.bodies[closure.loop_frame], work.rows, 0.0
+    V = motion_in_axes(load(loop_frame.R), relative_twist(closure, loop_frame, work.bodies))
     for r in range(closure.first_row, closure.last_row):
         residual = power(V, load_force(work.constraint_axes[r])) + rows[r].rate
         rows[r].residual = residual

@@ -30,7 +30,7 @@ from multibody_cli.contact_solver.tree_of_bodies_workspace import AXES
 from multibody_cli.joints.directions import complete, find_constraint_axes, find_dual_basis, orthonormalize
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, load_force
-from multibody_cli.spatial.products import cross, dot, no_force, power, shift_motion
+from multibody_cli.spatial.products import cross, dot, no_force, power, rotated_force, shift_motion
 from multibody_cli.spatial.unsymmetric_inertia import times
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 from multibody_cli.tree.jacobian import column_of
@@ -64,7 +64,8 @@ def write_equations(system, work, joint_friction, T, h, node):
         B.rhs[e] = 0.0
     first, last, e = node.first_patch, node.last_patch, 0
     for r in range(node.first_axis, node.last_axis):
-        store_vector(B.motion[e], load_force(work.constraint_axes[r] if node.is_loop_joint else B.axes[r]))
+        axis = load_force(work.constraint_axes[r] if node.is_loop_joint else B.axes[r])
+        store_vector(B.motion[e], rotated_force(load(work.bodies[node.frame].R), axis) if node.is_loop_joint else axis)
         e += 1
     if node.frame == 0:
         for k in range(AXES):

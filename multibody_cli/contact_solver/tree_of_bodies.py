@@ -51,7 +51,7 @@ from multibody_cli.contact_solver.tree_of_bodies_workspace import AXES
 from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import ZERO, dot, power, shift_force, shift_motion
+from multibody_cli.spatial.products import ZERO, dot, power, rotated_force, shift_force, shift_motion
 from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, shifted, times, transposed
 from multibody_cli.spatial.values import Force, Mat3, Motion
 from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia, store_motion_change
@@ -265,5 +265,5 @@ def store_loop_multipliers(system, work, B, active_rows, x):
                 if not system.tree.driven[j]:
                     S, D = column_of(work.columns[j]), load_force(work.dual_basis[j])
                     W = W - power(S, load_vector(B.wrench[c])) * D
-            T = load_force(work.constraint_axes[active_rows[k]])
+            T = rotated_force(load(work.bodies[node.frame].R), load_force(work.constraint_axes[active_rows[k]]))
             x[k] = dot(T.t, W.t) + dot(T.f, W.f)

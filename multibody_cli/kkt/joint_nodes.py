@@ -17,9 +17,17 @@ from multibody_cli.spatial.products import shift_motion
 from multibody_cli.tree.jacobian import column_of
 
 JOINT_NODE = np.dtype(
-    [("node", "i8"), ("joint", "i8"), ("closure", "i8"), ("body", "i8"), ("parent", "i8"), ("sign", "f8")]
+    [
+        ("node", "i8"),
+        ("joint", "i8"),
+        ("closure", "i8"),
+        ("body", "i8"),
+        ("parent", "i8"),
+        ("frame", "i8"),
+        ("sign", "f8"),
+    ]
 )
-"""A node with the kind of its joint, the joint, the rows of body and parent; 1 for the joint's child, or else -1."""
+"""A node: kind of its joint, the joint, rows of body, parent and loop frame; 1 for the joint's child, or else -1."""
 
 KINDS = {KERNEL_SCREW: ON_SCREW, KERNEL_BALL: ON_BALL}
 """How the body on a single free screw or ball is eliminated."""
@@ -38,14 +46,15 @@ def joint_nodes_of(system: System, first_links: Integers, n_dofs: list[int]) -> 
         kind = KINDS.get(int(closures["joint_kernel"][k]), BY_ROWS)
         if kind != BY_ROWS and np.all(rows["primary"][first:last] & (rows["active"][first:last] == 1)):
             body, outer = int(first_links[i]), int(first_links[parent])
-            found.append((i, kind, k, body, outer, 1.0 if closures["child"][k] == body else -1.0))
+            sign = 1.0 if closures["child"][k] == body else -1.0
+            found.append((i, kind, k, body, outer, closures["loop_frame"][k], sign))
     return records(np.array(found, JOINT_NODE))
 
 
 def mark_joint_nodes(kkt: KktTree, joint_nodes: Records) -> None:
     """Have the bodies on these joints eliminated as one block with their constraints."""
-    kkt.nodes["joint"][joint_nodes["node"]] = joint_nodes["joint"]
-    kkt.nodes["sign"][joint_nodes["node"]] = joint_nodes["sign"]
+    for name in ("joint", "frame", "sign"):
+        kkt.nodes[name][joint_nodes["node"]] = joint_nodes[name]
     kkt.nodes["pivots"][joint_nodes["node"]] = 0
 
 
@@ -56,7 +65,7 @@ def write_joint_nodes(joint_nodes, kkt, closures, bodies, columns):
     for k in range(len(joint_nodes)):
         one, far = joint_nodes[k], kkt.nodes[joint_nodes[k].node].far
         closure, x, outer = closures[one.closure], load(bodies[one.body].x), load(bodies[one.parent].x)
-        centre = load(bodies[closure.loop_frame].x)
+        centre = load(bodies[one.frame].x)
         if one.joint == ON_BALL:
             store(wrenches[far].t, x - centre)
             store(wrenches[far].f, centre - outer)

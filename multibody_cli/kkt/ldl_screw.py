@@ -25,9 +25,11 @@ from multibody_cli.kernel import formula
 from multibody_cli.kkt.ldl_rigid import load_block, store_block
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import (
-    ZERO,
+    motion_in_axes,
+    no_force,
     power,
     rank_one,
+    rotated_force,
     shift_force,
     shift_inertia,
     shift_motion,
@@ -62,20 +64,20 @@ def eliminate_screw(node, outer, cells):
 
 @formula
 def motion_of_rows(node, cells, y):
-    """Return B c about the origin of the loop frame, for the right-hand sides c of the rows."""
-    V = Motion(ZERO, ZERO)
+    """Return B c about the origin of the loop frame, world axes, for the right-hand sides c of the rows."""
+    T = no_force()
     for r in range(node.first_row, node.last_row):
-        T = load_force(cells.axes[r])
-        V = V + (node.sign * y[r]) * Motion(T.t, T.f)
-    return V
+        T = T + (node.sign * y[r]) * load_force(cells.axes[r])
+    T = rotated_force(load(cells.frames[node.frame].R), T)
+    return Motion(T.t, T.f)
 
 
 @formula
 def write_multipliers(node, cells, y, W):
-    """Write B^T W, for a wrench W about the origin of the loop frame."""
+    """Write B^T W, for a wrench W about the origin of the loop frame, world axes."""
+    V = motion_in_axes(load(cells.frames[node.frame].R), Motion(W.t, W.f))
     for r in range(node.first_row, node.last_row):
-        T = load_force(cells.axes[r])
-        y[r] = node.sign * power(Motion(T.t, T.f), W)
+        y[r] = node.sign * power(V, load_force(cells.axes[r]))
 
 
 @formula

@@ -57,6 +57,7 @@ def node_with(sides: Sequence[str]) -> np.dtype[np.void]:
             *((name, INBOARD_JOINT[name]) for name in INBOARD_JOINT.names or ()),
             ("rigid", "i8"),  # whether body and parent both have six degrees of freedom
             ("joint", "i8"),  # BY_ROWS, or the joint with which the body is one block
+            ("frame", "i8"),  # row of its loop frame among those of bodies
             ("sign", "f8"),  # 1 if it is the child of that joint, -1 if it is the parent
             ("pivots", "i8"),  # rows that are eliminated one by one: all, or none
             ("n_dofs", "i8"),

@@ -73,7 +73,7 @@ def workspace(model: Model, options: Any, plan: RowElimination | None = None) ->
     uncertain, m = uncertain_rows_of(kkt, system.rows), len(system.rows)
     plan = plan or no_row_elimination(len(system.tree.links))
     work = workspace_for(system, primary=len(uncertain) + len(plan.rows) > 0, reuses_factors=True)
-    tree = constrained_tree_for(kkt, plan, m, work.constraint_axes)
+    tree = constrained_tree_for(kkt, plan, m, work.constraint_axes, work.bodies)
     sparse = Sparse(tree, first_links, joint_nodes, uncertain, vector_for(kkt), np.zeros(m))
     return work._replace(scratch=sparse, elimination=plan)
 

@@ -219,6 +219,18 @@ def shift_force(p, r):
 
 
 @formula
+def rotated_force(R, p):
+    """The wrench p in the axes to which R leads."""
+    return Force(R @ p.t, R @ p.f)
+
+
+@formula
+def motion_in_axes(R, s):
+    """The motion s in the axes from which R leads."""
+    return Motion(transposed_times(R, s.w), transposed_times(R, s.v))
+
+
+@formula
 def rotated_inertia(R, A):
     """The Inertia A in the axes to which R leads."""
     return Inertia(rotated(R, A.J), R @ (A.H @ transposed(R)), rotated(R, A.M))

@@ -16,7 +16,7 @@ from multibody_cli.forces.elements import warnings_for
 from multibody_cli.joints.parts.generated import GeneratedBuffers
 from multibody_cli.kernel import allocate, kernel, records
 from multibody_cli.linalg.free_rows import Scratch
-from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records, System
+from multibody_cli.model import Floats, Integers, Records, System
 
 BODY = np.dtype(
     [
@@ -171,7 +171,7 @@ def dual_for(rows: int, nq: int) -> Dual:
 class Work(NamedTuple):
     """Work arrays for one model: n velocities, m constraint rows.
 
-    nb bodies, loop-joint frames and markers, nl links, nt constraint axes.  `column_rates` and `v` are empty (nd = 0)
+    nb bodies, loop-joint frames and markers, nl links.  `column_rates` and `v` are empty (nd = 0)
     unless the method differentiates Jacobians, `q` unless it evaluates joints itself.
     """
 
@@ -191,7 +191,7 @@ class Work(NamedTuple):
     implicit_solve: ImplicitSolve
     coupling: Coupling
     dual_basis: Annotated[Records, "n", WRENCH]  # of the coordinates of loop joints
-    constraint_axes: Annotated[Records, "nt", CONSTRAINT_AXIS]  # of loop joints, world axes
+    constraint_axes: Records  # (nt,) of loop joints, in the axes of M
     basis: Annotated[Floats, 6, 6]  # scratch
     generated_buffers: GeneratedBuffers  # of generated parts of joints
     shift: Annotated[Floats, "n"]  # a displacement
@@ -254,7 +254,7 @@ def workspace_for(
         nl=len(tree.links),
         nb=placed,
         nc=placed if system.contacts else 0,
-        nt=len(tree.constraint_axes),
+        constraint_axes=records(np.array(tree.constraint_axes)),
         mp=m if k < m or primary else 0,
         warnings=warnings_for(system.forces),
         implicit_solve=implicit_solve_for(system),

@@ -66,6 +66,7 @@ from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.linalg.multipliers import solve_multipliers
 from multibody_cli.method_kernels import apply_inverse_mass, impulse_response
 from multibody_cli.spatial.memory import load, load_force, store, store_force
+from multibody_cli.spatial.products import no_force, rotated_force, transposed_times
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_markers
 from multibody_cli.variational.discrete_motion import add_impulses, add_velocity_changes
 from multibody_cli.variational.maximal_joints import write_maximal_joint_errors
@@ -107,7 +108,8 @@ def write_remaining_rows(system, work, step, t):
     update_loop_frames(constrained.tree, q, step.scratch, constrained.work)
     for k in range(len(closures)):
         if closures[k].last_constant_row < closures[k].last_row and not closures[k].one_plane:
-            track_constraint_axes(constrained.tree, closures[k], work.constraint_axes, constrained.work)
+            start = load(work.bodies[closures[k].loop_frame].R)
+            track_constraint_axes(constrained.tree, closures[k], work.constraint_axes, start, constrained.work)
     write_loop_rows(constrained.tree, step.scratch, constrained.work)
     write_all(system.constraints, t, bodies, q, rows, constrained.work.terms)
     for k in range(len(closures)):
@@ -123,20 +125,21 @@ def store_errors(rows, first, last, row_states):
 
 
 @kernel
-def track_constraint_axes(tree, closure, before, work):
+def track_constraint_axes(tree, closure, start_axes, start, work):
     """Choose the constraint axes of a joint that are closest to those at the start, in the same order.
 
-    Start and end axes are eliminated in pairs, without pivoting.
+    Start and end axes are eliminated in pairs, without pivoting; `start_axes` are in M at the start, turned by `start`.
     """
-    basis, k = work.basis, 0
+    basis, k, R = work.basis, 0, load(work.bodies[closure.loop_frame].R)
     for j in range(closure.iv, closure.iv + closure.nv):
         if not tree.driven[j]:
-            write_axes(basis[k], load(work.columns[j].angular))
-            write_axes(basis[k, 3:], load(work.columns[j].linear))
+            write_axes(basis[k], transposed_times(R, load(work.columns[j].angular)))
+            write_axes(basis[k, 3:], transposed_times(R, load(work.columns[j].linear)))
             k += orthonormalize(basis, k)
     for r in range(closure.first_row, closure.last_row):
-        write_axes(basis[k], load(before[r].t))
-        write_axes(basis[k, 3:], load(before[r].f))
+        T = rotated_force(start, load_force(start_axes[r]))
+        write_axes(basis[k], transposed_times(R, T.t))
+        write_axes(basis[k, 3:], transposed_times(R, T.f))
         k += orthonormalize(basis, k)
         store_row(work.constraint_axes[r], basis[k - 1])
 
@@ -328,12 +331,12 @@ def store_applied_reactions(tree, work, reactions):
     `reactions` without friction of joints.
     """
     for k in range(len(reactions)):
-        closure = tree.closures[k]
+        closure, T = tree.closures[k], no_force()
         W = wrench_of_generalized_forces(tree.driven, closure, work.tau, work.dual_basis)
         for r in range(closure.first_row, closure.last_row):
             if not work.rows[r].primary:
-                W = W + work.rows[r].multiplier * load_force(work.constraint_axes[r])
-        store_force(reactions[k], W)
+                T = T + work.rows[r].multiplier * load_force(work.constraint_axes[r])
+        store_force(reactions[k], W + rotated_force(load(work.bodies[closure.loop_frame].R), T))
 
 
 @kernel

@@ -37,7 +37,7 @@ from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import dot, power, transposed, transposed_times
+from multibody_cli.spatial.products import dot, no_force, power, rotated_force, transposed, transposed_times
 from multibody_cli.spatial.rotations import vector_of_quaternion
 from multibody_cli.spatial.values import Force, Motion
 from multibody_cli.tree.configuration import largest_change
@@ -221,10 +221,11 @@ def write_loop_impulses(tree, work, step, h):
     The applied wrenches of the start include one part; the impulses of the rows add to it.
     """
     for k in range(len(tree.closures)):
-        closure, W = tree.closures[k], h * load_force(step.joint_friction.applied_reactions[k])
+        closure, T = tree.closures[k], no_force()
         for r in range(closure.first_row, closure.last_row):
-            W = W + step.constrained.row_states[r].impulse * load_force(work.constraint_axes[r])
-        store_force(work.wrenches[closure.loop_frame], W)
+            T = T + step.constrained.row_states[r].impulse * load_force(work.constraint_axes[r])
+        W = rotated_force(load(work.bodies[closure.loop_frame].R), T)
+        store_force(work.wrenches[closure.loop_frame], h * load_force(step.joint_friction.applied_reactions[k]) + W)
 
 
 @kernel

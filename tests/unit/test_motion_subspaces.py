@@ -92,8 +92,9 @@ class Levels:
     def update_kinematics(self, t, q, v, a):
         self.q, self.v = q.copy(), v.copy()
         update_kinematics(self.model.system, t, self.q, self.v, a.copy(), self.work)
-        constraint_axes = self.work.constraint_axes
-        self.T = np.hstack([constraint_axes["t"], constraint_axes["f"]])
+        axes, frame = self.work.constraint_axes, self.model.system.tree.closures["loop_frame"][0]
+        columns_of_R = self.work.bodies["R"][frame].reshape(3, 3)
+        self.T = np.hstack([axes["t"] @ columns_of_R, axes["f"] @ columns_of_R])
 
     def motions(self, names):
         bodies = self.work.bodies

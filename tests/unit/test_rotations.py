@@ -117,6 +117,12 @@ def test_products_of_quaternions_are_products_of_rotations():
     np.testing.assert_allclose(C, A @ B, atol=1e-15)
 
 
+def test_the_angle_of_a_unit_vector_in_every_quadrant():
+    angles = np.concatenate([np.linspace(-math.pi, math.pi, 1001)[1:], [1e-9, -1e-12, 0.25 * math.pi, -0.75 * math.pi]])
+    found = [rotations.angle_of(math.sin(angle), math.cos(angle)) for angle in angles]
+    np.testing.assert_allclose(found, angles, rtol=4e-16, atol=1e-16)
+
+
 @pytest.mark.parametrize("axis", [(1.0, 0.0, 0.0), (2 / 3, -1 / 3, 2 / 3)])
 @pytest.mark.parametrize("angle", [0.0, 0.3, -2.0, 3.1])
 def test_rotation_about_an_axis(axis, angle):

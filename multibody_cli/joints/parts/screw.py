@@ -11,8 +11,8 @@ from __future__ import annotations
 from multibody_cli.joints.parts.crossing import Crossing
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load, store
-from multibody_cli.spatial.products import ZERO
-from multibody_cli.spatial.rotations import rotation_about
+from multibody_cli.spatial.products import ZERO, cross, dot
+from multibody_cli.spatial.rotations import angle_of, rotation_about
 from multibody_cli.spatial.values import Mat3, Motion
 from multibody_cli.symbolic.trigonometry import sine_and_cosine
 
@@ -50,6 +50,20 @@ def orientation_across(screw, P, angle):
     if screw.axis_kind == NOT_TURNING:
         return P
     return turned(screw, P, angle)
+
+
+@formula
+def angle_across(screw, F, R):
+    """Angle of the rotation about the axis that takes the inner orientation F to the outer one R."""
+    if screw.axis_kind == ALONG_Y:
+        return angle_of(dot(F.x, R.z), dot(F.z, R.z))
+    if screw.axis_kind == ALONG_X:
+        return angle_of(dot(F.z, R.y), dot(F.y, R.y))
+    if screw.axis_kind == ALONG_Z:
+        return angle_of(dot(F.y, R.x), dot(F.x, R.x))
+    cosine = 0.5 * (dot(F.x, R.x) + dot(F.y, R.y) + dot(F.z, R.z) - 1.0)
+    sine = 0.5 * dot(F @ load(screw.turn), cross(F.x, R.x) + cross(F.y, R.y) + cross(F.z, R.z))
+    return angle_of(sine, cosine)
 
 
 @formula
