@@ -1,4 +1,4 @@
-"""Method II: the joint kinematics of one model as generated source, for the numeric recursion of `tree.link_axes`.
+"""Method II: the joint kinematics of one model as generated source, for the recursion of `tree.articulated_body`.
 
 For each joint it computes the motion (R, p) across the joint, S, and the bias (dS/dt) v, all in the axes of the outer
 frame, about its origin.  In a joint of several parts, S and bias of inner parts are transformed across the outer ones:
@@ -29,7 +29,15 @@ from multibody_cli.spatial import products
 from multibody_cli.spatial.products import UNIT, ZERO
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
 from multibody_cli.symbolic.scalar import Value, fresh_graph
-from multibody_cli.tree.link_axes import COLUMN_WIDTH, JOINT_WIDTH
+
+JOINT = np.dtype([("R", "f8", 9), ("p", "f8", 3), ("bias_w", "f8", 3), ("bias_v", "f8", 3)])
+"""R from the axes of a joint frame to those of its parent, p from the origin of the parent in its axes, (dS/dt) v."""
+
+COLUMN = np.dtype([("angular", "f8", 3), ("linear", "f8", 3)])
+"""A column of S in the axes of the joint frame, about its origin."""
+
+JOINT_WIDTH, COLUMN_WIDTH = JOINT.itemsize // 8, COLUMN.itemsize // 8
+"""Numbers of a record."""
 
 cross = in_python(products.cross)
 
@@ -67,18 +75,14 @@ def _bracket(a: Motion, b: Motion) -> Motion:
     return Motion(cross(a.w, b.w), cross(a.w, b.v) + cross(a.v, b.w))
 
 
-def _joint_pass(is_moving: bool) -> Pass:
-    def place(emitter: Emitter, _state: Sequence[Value]) -> Sequence[Value]:
-        R, p, columns, _, bias = compose_steps(steps_of(emitter))
-        numbers = [*R.x, *R.y, *R.z, *p, *(bias.w if is_moving else ()), *(bias.v if is_moving else ())]
-        for k, number in enumerate(numbers):
-            emitter.script.store(at("joints", "row", emitter.site.position, JOINT_WIDTH, k), number)
-        for column in columns:
-            for k, number in enumerate([*column.S.w, *column.S.v]):
-                emitter.script.store(at("columns", "iv", column.iv, COLUMN_WIDTH, k), number)
-        return ()
-
-    return Pass("(9), (12): joints", False, False, (), 0, (), place)
+def _place(emitter: Emitter, _state: Sequence[Value]) -> Sequence[Value]:
+    R, p, columns, _, bias = compose_steps(steps_of(emitter))
+    for k, number in enumerate([*R.x, *R.y, *R.z, *p, *bias.w, *bias.v]):
+        emitter.script.store(at("joints", "row", emitter.site.position, JOINT_WIDTH, k), number)
+    for column in columns:
+        for k, number in enumerate([*column.S.w, *column.S.v]):
+            emitter.script.store(at("columns", "iv", column.iv, COLUMN_WIDTH, k), number)
+    return ()
 
 
 METHOD_II = Method(
@@ -96,8 +100,10 @@ METHOD_II = Method(
 """Title, legend and arguments of the functions of Method II."""
 
 
-def write_joints(tree: Tree, joint_maps: Mapping[int, JointMap], is_moving: bool) -> GeneratedFunctions:
-    """Write the joint kinematics at q; with `is_moving`, also the biases at v."""
+def write_joints(tree: Tree, joint_maps: Mapping[int, JointMap]) -> GeneratedFunctions:
+    """Write the joint kinematics at (q, v)."""
     with fresh_graph():
-        links = links_of(tree, joint_maps, np.zeros(len(tree.driven), np.bool_), aligned=False)
-        return write_functions(plan(links), [_joint_pass(is_moving)], {"Joints": (0,)}, METHOD_II)
+        links = links_of(tree, joint_maps, np.zeros(len(tree.driven), np.bool_), aligned=False, placed=True)
+        return write_functions(
+            plan(links), [Pass("(9), (12): joints", False, False, (), 0, (), _place)], {"Joints": (0,)}, METHOD_II
+        )

@@ -45,7 +45,7 @@ def plain_workspace(model: Model, options: Any) -> Work:
 
 
 class Shortcut(NamedTuple):
-    """A faster evaluation of simple systems, without kinematics of the bodies.
+    """A faster evaluation of simple systems.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ class Shortcut(NamedTuple):
     evaluate
         The kernel; see `method_kernels.evaluate`.
     update_work
-        The kernel `update_work(system, work, state)` that computes the work arrays of a state.
+        The kernel `update_work(system, work, state)` that computes the work arrays of a state; None if `evaluate` does.
     """
 
     suits: Callable[[System], bool]
     evaluate: Kernel
-    update_work: Kernel
+    update_work: Kernel | None = None
 
 
 class ReusedFactors(NamedTuple):

@@ -15,6 +15,7 @@ from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernel
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
 from multibody_cli.methods.row_elimination import has_elimination, with_elimination
+from multibody_cli.tree import articulated_body
 
 
 class SymbolicOptions(ImplicitOptions):
@@ -40,10 +41,10 @@ GENERATED = MethodKernels(
 """Method I."""
 
 NUMERIC = MethodKernels(
-    symbolic_numeric.accelerate,
-    symbolic_numeric.apply_inverse_mass,
+    articulated_body.accelerate,
+    articulated_body.apply_inverse_mass,
     symbolic_numeric.workspace,
-    shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_numeric.evaluate, symbolic_generated.update_work),
+    shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_numeric.evaluate),
 )
 """Method II (`recursion: numeric`)."""
 
@@ -51,7 +52,7 @@ KERNELS = {
     ("generated", False): GENERATED,
     ("generated", True): with_elimination(GENERATED),
     ("numeric", False): NUMERIC,
-    ("numeric", True): with_elimination(NUMERIC),
+    ("numeric", True): with_elimination(NUMERIC, own=False),
 }
 """By the option `recursion`, and whether rows are eliminated within the recursion of articulated bodies."""
 

@@ -3,7 +3,6 @@
     kinematics        pose, twist and acceleration of every body: notes Alg. 9, lines 1-5
     articulated_body  forward dynamics in O(n): notes 2.12, Alg. 9, and 2.13, Alg. 10
     joint_wrenches    wrench of every joint: Alg. 9, lines 21, 22, 26
-    link_axes         the same recursion in link axes: Si and Guenter, (18)-(35)
     jacobian          J and dJ/dt, and products with them: notes 2.2, Alg. 2, and 2.10, Alg. 5 and 6
     projection        equations of motion with full matrices: notes (2.18)
     mass_matrix       composite rigid bodies and factorization: Featherstone 2008, tables 6.2, 6.3, 6.5
