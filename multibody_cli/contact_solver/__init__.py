@@ -35,6 +35,7 @@
     results         energy accounts, diagnostics, forces for output
     parameters      parameters of the step
     workspace       work arrays
+    laws            the laws of rows: equality, one-sided, Coulomb, convex relaxation
     friction        solvers of the friction problem: (2.113), (2.114), Alg. 7
 
 Source: Sueda, notes 1.11 and 2.11.  The equations are in `docs/theory/friction.md`.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from multibody_cli.contact_solver.edges import COULOMB, EQUALITY, ONE_SIDED, term_of
+from multibody_cli.contact_solver.edges import term_of
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.islands import is_other_row, island_number, mark_islands
+from multibody_cli.contact_solver.laws import COULOMB, EQUALITY, ONE_SIDED
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import cross, dot, power

@@ -24,18 +24,15 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from multibody_cli.contact_solver.friction.cones import project_by_coulomb
 from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE, LEAST_SIZE, MORE_COMPLIANCE, PATIENCE
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.laws import COULOMB, project_by_law
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Floats, Integers, Records
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import no_force, outer, power
 from multibody_cli.tree.articulated_body import load_motion_change
-
-EQUALITY, ONE_SIDED, COULOMB = range(3)
-"""Laws: x of any sign and u = 0; x >= 0 and u >= 0; Coulomb's law for a normal and two tangents."""
 
 FIRST_COMPLIANCE = 1e-7
 """Compliance of the first step of Newton's method, relative to w."""
@@ -130,16 +127,10 @@ def project_edge(E, e):
     for i in range(PER_CONTACT):
         for j in range(PER_CONTACT):
             D[i, j] = 0.0
-    P[0] = P[1] = P[2] = 0.0
-    y = E.x[e, 0] - E.u[e, 0] / edge.w
-    if edge.law != EQUALITY and not y > 0.0:
-        return
-    if edge.law == COULOMB:
-        for i in range(PER_CONTACT):
-            E.y[i] = E.x[e, i] - E.u[e, i] / edge.w
-        project_by_coulomb(edge.mu, 0, E.y, P, D)
-    else:
-        P[0], D[0, 0] = y, 1.0
+        P[i] = 0.0
+    for i in range(edge.rows):
+        E.y[i] = E.x[e, i] - E.u[e, i] / edge.w
+    project_by_law(edge.law, edge.mu, 0, E.y, P, D)
 
 
 @kernel

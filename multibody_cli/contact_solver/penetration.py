@@ -10,10 +10,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.edges import (
-    COULOMB,
-    EQUALITY,
     EXACT,
-    ONE_SIDED,
     choose_compliance,
     edge_residual,
     linearize_edges,
@@ -23,6 +20,7 @@ from multibody_cli.contact_solver.edges import (
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, Factored
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction_states import slide_without_friction
+from multibody_cli.contact_solver.laws import COULOMB, EQUALITY, ONE_SIDED
 from multibody_cli.contact_solver.parameters import solve_motion
 from multibody_cli.contact_solver.results import DISPLACEMENT
 from multibody_cli.contact_solver.sleeping import is_solved, set_at_rest

@@ -48,7 +48,6 @@ import numpy as np
 
 from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.edges import (
-    COULOMB,
     EXACT,
     ROUND_OFF,
     apply_unit_normal,
@@ -75,6 +74,7 @@ from multibody_cli.contact_solver.friction_states import (
 )
 from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench
+from multibody_cli.contact_solver.laws import COULOMB
 from multibody_cli.contact_solver.loaded_discs import rests, share_torque, write_drags
 from multibody_cli.contact_solver.loaded_tree import (
     clear_loads,

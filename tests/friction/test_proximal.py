@@ -24,10 +24,10 @@ from rigid import (
 )
 
 from multibody_cli.contact_solver.friction import dense, natural_map, proximal, proximal_step
-from multibody_cli.contact_solver.friction.cones import project_by_coulomb
 from multibody_cli.contact_solver.friction.elimination_order import order_blocks
 from multibody_cli.contact_solver.friction.problem import compute_offset, scale_rows, set_free_velocity
 from multibody_cli.contact_solver.friction.rescue import rescue
+from multibody_cli.contact_solver.laws.coulomb import project
 from multibody_cli.kernel.mode import interpreted
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
@@ -330,7 +330,7 @@ def test_discs_of_given_radius_take_what_they_can(seed):
 def test_friction_next_to_nothing_is_no_danger(tiny):
     g, D = np.zeros(3), np.zeros((3, 3))
     for mu, alpha in ((0.0, 1.0), (0.5, -1.0)):
-        project_by_coulomb(mu, 0, np.array([alpha, tiny, tiny]), g, D)
+        project(mu, 0, np.array([alpha, tiny, tiny]), g, D)
         assert np.isfinite(g).all()
         assert np.isfinite(D).all()
         assert abs(g[1]) <= tiny

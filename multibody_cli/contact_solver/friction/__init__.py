@@ -2,7 +2,7 @@
 
     problem                 the problem with a factored matrix
     dense                   the problem with its whole matrix, and the conditions of Coulomb's law
-    cones                   projections onto admissible sets; convex relaxation, notes (1.85)-(1.88)
+    cones                   projections by laws, and smoothed ones
     proximal                the solver of all scenes
     proximal_step           its iterations
     natural_map             Newton's method for the natural map

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.contact_solver.friction.cones import direction_of, write, write_across
 from multibody_cli.contact_solver.friction.natural_map import (
     COMPLIANCE,
     compute_arguments,
@@ -32,6 +31,7 @@ from multibody_cli.contact_solver.friction.natural_map import (
     relative_residual,
 )
 from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT, copy
+from multibody_cli.contact_solver.laws.coulomb import direction_of, write, write_across
 from multibody_cli.kernel import formula, kernel
 
 OPEN, STICK, SLIP = range(3)
