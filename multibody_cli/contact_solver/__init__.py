@@ -20,17 +20,20 @@
     edge_list       the rows of a step that can be such edges
     staggered_tree_friction
                     the same, friction and loads in turn, where joints jam
-    loaded_tree     one pass over a tree with friction: unsymmetric articulated bodies
-    loaded_discs    joints of this tree with friction in two directions
-    implicit_tree_motion
-                    one motion of this tree with implicit forces on bodies
-    tree_of_bodies  one pass over a tree in maximal coordinates, and over loops
-    joint_equations the six equations of one joint in this pass
+    friction_elimination
+                    one pass over the bodies of trees and loops: unsymmetric articulated bodies
+    joint_columns   joints of this pass, column by column
+    loaded_discs    joints with friction in two directions, as a block
+    equation_elimination, joint_equations
+                    joints in maximal coordinates, by six equations
     open_loops      the wrenches of joints that close loops
     independent_equations
                     their equations where loops constrain a motion more than once
-    tree_friction_workspace, tree_of_bodies_workspace
-                    work arrays of these
+    friction_limits friction and limits in proportion to the loads of such a pass
+    implicit_tree_motion
+                    one motion of this pass with implicit forces on bodies
+    tree_friction_workspace, elimination_workspace
+                    plan and work arrays of these
     warm_start      initial guess from the previous step: Alg. 7, line 2
     results         energy accounts, diagnostics, forces for output
     parameters      parameters of the step

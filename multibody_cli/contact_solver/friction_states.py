@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.friction_limits import slip_per_rate
 from multibody_cli.contact_solver.loaded_discs import clear_drag
-from multibody_cli.contact_solver.loaded_tree import slip_per_rate
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.tree_friction_workspace import STICKS, clear_share
 from multibody_cli.kernel import formula, kernel

@@ -1,8 +1,8 @@
 """Motion of a tree with joint friction and implicit forces on bodies (`implicit.implicit_forces`), for given states.
 
 The matrix of implicit forces is P - R, where P has the inertias of the bodies and the diagonal blocks B of the forces.
-P keeps the structure of the tree: one pass (`loaded_tree`) computes the motion V of the bodies under the impulses r on
-the bodies.  R couples bodies.  The motion is that with
+P keeps the structure of the tree: one pass (`friction_elimination`) computes the motion V of the bodies under the
+impulses r on the bodies.  R couples bodies.  The motion is that with
 
     r = R V = w + B V,
 

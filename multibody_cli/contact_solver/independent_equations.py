@@ -12,9 +12,9 @@ effect as pivot.  A part that is round-off, or that an ineffective row would hav
 from __future__ import annotations
 
 from multibody_cli.constraint_solver.ineffective_rows import ineffective_response, ineffective_tolerances
+from multibody_cli.contact_solver.elimination_workspace import AXES
 from multibody_cli.contact_solver.joint_equations import write_equations
 from multibody_cli.contact_solver.tree_friction_workspace import load_vector
-from multibody_cli.contact_solver.tree_of_bodies_workspace import AXES
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT
 from multibody_cli.spatial.memory import load
@@ -67,11 +67,14 @@ def write_effects(links, work, B, node, G) -> int:
             B.equation[count] = e
             count += 1
     for a in range(count):
+        for k in range(AXES):
+            B.column[k] = 0.0
+            for e in range(AXES):
+                B.column[k] += B.combination[a, e] * G[e, k]
         for b in range(count):
             B.effects[a, b] = 0.0
-            for e in range(AXES):
-                for k in range(AXES):
-                    B.effects[a, b] += B.combination[a, e] * G[e, k] * B.combination[b, k]
+            for k in range(AXES):
+                B.effects[a, b] += B.column[k] * B.combination[b, k]
         B.effect[a] = B.effects[a, a]
     return count
 

@@ -16,6 +16,7 @@ add an armature times the rate.  Columns of prescribed coordinates count as cons
 
 from __future__ import annotations
 
+from multibody_cli.contact_solver.elimination_workspace import AXES, BY_EQUATIONS
 from multibody_cli.contact_solver.loaded_discs import (
     count_sticking,
     joint_columns,
@@ -25,13 +26,18 @@ from multibody_cli.contact_solver.loaded_discs import (
     store_slip_inertia,
 )
 from multibody_cli.contact_solver.rows import patch_axes
-from multibody_cli.contact_solver.tree_friction_workspace import STICKS, determines_rate, load_vector, store_vector
-from multibody_cli.contact_solver.tree_of_bodies_workspace import AXES
+from multibody_cli.contact_solver.tree_friction_workspace import (
+    STICKS,
+    determines_rate,
+    load_inertia,
+    load_vector,
+    store_vector,
+)
 from multibody_cli.joints.directions import complete, find_constraint_axes, find_dual_basis, orthonormalize
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import cross, dot, no_force, power, rotated_force, shift_motion
-from multibody_cli.spatial.unsymmetric_inertia import times
+from multibody_cli.spatial.unsymmetric_inertia import shifted, times
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 from multibody_cli.tree.jacobian import column_of
 
@@ -41,12 +47,12 @@ WORLD = Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
 # --- equations of a joint ---------------------------------------------------------------------------------------------
 @kernel
 def find_axes(tree, work, B):
-    """Compute constraint axes and dual bases of all joints in joint coordinates, once for each step."""
+    """Compute constraint axes and dual bases of joints in joint coordinates, once for each step."""
     if not B.axes_are_known[0]:
         B.axes_are_known[0] = 1
         for i in range(1, len(B.links)):
             node = B.nodes[i]
-            if not node.is_loop_joint and node.frame > 0:
+            if node.elimination == BY_EQUATIONS and not node.is_loop_joint and node.frame > 0:
                 first, last = node.iv, node.iv + node.nv
                 axes = B.axes[node.first_axis : node.last_axis]
                 find_dual_basis(work.columns, first, last, tree.driven, work.basis, work.dual_basis)
@@ -192,12 +198,20 @@ def write_balance(patches, first, last, S, work, joint_friction, T, h, e):
     B.rhs[e] = c
 
 
+@formula
+def origin_of(node, bodies):
+    """Return the point in which the wrench of a joint is taken."""
+    return load(bodies[node.frame if node.frame > 0 else node.child].x)
+
+
 @kernel
-def store_disc_inertias(system, work, T, A, node):
-    """Store the inertias of the discs of a joint against slip, for the inertia A about its origin."""
+def store_disc_inertias(system, work, T, node):
+    """Store the inertias of the discs of a joint against slip, with that of all bodies beyond its child."""
     patches, bodies = system.contacts.joint_friction.patches, work.bodies
     first, last = node.first_patch, node.last_patch
     if first < last and patches[first].slip_directions == 2:
+        r = load(bodies[node.child].x) - origin_of(node, bodies)
+        A = shifted(load_inertia(T.inertias[node.child]), r)
         x, y, z = joint_columns(work.columns, node)
         armature = joint_values(T.edges.armature, node, 1.0)
         rotors = Mat3(Vec3(armature.x, 0.0, 0.0), Vec3(0.0, armature.y, 0.0), Vec3(0.0, 0.0, armature.z))

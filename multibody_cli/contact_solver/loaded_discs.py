@@ -1,4 +1,4 @@
-"""Joints with discs, friction patches that slip in two directions, in one pass over a tree (`loaded_tree`).
+"""Joints with discs, friction patches that slip in two directions, in one pass over a tree (`friction_elimination`).
 
 The friction x of a disc that slides with the velocity u satisfies |u| x + limit u = 0.  With the slip u0 = |u0| n, the
 friction x0 and the limit of the last pass, the tangent t across n, and the limit in proportion to the transmitted
@@ -42,9 +42,20 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
 )
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import ZERO, cross, dot, no_force, outer, power, scaled, transposed_times
+from multibody_cli.spatial.products import (
+    ZERO,
+    cross,
+    dot,
+    no_force,
+    outer,
+    power,
+    scaled,
+    shift_motion,
+    transposed_times,
+)
 from multibody_cli.spatial.unsymmetric_inertia import minus_outer, times, transposed
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
+from multibody_cli.tree.articulated_body import add_column_motion, load_motion_change, store_motion_change
 from multibody_cli.tree.jacobian import column_of
 
 NO_MATRIX = Mat3(ZERO, ZERO, ZERO)
@@ -254,6 +265,19 @@ def store_column(column, Y, change):
     store(column.Vt, Y.t)
     store(column.Vf, Y.f)
     column.u = change
+
+
+@kernel
+def move_discs(system, work, T, i, change):
+    """Compute the changes of the rates of the joint of body i, and that of its motion, from that of its parent."""
+    node, body = T.bodies.nodes[i], work.bodies[i]
+    of_parent = shift_motion(load_motion_change(work.bodies[node.parent]), load(body.r))
+    dV = of_parent
+    for j in range(node.iv, node.iv + node.nv):
+        column = T.columns[j]
+        change[j] = column.u - power(of_parent, Force(load(column.Vt), load(column.Vf)))
+        dV = add_column_motion(dV, work.columns[j], change[j])
+    store_motion_change(body, dV)
 
 
 # --- slip and friction ------------------------------------------------------------------------------------------------

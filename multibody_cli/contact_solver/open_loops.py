@@ -1,4 +1,4 @@
-"""Open loops in the elimination of bodies (`tree_of_bodies`): their wrenches are unknown until they close.
+"""Open loops in the elimination of bodies (`friction_elimination`): their wrenches are unknown until they close.
 
 With the wrenches W_c of the loop joints that are open at a body, the wrench of its own joint and the relative motion at
 each open loop are
@@ -9,6 +9,10 @@ each open loop are
 The joint of the body gives V = Y V_parent + y - sum_c Z_c W_c with Z_c = (B + L A)^-1 L P_c, and hence for the parent
 
     P_c' = P_c - A Z_c,   Q_d' = Q_d Y,   G_dc' = G_dc - Q_d Z_c,   g_d' = g_d + Q_d y.
+
+For one column S of a joint with l = S - sigma g on the left, and U, V, D, u as in `joint_columns`, these are
+
+    P_c - U (l P_c) / D,   Q_d - (Q_d S) V^T / D,   G_dc - (Q_d S) (l P_c) / D,   g_d + (Q_d S) u / D.
 
 Where loop c closes, its own six equations B E_c + L W_c = c (`joint_equations`) give, with S = B G_cc + L,
 
@@ -25,6 +29,7 @@ algorithms, IEEE Transactions on Robotics 41 (2025).
 
 from __future__ import annotations
 
+from multibody_cli.contact_solver.elimination_workspace import AXES
 from multibody_cli.contact_solver.independent_equations import write_independent_equations
 from multibody_cli.contact_solver.joint_equations import store_disc_inertias
 from multibody_cli.contact_solver.tree_friction_workspace import (
@@ -36,12 +41,11 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     store_inertia,
     store_vector,
 )
-from multibody_cli.contact_solver.tree_of_bodies_workspace import AXES
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.linalg.dense_lu import factor_scaled, solve_dense
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import shift_force
-from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, shifted, times
+from multibody_cli.spatial.products import power, shift_force
+from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, times
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 
 
@@ -52,6 +56,16 @@ def subtract_product(C, A, B):
     for i in range(AXES):
         for k in range(AXES):
             a = A[i, k]
+            for j in range(AXES):
+                C[i, j] -= a * B[k, j]
+
+
+@kernel
+def subtract_transposed_product(C, A, B):
+    """Subtract A^T B from C, all (6, 6)."""
+    for k in range(AXES):
+        for i in range(AXES):
+            a = A[k, i]
             for j in range(AXES):
                 C[i, j] -= a * B[k, j]
 
@@ -90,23 +104,6 @@ def solve_columns(B, X, Z):
 
 
 @formula
-def column_force(P, k):
-    """Return column k of a matrix (6, 6) as a Force."""
-    return Force(Vec3(P[0, k], P[1, k], P[2, k]), Vec3(P[3, k], P[4, k], P[5, k]))
-
-
-@formula
-def add_column(P, k, W):
-    """Add a Force to column k of a matrix (6, 6)."""
-    P[0, k] += W.t.x
-    P[1, k] += W.t.y
-    P[2, k] += W.t.z
-    P[3, k] += W.f.x
-    P[4, k] += W.f.y
-    P[5, k] += W.f.z
-
-
-@formula
 def add_row(Q, e, W):
     """Add a Force to row e of a matrix (6, 6)."""
     store_vector(Q[e], load_vector(Q[e]) + W)
@@ -141,49 +138,88 @@ def start_end(bodies, B, slot, node, i, sign):
             for k in range(AXES):
                 B.column[k] = sign if k == e else 0.0
             W = shift_force(load_vector(B.column), r)
-            add_column(B.P[slot], e, -W)
-            add_row(B.Q[slot], e, W)
+            store_vector(B.P[slot, e], -W)
+            store_vector(B.Q[slot, e], W)
 
 
 # --- joints that loops pass -------------------------------------------------------------------------------------------
 @kernel
-def pass_loops(B, i, A, inner, outer):
-    """Pass all open loops of body i to its parent, with its equations factored, and A about the origin of its joint.
+def pass_column(B, link, k, S, left, U, V, dinv, u):
+    """Eliminate column k of the joint of a body from all loops that are open there.
 
-    `inner` leads from there to the body, and `outer` from the parent.
+    Its rate is dinv (u - V . V_parent - sum_c Z_c W_c), with Z_c = left P_c.
+    """
+    first, count = link.first_slot, link.last_open - link.first_slot
+    for s in range(first, link.last_open):
+        P, Q, Z, rate, g = B.P[s], B.Q[s], B.Z[s, k], B.rate[s], B.g[B.slots[s].loop]
+        for e in range(AXES):
+            Z[e], rate[e] = power(left, load_vector(P[e])), power(S, load_vector(Q[e]))
+            add_row(P, e, (-dinv * Z[e]) * U)
+            add_row(Q, e, (-dinv * rate[e]) * V)
+            g[e] += rate[e] * dinv * u
+    for a in range(count):
+        for b in range(count):
+            G, rate, Z = B.G[B.pairs[link.first_pair + count * a + b]], B.rate[first + a], B.Z[first + b, k]
+            for e in range(AXES):
+                for j in range(AXES):
+                    G[e, j] -= dinv * rate[e] * Z[j]
+
+
+@kernel
+def pass_given_rate(B, link, S, change):
+    """Add the motion of a column with a given change of its rate to all loops that are open at a body."""
+    for s in range(link.first_slot, link.last_open):
+        for e in range(AXES):
+            B.g[B.slots[s].loop, e] += power(S, load_vector(B.Q[s, e])) * change
+
+
+@kernel
+def pass_equations(B, i, A, inner):
+    """Eliminate the joint of body i, with its equations factored, from all loops that are open there.
+
+    A and y are about the origin of the joint; `inner` leads from there to the body.
     """
     link = B.links[i]
     first, count = link.first_slot, link.last_open - link.first_slot
     for s in range(first, link.last_open):
+        P, Q = B.P[s], B.Q[s]
         for e in range(AXES):
-            store_vector(B.Q[s, e], shift_force(load_vector(B.Q[s, e]), inner))
+            store_vector(Q[e], shift_force(load_vector(Q[e]), inner))
+            store_vector(P[e], shift_force(load_vector(P[e]), inner))
         for k in range(AXES):
-            W = shift_force(column_force(B.P[s], k), inner)
-            add_column(B.P[s], k, W - column_force(B.P[s], k))
-        write_product(B.product, B.load, B.P[s])
-        solve_columns(B, B.product, B.Z[s])
+            for e in range(AXES):
+                B.column[e] = 0.0
+                for j in range(AXES):
+                    B.column[e] += B.load[e, j] * P[k, j]
+            solve_dense(B.matrix, B.order, B.column, B.solution)
+            for e in range(AXES):
+                B.Z[s, e, k] = B.solution[e]
     for a in range(count):
         add_vector_product(B.g[B.slots[first + a].loop], B.Q[first + a], B.y[i], 1.0)
         for b in range(count):
             subtract_product(B.G[B.pairs[link.first_pair + count * a + b]], B.Q[first + a], B.Z[first + b])
     for s in range(first, link.last_open):
-        if B.slots[s].outer >= 0:
-            pass_loop(B, i, s, A, outer)
+        P, Q, Z = B.P[s], B.Q[s], B.Z[s]
+        for k in range(AXES):
+            W = Force(Vec3(Z[0, k], Z[1, k], Z[2, k]), Vec3(Z[3, k], Z[4, k], Z[5, k]))
+            add_row(P, k, -times(A, Motion(W.t, W.f)))
+        for e in range(AXES):
+            for k in range(AXES):
+                B.column[k] = 0.0
+                for j in range(AXES):
+                    B.column[k] += Q[e, j] * B.Y[i, k, j]
+            store_vector(Q[e], load_vector(B.column))
 
 
 @kernel
-def pass_loop(B, i, s, A, outer):
-    """Add P' and Q' of one open loop to those of the parent."""
-    to = B.slots[s].outer
-    for k in range(AXES):
-        Z = column_force(B.Z[s], k)
-        add_column(B.P[to], k, shift_force(column_force(B.P[s], k) - times(A, Motion(Z.t, Z.f)), outer))
-    for e in range(AXES):
-        for k in range(AXES):
-            B.column[k] = 0.0
-            for h in range(AXES):
-                B.column[k] += B.Q[s, e, h] * B.Y[i, k, h]
-        add_row(B.Q[to], e, shift_force(load_vector(B.column), outer))
+def pass_to_parent(B, link, outer):
+    """Add P and Q of all loops that are open at a body, or at its joint, to its parent; `outer` leads there from it."""
+    for s in range(link.first_slot, link.last_open):
+        to = B.slots[s].outer
+        if to >= 0:
+            for e in range(AXES):
+                add_row(B.P[to], e, shift_force(load_vector(B.P[s, e]), outer))
+                add_row(B.Q[to], e, shift_force(load_vector(B.Q[s, e]), outer))
 
 
 # --- loops that close -------------------------------------------------------------------------------------------------
@@ -227,7 +263,7 @@ def eliminate_loop(system, work, joint_friction, T, h, c) -> bool:
             subtract_product(B.G[B.updates[update]], B.G[B.neighbours[n].transposed], B.product)
             update += loop.last_neighbour - loop.first_neighbour
         if loop.slot >= 0:
-            subtract_product(B.P[one.slot], B.P[loop.slot], B.product)
+            subtract_transposed_product(B.P[one.slot], B.product, B.P[loop.slot])
         add_vector_product(B.g[one.loop], B.G[one.transposed], B.w[c], 1.0)
     return True
 
@@ -239,12 +275,12 @@ def close_loop(record, B, c):
     write_product(B.product, B.K[c], B.Q[loop.slot])
     for k in range(loop.first_neighbour, loop.last_neighbour):
         subtract_product(B.Q[B.neighbours[k].slot], B.G[B.neighbours[k].transposed], B.product)
+    p = load_force(record)
     for e in range(AXES):
-        B.column[e] = 0.0
+        p = p + B.w[c, e] * load_vector(B.P[loop.slot, e])
         for k in range(AXES):
             B.matrix[e, k] = 0.0
-    add_vector_product(B.column, B.P[loop.slot], B.w[c], 1.0)
-    subtract_product(B.matrix, B.P[loop.slot], B.product)
+    subtract_transposed_product(B.matrix, B.P[loop.slot], B.product)
     A, D = load_inertia(record), B.matrix
     store_inertia(
         record,
@@ -252,7 +288,7 @@ def close_loop(record, B, c):
             A.J + corner(D[:3, :3]), A.H + corner(D[:3, 3:]), A.K + corner(D[3:, :3]), A.M + corner(D[3:, 3:])
         ),
     )
-    store_force(record, load_force(record) + load_vector(B.column))
+    store_force(record, p)
 
 
 @formula
@@ -272,9 +308,7 @@ def factor_loop(system, work, joint_friction, T, h, c) -> bool:
     node = B.nodes[len(B.links) + c]
     for p in range(node.first_patch, node.last_patch):
         sliding += T.state[p] != STICKS
-    if node.first_patch < node.last_patch:
-        r = load(work.bodies[node.child].x) - load(work.bodies[node.frame].x)
-        store_disc_inertias(system, work, T, shifted(load_inertia(T.inertias[node.child]), r), node)
+    store_disc_inertias(system, work, T, node)
     write_independent_equations(system, work, joint_friction, T, h, c)
     if sliding > 0:
         unloaded = determinant_of_loop(B, B.G[c], B.free)

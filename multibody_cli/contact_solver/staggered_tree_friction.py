@@ -32,17 +32,17 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.contact_solver.friction_limits import (
+    clear_loads,
+    compute_friction,
+    compute_limit,
+)
 from multibody_cli.contact_solver.joint_friction import (
     friction_wrench,
     next_limit,
     reset_limit_iteration,
 )
 from multibody_cli.contact_solver.loaded_discs import add_drag, clear_drag
-from multibody_cli.contact_solver.loaded_tree import (
-    clear_loads,
-    compute_friction,
-    compute_limit,
-)
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.tree_friction_workspace import STICKS, clear_share, store_vector

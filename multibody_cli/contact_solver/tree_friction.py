@@ -12,13 +12,7 @@ h F + G that the joint transmits:
 
     (1 - s mu sum_k w_k C_k^T) W = h F + G,    x = -s mu (sum_k C_k) . W = g . (h F + G).
 
-With S the column of the joint and sigma its slip velocity at unit rate, S . G + armature dv = sigma x is
-(S - sigma g) . G + armature dv = sigma g . h F.  This is the elimination of one coordinate (`tree.articulated_body`)
-with S - sigma g in place of S on the left, so that articulated inertias are not symmetric:
-
-    U = A S,   V = A^T (S - sigma g),   D = (S - sigma g) . U + armature,   A' = A - U V^T / D.
-
-A sticking joint passes A on as it is, with the impulse A S dv of its given change of rate dv = -v.
+This is part of the elimination of the joint (`friction_elimination`).
 
 One pass is Newton's step for the states and signs of the last one; it is exact if they do not change.  The first one
 has the signs of the last step, and its states, which are extrapolated from the last two steps.  A sticking joint
@@ -36,15 +30,13 @@ jam, friction and loads are computed in turn (`staggered_tree_friction`).  The s
 before the loads converge, so that Newton's method starts from them now and then.  Where neither ends, the step solves
 the rows.
 
-Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; Sueda, notes 2.11, (2.115)-(2.118).
+Source: Sueda, notes 2.11, (2.115)-(2.118).
 """
 
 from __future__ import annotations
 
 import math
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.edges import (
@@ -61,8 +53,21 @@ from multibody_cli.contact_solver.edges import (
     store_edges,
     term_of,
 )
+from multibody_cli.contact_solver.elimination_workspace import is_supported
 from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.friction_elimination import (
+    compute_slips_of_bodies,
+    solve_motion_of_bodies,
+    store_loop_multipliers,
+    transmit_changes_of_bodies,
+)
+from multibody_cli.contact_solver.friction_limits import (
+    clear_loads,
+    compute_friction,
+    compute_limit,
+    write_load_shares,
+)
 from multibody_cli.contact_solver.friction_states import (
     guess_states,
     residual_of_sticking,
@@ -76,32 +81,15 @@ from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_impli
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench
 from multibody_cli.contact_solver.laws import COULOMB
 from multibody_cli.contact_solver.loaded_discs import rests, share_torque, write_drags
-from multibody_cli.contact_solver.loaded_tree import (
-    clear_loads,
-    compute_friction,
-    compute_limit,
-    compute_tree_slips,
-    solve_tree_motion,
-    transmit_tree_changes,
-    write_load_shares,
-)
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, sweep
 from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMS,
     STICKS,
-    first_coordinates,
     load_vector,
     store_vector,
 )
-from multibody_cli.contact_solver.tree_of_bodies import (
-    compute_slips_of_bodies,
-    solve_motion_of_bodies,
-    store_loop_multipliers,
-    transmit_changes_of_bodies,
-)
-from multibody_cli.contact_solver.tree_of_bodies_workspace import suits_bodies
 from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
@@ -137,26 +125,13 @@ class Passes(NamedTuple):
 
 
 def passes_for(system: System, impulses: Any) -> Passes | None:
-    """Return the passes for a system, or None if it is no tree; `impulses` is the kernel `add_implicit_impulses`."""
-    passes = None
-    if suits_bodies(system):
-        passes = Passes(solve_motion_of_bodies, compute_slips_of_bodies, transmit_changes_of_bodies)
-    elif suits(system):
-        passes = Passes(solve_tree_motion, compute_tree_slips, transmit_tree_changes)
-    if passes is None:
+    """Return the passes for a system, or None if these do not support it; `impulses` is `add_implicit_impulses`."""
+    if not is_supported(system):
         return None
-    motion, transmit = passes.solve_motion, bound_kernel(passes.transmit_changes, add_implicit_impulses=impulses)
+    motion, transmit = solve_motion_of_bodies, bound_kernel(transmit_changes_of_bodies, add_implicit_impulses=impulses)
     if system.implicit:
         motion = bound_kernel(solve_motion_implicitly, solve_motion_once=motion, add_implicit_impulses=impulses)
-    return Passes(motion, passes.compute_slips, transmit)
-
-
-def suits(system: System) -> bool:
-    """Return whether the joints are a tree in which the coordinates of all joints with friction are free."""
-    tree, patches = system.tree, system.contacts.joint_friction.patches
-    if len(patches) == 0 or len(tree.closures) + len(tree.markers) > 0:
-        return False
-    return not np.any(tree.driven[first_coordinates(system)])
+    return Passes(motion, compute_slips_of_bodies, transmit)
 
 
 # --- friction and loads -----------------------------------------------------------------------------------------------
@@ -204,6 +179,8 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
     T.soft[0] = 0
     if T.edges.number[0] == 0:
         passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, most)
+        if passes < 0 and read_first_loads(system, work, contact_work, T, h, v, first):
+            passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, most)
     if passes < 0 and softens and scale_patches(system, work, T):
         T.soft[0] = 1
         guess_states(system, contact_work, T, first)
@@ -233,6 +210,26 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
     store_loop_multipliers(system, work, T.bodies, contact_work.active_rows, contact_work.x[:first])
     contact_work.newton_steps[0] = max(contact_work.newton_steps[0], passes)
     contact_work.max_residual[0] = max(contact_work.max_residual[0], residual)
+    return True
+
+
+@template(solve_motion, transmit_changes)
+def read_first_loads(system, work, contact_work, T, h, v, first) -> bool:
+    """Take the signs of the loads from the motion without friction, if no joint was loaded before; return whether so.
+
+    States are guessed again.
+    """
+    joint_friction = contact_work.joint_friction
+    for p in range(len(T.state)):
+        if joint_friction.previous_impulses[p, 0] > 0.0:
+            return False
+    slide_without_friction(joint_friction, T)
+    if not solve_motion(system, work, joint_friction, T, h, v):
+        return False
+    transmit_changes(system, work, T)
+    compute_friction(system, work, joint_friction, T, h)
+    compute_loads(system, joint_friction, T)
+    guess_states(system, contact_work, T, first)
     return True
 
 

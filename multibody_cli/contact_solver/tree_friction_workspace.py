@@ -1,4 +1,4 @@
-"""Work arrays of the friction of trees (`tree_friction`), and the records of one pass (`loaded_tree`)."""
+"""Work arrays of the friction of trees (`tree_friction`), and the records of one pass (`friction_elimination`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from multibody_cli.contact_solver.edges import Edges
+from multibody_cli.contact_solver.elimination_workspace import TreeOfBodies, is_supported, tree_of_bodies_for
 from multibody_cli.contact_solver.friction.anderson import Iterations, iterations_for
-from multibody_cli.contact_solver.tree_of_bodies_workspace import TreeOfBodies, suits_bodies, tree_of_bodies_for
 from multibody_cli.kernel import allocate, formula, kernel, records
 from multibody_cli.kkt.nodes import CELL, Cells, cells_for
 from multibody_cli.model import Floats, Integers, Records, System
@@ -148,7 +148,7 @@ def tree_friction_for(system: System, rows: Records, terms: Records, edges: int)
         if joint["parent"] > 0:
             base[i] = base[joint["parent"]]
     satisfied = np.zeros(len(system.rows), np.int64)
-    for closure in tree.closures if suits_bodies(system) else ():
+    for closure in tree.closures if is_supported(system) else ():
         satisfied[closure["first_row"] : closure["last_row"]] = 1
         one, other = base[closure["parent"]], base[closure["child"]]
         if closure["parent"] > 0:

@@ -87,15 +87,18 @@ def test_points_and_patches_obey_one_law(name, steps, monkeypatch):
     contacts = point_contacts(run, H)
     x = solve(contacts)
     slip, loads, friction = contacts.T @ contacts.velocity(x), contacts.loads(x), x[len(contacts.N) :]
-    accuracy, small = 1e-8 * loads.max(), 1e-8 * np.abs(contacts.T @ contacts.free).max()
+    # Loads of least norm of the points change by 1e-8 if the state changes by round-off, those of the solvers by 1e-16.
+    accuracy, small = 1e-7 * loads.max(), 1e-8 * np.abs(contacts.T @ contacts.free).max()
     arms = [RADIUS if joint["type"] == "revolute" else 1.0 for joint in scene["joints"].values()]
     assert np.abs(contacts.N @ contacts.velocity(x)).max() <= small
     assert (np.abs(friction) <= contacts.mu * loads + accuracy).all()
     solutions = steps_by_all_solvers(scene, run.state, monkeypatch)
+    of_tree = solutions[0].method.contact_work.joint_friction.previous_impulses[:, 1]
     for one in solutions:
         np.testing.assert_allclose(slip, (arms * one.state.v)[contacts.joint], rtol=0, atol=small)
         patches = one.method.contact_work.joint_friction.previous_impulses
         np.testing.assert_allclose(contacts.friction(x), patches[:, 1], rtol=0, atol=accuracy)
+        np.testing.assert_allclose(of_tree, patches[:, 1], rtol=0, atol=1e-8 * loads.max())
     tree = solutions[0]  # rows end when the sums of the loads agree, before the loads themselves do
     slides = (tree.state.v != 0.0)[contacts.joint]
     expected = tree.method.contact_work.joint_friction.normal_loads

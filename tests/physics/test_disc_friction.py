@@ -22,8 +22,8 @@ from scipy.optimize import minimize
 
 from multibody_cli import MemorySink
 from multibody_cli.contact_solver import tree_friction
+from multibody_cli.contact_solver.friction_limits import compute_limit, write_load_shares
 from multibody_cli.contact_solver.loaded_discs import write_drags
-from multibody_cli.contact_solver.loaded_tree import compute_limit, write_load_shares
 from multibody_cli.contact_solver.tree_friction_workspace import load_vector
 
 G, MASS, MU = 9.81, 1.5, 0.4

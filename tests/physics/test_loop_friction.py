@@ -19,7 +19,7 @@ from friction_trees import (
 )
 
 from multibody_cli import MemorySink, prepare
-from multibody_cli.contact_solver.tree_of_bodies_workspace import suits_bodies
+from multibody_cli.contact_solver.elimination_workspace import is_supported
 
 SCENES = Path(__file__).parents[2] / "scenes"
 METHODS = pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def table_on_legs(n):
 @pytest.mark.parametrize(("n", "suits"), [(10, True), (90, False)])
 def test_many_loops_that_are_open_together_solve_rows(tmp_path, n, suits):
     """The tables of the passes grow as the cube of the number of loops that are coupled."""
-    assert suits_bodies(prepared(tmp_path, table_on_legs(n)).compiled.model.system) == suits
+    assert is_supported(prepared(tmp_path, table_on_legs(n)).compiled.model.system) == suits
 
 
 def sticks_on_a_moving_body(loops, root):

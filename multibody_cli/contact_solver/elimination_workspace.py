@@ -1,4 +1,4 @@
-"""Plan and work arrays of the friction of trees and loops, body by body (`tree_of_bodies`, `open_loops`).
+"""Plan and work arrays of the friction of trees and loops, body by body (`friction_elimination`, `open_loops`).
 
 A loop joint is *open* at the bodies on the two paths from its ends to their last common ancestor.  There it *closes*.
 The wrench of an open joint is unknown: the equations of two loops are coupled if both are open at one body, or if
@@ -18,6 +18,9 @@ from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records, Syst
 
 AXES = 6
 
+BY_COLUMNS, BY_BLOCK, BY_EQUATIONS = range(3)
+"""Eliminations of a joint (`friction_elimination`)."""
+
 MAX_UPDATES = 100_000
 """Maximum number of pairs of loops that are coupled to one that is eliminated; beyond it the passes would take longer
 than dense rows, and their tables more memory.
@@ -35,6 +38,7 @@ NODE = np.dtype(
         ("is_loop_joint", "i8"),  # whether it is a closure of the tree
         ("first_patch", "i8"),
         ("last_patch", "i8"),
+        ("elimination", "i8"),
     ]
 )
 """One row per body, for the joint that leads to it, then one per open joint of a loop."""
@@ -67,15 +71,17 @@ NEIGHBOUR = np.dtype([("loop", "i8"), ("slot", "i8"), ("coupling", "i8"), ("tran
 """A loop that is eliminated later: its slot where this one closes, and the addresses in G of G_cd and G_dc."""
 
 
-def suits_bodies(system: System) -> bool:
-    """Return whether the joints of a system are a tree of bodies in maximal coordinates, or close loops.
+def is_supported(system: System) -> bool:
+    """Return whether passes over the bodies solve for the friction of the joints of a system, if it has any.
 
     The joints with friction have no prescribed coordinates, and in maximal coordinates no joint has.  Few loops are
     open together.
     """
     tree, patches, inboard = system.tree, system.contacts.joint_friction.patches, system.tree.inboard_joints
-    if len(patches) == 0 or len(tree.markers) > 0 or len(tree.closures) == 0:
+    if len(patches) == 0 or len(tree.markers) > 0 or _is_driven(system):
         return False
+    if len(tree.closures) == 0:
+        return True
     maximal = len(inboard) > 0
     of_joints, of_nodes = np.zeros(len(system.rows), bool), np.zeros(len(system.rows), bool)
     for closure in tree.closures:
@@ -83,8 +89,7 @@ def suits_bodies(system: System) -> bool:
     for node in inboard:
         of_nodes[node["first_row"] : node["last_row"]] = True
     rigid = bool(np.all(tree.links["nv"][1:] <= AXES)) and (not maximal or bool(np.all(tree.links["nv"][1:] == AXES)))
-    suits = rigid and not _is_driven(system) and not np.any(of_nodes & ~of_joints)
-    return suits and _Plan(system).updates_needed <= MAX_UPDATES
+    return rigid and not np.any(of_nodes & ~of_joints) and _Plan(system).updates_needed <= MAX_UPDATES
 
 
 def _is_driven(system: System) -> bool:
@@ -130,9 +135,10 @@ class TreeOfBodies(NamedTuple):
     equation: Integers  # (6,) their numbers among the equations of the joint
     Y: Floats  # (n, 6, 6) columns of Y
     y: Floats  # (n, 6)
-    P: Floats  # (s, 6, 6)
-    Q: Floats  # (s, 6, 6)
-    Z: Floats  # (s, 6, 6)
+    P: Floats  # (s, 6, 6) columns of P
+    Q: Floats  # (s, 6, 6) rows of Q
+    Z: Floats  # (s, 6, 6) of joints eliminated by columns, one row for each
+    rate: Floats  # (s, 6) Q_c S of one column
     G: Floats  # (g, 6, 6)
     g: Floats  # (l, 6)
     K: Floats  # (l, 6, 6)
@@ -142,7 +148,7 @@ class TreeOfBodies(NamedTuple):
 
 def tree_of_bodies_for(system: System) -> TreeOfBodies:
     """Allocate the work arrays, empty unless they suit the system."""
-    used = suits_bodies(system)
+    used = is_supported(system)
     plan = _Plan(system) if used else None
     if plan:
         plan.place()
@@ -184,6 +190,7 @@ def tree_of_bodies_for(system: System) -> TreeOfBodies:
         P=np.zeros((s, six, six)),
         Q=np.zeros((s, six, six)),
         Z=np.zeros((s, six, six)),
+        rate=np.zeros((s, six)),
         G=np.zeros((g, six, six)),
         g=np.zeros((loops, six)),
         K=np.zeros((loops, six, six)),
@@ -203,7 +210,16 @@ class _Plan:
         self.parents = [node[0] for node in self.nodes]
         self.loops, self.later, self.passing, self.closes_at = self._order(loops)
         self.nodes += [self._node_of_closure(k) for k in self.loops]
+        self.nodes = [(*node, self._elimination_of(i, node)) for i, node in enumerate(self.nodes)]
         self.updates_needed = sum(len(later) ** 2 for later in self.later)
+
+    def _elimination_of(self, i: int, node: tuple[int, ...]) -> int:
+        _, _, frame, _, _, _, _, is_loop_joint, first_patch, last_patch = node
+        if is_loop_joint or frame == 0:
+            return BY_EQUATIONS
+        if first_patch == last_patch or self.patches["slip_directions"][first_patch] == 1:
+            return BY_COLUMNS
+        return BY_EQUATIONS if self.passing[i] else BY_BLOCK
 
     # --- joints -------------------------------------------------------------------------------------------------------
     def _number_nodes(self) -> list[int]:

@@ -1,0 +1,187 @@
+"""One pass over the bodies of trees and loops whose joints have friction, for given states (`tree_friction`), in O(n).
+
+inward    elimination of joints, of loops where they close, and of edges, with unsymmetric articulated inertias
+outward   wrenches of loop joints, changes of the rates, and of the motions of the bodies
+inward    impulses that the joints transmit (Newton and Euler)
+
+From the leaves to the ground, the wrench that a joint transmits is W = A V + p, with the inertia A and the bias impulse
+p of all bodies beyond the joint, and further unknowns where loops are open (`open_loops`).  A joint is eliminated
+
+    by columns     if its patches slip in one direction, or it has none (`joint_columns`)
+    as a block     if they slip in two directions (`loaded_discs`)
+    by equations   in maximal coordinates, and if they slip in two directions where loops are open (`joint_equations`)
+
+An edge at a body is part of its inertia, and one at a coordinate of the armature (`edges`).
+"""
+
+from __future__ import annotations
+
+from multibody_cli.constraint_solver.loop_joints import compute_loop_rates
+from multibody_cli.constraint_solver.solver import clear_impulses
+from multibody_cli.contact_solver.edges import apply_edge_impulses
+from multibody_cli.contact_solver.elimination_workspace import BY_COLUMNS, BY_EQUATIONS
+from multibody_cli.contact_solver.equation_elimination import eliminate_equations, move_equations
+from multibody_cli.contact_solver.friction_limits import slip_per_rate
+from multibody_cli.contact_solver.joint_columns import eliminate_columns, move_columns
+from multibody_cli.contact_solver.joint_equations import (
+    at_frame,
+    find_axes,
+    origin_of,
+    relative_twist,
+    slip_wrenches,
+)
+from multibody_cli.contact_solver.loaded_discs import compute_disc_slips, eliminate_discs, move_discs, rests
+from multibody_cli.contact_solver.open_loops import (
+    close_loops,
+    close_loops_at_ground,
+    pass_to_parent,
+    solve_loop,
+    start_loops,
+)
+from multibody_cli.contact_solver.parameters import add_implicit_impulses
+from multibody_cli.contact_solver.tree_friction_workspace import (
+    load_inertia,
+    load_vector,
+    store_inertia,
+    store_own_inertia,
+    store_vector,
+)
+from multibody_cli.kernel import formula, kernel, template
+from multibody_cli.spatial.memory import load, load_force, store_force
+from multibody_cli.spatial.products import ZERO, dot, power, rotated_force, shift_force
+from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, shifted
+from multibody_cli.spatial.values import Force, Motion
+from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia, store_motion_change
+from multibody_cli.tree.jacobian import column_of
+
+
+# --- elimination ------------------------------------------------------------------------------------------------------
+@kernel
+def eliminate_bodies(system, work, joint_friction, T, h, v) -> bool:
+    """Inward pass: eliminate every joint and loop; return False if a matrix is singular."""
+    B, links, bodies, inertias = T.bodies, system.tree.links, work.bodies, T.inertias
+    find_axes(system.tree, work, B)
+    for i in range(1, len(links)):
+        store_own_inertia(inertias[i], rigid_body_inertia(links[i], bodies[i]), T, i)
+    start_loops(bodies, B)
+    for i in range(len(links) - 1, 0, -1):
+        node, link = B.nodes[i], B.links[i]
+        if link.last_slot > link.last_open and not close_loops(system, work, joint_friction, T, h, i):
+            return False
+        if node.elimination == BY_COLUMNS:
+            regular = eliminate_columns(system, work, joint_friction, T, h, v, i)
+        elif node.elimination == BY_EQUATIONS:
+            regular = eliminate_equations(system, work, joint_friction, T, h, i)
+        else:
+            regular = eliminate_discs(system, work, joint_friction, T, h, v, i)
+        if not regular:
+            return False
+        if node.parent > 0:
+            r, record, outer = origin_of(node, bodies) - load(bodies[node.parent].x), inertias[i], inertias[node.parent]
+            add_inertia(outer, shifted(load_inertia(record), r))
+            store_force(outer, load_force(outer) + shift_force(load_force(record), r))
+            if link.last_open > link.first_slot:
+                pass_to_parent(B, link, r)
+    return close_loops_at_ground(system, work, joint_friction, T, h)
+
+
+@formula
+def add_inertia(record, A):
+    """Add an inertia to that in a record."""
+    B = load_inertia(record)
+    store_inertia(record, UnsymmetricInertia(B.J + A.J, B.H + A.H, B.K + A.K, B.M + A.M))
+
+
+# --- the kernels of a pass --------------------------------------------------------------------------------------------
+@kernel
+def solve_motion_of_bodies(system, work, joint_friction, T, h, v) -> bool:
+    """`contact_solver.parameters.solve_motion` without implicit forces on bodies."""
+    B, tree, bodies, change = T.bodies, system.tree, work.bodies, work.response
+    if not eliminate_bodies(system, work, joint_friction, T, h, v):
+        return False
+    store_motion_change(bodies[0], Motion(ZERO, ZERO))
+    for c in range(len(B.loops) - 1, -1, -1):
+        if B.loops[c].slot < 0:
+            solve_loop(B, c)
+    for i in range(1, len(tree.links)):
+        node, link = B.nodes[i], B.links[i]
+        if node.elimination == BY_COLUMNS:
+            move_columns(system, work, T, i, change)
+        elif node.elimination == BY_EQUATIONS:
+            move_equations(system, work, T, i, change)
+        else:
+            move_discs(system, work, T, i, change)
+        if link.last_slot > link.last_open:
+            dV = load_motion_change(bodies[i])
+            store_vector(B.column, Force(dV.w, dV.v))
+            for s in range(link.last_slot - 1, link.last_open - 1, -1):
+                solve_loop(B, B.slots[s].loop)
+    compute_loop_rates(tree, change, work)
+    return True
+
+
+@kernel
+def compute_slips_of_bodies(system, work, joint_friction, T, v):
+    """`contact_solver.parameters.compute_slips`, from the rates of joints, and else from the motions of the bodies."""
+    patches, bodies = system.contacts.joint_friction.patches, work.bodies
+    for p in range(len(patches)):
+        patch, j = patches[p], T.coordinate[p]
+        elimination = T.bodies.nodes[patch.row].elimination if patch.row < len(system.tree.links) else BY_EQUATIONS
+        if elimination == BY_COLUMNS:
+            rate = v[j] + work.response[j]
+            T.slip[p, 0] = slip_per_rate(patch, bodies, work.columns[j]) * rate + joint_friction.slip_changes[p, 0]
+        elif elimination == BY_EQUATIONS:
+            frame, parent, child = bodies[patch.row], bodies[patch.parent], bodies[patch.child]
+            along, across = slip_wrenches(patch, bodies)
+            V = relative_twist(patch, bodies) + at_frame(load_motion_change(child), child, frame)
+            V = V - at_frame(load_motion_change(parent), parent, frame)
+            moves = 0.0 if rests(patch, T) and patch.slip_directions == 2 else 1.0
+            T.slip[p, 0] = moves * (power(V, along) + joint_friction.slip_changes[p, 0])
+            T.slip[p, 1] = moves * (power(V, across) + joint_friction.slip_changes[p, 1])
+        elif p == patch.first_patch:
+            compute_disc_slips(patches, p, T.joints[p], work, joint_friction, T, v)
+
+
+@template(add_implicit_impulses)
+def transmit_changes_of_bodies(system, work, T):
+    """`contact_solver.parameters.transmit_changes`, body by body."""
+    B, links, bodies, wrenches = T.bodies, system.tree.links, work.bodies, work.wrenches
+    clear_impulses(work)
+    add_implicit_impulses(system, work)
+    apply_edge_impulses(T.edges, wrenches)
+    for c in range(len(B.loops)):
+        node, W = B.nodes[len(links) + c], load_vector(B.wrench[c])
+        add_impulse(wrenches[node.child], shift_force(W, origin_of(node, bodies) - load(bodies[node.child].x)))
+        add_impulse(wrenches[node.parent], shift_force(-1.0 * W, origin_of(node, bodies) - load(bodies[node.parent].x)))
+    for i in range(len(links)):
+        store_force(wrenches[i], -load_force(wrenches[i]))
+    for i in range(len(links) - 1, 0, -1):
+        node = B.nodes[i]
+        W = load_force(wrenches[i]) + rigid_body_inertia(links[i], bodies[i]) @ load_motion_change(bodies[i])
+        store_force(wrenches[i], W)
+        add_impulse(wrenches[node.parent], shift_force(W, load(bodies[i].x) - load(bodies[node.parent].x)))
+        if node.is_loop_joint:
+            store_force(wrenches[node.frame], shift_force(W, load(bodies[i].x) - origin_of(node, bodies)))
+    for c in range(len(B.loops)):
+        store_force(wrenches[B.nodes[len(links) + c].frame], load_vector(B.wrench[c]))
+
+
+@formula
+def add_impulse(record, W):
+    """Add an impulse to that in a record."""
+    store_force(record, load_force(record) + W)
+
+
+@kernel
+def store_loop_multipliers(system, work, B, active_rows, x):
+    """Store the multipliers of the first len(x) active rows, as far as they are those of loops."""
+    for k in range(len(x)):
+        c = B.loop_of_row[active_rows[k]]
+        if c >= 0:
+            node, W = B.nodes[len(B.links) + c], load_vector(B.wrench[c])
+            for j in range(node.iv, node.iv + node.nv):
+                if not system.tree.driven[j]:
+                    S, D = column_of(work.columns[j]), load_force(work.dual_basis[j])
+                    W = W - power(S, load_vector(B.wrench[c])) * D
+            T = rotated_force(load(work.bodies[node.frame].R), load_force(work.constraint_axes[active_rows[k]]))
+            x[k] = dot(T.t, W.t) + dot(T.f, W.f)

@@ -1,0 +1,145 @@
+"""Friction and limits of joints in passes over trees and loops (`tree_friction`), from the loads that they carry.
+
+before a pass   shares g of the loads that are the friction of sliding joints, from the signs of their loads
+after it        friction of all patches, loads, and the limits in proportion to them
+"""
+
+from __future__ import annotations
+
+from multibody_cli.contact_solver.joint_friction import joint_reaction
+from multibody_cli.contact_solver.loaded_discs import (
+    balance_discs,
+)
+from multibody_cli.contact_solver.rows import patch_axes
+from multibody_cli.contact_solver.tree_friction_workspace import (
+    JAMMED,
+    JAMS,
+    STICKS,
+    load_vector,
+    store_vector,
+)
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.linalg.dense_lu import factor_scaled, solve_dense_transposed
+from multibody_cli.spatial.memory import load, load_force, store_force
+from multibody_cli.spatial.products import dot, no_force, power
+from multibody_cli.spatial.values import Force
+from multibody_cli.tree.jacobian import column_of
+
+
+@kernel
+def write_load_shares(table, joint_friction, T) -> bool:
+    """Compute g of all sliding joints for the present signs; return False if a matrix is singular.
+
+    That of a patch with one slip direction is kept until its state, its coefficient or a sign changes.
+    """
+    patches, points, loads, regular = table.patches, table.points, table.loads, True
+    for p in range(len(patches)):
+        if T.jams[p] == JAMS:
+            T.jams[p] = JAMMED
+        if T.state[p] != STICKS and (T.shared[p] != T.state[p] or patches[p].slip_directions == 2):
+            patch, total = patches[p], no_force()
+            scale = T.state[p] * joint_friction.coefficient[p]
+            matrix = T.matrix[p]
+            for a in range(6):
+                for b in range(6):
+                    matrix[a, b] = 1.0 if a == b else 0.0
+            for k in range(patch.first_point, patch.last_point):
+                C, point = no_force(), points[k]
+                for i in range(point.first_load, point.last_load):
+                    C = C + T.signs[i] * load_force(loads[i])
+                subtract_outer(matrix, scale * unit_friction(point, T.direction[p, 0], T.direction[p, 1]), C)
+                total = total + C
+            T.shared[p] = T.state[p]
+            if not factor_scaled(matrix, T.order[p], T.bodies.sizes, T.bodies.scales):
+                T.shared[p], regular = STICKS, False
+            store_vector(T.vector, -scale * total)
+            solve_dense_transposed(matrix, T.order[p], T.vector, T.share[p])
+    return regular
+
+
+@formula
+def unit_friction(record, n, m):
+    """Return the wrench of a unit friction along (n, m) of a patch or a point, in the axes of the patch."""
+    along, across = (
+        Force(load(record.along_t), load(record.along_f)),
+        Force(load(record.across_t), load(record.across_f)),
+    )
+    return n * along + m * across
+
+
+@formula
+def subtract_outer(matrix, a, b):
+    """Subtract a b^T from a matrix (6, 6)."""
+    subtract_block(matrix[:3, :3], a.t, b.t)
+    subtract_block(matrix[:3, 3:], a.t, b.f)
+    subtract_block(matrix[3:, :3], a.f, b.t)
+    subtract_block(matrix[3:, 3:], a.f, b.f)
+
+
+@formula
+def subtract_block(block, a, b):
+    """Subtract a b^T from a matrix (3, 3)."""
+    block[0, 0] -= a.x * b.x
+    block[0, 1] -= a.x * b.y
+    block[0, 2] -= a.x * b.z
+    block[1, 0] -= a.y * b.x
+    block[1, 1] -= a.y * b.y
+    block[1, 2] -= a.y * b.z
+    block[2, 0] -= a.z * b.x
+    block[2, 1] -= a.z * b.y
+    block[2, 2] -= a.z * b.z
+
+
+@formula
+def slip_per_rate(patch, bodies, column):
+    """Return sigma, the slip velocity of a patch at unit rate of its joint."""
+    R = patch_axes(patch, bodies)
+    return power(column_of(column), Force(R @ load(patch.along_t), R @ load(patch.along_f)))
+
+
+# --- friction and limits from a pass ----------------------------------------------------------------------------------
+@kernel
+def compute_friction(system, work, joint_friction, T, h):
+    """Compute the friction x of all patches from the impulses that the joints transmit."""
+    patches = system.contacts.joint_friction.patches
+    for p in range(len(patches)):
+        patch, j = patches[p], T.coordinate[p]
+        carried = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
+        store_force(joint_friction.transmitted[p], carried)
+        if patch.slip_directions == 2:
+            if p == patch.first_patch:
+                balance_discs(patches, p, T.joints[p], work, joint_friction, T, h)
+        elif T.state[p] == STICKS:
+            torque = power(column_of(work.columns[j]), load_force(work.wrenches[patch.row]))
+            slip = slip_per_rate(patch, work.bodies, work.columns[j])
+            T.friction[p, 0] = (torque + work.armature[j] * work.response[j] - T.edges.on_coordinate[j]) / slip
+        else:
+            g = load_vector(T.share[p])
+            T.friction[p, 0] = T.applied[p, 0] + (dot(g.t, carried.t) + dot(g.f, carried.f))
+
+
+@kernel
+def clear_loads(T):
+    """Clear the largest load of each branch."""
+    for i in range(len(T.largest_load)):
+        T.largest_load[i] = 0.0
+
+
+@kernel
+def compute_limit(p, patch, W, table, joint_friction, T):
+    """Compute loads and limit of patch p due to the reaction W, their signs, and the largest load of its branch."""
+    points, loads, load_sum = table.points, table.loads, 0.0
+    for k in range(patch.first_point, patch.last_point):
+        at_point = 0.0
+        for i in range(points[k].first_load, points[k].last_load):
+            c = load_force(loads[i])
+            a = dot(c.t, W.t) + dot(c.f, W.f)
+            sign = 1.0 if a >= 0.0 else -1.0
+            if sign != T.signs[i]:
+                T.signs[i], T.shared[p] = sign, STICKS
+            at_point += abs(a)
+        joint_friction.normal_loads[k] = at_point
+        load_sum += at_point
+    joint_friction.limit[p] = joint_friction.coefficient[p] * load_sum
+    base = T.base[patch.child]
+    T.largest_load[base] = max(T.largest_load[base], load_sum)
