@@ -60,6 +60,7 @@ from multibody_cli.tree.articulated_body import (
     accelerate_general,
     accelerate_link,
     add_child_inertia,
+    add_implicit_blocks,
     eliminate,
     eliminate_general,
     impulse_past_ball,
@@ -139,6 +140,8 @@ def factor_and_pass_inward(tree, work, plan) -> bool:
     for i in range(len(links)):
         if links[i].has_side_children or plan.links[i].last_block > plan.links[i].first_block:
             store_child_inertia(child_inertias[i], no_inertia(), no_force())
+    if len(work.implicit_solve.blocks) > 0:
+        add_implicit_blocks(links, work.implicit_solve.blocks, child_inertias)
     A_in, p_in = no_inertia(), no_force()
     for i in range(len(links) - 1, 0, -1):
         link, body, open_link = links[i], bodies[i], plan.links[i]

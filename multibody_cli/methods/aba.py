@@ -27,5 +27,5 @@ ABA = AccelerationKind(
     kernels=KERNELS,
     supports=frozenset(Feature) - {Feature.AFFINE},
     Options=ImplicitOptions,
-    chosen=lambda _, system: CONSTRAINED if has_elimination(system) else KERNELS,
+    chosen=lambda _, system: CONSTRAINED if has_elimination(system, own=False) else KERNELS,
 )

@@ -16,6 +16,7 @@ Source: Baraff 1996, Linear-time dynamics using Lagrange multipliers, sections 6
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,9 +45,10 @@ from multibody_cli.kkt import assembly
 from multibody_cli.kkt.assembly import bodies_of, gather_forces, scatter_motions
 from multibody_cli.kkt.joint_nodes import joint_nodes_of, mark_joint_nodes, write_joint_nodes
 from multibody_cli.kkt.nodes import Cells, kkt_tree_for, vector_for
-from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels, ReusedFactors
+from multibody_cli.methods.by_acceleration import AccelerationKind, EliminatedRows, MethodKernels, ReusedFactors
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
+from multibody_cli.methods.row_elimination import LOST, with_rows
 from multibody_cli.model import KERNEL_GENERAL, Floats, Integers, Model, Records, System
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.workspace import Work, workspace_for
@@ -79,13 +81,8 @@ def workspace(model: Model, options: Any, plan: RowElimination | None = None) ->
 
 
 def workspace_with_loops(model: Model, options: Any) -> Work:
-    """Allocate the work arrays, with all rows that close loops eliminated where they close.
-
-    Dry friction of joints needs them in its own problem, beside contacts and patches (`methods.row_elimination`).
-    """
-    contacts = model.system.contacts
-    has_joint_friction = contacts and len(contacts.joint_friction.patches) > 0
-    work = workspace(model, options, None if has_joint_friction else row_elimination_for(model.system))
+    """Allocate the work arrays, with all rows that close loops eliminated where they close."""
+    work = workspace(model, options, row_elimination_for(model.system))
     return work._replace(terms=work.terms[:0]) if reads_no_terms(model.system, work, options) else work
 
 
@@ -131,6 +128,15 @@ def factor_bodies(system, work, a):
         assemble(system, work, False)
         factor(work.scratch.kkt)
     mark_primary(work)
+
+
+@kernel
+def factor_tree(system, work, a):
+    """Like `factor_bodies`, without the rows that close loops; the factors with them are lost."""
+    assemble(system, work, False)
+    factor(work.scratch.kkt)
+    mark_primary(work)
+    work.elimination.regular[0] = LOST
 
 
 @kernel
@@ -224,7 +230,7 @@ def store_solution(system, work, y):
     for r in range(len(work.rhs)):
         if rows[r].primary:
             rows[r].multiplier = sparse.multipliers[r]
-    if plan.regular[0]:
+    if plan.regular[0] == 1:
         for index in range(len(plan.rows)):
             rows[plan.rows[index]].multiplier = plan.x[index]
 
@@ -238,7 +244,10 @@ KERNELS = MethodKernels(
 )
 """Rows that close loops are rows of the Delassus matrix: the base of `variational_maximal`."""
 
-WITH_LOOPS = replace(KERNELS, workspace=workspace_with_loops)
+IN_CONTACT_STEPS = EliminatedRows(None, factor_tree, apply_inverse_mass, partial(with_rows, factor_bodies))
+"""Dry friction of joints needs rows that close loops in its own problem, beside contacts and patches."""
+
+WITH_LOOPS = replace(KERNELS, workspace=workspace_with_loops, rows=IN_CONTACT_STEPS)
 
 BARAFF = AccelerationKind(
     name="baraff",

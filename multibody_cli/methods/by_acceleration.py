@@ -150,6 +150,8 @@ class MethodKernels:
         beside = self.rows if len(system.contacts.joint_friction.patches) > 0 else None
         if beside:
             factor, apply_inverse_mass = beside.factor, beside.apply_inverse_mass
+            if system.implicit:
+                factor, _, apply_inverse_mass = self.implicit(factor, apply_inverse_mass)
         dynamics = with_contacts(alone, system, rates_kernel, factor, apply_inverse_mass)
         return dynamics._replace(solve_contact_step=beside.enclose(dynamics.solve_contact_step)) if beside else dynamics
 

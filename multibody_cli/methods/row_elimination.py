@@ -10,7 +10,7 @@ a loop may leave a patch without any response, whose friction changes the loads 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -75,8 +75,9 @@ def _factor_tree(kernel: Kernel) -> Kernel:
 
 
 @cache
-def _with_rows(solve: Kernel) -> Kernel:
-    return bound_kernel(solve_contact_step_with_rows, factor=constrained_bodies.factor, solve_contact_step=solve)
+def with_rows(factor: Kernel, solve: Kernel) -> Kernel:
+    """Return a contact step whose rows are not eliminated, for a method that factors the tree with them before."""
+    return bound_kernel(solve_contact_step_with_rows, factor=factor, solve_contact_step=solve)
 
 
 def with_elimination(kernels: MethodKernels, *, own: bool = True) -> MethodKernels:
@@ -98,10 +99,15 @@ def with_elimination(kernels: MethodKernels, *, own: bool = True) -> MethodKerne
         apply_inverse_mass=constrained_bodies.apply_inverse_mass,
         workspace=workspace,
         reused=ReusedFactors(constrained_bodies.factor, constrained_bodies.accelerate_again),
-        rows=EliminatedRows(finish, _factor_tree(kernels.accelerate), kernels.apply_inverse_mass, _with_rows),
+        rows=EliminatedRows(
+            finish,
+            _factor_tree(kernels.accelerate),
+            kernels.apply_inverse_mass,
+            partial(with_rows, constrained_bodies.factor),
+        ),
     )
 
 
-def has_elimination(system: System) -> bool:
-    """Whether rows of a system are eliminated."""
-    return row_elimination_for(system) is not None
+def has_elimination(system: System, *, own: bool = True) -> bool:
+    """Whether rows of a system are eliminated; with implicit forces, not those of a method with its `own` equations."""
+    return not (own and system.implicit) and row_elimination_for(system) is not None

@@ -291,6 +291,20 @@ def test_singular_positions_in_maximal_coordinates(angle):
     require_agreement(ladder(3, angle=angle), until=0.05, step=1e-3, eliminated=False, tolerance=1e-7, pair=MAXIMAL)
 
 
+@pytest.mark.parametrize("make", [lambda: ladder(3), lambda: ladder(2, 0.7), lambda: chain_of_loops(3, "free")])
+@pytest.mark.parametrize("pair", [(CONSTRAINED, DENSE), MAXIMAL])
+def test_implicit_forces_across_loops(make, pair):
+    """Bushings between all bodies couple what loops constrain; their blocks add to the inertias of the bodies."""
+    scene, stiffness = make(), {"linear": [300.0, 200.0, 100.0], "angular": [3.0, 2.0, 1.0]}
+    bushing = {"type": "bushing", "stiffness": stiffness, "damping": {"linear": [3, 2, 1], "angular": [0.1, 0.2, 0.3]}}
+    ends = list(zip(scene["bodies"], [*scene["bodies"]][2:], strict=False))
+    scene["springs"] = {f"rubber{k}": {**bushing, "parent": a, "child": b} for k, (a, b) in enumerate(ends)}
+    run = require_agreement(
+        scene, until=0.05, step=1e-3, integrator="linearly_implicit_euler", pair=pair, tolerance=1e-8
+    )
+    assert run.compiled.model.system.implicit
+
+
 def test_dependent_loops_and_limits_in_maximal_coordinates():
     scene = ladder(2)
     scene["joints"]["twice"] = dict(scene["joints"]["right0"])
