@@ -36,17 +36,7 @@ from __future__ import annotations
 from typing import Any
 
 from multibody_cli.constraint_solver.drive_work import account_reaction_impulses
-from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold
-from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
-from multibody_cli.constraint_solver.solver import (
-    VELOCITY,
-    apply_primary_row_impulses,
-    clear_impulses,
-    impulse_response,
-    is_row_active,
-    zero_rhs,
-)
-from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
+from multibody_cli.constraint_solver.solver import apply_primary_row_impulses, impulse_response, zero_rhs
 from multibody_cli.contact_solver import joint_friction, solution, tree_friction
 from multibody_cli.contact_solver.detection import detect_contacts, detect_near_geoms, keep_start_velocities
 from multibody_cli.contact_solver.edge_list import list_edges
@@ -55,6 +45,7 @@ from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.impact_order import add_biases
 from multibody_cli.contact_solver.impact_times import delay_impacts
 from multibody_cli.contact_solver.islands import (
+    all_solved,
     assign_articulations,
     count_other_rows,
     find_articulations,
@@ -63,6 +54,7 @@ from multibody_cli.contact_solver.islands import (
     list_body_blocks,
     mark_separate_patches,
     mark_solved,
+    reset_reports,
 )
 from multibody_cli.contact_solver.joint_friction import (
     account_joint_friction,
@@ -87,114 +79,79 @@ from multibody_cli.contact_solver.parameters import (
 )
 from multibody_cli.contact_solver.penetration import correct_penetration, displace_trees
 from multibody_cli.contact_solver.results import (
+    PATH,
     account_contacts,
     account_row_work,
     record_diagnostics,
 )
-from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, copy_rows, write_contacts
+from multibody_cli.contact_solver.rows import (
+    TERMS,
+    apply_row_impulses,
+    compute_row_velocities,
+    copy_rows,
+    list_active_rows,
+    write_contacts,
+)
 from multibody_cli.contact_solver.sleeping import (
-    all_solved,
     find_sleeping_islands,
     keep_impulses,
-    reset_island,
-    settle,
+    stop_islands_at_rest,
     wake_all,
 )
 from multibody_cli.contact_solver.solution import solve_impulses
 from multibody_cli.contact_solver.stribeck import set_coefficients
-from multibody_cli.contact_solver.warm_start import load_warm_start, store_warm_start
+from multibody_cli.contact_solver.warm_start import load_initial_guess, store_warm_start
 from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.model import System
 from multibody_cli.tree.configuration import displace, normalize
-from multibody_cli.tree.markers import transfer_marker_wrenches
 
 
-# --- problem ------------------------------------------------------------------------------------------------------
+# --- rows -------------------------------------------------------------------------------------------------------------
 @kernel
-def list_active_rows(rows, active_rows) -> tuple[int, int]:
-    """List the active constraint rows, equalities first; return the numbers of equalities and of unilateral rows."""
-    count = 0
-    for r in range(len(rows)):
-        if not rows[r].primary and not rows[r].one_sided and is_row_active(rows[r], VELOCITY):
-            active_rows[count] = r
-            count += 1
-    equalities = count
-    for r in range(len(rows)):
-        if rows[r].one_sided and is_row_active(rows[r], VELOCITY):
-            active_rows[count] = r
-            count += 1
-    return equalities, count - equalities
-
-
-@kernel
-def set_ineffective_bounds(tree, work, contact_work, constraint_rows):
-    """Compute for each constraint row the diagonal Delassus entry below which the row is ineffective."""
-    for k in range(constraint_rows):
-        clear_impulses(work)
-        apply_row_impulse(contact_work.rows[k], contact_work.terms, 1.0, work.wrenches, work.impulse)
-        apply_loop_impulses(tree, work.impulse, work)
-        transfer_marker_wrenches(tree, work.wrenches)
-        contact_work.diagonal_bound[k] = ineffective_threshold(tree.links, work, 0.0)
-
-
-@kernel
-def compute_row_velocities(contact_work, bodies, v, first, last, u):
-    """Compute the velocities of the rows [first, last) into u."""
-    for k in range(first, last):
-        u[k] = velocity_of_row(contact_work.rows[k], contact_work.terms, bodies, v)
-
-
-@kernel
-def load_initial_guess(contact_work, constraint_rows, count):
-    """Set the initial guess: 0 for constraint rows, the previous impulses for friction patches and contacts."""
-    for k in range(constraint_rows):
-        contact_work.x[k] = 0.0
-    previous_impulses = contact_work.joint_friction.previous_impulses
-    first = constraint_rows + PER_CONTACT * len(previous_impulses)
-    for k in range(constraint_rows, first):
-        contact_work.x[k] = previous_impulses[(k - constraint_rows) // PER_CONTACT, (k - constraint_rows) % PER_CONTACT]
-    last = first + PER_CONTACT * count
-    load_warm_start(
-        contact_work.detection.contacts,
-        count,
-        contact_work.warm_start,
-        contact_work.warm_start_count,
-        contact_work.x[first:last],
-    )
+def write_rows(patches, contacts, work, step, v):
+    """Write the rows of a step, and compute their velocities before it and, for v* (nv,), without impulses."""
+    sizes, term = step.sizes[0], len(work.terms)
+    write_friction_rows(patches, work.bodies, step, term)
+    write_contacts(contacts, work.bodies, step, term + PER_CONTACT * TERMS * len(patches))
+    compute_row_velocities(step, step.start, work.response, sizes.constraint_rows, step.velocity_before)
+    copy_rows(work.rows, work.terms, step)
+    compute_row_velocities(step, work.bodies, v, 0, step.r)
+    for k in range(sizes.rows):
+        step.velocity_after[k] = step.r[k]
 
 
 @template(apply_inverse_mass)
-def apply_impulses(system, work, contact_work, size):
+def apply_impulses(system, work, step):
     """Compute the velocity change of all coordinates due to the impulses of all rows into `work.response`."""
-    apply_row_impulses(work, contact_work, size)
+    apply_row_impulses(work, step)
     zero_rhs(work)
     impulse_response(system, work)
 
 
 @template(solve_tree_friction)
-def solve_trees(system, work, contact_work, h, v, equalities, constraint_rows, count, islands):
+def solve_trees(system, work, contact_work, contacts, v):
     """Solve for the islands of trees with joint friction whose other rows are edges.
 
     If the passes do not end, islands with edges are left to rows, and those of joint friction alone are solved again.
     """
-    G, patches, E = contact_work.groups, system.contacts.joint_friction.patches, contact_work.tree_friction.edges
-    first, separate = constraint_rows + PER_CONTACT * len(patches), contact_work.joint_friction.separate
-    list_edges(system, work, contact_work, equalities, constraint_rows, count, islands)
+    step, groups, joint_friction = contact_work.step, contact_work.groups, contact_work.joint_friction
+    edges, first = contact_work.tree_friction.edges, step.sizes[0].constraint_rows
+    list_edges(system, work, contact_work, step.sizes[0].equalities, first, step.sizes[0].contacts, groups.islands[0])
     for _ in range(2):
-        if mark_separate_patches(separate, constraint_rows, G) and solve_tree_friction(
-            system, work, contact_work, h, v, constraint_rows, system.contacts.options.tolerance
+        if mark_separate_patches(joint_friction.separate, first, groups) and solve_tree_friction(
+            system, work, contact_work, step.sizes[0].h, v, first, system.contacts.options.tolerance
         ):
-            mark_solved(contact_work.joint_friction, contact_work.x, constraint_rows, first + PER_CONTACT * count, G)
+            mark_solved(joint_friction, step, groups)
             return
-        if E.number[0] == 0:
+        if edges.number[0] == 0:
             break
-        for e in range(E.number[0]):
-            G.has_other_rows[island_number(E.edges[e].row, G)] = 1
-        E.number[0] = 0
-    for p in range(len(patches)):
-        separate[p] = 0
-    load_initial_guess(contact_work, constraint_rows, count)
+        for e in range(edges.number[0]):
+            groups.has_other_rows[island_number(edges.edges[e].row, groups)] = 1
+        edges.number[0] = 0
+    for p in range(len(joint_friction.separate)):
+        joint_friction.separate[p] = 0
+    load_initial_guess(contacts, joint_friction.previous_impulses, contact_work.warm_start, step)
 
 
 @template(
@@ -206,58 +163,58 @@ def solve_trees(system, work, contact_work, h, v, equalities, constraint_rows, c
     start_coupled_impulses,
     update_coupled_impulses,
 )
-def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows, count, has_other_rows) -> int:
+def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
     """Solve for the impulses of all rows and the change `work.response` (nv,) of the velocity v* (nv,).
 
-    `has_other_rows` is whether there are rows beside those of friction patches.  Return the number of islands, or -1
-    if the capacity of the factors is exceeded.
+    `has_other_rows` is whether there are rows beside those of friction patches.  Return False if the capacity of the
+    factors is exceeded.
     """
-    G, settings, patches = contact_work.groups, system.contacts, system.contacts.joint_friction.patches
-    first = constraint_rows + PER_CONTACT * len(patches)
-    size = first + PER_CONTACT * count
-    articulations = find_articulations(system, work, G)
-    assign_articulations(
-        constraint_rows,
-        contact_work.rows,
-        contact_work.terms,
-        patches,
+    settings, patches, contacts = (
+        system.contacts,
+        system.contacts.joint_friction.patches,
         contact_work.detection.contacts,
-        count,
-        G,
     )
-    islands = find_islands(size, articulations, G)
-    load_initial_guess(contact_work, constraint_rows, count)
-    for k in range(equalities):
-        contact_work.r[k] = 0.0
-    add_biases(contact_work, h, first, count)
-    add_slip_changes(contact_work.joint_friction, contact_work.r, constraint_rows)
-    for c in range(articulations):
-        G.solved[c] = 0
+    step, groups, joint_friction = contact_work.step, contact_work.groups, contact_work.joint_friction
+    impact_times, sleep, factors = contact_work.impact_times, contact_work.sleep, contact_work.factors
+    warm_start, reports = contact_work.warm_start, contact_work.reports
+    # islands
+    find_articulations(system, work, groups)
+    assign_articulations(patches, contacts, step, groups)
+    find_islands(step, groups)
+    # guess
+    load_initial_guess(contacts, joint_friction.previous_impulses, warm_start, step)
+    for k in range(step.sizes[0].equalities):
+        step.r[k] = 0.0
+    # impacts
+    add_biases(contacts, groups, step, impact_times)
+    add_slip_changes(joint_friction.slip_changes, step)
+    # trees
     if has_other_rows and len(patches) > 0:
-        solve_trees(system, work, contact_work, h, v, equalities, constraint_rows, count, islands)
-        if all_solved(islands, contact_work):
-            wake_all(contact_work.sleep)
-            for island in range(islands):
-                reset_island(island, contact_work)
-            return islands
+        solve_trees(system, work, contact_work, contacts, v)
+        if all_solved(groups):
+            wake_all(sleep)
+            reset_reports(groups, reports)
+            return True
+    # sleep
     accelerate(system, work, work.response)
-    start_coupled_impulses(system, work, contact_work, size)
-    find_sleeping_islands(system, contact_work, q, v, articulations, islands, first)
-    keep_impulses(contact_work, islands, first)
-    list_body_blocks(size, articulations, contact_work.rows, contact_work.sleep.asleep, G)
-    set_ineffective_bounds(system.tree, work, contact_work, constraint_rows)
-    if not factor_rows(system, work, v, articulations, contact_work.rows, contact_work.terms, G, contact_work.factors):
-        contact_work.overflow[0] = 1
-        return -1
-    reset_limit_iteration(contact_work.joint_friction)
+    start_coupled_impulses(system, work, step, groups, sleep)
+    find_sleeping_islands(system, step, warm_start, groups, sleep, q, v)
+    keep_impulses(warm_start, step, groups, sleep, reports)
+    # factors
+    list_body_blocks(step, groups, sleep.asleep)
+    if not factor_rows(system, work, v, step, groups, factors):
+        contact_work.detection.overflow[0] = 1
+        return False
+    # impulses
+    reset_limit_iteration(joint_friction)
     for _ in range(settings.options.sweeps):  # algorithm 8, lines 8 to 25
-        solve_impulses(settings.options, contact_work, equalities, constraint_rows, islands)
-        apply_impulses(system, work, contact_work, size)
-        again = update_friction_limits(system, work, contact_work, h, constraint_rows, size, settings.options.tolerance)
-        if not (update_coupled_impulses(system, work, contact_work, islands) or again):
+        solve_impulses(settings.options, contacts, step, groups, factors, impact_times, reports, contact_work.island)
+        apply_impulses(system, work, step)
+        again = update_friction_limits(system, work, joint_friction, groups, step, reports)
+        if not (update_coupled_impulses(system, work, groups, step, reports) or again):
             break
-    settle(system, work, contact_work, q, v, articulations, islands, first)
-    return islands
+    stop_islands_at_rest(system, work, step, groups, reports, sleep, q, v)
+    return True
 
 
 # --- step -------------------------------------------------------------------------------------------------------------
@@ -282,69 +239,74 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
 
     Return False if the contact capacity is exceeded; q, v and the ledger are then unchanged.
     """
-    settings, patches = system.contacts, system.contacts.joint_friction.patches
-    update_joint_reactions(system, work, contact_work.joint_friction)
-    contact_work.step[0] = h
-    contact_work.tree_friction.edges.number[0] = contact_work.tree_friction.edges.jams[0] = 0
-    contact_work.tree_friction.repeats[0] = contact_work.tree_friction.time[0] == t
-    contact_work.tree_friction.time[0] = t
-    contact_work.contact_count[0] = contact_work.overflow[0] = count = 0
-    equalities, limits = list_active_rows(work.rows, contact_work.active_rows)
-    pairs = find_near_geoms(system, work, contact_work, h)
-    if pairs + len(patches) > 0:
-        keep_start_velocities(work.bodies, contact_work.start)
+    settings, patches, contacts = (
+        system.contacts,
+        system.contacts.joint_friction.patches,
+        contact_work.detection.contacts,
+    )
+    detection, step, groups = contact_work.detection, contact_work.step, contact_work.groups
+    joint_friction, tree_friction, sleep = contact_work.joint_friction, contact_work.tree_friction, contact_work.sleep
+    impact_times, reports, diagnostics = contact_work.impact_times, contact_work.reports, contact_work.diagnostics
+    tree_friction.edges.number[0] = tree_friction.edges.jams[0] = 0
+    tree_friction.repeats[0] = tree_friction.time[0] == t
+    tree_friction.time[0] = t
+    update_joint_reactions(system, work, joint_friction)
+    # detection
+    sizes, count, detection.overflow[0], groups.islands[0] = step.sizes[0], 0, 0, 0
+    limits = list_active_rows(work.rows, step)
+    if find_near_geoms(system, work, detection, h) + len(patches) > 0:
+        keep_start_velocities(work.bodies, step.start)
         update_rates(system, t, q, v, contact_work.free_acceleration, work)
-        count = find_contacts(system, work, contact_work, h)
-    if contact_work.overflow[0]:
+        count = find_contacts(system, work, detection, h)
+        diagnostics.unsolved_steps[PATH - 1] += detection.unresolved[0] > 0
+    sizes.h, sizes.contacts = h, count
+    sizes.first_contact = sizes.constraint_rows + PER_CONTACT * len(patches)
+    sizes.rows = sizes.first_contact + PER_CONTACT * count
+    if detection.overflow[0]:
         return False
     if count == 0:
-        wake_all(contact_work.sleep)
+        wake_all(sleep)
     if count + len(patches) == 0:
-        contact_work.warm_start_count[0] = 0
+        contact_work.warm_start.number[0] = 0
         return True
-    contacts = contact_work.detection.contacts
-    constraint_rows = contact_work.constraint_row_count[0] = equalities + limits
-    first = constraint_rows + PER_CONTACT * len(patches)
-    size, term = first + PER_CONTACT * count, len(work.terms)
-    write_friction_rows(patches, work.bodies, contact_work.rows, contact_work.terms, constraint_rows, term)
-    term += PER_CONTACT * TERMS * len(patches)
-    write_contacts(contacts, count, work.bodies, contact_work.rows, contact_work.terms, first, term)
-    compute_row_velocities(
-        contact_work, contact_work.start, work.response, constraint_rows, size, contact_work.velocity_before
-    )
-    set_coefficients(patches, contact_work, constraint_rows, count)
-    copy_rows(contact_work.active_rows, constraint_rows, work.rows, work.terms, contact_work.rows, contact_work.terms)
-    compute_row_velocities(contact_work, work.bodies, v, 0, size, contact_work.r)
-    for k in range(size):
-        contact_work.velocity_after[k] = contact_work.r[k]
-    islands, tolerance = 0, settings.options.tolerance
-    has_other_rows = limits + count + count_other_rows(work.rows, contact_work.tree_friction.satisfied) > 0
-    if has_other_rows or not solve_tree_friction(system, work, contact_work, h, v, constraint_rows, tolerance):
-        islands = solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows, count, has_other_rows)
-        if islands < 0:
-            return False
-    account_joint_friction(patches, contact_work, work.bodies, work.response, constraint_rows, ledger)
-    account_contacts(settings, contact_work, work.bodies, work.response, equalities, islands, first, count, ledger)
-    account_row_work(work, contact_work, equalities, ledger)
+    # rows
+    write_rows(patches, contacts, work, step, v)
+    set_coefficients(patches, contacts, step, joint_friction.coefficient, tree_friction.shared)
+    # impulses
+    has_other_rows = limits + count + count_other_rows(work.rows, tree_friction.satisfied) > 0
+    if (
+        has_other_rows
+        or not solve_tree_friction(system, work, contact_work, h, v, sizes.constraint_rows, settings.options.tolerance)
+    ) and not solve_rows(system, work, contact_work, q, v, has_other_rows):
+        return False
+    # results
+    account_joint_friction(patches, joint_friction, step, work.bodies, work.response, ledger)
+    account_contacts(settings, contacts, groups, sleep, step, work.bodies, work.response, diagnostics, ledger)
+    account_row_work(work, step, ledger)
     if len(system.motions.rows) > 0:
-        apply_row_impulses(work, contact_work, size)
+        apply_row_impulses(work, step)
         apply_primary_row_impulses(system.tree, work)
         add_implicit_impulses(system, work)
         add_coupled_impulses(system, work)
-        transmit_impulses(system.tree, contact_work, constraint_rows, work)
+        transmit_impulses(system.tree, step, work)
         account_reaction_impulses(system.motions, work, v, ledger)
-    store_warm_start(contacts, count, contact_work.warm_start, contact_work.warm_start_count)
+    store_warm_start(contacts, count, contact_work.warm_start)
     for j in range(len(v)):
         v[j] += work.response[j]
-    delay_impacts(system.tree, contact_work, equalities, constraint_rows, first, count, q, v, work.response)
-    if count > 0 and correct_penetration(settings, contact_work, h, constraint_rows, islands):
-        apply_impulses(system, work, contact_work, size)
+    # positions
+    delay_impacts(system.tree, contacts, step, groups, impact_times, q, v, work.response)
+    if count > 0 and correct_penetration(
+        settings, contacts, step, groups, contact_work.factors, sleep, impact_times, reports, contact_work.island
+    ):
+        apply_impulses(system, work, step)
         displace(system.tree, q, work.response, 1.0)
         normalize(system.tree, q)
-    if len(patches) > 0 and displace_trees(system, work, contact_work, h, v, constraint_rows, islands):
+    if len(patches) > 0 and displace_trees(
+        system, work, contacts, step, groups, joint_friction, tree_friction, impact_times, reports, v
+    ):
         displace(system.tree, q, work.response, 1.0)
         normalize(system.tree, q)
-    record_diagnostics(contact_work, islands)
+    record_diagnostics(groups, reports, tree_friction.edges.jams[0], joint_friction.worst, diagnostics)
     return True
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.contact_solver.results import PATH
 from multibody_cli.contacts.detect import detect_in_step, find_near_pairs
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, store
@@ -26,22 +25,19 @@ def detection_margin(geometry, bodies, margin, h) -> float:
 
 
 @kernel
-def detect_near_geoms(system, work, contact_work, h):
+def detect_near_geoms(system, work, detection, h):
     """List the pairs of geoms that may meet in the step, from the velocities at its start; return their number."""
     geometry, bodies = system.contacts.geometry, work.bodies
-    margin = detection_margin(geometry, bodies, system.contacts.margin, h)
-    return find_near_pairs(geometry, bodies, margin, contact_work.detection)
+    return find_near_pairs(geometry, bodies, detection_margin(geometry, bodies, system.contacts.margin, h), detection)
 
 
 @kernel
-def detect_contacts(system, work, contact_work, h):
+def detect_contacts(system, work, detection, h):
     """Detect contacts from the current poses of the bodies and their velocities v*; return their number."""
     contacts = system.contacts
-    count, overflow = detect_in_step(contacts.geometry, work.bodies, contacts.margin, h, contact_work.detection)
-    contact_work.overflow[0] = overflow != 0
-    contact_work.unsolved_steps[PATH - 1] += contact_work.detection.unresolved[0] > 0
-    contact_work.contact_count[0] = count = min(count, len(contact_work.detection.contacts))
-    return count
+    count, overflow = detect_in_step(contacts.geometry, work.bodies, contacts.margin, h, detection)
+    detection.overflow[0] = overflow != 0
+    return min(count, len(detection.contacts))
 
 
 @kernel

@@ -39,12 +39,12 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
             mark_islands(work.rows[r], work.terms, G)
     for adds in (False, True):
         for k in range(constraint_rows):
-            if not T.satisfied[contact_work.active_rows[k]]:
+            if not T.satisfied[contact_work.step.active_rows[k]]:
                 law = EQUALITY if k < equalities else ONE_SIDED
                 take_edge(adds, k, 1, law, 0.0, system.tree.links, G, work, E)
         for c in range(count):
             k = first + PER_CONTACT * c
-            in_order = contact_work.rebound[k] == 0.0 and contact_work.own_delay[c] == 0.0
+            in_order = contact_work.step.rebound[k] == 0.0 and contact_work.impact_times.own_delay[c] == 0.0
             if in_order and not options.convex and not system.coupled:
                 mu = contact_work.detection.contacts[c].friction
                 take_edge(adds, k, PER_CONTACT, COULOMB, mu, system.tree.links, G, work, E)

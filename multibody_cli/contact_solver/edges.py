@@ -109,14 +109,17 @@ def guess_edges(E, contact_work):
             x[j] = u[j] = E.r[e, j] = 0.0
         for j in range(edge.rows):
             k = edge.row + j
-            E.r[e, j] = contact_work.r[k]
-            x[j], u[j] = contact_work.x[k], 0.0
+            E.r[e, j] = contact_work.step.r[k]
+            x[j], u[j] = contact_work.step.x[k], 0.0
             pressed = pressed or x[j] != 0.0
         if not pressed:
             for j in range(edge.rows):
                 u[j] = E.r[e, j]
         elif edge.law == COULOMB and math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * x[0]:
-            u[1], u[2] = contact_work.velocity_before[edge.row + 1], contact_work.velocity_before[edge.row + 2]
+            u[1], u[2] = (
+                contact_work.step.velocity_before[edge.row + 1],
+                contact_work.step.velocity_before[edge.row + 2],
+            )
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------

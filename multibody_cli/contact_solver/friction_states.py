@@ -39,10 +39,10 @@ def guess_states(system, contact_work, T, first):
         limit = joint_friction.limit[p] = joint_friction.previous_impulses[p, 0]
         x = T.friction[p, 0] = joint_friction.previous_impulses[p, 1]
         y = T.friction[p, 1] = joint_friction.previous_impulses[p, 2]
-        along, across = contact_work.velocity_before[k + 1], contact_work.velocity_before[k + 2]
+        along, across = contact_work.step.velocity_before[k + 1], contact_work.step.velocity_before[k + 2]
         T.state[p] = STICKS
         if len(T.bodies.loops) + T.edges.number[0] > 0:
-            largest = max(largest, abs(contact_work.r[k + 1]), abs(contact_work.r[k + 2]))
+            largest = max(largest, abs(contact_work.step.r[k + 1]), abs(contact_work.step.r[k + 2]))
         if math.hypot(x, y) >= (1.0 - AT_LIMIT) * limit:
             slide_against(patches[p], p, x if x != 0.0 else -along, y, T)
             if patches[p].slip_directions == 2:

@@ -23,34 +23,33 @@ TIE = 1e-6
 
 
 @kernel
-def add_biases(contact_work, h, first, count):
-    """Add gaps and restitution to the normal velocities v* of all contacts, with rows from `first` on.
+def add_biases(contacts, groups, step, impact_times):
+    """Add gaps and restitution to the normal velocities v* of all contacts.
 
     `closing` (m,) becomes gap / h, `rebound` (m,) what restitution adds to it, and `turned_work` (m,) 0.
     """
-    for k in range(first + PER_CONTACT * count):
-        contact_work.closing[k] = contact_work.rebound[k] = contact_work.turned_work[k] = 0.0
-    hold_later_contacts(contact_work, h, first, count)
-    for c in range(count):
-        if contact_work.own_delay[c] > 0.0:
-            add_bias_of_held(contact_work, h, c, first + PER_CONTACT * c)
+    sizes = step.sizes[0]
+    for k in range(sizes.rows):
+        step.closing[k] = step.rebound[k] = step.turned_work[k] = 0.0
+    hold_later_contacts(contacts, groups, step, impact_times)
+    for c in range(sizes.contacts):
+        contact, k = contacts[c], sizes.first_contact + PER_CONTACT * c
+        if impact_times.own_delay[c] > 0.0:
+            gap_velocity = contact.gap / (sizes.h - contact.delay)
+            set_bias(step, k, gap_velocity, gap_velocity)
         else:
-            add_bias(contact_work, h, c, first + PER_CONTACT * c)
+            add_bias(contact, k, step)
 
 
 @kernel
-def add_bias(contact_work, h, c, k):
-    """Add gap / h, or the restitution velocity, to the normal velocity of contact c with its normal in row k.
+def add_bias(contact, k, step):
+    """Add gap / h, or the restitution velocity, to the normal velocity of a contact with its normal in row k.
 
     The velocity before the step and v* are those half a step before and after its start, as in the leapfrog method: an
     impact within the step has the approach velocity of its time, the forces after it change the velocity further, and
     `velocity_before` becomes that by which its mean with the velocity after the step is the mean at the impact.
     """
-    contact, free, before = (
-        contact_work.detection.contacts[c],
-        contact_work.velocity_after,
-        contact_work.velocity_before,
-    )
+    h, free, before = step.sizes[0].h, step.velocity_after, step.velocity_before
     approach, forced, share = before[k], 0.0, contact.delay / h
     if share > 0.0:
         forced = (share - 0.5) * (free[k] - approach)
@@ -58,53 +57,45 @@ def add_bias(contact_work, h, c, k):
         for j in range(k, k + PER_CONTACT):
             before[j] += 2.0 * share * (free[j] - before[j])
     gap_velocity = max(contact.gap, 0.0) / (h - contact.delay)
-    bias, least = gap_velocity, IMPACT_SPEED * contact_work.rows[k].speed
+    bias, least = gap_velocity, IMPACT_SPEED * step.rows[k].speed
     if contact.restitution > 0.0 and approach < -least and free[k] + gap_velocity < 0.0:
         bias = min(contact.restitution * approach + forced, 0.0)
-    set_bias(contact_work, k, gap_velocity, bias)
+    set_bias(step, k, gap_velocity, bias)
 
 
 @kernel
-def add_bias_of_held(contact_work, h, c, k):
-    """Add gap / h of a contact that is held."""
-    contact = contact_work.detection.contacts[c]
-    gap_velocity = contact.gap / (h - contact.delay)
-    set_bias(contact_work, k, gap_velocity, gap_velocity)
-
-
-@kernel
-def set_bias(contact_work, k, closing, bias):
+def set_bias(step, k, closing, bias):
     """Replace the bias of the normal velocity in row k."""
-    change = bias - (contact_work.closing[k] + contact_work.rebound[k])
-    contact_work.closing[k], contact_work.rebound[k] = closing, bias - closing
-    contact_work.r[k] += change
-    if len(contact_work.r_without_coupled) > 0:
-        contact_work.r_without_coupled[k] += change
+    change = bias - (step.closing[k] + step.rebound[k])
+    step.closing[k], step.rebound[k] = closing, bias - closing
+    step.r[k] += change
+    if len(step.r_without_coupled) > 0:
+        step.r_without_coupled[k] += change
 
 
 @kernel
-def hold_later_contacts(contact_work, h, first, count):
+def hold_later_contacts(contacts, groups, step, impact_times):
     """Hold the contacts that begin after the first impact of their island."""
-    contacts, times, G, delayed = contact_work.detection.contacts, contact_work.impact_times, contact_work.groups, False
-    for c in range(count):
-        contact_work.own_delay[c] = contact_work.passed_at[c] = 0.0
+    sizes, first, delayed = step.sizes[0], impact_times.first, False
+    for c in range(sizes.contacts):
+        impact_times.own_delay[c] = impact_times.passed_at[c] = 0.0
         delayed = delayed or contacts[c].delay > 0.0
     if not delayed:
         return
-    for i in range(len(times)):
-        times[i] = math.inf
-    for c in range(count):
-        at = island_of(first + PER_CONTACT * c, G)
+    for i in range(len(first)):
+        first[i] = math.inf
+    for c in range(sizes.contacts):
+        at = island_of(sizes.first_contact + PER_CONTACT * c, groups)
         if at >= 0 and contacts[c].delay > 0.0:
-            times[at] = min(times[at], contacts[c].delay)
-    for c in range(count):
-        contact, k = contacts[c], first + PER_CONTACT * c
-        at, u = island_of(k, G), contact_work.velocity_after[k]
+            first[at] = min(first[at], contacts[c].delay)
+    for c in range(sizes.contacts):
+        contact, k = contacts[c], sizes.first_contact + PER_CONTACT * c
+        at, u = island_of(k, groups), step.velocity_after[k]
         if at < 0 or contact.delay == 0.0 or u >= 0.0:
             continue
-        if time_of_contact(contact.delay, contact.gap, u) > times[at] + TIE * h:
-            contact_work.own_delay[c], contact_work.own_gap[c] = contact.delay, contact.gap
-            contact.gap, contact.delay = max(contact.gap, 0.0) - (contact.delay - times[at]) * u, times[at]
+        if time_of_contact(contact.delay, contact.gap, u) > first[at] + TIE * sizes.h:
+            impact_times.own_delay[c], impact_times.own_gap[c] = contact.delay, contact.gap
+            contact.gap, contact.delay = max(contact.gap, 0.0) - (contact.delay - first[at]) * u, first[at]
 
 
 @formula
@@ -114,20 +105,19 @@ def time_of_contact(delay, gap, u):
 
 
 @kernel
-def release_first_contact(island, contact_work, constraint_rows, x) -> bool:
+def release_first_contact(island_rows, contacts, step, impact_times, x) -> bool:
     """Release the first held contact of an island with an impulse, and those at its time; return whether any has."""
-    G, contacts, own = contact_work.groups, contact_work.detection.contacts, contact_work.own_delay
-    h, patches = contact_work.step[0], len(contact_work.joint_friction.limit)
-    start, first = constraint_rows + PER_CONTACT * patches, math.inf
+    own_delay, own_gap, first = impact_times.own_delay, impact_times.own_gap, math.inf
     for released in (False, True):
-        for i in range(G.first_row[island], G.first_row[island + 1]):
-            place = G.rows[i] - start
-            c = place // PER_CONTACT
-            if place >= 0 and place % PER_CONTACT == 0 and own[c] > 0.0 and x[i - G.first_row[island]] > 0.0:
-                time = time_of_contact(own[c], contact_work.own_gap[c], contact_work.velocity_after[G.rows[i]])
+        for j in range(len(island_rows)):
+            k = island_rows[j]
+            row = k - step.sizes[0].first_contact
+            c = row // PER_CONTACT
+            if row >= 0 and row % PER_CONTACT == 0 and own_delay[c] > 0.0 and x[j] > 0.0:
+                time = time_of_contact(own_delay[c], own_gap[c], step.velocity_after[k])
                 if not released:
                     first = min(first, time)
-                elif time <= first + TIE * h:
-                    contacts[c].gap, contacts[c].delay, own[c] = contact_work.own_gap[c], own[c], 0.0
-                    add_bias(contact_work, h, c, G.rows[i])
+                elif time <= first + TIE * step.sizes[0].h:
+                    contacts[c].gap, contacts[c].delay, own_delay[c] = own_gap[c], own_delay[c], 0.0
+                    add_bias(contacts[c], k, step)
     return first < math.inf

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.constraints.rows import IMPACT_SPEED
-from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT, first_contact_row
 from multibody_cli.contact_solver.impact_order import TIE
 from multibody_cli.contact_solver.impact_problem import (
     compute_changes,
@@ -31,127 +31,124 @@ FEW_PASSES = 10
 
 
 @template(solve_island)
-def pass_on(F, options, island, touching, together, x, contact_work):
+def pass_on(problem, options, island_rows, touching, together, x, contacts, step, impact_times, scratch):
     """Set the rebounds to the velocities after impacts that pass on, without friction, and guess the impulses x.
 
     Contacts with a gap / h of at most `touching` touch; `together`: even if they do not approach.
     """
-    S, static, time = contact_work.island.impact, F.equalities + F.limits, 0.0
-    start_passes(F, island, contact_work)
-    save_blocks(F, S)
+    impact, static, time = scratch.impact, problem.equalities + problem.limits, 0.0
+    m = len(problem.r)
+    start_passes(problem, island_rows, contacts, step, impact_times, impact)
+    save_blocks(problem, impact)
     for _ in range(FEW_PASSES if together else MAX_PASSES):
-        wait = time_to_next(F, island, contact_work)
+        wait = time_to_next(problem, island_rows, step, impact_times, impact)
         if wait == math.inf:
             break
         time += wait
-        for j in range(static, len(F.r)):
-            S.gap[j] += wait * S.u[j]
-        select_approaching(F, island, time, touching, together, contact_work)
-        for j in range(len(F.r)):
-            S.other[j] = 0.0
-        solve_island(without_motion(F, S), options, S.other[: len(F.r)], contact_work)
-        restore_blocks(F, S)
-        compute_changes(F, S.other[: len(F.r)], S.xi, S.change)
-        for j in range(len(F.r)):
-            S.u[j] += S.change[j]
-            S.total[j] += S.other[j]
-    first = contact_work.groups.first_row[island]
-    for j in range(len(F.r)):
-        S.rebound[j] = 0.0
-        if j >= static and S.total[j] > 0.0:
-            S.rebound[j] = -max(S.u[j], 0.0) - contact_work.closing[contact_work.groups.rows[first + j]]
-            x[j] = S.total[j]
-    write_rebounds(F, island, contact_work)
+        for j in range(static, m):
+            impact.gap[j] += wait * impact.u[j]
+        select_approaching(problem, island_rows, time, touching, together, contacts, step, impact_times, impact)
+        for j in range(m):
+            impact.other[j] = 0.0
+        solve_island(without_motion(problem, impact), options, impact.other[:m], scratch)
+        restore_blocks(problem, impact)
+        compute_changes(problem, impact.other[:m], impact.xi, impact.change)
+        for j in range(m):
+            impact.u[j] += impact.change[j]
+            impact.total[j] += impact.other[j]
+    for j in range(m):
+        impact.rebound[j] = 0.0
+        if j >= static and impact.total[j] > 0.0:
+            impact.rebound[j] = -max(impact.u[j], 0.0) - step.closing[island_rows[j]]
+            x[j] = impact.total[j]
+    write_rebounds(problem, island_rows, step, impact)
 
 
 @kernel
-def start_passes(F, island, contact_work):
+def start_passes(problem, island_rows, contacts, step, impact_times, impact):
     """Set velocities and gaps to those of the start of the step."""
-    S, static, first = contact_work.island.impact, F.equalities + F.limits, contact_work.groups.first_row[island]
-    for j in range(len(F.r)):
-        S.u[j] = S.before[j] if j >= static else 0.0
-        S.total[j] = S.gap[j] = 0.0
-    for j in range(static + PER_CONTACT * F.friction_patches, len(F.r), PER_CONTACT):
-        k = contact_work.groups.rows[first + j]
-        c = contact_of_row(k, contact_work)
-        share = contact_work.detection.contacts[c].delay / contact_work.step[0]
-        S.gap[j] = (1.0 - share) * contact_work.closing[k] - share * S.u[j]
-        contact_work.passed_at[c] = 0.0
+    for j in range(len(problem.r)):
+        impact.u[j] = impact.before[j] if j >= problem.equalities + problem.limits else 0.0
+        impact.total[j] = impact.gap[j] = 0.0
+    for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
+        k = island_rows[j]
+        c = contact_of_row(k, step)
+        share = contacts[c].delay / step.sizes[0].h
+        impact.gap[j] = (1.0 - share) * step.closing[k] - share * impact.u[j]
+        impact_times.passed_at[c] = 0.0
 
 
 @kernel
-def time_to_next(F, island, contact_work) -> float:
+def time_to_next(problem, island_rows, step, impact_times, impact) -> float:
     """Return the time to the next impact, over the step; infinity if there is none."""
-    S, first, wait = contact_work.island.impact, contact_work.groups.first_row[island], math.inf
-    for j in range(F.equalities + F.limits + PER_CONTACT * F.friction_patches, len(F.r), PER_CONTACT):
-        if approaches(j, contact_work.groups.rows[first + j], contact_work):
-            wait = min(wait, max(S.gap[j], 0.0) / -S.u[j])
+    wait = math.inf
+    for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
+        if approaches(j, island_rows[j], step, impact_times, impact):
+            wait = min(wait, max(impact.gap[j], 0.0) / -impact.u[j])
     return wait
 
 
 @kernel
-def approaches(j, k, contact_work) -> bool:
+def approaches(j, k, step, impact_times, impact) -> bool:
     """Return whether the bodies of the contact with the normal row j, row k of the step, meet with their velocities.
 
     Those that are held meet later, if at all (`impact_order`).
     """
-    u = contact_work.island.impact.u[j]
-    held = contact_work.own_delay[contact_of_row(k, contact_work)] > 0.0
-    return u < -IMPACT_SPEED * contact_work.rows[k].speed and u + contact_work.closing[k] < 0.0 and not held
+    u, held = impact.u[j], impact_times.own_delay[contact_of_row(k, step)] > 0.0
+    return u < -IMPACT_SPEED * step.rows[k].speed and u + step.closing[k] < 0.0 and not held
 
 
 @kernel
-def touching_bound(F, island, contact_work) -> float:
+def touching_bound(problem, impact) -> float:
     """Return the velocity gap / h up to which bodies touch, for the fastest impact of an island."""
-    fastest, S = 0.0, contact_work.island.impact
-    for j in range(F.equalities + F.limits, len(F.r), PER_CONTACT):
-        if S.rebound[j] != 0.0:
-            fastest = max(fastest, -S.before[j])
+    fastest = 0.0
+    for j in range(problem.equalities + problem.limits, len(problem.r), PER_CONTACT):
+        if impact.rebound[j] != 0.0:
+            fastest = max(fastest, -impact.before[j])
     return TIE * fastest
 
 
 @kernel
-def acts_across_gap(F, island, touching, x, contact_work) -> bool:
+def acts_across_gap(problem, island_rows, touching, x, contacts, step, impact) -> bool:
     """Return whether a contact has an impulse whose bodies are apart and meet only through impacts of other bodies."""
-    S, first = contact_work.island.impact, contact_work.groups.first_row[island]
-    for j in range(F.equalities + F.limits + PER_CONTACT * F.friction_patches, len(F.r), PER_CONTACT):
-        k = contact_work.groups.rows[first + j]
-        apart = contact_work.closing[k] > touching and S.free[j] + contact_work.closing[k] > 0.0
-        if apart and x[j] > 0.0 and not rebounds(F, island, contact_of_row(k, contact_work), contact_work):
+    for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
+        k = island_rows[j]
+        apart = step.closing[k] > touching and impact.free[j] + step.closing[k] > 0.0
+        if apart and x[j] > 0.0 and not rebounds(problem, island_rows, contact_of_row(k, step), contacts, step, impact):
             return True
     return False
 
 
 @kernel
-def rebounds(F, island, c, contact_work) -> bool:
+def rebounds(problem, island_rows, c, contacts, step, impact) -> bool:
     """Return whether the two bodies of contact c rebound from each other."""
-    G, contacts, found = contact_work.groups, contact_work.detection.contacts, False
-    for j in range(F.equalities + F.limits + PER_CONTACT * F.friction_patches, len(F.r), PER_CONTACT):
-        other = contacts[contact_of_row(G.rows[G.first_row[island] + j], contact_work)]
+    found = False
+    for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
+        other = contacts[contact_of_row(island_rows[j], step)]
         same = other.body_a == contacts[c].body_a and other.body_b == contacts[c].body_b
-        found = found or (same and contact_work.island.impact.rebound[j] != 0.0)
+        found = found or (same and impact.rebound[j] != 0.0)
     return found
 
 
 @kernel
-def select_approaching(F, island, time, touching, together, contact_work):
+def select_approaching(problem, island_rows, time, touching, together, contacts, step, impact_times, impact):
     """Leave in the problem constraint rows, the normals that meet at a time over the step, and those that hold."""
-    G, S, static, h = contact_work.groups, contact_work.island.impact, F.equalities + F.limits, contact_work.step[0]
+    static = problem.equalities + problem.limits
     for j in range(static):
-        F.r[j] = S.u[j] if j >= F.equalities else 0.0
-    for j in range(static, len(F.r)):
-        k = G.rows[G.first_row[island] + j]
-        c = contact_of_row(k, contact_work)
-        parts = S.gap[j] > touching or S.u[j] > IMPACT_SPEED * contact_work.rows[k].speed
+        problem.r[j] = impact.u[j] if j >= problem.equalities else 0.0
+    for j in range(static, len(problem.r)):
+        k = island_rows[j]
+        c = contact_of_row(k, step)
+        parts = impact.gap[j] > touching or impact.u[j] > IMPACT_SPEED * step.rows[k].speed
         if c < 0 or (j - static) % PER_CONTACT > 0 or parts:
-            F.r[j] = 0.0
-            leave_out(F, j)
-        elif approaches(j, k, contact_work):
-            F.r[j] = (1.0 + contact_work.detection.contacts[c].restitution) * S.u[j]
-            if contact_work.closing[k] > touching and S.total[j] == 0.0:
-                contact_work.passed_at[c] = min(time, 1.0) * h
+            problem.r[j] = 0.0
+            leave_out(problem, j)
+        elif approaches(j, k, step, impact_times, impact):
+            problem.r[j] = (1.0 + contacts[c].restitution) * impact.u[j]
+            if step.closing[k] > touching and impact.total[j] == 0.0:
+                impact_times.passed_at[c] = min(time, 1.0) * step.sizes[0].h
         elif together:
-            F.r[j] = S.u[j]
+            problem.r[j] = impact.u[j]
         else:
-            F.r[j] = 0.0
-            leave_out(F, j)
+            problem.r[j] = 0.0
+            leave_out(problem, j)

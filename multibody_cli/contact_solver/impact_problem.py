@@ -41,41 +41,40 @@ class ImpactWorkspace(NamedTuple):
 
 
 @kernel
-def read_velocities(F, island, contact_work):
+def read_velocities(problem, island_rows, step, impact):
     """Copy the velocities and rebounds of the rows of an island."""
-    G, S, first = contact_work.groups, contact_work.island.impact, contact_work.groups.first_row[island]
-    for j in range(len(F.r)):
-        k = G.rows[first + j]
-        S.rebound[j] = contact_work.rebound[k]
-        S.free[j] = F.r[j] - contact_work.closing[k] - contact_work.rebound[k]
-        S.before[j] = contact_work.velocity_before[k] if j >= F.equalities + F.limits else S.free[j]
+    for j in range(len(problem.r)):
+        k = island_rows[j]
+        impact.rebound[j] = step.rebound[k]
+        impact.free[j] = problem.r[j] - step.closing[k] - step.rebound[k]
+        is_constraint = j < problem.equalities + problem.limits
+        impact.before[j] = impact.free[j] if is_constraint else step.velocity_before[k]
 
 
 @kernel
-def write_rebounds(F, island, contact_work):
+def write_rebounds(problem, island_rows, step, impact):
     """Set the velocities r of the rows of an island to those with rebounds."""
-    G, S = contact_work.groups, contact_work.island.impact
-    for j in range(len(F.r)):
-        F.r[j] = S.free[j] + contact_work.closing[G.rows[G.first_row[island] + j]] + S.rebound[j]
+    for j in range(len(problem.r)):
+        problem.r[j] = impact.free[j] + step.closing[island_rows[j]] + impact.rebound[j]
 
 
 @kernel
-def contact_of_row(k, contact_work) -> int:
+def contact_of_row(k, step) -> int:
     """Return the number of the contact with row k of the step; it is negative for rows of joints and constraints."""
-    return (k - contact_work.constraint_row_count[0]) // PER_CONTACT - len(contact_work.joint_friction.limit)
+    return (k - step.sizes[0].first_contact) // PER_CONTACT
 
 
 @kernel
-def compute_changes(F, x, xi, u):
+def compute_changes(problem, x, xi, u):
     """Compute u = W x."""
     n = 0
-    for b in range(len(F.width)):
-        n = max(n, F.start[b] + F.width[b])
+    for b in range(len(problem.width)):
+        n = max(n, problem.start[b] + problem.width[b])
     for i in range(n):
         xi[i] = 0.0
-    accumulate_transposed(F, x, xi)
-    for k in range(len(F.r)):
-        u[k] = add_row_product(F, k, xi, 0.0)
+    accumulate_transposed(problem, x, xi)
+    for k in range(len(problem.r)):
+        u[k] = add_row_product(problem, k, xi, 0.0)
 
 
 @kernel
@@ -88,32 +87,32 @@ def worse(one, other) -> Report:
 
 # --- parts of a problem ---------------------------------------------------------------------------------------------
 @kernel
-def without_motion(F, S) -> Factored:
+def without_motion(problem, impact) -> Factored:
     """Return the problem with the velocities r alone, which are not those of the motion xi0, so that b = r."""
     return Factored(
-        F.B, F.first, F.block, F.start, F.width, S.xi0, F.r, F.b, F.w, F.mu,
-        F.equalities, F.limits, F.friction_patches, F.convex,
+        problem.B, problem.first, problem.block, problem.start, problem.width, impact.xi0, problem.r, problem.b,
+        problem.w, problem.mu, problem.equalities, problem.limits, problem.friction_patches, problem.convex,
     )  # fmt: skip
 
 
 @kernel
-def save_blocks(F, S):
+def save_blocks(problem, impact):
     """Store the blocks of all rows."""
-    for j in range(len(F.r)):
+    for j in range(len(problem.r)):
         for side in range(BLOCKS_PER_ROW):
-            S.block[j, side] = F.block[j, side]
+            impact.block[j, side] = problem.block[j, side]
 
 
 @kernel
-def leave_out(F, j):
+def leave_out(problem, j):
     """Remove row j from the problem."""
     for side in range(BLOCKS_PER_ROW):
-        F.block[j, side] = -1
+        problem.block[j, side] = -1
 
 
 @kernel
-def restore_blocks(F, S):
+def restore_blocks(problem, impact):
     """Restore the blocks of all rows."""
-    for j in range(len(F.r)):
+    for j in range(len(problem.r)):
         for side in range(BLOCKS_PER_ROW):
-            F.block[j, side] = S.block[j, side]
+            problem.block[j, side] = impact.block[j, side]

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.dense import clipped
-from multibody_cli.contact_solver.friction.problem import PER_CONTACT, Report, copy, delassus_entry
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT, Report, copy, delassus_entry, first_contact_row
 from multibody_cli.contact_solver.impact_passes import acts_across_gap, pass_on, touching_bound
 from multibody_cli.contact_solver.impact_path import follow_impact
 from multibody_cli.contact_solver.impact_problem import (
@@ -59,41 +59,41 @@ ROUND_OFF = 1e-12
 
 
 @kernel
-def has_impact(island, contact_work) -> bool:
+def has_impact(island_rows, step) -> bool:
     """Return whether a contact of an island rebounds."""
-    G = contact_work.groups
     found = False
-    for i in range(G.first_row[island], G.first_row[island + 1]):
-        found = found or contact_work.rebound[G.rows[i]] != 0.0
+    for j in range(len(island_rows)):
+        found = found or step.rebound[island_rows[j]] != 0.0
     return found
 
 
 @template(solve_island)
-def solve_impacts(F, options, island, x, contact_work) -> Report:
+def solve_impacts(problem, options, island_rows, x, contacts, step, impact_times, scratch) -> Report:
     """Solve for the impulses x of one island with impacts; x holds the initial guess."""
-    read_velocities(F, island, contact_work)
-    touching = touching_bound(F, island, contact_work)
+    impact = scratch.impact
+    read_velocities(problem, island_rows, step, impact)
+    touching = touching_bound(problem, impact)
     if options.impacts == PROPAGATING:
-        pass_on(F, options, island, touching, False, x, contact_work)
-    report = solve_island(F, options, x, contact_work)
-    if options.impacts == ENERGETIC and acts_across_gap(F, island, touching, x, contact_work):
-        pass_on(F, options, island, touching, True, x, contact_work)
-        report = worse(report, solve_island(F, options, x, contact_work))
-    row = only_pressed_normal(F, x)
-    if row >= 0 and contact_work.island.impact.rebound[row] != 0.0:
-        report = replace_by_path(F, options, island, row, x, report, contact_work)
-    return share_restitution(F, options, x, report, contact_work)
+        pass_on(problem, options, island_rows, touching, False, x, contacts, step, impact_times, scratch)
+    report = solve_island(problem, options, x, scratch)
+    if options.impacts == ENERGETIC and acts_across_gap(problem, island_rows, touching, x, contacts, step, impact):
+        pass_on(problem, options, island_rows, touching, True, x, contacts, step, impact_times, scratch)
+        report = worse(report, solve_island(problem, options, x, scratch))
+    row = only_pressed_normal(problem, x)
+    if row >= 0 and impact.rebound[row] != 0.0:
+        report = replace_by_path(problem, options, island_rows, row, x, report, contacts, step, scratch)
+    return share_restitution(problem, options, x, report, scratch)
 
 
 # --- a single contact -----------------------------------------------------------------------------------------------
 @kernel
-def only_pressed_normal(F, x) -> int:
+def only_pressed_normal(problem, x) -> int:
     """Return the normal row of the only contact with an impulse, if no limit has one; -1 else."""
-    static, normal = F.equalities + F.limits, -1
-    for j in range(F.equalities, static):
+    static, normal = problem.equalities + problem.limits, -1
+    for j in range(problem.equalities, static):
         if x[j] > 0.0:
             return -1
-    for j in range(static + PER_CONTACT * F.friction_patches, len(F.r), PER_CONTACT):
+    for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
         if x[j] > 0.0:
             if normal >= 0:
                 return -1
@@ -102,30 +102,30 @@ def only_pressed_normal(F, x) -> int:
 
 
 @template(solve_island)
-def balance_unit_impulses(F, options, row, report, contact_work) -> Report:
+def balance_unit_impulses(problem, options, row, report, scratch) -> Report:
     """Compute the unit impulses of a contact with the impulses of equalities that they cause, and their responses."""
-    S, m = contact_work.island.impact, len(F.r)
-    save_blocks(F, S)
+    impact, m = scratch.impact, len(problem.r)
+    save_blocks(problem, impact)
     for j in range(PER_CONTACT):
         for i in range(m):
-            F.r[i] = delassus_entry(F, i, row + j) if i < F.equalities else 0.0
-            S.other[i] = 0.0
-        if F.equalities > 0:
-            for i in range(F.equalities, m):
-                leave_out(F, i)
-            report = worse(report, solve_island(without_motion(F, S), options, S.other[:m], contact_work))
-            restore_blocks(F, S)
-        S.other[row + j] = 1.0
-        compute_changes(F, S.other[:m], S.xi, S.change)
-        copy(S.other, S.balanced[j], m)
-        copy(S.change, S.response[j], m)
+            problem.r[i] = delassus_entry(problem, i, row + j) if i < problem.equalities else 0.0
+            impact.other[i] = 0.0
+        if problem.equalities > 0:
+            for i in range(problem.equalities, m):
+                leave_out(problem, i)
+            report = worse(report, solve_island(without_motion(problem, impact), options, impact.other[:m], scratch))
+            restore_blocks(problem, impact)
+        impact.other[row + j] = 1.0
+        compute_changes(problem, impact.other[:m], impact.xi, impact.change)
+        copy(impact.other, impact.balanced[j], m)
+        copy(impact.change, impact.response[j], m)
         for i in range(PER_CONTACT):
-            S.W[i, j] = S.change[row + i]
+            impact.W[i, j] = impact.change[row + i]
     return report
 
 
 @template(solve_island)
-def replace_by_path(F, options, island, row, x, report, contact_work) -> Report:
+def replace_by_path(problem, options, island_rows, row, x, report, contacts, step, scratch) -> Report:
     """Replace Newton's impulse of a single contact by that of its path, and solve for those of the other forces.
 
     Equalities have their impulses along the path.  Limits and dry friction of joints act after it: their impulses
@@ -133,97 +133,97 @@ def replace_by_path(F, options, island, row, x, report, contact_work) -> Report:
     impact.  Forces that press the contact in the step are balanced by impulses that keep this velocity; forces that
     separate it diminish the impulse of the path.
     """
-    S, k = contact_work.island.impact, contact_work.groups.rows[contact_work.groups.first_row[island] + row]
-    contact, m = contact_work.detection.contacts[contact_of_row(k, contact_work)], len(F.r)
-    report = balance_unit_impulses(F, options, row, report, contact_work)
-    write_rebounds(F, island, contact_work)
-    if contact.friction * math.hypot(S.W[0, 1], S.W[0, 2]) <= CENTRAL * S.W[0, 0]:
+    impact, k, m = scratch.impact, island_rows[row], len(problem.r)
+    contact = contacts[contact_of_row(k, step)]
+    report = balance_unit_impulses(problem, options, row, report, scratch)
+    write_rebounds(problem, island_rows, step, impact)
+    if contact.friction * math.hypot(impact.W[0, 1], impact.W[0, 2]) <= CENTRAL * impact.W[0, 0]:
         return report
     for i in range(PER_CONTACT):
-        S.velocity[i] = S.before[row + i]
-    dissipated = follow_impact(S.W, contact.friction, contact.restitution, S.velocity, S.impulse)
-    straight, pull = 0.0, max(S.free[row] - S.before[row], 0.0)
+        impact.velocity[i] = impact.before[row + i]
+    dissipated = follow_impact(impact.W, contact.friction, contact.restitution, impact.velocity, impact.impulse)
+    straight, pull = 0.0, max(impact.free[row] - impact.before[row], 0.0)
     for i in range(1, PER_CONTACT):
-        straight -= 0.5 * S.impulse[i] * (S.before[row + i] + S.velocity[i])
-    share = max(1.0 - pull / (S.velocity[0] - S.before[row]), 0.0)
-    contact_work.turned_work[k] = share * (dissipated - straight)
+        straight -= 0.5 * impact.impulse[i] * (impact.before[row + i] + impact.velocity[i])
+    share = max(1.0 - pull / (impact.velocity[0] - impact.before[row]), 0.0)
+    step.turned_work[k] = share * (dissipated - straight)
     for i in range(m):
-        S.other[i] = x[i] if is_given_load(F, i) else 0.0
+        impact.other[i] = x[i] if is_given_load(problem, i) else 0.0
         for j in range(PER_CONTACT):
-            F.r[i] += share * S.impulse[j] * S.response[j, i]
-    F.r[row] -= contact_work.closing[k] + S.rebound[row] + S.velocity[0]
-    speed = ROUND_OFF * (abs(S.before[row]) + S.velocity[0]) / math.sqrt(S.W[0, 0])
-    if F.equalities + F.friction_patches > 0 or closes(F, speed):
-        report = worse(report, solve_island(without_motion(F, S), options, S.other[:m], contact_work))
-    write_rebounds(F, island, contact_work)
+            problem.r[i] += share * impact.impulse[j] * impact.response[j, i]
+    problem.r[row] -= step.closing[k] + impact.rebound[row] + impact.velocity[0]
+    speed = ROUND_OFF * (abs(impact.before[row]) + impact.velocity[0]) / math.sqrt(impact.W[0, 0])
+    if problem.equalities + problem.friction_patches > 0 or closes(problem, speed):
+        report = worse(report, solve_island(without_motion(problem, impact), options, impact.other[:m], scratch))
+    write_rebounds(problem, island_rows, step, impact)
     for i in range(m):
-        x[i] = S.other[i]
+        x[i] = impact.other[i]
         for j in range(PER_CONTACT):
-            x[i] += share * S.impulse[j] * S.balanced[j, i]
+            x[i] += share * impact.impulse[j] * impact.balanced[j, i]
     x[row + 1], x[row + 2] = clipped(x[row + 1], x[row + 2], contact.friction * x[row])
     return report
 
 
 @kernel
-def closes(F, speed) -> bool:
+def closes(problem, speed) -> bool:
     """Return whether a limit or a normal closes faster than a speed in the mass norm, without further impulses."""
-    static, found = F.equalities + F.limits, False
-    for j in range(F.equalities, len(F.r)):
+    static, found = problem.equalities + problem.limits, False
+    for j in range(problem.equalities, len(problem.r)):
         if j < static or (j - static) % PER_CONTACT == 0:
-            found = found or -F.r[j] > speed * math.sqrt(delassus_entry(F, j, j))
+            found = found or -problem.r[j] > speed * math.sqrt(delassus_entry(problem, j, j))
     return found
 
 
 # --- several contacts -----------------------------------------------------------------------------------------------
 @kernel
-def added_energy(F, x, u, start, S) -> tuple[float, float]:
+def added_energy(problem, x, u, start, impact) -> tuple[float, float]:
     """Return the work of impulses x with u = W x, from the velocities `start`, and the sum of its absolute parts."""
     work = size = 0.0
-    for j in range(F.equalities, len(x)):
-        if not is_given_load(F, j):
-            work += x[j] * (0.5 * (start[j] + S.free[j] + u[j]))
-            size += abs(x[j]) * (abs(start[j]) + abs(S.free[j] + u[j]))
+    for j in range(problem.equalities, len(x)):
+        if not is_given_load(problem, j):
+            work += x[j] * (0.5 * (start[j] + impact.free[j] + u[j]))
+            size += abs(x[j]) * (abs(start[j]) + abs(impact.free[j] + u[j]))
     return work, size
 
 
 @kernel
-def is_given_load(F, j) -> bool:
+def is_given_load(problem, j) -> bool:
     """Return whether row j is the normal of a friction patch of a joint."""
-    place = j - F.equalities - F.limits
-    return 0 <= place < PER_CONTACT * F.friction_patches and place % PER_CONTACT == 0
+    first = problem.equalities + problem.limits
+    return first <= j < first_contact_row(problem) and (j - first) % PER_CONTACT == 0
 
 
 @template(solve_island)
-def share_restitution(F, options, x, report, contact_work) -> Report:
+def share_restitution(problem, options, x, report, scratch) -> Report:
     """Replace the impulses x by those between x and the impulses without restitution, if x adds energy."""
-    S = contact_work.island.impact
-    compute_changes(F, x, S.xi, S.u)
-    by_before, size = added_energy(F, x, S.u, S.before, S)
-    by_free, _ = added_energy(F, x, S.u, S.free, S)
+    impact = scratch.impact
+    compute_changes(problem, x, impact.xi, impact.u)
+    by_before, size = added_energy(problem, x, impact.u, impact.before, impact)
+    by_free, _ = added_energy(problem, x, impact.u, impact.free, impact)
     if not min(by_before, by_free) > ROUND_OFF * size:
         return report
     for j in range(len(x)):
-        F.r[j] -= S.rebound[j]
-        S.other[j] = x[j]
-    without = solve_island(F, options, S.other[: len(x)], contact_work)
-    compute_changes(F, S.other[: len(x)], S.xi, S.change)
-    share = max(largest_share(F, x, S.before, S), largest_share(F, x, S.free, S))
+        problem.r[j] -= impact.rebound[j]
+        impact.other[j] = x[j]
+    without = solve_island(problem, options, impact.other[: len(x)], scratch)
+    compute_changes(problem, impact.other[: len(x)], impact.xi, impact.change)
+    share = max(largest_share(problem, x, impact.before, impact), largest_share(problem, x, impact.free, impact))
     for j in range(len(x)):
-        x[j] = S.other[j] + share * (x[j] - S.other[j])
+        x[j] = impact.other[j] + share * (x[j] - impact.other[j])
     return worse(report, without)
 
 
 @kernel
-def largest_share(F, x, start, S) -> float:
+def largest_share(problem, x, start, impact) -> float:
     """Return the largest share s up to 1 of x with which `other` + s (x - `other`) adds no energy to `start`; or 0."""
     a = b = c = 0.0
-    for j in range(F.equalities, len(x)):
-        if not is_given_load(F, j):
-            d, change = x[j] - S.other[j], S.u[j] - S.change[j]
-            mean = 0.5 * (start[j] + S.free[j] + S.change[j])
+    for j in range(problem.equalities, len(x)):
+        if not is_given_load(problem, j):
+            d, change = x[j] - impact.other[j], impact.u[j] - impact.change[j]
+            mean = 0.5 * (start[j] + impact.free[j] + impact.change[j])
             a += 0.5 * d * change
-            b += d * mean + 0.5 * S.other[j] * change
-            c += S.other[j] * mean
+            b += d * mean + 0.5 * impact.other[j] * change
+            c += impact.other[j] * mean
     if c > 0.0 or not a > 0.0:
         return 0.0
     root = math.sqrt(b * b - 4.0 * a * c)

@@ -16,11 +16,11 @@ import numpy as np
 
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT
 from multibody_cli.kernel import allocate, formula, kernel
-from multibody_cli.model import Integers, Tree
+from multibody_cli.model import Floats, Integers, Tree
 
 
 class Groups(NamedTuple):
-    """Membership lists for l bodies and m rows, stored one after the other.
+    """Membership lists of a step for l bodies and m rows, stored one after the other.
 
     Member k of list i is `members[first[i] + k]`; the list ends at `first[i + 1]`.
     """
@@ -30,7 +30,7 @@ class Groups(NamedTuple):
     row_articulations: Annotated[Integers, "m", BLOCKS_PER_ROW]  # articulations of each row, -1 for none
     first_body: Annotated[Integers, "l + 1"]  # start of the bodies of an articulation
     bodies: Annotated[Integers, "l"]
-    place: Annotated[Integers, "l"]  # number of each body among those of its articulation
+    index: Annotated[Integers, "l"]  # number of each body among those of its articulation
     first_body_block: Annotated[Integers, "l + 1"]  # start of the body blocks of an articulation
     body_blocks: Annotated[Integers, "2 * m"]  # block s of row k is 2 k + s
     island: Annotated[Integers, "l"]  # union-find parent: smallest articulation of the island
@@ -39,6 +39,18 @@ class Groups(NamedTuple):
     solved: Annotated[Integers, "l"]  # whether such passes have solved the rows of an articulation
     first_row: Annotated[Integers, "l + 1"]  # start of the rows of an island
     rows: Annotated[Integers, "m"]
+    articulations: Annotated[Integers, 1]  # number of articulations
+    islands: Annotated[Integers, 1]  # number of islands
+
+
+class IslandReports(NamedTuple):
+    """What the solution of each island reports, for l bodies."""
+
+    converged: Annotated[Integers, "l"]  # whether its impulses have converged
+    failed: Annotated[Integers, "l"]  # cause for which it is unsolved (`results`), or 0
+    jams: Annotated[Integers, "l"]  # whether a contact stops without a collision (`solution.jams`)
+    residual: Annotated[Floats, "l"]
+    steps: Annotated[Integers, "l"]  # largest number of Newton steps in one solve
 
 
 def groups_for(tree: Tree, m: int) -> Groups:
@@ -69,10 +81,10 @@ def join(group, i, j):
 
 # --- articulations --------------------------------------------------------------------------------------------------
 @kernel
-def find_articulations(system, work, G) -> int:
-    """Number the articulations by their first bodies, and list their bodies; return the number of articulations."""
+def find_articulations(system, work, groups):
+    """Number the articulations by their first bodies, and list their bodies; none is solved yet."""
     rows, terms = work.rows, work.terms
-    links, closures, articulation = system.tree.links, system.tree.closures, G.articulation
+    links, closures, articulation = system.tree.links, system.tree.closures, groups.articulation
     for i in range(len(links)):
         articulation[i] = i
     for i in range(1, len(links)):
@@ -84,7 +96,7 @@ def find_articulations(system, work, G) -> int:
     for r in range(len(rows)):
         last = 0
         for k in range(rows[r].first_term, rows[r].last_term):
-            body = body_of_term(terms[k], G)
+            body = body_of_term(terms[k], groups)
             if body > 0:
                 if last > 0:
                     join(articulation, last, body)
@@ -94,14 +106,16 @@ def find_articulations(system, work, G) -> int:
     count = 0
     for i in range(1, len(links)):
         first = root(articulation, i)
-        G.island_number[i] = count
+        groups.island_number[i] = count
         count += first == i
         articulation[i] = first
     articulation[0] = -1
     for i in range(1, len(links)):
-        articulation[i] = G.island_number[articulation[i]]
-    list_bodies(len(links), count, G)
-    return count
+        articulation[i] = groups.island_number[articulation[i]]
+    groups.articulations[0] = count
+    for c in range(count):
+        groups.solved[c] = 0
+    list_bodies(len(links), count, groups)
 
 
 @kernel
@@ -120,28 +134,28 @@ def moving_body(tree, row):
 
 
 @kernel
-def list_bodies(links, articulations, G):
+def list_bodies(links, articulations, groups):
     """List the bodies of each articulation."""
-    first = G.first_body
+    first = groups.first_body
     for c in range(articulations + 1):
         first[c] = 0
     for i in range(1, links):
-        first[G.articulation[i] + 1] += 1
+        first[groups.articulation[i] + 1] += 1
     for c in range(articulations):
         first[c + 1] += first[c]
     for i in range(1, links):
-        G.bodies[first[G.articulation[i]]] = i
-        first[G.articulation[i]] += 1
+        groups.bodies[first[groups.articulation[i]]] = i
+        first[groups.articulation[i]] += 1
     shift_back(first, articulations)
     for c in range(articulations):
         for k in range(first[c], first[c + 1]):
-            G.place[G.bodies[k]] = k - first[c]
+            groups.index[groups.bodies[k]] = k - first[c]
 
 
 @kernel
-def body_of_term(term, G):
+def body_of_term(term, groups):
     """Return the body moved by a term of a row; 0 for the ground."""
-    return term.body if term.iv < 0 else G.body_of_coordinate[term.iv]
+    return term.body if term.iv < 0 else groups.body_of_coordinate[term.iv]
 
 
 @kernel
@@ -154,49 +168,47 @@ def shift_back(first, count):
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
-def assign_articulations(constraint_rows, rows, terms, patches, contacts, count, G):
+def assign_articulations(patches, contacts, step, groups):
     """Store the articulations of each row of constraints, friction patches and contacts."""
-    for k in range(constraint_rows):
-        row = rows[k]
-        G.row_articulations[k, 0] = G.row_articulations[k, 1] = -1
+    sizes, of_row = step.sizes[0], groups.row_articulations
+    for k in range(sizes.constraint_rows):
+        row = step.rows[k]
+        of_row[k, 0] = of_row[k, 1] = -1
         for i in range(row.first_term, row.last_term):
-            body = body_of_term(terms[i], G)
+            body = body_of_term(step.terms[i], groups)
             if body > 0:
-                G.row_articulations[k, 0] = G.articulation[body]
-    for p in range(len(patches)):
-        for k in range(constraint_rows + PER_CONTACT * p, constraint_rows + PER_CONTACT * (p + 1)):
-            G.row_articulations[k, 0] = G.articulation[patches[p].child]
-            G.row_articulations[k, 1] = -1
-    first = constraint_rows + PER_CONTACT * len(patches)
-    for c in range(count):
-        a, b = G.articulation[contacts[c].body_a], G.articulation[contacts[c].body_b]
-        for k in range(first + PER_CONTACT * c, first + PER_CONTACT * (c + 1)):
-            G.row_articulations[k, 0] = a
-            G.row_articulations[k, 1] = b if b != a else -1
+                of_row[k, 0] = groups.articulation[body]
+    for k in range(sizes.constraint_rows, sizes.first_contact):
+        of_row[k, 0] = groups.articulation[patches[(k - sizes.constraint_rows) // PER_CONTACT].child]
+        of_row[k, 1] = -1
+    for k in range(sizes.first_contact, sizes.rows):
+        contact = contacts[(k - sizes.first_contact) // PER_CONTACT]
+        a, b = groups.articulation[contact.body_a], groups.articulation[contact.body_b]
+        of_row[k, 0] = a
+        of_row[k, 1] = b if b != a else -1
 
 
 @kernel
-def list_body_blocks(m, articulations, rows, asleep, G):
+def list_body_blocks(step, groups, asleep):
     """List the body blocks of the Jacobian rows of each articulation; rows without terms have none.
 
     Articulations that are `asleep`, or solved already, have none, so that they are not factored.
     """
-    first = G.first_body_block
+    first, articulations = groups.first_body_block, groups.articulations[0]
     for c in range(articulations + 1):
         first[c] = 0
-    for k in range(m):
-        for s in range(BLOCKS_PER_ROW):
-            c = G.row_articulations[k, s]
-            if c >= 0 and not asleep[c] and not G.solved[c] and has_nonzero_terms(rows[k]):
-                first[c + 1] += 1
-    for c in range(articulations):
-        first[c + 1] += first[c]
-    for k in range(m):
-        for s in range(BLOCKS_PER_ROW):
-            c = G.row_articulations[k, s]
-            if c >= 0 and not asleep[c] and not G.solved[c] and has_nonzero_terms(rows[k]):
-                G.body_blocks[first[c]] = BLOCKS_PER_ROW * k + s
-                first[c] += 1
+    for adds in (False, True):
+        for k in range(step.sizes[0].rows):
+            for side in range(BLOCKS_PER_ROW):
+                c = groups.row_articulations[k, side]
+                if c >= 0 and not asleep[c] and not groups.solved[c] and has_nonzero_terms(step.rows[k]):
+                    if adds:
+                        groups.body_blocks[first[c]] = BLOCKS_PER_ROW * k + side
+                        first[c] += 1
+                    else:
+                        first[c + 1] += 1
+        for c in range(articulations if not adds else 0):
+            first[c + 1] += first[c]
     shift_back(first, articulations)
 
 
@@ -207,21 +219,18 @@ def has_nonzero_terms(row):
 
 
 @kernel
-def find_islands(m, articulations, G) -> int:
-    """List the rows of each island in ascending order; return the number of islands.
-
-    Rows without articulation are left out.
-    """
-    island, number, first = G.island, G.island_number, G.first_row
-    for c in range(articulations):
+def find_islands(step, groups):
+    """List the rows of each island in ascending order; rows without articulation are left out."""
+    island, number, first, m = groups.island, groups.island_number, groups.first_row, step.sizes[0].rows
+    for c in range(groups.articulations[0]):
         island[c] = c
         number[c] = -1
     for k in range(m):
-        if G.row_articulations[k, 0] >= 0 and G.row_articulations[k, 1] >= 0:
-            join(island, G.row_articulations[k, 0], G.row_articulations[k, 1])
+        if groups.row_articulations[k, 0] >= 0 and groups.row_articulations[k, 1] >= 0:
+            join(island, groups.row_articulations[k, 0], groups.row_articulations[k, 1])
     islands = 0
     for k in range(m):
-        at = island_of(k, G)
+        at = island_of(k, groups)
         if at >= 0:
             if number[at] < 0:
                 number[at] = islands
@@ -232,26 +241,26 @@ def find_islands(m, articulations, G) -> int:
     for i in range(islands):
         first[i + 1] += first[i]
     for k in range(m):
-        at = island_of(k, G)
+        at = island_of(k, groups)
         if at >= 0:
-            G.rows[first[number[at]]] = k
+            groups.rows[first[number[at]]] = k
             first[number[at]] += 1
     shift_back(first, islands)
-    return islands
+    groups.islands[0] = islands
 
 
 @kernel
-def island_of(k, G):
+def island_of(k, groups):
     """Return the representative articulation of the island of row k, or -1."""
-    c = max(G.row_articulations[k, 0], G.row_articulations[k, 1])
-    return root(G.island, c) if c >= 0 else -1
+    c = max(groups.row_articulations[k, 0], groups.row_articulations[k, 1])
+    return root(groups.island, c) if c >= 0 else -1
 
 
 @formula
-def island_number(k, G):
+def island_number(k, groups):
     """Return the number of the island of row k, or -1."""
-    at = island_of(k, G)
-    return G.island_number[at] if at >= 0 else -1
+    at = island_of(k, groups)
+    return groups.island_number[at] if at >= 0 else -1
 
 
 # --- friction of joints apart from all other rows ---------------------------------------------------------------------
@@ -271,37 +280,67 @@ def is_other_row(row, satisfied):
 
 
 @kernel
-def mark_islands(row, terms, G):
+def mark_islands(row, terms, groups):
     """Mark the islands of the bodies of a row: they have other rows."""
     for k in range(row.first_term, row.last_term):
-        body = body_of_term(terms[k], G)
-        at = root(G.island, G.articulation[body]) if body > 0 else -1
-        if at >= 0 and G.island_number[at] >= 0:
-            G.has_other_rows[G.island_number[at]] = 1
+        body = body_of_term(terms[k], groups)
+        at = root(groups.island, groups.articulation[body]) if body > 0 else -1
+        if at >= 0 and groups.island_number[at] >= 0:
+            groups.has_other_rows[groups.island_number[at]] = 1
 
 
 @kernel
-def mark_separate_patches(separate, first, G) -> bool:
+def mark_separate_patches(separate, first, groups) -> bool:
     """Mark the friction patches, with rows from `first` on, in islands without other rows; return whether any are."""
     found = False
     for p in range(len(separate)):
-        separate[p] = G.has_other_rows[island_number(first + PER_CONTACT * p, G)] == 0
+        separate[p] = groups.has_other_rows[island_number(first + PER_CONTACT * p, groups)] == 0
         found = found or separate[p] != 0
     return found
 
 
 @kernel
-def mark_solved(joint_friction, x, first, size, G):
+def mark_solved(joint_friction, step, groups):
     """Mark the articulations of islands without other rows as solved; guess the impulses of all others again."""
-    for k in range(size):
-        number = island_number(k, G)
+    sizes = step.sizes[0]
+    for k in range(sizes.rows):
+        number = island_number(k, groups)
         if number < 0:
             continue
-        if not G.has_other_rows[number]:
+        if not groups.has_other_rows[number]:
             for side in range(BLOCKS_PER_ROW):
-                if G.row_articulations[k, side] >= 0:
-                    G.solved[G.row_articulations[k, side]] = 1
-        elif k < first:
-            x[k] = 0.0
-        elif k < first + PER_CONTACT * len(joint_friction.separate):
-            x[k] = joint_friction.previous_impulses[(k - first) // PER_CONTACT, (k - first) % PER_CONTACT]
+                if groups.row_articulations[k, side] >= 0:
+                    groups.solved[groups.row_articulations[k, side]] = 1
+        elif k < sizes.constraint_rows:
+            step.x[k] = 0.0
+        elif k < sizes.first_contact:
+            p, j = (k - sizes.constraint_rows) // PER_CONTACT, (k - sizes.constraint_rows) % PER_CONTACT
+            step.x[k] = joint_friction.previous_impulses[p, j]
+
+
+@kernel
+def is_solved(island, groups) -> bool:
+    """Return whether passes over a tree have solved an island."""
+    k, solved = groups.rows[groups.first_row[island]], False
+    for side in range(BLOCKS_PER_ROW):
+        solved = solved or (
+            groups.row_articulations[k, side] >= 0 and groups.solved[groups.row_articulations[k, side]] != 0
+        )
+    return solved
+
+
+@kernel
+def all_solved(groups) -> bool:
+    """Return whether passes over trees have solved all islands."""
+    solved = True
+    for island in range(groups.islands[0]):
+        solved = solved and is_solved(island, groups)
+    return solved
+
+
+@kernel
+def reset_reports(groups, reports):
+    """Set the reports of all islands to those of solved ones."""
+    for island in range(groups.islands[0]):
+        reports.steps[island] = reports.failed[island] = reports.jams[island] = 0
+        reports.residual[island] = 0.0

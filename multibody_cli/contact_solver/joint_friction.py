@@ -29,7 +29,7 @@ Source: Sueda, notes 2.11.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -38,12 +38,12 @@ from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, com
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.islands import island_of
+from multibody_cli.contact_solver.islands import island_number
 from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.results import AT_LIMIT, LIMITS
 from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, patch_axes
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.kernel import formula, kernel, records, template
+from multibody_cli.kernel import allocate, formula, kernel, template
 from multibody_cli.model import Floats, Integers, JointFriction, Records
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, no_force, shift_force, transposed_times
@@ -57,47 +57,35 @@ MIN_SECANT_FACTOR, MAX_SECANT_FACTOR = 0.5, 20.0
 
 
 class JointFrictionWorkspace(NamedTuple):
-    """Work arrays for p friction patches."""
+    """Work arrays for p friction patches with n points, and l bodies."""
 
-    reactions: Records  # (p,) F, in the axes of the patches
-    reactions_valid: Integers  # (1,) whether `reactions` is F of the coming step (output overwrites the bodies)
-    normal_loads: Floats  # (points,) normal load of each point, N s
-    largest_load: Floats  # (bodies,) largest sum of `normal_loads` over the patches of an island
+    reactions: Annotated[Records, "p", WRENCH]  # F, in the axes of the patches
+    reactions_valid: Annotated[Integers, 1]  # whether they are F of the coming step (output overwrites the bodies)
+    normal_loads: Annotated[Floats, "n"]  # normal load of each point, N s
+    largest_load: Annotated[Floats, "l"]  # largest sum of `normal_loads` over the patches of an island
     coefficient: Floats  # (p,) coefficients of friction of the step
-    limit: Floats  # (p,) friction limits due to the last impulses, N s
-    transmitted: Records  # (p,) h F + G of the last impulses, in the axes of the patches
-    secant: Floats  # (p, 3) previous limit, its error, and the next factor if there is no secant
-    previous_impulses: Floats  # (p, 3) limit and friction impulses of the last solution or step, N s
-    friction: Records  # (p,) friction of the previous step, in the axes of M, for output, N m and N
-    worst: Integers  # (2,) patch that disagrees most in the present iteration, and in the last unsolved step
-    separate: Integers  # (p,) whether a patch is in an island that passes over trees have solved
-    slip_changes: Floats  # (p, 2) mean slip velocity of the step less that after the impulses; 0 in explicit steps
+    limit: Annotated[Floats, "p"]  # friction limits due to the last impulses, N s
+    transmitted: Annotated[Records, "p", WRENCH]  # h F + G of the last impulses, in the axes of the patches
+    secant: Annotated[Floats, "p", 3]  # previous limit, its error, and the next factor if there is no secant
+    previous_impulses: Annotated[Floats, "p", PER_CONTACT]  # limit and friction impulses of the last solution or step
+    friction: Annotated[Records, "p", WRENCH]  # that of the previous step, in the axes of M, for output, N m and N
+    worst: Annotated[Integers, 2]  # patch that disagrees most in the present iteration, and in the last unsolved step
+    separate: Annotated[Integers, "p"]  # whether a patch is in an island that passes over trees have solved
+    slip_changes: Annotated[Floats, "p", PER_CONTACT - 1]  # mean slip velocity of the step less that after the impulses
 
 
 def joint_friction_workspace_for(joint_friction: JointFriction, bodies: int) -> JointFrictionWorkspace:
     """Allocate the work arrays."""
-    patches = len(joint_friction.patches)
-    return JointFrictionWorkspace(
-        reactions=records(np.zeros(patches, WRENCH)),
-        reactions_valid=np.zeros(1, np.int64),
-        normal_loads=np.zeros(len(joint_friction.points)),
-        largest_load=np.zeros(bodies),
-        coefficient=np.array(joint_friction.patches["static_friction"]),
-        limit=np.zeros(patches),
-        transmitted=records(np.zeros(patches, WRENCH)),
-        secant=np.zeros((patches, 3)),
-        previous_impulses=np.zeros((patches, PER_CONTACT)),
-        friction=records(np.zeros(patches, WRENCH)),
-        worst=np.zeros(2, np.int64),
-        separate=np.zeros(patches, np.int64),
-        slip_changes=np.zeros((patches, PER_CONTACT - 1)),
-    )
+    p, n = len(joint_friction.patches), len(joint_friction.points)
+    coefficient = np.array(joint_friction.patches["static_friction"])
+    return allocate(JointFrictionWorkspace, p=p, n=n, l=bodies, coefficient=coefficient)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
-def write_friction_rows(patches, bodies, rows, terms, row, term):
+def write_friction_rows(patches, bodies, step, term):
     """Write three rows for each friction patch; row 0 is a placeholder for the normal load and has no terms."""
+    rows, terms, row = step.rows, step.terms, step.sizes[0].constraint_rows
     for p in range(len(patches)):
         patch = patches[p]
         for j in range(PER_CONTACT):
@@ -129,12 +117,11 @@ def write_slip_row(patch, slip, bodies, row, terms, first):
 
 
 @kernel
-def add_slip_changes(joint_friction, r, first):
-    """Add the changes of the slip velocities within the step to r, in which rows of patches start at `first`."""
-    changes = joint_friction.slip_changes
+def add_slip_changes(changes, step):
+    """Add the changes (p, 2) of the slip velocities within the step to the velocities of the rows."""
     for p in range(len(changes)):
         for j in range(1, PER_CONTACT):
-            r[first + PER_CONTACT * p + j] += changes[p, j - 1]
+            step.r[step.sizes[0].constraint_rows + PER_CONTACT * p + j] += changes[p, j - 1]
 
 
 # --- loads ----------------------------------------------------------------------------------------------------------
@@ -168,14 +155,14 @@ def joint_reaction(patch, work):
 
 
 @kernel
-def transmit_impulses(tree, contact_work, constraint_rows, work):
+def transmit_impulses(tree, step, work):
     """Replace the impulses in `work.wrenches` and `work.impulse` by the reaction impulses of all joints to them.
 
     The bodies hold the corresponding changes of motion, and primary rows their multipliers.
     """
-    for k in range(constraint_rows):
-        if contact_work.active_rows[k] < len(tree.constraint_axes):
-            work.rows[contact_work.active_rows[k]].multiplier = contact_work.x[k]
+    for k in range(step.sizes[0].constraint_rows):
+        if step.active_rows[k] < len(tree.constraint_axes):
+            work.rows[step.active_rows[k]].multiplier = step.x[k]
     compute_reaction_impulses(tree, work)
 
 
@@ -246,47 +233,41 @@ def distribute_normal_load(patch, W, table, normal_loads) -> float:
 
 # --- iteration ------------------------------------------------------------------------------------------------------
 @template(add_implicit_impulses)
-def update_friction_limits(system, work, contact_work, h, constraint_rows, size, tolerance) -> bool:
+def update_friction_limits(system, work, joint_friction, groups, step, reports) -> bool:
     """Compare the friction limits of all patches with those due to the impulses; return whether to solve again.
 
     Islands whose limits agree within the tolerance are marked as converged.
     """
-    joint_friction, G, x = contact_work.joint_friction, contact_work.groups, contact_work.x
-    coefficient = joint_friction.coefficient
-    apply_row_impulses(work, contact_work, size)
+    patches, sizes, x = system.contacts.joint_friction.patches, step.sizes[0], step.x
+    coefficient, largest_load = joint_friction.coefficient, joint_friction.largest_load
+    apply_row_impulses(work, step)
     add_implicit_impulses(system, work)
-    transmit_impulses(system.tree, contact_work, constraint_rows, work)
-    patches, again = system.contacts.joint_friction.patches, False
-    compute_friction_limits(joint_friction, system.contacts.joint_friction, x[constraint_rows:size], work, h)
-    for island in range(len(contact_work.converged)):
-        contact_work.converged[island] = 1
-        joint_friction.largest_load[island] = 0.0
+    transmit_impulses(system.tree, step, work)
+    own = x[sizes.constraint_rows : sizes.rows]
+    compute_friction_limits(joint_friction, system.contacts.joint_friction, own, work, sizes.h)
+    for island in range(len(reports.converged)):
+        reports.converged[island] = 1
+        largest_load[island] = 0.0
     for p in range(len(patches)):
-        at = island_of(constraint_rows + PER_CONTACT * p, G)
+        if not joint_friction.separate[p] and coefficient[p] > 0.0:
+            island = island_number(sizes.constraint_rows + PER_CONTACT * p, groups)
+            largest_load[island] = max(largest_load[island], joint_friction.limit[p] / coefficient[p])
+    worst, again = 0.0, False
+    for p in range(len(patches)):
         if joint_friction.separate[p]:
             continue
-        island = G.island_number[at]
-        if coefficient[p] > 0.0:
-            joint_friction.largest_load[island] = max(
-                joint_friction.largest_load[island], joint_friction.limit[p] / coefficient[p]
-            )
-    worst = 0.0
-    for p in range(len(patches)):
-        k, limit = constraint_rows + PER_CONTACT * p, joint_friction.limit[p]
-        at = island_of(k, G)
-        if joint_friction.separate[p]:
-            continue
-        island = G.island_number[at]
-        friction, scale = math.hypot(x[k + 1], x[k + 2]), coefficient[p] * joint_friction.largest_load[island]
+        k, limit = sizes.constraint_rows + PER_CONTACT * p, joint_friction.limit[p]
+        island = island_number(k, groups)
+        friction, scale = math.hypot(x[k + 1], x[k + 2]), coefficient[p] * largest_load[island]
         error = abs(limit - x[k]) if friction >= (1.0 - AT_LIMIT) * x[k] else friction - limit
-        if error > tolerance * scale:
+        if error > system.contacts.options.tolerance * scale:
             again = True
             x[k] = next_limit(x[k], limit, joint_friction.secant[p])
-            contact_work.converged[island] = 0
-            contact_work.island_failed[island] = LIMITS
+            reports.converged[island] = 0
+            reports.failed[island] = LIMITS
             if error > worst * scale:
                 worst, joint_friction.worst[0] = error / scale, p
-            contact_work.island_residual[island] = max(contact_work.island_residual[island], error / scale)
+            reports.residual[island] = max(reports.residual[island], error / scale)
     return again
 
 
@@ -319,21 +300,18 @@ def reset_limit_iteration(joint_friction):
 
 
 @kernel
-def account_joint_friction(patches, contact_work, bodies, response, constraint_rows, ledger):
+def account_joint_friction(patches, joint_friction, step, bodies, response, ledger):
     """Add the energy dissipated by friction patches to the ledger, and store their impulses and limits.
 
     Where a step ends at rest or after a reversal, x (u + u') may have the wrong sign, by the square of the step: the
     dissipation is then 0.
     """
-    joint_friction = contact_work.joint_friction
     for p in range(len(patches)):
-        first, gained = constraint_rows + PER_CONTACT * p, 0.0
+        first, gained = step.sizes[0].constraint_rows + PER_CONTACT * p, 0.0
         for k in range(first + 1, first + PER_CONTACT):
-            contact_work.velocity_after[k] += jacobian_product_of_row(
-                contact_work.rows[k], contact_work.terms, bodies, response
-            )
-            gained += 0.5 * contact_work.x[k] * (contact_work.velocity_before[k] + contact_work.velocity_after[k])
+            step.velocity_after[k] += jacobian_product_of_row(step.rows[k], step.terms, bodies, response)
+            gained += 0.5 * step.x[k] * (step.velocity_before[k] + step.velocity_after[k])
         for j in range(PER_CONTACT):
-            joint_friction.previous_impulses[p, j] = contact_work.x[first + j]
+            joint_friction.previous_impulses[p, j] = step.x[first + j]
         joint_friction.previous_impulses[p, 0] = joint_friction.limit[p]
         ledger[patches[p].account] += max(-gained, 0.0)

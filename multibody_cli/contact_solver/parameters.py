@@ -19,20 +19,20 @@ def update_rates(system: Any, t: float, q: Any, v: Any, a: Any, work: Any) -> No
 
 
 @optional_kernel_parameter
-def find_near_geoms(system: Any, work: Any, contact_work: Any, h: float) -> int:
+def find_near_geoms(system: Any, work: Any, detection: Any, h: float) -> int:
     """List the pairs of geoms that may meet in the step; return their number."""
     return 0
 
 
 @optional_kernel_parameter
-def find_contacts(system: Any, work: Any, contact_work: Any, h: float) -> int:
+def find_contacts(system: Any, work: Any, detection: Any, h: float) -> int:
     """Detect contacts of these pairs from the poses and the velocities v* of the bodies; return their number."""
     return 0
 
 
 @kernel_parameter
-def solve_island(F: Any, options: Any, x: Any, contact_work: Any) -> Any:
-    """Solve for the impulses x of one island; return a `Report`."""
+def solve_island(problem: Any, options: Any, x: Any, scratch: Any) -> Any:
+    """Solve for the impulses x of one island, with the `IslandWorkspace` as scratch; return a `Report`."""
 
 
 @optional_kernel_parameter
@@ -50,16 +50,14 @@ def update_joint_reactions(system: Any, work: Any, joint_friction: Any) -> None:
 
 
 @optional_kernel_parameter
-def update_friction_limits(
-    system: Any, work: Any, contact_work: Any, h: float, constraint_rows: int, size: int, tolerance: float
-) -> bool:
+def update_friction_limits(system: Any, work: Any, joint_friction: Any, groups: Any, step: Any, reports: Any) -> bool:
     """Compare the friction limits of all patches with those due to the impulses; return whether to solve again."""
     return False
 
 
 @optional_kernel_parameter
-def start_coupled_impulses(system: Any, work: Any, contact_work: Any, size: int) -> None:
-    """Begin with the coupled forces as they are without impulses."""
+def start_coupled_impulses(system: Any, work: Any, step: Any, groups: Any, sleep: Any) -> None:
+    """Initialize the coupled impulses to zero contact impulses."""
 
 
 @optional_kernel_parameter
@@ -68,7 +66,7 @@ def add_coupled_impulses(system: Any, work: Any) -> None:
 
 
 @optional_kernel_parameter
-def update_coupled_impulses(system: Any, work: Any, contact_work: Any, islands: int) -> bool:
+def update_coupled_impulses(system: Any, work: Any, groups: Any, step: Any, reports: Any) -> bool:
     """Change the impulses of coupled forces with those of the rows; return whether to solve again."""
     return False
 

@@ -17,14 +17,20 @@ from multibody_cli.contact_solver.edges import (
     read_edges,
     start_compliance,
 )
-from multibody_cli.contact_solver.friction.problem import PER_CONTACT, Factored
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction_states import slide_without_friction
+from multibody_cli.contact_solver.islands import is_solved
 from multibody_cli.contact_solver.laws import COULOMB, EQUALITY, ONE_SIDED
 from multibody_cli.contact_solver.parameters import solve_motion
 from multibody_cli.contact_solver.results import DISPLACEMENT
-from multibody_cli.contact_solver.sleeping import is_solved, set_at_rest
-from multibody_cli.contact_solver.solution import gather_row, number_blocks_of_island, remove_ineffective_rows
+from multibody_cli.contact_solver.sleeping import set_at_rest
+from multibody_cli.contact_solver.solution import (
+    factored_problem,
+    gather_row,
+    number_blocks,
+    remove_ineffective_rows,
+)
 from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.multipliers import SOLVED
 
@@ -36,132 +42,130 @@ PENETRATION_TOLERANCE = 1e-6
 
 
 @kernel
-def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> bool:
-    """Compute displacements as impulses `contact_work.x` (m,); return whether there is any penetration."""
+def correct_penetration(settings, contacts, step, groups, factors, sleep, impact_times, reports, scratch) -> bool:
+    """Compute displacements as impulses `step.x` (m,); return whether there is any penetration."""
     tolerance, penetrates = PENETRATION_TOLERANCE * settings.margin, False
-    for k in range(len(contact_work.x)):
-        contact_work.x[k] = 0.0
-    for island in range(islands):
-        if contact_work.sleep.island_asleep[island] or is_solved(island, contact_work.groups):
+    for k in range(len(step.x)):
+        step.x[k] = 0.0
+    for island in range(groups.islands[0]):
+        if sleep.island_asleep[island] or is_solved(island, groups):
             continue
-        if deepest_penetration(island, contact_work, h, constraint_rows) > tolerance:
+        island_rows = groups.rows[groups.first_row[island] : groups.first_row[island + 1]]
+        if deepest_penetration(island_rows, contacts, step, impact_times) > tolerance:
             penetrates = True
-            set_at_rest(island, 0, contact_work.groups, contact_work.sleep)
-            F = gather_normals(island, h, constraint_rows, contact_work)
-            x = contact_work.island.impulses[: len(F.r)]
+            set_at_rest(island, 0, groups, sleep)
+            problem = gather_normals(island_rows, contacts, step, groups, factors, impact_times, scratch)
+            x = scratch.impulses[: len(problem.r)]
             for j in range(len(x)):
                 x[j] = 0.0
-            report = solve_proximal(F, settings.options, x, contact_work.island.proximal)
+            report = solve_proximal(problem, settings.options, x, scratch.proximal)
             if report.status != SOLVED:
-                contact_work.island_failed[island] = DISPLACEMENT
-                contact_work.island_residual[island] = max(contact_work.island_residual[island], report.residual)
+                fail_displacement(island, report.residual, reports)
             for j in range(len(x)):
-                contact_work.x[contact_work.gathered_rows[j]] = x[j]
+                step.x[scratch.gathered_rows[j]] = x[j]
     return penetrates
 
 
+@kernel
+def fail_displacement(island, residual, reports):
+    """Report that the displacement of an island misses the tolerance."""
+    reports.failed[island] = DISPLACEMENT
+    reports.residual[island] = max(reports.residual[island], residual)
+
+
 @template(solve_motion)
-def displace_trees(system, work, contact_work, h, v, constraint_rows, islands) -> bool:
+def displace_trees(
+    system, work, detected, step, groups, joint_friction, tree_friction, impact_times, reports, v
+) -> bool:
     """Compute the displacement `work.response` (nv,) of islands that passes over trees have solved, in O(n).
 
     Contacts that penetrate are edges of the same passes without friction.  Return whether there is one.
     """
-    tolerance, E, T = (
-        PENETRATION_TOLERANCE * system.contacts.margin,
-        contact_work.tree_friction.edges,
-        contact_work.tree_friction,
-    )
-    penetrates = False
-    for island in range(islands):
-        if is_solved(island, contact_work.groups):
-            penetrates = penetrates or deepest_penetration(island, contact_work, h, constraint_rows) > tolerance
+    h, contacts, edges = step.sizes[0].h, system.contacts, tree_friction.edges
+    tolerance, penetrates = PENETRATION_TOLERANCE * contacts.margin, False
+    for island in range(groups.islands[0]):
+        if is_solved(island, groups):
+            depth = deepest_penetration(
+                groups.rows[groups.first_row[island] : groups.first_row[island + 1]], detected, step, impact_times
+            )
+            penetrates = penetrates or depth > tolerance
     if not penetrates:
         return False
-    for e in range(E.number[0]):
-        edge = E.edges[e]
+    for e in range(edges.number[0]):
+        edge = edges.edges[e]
         if edge.law == COULOMB:
             edge.law, edge.rows = ONE_SIDED, 1
-            c = contact_of_normal(edge.row, constraint_rows, contact_work)
-            E.r[e, 0] = gap_at_step_end(edge.row, c, contact_work, h)
+            c = contact_of_normal(edge.row, step)
+            edges.r[e, 0] = gap_at_step_end(edge.row, c, detected, step, impact_times)
         else:
-            edge.law, E.r[e, 0] = EQUALITY, 0.0
-        E.x[e, 0], E.u[e, 0] = 0.0, E.r[e, 0]
-    slide_without_friction(contact_work.joint_friction, T)
+            edge.law, edges.r[e, 0] = EQUALITY, 0.0
+        edges.x[e, 0], edges.u[e, 0] = 0.0, edges.r[e, 0]
+    slide_without_friction(joint_friction, tree_friction)
     residual = math.inf
-    start_compliance(E)
+    start_compliance(edges)
     for _ in range(MAX_PASSES):
-        linearize_edges(E, work.armature)
-        if not solve_motion(system, work, contact_work.joint_friction, T, h, v):
-            fail_solved(islands, math.inf, contact_work)
-            return False
-        read_edges(E, work.bodies, work.response)
-        residual = edge_residual(E, 0.0, 0.0)
-        choose_compliance(E, residual)
+        linearize_edges(edges, work.armature)
+        if not solve_motion(system, work, joint_friction, tree_friction, h, v):
+            residual = math.inf
+            break
+        read_edges(edges, work.bodies, work.response)
+        residual = edge_residual(edges, 0.0, 0.0)
+        choose_compliance(edges, residual)
         if residual <= EXACT:
             return True
-    if not residual <= system.contacts.options.tolerance:
-        fail_solved(islands, residual, contact_work)
-    return True
+    if not residual <= contacts.options.tolerance:
+        for island in range(groups.islands[0]):
+            if is_solved(island, groups):
+                fail_displacement(island, residual, reports)
+    return residual < math.inf
 
 
 @kernel
-def fail_solved(islands, residual, contact_work):
-    """Mark the islands that passes have solved: a displacement misses the tolerance."""
-    for island in range(islands):
-        if is_solved(island, contact_work.groups):
-            contact_work.island_failed[island] = DISPLACEMENT
-            contact_work.island_residual[island] = max(contact_work.island_residual[island], residual)
-
-
-@kernel
-def contact_of_normal(k, constraint_rows, contact_work) -> int:
+def contact_of_normal(k, step) -> int:
     """Return the number of the contact whose normal is row k; -1 if it is another row."""
-    place = k - constraint_rows - PER_CONTACT * len(contact_work.joint_friction.limit)
-    return place // PER_CONTACT if place >= 0 and place % PER_CONTACT == 0 else -1
+    row = k - step.sizes[0].first_contact
+    return row // PER_CONTACT if row >= 0 and row % PER_CONTACT == 0 else -1
 
 
 @kernel
-def gap_at_step_end(k, c, contact_work, h) -> float:
+def gap_at_step_end(k, c, contacts, step, impact_times) -> float:
     """Return the gap of contact c, with the normal row k, at the end of the step, m."""
-    contact = contact_work.detection.contacts[c]
-    if contact_work.passed_at[c] > 0.0:
-        return (h - contact_work.passed_at[c]) * contact_work.velocity_after[k]
-    return contact.gap + (h - contact.delay) * contact_work.velocity_after[k]
+    h = step.sizes[0].h
+    if impact_times.passed_at[c] > 0.0:
+        return (h - impact_times.passed_at[c]) * step.velocity_after[k]
+    return contacts[c].gap + (h - contacts[c].delay) * step.velocity_after[k]
 
 
 @kernel
-def deepest_penetration(island, contact_work, h, constraint_rows) -> float:
+def deepest_penetration(island_rows, contacts, step, impact_times) -> float:
     """Return the largest penetration in an island at the end of the step, m; 0 if there is none."""
-    G, deepest = contact_work.groups, 0.0
-    for i in range(G.first_row[island], G.first_row[island + 1]):
-        c = contact_of_normal(G.rows[i], constraint_rows, contact_work)
+    deepest = 0.0
+    for j in range(len(island_rows)):
+        k = island_rows[j]
+        c = contact_of_normal(k, step)
         if c >= 0:
-            deepest = max(deepest, -gap_at_step_end(G.rows[i], c, contact_work, h))
+            deepest = max(deepest, -gap_at_step_end(k, c, contacts, step, impact_times))
     return deepest
 
 
 @kernel
-def gather_normals(island, h, constraint_rows, contact_work):
+def gather_normals(island_rows, contacts, step, groups, factors, impact_times, scratch):
     """Collect the constraint rows and the normals of an island as one `Factored` problem of displacements."""
-    G, T, S = contact_work.groups, contact_work.factors, contact_work.island.factored
-    first, last = G.first_row[island], G.first_row[island + 1]
-    blocks, m, equalities = number_blocks_of_island(first, last, contact_work), 0, 0
-    for i in range(first, last):
-        k = G.rows[i]
-        c = contact_of_normal(k, constraint_rows, contact_work)
-        if k < constraint_rows or c >= 0:
-            gather_row(m, k, contact_work)
-            contact_work.gathered_rows[m] = k
-            S.r[m] = gap_at_step_end(k, c, contact_work, h) if c >= 0 else 0.0
-            equalities += k < constraint_rows
+    blocks, m, equalities = number_blocks(island_rows, groups, factors, scratch), 0, 0
+    for i in range(len(island_rows)):
+        k = island_rows[i]
+        c = contact_of_normal(k, step)
+        if k < step.sizes[0].constraint_rows or c >= 0:
+            gather_row(m, k, step, groups, factors, scratch)
+            scratch.gathered_rows[m] = k
+            scratch.factored.r[m] = gap_at_step_end(k, c, contacts, step, impact_times) if c >= 0 else 0.0
+            equalities += c < 0
             m += 1
+    problem = factored_problem(factors.B, blocks, m, 0, (equalities, m - equalities, 0, False), scratch.factored)
     n = 0
     for b in range(blocks):
-        n += S.width[b]
+        n += problem.width[b]
     for i in range(n):
-        S.xi0[i] = 0.0
-    rows = (S.r[:m], S.b[:m], S.w[:m], S.mu[:0])
-    kinds = (equalities, m - equalities, 0, False)
-    F = Factored(T.B, S.first[:m], S.block[:m], S.start[:blocks], S.width[:blocks], S.xi0, *rows, *kinds)
-    remove_ineffective_rows(F, first, equalities, contact_work)
-    return F
+        problem.xi0[i] = 0.0
+    remove_ineffective_rows(problem, island_rows, equalities, factors.diagonal_bound)
+    return problem

@@ -6,14 +6,16 @@ Forces for output are the impulses of the last step divided by its length.
 from __future__ import annotations
 
 import math
+from typing import Annotated, NamedTuple
 
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.islands import island_of
+from multibody_cli.contact_solver.islands import island_number
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.sleeping import contact_sleeps
 from multibody_cli.kernel import kernel
+from multibody_cli.model import Floats, Integers
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import no_force, transposed_times
 from multibody_cli.spatial.values import Force
@@ -45,42 +47,53 @@ contacts relative to the motion without impulses; and the sum of absolute works 
 """
 
 
+class Diagnostics(NamedTuple):
+    """Diagnostics of all steps since the last report, for l bodies."""
+
+    unsolved_steps: Annotated[Integers, PATH]  # unsolved steps, by cause
+    newton_steps: Annotated[Integers, 1]  # largest number of Newton steps in one solve
+    max_residual: Annotated[Floats, 1]  # largest residual
+    jammed_steps: Annotated[Integers, 1]  # steps in which a contact stops without a collision
+    energizing_steps: Annotated[Integers, 1]  # steps whose impulses added energy
+    added_energy: Annotated[Floats, 1]  # that energy, J
+    energies: Annotated[Floats, "l", SIZE + 1]  # energies of each island in the last step, J
+
+
 @kernel
-def account_contacts(settings, contact_work, bodies, response, equalities, islands, first_row, count, ledger):
+def account_contacts(settings, contacts, groups, sleep, step, bodies, response, diagnostics, ledger):
     """Add the energy dissipated by contacts to the ledger; store impulse, mode and velocity after the step of each.
 
     The division between normals and tangents depends on the changes of slip within the step.  A part that would be
     negative is set off against the other, unless both together are: the impulses may then have added energy
     (`impacts`), and the step is counted.
     """
-    energies = contact_work.island_energies
-    for island in range(islands):
+    sizes, energies, velocity_after = step.sizes[0], diagnostics.energies, step.velocity_after
+    for island in range(groups.islands[0]):
         for i in range(SIZE + 1):
             energies[island, i] = 0.0
-    account_other_rows(contact_work, bodies, response, equalities, first_row)
-    for c in range(count):
-        contact, first = contact_work.detection.contacts[c], first_row + PER_CONTACT * c
-        own = energies[contact_work.groups.island_number[island_of(first, contact_work.groups)]]
+    account_other_rows(groups, step, bodies, response, energies)
+    for c in range(sizes.contacts):
+        contact, first = contacts[c], sizes.first_contact + PER_CONTACT * c
+        own = energies[island_number(first, groups)]
         for j in range(PER_CONTACT):
             k = first + j
-            x, before, free = contact_work.x[k], contact_work.velocity_before[k], contact_work.velocity_after[k]
-            if contact_sleeps(k, contact_work.groups, contact_work.sleep):
-                contact_work.velocity_after[k] = 0.0
+            x, before, free = step.x[k], step.velocity_before[k], velocity_after[k]
+            if contact_sleeps(k, groups, sleep):
+                velocity_after[k] = 0.0
             else:
-                contact_work.velocity_after[k] += jacobian_product_of_row(
-                    contact_work.rows[k], contact_work.terms, bodies, response
-                )
+                velocity_after[k] += jacobian_product_of_row(step.rows[k], step.terms, bodies, response)
             contact.impulse[j] = x
-            after = contact_work.velocity_after[k]
+            after = velocity_after[k]
             own[FRICTION if j > 0 else IMPACT] -= 0.5 * x * (before + after)
             own[TO_FREE] -= 0.5 * x * (free + after)
             own[SIZE] += abs(x) * (abs(before) + abs(free) + abs(after))
-        own[IMPACT] -= contact_work.turned_work[first]
-        own[FRICTION] += contact_work.turned_work[first]
-        along, across = contact_work.velocity_after[first + 1], contact_work.velocity_after[first + 2]
-        contact.mode = contact_mode(contact, along, across, contact_work.rows[first].speed)
+        own[IMPACT] -= step.turned_work[first]
+        own[FRICTION] += step.turned_work[first]
+        contact.mode = contact_mode(
+            contact, velocity_after[first + 1], velocity_after[first + 2], step.rows[first].speed
+        )
     added = 0.0
-    for island in range(islands):
+    for island in range(groups.islands[0]):
         own = energies[island]
         both = own[IMPACT] + own[FRICTION]
         if min(own[IMPACT], own[FRICTION]) < 0.0 <= both:
@@ -90,22 +103,22 @@ def account_contacts(settings, contact_work, bodies, response, equalities, islan
         gain = -max(both, own[TO_FREE]) - own[OTHERS]
         if gain > (ROUND_OFF + 10.0 * settings.options.tolerance) * own[SIZE]:
             added += gain
-    contact_work.energizing_steps[0] += added > 0.0
-    contact_work.added_energy[0] += added
+    diagnostics.energizing_steps[0] += added > 0.0
+    diagnostics.added_energy[0] += added
 
 
 @kernel
-def account_other_rows(contact_work, bodies, response, equalities, first_row):
+def account_other_rows(groups, step, bodies, response, energies):
     """Add the energy that limits and friction patches of joints dissipate to the energies of their islands."""
-    limits, G = contact_work.constraint_row_count[0], contact_work.groups
-    for k in range(equalities, first_row):
-        at, patch = island_of(k, G), (k - limits) % PER_CONTACT if k >= limits else 1
-        if at >= 0 and patch > 0:
-            mean = 0.5 * (contact_work.velocity_before[k] + contact_work.velocity_after[k])
+    limits = step.sizes[0].constraint_rows
+    for k in range(step.sizes[0].equalities, step.sizes[0].first_contact):
+        island, patch = island_number(k, groups), (k - limits) % PER_CONTACT if k >= limits else 1
+        if island >= 0 and patch > 0:
+            mean = 0.5 * (step.velocity_before[k] + step.velocity_after[k])
             if k < limits:
-                change = jacobian_product_of_row(contact_work.rows[k], contact_work.terms, bodies, response)
-                mean = contact_work.velocity_after[k] + 0.5 * change
-            contact_work.island_energies[G.island_number[at], OTHERS] -= contact_work.x[k] * mean
+                change = jacobian_product_of_row(step.rows[k], step.terms, bodies, response)
+                mean = step.velocity_after[k] + 0.5 * change
+            energies[island, OTHERS] -= step.x[k] * mean
 
 
 @kernel
@@ -119,15 +132,15 @@ def contact_mode(contact, along, across, slowest):
 
 
 @kernel
-def account_row_work(work, contact_work, equalities, ledger):
+def account_row_work(work, step, ledger):
     """Add the work of the impulses of rows that prescribe a velocity to the ledger; they keep that velocity.
 
     Primary rows have the multipliers of the last response.
     """
-    for k in range(equalities):
-        row = contact_work.rows[k]
+    for k in range(step.sizes[0].equalities):
+        row = step.rows[k]
         if row.account >= 0:
-            ledger[row.account] -= contact_work.x[k] * row.rate
+            ledger[row.account] -= step.x[k] * row.rate
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         if row.primary and row.account >= 0:
@@ -135,42 +148,42 @@ def account_row_work(work, contact_work, equalities, ledger):
 
 
 @kernel
-def record_diagnostics(contact_work, islands):
-    """Record the residual of the step, and count the step as unsolved, with one cause, if an island failed."""
-    cause, jams = 0, contact_work.tree_friction.edges.jams[0]
-    for island in range(islands):
-        jams = max(jams, contact_work.island_jams[island])
-        cause = max(cause, contact_work.island_failed[island])
-        contact_work.max_residual[0] = max(contact_work.max_residual[0], contact_work.island_residual[island])
-    contact_work.jammed_steps[0] += jams
+def record_diagnostics(groups, reports, jams, worst, diagnostics):
+    """Record the residual of the step, and count the step as unsolved, with one cause, if an island failed.
+
+    `jams` is whether a contact jams beside them, and `worst` (2,) the patch that disagrees most.
+    """
+    cause = 0
+    for island in range(groups.islands[0]):
+        jams = max(jams, reports.jams[island])
+        cause = max(cause, reports.failed[island])
+        diagnostics.newton_steps[0] = max(diagnostics.newton_steps[0], reports.steps[island])
+        diagnostics.max_residual[0] = max(diagnostics.max_residual[0], reports.residual[island])
+    diagnostics.jammed_steps[0] += jams
     if cause > 0:
-        contact_work.unsolved_steps[cause - 1] += 1
-        contact_work.joint_friction.worst[1] = contact_work.joint_friction.worst[0]
+        diagnostics.unsolved_steps[cause - 1] += 1
+        worst[1] = worst[0]
 
 
 # --- forces ---------------------------------------------------------------------------------------------------------
 @kernel
-def compute_contact_forces(patches, work, contact_work, h):
+def compute_contact_forces(patches, work, step, joint_friction, contacts, h):
     """Compute the body wrenches of all contact and joint-friction impulses of the last step, divided by h."""
     clear_impulses(work)
-    constraint_rows, impulses = contact_work.constraint_row_count[0], contact_work.joint_friction.previous_impulses
+    sizes, impulses = step.sizes[0], joint_friction.previous_impulses
     for p in range(len(patches)):
         patch, along, across = patches[p], impulses[p, 1] / h, impulses[p, 2] / h
-        row = constraint_rows + PER_CONTACT * p
-        apply_row_impulse(contact_work.rows[row + 1], contact_work.terms, along, work.wrenches, work.impulse)
-        apply_row_impulse(contact_work.rows[row + 2], contact_work.terms, across, work.wrenches, work.impulse)
+        row = sizes.constraint_rows + PER_CONTACT * p
+        apply_row_impulse(step.rows[row + 1], step.terms, along, work.wrenches, work.impulse)
+        apply_row_impulse(step.rows[row + 2], step.terms, across, work.wrenches, work.impulse)
         R, M = patch_axes(patch, work.bodies), load(work.bodies[patch.row].R)
         t = along * load(patch.along_t) + across * load(patch.across_t)
         f = along * load(patch.along_f) + across * load(patch.across_f)
-        friction = Force(transposed_times(M, R @ t), transposed_times(M, R @ f))
-        store_force(contact_work.joint_friction.friction[p], friction)
-    first = constraint_rows + PER_CONTACT * len(patches)
-    for c in range(contact_work.contact_count[0]):
+        store_force(joint_friction.friction[p], Force(transposed_times(M, R @ t), transposed_times(M, R @ f)))
+    for c in range(sizes.contacts):
         for j in range(PER_CONTACT):
-            row = contact_work.rows[first + PER_CONTACT * c + j]
-            apply_row_impulse(
-                row, contact_work.terms, contact_work.detection.contacts[c].impulse[j] / h, work.wrenches, work.impulse
-            )
+            row = step.rows[sizes.first_contact + PER_CONTACT * c + j]
+            apply_row_impulse(row, step.terms, contacts[c].impulse[j] / h, work.wrenches, work.impulse)
     for i in range(1, len(work.contact_forces)):
         store_force(work.contact_forces[i], load_force(work.wrenches[i]))
 

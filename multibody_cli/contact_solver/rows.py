@@ -13,19 +13,54 @@ ground has no term.
 from __future__ import annotations
 
 import math
+from typing import Annotated, NamedTuple
 
-from multibody_cli.constraint_solver.solver import clear_impulses
+import numpy as np
+
+from multibody_cli.constraint_solver.solver import VELOCITY, clear_impulses, is_row_active
 from multibody_cli.constraints.points import write_point_force
-from multibody_cli.constraints.rows import apply_row_impulse
+from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contacts.paths import origin_at
 from multibody_cli.kernel import formula, kernel
+from multibody_cli.model import Floats, Integers, Records
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spatial.values import Vec3
+from multibody_cli.tree.workspace import BODY
 
 TERMS = 2
 """Largest number of terms of a contact row."""
+
+SIZES = np.dtype(
+    [
+        ("h", "f8"),  # length of the step, s
+        ("equalities", "i8"),  # number of active equality rows, which come first
+        ("constraint_rows", "i8"),  # number of these and of active unilateral rows
+        ("first_contact", "i8"),  # number of these and of the rows of friction patches: first row of contacts
+        ("rows", "i8"),
+        ("contacts", "i8"),
+    ]
+)
+"""Rows of a step: equalities, unilateral rows (limits), friction patches of joints, and contacts."""
+
+
+class StepRows(NamedTuple):
+    """The rows of a step, for l bodies, c contacts, p friction patches and e constraint rows; m = e + 3 (p + c)."""
+
+    sizes: Annotated[Records, 1, SIZES]
+    rows: Records  # (m,) constraint rows, then rows of friction patches, then rows of contacts
+    terms: Records  # (m terms,) terms of these rows
+    active_rows: Annotated[Integers, "e"]  # numbers of the active constraint rows
+    start: Annotated[Records, "l", BODY]  # twists of the bodies at the start of the step, in the fields w and v
+    velocity_before: Annotated[Floats, "m"]  # velocities of the rows of patches and contacts before the step
+    velocity_after: Annotated[Floats, "m"]  # velocities of all rows after the step; before its solution, those of v*
+    r: Annotated[Floats, "m"]  # velocities of all rows without impulses of rows
+    r_without_coupled: Floats  # (m,) the same without impulses of coupled forces; (0,) if there are none
+    closing: Annotated[Floats, "m"]  # gap of a contact over the step, m/s, at its normal
+    rebound: Annotated[Floats, "m"]  # what restitution adds to r, at the normal
+    turned_work: Annotated[Floats, "m"]  # what friction dissipates beyond its mean because slip turns, at the normal
+    x: Annotated[Floats, "m"]  # impulses of all rows
 
 
 @formula
@@ -44,9 +79,27 @@ def patch_axes(patch, bodies):
 
 
 @kernel
-def write_contacts(contacts, count, bodies, rows, terms, row, term):
-    """Write the three rows of each of the first `count` contacts, starting at `row` and `term`."""
-    for c in range(count):
+def list_active_rows(rows, step) -> int:
+    """List the active constraint rows, equalities first; return the number of unilateral rows."""
+    sizes, count = step.sizes[0], 0
+    for r in range(len(rows)):
+        if not rows[r].primary and not rows[r].one_sided and is_row_active(rows[r], VELOCITY):
+            step.active_rows[count] = r
+            count += 1
+    sizes.equalities = count
+    for r in range(len(rows)):
+        if rows[r].one_sided and is_row_active(rows[r], VELOCITY):
+            step.active_rows[count] = r
+            count += 1
+    sizes.constraint_rows = count
+    return count - sizes.equalities
+
+
+@kernel
+def write_contacts(contacts, bodies, step, term):
+    """Write the three rows of each contact of a step, with terms from `term` on."""
+    rows, terms, row = step.rows, step.terms, step.sizes[0].first_contact
+    for c in range(step.sizes[0].contacts):
         contact = contacts[c]
         n, point, ground = load(contact.normal), load(contact.point), bodies[0]
         t = tangent_of(n)
@@ -71,22 +124,29 @@ def write_direction(contact, d, a, b, row, terms, first):
 
 
 @kernel
-def copy_rows(active_rows, constraint_rows, source, source_terms, rows, terms):
+def copy_rows(source, source_terms, step):
     """Copy the active constraint rows and their terms to the start of the tables."""
-    term = 0
-    for k in range(constraint_rows):
-        row = source[active_rows[k]]
+    rows, term = step.rows, 0
+    for k in range(step.sizes[0].constraint_rows):
+        row = source[step.active_rows[k]]
         rows[k].first_term = term
         for i in range(row.first_term, row.last_term):
-            terms[term] = source_terms[i]
+            step.terms[term] = source_terms[i]
             term += 1
         rows[k].last_term = term
         rows[k].rate, rows[k].account = row.rate, row.account
 
 
 @kernel
-def apply_row_impulses(work, contact_work, size):
-    """Apply the impulses of all `size` rows of a step."""
+def compute_row_velocities(step, bodies, v, first, u):
+    """Compute the velocities of the rows from `first` on into u (m,)."""
+    for k in range(first, step.sizes[0].rows):
+        u[k] = velocity_of_row(step.rows[k], step.terms, bodies, v)
+
+
+@kernel
+def apply_row_impulses(work, step):
+    """Apply the impulses of all rows of a step."""
     clear_impulses(work)
-    for k in range(size):
-        apply_row_impulse(contact_work.rows[k], contact_work.terms, contact_work.x[k], work.wrenches, work.impulse)
+    for k in range(step.sizes[0].rows):
+        apply_row_impulse(step.rows[k], step.terms, step.x[k], work.wrenches, work.impulse)

@@ -24,6 +24,7 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT
+from multibody_cli.contact_solver.islands import is_solved, reset_reports
 from multibody_cli.contact_solver.warm_start import load_axial_impulses
 from multibody_cli.kernel import kernel
 from multibody_cli.model import Floats, Integers
@@ -49,182 +50,159 @@ class Sleep(NamedTuple):
 
 
 @kernel
-def wake_all(S):
+def wake_all(sleep):
     """Wake all bodies: there are no contacts."""
-    for i in range(len(S.at_rest)):
-        S.calm[i] = S.at_rest[i] = 0
+    for i in range(len(sleep.at_rest)):
+        sleep.calm[i] = sleep.at_rest[i] = 0
 
 
 # --- before the solution --------------------------------------------------------------------------------------------
 @kernel
-def find_sleeping_islands(system, contact_work, q, v, articulations, islands, first):
-    """Find the islands that sleep; contacts have the rows from `first` on, and v (nv,) is v*."""
-    S, G = contact_work.sleep, contact_work.groups
-    for c in range(articulations):
-        S.awake[c] = S.asleep[c] = 0
-    for island in range(islands):
-        S.island_asleep[island] = 0
+def find_sleeping_islands(system, step, warm_start, groups, sleep, q, v):
+    """Find the islands that sleep; v (nv,) is v*."""
+    for c in range(groups.articulations[0]):
+        sleep.awake[c] = sleep.asleep[c] = 0
+    for island in range(groups.islands[0]):
+        sleep.island_asleep[island] = 0
     if not system.contacts.options.sleeping:
         return
-    for i in range(1, len(S.at_rest)):
-        if not S.at_rest[i]:
-            S.awake[G.articulation[i]] = 1
-    wake_changed_articulations(system.tree, q, v, G, S)
-    wake_separated_articulations(system.contacts.geometry.geoms, contact_work, G, S)
-    for island in range(islands):
-        if all_rest(island, first, G, S):
-            S.island_asleep[island] = 1
-            for i in range(G.first_row[island], G.first_row[island + 1]):
+    for i in range(1, len(sleep.at_rest)):
+        if not sleep.at_rest[i]:
+            sleep.awake[groups.articulation[i]] = 1
+    wake_changed_articulations(system.tree, q, v, groups, sleep)
+    wake_separated_articulations(system.contacts.geometry.geoms, warm_start, groups, sleep)
+    for island in range(groups.islands[0]):
+        if is_island_at_rest(island, step, groups, sleep):
+            sleep.island_asleep[island] = 1
+            for i in range(groups.first_row[island], groups.first_row[island + 1]):
+                k = groups.rows[i]
                 for side in range(BLOCKS_PER_ROW):
-                    if G.row_articulations[G.rows[i], side] >= 0:
-                        S.asleep[G.row_articulations[G.rows[i], side]] = 1
+                    if groups.row_articulations[k, side] >= 0:
+                        sleep.asleep[groups.row_articulations[k, side]] = 1
 
 
 @kernel
-def wake_changed_articulations(tree, q, v, G, S):
+def wake_changed_articulations(tree, q, v, groups, sleep):
     """Wake the articulations whose q or v* differ from those of the last step."""
     plain, quaternions = tree.plain, tree.quaternions
     for k in range(len(plain)):
-        if q[plain[k].iq] != S.q[plain[k].iq]:
-            wake(G.body_of_coordinate[plain[k].iv], G, S)
+        if q[plain[k].iq] != sleep.q[plain[k].iq]:
+            wake(groups.body_of_coordinate[plain[k].iv], groups, sleep)
     for k in range(len(quaternions)):
         for j in range(quaternions[k].iq, quaternions[k].iq + 4):
-            if q[j] != S.q[j]:
-                wake(G.body_of_coordinate[quaternions[k].iv], G, S)
+            if q[j] != sleep.q[j]:
+                wake(groups.body_of_coordinate[quaternions[k].iv], groups, sleep)
     for j in range(len(v)):
-        if v[j] != S.v[j]:
-            wake(G.body_of_coordinate[j], G, S)
+        if v[j] != sleep.v[j]:
+            wake(groups.body_of_coordinate[j], groups, sleep)
 
 
 @kernel
-def wake_separated_articulations(geoms, contact_work, G, S):
+def wake_separated_articulations(geoms, warm_start, groups, sleep):
     """Wake the articulations that have lost a pressed contact."""
-    for k in range(contact_work.warm_start_count[0]):
-        point = contact_work.warm_start[k]
+    for k in range(warm_start.number[0]):
+        point = warm_start.points[k]
         if point.successor < 0 and point.axial[0] > 0.0:
-            wake(geoms[point.geom_a].body, G, S)
-            wake(geoms[point.geom_b].body, G, S)
+            wake(geoms[point.geom_a].body, groups, sleep)
+            wake(geoms[point.geom_b].body, groups, sleep)
 
 
 @kernel
-def wake(body, G, S):
+def wake(body, groups, sleep):
     """Wake the articulation of a body; 0 is the ground."""
     if body > 0:
-        S.awake[G.articulation[body]] = 1
+        sleep.awake[groups.articulation[body]] = 1
 
 
 @kernel
-def keep_impulses(contact_work, islands, first):
+def keep_impulses(warm_start, step, groups, sleep, reports):
     """Load the impulses of sleeping contacts unchanged, and mark the impulses of their islands as converged."""
-    S, G = contact_work.sleep, contact_work.groups
-    for island in range(islands):
-        reset_island(island, contact_work)
-        contact_work.converged[island] = S.island_asleep[island] or is_solved(island, G)
-    for k in range(contact_work.warm_start_count[0]):
-        point = contact_work.warm_start[k]
-        if point.successor >= 0 and contact_sleeps(first + PER_CONTACT * point.successor, G, S):
-            load_axial_impulses(point, contact_work.x, first + PER_CONTACT * point.successor)
+    reset_reports(groups, reports)
+    for island in range(groups.islands[0]):
+        reports.converged[island] = sleep.island_asleep[island] or is_solved(island, groups)
+    for k in range(warm_start.number[0]):
+        point = warm_start.points[k]
+        first = step.sizes[0].first_contact + PER_CONTACT * point.successor
+        if point.successor >= 0 and contact_sleeps(first, groups, sleep):
+            load_axial_impulses(point, step.x, first)
 
 
 @kernel
-def reset_island(island, contact_work):
-    """Set the diagnostics of an island to those of a solved one."""
-    contact_work.island_steps[island] = 0
-    contact_work.island_failed[island] = contact_work.island_jams[island] = 0
-    contact_work.island_residual[island] = 0.0
-
-
-@kernel
-def is_solved(island, G) -> bool:
-    """Return whether passes over a tree have solved an island."""
-    k, solved = G.rows[G.first_row[island]], False
-    for side in range(BLOCKS_PER_ROW):
-        solved = solved or (G.row_articulations[k, side] >= 0 and G.solved[G.row_articulations[k, side]] != 0)
-    return solved
-
-
-@kernel
-def all_solved(islands, contact_work) -> bool:
-    """Return whether passes over trees have solved all islands that are left."""
-    solved = True
-    for island in range(islands):
-        solved = solved and is_solved(island, contact_work.groups)
-    return solved
-
-
-@kernel
-def contact_sleeps(k, G, S) -> bool:
+def contact_sleeps(k, groups, sleep) -> bool:
     """Return whether the contact with a row k sleeps."""
-    a, b = G.row_articulations[k, 0], G.row_articulations[k, 1]
-    return (a >= 0 and S.asleep[a] != 0) or (b >= 0 and S.asleep[b] != 0)
+    a, b = groups.row_articulations[k, 0], groups.row_articulations[k, 1]
+    return (a >= 0 and sleep.asleep[a] != 0) or (b >= 0 and sleep.asleep[b] != 0)
 
 
 # --- after the solution ---------------------------------------------------------------------------------------------
 @kernel
-def settle(system, work, contact_work, q, v, articulations, islands, first):
+def stop_islands_at_rest(system, work, step, groups, reports, sleep, q, v):
     """Stop the islands at rest: the changes `work.response` (nv,) of their velocities become -v*."""
-    S, G = contact_work.sleep, contact_work.groups
     if not system.contacts.options.sleeping:
         return
-    for c in range(articulations):
-        S.awake[c] = not S.asleep[c] and not stays_calm(c, system.tree.links, work.bodies, G, S)
-    for i in range(len(S.at_rest)):
-        S.at_rest[i] = 0
-    for island in range(islands):
-        if S.island_asleep[island] or (not contact_work.island_failed[island] and all_rest(island, first, G, S)):
-            set_at_rest(island, 1, G, S)
+    for c in range(groups.articulations[0]):
+        sleep.awake[c] = not sleep.asleep[c] and not stays_calm(c, system.tree.links, work.bodies, groups, sleep)
+    for i in range(len(sleep.at_rest)):
+        sleep.at_rest[i] = 0
+    for island in range(groups.islands[0]):
+        if sleep.island_asleep[island] or (
+            not reports.failed[island] and is_island_at_rest(island, step, groups, sleep)
+        ):
+            set_at_rest(island, 1, groups, sleep)
     for j in range(len(v)):
-        S.v[j] = v[j]
-        if S.at_rest[G.body_of_coordinate[j]]:
+        sleep.v[j] = v[j]
+        if sleep.at_rest[groups.body_of_coordinate[j]]:
             work.response[j] = -v[j]
     for k in range(len(q)):
-        S.q[k] = q[k]
+        sleep.q[k] = q[k]
 
 
 @kernel
-def stays_calm(c, links, bodies, G, S) -> bool:
+def stays_calm(c, links, bodies, groups, sleep) -> bool:
     """Return whether an articulation is calm in this step and was calm in the last one."""
     before, after, was_calm = 0.0, 0.0, True
-    for i in range(G.first_body[c], G.first_body[c + 1]):
-        body, was_calm = bodies[G.bodies[i]], was_calm and S.calm[G.bodies[i]] != 0
-        V, inertia = Motion(load(body.w), load(body.v)), rigid_body_inertia(links[G.bodies[i]], body)
+    for i in range(groups.first_body[c], groups.first_body[c + 1]):
+        body, was_calm = bodies[groups.bodies[i]], was_calm and sleep.calm[groups.bodies[i]] != 0
+        V, inertia = Motion(load(body.w), load(body.v)), rigid_body_inertia(links[groups.bodies[i]], body)
         before += power(V, inertia @ V)
         V = V + load_motion_change(body)
         after += power(V, inertia @ V)
     calm = after <= REST * REST * before
-    for i in range(G.first_body[c], G.first_body[c + 1]):
-        S.calm[G.bodies[i]] = calm
+    for i in range(groups.first_body[c], groups.first_body[c + 1]):
+        sleep.calm[groups.bodies[i]] = calm
     return calm and was_calm
 
 
 @kernel
-def all_rest(island, first, G, S) -> bool:
+def is_island_at_rest(island, step, groups, sleep) -> bool:
     """Return whether an island has rows of contacts alone, and no articulation that is awake."""
-    for i in range(G.first_row[island], G.first_row[island + 1]):
-        if G.rows[i] < first:
+    for i in range(groups.first_row[island], groups.first_row[island + 1]):
+        k = groups.rows[i]
+        if k < step.sizes[0].first_contact:
             return False
         for side in range(BLOCKS_PER_ROW):
-            if G.row_articulations[G.rows[i], side] >= 0 and S.awake[G.row_articulations[G.rows[i], side]]:
+            if groups.row_articulations[k, side] >= 0 and sleep.awake[groups.row_articulations[k, side]]:
                 return False
     return True
 
 
 @kernel
-def set_at_rest(island, at_rest, G, S):
+def set_at_rest(island, at_rest, groups, sleep):
     """Set whether the bodies of an island are at rest."""
-    for i in range(G.first_row[island], G.first_row[island + 1]):
+    for i in range(groups.first_row[island], groups.first_row[island + 1]):
+        k = groups.rows[i]
         for side in range(BLOCKS_PER_ROW):
-            c = G.row_articulations[G.rows[i], side]
+            c = groups.row_articulations[k, side]
             if c >= 0:
-                for k in range(G.first_body[c], G.first_body[c + 1]):
-                    S.at_rest[G.bodies[k]] = at_rest
+                for b in range(groups.first_body[c], groups.first_body[c + 1]):
+                    sleep.at_rest[groups.bodies[b]] = at_rest
 
 
 @kernel
 def hold_bodies_at_rest(system, contact_work, q):
     """Restore the quaternions of bodies at rest: normalization may change their last bits in every step."""
-    S, quaternions = contact_work.sleep, system.tree.quaternions
+    sleep, groups, quaternions = contact_work.sleep, contact_work.groups, system.tree.quaternions
     for k in range(len(quaternions)):
-        if S.at_rest[contact_work.groups.body_of_coordinate[quaternions[k].iv]]:
+        if sleep.at_rest[groups.body_of_coordinate[quaternions[k].iv]]:
             for j in range(quaternions[k].iq, quaternions[k].iq + 4):
-                q[j] = S.q[j]
+                q[j] = sleep.q[j]

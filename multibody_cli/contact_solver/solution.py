@@ -3,178 +3,204 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated, Any, NamedTuple
 
 from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.factors import filled
-from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT, Factored, Report, delassus_entry
-from multibody_cli.contact_solver.friction.proximal import solve_proximal
+from multibody_cli.contact_solver.friction.problem import (
+    BLOCKS_PER_ROW,
+    PER_CONTACT,
+    Factored,
+    FactoredScratch,
+    Report,
+    delassus_entry,
+    first_contact_row,
+)
+from multibody_cli.contact_solver.friction.proximal import ProximalScratch, solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
 from multibody_cli.contact_solver.impact_order import release_first_contact
-from multibody_cli.contact_solver.impact_problem import worse
+from multibody_cli.contact_solver.impact_problem import ImpactWorkspace, worse
 from multibody_cli.contact_solver.impacts import NEWTON, has_impact, solve_impacts
 from multibody_cli.contact_solver.islands import has_nonzero_terms
 from multibody_cli.contact_solver.parameters import solve_island
 from multibody_cli.contact_solver.results import AT_LIMIT, LAW
-from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.multipliers import SOLVED, UNFINISHED
+from multibody_cli.model import Floats, Integers
+
+
+class IslandWorkspace(NamedTuple):
+    """Work arrays of the solution of one island at a time."""
+
+    block_of_articulation: Annotated[Integers, "l"]  # block number of each articulation in the island
+    articulation_of_block: Annotated[Integers, "l"]  # articulation of each block number
+    gathered_rows: Annotated[Integers, "m"]  # rows of the step that are rows of a problem of displacements
+    impulses: Annotated[Floats, "m"]  # impulses of the island
+    factored: FactoredScratch
+    proximal: ProximalScratch
+    impact: ImpactWorkspace
+    staggered: Any  # work arrays of staggered projections; empty if they are not used
 
 
 # --- problems -------------------------------------------------------------------------------------------------------
 @kernel
-def number_blocks_of_island(first, last, contact_work) -> int:
-    """Number the articulations of nonzero rank among the rows [first, last) of an island; return their number."""
-    G, T, S, blocks = contact_work.groups, contact_work.factors, contact_work.island.factored, 0
-    for i in range(first, last):
+def number_blocks(island_rows, groups, factors, scratch) -> int:
+    """Number the articulations of nonzero rank among the rows of an island; return their number."""
+    of_row, block, blocks = groups.row_articulations, scratch.block_of_articulation, 0
+    for j in range(len(island_rows)):
         for side in range(BLOCKS_PER_ROW):
-            if G.row_articulations[G.rows[i], side] >= 0:
-                contact_work.block_of_articulation[G.row_articulations[G.rows[i], side]] = -1
-    for i in range(first, last):
+            if of_row[island_rows[j], side] >= 0:
+                block[of_row[island_rows[j], side]] = -1
+    for j in range(len(island_rows)):
         for side in range(BLOCKS_PER_ROW):
-            c = G.row_articulations[G.rows[i], side]
-            if c >= 0 and T.rank[c] > 0 and contact_work.block_of_articulation[c] < 0:
-                contact_work.block_of_articulation[c] = blocks
-                contact_work.island.articulation_of_block[blocks] = c
-                S.width[blocks] = filled(T.rank[c])
+            c = of_row[island_rows[j], side]
+            if c >= 0 and factors.rank[c] > 0 and block[c] < 0:
+                block[c] = blocks
+                scratch.articulation_of_block[blocks] = c
+                scratch.factored.width[blocks] = filled(factors.rank[c])
                 blocks += 1
     return blocks
 
 
+@formula
+def factored_problem(B, blocks, m, contacts, kinds, storage):
+    """Return the problem of m rows with so many blocks and contacts, in the storage."""
+    return Factored(
+        B, storage.first[:m], storage.block[:m], storage.start[:blocks], storage.width[:blocks], storage.xi0,
+        storage.r[:m], storage.b[:m], storage.w[:m], storage.mu[:contacts], *kinds,
+    )  # fmt: skip
+
+
 @kernel
-def gather_island(island, equalities, constraint_rows, convex, contact_work):
+def gather_island(island_rows, convex, step, groups, factors, scratch):
     """Collect the rows of an island as one `Factored` problem, without r, mu and xi0."""
-    G, T, S = contact_work.groups, contact_work.factors, contact_work.island.factored
-    first, last = G.first_row[island], G.first_row[island + 1]
-    blocks, m = number_blocks_of_island(first, last, contact_work), last - first
-    first_contact = constraint_rows + PER_CONTACT * len(contact_work.joint_friction.limit)
-    own_equalities = own_static = own_patches = 0
+    sizes, m = step.sizes[0], len(island_rows)
+    blocks = number_blocks(island_rows, groups, factors, scratch)
+    equalities = constraint_rows = patches = 0
     for j in range(m):
-        k = G.rows[first + j]
-        own_equalities += k < equalities
-        own_static += k < constraint_rows
-        own_patches += constraint_rows <= k < first_contact
-        gather_row(j, k, contact_work)
-    contacts = (m - own_static) // PER_CONTACT
-    kinds = (own_equalities, own_static - own_equalities, own_patches // PER_CONTACT, convex)
-    rows = (S.r[:m], S.b[:m], S.w[:m], S.mu[:contacts])
-    F = Factored(T.B, S.first[:m], S.block[:m], S.start[:blocks], S.width[:blocks], S.xi0, *rows, *kinds)
-    remove_ineffective_rows(F, first, own_static, contact_work)
-    return F
+        k = island_rows[j]
+        equalities += k < sizes.equalities
+        constraint_rows += k < sizes.constraint_rows
+        patches += sizes.constraint_rows <= k < sizes.first_contact
+        gather_row(j, k, step, groups, factors, scratch)
+    kinds = (equalities, constraint_rows - equalities, patches // PER_CONTACT, convex)
+    contacts = (m - constraint_rows) // PER_CONTACT
+    problem = factored_problem(factors.B, blocks, m, contacts, kinds, scratch.factored)
+    remove_ineffective_rows(problem, island_rows, constraint_rows, factors.diagonal_bound)
+    return problem
 
 
 @kernel
-def gather_row(j, k, contact_work):
+def gather_row(j, k, step, groups, factors, scratch):
     """Set the blocks of row j of a problem to those of row k of the step."""
-    G, T, S = contact_work.groups, contact_work.factors, contact_work.island.factored
     for side in range(BLOCKS_PER_ROW):
-        c = G.row_articulations[k, side]
-        S.block[j, side] = (
-            contact_work.block_of_articulation[c] if c >= 0 and has_nonzero_terms(contact_work.rows[k]) else -1
-        )
-        S.first[j, side] = T.first[k, side]
+        c, block = groups.row_articulations[k, side], -1
+        if c >= 0 and has_nonzero_terms(step.rows[k]):
+            block = scratch.block_of_articulation[c]
+        scratch.factored.block[j, side] = block
+        scratch.factored.first[j, side] = factors.first[k, side]
 
 
 @kernel
-def remove_ineffective_rows(F, first, count, contact_work):
+def remove_ineffective_rows(problem, island_rows, count, diagonal_bound):
     """Remove the ineffective ones among the first `count` rows, the constraint rows of an island."""
     for j in range(count):
-        if delassus_entry(F, j, j) <= contact_work.diagonal_bound[contact_work.groups.rows[first + j]]:
-            F.block[j, 0] = F.block[j, 1] = -1
+        if delassus_entry(problem, j, j) <= diagonal_bound[island_rows[j]]:
+            problem.block[j, 0] = problem.block[j, 1] = -1
 
 
 # --- velocities -----------------------------------------------------------------------------------------------------
 @template(solve_island)
-def solve_impulses(options, contact_work, equalities, constraint_rows, islands):
-    """Solve for the impulses of all unconverged islands; `contact_work.x` (m,) is the initial guess and the result."""
-    for island in range(islands):
-        if not contact_work.converged[island]:
-            solve_impulses_of_island(options, contact_work, equalities, constraint_rows, island)
-        contact_work.newton_steps[0] = max(contact_work.newton_steps[0], contact_work.island_steps[island])
+def solve_impulses(options, contacts, step, groups, factors, impact_times, reports, scratch):
+    """Solve for the impulses of all unconverged islands; `step.x` (m,) is the initial guess and the result."""
+    for island in range(groups.islands[0]):
+        if not reports.converged[island]:
+            solve_impulses_of_island(island, options, contacts, step, groups, factors, impact_times, reports, scratch)
 
 
 @template(solve_island)
-def solve_impulses_of_island(options, contact_work, equalities, constraint_rows, island):
+def solve_impulses_of_island(island, options, contacts, step, groups, factors, impact_times, reports, scratch):
     """Solve for the impulses of one island."""
-    F = gather_island(island, equalities, constraint_rows, options.convex, contact_work)
-    initialize_island(F, island, constraint_rows, contact_work)
-    x = contact_work.island.impulses[: len(F.r)]
-    report = solve_by_law(F, options, island, x, contact_work)
-    while release_first_contact(island, contact_work, constraint_rows, x):
-        initialize_island(F, island, constraint_rows, contact_work)
-        report = worse(report, solve_by_law(F, options, island, x, contact_work))
-    scatter_island(island, len(F.r), contact_work)
-    contact_work.island_failed[island] = LAW if report.status != SOLVED else 0
-    contact_work.island_residual[island] = report.residual
-    contact_work.island_steps[island] = report.steps
-    contact_work.island_jams[island] = jams(F, island, contact_work)
+    island_rows = groups.rows[groups.first_row[island] : groups.first_row[island + 1]]
+    problem = gather_island(island_rows, options.convex, step, groups, factors, scratch)
+    initialize_island(problem, island_rows, contacts, step, factors, scratch)
+    x = scratch.impulses[: len(island_rows)]
+    report = solve_by_law(problem, options, island_rows, x, contacts, step, impact_times, scratch)
+    while release_first_contact(island_rows, contacts, step, impact_times, x):
+        initialize_island(problem, island_rows, contacts, step, factors, scratch)
+        report = worse(report, solve_by_law(problem, options, island_rows, x, contacts, step, impact_times, scratch))
+    for j in range(len(island_rows)):
+        step.x[island_rows[j]] = x[j]
+    reports.failed[island] = LAW if report.status != SOLVED else 0
+    reports.residual[island] = report.residual
+    reports.steps[island] = max(reports.steps[island], report.steps)
+    reports.jams[island] = jams(problem, island_rows, x, step)
 
 
 @template(solve_island)
-def solve_by_law(F, options, island, x, contact_work) -> Report:
+def solve_by_law(problem, options, island_rows, x, contacts, step, impact_times, scratch) -> Report:
     """Solve for the impulses x of one island by the law of impact."""
-    if options.impacts != NEWTON and has_impact(island, contact_work):
-        return solve_impacts(F, options, island, x, contact_work)
-    return solve_island(F, options, x, contact_work)
+    if options.impacts != NEWTON and has_impact(island_rows, step):
+        return solve_impacts(problem, options, island_rows, x, contacts, step, impact_times, scratch)
+    return solve_island(problem, options, x, scratch)
 
 
 @kernel
-def initialize_island(F, island, constraint_rows, contact_work):
-    """Set xi0, r, mu and the initial guess of an island, and the places of its blocks in their order."""
-    G, T, place = contact_work.groups, contact_work.factors, 0
-    first = G.first_row[island]
-    for b in range(len(F.width)):
-        c = contact_work.island.articulation_of_block[b]
-        F.start[b] = place
-        for i in range(F.width[b]):
-            F.xi0[place + i] = T.xi0[T.first_velocity[c] + i] if i < T.rank[c] else 0.0
-        place += F.width[b]
-    for j in range(len(F.r)):
-        F.r[j] = contact_work.r[G.rows[first + j]]
-        contact_work.island.impulses[j] = contact_work.x[G.rows[first + j]]
-    patches = len(contact_work.joint_friction.limit)
-    for c in range(len(F.mu)):
-        k = G.rows[first + F.equalities + F.limits + PER_CONTACT * c]
-        F.mu[c] = (
-            1.0
-            if c < F.friction_patches
-            else contact_work.detection.contacts[(k - constraint_rows) // PER_CONTACT - patches].friction
+def initialize_island(problem, island_rows, contacts, step, factors, scratch):
+    """Set xi0, r, mu and the initial guess of an island, and the starts of its blocks in their order."""
+    sizes, start = step.sizes[0], 0
+    for b in range(len(problem.width)):
+        c = scratch.articulation_of_block[b]
+        problem.start[b] = start
+        for i in range(problem.width[b]):
+            problem.xi0[start + i] = factors.xi0[factors.first_velocity[c] + i] if i < factors.rank[c] else 0.0
+        start += problem.width[b]
+    for j in range(len(problem.r)):
+        problem.r[j] = step.r[island_rows[j]]
+        scratch.impulses[j] = step.x[island_rows[j]]
+    for c in range(len(problem.mu)):
+        k = island_rows[problem.equalities + problem.limits + PER_CONTACT * c]
+        problem.mu[c] = (
+            1.0 if c < problem.friction_patches else contacts[(k - sizes.first_contact) // PER_CONTACT].friction
         )
 
 
 @kernel
-def jams(F, island, contact_work) -> bool:
+def jams(problem, island_rows, x, step) -> bool:
     """Return whether a contact that slid stops without a collision, where sliding friction would press it together.
 
     With the impulse x of its normal, friction -mu x d against the slip d changes the normal velocity by W_nn x - mu x
     W_nt . d.  If that is negative, no finite force lets it slide on (Painleve).
     """
-    first, before, x = contact_work.groups.first_row[island], contact_work.velocity_before, contact_work.island.impulses
-    for j in range(F.equalities + F.limits + PER_CONTACT * F.friction_patches, len(F.r), PER_CONTACT):
-        k, mu = contact_work.groups.rows[first + j], F.mu[(j - F.equalities - F.limits) // PER_CONTACT]
+    before, first_disc = step.velocity_before, problem.equalities + problem.limits
+    for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
+        k, mu = island_rows[j], problem.mu[(j - first_disc) // PER_CONTACT]
         speed = math.hypot(before[k + 1], before[k + 2])
         sticks = math.hypot(x[j + 1], x[j + 2]) < (1.0 - AT_LIMIT) * mu * x[j]
-        least = IMPACT_SPEED * contact_work.rows[k].speed
+        least = IMPACT_SPEED * step.rows[k].speed
         if sticks and speed > least and before[k] > -least:
-            along = delassus_entry(F, j, j + 1) * before[k + 1] + delassus_entry(F, j, j + 2) * before[k + 2]
-            if delassus_entry(F, j, j) * speed < mu * along:
+            along = delassus_entry(problem, j, j + 1) * before[k + 1]
+            along += delassus_entry(problem, j, j + 2) * before[k + 2]
+            if delassus_entry(problem, j, j) * speed < mu * along:
                 return True
     return False
 
 
 @kernel
-def solve_island_proximally(F, options, x, contact_work):
+def solve_island_proximally(problem, options, x, scratch):
     """Solve for the impulses x of one island by the proximal method."""
-    return solve_proximal(F, options, x, contact_work.island.proximal)
+    return solve_proximal(problem, options, x, scratch.proximal)
 
 
 @kernel
-def solve_island_by_staggered_projections(F, options, x, contact_work):
+def solve_island_by_staggered_projections(problem, options, x, scratch):
     """Solve for the impulses x of one island by staggered projections.
 
     The proximal method solves islands with more rows than the dense matrix; they are reported as UNFINISHED.
     """
-    if len(F.r) <= len(contact_work.island.staggered.r):
-        return solve_staggered(F, options, x, contact_work.island.staggered)
-    report = solve_proximal(F, options, x, contact_work.island.proximal)
+    if len(problem.r) <= len(scratch.staggered.r):
+        return solve_staggered(problem, options, x, scratch.staggered)
+    report = solve_proximal(problem, options, x, scratch.proximal)
     return Report(
         UNFINISHED if report.status == SOLVED else report.status, report.sweeps, report.steps, report.residual
     )
@@ -182,11 +208,3 @@ def solve_island_by_staggered_projections(F, options, x, contact_work):
 
 SOLVERS = {False: solve_island_proximally, True: solve_island_by_staggered_projections}
 """Solvers for the impulses of one island, by `Options.staggered`."""
-
-
-@kernel
-def scatter_island(island, m, contact_work):
-    """Copy the impulses of an island into `contact_work.x`."""
-    first = contact_work.groups.first_row[island]
-    for j in range(m):
-        contact_work.x[contact_work.groups.rows[first + j]] = contact_work.island.impulses[j]

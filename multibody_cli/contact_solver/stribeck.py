@@ -30,17 +30,16 @@ def coefficient_at(static, kinetic, stribeck_speed, slip) -> float:
 
 
 @kernel
-def set_coefficients(patches, contact_work, first, count):
-    """Set the coefficients of all patches and contacts; the rows of the patches begin at `first`."""
-    before, joint_friction, k = contact_work.velocity_before, contact_work.joint_friction, first
+def set_coefficients(patches, contacts, step, coefficients, shared):
+    """Set the coefficients of all contacts and patches (p,); `shared` (p,) is that of passes over trees."""
+    before, k = step.velocity_before, step.sizes[0].constraint_rows
     for p in range(len(patches)):
         patch, slip = patches[p], math.hypot(before[k + 1], before[k + 2])
         coefficient = coefficient_at(patch.static_friction, patch.kinetic_friction, patch.stribeck_speed, slip)
-        if coefficient != joint_friction.coefficient[p]:
-            joint_friction.coefficient[p] = coefficient
-            contact_work.tree_friction.shared[p] = STICKS
+        if coefficient != coefficients[p]:
+            coefficients[p], shared[p] = coefficient, STICKS
         k += PER_CONTACT
-    for c in range(count):
-        contact, slip = contact_work.detection.contacts[c], math.hypot(before[k + 1], before[k + 2])
+    for c in range(step.sizes[0].contacts):
+        contact, slip = contacts[c], math.hypot(before[k + 1], before[k + 2])
         contact.friction = coefficient_at(contact.friction, contact.kinetic_friction, contact.stribeck_speed, slip)
         k += PER_CONTACT

@@ -203,13 +203,13 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
             return False
     for p in range(len(T.state)):
         k = first + PER_CONTACT * p
-        contact_work.x[k] = joint_friction.limit[p]
-        contact_work.x[k + 1] = T.friction[p, 0]
-        contact_work.x[k + 2] = T.friction[p, 1]
-    store_edges(T.edges, contact_work.x)
-    store_loop_multipliers(system, work, T.bodies, contact_work.active_rows, contact_work.x[:first])
-    contact_work.newton_steps[0] = max(contact_work.newton_steps[0], passes)
-    contact_work.max_residual[0] = max(contact_work.max_residual[0], residual)
+        contact_work.step.x[k] = joint_friction.limit[p]
+        contact_work.step.x[k + 1] = T.friction[p, 0]
+        contact_work.step.x[k + 2] = T.friction[p, 1]
+    store_edges(T.edges, contact_work.step.x)
+    store_loop_multipliers(system, work, T.bodies, contact_work.step.active_rows, contact_work.step.x[:first])
+    contact_work.diagnostics.newton_steps[0] = max(contact_work.diagnostics.newton_steps[0], passes)
+    contact_work.diagnostics.max_residual[0] = max(contact_work.diagnostics.max_residual[0], residual)
     return True
 
 
@@ -243,7 +243,7 @@ def find_jams(system, work, contact_work, h, v) -> bool:
     T, E, before, found = (
         contact_work.tree_friction,
         contact_work.tree_friction.edges,
-        contact_work.velocity_before,
+        contact_work.step.velocity_before,
         False,
     )
     for e in range(E.number[0]):

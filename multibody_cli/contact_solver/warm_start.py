@@ -7,11 +7,14 @@ contacts that sleep (`sleeping`).
 
 from __future__ import annotations
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.rows import tangent_of
 from multibody_cli.kernel import kernel
+from multibody_cli.model import Integers, Records
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import cross, dot
 
@@ -28,12 +31,19 @@ POINT = np.dtype(
 """One contact of the previous step."""
 
 
+class WarmStart(NamedTuple):
+    """Impulses of the contacts of the previous step."""
+
+    points: Annotated[Records, "contacts", POINT]
+    number: Annotated[Integers, 1]  # of contacts
+
+
 @kernel
-def store_warm_start(contacts, count, points, number):
+def store_warm_start(contacts, count, warm_start):
     """Store the impulses of the first `count` contacts."""
-    number[0] = count
+    warm_start.number[0] = count
     for c in range(count):
-        contact, point = contacts[c], points[c]
+        contact, point = contacts[c], warm_start.points[c]
         point.geom_a = contact.geom_a
         point.geom_b = contact.geom_b
         point.feature = contact.feature
@@ -44,18 +54,25 @@ def store_warm_start(contacts, count, points, number):
 
 
 @kernel
-def load_warm_start(contacts, count, points, number, x):
-    """Load the stored impulses of the first `count` contacts into x (3 count,), 0 for new contacts."""
-    before = 0
-    for k in range(number[0]):
+def load_initial_guess(contacts, previous_impulses, warm_start, step):
+    """Guess the impulses of a step: 0 for constraint rows, the previous impulses for friction patches and contacts.
+
+    New contacts have 0.
+    """
+    x, sizes, points, before = step.x, step.sizes[0], warm_start.points, 0
+    for k in range(sizes.constraint_rows):
+        x[k] = 0.0
+    for k in range(sizes.first_contact - sizes.constraint_rows):
+        x[sizes.constraint_rows + k] = previous_impulses[k // PER_CONTACT, k % PER_CONTACT]
+    for k in range(warm_start.number[0]):
         points[k].successor = -1
-    for c in range(count):
-        contact, first = contacts[c], PER_CONTACT * c
+    for c in range(sizes.contacts):
+        contact, first = contacts[c], sizes.first_contact + PER_CONTACT * c
         x[first] = x[first + 1] = x[first + 2] = 0.0
-        while before < number[0] and precedes(points[before], contact):
+        while before < warm_start.number[0] and precedes(points[before], contact):
             before += 1
         k = before
-        while k < number[0] and points[k].geom_a == contact.geom_a and points[k].geom_b == contact.geom_b:
+        while k < warm_start.number[0] and points[k].geom_a == contact.geom_a and points[k].geom_b == contact.geom_b:
             if points[k].feature == contact.feature:
                 n, impulse = load(contact.normal), load(points[k].impulse)
                 t = tangent_of(n)

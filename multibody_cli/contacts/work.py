@@ -48,6 +48,7 @@ class DetectionWorkspace(NamedTuple):
     convex: ConvexWork
     counted: Annotated[Integers, 2]  # number of pairs, and of distances compared
     margin: Annotated[Floats, 1]  # below which the gaps of these pairs may be, m
+    overflow: Annotated[Integers, 1]  # whether a step has exceeded a capacity
     unresolved: Annotated[Integers, 1]  # pairs of this step whose paths are not followed to the end
     trial: Annotated[Records, TRIAL, CONTACT]  # contacts of one pair, on its path
     pairs: Annotated[Integers, "np", 2]  # numbers of geoms, ascending

@@ -27,20 +27,20 @@ from multibody_cli.tree.markers import update_marker_changes
 
 
 @template(apply_inverse_mass)
-def start_coupled_impulses(system, work, contact_work, size):
+def start_coupled_impulses(system, work, step, groups, sleep):
     """Compute Z and the inverse of 1 - W^T Z, set c = 0, and store the velocities of the rows.
 
     Bodies that coupled forces move do not sleep: impulses elsewhere change these forces within the step.
     """
-    C, k, G = work.coupling, len(work.coupling.forces), contact_work.groups
+    C, k = work.coupling, len(work.coupling.forces)
     write_coupled_matrix(system, work, 0)
     for i in range(k):
         C.impulses[i] = 0.0
         for j in range(len(C.rates)):
             if C.responses[i, j] != 0.0:
-                contact_work.sleep.at_rest[G.body_of_coordinate[j]] = 0
-    for r in range(size):
-        contact_work.r_without_coupled[r] = contact_work.r[r]
+                sleep.at_rest[groups.body_of_coordinate[j]] = 0
+    for r in range(step.sizes[0].rows):
+        step.r_without_coupled[r] = step.r[r]
     C.sweeps[0] = system.contacts.options.sweeps
     if not factor_dense(C.matrix, C.order):
         C.sweeps[0] = 1
@@ -61,7 +61,7 @@ def add_coupled_impulses(system, work):
 
 
 @kernel
-def update_coupled_impulses(system, work, contact_work, islands):
+def update_coupled_impulses(system, work, groups, step, reports):
     """Complete the change of the velocities by that due to c, and change c; return whether to solve again.
 
     c has converged if its error changes velocities by no more than the tolerance of the contacts, relative to their
@@ -97,7 +97,7 @@ def update_coupled_impulses(system, work, contact_work, islands):
         if C.sweeps[0] == 1:
             C.change[i] = -C.impulses[i]
         C.impulses[i] += C.change[i]
-    change_row_velocities(system.tree, work, contact_work, islands)
+    change_row_velocities(system.tree, work, groups, step, reports)
     return True
 
 
@@ -112,22 +112,21 @@ def add_primary_multipliers(work):
 
 
 @kernel
-def change_row_velocities(tree, work, contact_work, islands):
+def change_row_velocities(tree, work, groups, step, reports):
     """Compute the velocities of the rows with c, and mark the islands in which they change to be solved again."""
-    C, G = work.coupling, contact_work.groups
+    C = work.coupling
     for j in range(len(C.rates)):
         C.rates[j] = 0.0
     add_responses(C, C.impulses, C.rates)
     write_motion(tree, work, C.rates)
-    for island in range(islands):
+    for island in range(groups.islands[0]):
         changed = False
-        for i in range(G.first_row[island], G.first_row[island + 1]):
-            row = contact_work.rows[G.rows[i]]
-            r = contact_work.r_without_coupled[G.rows[i]]
-            r += jacobian_product_of_row(row, contact_work.terms, work.bodies, C.rates)
-            changed = changed or r != contact_work.r[G.rows[i]]
-            contact_work.r[G.rows[i]] = r
-        contact_work.converged[island] = not changed
+        for i in range(groups.first_row[island], groups.first_row[island + 1]):
+            k = groups.rows[i]
+            r = step.r_without_coupled[k] + jacobian_product_of_row(step.rows[k], step.terms, work.bodies, C.rates)
+            changed = changed or r != step.r[k]
+            step.r[k] = r
+        reports.converged[island] = not changed
 
 
 @kernel

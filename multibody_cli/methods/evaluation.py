@@ -134,7 +134,8 @@ def finalize_contact_output(
     update_joint_reactions(system, work, contact_work.joint_friction)
     for j in range(len(a)):
         contact_work.free_acceleration[j] = a[j]
-    compute_contact_forces(system.contacts.joint_friction.patches, work, contact_work, h)
+    patches, contacts = system.contacts.joint_friction.patches, contact_work.detection.contacts
+    compute_contact_forces(patches, work, contact_work.step, contact_work.joint_friction, contacts, h)
     evaluate(system, work, t, q, v, a, powers)
     clear_contact_forces(work)
 

@@ -24,23 +24,24 @@ from multibody_cli.tree.workspace import Coupling, ImplicitSolve, Work
 
 def with_contacts(report: Report, contact_work: ContactWorkspace, joint_friction: JointFriction) -> Report:
     """Add the contact diagnostics since the last report, and clear them."""
+    diagnostics = contact_work.diagnostics
     report = report._replace(
-        iterations=max(report.iterations, int(contact_work.newton_steps[0])),
-        contact_residual=float(contact_work.max_residual[0]),
-        jams=int(contact_work.jammed_steps[0]),
-        energizing=int(contact_work.energizing_steps[0]),
-        added_energy=float(contact_work.added_energy[0]),
+        iterations=max(report.iterations, int(diagnostics.newton_steps[0])),
+        contact_residual=float(diagnostics.max_residual[0]),
+        jams=int(diagnostics.jammed_steps[0]),
+        energizing=int(diagnostics.energizing_steps[0]),
+        added_energy=float(diagnostics.added_energy[0]),
     )
-    if contact_work.unsolved_steps.any():
-        unsolved = Causes(*contact_work.unsolved_steps.tolist())
+    if diagnostics.unsolved_steps.any():
+        unsolved = Causes(*diagnostics.unsolved_steps.tolist())
         report = report._replace(causes=report.causes.plus(unsolved))
         if unsolved.limits + unsolved.mean_slip > 0:
             worst = contact_work.joint_friction.worst[1]
             report = report._replace(friction_account=int(joint_friction.patches["account"][worst]))
-    contact_work.newton_steps[0] = contact_work.max_residual[0] = contact_work.jammed_steps[0] = 0
-    contact_work.energizing_steps[0] = contact_work.added_energy[0] = 0
-    contact_work.unsolved_steps[:] = 0
-    return report._replace(status=Status.CONTACT_CAPACITY_EXCEEDED) if contact_work.overflow[0] else report
+    diagnostics.newton_steps[0] = diagnostics.max_residual[0] = diagnostics.jammed_steps[0] = 0
+    diagnostics.energizing_steps[0] = diagnostics.added_energy[0] = 0
+    diagnostics.unsolved_steps[:] = 0
+    return report._replace(status=Status.CONTACT_CAPACITY_EXCEEDED) if contact_work.detection.overflow[0] else report
 
 
 def with_implicit_solve(report: Report, solve: ImplicitSolve) -> Report:

@@ -16,20 +16,19 @@ from multibody_cli.spatial.values import Vec3
 @kernel
 def observe(system, contact_work, rows, samples, k):
     """Store the contacts, their resultants, and the largest tangential speed of those that stick."""
-    creep, count = 0.0, contact_work.contact_count[0]
-    first_row = contact_work.constraint_row_count[0] + PER_CONTACT * len(contact_work.joint_friction.limit)
-    samples.contact_count[k] = count
-    samples.contact_step[k] = contact_work.step[0]
+    creep, sizes, velocity = 0.0, contact_work.step.sizes[0], contact_work.step.velocity_after
+    samples.contact_count[k] = sizes.contacts
+    samples.contact_step[k] = sizes.h
     for body in range(len(rows.bodies)):
         store(samples.contact_force[k, body], ZERO)
         store(samples.contact_torque[k, body], ZERO)
-    for c in range(count):
-        contact, first = contact_work.detection.contacts[c], first_row + PER_CONTACT * c
+    for c in range(sizes.contacts):
+        contact, first = contact_work.detection.contacts[c], sizes.first_contact + PER_CONTACT * c
         n = load(contact.normal)
         t = tangent_of(n)
         x = load(contact.impulse)
         tangential = x.y * t + x.z * cross(n, t)
-        force = (1.0 / contact_work.step[0]) * (x.x * n + tangential)
+        force = (1.0 / sizes.h) * (x.x * n + tangential)
         a, b = rows.numbers[contact.body_a], rows.numbers[contact.body_b]
         for body, f in ((a, -1.0 * force), (b, force)):
             add_force(
@@ -44,9 +43,7 @@ def observe(system, contact_work, rows, samples, k):
         store(samples.contact_tangential_impulse[k, c], tangential)
         samples.contact_mode[k, c] = contact.mode
         if contact.mode == STICK:
-            creep = max(
-                creep, math.hypot(contact_work.velocity_after[first + 1], contact_work.velocity_after[first + 2])
-            )
+            creep = max(creep, math.hypot(velocity[first + 1], velocity[first + 2]))
     samples.creep[k] = creep
 
 

@@ -44,7 +44,8 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
         moved[k] = q[k]
     if not solve_contact_step(system, work, contact_work, t, h, q, rate, ledger):
         return False
-    if contact_work.contact_count[0] + len(system.contacts.joint_friction.patches) == 0:
+    patches = system.contacts.joint_friction.patches
+    if contact_work.step.sizes[0].contacts + len(patches) == 0:
         return True
     if distance(moved, q) > 0.0:
         evaluate(system, work, t, q, v, a, powers)
@@ -52,7 +53,8 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
         store_start_of_step(system.tree, work.bodies, step.discrete_motions)
         store_applied_reactions(system.tree, work, step.joint_friction.applied_reactions)
         initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)
-    compute_contact_forces(system.contacts.joint_friction.patches, work, contact_work, 1.0)
+    contacts = contact_work.detection.contacts
+    compute_contact_forces(patches, work, contact_work.step, contact_work.joint_friction, contacts, 1.0)
     clear_contact_forces(work)
     add_impulses(step.discrete_motions, work.wrenches)
     return True

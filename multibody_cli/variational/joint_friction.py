@@ -89,8 +89,8 @@ def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v,
     A step whose slip velocities do not converge counts as unsolved.
     """
     changes, start = step.joint_friction.slip_changes, step.joint_friction
-    residual = contact_work.max_residual[0]
-    copy(contact_work.unsolved_steps, start.unsolved_steps, len(start.unsolved_steps))
+    residual = contact_work.diagnostics.max_residual[0]
+    copy(contact_work.diagnostics.unsolved_steps, start.unsolved_steps, len(start.unsolved_steps))
     store_start(step, q, ledger)
     for iteration in range(MAX_ITERATIONS):
         for p in range(len(changes)):
@@ -110,10 +110,10 @@ def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v,
             return CONVERGED
         if iteration < MAX_ITERATIONS - 1:
             restore_start(step, q, ledger)
-            copy(start.unsolved_steps, contact_work.unsolved_steps, len(start.unsolved_steps))
-            contact_work.max_residual[0] = residual
-    copy(start.unsolved_steps, contact_work.unsolved_steps, len(start.unsolved_steps))
-    contact_work.unsolved_steps[MEAN_SLIP - 1] += 1
+            copy(start.unsolved_steps, contact_work.diagnostics.unsolved_steps, len(start.unsolved_steps))
+            contact_work.diagnostics.max_residual[0] = residual
+    copy(start.unsolved_steps, contact_work.diagnostics.unsolved_steps, len(start.unsolved_steps))
+    contact_work.diagnostics.unsolved_steps[MEAN_SLIP - 1] += 1
     contact_work.joint_friction.worst[1] = contact_work.joint_friction.worst[0]
     return CONVERGED
 
@@ -147,7 +147,7 @@ def update_slip_changes(system, work, contact_work, step, h, v) -> bool:
     Changes that agree within the tolerance are kept, or 0 if they are small, so that a mechanism at rest stays there.
     """
     patches, changes, agree = system.contacts.joint_friction.patches, step.joint_friction.slip_changes, True
-    row, scale = contact_work.constraint_row_count[0], max(system.tree.rate, largest_change(system.tree, v))
+    row, scale = contact_work.step.sizes[0].constraint_rows, max(system.tree.rate, largest_change(system.tree, v))
     round_off = ROUND_OFF * extent_of(system.tree, step.discrete_motions) / abs(h)
     tolerance = TOLERANCE_FACTOR * (step.settings.tolerance * scale + round_off)
     for p in range(len(patches)):
@@ -155,8 +155,8 @@ def update_slip_changes(system, work, contact_work, step, h, v) -> bool:
         V = mean_twist(patch, work.bodies, step.discrete_motions, h)
         along = Force(load(patch.along_t), load(patch.along_f))
         across = Force(load(patch.across_t), load(patch.across_f))
-        change_along = power(V, along) - contact_work.velocity_after[row + PER_CONTACT * p + 1]
-        change_across = power(V, across) - contact_work.velocity_after[row + PER_CONTACT * p + 2]
+        change_along = power(V, along) - contact_work.step.velocity_after[row + PER_CONTACT * p + 1]
+        change_across = power(V, across) - contact_work.step.velocity_after[row + PER_CONTACT * p + 2]
         largest = max(abs(change_along - changes[p, 0]), abs(change_across - changes[p, 1]))
         turn, slide = math.sqrt(dot(along.t, along.t)), math.sqrt(dot(along.f, along.f))
         accuracy = tolerance * max(turn, system.tree.length * slide)

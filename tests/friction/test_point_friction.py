@@ -64,7 +64,7 @@ def step_from(scene, state):
     run.state.q[:], run.state.v[:] = state.q, state.v
     run.method.start(run.state)
     assert run.method.step(run.state, 1) is None
-    assert run.method.contact_work.unsolved_steps[0] == 0
+    assert run.method.contact_work.diagnostics.unsolved_steps[0] == 0
     return run
 
 

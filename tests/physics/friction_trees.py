@@ -57,7 +57,7 @@ def compare_with_rows(tmp_path, monkeypatch, scene, method, steps=30):
         for _ in range(steps):
             assert stepper.step(state, 1) is None
         assert stepper.contact_work.factors.rank.any() == with_rows
-        rows = stepper.contact_work.x[: stepper.contact_work.constraint_row_count[0]].copy()
+        rows = stepper.contact_work.step.x[: stepper.contact_work.step.sizes["constraint_rows"][0]].copy()
         ends.append((state, friction_of_joints(simulation.compiled.model.system, stepper), rows))
     (one, friction, rows), (other, expected, expected_rows) = ends
     np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())

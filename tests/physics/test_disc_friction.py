@@ -111,7 +111,7 @@ def test_balls_of_a_chain_stick_within_their_limits_and_slide_at_them(tmp_path):
             else:
                 slides += 1
                 assert -torque @ w == pytest.approx(largest_torque(w, limit), abs=accuracy * speed)
-    assert method.contact_work.unsolved_steps[0] == 0
+    assert method.contact_work.diagnostics.unsolved_steps[0] == 0
     assert not method.contact_work.factors.rank.any(), "no rows are solved"
     assert sticks > 100
     assert slides > 1000
@@ -309,7 +309,7 @@ def test_joints_that_jam_obey_the_law_of_the_rows(tmp_path, monkeypatch, seed):
         guess.previous_impulses[:], guess.normal_loads[:] = found.previous_impulses, found.normal_loads
         assert rows.step(other, 1) is None
         assert (tree.contact_work.factors.rank == -1).all(), "no rows are solved"
-        assert tree.contact_work.unsolved_steps[0] + rows.contact_work.unsolved_steps[0] == 0
+        assert tree.contact_work.diagnostics.unsolved_steps[0] + rows.contact_work.diagnostics.unsolved_steps[0] == 0
         np.testing.assert_allclose(one.v, other.v, atol=1e-10 * np.abs(other.v).max())
         friction, expected = (friction_of_joints(simulation.compiled.model.system, solved) for solved in (tree, rows))
         np.testing.assert_allclose(friction, expected, atol=1e-9 * np.abs(expected).max())

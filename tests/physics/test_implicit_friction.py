@@ -137,7 +137,7 @@ def test_what_sticks_does_not_creep(tmp_path):
     q = state.q.copy()
     assert stepper.step(state, 200) is None
     np.testing.assert_array_equal(state.q, q)
-    assert stepper.contact_work.unsolved_steps[0] == 0
+    assert stepper.contact_work.diagnostics.unsolved_steps[0] == 0
 
 
 def with_forces(scene, rng):
@@ -189,7 +189,7 @@ def test_multipliers_of_joints_are_the_loads_of_their_friction(tmp_path, monkeyp
         simulation = prepared(tmp_path, scene, f"simulation.method={method}")
         state, stepper = started_with_rows(monkeypatch, simulation) if method == "baraff" else started(simulation)
         assert stepper.step(state, 1) is None
-        assert stepper.contact_work.unsolved_steps[0] == 0
+        assert stepper.contact_work.diagnostics.unsolved_steps[0] == 0
         assert stepper.contact_work.factors.rank.any() == (method == "baraff")
         found.append(stepper.contact_work.joint_friction.previous_impulses[:, 1])
     np.testing.assert_allclose(*found, atol=1e-8 * np.abs(found[1]).max())

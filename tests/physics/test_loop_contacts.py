@@ -72,12 +72,12 @@ def without_rates(scene: Data) -> Data:
 
 def impulses_of(run: Run) -> np.ndarray:
     work = run.method.contact_work
-    return work.detection.contacts["impulse"][: work.contact_count[0]].copy()
+    return work.detection.contacts["impulse"][: work.step.sizes["contacts"][0]].copy()
 
 
 def rows_of(run: Run) -> int:
     """Number of constraint rows in the problem of the last step with contacts."""
-    return int(run.method.contact_work.constraint_row_count[0])
+    return int(run.method.contact_work.step.sizes["constraint_rows"][0])
 
 
 def compared(
@@ -291,7 +291,7 @@ def test_the_cost_of_a_step_is_linear():
         assert run.method.step(run.state, 5) is None
         assert rows_of(run) == 0
         work = run.method.contact_work
-        assert work.contact_count[0] == 2
+        assert work.step.sizes["contacts"][0] == 2
         assert work.factors.basis.max() == 6
 
 

@@ -165,7 +165,7 @@ def test_a_four_bar_that_friction_holds_stays_at_rest(tmp_path, monkeypatch):
         state, method = start(prepared(tmp_path, scene))
         assert method.step(state, 100) is None
         assert np.abs(state.v).max() < 1e-12
-        assert method.contact_work.unsolved_steps.sum() == 0
+        assert method.contact_work.diagnostics.unsolved_steps.sum() == 0
 
 
 def test_a_loop_beside_a_contact_keeps_its_own_solution(tmp_path, monkeypatch):
@@ -185,7 +185,7 @@ def test_a_loop_beside_a_contact_keeps_its_own_solution(tmp_path, monkeypatch):
         apart = 0
         for _ in range(30):
             assert method.step(state, 1) is None
-            touches = method.contact_work.contact_count[0] > 0
+            touches = method.contact_work.step.sizes["contacts"][0] > 0
             apart += touches and method.contact_work.joint_friction.separate.all()
         ends.append((state.v.copy(), apart))
     np.testing.assert_allclose(ends[0][0], ends[1][0], atol=1e-8 * np.abs(ends[1][0]).max())

@@ -40,7 +40,7 @@ def asleep(sim: mbsim.Simulation) -> int:
 def loads(sim: mbsim.Simulation) -> np.ndarray:
     """The impulses of the last step, by contact."""
     work = sim._method.contact_work
-    return work.detection.contacts["impulse"][: work.contact_count[0]].copy()
+    return work.detection.contacts["impulse"][: work.step.sizes["contacts"][0]].copy()
 
 
 def state(sim: mbsim.Simulation) -> np.ndarray:
@@ -90,7 +90,7 @@ def test_limp_robots_sleep_on_the_floor(axes: tuple[str, ...], tilt: float):
     work = sim._method.contact_work
     for _ in range(1000):
         sim.step()
-        if work.contact_count[0] > 0:
+        if work.step.sizes["contacts"][0] > 0:
             assert work.factors.rank[0] <= len(sim._state.v)
         if asleep(sim):
             break
@@ -109,7 +109,7 @@ def test_a_wall_sleeps_and_stands_as_it_does_awake():
     weight = 12 * 2000 * 0.2 * 0.1 * 0.1 * G * STEP
     for sim in (sleeping, awake):
         work = sim._method.contact_work
-        on_floor = work.detection.contacts["body_a"][: work.contact_count[0]] == 0
+        on_floor = work.detection.contacts["body_a"][: work.step.sizes["contacts"][0]] == 0
         assert loads(sim)[on_floor, 0].sum() == pytest.approx(weight, rel=1e-12)
 
 

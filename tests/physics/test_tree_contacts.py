@@ -44,11 +44,11 @@ def compare(tmp_path, monkeypatch, scene, method, steps, atol=1e-8):
         work = stepper.contact_work
         for _ in range(steps):
             assert stepper.step(state, 1) is None
-            touched += work.contact_count[0] + work.constraint_row_count[0] > 0
-        assert not work.unsolved_steps.any()
+            touched += work.step.sizes["contacts"][0] + work.step.sizes["constraint_rows"][0] > 0
+        assert not work.diagnostics.unsolved_steps.any()
         assert work.factors.rank.any() == with_rows
-        impulses = work.detection.contacts["impulse"][: work.contact_count[0]].copy()
-        ends.append((state, impulses, work.jammed_steps[0], work.energizing_steps[0]))
+        impulses = work.detection.contacts["impulse"][: work.step.sizes["contacts"][0]].copy()
+        ends.append((state, impulses, work.diagnostics.jammed_steps[0], work.diagnostics.energizing_steps[0]))
     (one, impulses, *alarms), (other, expected, *expected_alarms) = ends
     assert alarms == expected_alarms
     np.testing.assert_allclose(one.q, other.q, atol=atol)
@@ -109,8 +109,8 @@ def test_a_limit_and_the_floor_hold_an_arm_at_once(tmp_path, method):
     for _ in range(330):
         assert stepper.step(state, 1) is None
         work = stepper.contact_work
-        both += work.contact_count[0] > 0 and work.constraint_row_count[0] > 0
-    assert not stepper.contact_work.unsolved_steps.any()
+        both += work.step.sizes["contacts"][0] > 0 and work.step.sizes["constraint_rows"][0] > 0
+    assert not stepper.contact_work.diagnostics.unsolved_steps.any()
     assert both > 10
 
 
@@ -122,8 +122,8 @@ def test_an_arm_on_the_floor_comes_to_rest(tmp_path, method):
     assert stepper.step(state, 1200) is None
     still = state.q.copy()
     assert stepper.step(state, 100) is None
-    assert not stepper.contact_work.unsolved_steps.any()
-    assert stepper.contact_work.contact_count[0] == 1
+    assert not stepper.contact_work.diagnostics.unsolved_steps.any()
+    assert stepper.contact_work.step.sizes["contacts"][0] == 1
     np.testing.assert_allclose(state.q, still, atol=1e-15)
 
 
@@ -142,9 +142,9 @@ def test_an_arm_with_a_loop_in_its_wrist_solves_no_rows(tmp_path, monkeypatch, m
     touched = 0
     for _ in range(500):
         assert stepper.step(state, 1) is None
-        touched += stepper.contact_work.contact_count[0]
+        touched += stepper.contact_work.step.sizes["contacts"][0]
     assert touched > 100
-    assert not stepper.contact_work.unsolved_steps.any()
+    assert not stepper.contact_work.diagnostics.unsolved_steps.any()
     assert not stepper.contact_work.factors.rank.any()
 
 
@@ -158,7 +158,7 @@ def test_friction_of_the_floor_takes_the_energy_that_the_ledger_has(tmp_path):
         state, stepper = started(simulation)
         assert stepper.step(state, round(0.5 / h)) is None
         sums.append(state.ledger.sum())
-        assert not stepper.contact_work.unsolved_steps.any()
+        assert not stepper.contact_work.diagnostics.unsolved_steps.any()
     assert sums[0] > 0.0
     assert sums[0] == pytest.approx(sums[1], rel=0.02)
 
@@ -172,8 +172,8 @@ def test_a_light_tip_does_not_slow_the_solution(tmp_path, monkeypatch, method):
     most = 0
     for _ in range(400):
         assert stepper.step(state, 1) is None
-        most = max(most, stepper.contact_work.newton_steps[0])
-    assert not stepper.contact_work.unsolved_steps.any()
+        most = max(most, stepper.contact_work.diagnostics.newton_steps[0])
+    assert not stepper.contact_work.diagnostics.unsolved_steps.any()
     assert most <= 12
 
 
@@ -188,8 +188,8 @@ def test_contacts_between_two_bodies_are_solved_by_rows(tmp_path):
     pressed = 0
     for _ in range(400):
         assert stepper.step(state, 1) is None
-        pressed += stepper.contact_work.contact_count[0] > 4
-    assert not stepper.contact_work.unsolved_steps.any()
+        pressed += stepper.contact_work.step.sizes["contacts"][0] > 4
+    assert not stepper.contact_work.diagnostics.unsolved_steps.any()
     assert pressed > 10
 
 
@@ -220,7 +220,7 @@ def test_a_foot_that_jams_is_reported_as_with_rows(tmp_path, monkeypatch):
     for with_rows in (False, True):
         state, stepper = started_with_rows(monkeypatch, simulation) if with_rows else started(simulation)
         steps, work = 0, stepper.contact_work
-        while steps < 300 and work.jammed_steps[0] == 0:
+        while steps < 300 and work.diagnostics.jammed_steps[0] == 0:
             work.factors.rank[:] = 0
             assert stepper.step(state, 1) is None
             steps += 1

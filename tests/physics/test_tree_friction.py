@@ -158,7 +158,7 @@ def test_a_chain_with_a_coupling_is_solved_as_rows(tmp_path):
         assert abs(state.v[0] + 0.5 * state.v[2]) < 1e-10
     assert np.abs(state.v).max() > 1e-3
     assert stepper.contact_work.factors.rank.any(), "rows are solved"
-    assert stepper.contact_work.unsolved_steps[0] == 0
+    assert stepper.contact_work.diagnostics.unsolved_steps[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,14 @@ def test_joints_that_jam_move_as_with_rows(tmp_path, monkeypatch, seed, integrat
     in_turn = 0
     for _ in range(10):
         tree.contact_work.factors.rank[:] = -1
-        tree.contact_work.newton_steps[0] = 0
+        tree.contact_work.diagnostics.newton_steps[0] = 0
         other.q[:], other.v[:] = one.q, one.v
         rows.start(other)
         assert tree.step(one, 1) is None
         assert rows.step(other, 1) is None
-        in_turn += tree.contact_work.newton_steps[0] > tree_friction.MAX_ITERATIONS
+        in_turn += tree.contact_work.diagnostics.newton_steps[0] > tree_friction.MAX_ITERATIONS
         assert (tree.contact_work.factors.rank == -1).all(), "no rows are solved"
-        assert tree.contact_work.unsolved_steps[0] + rows.contact_work.unsolved_steps[0] == 0
+        assert tree.contact_work.diagnostics.unsolved_steps[0] + rows.contact_work.diagnostics.unsolved_steps[0] == 0
         np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())
         friction, expected = (one.contact_work.joint_friction.previous_impulses[:, 1] for one in (tree, rows))
         np.testing.assert_allclose(friction, expected, atol=1e-7 * np.abs(expected).max())
@@ -201,9 +201,9 @@ def test_steps_of_a_long_chain_of_crosses_take_few_sweeps(tmp_path):
     state, method = started(simulation)
     sweeps = []
     for _ in range(500):
-        method.contact_work.newton_steps[0] = 0
+        method.contact_work.diagnostics.newton_steps[0] = 0
         assert method.step(state, 1) is None
-        sweeps.append(int(method.contact_work.newton_steps[0]) - tree_friction.MAX_ITERATIONS)
+        sweeps.append(int(method.contact_work.diagnostics.newton_steps[0]) - tree_friction.MAX_ITERATIONS)
     assert not method.contact_work.factors.rank.any(), "no rows are solved"
     assert 0 < max(sweeps) <= 4
 
@@ -250,7 +250,7 @@ def test_a_slider_that_jams_stops_at_once_in_few_passes(tmp_path, thrust):
     limit, friction, _ = method.contact_work.joint_friction.previous_impulses[0]
     assert limit == pytest.approx(2 * 0.5 * 2.0 / 0.4, rel=1e-12)
     assert friction == pytest.approx(-2.0 * 0.5 - H * thrust, rel=1e-12)
-    assert method.contact_work.newton_steps[0] <= 5
+    assert method.contact_work.diagnostics.newton_steps[0] <= 5
 
 
 def test_the_steps_in_which_a_slider_stops_and_starts_take_one_pass(tmp_path):
@@ -261,10 +261,10 @@ def test_the_steps_in_which_a_slider_stops_and_starts_take_one_pass(tmp_path):
     state, method = started(prepared(tmp_path, simulated({"block": body}, {"rail": rail})))
     moves, passes = [], []
     for _ in range(400):
-        method.contact_work.newton_steps[0] = 0
+        method.contact_work.diagnostics.newton_steps[0] = 0
         assert method.step(state, 1) is None
         moves.append(state.v[0] > 0.0)
-        passes.append(int(method.contact_work.newton_steps[0]))
+        passes.append(int(method.contact_work.diagnostics.newton_steps[0]))
     changes = 1 + np.flatnonzero(np.diff(moves))
     assert [moves[0], len(changes)] == [True, 2]
     assert set(passes[2:]) == {1}
@@ -276,17 +276,17 @@ def test_a_chain_in_which_many_hinges_jam_obeys_the_law_in_every_step(tmp_path):
     state, stepper = started(simulation)
     work, in_turn = stepper.contact_work, 0
     for _ in range(300):
-        work.newton_steps[0] = 0
+        work.diagnostics.newton_steps[0] = 0
         assert stepper.step(state, 1) is None
-        in_turn += work.newton_steps[0] > tree_friction.MAX_ITERATIONS
+        in_turn += work.diagnostics.newton_steps[0] > tree_friction.MAX_ITERATIONS
         limit, friction, _ = work.joint_friction.previous_impulses.T
-        slip = work.velocity_after.reshape(-1, 3)[: len(limit), 1]
+        slip = work.step.velocity_after.reshape(-1, 3)[: len(limit), 1]
         slides = np.abs(slip) > 1e-9 * np.abs(slip).max()
         tolerance = 1e-8 * limit.max()
         assert (np.abs(friction) <= limit + tolerance).all()
         np.testing.assert_allclose(friction[slides], -np.sign(slip[slides]) * limit[slides], atol=tolerance)
     assert in_turn > 0
-    assert work.unsolved_steps[0] == 0
+    assert work.diagnostics.unsolved_steps[0] == 0
     assert not work.factors.rank.any(), "no rows are solved"
 
 
@@ -319,9 +319,9 @@ def test_trees_with_contacts_and_limits_move_as_with_rows(tmp_path, monkeypatch,
         work, touched = stepper.contact_work, set()
         for _ in range(80):
             assert stepper.step(state, 1) is None
-            if not with_rows and work.contact_count[0] + work.constraint_row_count[0] > 0:
+            if not with_rows and work.step.sizes["contacts"][0] + work.step.sizes["constraint_rows"][0] > 0:
                 touched.add(tuple(work.joint_friction.separate))
-        assert work.unsolved_steps[0] == 0
+        assert work.diagnostics.unsolved_steps[0] == 0
         ends.append((state, work.joint_friction.previous_impulses[:4, 1].copy(), touched))
     (one, friction, touched), (other, expected, _) = ends
     alone = np.array(sorted(touched)).reshape(-1, 3, 4)

@@ -92,6 +92,12 @@ class FactoredScratch(NamedTuple):
     mu: Annotated[Floats, "contacts"]
 
 
+@formula
+def first_contact_row(problem):
+    """Return the first row of the contacts, which follows those of friction patches."""
+    return problem.equalities + problem.limits + PER_CONTACT * problem.friction_patches
+
+
 @kernel
 def add_row_product(F, k, xi, total):
     """Return total + (B xi)_k."""
