@@ -36,7 +36,7 @@ def pass_on(problem, options, island_rows, touching, together, x, contacts, step
 
     Contacts with a gap / h of at most `touching` touch; `together`: even if they do not approach.
     """
-    impact, static, time = scratch.impact, problem.equalities + problem.limits, 0.0
+    impact, time = scratch.impact, 0.0
     m = len(problem.r)
     start_passes(problem, island_rows, contacts, step, impact_times, impact)
     save_blocks(problem, impact)
@@ -45,7 +45,7 @@ def pass_on(problem, options, island_rows, touching, together, x, contacts, step
         if wait == math.inf:
             break
         time += wait
-        for j in range(static, m):
+        for j in range(problem.constraint_rows, m):
             impact.gap[j] += wait * impact.u[j]
         select_approaching(problem, island_rows, time, touching, together, contacts, step, impact_times, impact)
         for j in range(m):
@@ -58,7 +58,7 @@ def pass_on(problem, options, island_rows, touching, together, x, contacts, step
             impact.total[j] += impact.other[j]
     for j in range(m):
         impact.rebound[j] = 0.0
-        if j >= static and impact.total[j] > 0.0:
+        if j >= problem.constraint_rows and impact.total[j] > 0.0:
             impact.rebound[j] = -max(impact.u[j], 0.0) - step.closing[island_rows[j]]
             x[j] = impact.total[j]
     write_rebounds(problem, island_rows, step, impact)
@@ -68,7 +68,7 @@ def pass_on(problem, options, island_rows, touching, together, x, contacts, step
 def start_passes(problem, island_rows, contacts, step, impact_times, impact):
     """Set velocities and gaps to those of the start of the step."""
     for j in range(len(problem.r)):
-        impact.u[j] = impact.before[j] if j >= problem.equalities + problem.limits else 0.0
+        impact.u[j] = impact.before[j] if j >= problem.constraint_rows else 0.0
         impact.total[j] = impact.gap[j] = 0.0
     for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
         k = island_rows[j]
@@ -102,7 +102,7 @@ def approaches(j, k, step, impact_times, impact) -> bool:
 def touching_bound(problem, impact) -> float:
     """Return the velocity gap / h up to which bodies touch, for the fastest impact of an island."""
     fastest = 0.0
-    for j in range(problem.equalities + problem.limits, len(problem.r), PER_CONTACT):
+    for j in range(problem.constraint_rows, len(problem.r), PER_CONTACT):
         if impact.rebound[j] != 0.0:
             fastest = max(fastest, -impact.before[j])
     return TIE * fastest
@@ -133,14 +133,13 @@ def rebounds(problem, island_rows, c, contacts, step, impact) -> bool:
 @kernel
 def select_approaching(problem, island_rows, time, touching, together, contacts, step, impact_times, impact):
     """Leave in the problem constraint rows, the normals that meet at a time over the step, and those that hold."""
-    static = problem.equalities + problem.limits
-    for j in range(static):
+    for j in range(problem.constraint_rows):
         problem.r[j] = impact.u[j] if j >= problem.equalities else 0.0
-    for j in range(static, len(problem.r)):
+    for j in range(problem.constraint_rows, len(problem.r)):
         k = island_rows[j]
         c = contact_of_row(k, step)
         parts = impact.gap[j] > touching or impact.u[j] > IMPACT_SPEED * step.rows[k].speed
-        if c < 0 or (j - static) % PER_CONTACT > 0 or parts:
+        if c < 0 or (j - problem.constraint_rows) % PER_CONTACT > 0 or parts:
             problem.r[j] = 0.0
             leave_out(problem, j)
         elif approaches(j, k, step, impact_times, impact):

@@ -47,7 +47,7 @@ def read_velocities(problem, island_rows, step, impact):
         k = island_rows[j]
         impact.rebound[j] = step.rebound[k]
         impact.free[j] = problem.r[j] - step.closing[k] - step.rebound[k]
-        is_constraint = j < problem.equalities + problem.limits
+        is_constraint = j < problem.constraint_rows
         impact.before[j] = impact.free[j] if is_constraint else step.velocity_before[k]
 
 
@@ -91,7 +91,7 @@ def without_motion(problem, impact) -> Factored:
     """Return the problem with the velocities r alone, which are not those of the motion xi0, so that b = r."""
     return Factored(
         problem.B, problem.first, problem.block, problem.start, problem.width, impact.xi0, problem.r, problem.b,
-        problem.w, problem.mu, problem.equalities, problem.limits, problem.friction_patches, problem.convex,
+        problem.w, problem.mu, problem.equalities, problem.constraint_rows, problem.friction_patches, problem.convex,
     )  # fmt: skip
 
 

@@ -89,8 +89,8 @@ def solve_impacts(problem, options, island_rows, x, contacts, step, impact_times
 @kernel
 def only_pressed_normal(problem, x) -> int:
     """Return the normal row of the only contact with an impulse, if no limit has one; -1 else."""
-    static, normal = problem.equalities + problem.limits, -1
-    for j in range(problem.equalities, static):
+    normal = -1
+    for j in range(problem.equalities, problem.constraint_rows):
         if x[j] > 0.0:
             return -1
     for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
@@ -167,9 +167,9 @@ def replace_by_path(problem, options, island_rows, row, x, report, contacts, ste
 @kernel
 def closes(problem, speed) -> bool:
     """Return whether a limit or a normal closes faster than a speed in the mass norm, without further impulses."""
-    static, found = problem.equalities + problem.limits, False
+    found = False
     for j in range(problem.equalities, len(problem.r)):
-        if j < static or (j - static) % PER_CONTACT == 0:
+        if j < problem.constraint_rows or (j - problem.constraint_rows) % PER_CONTACT == 0:
             found = found or -problem.r[j] > speed * math.sqrt(delassus_entry(problem, j, j))
     return found
 
@@ -189,7 +189,7 @@ def added_energy(problem, x, u, start, impact) -> tuple[float, float]:
 @kernel
 def is_given_load(problem, j) -> bool:
     """Return whether row j is the normal of a friction patch of a joint."""
-    first = problem.equalities + problem.limits
+    first = problem.constraint_rows
     return first <= j < first_contact_row(problem) and (j - first) % PER_CONTACT == 0
 
 

@@ -161,7 +161,7 @@ def gather_normals(island_rows, contacts, step, groups, factors, impact_times, s
             scratch.factored.r[m] = gap_at_step_end(k, c, contacts, step, impact_times) if c >= 0 else 0.0
             equalities += c < 0
             m += 1
-    problem = factored_problem(factors.B, blocks, m, 0, (equalities, m - equalities, 0, False), scratch.factored)
+    problem = factored_problem(factors.B, blocks, m, 0, (equalities, m, 0, False), scratch.factored)
     n = 0
     for b in range(blocks):
         n += problem.width[b]

@@ -83,7 +83,7 @@ def gather_island(island_rows, convex, step, groups, factors, scratch):
         constraint_rows += k < sizes.constraint_rows
         patches += sizes.constraint_rows <= k < sizes.first_contact
         gather_row(j, k, step, groups, factors, scratch)
-    kinds = (equalities, constraint_rows - equalities, patches // PER_CONTACT, convex)
+    kinds = (equalities, constraint_rows, patches // PER_CONTACT, convex)
     contacts = (m - constraint_rows) // PER_CONTACT
     problem = factored_problem(factors.B, blocks, m, contacts, kinds, scratch.factored)
     remove_ineffective_rows(problem, island_rows, constraint_rows, factors.diagonal_bound)
@@ -159,7 +159,7 @@ def initialize_island(problem, island_rows, contacts, step, factors, scratch):
         problem.r[j] = step.r[island_rows[j]]
         scratch.impulses[j] = step.x[island_rows[j]]
     for c in range(len(problem.mu)):
-        k = island_rows[problem.equalities + problem.limits + PER_CONTACT * c]
+        k = island_rows[problem.constraint_rows + PER_CONTACT * c]
         problem.mu[c] = (
             1.0 if c < problem.friction_patches else contacts[(k - sizes.first_contact) // PER_CONTACT].friction
         )
@@ -172,7 +172,7 @@ def jams(problem, island_rows, x, step) -> bool:
     With the impulse x of its normal, friction -mu x d against the slip d changes the normal velocity by W_nn x - mu x
     W_nt . d.  If that is negative, no finite force lets it slide on (Painleve).
     """
-    before, first_disc = step.velocity_before, problem.equalities + problem.limits
+    before, first_disc = step.velocity_before, problem.constraint_rows
     for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
         k, mu = island_rows[j], problem.mu[(j - first_disc) // PER_CONTACT]
         speed = math.hypot(before[k + 1], before[k + 2])

@@ -32,25 +32,25 @@ def start_coupled_impulses(system, work, step, groups, sleep):
 
     Bodies that coupled forces move do not sleep: impulses elsewhere change these forces within the step.
     """
-    C, k = work.coupling, len(work.coupling.forces)
+    coupling, k = work.coupling, len(work.coupling.forces)
     write_coupled_matrix(system, work, 0)
     for i in range(k):
-        C.impulses[i] = 0.0
-        for j in range(len(C.rates)):
-            if C.responses[i, j] != 0.0:
+        coupling.impulses[i] = 0.0
+        for j in range(len(coupling.rates)):
+            if coupling.responses[i, j] != 0.0:
                 sleep.at_rest[groups.body_of_coordinate[j]] = 0
     for r in range(step.sizes[0].rows):
         step.r_without_coupled[r] = step.r[r]
-    C.sweeps[0] = system.contacts.options.sweeps
-    if not factor_dense(C.matrix, C.order):
-        C.sweeps[0] = 1
+    coupling.sweeps[0] = system.contacts.options.sweeps
+    if not factor_dense(coupling.matrix, coupling.order):
+        coupling.sweeps[0] = 1
     else:
         for i in range(k):
             for j in range(k):
-                C.rhs[j] = 1.0 if i == j else 0.0
-            solve_dense(C.matrix, C.order, C.rhs, C.values)
+                coupling.rhs[j] = 1.0 if i == j else 0.0
+            solve_dense(coupling.matrix, coupling.order, coupling.rhs, coupling.values)
             for j in range(k):
-                C.inverse[j, i] = C.values[j]
+                coupling.inverse[j, i] = coupling.values[j]
 
 
 @kernel
@@ -67,36 +67,36 @@ def update_coupled_impulses(system, work, groups, step, reports):
     c has converged if its error changes velocities by no more than the tolerance of the contacts, relative to their
     change y.  If it does not converge, the last sweep has c = 0, and the step counts as unsolved.
     """
-    C, h, k = work.coupling, work.implicit_coefficients[0], len(work.coupling.forces)
-    C.sweeps[0] -= 1
-    add_responses(C, C.impulses, work.response)
+    coupling, h, k = work.coupling, work.implicit_coefficients[0], len(work.coupling.forces)
+    coupling.sweeps[0] -= 1
+    add_responses(coupling, coupling.impulses, work.response)
     write_motion(system.tree, work, work.response)
     for i in range(k):
-        C.values[i] = 0.0
-    add_derivatives(system, work, work.response, h * h, h, C.values)
+        coupling.values[i] = 0.0
+    add_derivatives(system, work, work.response, h * h, h, coupling.values)
     for i in range(k):
-        before, C.rhs[i] = C.rhs[i], C.impulses[i] - C.values[i]
-        C.values[i] = C.rhs[i] - before
-    for j in range(len(C.rates)):
-        C.rates[j] = 0.0
-    add_responses(C, C.rhs, C.rates)
-    if norm(C.rates) <= system.contacts.options.tolerance * norm(work.response):
+        before, coupling.rhs[i] = coupling.rhs[i], coupling.impulses[i] - coupling.values[i]
+        coupling.values[i] = coupling.rhs[i] - before
+    for j in range(len(coupling.rates)):
+        coupling.rates[j] = 0.0
+    add_responses(coupling, coupling.rhs, coupling.rates)
+    if norm(coupling.rates) <= system.contacts.options.tolerance * norm(work.response):
         for i in range(k):
-            C.impulses[i] -= C.rhs[i]  # also of forces that drives bear, without an effect on velocities
+            coupling.impulses[i] -= coupling.rhs[i]  # also of forces that drives bear, without an effect on velocities
         add_primary_multipliers(work)
         return False
-    if C.sweeps[0] <= 0:
-        C.unsolved[1] += 1
+    if coupling.sweeps[0] <= 0:
+        coupling.unsolved[1] += 1
         return False
-    if C.sweeps[0] < system.contacts.options.sweeps - 1:
-        update_inverse(C.inverse, C.change, C.values, C.row, C.excess)
+    if coupling.sweeps[0] < system.contacts.options.sweeps - 1:
+        update_inverse(coupling.inverse, coupling.change, coupling.values, coupling.row, coupling.excess)
     for i in range(k):
-        C.change[i] = 0.0
+        coupling.change[i] = 0.0
         for m in range(k):
-            C.change[i] -= C.inverse[i, m] * C.rhs[m]
-        if C.sweeps[0] == 1:
-            C.change[i] = -C.impulses[i]
-        C.impulses[i] += C.change[i]
+            coupling.change[i] -= coupling.inverse[i, m] * coupling.rhs[m]
+        if coupling.sweeps[0] == 1:
+            coupling.change[i] = -coupling.impulses[i]
+        coupling.impulses[i] += coupling.change[i]
     change_row_velocities(system.tree, work, groups, step, reports)
     return True
 
@@ -104,37 +104,39 @@ def update_coupled_impulses(system, work, groups, step, reports):
 @kernel
 def add_primary_multipliers(work):
     """Add the multipliers due to c to those of the primary rows, which balance the impulses of the rows alone."""
-    C, rows = work.coupling, work.rows
+    coupling, rows = work.coupling, work.rows
     for r in range(len(rows)):
         if rows[r].primary:
-            for i in range(len(C.forces)):
-                rows[r].multiplier += C.impulses[i] * C.multipliers[i, r]
+            for i in range(len(coupling.forces)):
+                rows[r].multiplier += coupling.impulses[i] * coupling.multipliers[i, r]
 
 
 @kernel
 def change_row_velocities(tree, work, groups, step, reports):
     """Compute the velocities of the rows with c, and mark the islands in which they change to be solved again."""
-    C = work.coupling
-    for j in range(len(C.rates)):
-        C.rates[j] = 0.0
-    add_responses(C, C.impulses, C.rates)
-    write_motion(tree, work, C.rates)
+    coupling = work.coupling
+    for j in range(len(coupling.rates)):
+        coupling.rates[j] = 0.0
+    add_responses(coupling, coupling.impulses, coupling.rates)
+    write_motion(tree, work, coupling.rates)
     for island in range(groups.islands[0]):
         changed = False
         for i in range(groups.first_row[island], groups.first_row[island + 1]):
             k = groups.rows[i]
-            r = step.r_without_coupled[k] + jacobian_product_of_row(step.rows[k], step.terms, work.bodies, C.rates)
+            r = step.r_without_coupled[k] + jacobian_product_of_row(
+                step.rows[k], step.terms, work.bodies, coupling.rates
+            )
             changed = changed or r != step.r[k]
             step.r[k] = r
         reports.converged[island] = not changed
 
 
 @kernel
-def add_responses(C, c, rates):
+def add_responses(coupling, c, rates):
     """Add Z c to the rates (nv,)."""
     for i in range(len(c)):
         for j in range(len(rates)):
-            rates[j] += c[i] * C.responses[i, j]
+            rates[j] += c[i] * coupling.responses[i, j]
 
 
 @kernel

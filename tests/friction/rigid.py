@@ -90,7 +90,7 @@ def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, friction_patches=0, **
         array.fill(np.nan)
     x = np.array(np.broadcast_to(guess, m), float)
     mu = np.array(np.broadcast_to(mu, (m - equalities - limits) // 3), float)
-    problem = DenseProblem(np.array(W), np.array(r, float), mu, equalities, limits, friction_patches)
+    problem = DenseProblem(np.array(W), np.array(r, float), mu, equalities, equalities + limits, friction_patches)
     return x, stagger(problem, Options(**options), x, scratch)
 
 
@@ -115,7 +115,7 @@ def factored(world, v, mu, r=None, friction_patches=0, convex=False):
     S.r[:] = J @ np.asarray(v, float) if r is None else r
     S.r[constraint_rows : constraint_rows + 3 * friction_patches : 3] = 0.0
     places = (S.first, S.block, S.start, S.width, S.xi0, S.r, S.b, S.w, S.mu)
-    return Factored(B.ravel(), *places, len(world.equalities), len(world.limits), friction_patches, convex)
+    return Factored(B.ravel(), *places, len(world.equalities), constraint_rows, friction_patches, convex)
 
 
 def proximal_scratch(world):

@@ -34,7 +34,7 @@ def wide(world, seed):
 def dense(F, D, stiffness):
     """The matrix 1 + B^T D B in the order of xi."""
     n = int(F.width.sum())
-    matrix, first = np.eye(n), F.equalities + F.limits
+    matrix, first = np.eye(n), F.constraint_rows
     groups = [[k] for k in range(first)] + [[k, k + 1, k + 2] for k in range(first, len(F.r), 3)]
     for rows in groups:
         J = np.zeros((len(rows), n))

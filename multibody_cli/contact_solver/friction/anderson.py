@@ -46,55 +46,62 @@ def iterations_for(m: int) -> Iterations:
 
 
 @kernel
-def store_iteration(A, gap, x, restart):
+def store_iteration(iterations, gap, x, restart):
     """Store an iteration with that gap (m,) and result x (m,); `restart` forgets the changes stored before."""
-    slot = A.stored[0] % DEPTH
+    slot = iterations.stored[0] % DEPTH
     for i in range(len(x)):
-        if A.stored[0] >= 0:
-            A.gap_changes[slot, i] = gap[i] - A.gap[i]
-            A.x_changes[slot, i] = x[i] - A.x[i]
-        A.gap[i], A.x[i] = gap[i], x[i]
-    A.stored[0] = 0 if restart else A.stored[0] + 1
+        if iterations.stored[0] >= 0:
+            iterations.gap_changes[slot, i] = gap[i] - iterations.gap[i]
+            iterations.x_changes[slot, i] = x[i] - iterations.x[i]
+        iterations.gap[i], iterations.x[i] = gap[i], x[i]
+    iterations.stored[0] = 0 if restart else iterations.stored[0] + 1
 
 
 @kernel
-def extrapolate(A, W, x):
+def extrapolate(iterations, W, x):
     """Replace x (m,), the result of the last iteration, by the combination of iterations with the smallest gap."""
     m = len(x)
-    for a in range(min(A.stored[0], DEPTH)):
+    for a in range(min(iterations.stored[0], DEPTH)):
         for i in range(m):
-            A.product[i] = 0.0
+            iterations.product[i] = 0.0
             for j in range(m):
-                A.product[i] += W[i, j] * A.gap_changes[a, j]
-        write_gram_row(A, a, A.product[:m])
-    combine_iterations(A, x)
+                iterations.product[i] += W[i, j] * iterations.gap_changes[a, j]
+        write_gram_row(iterations, a, iterations.product[:m])
+    combine_iterations(iterations, x)
 
 
 @kernel
-def extrapolate_unweighted(A, x):
+def extrapolate_unweighted(iterations, x):
     """`extrapolate` for the identity in place of W."""
-    for a in range(min(A.stored[0], DEPTH)):
-        write_gram_row(A, a, A.gap_changes[a])
-    combine_iterations(A, x)
+    for a in range(min(iterations.stored[0], DEPTH)):
+        write_gram_row(iterations, a, iterations.gap_changes[a])
+    combine_iterations(iterations, x)
 
 
 @kernel
-def write_gram_row(A, a, product):
+def write_gram_row(iterations, a, product):
     """Write row a of G^T W G and of -G^T W g, from W times the change a (m,) of the gap."""
-    A.projection[a], A.shares[a] = 0.0, math.nan
+    iterations.projection[a], iterations.shares[a] = 0.0, math.nan
     for i in range(len(product)):
-        A.projection[a] -= A.gap[i] * product[i]
+        iterations.projection[a] -= iterations.gap[i] * product[i]
     for b in range(a + 1):
-        A.gram[a, b] = 0.0
+        iterations.gram[a, b] = 0.0
         for i in range(len(product)):
-            A.gram[a, b] += A.gap_changes[b, i] * product[i]
+            iterations.gram[a, b] += iterations.gap_changes[b, i] * product[i]
 
 
 @kernel
-def combine_iterations(A, x):
+def combine_iterations(iterations, x):
     """Subtract the changes of the results times s from x (m,)."""
-    n, m = min(A.stored[0], DEPTH), len(x)
-    solve_multipliers(A.gram[:n, :n], A.projection[:n], A.lower[:n], A.upper[:n], A.shares[:n], A.solver)
+    n, m = min(iterations.stored[0], DEPTH), len(x)
+    solve_multipliers(
+        iterations.gram[:n, :n],
+        iterations.projection[:n],
+        iterations.lower[:n],
+        iterations.upper[:n],
+        iterations.shares[:n],
+        iterations.solver,
+    )
     for a in range(n):
         for i in range(m):
-            x[i] -= A.shares[a] * A.x_changes[a, i]
+            x[i] -= iterations.shares[a] * iterations.x_changes[a, i]

@@ -45,82 +45,88 @@ class BlockMatrix(NamedTuple):
 
 # --- entries --------------------------------------------------------------------------------------------------------
 @kernel
-def clear(n, M):
+def clear(n, matrix):
     """Set the matrix to the identity."""
     nodes = n // NODE
     for k in range(nodes):
         for i in range(ENTRIES):
-            M.diagonal[ENTRIES * k + i] = 0.0
+            matrix.diagonal[ENTRIES * k + i] = 0.0
         for i in range(NODE):
-            M.diagonal[ENTRIES * k + (NODE + 1) * i] = 1.0
-    for k in range(ENTRIES * M.elimination.begin[nodes]):
-        M.lower[k] = 0.0
-        M.upper[k] = 0.0
+            matrix.diagonal[ENTRIES * k + (NODE + 1) * i] = 1.0
+    for k in range(ENTRIES * matrix.elimination.begin[nodes]):
+        matrix.lower[k] = 0.0
+        matrix.upper[k] = 0.0
 
 
 @kernel
-def add_rows(F, k, rows, D, stiffness, M):
+def add_rows(problem, k, rows, D, stiffness, matrix):
     """Add stiffness B^T D B for `rows` rows from k on, one or three; D (m, 3) are the derivatives of `cones`."""
     strips = 0
     for side in range(BLOCKS_PER_ROW):
-        b = block_of_rows(F, k, rows, side)
+        b = block_of_rows(problem, k, rows, side)
         if b >= 0:
-            for i in range(F.width[b] // NODE):
-                M.node[strips] = F.start[b] // NODE + i
-                load_strip(F, k, rows, side, b, NODE * i, STRIP * strips, M.rows)
+            for i in range(problem.width[b] // NODE):
+                matrix.node[strips] = problem.start[b] // NODE + i
+                load_strip(problem, k, rows, side, b, NODE * i, STRIP * strips, matrix.rows)
                 if rows == PER_CONTACT:
-                    multiply_strip(D, k, M.rows, STRIP * strips, M.product, STRIP * strips, stiffness)
+                    multiply_strip(D, k, matrix.rows, STRIP * strips, matrix.product, STRIP * strips, stiffness)
                 else:
-                    multiply_row(M.rows, STRIP * strips, M.product, STRIP * strips, stiffness * D[k, 0])
+                    multiply_row(matrix.rows, STRIP * strips, matrix.product, STRIP * strips, stiffness * D[k, 0])
                 strips += 1
     if rows == PER_CONTACT:
-        add_strips((k - F.equalities - F.limits) // PER_CONTACT, strips, M)
+        add_strips((k - problem.constraint_rows) // PER_CONTACT, strips, matrix)
     else:
-        add_parts(strips, M)
+        add_parts(strips, matrix)
 
 
 @kernel
-def load_strip(F, k, rows, side, b, offset, at, strips):
+def load_strip(problem, k, rows, side, b, offset, at, strips):
     """Copy the part of B of `rows` rows for six velocities of block b; rows that do not act on the block are 0."""
     for j in range(rows):
-        if F.block[k + j, side] == b:
-            copy_row(F.B, F.first[k + j, side] + offset, strips, at + NODE * j)
+        if problem.block[k + j, side] == b:
+            copy_row(problem.B, problem.first[k + j, side] + offset, strips, at + NODE * j)
         else:
             for i in range(NODE):
                 strips[at + NODE * j + i] = 0.0
 
 
 @kernel
-def add_strips(contact, strips, M):
+def add_strips(contact, strips, matrix):
     """Add the transposed strips of B times those of D B to the blocks of their nodes."""
     for p in range(strips):
-        add_transposed_product(M.rows, STRIP * p, M.product, STRIP * p, M.diagonal, ENTRIES * M.node[p])
+        add_transposed_product(
+            matrix.rows, STRIP * p, matrix.product, STRIP * p, matrix.diagonal, ENTRIES * matrix.node[p]
+        )
         for q in range(p):
-            i, j = (q, p) if M.node[q] < M.node[p] else (p, q)
-            e = ENTRIES * entry_of(contact, M.node[i], M.node[j], M.elimination)
-            add_transposed_product(M.rows, STRIP * i, M.product, STRIP * j, M.upper, e)
-            add_transposed_product(M.product, STRIP * i, M.rows, STRIP * j, M.lower, e)
+            i, j = (q, p) if matrix.node[q] < matrix.node[p] else (p, q)
+            e = ENTRIES * entry_of(contact, matrix.node[i], matrix.node[j], matrix.elimination)
+            add_transposed_product(matrix.rows, STRIP * i, matrix.product, STRIP * j, matrix.upper, e)
+            add_transposed_product(matrix.product, STRIP * i, matrix.rows, STRIP * j, matrix.lower, e)
 
 
 @kernel
-def add_parts(strips, M):
+def add_parts(strips, matrix):
     """Add the parts of a transposed row of B times those of the row of D B to the blocks of their nodes."""
     for p in range(strips):
-        add_outer_product(M.rows, STRIP * p, M.product, STRIP * p, M.diagonal, ENTRIES * M.node[p])
+        add_outer_product(matrix.rows, STRIP * p, matrix.product, STRIP * p, matrix.diagonal, ENTRIES * matrix.node[p])
         for q in range(p):
-            i, j = (q, p) if M.node[q] < M.node[p] else (p, q)
-            e = ENTRIES * entry_of(-1, M.node[i], M.node[j], M.elimination)
-            add_outer_product(M.rows, STRIP * i, M.product, STRIP * j, M.upper, e)
-            add_outer_product(M.product, STRIP * i, M.rows, STRIP * j, M.lower, e)
+            i, j = (q, p) if matrix.node[q] < matrix.node[p] else (p, q)
+            e = ENTRIES * entry_of(-1, matrix.node[i], matrix.node[j], matrix.elimination)
+            add_outer_product(matrix.rows, STRIP * i, matrix.product, STRIP * j, matrix.upper, e)
+            add_outer_product(matrix.product, STRIP * i, matrix.rows, STRIP * j, matrix.lower, e)
 
 
 @kernel
-def entry_of(contact, i, j, E) -> int:
+def entry_of(contact, i, j, elimination) -> int:
     """Return the place of node j among the later nodes of node i < j; both are of the same contact or constraint."""
-    e = E.begin[i]
-    if contact >= 0 and e + E.entry[contact] < E.begin[i + 1] and E.later[e + E.entry[contact]] == j:
-        return e + E.entry[contact]
-    while E.later[e] != j:
+    e = elimination.begin[i]
+    if (
+        contact >= 0
+        and e + elimination.entry[contact] < elimination.begin[i + 1]
+        and elimination.later[e + elimination.entry[contact]] == j
+    ):
+        return e + elimination.entry[contact]
+    while elimination.later[e] != j:
         e += 1
     return e
 
@@ -140,36 +146,42 @@ def factor_block(A, a):
 
 
 @kernel
-def eliminate(n, M):
+def eliminate(n, matrix):
     """Replace the matrix by its factors: a unit lower triangle, and an upper triangle with inverse pivots."""
-    begin, later = M.elimination.begin, M.elimination.later
+    begin, later = matrix.elimination.begin, matrix.elimination.later
     for k in range(n // NODE):
-        factor_block(M.diagonal, ENTRIES * k)
+        factor_block(matrix.diagonal, ENTRIES * k)
         for e in range(begin[k], begin[k + 1]):
-            solve_transposed_upper(M.diagonal, ENTRIES * k, M.lower, ENTRIES * e)
-            solve_lower(M.diagonal, ENTRIES * k, M.upper, ENTRIES * e)
+            solve_transposed_upper(matrix.diagonal, ENTRIES * k, matrix.lower, ENTRIES * e)
+            solve_lower(matrix.diagonal, ENTRIES * k, matrix.upper, ENTRIES * e)
         for e in range(begin[k], begin[k + 1]):
-            subtract_transposed_product(M.lower, ENTRIES * e, M.upper, ENTRIES * e, M.diagonal, ENTRIES * later[e])
+            subtract_transposed_product(
+                matrix.lower, ENTRIES * e, matrix.upper, ENTRIES * e, matrix.diagonal, ENTRIES * later[e]
+            )
             f = begin[later[e]]
             for g in range(e + 1, begin[k + 1]):
                 while later[f] != later[g]:
                     f += 1
-                subtract_transposed_product(M.upper, ENTRIES * e, M.lower, ENTRIES * g, M.lower, ENTRIES * f)
-                subtract_transposed_product(M.lower, ENTRIES * e, M.upper, ENTRIES * g, M.upper, ENTRIES * f)
+                subtract_transposed_product(
+                    matrix.upper, ENTRIES * e, matrix.lower, ENTRIES * g, matrix.lower, ENTRIES * f
+                )
+                subtract_transposed_product(
+                    matrix.lower, ENTRIES * e, matrix.upper, ENTRIES * g, matrix.upper, ENTRIES * f
+                )
 
 
 @kernel
-def substitute(n, M, y):
+def substitute(n, matrix, y):
     """Solve in place for y (n,), after `eliminate`."""
-    begin, later = M.elimination.begin, M.elimination.later
+    begin, later = matrix.elimination.begin, matrix.elimination.later
     for k in range(n // NODE):
-        substitute_forward(M.diagonal, ENTRIES * k, y, NODE * k)
+        substitute_forward(matrix.diagonal, ENTRIES * k, y, NODE * k)
         for e in range(begin[k], begin[k + 1]):
-            subtract_transposed_vector_product(M.lower, ENTRIES * e, y, NODE * k, y, NODE * later[e])
+            subtract_transposed_vector_product(matrix.lower, ENTRIES * e, y, NODE * k, y, NODE * later[e])
     for k in range(n // NODE - 1, -1, -1):
         for e in range(begin[k], begin[k + 1]):
-            subtract_vector_product(M.upper, ENTRIES * e, y, NODE * later[e], NODE * k)
-        substitute_backward(M.diagonal, ENTRIES * k, y, NODE * k)
+            subtract_vector_product(matrix.upper, ENTRIES * e, y, NODE * later[e], NODE * k)
+        substitute_backward(matrix.diagonal, ENTRIES * k, y, NODE * k)
 
 
 @kernel

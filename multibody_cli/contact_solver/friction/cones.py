@@ -29,18 +29,18 @@ from multibody_cli.kernel import formula, kernel
 
 # --- laws ---------------------------------------------------------------------------------------------------------
 @kernel
-def project(F, y, g, D):
+def project(problem, y, g, D):
     """Compute the projection of y (m,) into g (m,) and its derivatives into D (m, 3).
 
     Row k of D holds the derivatives by the three rows of the contact of row k.  Rows of constraints have theirs in D[k,
     0].
     """
-    constraint_rows, of_contacts = F.equalities + F.limits, CONVEX_CONE if F.convex else COULOMB
-    for k in range(constraint_rows):
-        project_by_law(EQUALITY if k < F.equalities else ONE_SIDED, 0.0, k, y, g, D)
-    for c in range(len(F.mu)):
-        law = COULOMB if c < F.friction_patches else of_contacts
-        project_by_law(law, F.mu[c], constraint_rows + PER_CONTACT * c, y, g, D)
+    of_contacts = CONVEX_CONE if problem.convex else COULOMB
+    for k in range(problem.constraint_rows):
+        project_by_law(EQUALITY if k < problem.equalities else ONE_SIDED, 0.0, k, y, g, D)
+    for c in range(len(problem.mu)):
+        law = COULOMB if c < problem.friction_patches else of_contacts
+        project_by_law(law, problem.mu[c], problem.constraint_rows + PER_CONTACT * c, y, g, D)
 
 
 # --- smoothed projections ------------------------------------------------------------------------------------------

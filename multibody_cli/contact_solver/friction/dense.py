@@ -31,36 +31,36 @@ class DenseProblem(NamedTuple):
     r: Floats  # (m,) velocities of the rows without impulses
     mu: Floats  # (contacts,) coefficients of friction
     equalities: int
-    limits: int
+    constraint_rows: int  # number of equalities and of limits
     friction_patches: int  # number of leading contacts whose normal impulse is given
 
 
 @formula
-def normal_row(P, c):
+def normal_row(problem, c):
     """Return the normal row of contact c; its two tangent rows follow."""
-    return P.equalities + P.limits + PER_CONTACT * c
+    return problem.constraint_rows + PER_CONTACT * c
 
 
 @kernel
-def compute_row_velocities(P, x, u):
+def compute_row_velocities(problem, x, u):
     """Compute u = W x + r."""
     for i in range(len(x)):
-        u[i] = P.r[i]
+        u[i] = problem.r[i]
         for j in range(len(x)):
-            u[i] += P.W[i, j] * x[j]
+            u[i] += problem.W[i, j] * x[j]
 
 
 @kernel
-def tangent_weight(P, n):
+def tangent_weight(problem, n):
     """Return the larger eigenvalue of the tangent block of W for the contact with normal row n."""
-    a, b, c = P.W[n + 1, n + 1], P.W[n + 2, n + 1], P.W[n + 2, n + 2]
-    return max(0.5 * (a + c) + math.sqrt(0.25 * (a - c) * (a - c) + b * b), zero_diagonal(P.W))
+    a, b, c = problem.W[n + 1, n + 1], problem.W[n + 2, n + 1], problem.W[n + 2, n + 2]
+    return max(0.5 * (a + c) + math.sqrt(0.25 * (a - c) * (a - c) + b * b), zero_diagonal(problem.W))
 
 
 @formula
-def friction_limit(P, c, x):
+def friction_limit(problem, c, x):
     """Return the radius of the friction disc of contact c."""
-    radius = P.mu[c] * max(x[normal_row(P, c)], 0.0)
+    radius = problem.mu[c] * max(x[normal_row(problem, c)], 0.0)
     return radius if radius > MIN_FRICTION_IMPULSE else 0.0
 
 
@@ -73,18 +73,18 @@ def clipped(b1, b2, radius):
 
 
 @kernel
-def problem_size(P, x, u) -> float:
+def problem_size(problem, x, u) -> float:
     """Return max |r| / sqrt(w) or sqrt(x.W x), the larger of both, or what presses a friction patch; 1 if all are 0.
 
     It is infinite if sqrt(x.W x) is infinite or no number.
     """
-    size, squared, floor = 0.0, 0.0, zero_diagonal(P.W)
+    size, squared, floor = 0.0, 0.0, zero_diagonal(problem.W)
     for i in range(len(x)):
-        size = max(size, abs(P.r[i]) / math.sqrt(max(P.W[i, i], floor)))
-        squared += x[i] * (u[i] - P.r[i])
-    for c in range(P.friction_patches):
-        n = normal_row(P, c)
-        size = max(size, x[n] * math.sqrt(tangent_weight(P, n)))
+        size = max(size, abs(problem.r[i]) / math.sqrt(max(problem.W[i, i], floor)))
+        squared += x[i] * (u[i] - problem.r[i])
+    for c in range(problem.friction_patches):
+        n = normal_row(problem, c)
+        size = max(size, x[n] * math.sqrt(tangent_weight(problem, n)))
     if not squared < math.inf:
         return math.inf
     size = max(size, math.sqrt(max(squared, 0.0)))
@@ -92,21 +92,21 @@ def problem_size(P, x, u) -> float:
 
 
 @kernel
-def relative_residual(P, x, u) -> float:
+def relative_residual(problem, x, u) -> float:
     """Return the largest residual of all conditions relative to the size of the problem; u (m,) becomes W x + r.
 
     It is infinite if the size is.
     """
-    compute_row_velocities(P, x, u)
-    floor, worst = zero_diagonal(P.W), friction_residual(P, x, u)
-    for i in range(P.equalities):
-        worst = max(worst, abs(u[i]) / math.sqrt(max(P.W[i, i], floor)))
-    for i in range(P.equalities, P.equalities + P.limits):
-        worst = max(worst, one_sided_residual(max(P.W[i, i], floor), x[i], u[i]))
-    for c in range(P.friction_patches, len(P.mu)):
-        n = normal_row(P, c)
-        worst = max(worst, one_sided_residual(max(P.W[n, n], floor), x[n], u[n]))
-    size = problem_size(P, x, u)
+    compute_row_velocities(problem, x, u)
+    floor, worst = zero_diagonal(problem.W), friction_residual(problem, x, u)
+    for i in range(problem.equalities):
+        worst = max(worst, abs(u[i]) / math.sqrt(max(problem.W[i, i], floor)))
+    for i in range(problem.equalities, problem.constraint_rows):
+        worst = max(worst, one_sided_residual(max(problem.W[i, i], floor), x[i], u[i]))
+    for c in range(problem.friction_patches, len(problem.mu)):
+        n = normal_row(problem, c)
+        worst = max(worst, one_sided_residual(max(problem.W[n, n], floor), x[n], u[n]))
+    size = problem_size(problem, x, u)
     return worst / size if size < math.inf else math.inf
 
 
@@ -117,24 +117,24 @@ def one_sided_residual(w, x, u):
 
 
 @kernel
-def friction_residual(P, x, u) -> float:
+def friction_residual(problem, x, u) -> float:
     """Return the largest residual of the tangents."""
     worst = 0.0
-    for c in range(len(P.mu)):
-        n = normal_row(P, c)
-        w = tangent_weight(P, n)
-        b1, b2 = clipped(x[n + 1] - u[n + 1] / w, x[n + 2] - u[n + 2] / w, friction_limit(P, c, x))
+    for c in range(len(problem.mu)):
+        n = normal_row(problem, c)
+        w = tangent_weight(problem, n)
+        b1, b2 = clipped(x[n + 1] - u[n + 1] / w, x[n + 2] - u[n + 2] / w, friction_limit(problem, c, x))
         worst = max(worst, math.hypot(x[n + 1] - b1, x[n + 2] - b2) * math.sqrt(w))
     return worst
 
 
 @kernel
-def scale_to_dissipate(P, x, u):
+def scale_to_dissipate(problem, x, u):
     """Scale the impulses such that they do not increase the energy: 1/2 x.W x + r.x <= 0; u (m,) is W x + r."""
     work = squared = 0.0
     for i in range(len(x)):
-        work += P.r[i] * x[i]
-        squared += x[i] * (u[i] - P.r[i])
+        work += problem.r[i] * x[i]
+        squared += x[i] * (u[i] - problem.r[i])
     if work + 0.5 * squared > 0.0:
         for i in range(len(x)):
             x[i] *= max(-work / squared, 0.0)

@@ -30,101 +30,104 @@ class Elimination(NamedTuple):
 
 
 @kernel
-def order_blocks(F, E) -> int:
+def order_blocks(problem, elimination) -> int:
     """Order the blocks and place them in xi in that order; return the length of xi."""
-    blocks, place = len(F.start), 0
-    couple_blocks(F, E)
+    blocks, place = len(problem.start), 0
+    couple_blocks(problem, elimination)
     for k in range(blocks):
-        b = block_of_least_degree(blocks, E)
-        E.order[k] = b
-        F.start[b] = place
-        place += F.width[b]
-        couple_neighbours(blocks, b, E)
-    list_later_nodes(F, E)
-    locate_contacts(F, E)
+        b = block_of_least_degree(blocks, elimination)
+        elimination.order[k] = b
+        problem.start[b] = place
+        place += problem.width[b]
+        couple_neighbours(blocks, b, elimination)
+    list_later_nodes(problem, elimination)
+    locate_contacts(problem, elimination)
     return place
 
 
 @kernel
-def couple_blocks(F, E):
+def couple_blocks(problem, elimination):
     """Set the neighbours of each block, and their numbers."""
-    blocks = len(F.start)
+    blocks = len(problem.start)
     for a in range(blocks):
-        E.degree[a] = 0
+        elimination.degree[a] = 0
         for b in range(blocks):
-            E.coupled[a, b] = False
-    for k in range(F.equalities, F.equalities + F.limits):
-        couple(F.block[k, 0], F.block[k, 1], E)
-    for c in range(len(F.mu)):
-        k = F.equalities + F.limits + PER_CONTACT * c
-        couple(block_of_rows(F, k, PER_CONTACT, 0), block_of_rows(F, k, PER_CONTACT, 1), E)
+            elimination.coupled[a, b] = False
+    for k in range(problem.equalities, problem.constraint_rows):
+        couple(problem.block[k, 0], problem.block[k, 1], elimination)
+    for c in range(len(problem.mu)):
+        k = problem.constraint_rows + PER_CONTACT * c
+        couple(block_of_rows(problem, k, PER_CONTACT, 0), block_of_rows(problem, k, PER_CONTACT, 1), elimination)
 
 
 @kernel
-def couple(a, b, E):
+def couple(a, b, elimination):
     """Make the blocks a and b of a row neighbours; -1 is no block."""
-    if a >= 0 and b >= 0 and not E.coupled[a, b]:
-        E.coupled[a, b] = E.coupled[b, a] = True
-        E.degree[a] += 1
-        E.degree[b] += 1
+    if a >= 0 and b >= 0 and not elimination.coupled[a, b]:
+        elimination.coupled[a, b] = elimination.coupled[b, a] = True
+        elimination.degree[a] += 1
+        elimination.degree[b] += 1
 
 
 @kernel
-def block_of_least_degree(blocks, E) -> int:
+def block_of_least_degree(blocks, elimination) -> int:
     """Return the remaining block with the fewest remaining neighbours."""
     best, least = -1, blocks
     for b in range(blocks):
-        if 0 <= E.degree[b] < least:
-            best, least = b, E.degree[b]
+        if 0 <= elimination.degree[b] < least:
+            best, least = b, elimination.degree[b]
     return best
 
 
 @kernel
-def couple_neighbours(blocks, b, E):
+def couple_neighbours(blocks, b, elimination):
     """Remove block b from the graph, and make its neighbours neighbours of each other."""
-    count, E.degree[b] = 0, -1
+    count, elimination.degree[b] = 0, -1
     for a in range(blocks):
-        if E.coupled[b, a]:
-            E.neighbours[count] = a
+        if elimination.coupled[b, a]:
+            elimination.neighbours[count] = a
             count += 1
     for i in range(count):
-        E.coupled[E.neighbours[i], b] = False
-        E.degree[E.neighbours[i]] -= 1
+        elimination.coupled[elimination.neighbours[i], b] = False
+        elimination.degree[elimination.neighbours[i]] -= 1
         for k in range(i):
-            couple(E.neighbours[i], E.neighbours[k], E)
+            couple(elimination.neighbours[i], elimination.neighbours[k], elimination)
 
 
 @kernel
-def list_later_nodes(F, E):
+def list_later_nodes(problem, elimination):
     """List the later nodes of each node: those of its own block, then those of the block's later neighbours."""
-    blocks, entries, node = len(F.start), 0, 0
+    blocks, entries, node = len(problem.start), 0, 0
     for k in range(blocks):
-        b = E.order[k]
-        end = (F.start[b] + F.width[b]) // NODE
+        b = elimination.order[k]
+        end = (problem.start[b] + problem.width[b]) // NODE
         while node < end:
-            E.begin[node] = entries
+            elimination.begin[node] = entries
             node += 1
             for own in range(node, end):
-                E.later[entries] = own
+                elimination.later[entries] = own
                 entries += 1
             for next in range(k + 1, blocks):
-                a = E.order[next]
-                if E.coupled[b, a]:
-                    for other in range(F.start[a] // NODE, (F.start[a] + F.width[a]) // NODE):
-                        E.later[entries] = other
+                a = elimination.order[next]
+                if elimination.coupled[b, a]:
+                    for other in range(problem.start[a] // NODE, (problem.start[a] + problem.width[a]) // NODE):
+                        elimination.later[entries] = other
                         entries += 1
-    E.begin[node] = entries
+    elimination.begin[node] = entries
 
 
 @kernel
-def locate_contacts(F, E):
+def locate_contacts(problem, elimination):
     """Compute for each contact of two blocks the place of the later block's nodes among those of the earlier one."""
-    for c in range(len(F.mu)):
-        k = F.equalities + F.limits + PER_CONTACT * c
-        a, b = block_of_rows(F, k, PER_CONTACT, 0), block_of_rows(F, k, PER_CONTACT, 1)
+    for c in range(len(problem.mu)):
+        k = problem.constraint_rows + PER_CONTACT * c
+        a, b = block_of_rows(problem, k, PER_CONTACT, 0), block_of_rows(problem, k, PER_CONTACT, 1)
         if a >= 0 and b >= 0:
-            first, last = min(F.start[a], F.start[b]) // NODE, max(F.start[a], F.start[b]) // NODE
-            e = E.begin[first]
-            while E.later[e] != last:
+            first, last = (
+                min(problem.start[a], problem.start[b]) // NODE,
+                max(problem.start[a], problem.start[b]) // NODE,
+            )
+            e = elimination.begin[first]
+            while elimination.later[e] != last:
                 e += 1
-            E.entry[c] = e - E.begin[first]
+            elimination.entry[c] = e - elimination.begin[first]

@@ -52,94 +52,94 @@ MAX_STEPS = 40
 
 # --- residual -------------------------------------------------------------------------------------------------------
 @kernel
-def set_normal_velocities(F, x, xi, S):
+def set_normal_velocities(problem, x, xi, scratch):
     """Compute xi = xi0 + B^T x."""
     for i in range(len(xi)):
-        xi[i] = S.xi0[i]
-    accumulate_transposed(F, x, xi)
+        xi[i] = scratch.xi0[i]
+    accumulate_transposed(problem, x, xi)
 
 
 @kernel
-def relative_residual(F, x, S) -> float:
+def relative_residual(problem, x, scratch) -> float:
     """Return the largest |x - P(x - u / w)| sqrt(w) relative to the problem's size (`dense`); gamma becomes that P."""
-    compute_velocities(F, x, S)
-    return residual_of_velocities(F, x, S)
+    compute_velocities(problem, x, scratch)
+    return residual_of_velocities(problem, x, scratch)
 
 
 @kernel
-def compute_velocities(F, x, S):
+def compute_velocities(problem, x, scratch):
     """Compute the velocities u and xi that result from the impulses x (m,)."""
-    after = S.xi_residual[: length_of_xi(F)]
-    set_normal_velocities(F, x, after, S)
-    compute_row_velocities(F, after, S.u)
+    after = scratch.xi_residual[: length_of_xi(problem)]
+    set_normal_velocities(problem, x, after, scratch)
+    compute_row_velocities(problem, after, scratch.u)
 
 
 @kernel
-def length_of_xi(F) -> int:
+def length_of_xi(problem) -> int:
     """Return the number of normal velocities."""
     n = 0
-    for b in range(len(F.width)):
-        n += F.width[b]
+    for b in range(len(problem.width)):
+        n += problem.width[b]
     return n
 
 
 @kernel
-def residual_of_velocities(F, x, S) -> float:
+def residual_of_velocities(problem, x, scratch) -> float:
     """Return the residual of impulses whose velocities are known, infinity if the problem's size is not finite.
 
     gamma becomes P(x - u / w).
     """
-    size = compute_arguments(F, x, S)
-    project(F, S.y, S.gamma, S.D)
-    worst = largest_difference(F, x, S)
+    size = compute_arguments(problem, x, scratch)
+    project(problem, scratch.y, scratch.gamma, scratch.D)
+    worst = largest_difference(problem, x, scratch)
     if size == math.inf:
         return math.inf
     return worst / size if size > 0.0 else worst
 
 
 @kernel
-def compute_arguments(F, x, S) -> float:
+def compute_arguments(problem, x, scratch) -> float:
     """Compute y = x - u / w; return the size of the problem, infinity if it is infinite or no number."""
     size = motion = 0.0
-    for i in range(length_of_xi(F)):
-        size += (S.xi_residual[i] - S.xi0[i]) ** 2
-        motion += S.xi0[i] * S.xi0[i]
+    for i in range(length_of_xi(problem)):
+        size += (scratch.xi_residual[i] - scratch.xi0[i]) ** 2
+        motion += scratch.xi0[i] * scratch.xi0[i]
     finite = size < math.inf
     size = max(math.sqrt(size), LEAST_SIZE * math.sqrt(motion))
-    for k in range(len(F.r)):
-        size = max(size, abs(F.r[k]) / math.sqrt(F.w[k]))
-        S.y[k] = x[k] - S.u[k] / F.w[k]
-    for c in range(F.friction_patches):  # what is pressed at rest has a size as well
-        k = F.equalities + F.limits + PER_CONTACT * c
-        size = max(size, x[k] * math.sqrt(F.w[k]))
+    for k in range(len(problem.r)):
+        size = max(size, abs(problem.r[k]) / math.sqrt(problem.w[k]))
+        scratch.y[k] = x[k] - scratch.u[k] / problem.w[k]
+    for c in range(problem.friction_patches):  # what is pressed at rest has a size as well
+        k = problem.constraint_rows + PER_CONTACT * c
+        size = max(size, x[k] * math.sqrt(problem.w[k]))
     return size if finite else math.inf
 
 
 @kernel
-def largest_difference(F, x, S) -> float:
+def largest_difference(problem, x, scratch) -> float:
     """Return the largest |x - gamma| sqrt(w); infinity if an entry is no number."""
     worst = nothing = 0.0
-    for k in range(len(F.r)):
-        worst = max(worst, abs(x[k] - S.gamma[k]) * math.sqrt(F.w[k]))
-        nothing += 0.0 * S.gamma[k]
+    for k in range(len(problem.r)):
+        worst = max(worst, abs(x[k] - scratch.gamma[k]) * math.sqrt(problem.w[k]))
+        nothing += 0.0 * scratch.gamma[k]
     return math.inf if nothing != 0.0 else worst  # the largest of some numbers may pass over one that is none
 
 
 @kernel
-def keep_if_better(F, x, best_residual, S) -> float:
+def keep_if_better(problem, x, best_residual, scratch) -> float:
     """Project the impulses x by Coulomb's law and keep the result if it is the best; return the smallest residual."""
-    project(F, x, S.proximal_point, S.D)
-    residual = relative_residual(F, S.proximal_point, S)
+    project(problem, x, scratch.proximal_point, scratch.D)
+    residual = relative_residual(problem, scratch.proximal_point, scratch)
     if residual < best_residual:
-        for k in range(len(F.r)):
-            S.best[k] = S.proximal_point[k]
+        for k in range(len(problem.r)):
+            scratch.best[k] = scratch.proximal_point[k]
         return residual
     return best_residual
 
 
 # --- steps ----------------------------------------------------------------------------------------------------------
 @kernel
-def follow_natural_map(F, sufficient, x, n, S) -> tuple[int, float]:
+def follow_natural_map(problem, sufficient, x, n, scratch) -> tuple[int, float]:
     """Iterate for the impulses x (m,) in place, until admissible impulses have the `sufficient` residual.
 
     Return the number of steps and the residual of these impulses, which become the best ones; infinity if there are
@@ -147,13 +147,13 @@ def follow_natural_map(F, sufficient, x, n, S) -> tuple[int, float]:
     """
     least = last = best_residual = math.inf
     steps, stalled, compliance = 0, 0, COMPLIANCE
-    residual = relative_residual(F, x, S)
+    residual = relative_residual(problem, x, scratch)
     while residual < math.inf:
         if residual <= sufficient:
-            best_residual = keep_if_better(F, x, best_residual, S)
+            best_residual = keep_if_better(problem, x, best_residual, scratch)
             if best_residual <= sufficient:
                 break
-            residual = relative_residual(F, x, S)
+            residual = relative_residual(problem, x, scratch)
         if steps == MAX_STEPS:
             break
         stalled = 0 if residual < least else stalled + 1
@@ -164,68 +164,70 @@ def follow_natural_map(F, sufficient, x, n, S) -> tuple[int, float]:
         else:
             compliance = COMPLIANCE
         least, last = min(least, residual), residual
-        compute_step(F, compliance, x, n, S)
-        residual = residual_of_velocities(F, x, S)
+        compute_step(problem, compliance, x, n, scratch)
+        residual = residual_of_velocities(problem, x, scratch)
         steps += 1
     return steps, best_residual
 
 
 @kernel
-def fastest_motion(F, n, S) -> tuple[float, float]:
+def fastest_motion(problem, n, scratch) -> tuple[float, float]:
     """Return the speed of the bodies and the largest sliding speed, relative to the speed without impulses.
 
     The speeds are those of the last `relative_residual`.  Problems without contacts count as sliding.
     """
     before = after = sliding = 0.0
     for i in range(n):
-        before += S.xi0[i] * S.xi0[i]
-        after += S.xi_residual[i] * S.xi_residual[i]
-    for c in range(len(F.mu)):
-        k = F.equalities + F.limits + PER_CONTACT * c
-        if S.D[k, 0] != 0.0:
-            sliding = max(sliding, (S.u[k + 1] * S.u[k + 1] + S.u[k + 2] * S.u[k + 2]) / F.w[k])
-    if len(F.mu) == 0 or before == 0.0:
+        before += scratch.xi0[i] * scratch.xi0[i]
+        after += scratch.xi_residual[i] * scratch.xi_residual[i]
+    for c in range(len(problem.mu)):
+        k = problem.constraint_rows + PER_CONTACT * c
+        if scratch.D[k, 0] != 0.0:
+            sliding = max(
+                sliding, (scratch.u[k + 1] * scratch.u[k + 1] + scratch.u[k + 2] * scratch.u[k + 2]) / problem.w[k]
+            )
+    if len(problem.mu) == 0 or before == 0.0:
         return math.inf, math.inf
     return math.sqrt(after / before), math.sqrt(sliding / before)
 
 
 @kernel
-def compute_step(F, compliance, x, n, S):
+def compute_step(problem, compliance, x, n, scratch):
     """Add a Newton step with that compliance to x (m,), and its effect to u and xi, from `relative_residual`."""
-    M, change, constraint_rows = S.matrix, S.y, F.equalities + F.limits
-    clear(n, M)
+    matrix, change, constraint_rows = scratch.matrix, scratch.y, problem.constraint_rows
+    clear(n, matrix)
     for k in range(len(x)):
-        change[k] = S.gamma[k] - x[k]
+        change[k] = scratch.gamma[k] - x[k]
     for k in range(constraint_rows):
-        pressed = S.D[k, 0] != 0.0
+        pressed = scratch.D[k, 0] != 0.0
         change[k] *= 1.0 / compliance if pressed else 1.0
-        S.D[k, 0] *= 1.0 / compliance
+        scratch.D[k, 0] *= 1.0 / compliance
         if pressed:
-            add_rows(F, k, 1, S.D, 1.0 / F.w[k], M)
-    for c in range(len(F.mu)):
+            add_rows(problem, k, 1, scratch.D, 1.0 / problem.w[k], matrix)
+    for c in range(len(problem.mu)):
         k = constraint_rows + PER_CONTACT * c
-        if has_derivative(k, S.D):
-            eliminate_contact(k, compliance, change, S.D)
-            add_rows(F, k, PER_CONTACT, S.D, 1.0 / F.w[k], M)
-    eliminate(n, M)
-    step = S.step[:n]
+        if has_derivative(k, scratch.D):
+            eliminate_contact(k, compliance, change, scratch.D)
+            add_rows(problem, k, PER_CONTACT, scratch.D, 1.0 / problem.w[k], matrix)
+    eliminate(n, matrix)
+    step = scratch.step[:n]
     for i in range(n):
         step[i] = 0.0
-    accumulate_transposed(F, change[: len(x)], step)
-    substitute(n, M, step)
+    accumulate_transposed(problem, change[: len(x)], step)
+    substitute(n, matrix, step)
     for i in range(n):
-        S.xi_residual[i] += step[i]
+        scratch.xi_residual[i] += step[i]
     for k in range(len(x)):
-        velocity_change = add_row_product(F, k, step, 0.0)
-        S.u[k] += velocity_change
-        S.gamma[k] = velocity_change / F.w[k]
+        velocity_change = add_row_product(problem, k, step, 0.0)
+        scratch.u[k] += velocity_change
+        scratch.gamma[k] = velocity_change / problem.w[k]
     for k in range(constraint_rows):
-        x[k] += change[k] - S.D[k, 0] * S.gamma[k]
-    for c in range(len(F.mu)):
+        x[k] += change[k] - scratch.D[k, 0] * scratch.gamma[k]
+    for c in range(len(problem.mu)):
         k = constraint_rows + PER_CONTACT * c
-        multiply(k, S.D, S.gamma)
+        multiply(k, scratch.D, scratch.gamma)
         for j in range(k, k + PER_CONTACT):
-            x[j] += change[j] - S.gamma[j]
+            x[j] += change[j] - scratch.gamma[j]
 
 
 @kernel

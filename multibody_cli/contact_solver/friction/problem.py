@@ -73,7 +73,7 @@ class Factored(NamedTuple):
     w: Floats  # (m,) scale of each row: its diagonal entry of W, one value for the three rows of a contact
     mu: Floats  # (contacts,) coefficients of friction
     equalities: int
-    limits: int
+    constraint_rows: int  # number of equalities and of limits
     friction_patches: int  # number of leading contacts that are friction patches: normal impulse given, no normal row
     convex: bool  # whether friction obeys the convex relaxation of Coulomb's law
 
@@ -95,19 +95,19 @@ class FactoredScratch(NamedTuple):
 @formula
 def first_contact_row(problem):
     """Return the first row of the contacts, which follows those of friction patches."""
-    return problem.equalities + problem.limits + PER_CONTACT * problem.friction_patches
+    return problem.constraint_rows + PER_CONTACT * problem.friction_patches
 
 
 @kernel
-def add_row_product(F, k, xi, total):
+def add_row_product(problem, k, xi, total):
     """Return total + (B xi)_k."""
     for side in range(BLOCKS_PER_ROW):
-        b = F.block[k, side]
+        b = problem.block[k, side]
         if b >= 0:
-            at, start = F.first[k, side], F.start[b]
-            total += product_of_six(F.B, at, xi, start)
-            for i in range(NODE, F.width[b], NODE):
-                total += product_of_six(F.B, at + i, xi, start + i)
+            at, start = problem.first[k, side], problem.start[b]
+            total += product_of_six(problem.B, at, xi, start)
+            for i in range(NODE, problem.width[b], NODE):
+                total += product_of_six(problem.B, at + i, xi, start + i)
     return total
 
 
@@ -120,10 +120,10 @@ def product_of_six(B, p, xi, q):
 
 
 @kernel
-def compute_row_velocities(F, xi, u):
+def compute_row_velocities(problem, xi, u):
     """Compute u = B xi + b."""
-    for k in range(len(F.b)):
-        u[k] = add_row_product(F, k, xi, F.b[k])
+    for k in range(len(problem.b)):
+        u[k] = add_row_product(problem, k, xi, problem.b[k])
 
 
 @kernel
@@ -141,78 +141,77 @@ def step_along(start, share, step, trial):
 
 
 @kernel
-def set_free_velocity(F, xi):
+def set_free_velocity(problem, xi):
     """Set xi = xi0, at the positions of the blocks in xi."""
     at = 0
-    for b in range(len(F.width)):
-        for i in range(F.width[b]):
-            xi[F.start[b] + i] = F.xi0[at + i]
-        at += F.width[b]
+    for b in range(len(problem.width)):
+        for i in range(problem.width[b]):
+            xi[problem.start[b] + i] = problem.xi0[at + i]
+        at += problem.width[b]
 
 
 @kernel
-def compute_offset(F, xi0):
+def compute_offset(problem, xi0):
     """Compute b = r - B xi0."""
-    for k in range(len(F.b)):
-        F.b[k] = 0.0
-    compute_row_velocities(F, xi0, F.b)
-    for k in range(len(F.b)):
-        F.b[k] = F.r[k] - F.b[k]
+    for k in range(len(problem.b)):
+        problem.b[k] = 0.0
+    compute_row_velocities(problem, xi0, problem.b)
+    for k in range(len(problem.b)):
+        problem.b[k] = problem.r[k] - problem.b[k]
 
 
 @kernel
-def accumulate_transposed(F, x, xi):
+def accumulate_transposed(problem, x, xi):
     """Add B^T x to xi."""
-    for k in range(len(F.r)):
+    for k in range(len(problem.r)):
         if x[k] != 0.0:
             for side in range(BLOCKS_PER_ROW):
-                b = F.block[k, side]
+                b = problem.block[k, side]
                 if b >= 0:
-                    at, start = F.first[k, side], F.start[b]
-                    add_row(F.B, at, xi, start, x[k])
-                    for i in range(NODE, F.width[b], NODE):
-                        add_row(F.B, at + i, xi, start + i, x[k])
+                    at, start = problem.first[k, side], problem.start[b]
+                    add_row(problem.B, at, xi, start, x[k])
+                    for i in range(NODE, problem.width[b], NODE):
+                        add_row(problem.B, at + i, xi, start + i, x[k])
 
 
 @kernel
-def delassus_entry(F, k, h):
+def delassus_entry(problem, k, h):
     """Return entry (k, h) of W."""
-    B, total = F.B, 0.0
+    B, total = problem.B, 0.0
     for side in range(BLOCKS_PER_ROW):
         for other in range(BLOCKS_PER_ROW):
-            b = F.block[k, side]
-            if b >= 0 and b == F.block[h, other]:
-                for i in range(F.width[b]):
-                    total += B[F.first[k, side] + i] * B[F.first[h, other] + i]
+            b = problem.block[k, side]
+            if b >= 0 and b == problem.block[h, other]:
+                for i in range(problem.width[b]):
+                    total += B[problem.first[k, side] + i] * B[problem.first[h, other] + i]
     return total
 
 
 @kernel
-def block_of_rows(F, k, rows, side):
+def block_of_rows(problem, k, rows, side):
     """Return the block of `rows` rows starting at k on one side; -1 if none of the rows has one."""
-    block = F.block[k, side]
+    block = problem.block[k, side]
     for j in range(1, rows):
-        block = max(block, F.block[k + j, side])
+        block = max(block, problem.block[k + j, side])
     return block
 
 
 @kernel
-def scale_rows(F):
+def scale_rows(problem):
     """Compute the row scales w; rows with negligible response are removed from the problem."""
-    constraint_rows = F.equalities + F.limits
     largest = 0.0
-    for k in range(len(F.r)):
-        F.w[k] = delassus_entry(F, k, k)
-        largest = max(largest, F.w[k])
-    for k in range(len(F.r)):
-        if not F.w[k] > NEGLIGIBLE * largest:
-            F.r[k] = 0.0
+    for k in range(len(problem.r)):
+        problem.w[k] = delassus_entry(problem, k, k)
+        largest = max(largest, problem.w[k])
+    for k in range(len(problem.r)):
+        if not problem.w[k] > NEGLIGIBLE * largest:
+            problem.r[k] = 0.0
             for side in range(BLOCKS_PER_ROW):
-                F.block[k, side] = -1
-            F.w[k] = 0.0 if k >= constraint_rows else 1.0
-    for c in range(len(F.mu)):
-        n = constraint_rows + PER_CONTACT * c
-        a, b, d = F.w[n + 1], delassus_entry(F, n + 1, n + 2), F.w[n + 2]
-        scale = max(F.w[n], 0.5 * (a + d) + math.sqrt(0.25 * (a - d) * (a - d) + b * b))
+                problem.block[k, side] = -1
+            problem.w[k] = 0.0 if k >= problem.constraint_rows else 1.0
+    for c in range(len(problem.mu)):
+        n = problem.constraint_rows + PER_CONTACT * c
+        a, b, d = problem.w[n + 1], delassus_entry(problem, n + 1, n + 2), problem.w[n + 2]
+        scale = max(problem.w[n], 0.5 * (a + d) + math.sqrt(0.25 * (a - d) * (a - d) + b * b))
         for k in range(n, n + PER_CONTACT):
-            F.w[k] = scale if scale > 0.0 else 1.0
+            problem.w[k] = scale if scale > 0.0 else 1.0

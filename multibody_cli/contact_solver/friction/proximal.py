@@ -92,91 +92,91 @@ class ProximalScratch(NamedTuple):
 
 
 @kernel
-def solve_proximal(F, options, x, S) -> Report:
+def solve_proximal(problem, options, x, scratch) -> Report:
     """Solve for the impulses x (m,) of one problem; x holds the initial guess or NaN.  Return a `Report`.
 
-    `F` is a `Factored` problem; the positions of its blocks and the scales of its rows are computed here.
+    `problem` is a `Factored` problem; the positions of its blocks and the scales of its rows are computed here.
     """
-    scale_rows(F)
-    n = order_blocks(F, S.matrix.elimination)
-    set_free_velocity(F, S.xi0)
-    compute_offset(F, S.xi0)
+    scale_rows(problem)
+    n = order_blocks(problem, scratch.matrix.elimination)
+    set_free_velocity(problem, scratch.xi0)
+    compute_offset(problem, scratch.xi0)
     total = 0.0
     for k in range(len(x)):
-        total += 0.0 * F.r[k] + 0.0 * F.w[k]
+        total += 0.0 * problem.r[k] + 0.0 * problem.w[k]
         if not abs(x[k]) < math.inf:
             x[k] = 0.0
     if total != 0.0:
         for k in range(len(x)):
             x[k] = math.nan
         return Report(NOT_FINITE, 0, 0, math.nan)
-    steps = 0 if is_guessed(x) else guess_rest(F, EXACT, x, n, S)
+    steps = 0 if is_guessed(x) else guess_rest(problem, EXACT, x, n, scratch)
     guessed = is_guessed(x)
-    report = solve_from_guess(F, options, x, n, S)
+    report = solve_from_guess(problem, options, x, n, scratch)
     for factor in RESTART_FACTORS:
-        if report.status != SOLVED and not F.convex and (guessed or factor > 0.0):
-            report = restart(F, options, factor, x, n, S, report)
+        if report.status != SOLVED and not problem.convex and (guessed or factor > 0.0):
+            report = restart(problem, options, factor, x, n, scratch, report)
     return Report(report.status, report.sweeps, steps + report.steps, report.residual)
 
 
 @kernel
-def restart(F, options, factor, x, n, S, failed) -> Report:
+def restart(problem, options, factor, x, n, scratch, failed) -> Report:
     """Solve again from a multiple of the impulses x (m,); keep the better impulses.
 
     Loads of friction patches are given.
     """
-    copy(x, S.unsolved, len(x))
-    first = F.equalities + F.limits
-    last = first + PER_CONTACT * F.friction_patches
+    copy(x, scratch.unsolved, len(x))
+    first = problem.constraint_rows
+    last = first + PER_CONTACT * problem.friction_patches
     for k in range(len(x)):
         if k < first or k >= last or (k - first) % PER_CONTACT != 0:
             x[k] *= factor
-    report = solve_from_guess(F, options, x, n, S)
+    report = solve_from_guess(problem, options, x, n, scratch)
     if report.status != SOLVED and failed.residual < report.residual:
-        copy(S.unsolved, x, len(x))
+        copy(scratch.unsolved, x, len(x))
     sweeps, steps = failed.sweeps + report.sweeps, failed.steps + report.steps
     return Report(report.status, sweeps, steps, min(report.residual, failed.residual))
 
 
 @kernel
-def solve_from_guess(F, options, x, n, S) -> Report:
+def solve_from_guess(problem, options, x, n, scratch) -> Report:
     """Solve for the impulses x (m,) from a guess, by the natural map, proximal iterations, and what rescues them."""
     sufficient = min(options.tolerance / LOOSE, 1.0) ** 2 * options.tolerance
     steps, solved, enough, near_round_off, best_residual = 0, False, sufficient, NEAR_ROUND_OFF, math.inf
     if sufficient > EXACT:
-        copy(x, S.natural, len(x))
-        steps, best_residual = follow_natural_map(F, sufficient, S.natural[: len(x)], n, S)
+        copy(x, scratch.natural, len(x))
+        steps, best_residual = follow_natural_map(problem, sufficient, scratch.natural[: len(x)], n, scratch)
         if best_residual <= sufficient:
-            copy(S.best, x, len(x))
-            speed, sliding = fastest_motion(F, n, S)
+            copy(scratch.best, x, len(x))
+            speed, sliding = fastest_motion(problem, n, scratch)
             solved = sliding > AT_REST
             if speed <= AT_REST:
                 enough, near_round_off = EXACT, sufficient
     if best_residual > sufficient:
-        project(F, x, S.best, S.D)
-        best_residual = relative_residual(F, S.best, S)
+        project(problem, x, scratch.best, scratch.D)
+        best_residual = relative_residual(problem, scratch.best, scratch)
     if not solved:
-        new_steps, best_residual = proximal_iterations(F, enough, near_round_off, x, n, best_residual, S)
+        new_steps, best_residual = proximal_iterations(problem, enough, near_round_off, x, n, best_residual, scratch)
         steps += new_steps
-    rounds, new_steps, best_residual = rescue(F, options, sufficient, x, n, best_residual, S)
-    copy(S.best, x, len(x))
+    rounds, new_steps, best_residual = rescue(problem, options, sufficient, x, n, best_residual, scratch)
+    copy(scratch.best, x, len(x))
     if best_residual <= options.tolerance:
         return Report(SOLVED, rounds + 1, steps + new_steps, best_residual)
-    scale_to_dissipate(F, x, S, n)
+    scale_to_dissipate(problem, x, scratch, n)
     return Report(UNFINISHED, rounds + 1, steps + new_steps, best_residual)
 
 
 # --- fallback --------------------------------------------------------------------------------------------------------
 @kernel
-def scale_to_dissipate(F, x, S, n):
+def scale_to_dissipate(problem, x, scratch, n):
     """Scale the impulses such that they do not increase the energy: 1/2 x.W x + r.x <= 0."""
-    after = S.xi_residual[:n]
-    set_normal_velocities(F, x, after, S)
+    after = scratch.xi_residual[:n]
+    set_normal_velocities(problem, x, after, scratch)
     work = squared = 0.0
     for i in range(n):
-        squared += (after[i] - S.xi0[i]) ** 2
+        squared += (after[i] - scratch.xi0[i]) ** 2
     for k in range(len(x)):
-        work += F.r[k] * x[k]
+        work += problem.r[k] * x[k]
     if work + 0.5 * squared > 0.0:
         share = max(-work / squared, 0.0)
         for k in range(len(x)):

@@ -57,82 +57,83 @@ EQUATION_TOLERANCE, LOOSE_EQUATION_TOLERANCE = 1e-13, 1e-9
 
 
 @kernel
-def equation_residual(F, compliance, proximal_point, xi, S) -> tuple[float, float]:
+def equation_residual(problem, compliance, proximal_point, xi, scratch) -> tuple[float, float]:
     """Compute gamma, its derivatives, and the residual xi - xi0 - B^T gamma; return its norm and that of B^T gamma."""
-    xi_residual = S.xi_residual[: len(xi)]
-    compute_row_velocities(F, xi, S.u)
-    for k in range(len(F.r)):
-        S.y[k] = proximal_point[k] - S.u[k] / (compliance * F.w[k])
-    project(F, S.y, S.gamma, S.D)
+    xi_residual = scratch.xi_residual[: len(xi)]
+    compute_row_velocities(problem, xi, scratch.u)
+    for k in range(len(problem.r)):
+        scratch.y[k] = proximal_point[k] - scratch.u[k] / (compliance * problem.w[k])
+    project(problem, scratch.y, scratch.gamma, scratch.D)
     norm = scale = 0.0
     for i in range(len(xi)):
         xi_residual[i] = 0.0
-    accumulate_transposed(F, S.gamma, xi_residual)
+    accumulate_transposed(problem, scratch.gamma, xi_residual)
     for i in range(len(xi)):
         scale += xi_residual[i] * xi_residual[i]
-        xi_residual[i] = xi[i] - S.xi0[i] - xi_residual[i]
+        xi_residual[i] = xi[i] - scratch.xi0[i] - xi_residual[i]
         norm += xi_residual[i] * xi_residual[i]
     return math.sqrt(norm), math.sqrt(scale)
 
 
 @kernel
-def compute_step(F, compliance, n, S):
-    """Compute the Newton step from the result of `equation_residual` into `S.step`."""
-    M = S.matrix
-    clear(n, M)
-    constraint_rows = F.equalities + F.limits
-    for k in range(constraint_rows):
-        if S.D[k, 0] != 0.0:
-            add_rows(F, k, 1, S.D, 1.0 / (compliance * F.w[k]), M)
-    for c in range(len(F.mu)):
-        k = constraint_rows + PER_CONTACT * c
-        if S.D[k, 0] != 0.0 and (c >= F.friction_patches or S.D[k + 1, 1] != 0.0 or S.D[k + 2, 2] != 0.0):
-            add_rows(F, k, PER_CONTACT, S.D, 1.0 / (compliance * F.w[k]), M)
-    eliminate(n, M)
-    step = S.step[:n]
+def compute_step(problem, compliance, n, scratch):
+    """Compute the Newton step from the result of `equation_residual` into `scratch.step`."""
+    matrix = scratch.matrix
+    clear(n, matrix)
+    for k in range(problem.constraint_rows):
+        if scratch.D[k, 0] != 0.0:
+            add_rows(problem, k, 1, scratch.D, 1.0 / (compliance * problem.w[k]), matrix)
+    for c in range(len(problem.mu)):
+        k = problem.constraint_rows + PER_CONTACT * c
+        if scratch.D[k, 0] != 0.0 and (
+            c >= problem.friction_patches or scratch.D[k + 1, 1] != 0.0 or scratch.D[k + 2, 2] != 0.0
+        ):
+            add_rows(problem, k, PER_CONTACT, scratch.D, 1.0 / (compliance * problem.w[k]), matrix)
+    eliminate(n, matrix)
+    step = scratch.step[:n]
     for i in range(n):
-        step[i] = -S.xi_residual[i]
-    substitute(n, M, step)
+        step[i] = -scratch.xi_residual[i]
+    substitute(n, matrix, step)
 
 
 @kernel
-def follow_coulomb(F, compliance, accuracy, proximal_point, xi, S) -> tuple[int, bool]:
+def follow_coulomb(problem, compliance, accuracy, proximal_point, xi, scratch) -> tuple[int, bool]:
     """Solve for xi in place by Newton's method, updating gamma; return the number of steps, and convergence."""
     n = len(xi)
-    norm, scale = equation_residual(F, compliance, proximal_point, xi, S)
+    norm, scale = equation_residual(problem, compliance, proximal_point, xi, scratch)
     for steps in range(MAX_STEPS):
         if norm <= accuracy * scale:
             return steps, True
-        compute_step(F, compliance, n, S)
+        compute_step(problem, compliance, n, scratch)
         share = 1.0
-        step_along(xi, share, S.step, S.trial[:n])
-        now, scale = equation_residual(F, compliance, proximal_point, S.trial[:n], S)
+        step_along(xi, share, scratch.step, scratch.trial[:n])
+        now, scale = equation_residual(problem, compliance, proximal_point, scratch.trial[:n], scratch)
         if now <= LOOSE_EQUATION_TOLERANCE * scale and now > 0.5 * norm:
-            step_along(xi, share, S.step, xi)
+            step_along(xi, share, scratch.step, xi)
             return steps + 1, True
         while not now < (1.0 - 0.1 * share) * norm and share > MIN_SHARE:
             share *= 0.5
-            step_along(xi, share, S.step, S.trial[:n])
-            now, scale = equation_residual(F, compliance, proximal_point, S.trial[:n], S)
+            step_along(xi, share, scratch.step, scratch.trial[:n])
+            now, scale = equation_residual(problem, compliance, proximal_point, scratch.trial[:n], scratch)
         if not now < norm:
             return steps + 1, norm <= LOOSE_EQUATION_TOLERANCE * scale
         for i in range(n):
-            xi[i] = S.trial[i]
+            xi[i] = scratch.trial[i]
         norm = now
     return MAX_STEPS, norm <= max(accuracy, LOOSE_EQUATION_TOLERANCE) * scale
 
 
 # --- proximal iterations --------------------------------------------------------------------------------------------
 @kernel
-def proximal_iterations(F, sufficient, near_round_off, x, n, best_residual, S) -> tuple[int, float]:
+def proximal_iterations(problem, sufficient, near_round_off, x, n, best_residual, scratch) -> tuple[int, float]:
     """Iterate from x, which is unchanged; return the number of Newton steps and the smallest residual.
 
     Iterations end at the `sufficient` residual, or below `near_round_off` if they improve nothing.
     """
-    xi, last_xi = S.xi_iterate[:n], S.xi_last[:n]
-    set_normal_velocities(F, x, xi, S)
+    xi, last_xi = scratch.xi_iterate[:n], scratch.xi_last[:n]
+    set_normal_velocities(problem, x, xi, scratch)
     copy(xi, last_xi, n)
-    copy(x, S.proximal_point, len(x))
+    copy(x, scratch.proximal_point, len(x))
     largest = MAX_INITIAL_COMPLIANCE if is_guessed(x) else UNGUESSED_COMPLIANCE
     compliance = min(max(INITIAL_RATIO * best_residual, MIN_INITIAL_COMPLIANCE), largest)
     steps, last, polishing = 0, 1.0, False
@@ -140,7 +141,7 @@ def proximal_iterations(F, sufficient, near_round_off, x, n, best_residual, S) -
         last, polishing, compliance = best_residual, True, POLISHING_COMPLIANCE
     for _ in range(MAX_ITERATIONS):
         accuracy = max(min(ACCURACY * last, MAX_ACCURACY), EQUATION_TOLERANCE)
-        new_steps, met = follow_coulomb(F, compliance, accuracy, S.proximal_point, xi, S)
+        new_steps, met = follow_coulomb(problem, compliance, accuracy, scratch.proximal_point, xi, scratch)
         steps += new_steps
         if not met:
             if polishing or steps > MAX_TOTAL_STEPS:
@@ -148,11 +149,11 @@ def proximal_iterations(F, sufficient, near_round_off, x, n, best_residual, S) -
             copy(last_xi, xi, n)
             compliance *= INCREASE
             continue
-        copy(S.gamma, S.proximal_point, len(x))
-        residual = relative_residual(F, S.proximal_point, S)
+        copy(scratch.gamma, scratch.proximal_point, len(x))
+        residual = relative_residual(problem, scratch.proximal_point, scratch)
         if residual < best_residual:
             best_residual = residual
-            copy(S.proximal_point, S.best, len(x))
+            copy(scratch.proximal_point, scratch.best, len(x))
         if residual <= (ROUND_OFF if new_steps <= 1 else sufficient) or (polishing and not residual < 0.9 * last):
             break
         if residual < 0.9 * last and not polishing:

@@ -108,60 +108,61 @@ def staggered_scratch_for(m: int) -> StaggeredScratch:
 
 
 @kernel
-def solve_staggered(F, options, x, S) -> Report:
+def solve_staggered(problem, options, x, scratch) -> Report:
     """Solve for the impulses x (m,) of a `Factored` problem; x holds the initial guess or NaN.  Return a `Report`."""
-    m = len(F.r)
-    W, r = S.W[:m, :m], S.r[:m]
+    m = len(problem.r)
+    W, r = scratch.W[:m, :m], scratch.r[:m]
     for k in range(m):
         for h in range(k + 1):
-            W[k, h] = W[h, k] = delassus_entry(F, k, h)
+            W[k, h] = W[h, k] = delassus_entry(problem, k, h)
     floor = zero_diagonal(W)
     for k in range(m):
-        r[k] = F.r[k] if W[k, k] > floor else 0.0
-    return stagger(DenseProblem(W, r, F.mu, F.equalities, F.limits, F.friction_patches), options, x, S)
+        r[k] = problem.r[k] if W[k, k] > floor else 0.0
+    kinds = (problem.equalities, problem.constraint_rows, problem.friction_patches)
+    return stagger(DenseProblem(W, r, problem.mu, *kinds), options, x, scratch)
 
 
 # --- algorithm 7 ------------------------------------------------------------------------------------------------------
 @kernel
-def stagger(P, options, x, S) -> Report:
+def stagger(problem, options, x, scratch) -> Report:
     """Solve for the impulses x (m,) of a `DenseProblem`; x holds the initial guess or NaN.  Return a `Report`."""
     m = len(x)
-    if not (is_finite(P.W, P.r) and is_friction_admissible(P.mu)):
+    if not (is_finite(problem.W, problem.r) and is_friction_admissible(problem.mu)):
         for i in range(m):
             x[i] = math.nan
         return Report(NOT_FINITE, 0, 0, math.nan)
     for i in range(m):
         if not abs(x[i]) < math.inf:
             x[i] = 0.0
-    S.iterations.stored[0] = -1
+    scratch.iterations.stored[0] = -1
     status, sweeps, stalled, last, least = SOLVED, 0, 0, math.inf, math.inf
     while sweeps < options.sweeps:  # line 9
         if sweeps > 0:
-            extrapolate(S.iterations, P.W, x)
+            extrapolate(scratch.iterations, problem.W, x)
         for i in range(m):
-            S.before[i] = x[i]
+            scratch.before[i] = x[i]
         sweeps += 1
-        status = solve_contact_program(P, x, S)  # line 11
+        status = solve_contact_program(problem, x, scratch)  # line 11
         if status != SOLVED:
             break
-        solve_friction_program(P, x, S)  # line 19
-        change = friction_change(P, x, S)
+        solve_friction_program(problem, x, scratch)  # line 19
+        change = friction_change(problem, x, scratch)
         stalled = stalled + 1 if change > 0.5 * least else 0
         if change < least:
             least = change
             for i in range(m):
-                S.best[i] = x[i]
+                scratch.best[i] = x[i]
         if least <= ROUND_OFF or (least <= options.tolerance and stalled >= PATIENCE):  # line 14
             break
-        store_iteration(S.iterations, S.gap[:m], x, change > RISE * last)
+        store_iteration(scratch.iterations, scratch.gap[:m], x, change > RISE * last)
         last = change
     if least < math.inf:
         for i in range(m):
-            x[i] = S.best[i]
-    residual = relative_residual(P, x, S.u)
+            x[i] = scratch.best[i]
+    residual = relative_residual(problem, x, scratch.u)
     if status == SOLVED and residual <= options.tolerance:
         return Report(SOLVED, sweeps, sweeps, residual)
-    scale_to_dissipate(P, x, S.u)
+    scale_to_dissipate(problem, x, scratch.u)
     return Report(UNFINISHED if status == SOLVED else status, sweeps, sweeps, residual)
 
 
@@ -175,75 +176,77 @@ def is_friction_admissible(mu) -> bool:
 
 
 @kernel
-def friction_change(P, x, S) -> float:
+def friction_change(problem, x, scratch) -> float:
     """Compute the change of the friction in an iteration into S.gap; return its effect relative to the problem's size.
 
     The effect is the largest change of a row velocity in the mass norm.  Unlike the square root of gap.W gap, it keeps
     its digits where friction changes without effect.
     """
-    largest, floor = 0.0, zero_diagonal(P.W)
+    largest, floor = 0.0, zero_diagonal(problem.W)
     for i in range(len(x)):
-        S.gap[i] = 0.0
-    for c in range(len(P.mu)):
-        for i in range(normal_row(P, c) + 1, normal_row(P, c) + PER_CONTACT):
-            S.gap[i] = x[i] - S.before[i]
+        scratch.gap[i] = 0.0
+    for c in range(len(problem.mu)):
+        for i in range(normal_row(problem, c) + 1, normal_row(problem, c) + PER_CONTACT):
+            scratch.gap[i] = x[i] - scratch.before[i]
     for i in range(len(x)):
         velocity = 0.0
         for j in range(len(x)):
-            velocity += P.W[i, j] * S.gap[j]
-        largest = max(largest, abs(velocity) / math.sqrt(max(P.W[i, i], floor)))
-    return largest / problem_size(P, x, S.u)
+            velocity += problem.W[i, j] * scratch.gap[j]
+        largest = max(largest, abs(velocity) / math.sqrt(max(problem.W[i, i], floor)))
+    return largest / problem_size(problem, x, scratch.u)
 
 
 # --- contact program --------------------------------------------------------------------------------------------------
 @kernel
-def solve_contact_program(P, x, S) -> int:
+def solve_contact_program(problem, x, scratch) -> int:
     """Solve (2.113) for lambda, l and alpha in x (m,); return the status of `solve_multipliers`.
 
     Equal bounds fix beta, and the limits of friction patches, at their values.
     """
     m = len(x)
-    for i in range(P.equalities):
-        free_row(i, -math.inf, x, S)
-    for i in range(P.equalities, P.equalities + P.limits):
-        free_row(i, 0.0, x, S)
-    for c in range(len(P.mu)):
-        n = normal_row(P, c)
+    for i in range(problem.equalities):
+        free_row(i, -math.inf, x, scratch)
+    for i in range(problem.equalities, problem.constraint_rows):
+        free_row(i, 0.0, x, scratch)
+    for c in range(len(problem.mu)):
+        n = normal_row(problem, c)
         for i in range(n, n + PER_CONTACT):
-            S.lower[i] = S.upper[i] = x[i]
-        if c >= P.friction_patches:
-            free_row(n, 0.0, x, S)
-    return solve_multipliers(P.W, P.r, S.lower[:m], S.upper[:m], x, S.solver)
+            scratch.lower[i] = scratch.upper[i] = x[i]
+        if c >= problem.friction_patches:
+            free_row(n, 0.0, x, scratch)
+    return solve_multipliers(problem.W, problem.r, scratch.lower[:m], scratch.upper[:m], x, scratch.solver)
 
 
 @kernel
-def free_row(i, lower, x, S):
+def free_row(i, lower, x, scratch):
     """Free row i from a lower bound on, without a guess, so that redundant rows share loads by least norm."""
-    S.lower[i], S.upper[i], x[i] = lower, math.inf, math.nan
+    scratch.lower[i], scratch.upper[i], x[i] = lower, math.inf, math.nan
 
 
 # --- friction program -------------------------------------------------------------------------------------------------
 @kernel
-def solve_friction_program(P, x, S):
+def solve_friction_program(problem, x, scratch):
     """Solve (2.114) with discs for lambda and beta in x (m,); S.u becomes W x + r."""
     m, last = len(x), math.inf
-    compute_row_velocities(P, x, S.u)
+    compute_row_velocities(problem, x, scratch.u)
     for program in range(MAX_PROGRAMS):
-        write_boxes(P, x, S)
+        write_boxes(problem, x, scratch)
         for i in range(m):
-            if program == 0 and S.lower[i] < S.upper[i]:
-                S.y[i] = math.nan
-        solve_multipliers(S.V[:m, :m], S.b[:m], S.lower[:m], S.upper[:m], S.y[:m], S.solver)
-        read_boxes(P, x, S)
-        compute_row_velocities(P, x, S.u)
-        residual = friction_residual(P, x, S.u) / problem_size(P, x, S.u)
+            if program == 0 and scratch.lower[i] < scratch.upper[i]:
+                scratch.y[i] = math.nan
+        solve_multipliers(
+            scratch.V[:m, :m], scratch.b[:m], scratch.lower[:m], scratch.upper[:m], scratch.y[:m], scratch.solver
+        )
+        read_boxes(problem, x, scratch)
+        compute_row_velocities(problem, x, scratch.u)
+        residual = friction_residual(problem, x, scratch.u) / problem_size(problem, x, scratch.u)
         if residual <= ROUND_OFF or (residual <= 1e-12 and residual > 0.5 * last):
             break
         last = residual
 
 
 @kernel
-def write_boxes(P, x, S):
+def write_boxes(problem, x, scratch):
     """Write the program with a box for each disc, along d = beta - u_t / w and across it.
 
     A contact with |d| > mu alpha slides along d.  Across d its friction follows the circle instead of the tangent: the
@@ -251,29 +254,29 @@ def write_boxes(P, x, S):
     """
     m = len(x)
     for i in range(m):
-        S.b[i] = P.r[i]
-        S.y[i] = S.lower[i] = S.upper[i] = x[i]
+        scratch.b[i] = problem.r[i]
+        scratch.y[i] = scratch.lower[i] = scratch.upper[i] = x[i]
         for j in range(m):
-            S.V[i, j] = P.W[i, j]
-    for i in range(P.equalities):
-        S.lower[i], S.upper[i] = -math.inf, math.inf
-    for c in range(len(P.mu)):
-        n = normal_row(P, c)
-        radius, w = friction_limit(P, c, x), tangent_weight(P, n)
-        d1, d2 = x[n + 1] - S.u[n + 1] / w, x[n + 2] - S.u[n + 2] / w
+            scratch.V[i, j] = problem.W[i, j]
+    for i in range(problem.equalities):
+        scratch.lower[i], scratch.upper[i] = -math.inf, math.inf
+    for c in range(len(problem.mu)):
+        n = normal_row(problem, c)
+        radius, w = friction_limit(problem, c, x), tangent_weight(problem, n)
+        d1, d2 = x[n + 1] - scratch.u[n + 1] / w, x[n + 2] - scratch.u[n + 2] / w
         length = math.hypot(d1, d2)
         d1, d2 = (d1 / length, d2 / length) if length > MIN_FRICTION_IMPULSE else (1.0, 0.0)
-        S.frame[n + 1], S.frame[n + 2] = d1, d2
+        scratch.frame[n + 1], scratch.frame[n + 2] = d1, d2
         for j in range(m):
-            turn(n, d1, d2, S.V[j])
+            turn(n, d1, d2, scratch.V[j])
         for j in range(m):
-            turn(n, d1, d2, S.V[:, j])
-        turn(n, d1, d2, S.b)
-        turn(n, d1, d2, S.y)
+            turn(n, d1, d2, scratch.V[:, j])
+        turn(n, d1, d2, scratch.b)
+        turn(n, d1, d2, scratch.y)
         if length > radius > 0.0:
-            S.V[n + 2, n + 2] += (length / radius - 1.0) * w
+            scratch.V[n + 2, n + 2] += (length / radius - 1.0) * w
         for i in range(n + 1, n + PER_CONTACT):
-            S.lower[i], S.upper[i] = -radius, radius
+            scratch.lower[i], scratch.upper[i] = -radius, radius
 
 
 @kernel
@@ -284,11 +287,11 @@ def turn(n, d1, d2, y):
 
 
 @kernel
-def read_boxes(P, x, S):
+def read_boxes(problem, x, scratch):
     """Compute lambda and beta from the solution of the program, with friction clipped to its discs."""
-    for i in range(P.equalities):
-        x[i] = S.y[i]
-    for c in range(len(P.mu)):
-        n = normal_row(P, c)
-        turn(n, S.frame[n + 1], -S.frame[n + 2], S.y)
-        x[n + 1], x[n + 2] = clipped(S.y[n + 1], S.y[n + 2], friction_limit(P, c, x))
+    for i in range(problem.equalities):
+        x[i] = scratch.y[i]
+    for c in range(len(problem.mu)):
+        n = normal_row(problem, c)
+        turn(n, scratch.frame[n + 1], -scratch.frame[n + 2], scratch.y)
+        x[n + 1], x[n + 2] = clipped(scratch.y[n + 1], scratch.y[n + 2], friction_limit(problem, c, x))

@@ -62,204 +62,204 @@ UNDECIDED = 1e-13
 
 
 @formula
-def is_unfinished(F, sufficient, residual):
+def is_unfinished(problem, sufficient, residual):
     """Return whether active sets may reduce a residual near a solution to a sufficient one.
 
     Loads of friction patches are given, and follow from those of joints in turn; they do not shift.
     """
-    return not F.convex and F.friction_patches == 0 and sufficient < residual <= NEARLY_SOLVED
+    return not problem.convex and problem.friction_patches == 0 and sufficient < residual <= NEARLY_SOLVED
 
 
 @kernel
-def exchange_from(start, F, sufficient, n, best_residual, S) -> tuple[int, float]:
+def exchange_from(start, problem, sufficient, n, best_residual, scratch) -> tuple[int, float]:
     """Exchange states from the impulses `start` (m,), near a solution; return the steps and the smallest residual."""
-    if not is_unfinished(F, sufficient, best_residual):
+    if not is_unfinished(problem, sufficient, best_residual):
         return 0, best_residual
-    m = len(F.r)
-    copy(start, S.natural, m)
-    return exchange_states(F, sufficient, S.natural[:m], n, best_residual, S)
+    m = len(problem.r)
+    copy(start, scratch.natural, m)
+    return exchange_states(problem, sufficient, scratch.natural[:m], n, best_residual, scratch)
 
 
 @kernel
-def exchange_from_natural_maps(F, tolerance, sufficient, x, n, best_residual, S) -> tuple[int, float]:
+def exchange_from_natural_maps(problem, tolerance, sufficient, x, n, best_residual, scratch) -> tuple[int, float]:
     """Exchange states from results of the natural map with other scales w, until the tolerance is met.
 
     x (m,) is the guess and is unchanged.  Return the number of Newton steps and the smallest residual.
     """
     steps = 0
     for scale in SCALES:
-        if is_unfinished(F, tolerance, best_residual):
-            copy(x, S.natural, len(x))
-            scale_rows_by(F, scale)
-            new_steps, residual = follow_natural_map(F, sufficient, S.natural[: len(x)], n, S)
+        if is_unfinished(problem, tolerance, best_residual):
+            copy(x, scratch.natural, len(x))
+            scale_rows_by(problem, scale)
+            new_steps, residual = follow_natural_map(problem, sufficient, scratch.natural[: len(x)], n, scratch)
             steps += new_steps
-            new_steps, _ = exchange_from(S.natural, F, sufficient, n, min(best_residual, residual), S)
+            new_steps, _ = exchange_from(scratch.natural, problem, sufficient, n, min(best_residual, residual), scratch)
             steps += new_steps
-            scale_rows_by(F, 1.0 / scale)
-            best_residual = relative_residual(F, S.best[: len(x)], S)
+            scale_rows_by(problem, 1.0 / scale)
+            best_residual = relative_residual(problem, scratch.best[: len(x)], scratch)
     return steps, best_residual
 
 
 @kernel
-def scale_rows_by(F, scale):
+def scale_rows_by(problem, scale):
     """Multiply the scales w of all rows."""
-    for k in range(len(F.w)):
-        F.w[k] *= scale
+    for k in range(len(problem.w)):
+        problem.w[k] *= scale
 
 
 @kernel
-def exchange_states(F, sufficient, x, n, best_residual, S) -> tuple[int, float]:
+def exchange_states(problem, sufficient, x, n, best_residual, scratch) -> tuple[int, float]:
     """Iterate from the impulses x (m,), in place, until admissible impulses have the `sufficient` residual.
 
     Return the number of Newton steps and the smallest residual; its impulses become the best ones.
     """
     steps, opened, reach = 0, -1, 1.0
-    compute_velocities(F, x, S)
-    size = compute_arguments(F, x, S)
-    read_states(F, S)
+    compute_velocities(problem, x, scratch)
+    size = compute_arguments(problem, x, scratch)
+    read_states(problem, scratch)
     for _ in range(MAX_EXCHANGES):
-        steps += solve_branches(F, x, n, S)
-        best_residual = keep_if_better(F, x, best_residual, S)
+        steps += solve_branches(problem, x, n, scratch)
+        best_residual = keep_if_better(problem, x, best_residual, scratch)
         if best_residual <= sufficient:
             break
-        compute_velocities(F, x, S)
-        size = compute_arguments(F, x, S)
+        compute_velocities(problem, x, scratch)
+        size = compute_arguments(problem, x, scratch)
         if not size < math.inf:
             break
-        if not correct_states(F, UNDECIDED * size, S):
-            row = shift_loads(F, x, n, opened, reach, S)
-            reach, opened = (FARTHER * reach, opened) if row < 0 else (1.0, row if S.state[row] == OPEN else -1)
+        if not correct_states(problem, UNDECIDED * size, scratch):
+            row = shift_loads(problem, x, n, opened, reach, scratch)
+            reach, opened = (FARTHER * reach, opened) if row < 0 else (1.0, row if scratch.state[row] == OPEN else -1)
             steps += 1
     return steps, best_residual
 
 
 @kernel
-def read_states(F, S):
+def read_states(problem, scratch):
     """Set all states to those of the natural map at y."""
-    for k in range(F.equalities, len(F.r)):
-        if has_state(F, k):
-            S.state[k], _ = natural_state(F, k, S)
+    for k in range(problem.equalities, len(problem.r)):
+        if has_state(problem, k):
+            scratch.state[k], _ = natural_state(problem, k, scratch)
 
 
 @kernel
-def correct_states(F, undecided, S) -> bool:
+def correct_states(problem, undecided, scratch) -> bool:
     """Change the states that differ from the natural map at y by more than `undecided`; return whether any does.
 
     Of the open contacts that the map closes, only that of the largest distance closes.
     """
     changed, closing, farthest = False, -1, undecided
-    for k in range(F.equalities, len(F.r)):
-        if has_state(F, k):
-            state, distance = natural_state(F, k, S)
-            if S.state[k] == OPEN and state != OPEN and distance > farthest:
+    for k in range(problem.equalities, len(problem.r)):
+        if has_state(problem, k):
+            state, distance = natural_state(problem, k, scratch)
+            if scratch.state[k] == OPEN and state != OPEN and distance > farthest:
                 closing, farthest = k, distance
-            elif S.state[k] != OPEN and state != S.state[k] and distance > undecided:
-                S.state[k], changed = state, True
+            elif scratch.state[k] != OPEN and state != scratch.state[k] and distance > undecided:
+                scratch.state[k], changed = state, True
     if closing >= 0:
-        S.state[closing], _ = natural_state(F, closing, S)
+        scratch.state[closing], _ = natural_state(problem, closing, scratch)
     return changed or closing >= 0
 
 
 @formula
-def has_state(F, k):
+def has_state(problem, k):
     """Return whether row k is that of a limit or the normal of a contact."""
-    first = F.equalities + F.limits
+    first = problem.constraint_rows
     return k < first or (k - first) % PER_CONTACT == 0
 
 
 @kernel
-def natural_state(F, k, S) -> tuple[int, float]:
+def natural_state(problem, k, scratch) -> tuple[int, float]:
     """Return the state of row k in the natural map at y, and the distance of y from a change of state."""
-    y, first, unit = S.y, F.equalities + F.limits, math.sqrt(F.w[k])
+    y, first, unit = scratch.y, problem.constraint_rows, math.sqrt(problem.w[k])
     if not y[k] > 0.0 or k < first:
         return STICK if y[k] > 0.0 else OPEN, abs(y[k]) * unit
-    excess = math.hypot(y[k + 1], y[k + 2]) - F.mu[(k - first) // PER_CONTACT] * y[k]
-    return SLIP if excess > 0.0 else STICK, (y[k] if S.state[k] == OPEN else abs(excess)) * unit
+    excess = math.hypot(y[k + 1], y[k + 2]) - problem.mu[(k - first) // PER_CONTACT] * y[k]
+    return SLIP if excess > 0.0 else STICK, (y[k] if scratch.state[k] == OPEN else abs(excess)) * unit
 
 
 # --- branches -------------------------------------------------------------------------------------------------------
 @kernel
-def solve_branches(F, x, n, S) -> int:
+def solve_branches(problem, x, n, scratch) -> int:
     """Solve for the impulses x (m,) in place by Newton's method, with given states; return the number of steps."""
     last = math.inf
     for steps in range(MAX_STEPS):
-        compute_velocities(F, x, S)
-        size = compute_arguments(F, x, S)
-        take_branches(F, S)
-        residual = largest_difference(F, x, S) / size if size > 0.0 else 0.0
+        compute_velocities(problem, x, scratch)
+        size = compute_arguments(problem, x, scratch)
+        take_branches(problem, scratch)
+        residual = largest_difference(problem, x, scratch) / size if size > 0.0 else 0.0
         if not (ROUND_OFF < residual <= CONVERGED * last):
             return steps
         last = residual
-        compute_step(F, COMPLIANCE, x, n, S)
+        compute_step(problem, COMPLIANCE, x, n, scratch)
     return MAX_STEPS
 
 
 @kernel
-def take_branches(F, S):
+def take_branches(problem, scratch):
     """Compute the branches of the projection of y for the states, and their derivatives, as `cones.project` does."""
-    y, g, D, first = S.y, S.gamma, S.D, F.equalities + F.limits
+    y, g, D, first = scratch.y, scratch.gamma, scratch.D, problem.constraint_rows
     for k in range(first):
-        pressed = k < F.equalities or S.state[k] != OPEN
+        pressed = k < problem.equalities or scratch.state[k] != OPEN
         g[k], D[k, 0] = y[k] if pressed else 0.0, 1.0 if pressed else 0.0
-    for c in range(len(F.mu)):
+    for c in range(len(problem.mu)):
         k = first + PER_CONTACT * c
-        if S.state[k] == OPEN:
+        if scratch.state[k] == OPEN:
             write(k, g, D, 0.0, 0.0, 0.0)
-        elif S.state[k] == STICK:
+        elif scratch.state[k] == STICK:
             write(k, g, D, y[k], y[k + 1], y[k + 2])
             write_across(k, D, 1.0, 0.0, 1.0, 1.0)
             D[k, 0] = 1.0
         else:
-            length, limit = math.hypot(y[k + 1], y[k + 2]), F.mu[c] * y[k]
+            length, limit = math.hypot(y[k + 1], y[k + 2]), problem.mu[c] * y[k]
             d1, d2 = direction_of(y, k, length)
             write(k, g, D, y[k], limit * d1, limit * d2)
             write_across(k, D, d1, d2, 0.0, min(max(limit / max(length, MIN_FRICTION_IMPULSE), 0.0), 1.0))
-            D[k, 0], D[k + 1, 0], D[k + 2, 0] = 1.0, F.mu[c] * d1, F.mu[c] * d2
+            D[k, 0], D[k + 1, 0], D[k + 2, 0] = 1.0, problem.mu[c] * d1, problem.mu[c] * d2
 
 
 # --- loads ----------------------------------------------------------------------------------------------------------
 @kernel
-def shift_loads(F, x, n, opened, reach, S) -> int:
+def shift_loads(problem, x, n, opened, reach, scratch) -> int:
     """Shift the loads x (m,) by `reach` steps, or up to the first change of a state, which is made.
 
     The loads shift the other way if the row `opened` would open.  Return the row whose state changes, or -1.
     """
-    m, before, step = len(x), S.before, S.shift
+    m, before, step = len(x), scratch.before, scratch.shift
     for k in range(m):
         before[k] = x[k]
-    take_branches(F, S)
-    compute_step(F, SHIFT_COMPLIANCE, x, n, S)
+    take_branches(problem, scratch)
+    compute_step(problem, SHIFT_COMPLIANCE, x, n, scratch)
     for k in range(m):
         step[k] = x[k] - before[k]
-    row, share, state = first_change(F, reach, S)
+    row, share, state = first_change(problem, reach, scratch)
     if row >= 0 and row == opened:
         for k in range(m):
             step[k] = -step[k]
-        row, share, state = first_change(F, reach, S)
+        row, share, state = first_change(problem, reach, scratch)
     for k in range(m):
         x[k] = before[k] + share * step[k]
     if row >= 0:
-        S.state[row] = state
+        scratch.state[row] = state
         if state == OPEN:
-            for k in range(row, row + PER_CONTACT if row >= F.equalities + F.limits else row + 1):
+            for k in range(row, row + PER_CONTACT if row >= problem.constraint_rows else row + 1):
                 x[k] = 0.0
     return row
 
 
 @kernel
-def first_change(F, reach, S) -> tuple[int, float, int]:
+def first_change(problem, reach, scratch) -> tuple[int, float, int]:
     """Return the first row of the contact or limit whose state changes first, the number of steps, and the state.
 
     If none changes within `reach` steps, return row -1.
     """
-    x, step, first = S.before, S.shift, F.equalities + F.limits
+    x, step, first = scratch.before, scratch.shift, problem.constraint_rows
     row, share, state = -1, reach, OPEN
-    for k in range(F.equalities, len(F.r)):
-        if has_state(F, k) and S.state[k] != OPEN:
+    for k in range(problem.equalities, len(problem.r)):
+        if has_state(problem, k) and scratch.state[k] != OPEN:
             if step[k] < 0.0 and max(x[k], 0.0) < -share * step[k]:
                 row, share, state = k, max(x[k], 0.0) / -step[k], OPEN
-            if k >= first and S.state[k] == STICK:
-                limit = share_to_limit(F.mu[(k - first) // PER_CONTACT], k, x, step)
+            if k >= first and scratch.state[k] == STICK:
+                limit = share_to_limit(problem.mu[(k - first) // PER_CONTACT], k, x, step)
                 if limit < share:
                     row, share, state = k, limit, SLIP
     return row, share, state

@@ -26,16 +26,16 @@ SHORT_STEP, MIN_STEP, MAX_SHORT_STEPS = 0.1, 1e-3, 10
 
 
 @kernel
-def follow_path(F, xi0, compliance, first, last, x, xi, S, M) -> tuple[int, bool]:
+def follow_path(problem, xi0, compliance, first, last, x, xi, scratch, matrix) -> tuple[int, bool]:
     """Follow the path from sigma = `first` to `last`, relative to the velocities of the problem.
 
     The guess x (m,) is replaced by the impulses at the end, and xi (n,) by their normal velocities.  Returns the number
     of steps, and whether the end of the path was reached.
     """
     n, m, steps, short = len(xi), len(x), 0, 0
-    size = initialize(F, xi0, x, xi, S)
+    size = initialize(problem, xi0, x, xi, scratch)
     sigma, least, near = first * size, last * size, math.sqrt(m / PER_CONTACT)
-    residual = compute_residual(F, compliance, sigma, xi0, S.y[:m], xi, S)
+    residual = compute_residual(problem, compliance, sigma, xi0, scratch.y[:m], xi, scratch)
     while (
         steps < MAX_STEPS
         and short < MAX_SHORT_STEPS
@@ -43,22 +43,24 @@ def follow_path(F, xi0, compliance, first, last, x, xi, S, M) -> tuple[int, bool
         and (sigma > least or residual > near * sigma)
     ):
         target = max(SMOOTHING_REDUCTION * sigma, 0.9 * least) if residual <= near * sigma else sigma
-        compute_step(F, compliance, sigma, target, n, S, M)
+        compute_step(problem, compliance, sigma, target, n, scratch, matrix)
         share, then, then_left, taken = 2.0, sigma, math.inf, False
         while not taken and share > MIN_STEP:
             share *= 0.5
             then = math.sqrt(sigma * sigma + share * (target * target - sigma * sigma))
-            step_along(S.y[:m], share, S.y_step, S.y_trial)
-            step_along(xi, share, S.xi_step, S.xi_trial)
-            then_left = compute_residual(F, compliance, then, xi0, S.y_trial[:m], S.xi_trial[:n], S)
+            step_along(scratch.y[:m], share, scratch.y_step, scratch.y_trial)
+            step_along(xi, share, scratch.xi_step, scratch.xi_trial)
+            then_left = compute_residual(
+                problem, compliance, then, xi0, scratch.y_trial[:m], scratch.xi_trial[:n], scratch
+            )
             taken = then_left < (1.0 - 0.1 * share) * residual or (target < sigma and then_left <= near * then)
-        step_along(S.y[:m], share, S.y_step, S.y)
-        step_along(xi, share, S.xi_step, xi)
+        step_along(scratch.y[:m], share, scratch.y_step, scratch.y)
+        step_along(xi, share, scratch.xi_step, xi)
         sigma, residual = then, then_left
         short = short + 1 if share < SHORT_STEP else 0
         steps += 1
     if not residual < math.inf:
         return steps, False
     for k in range(m):
-        x[k] = S.x[k] / S.unit[k]
+        x[k] = scratch.x[k] / scratch.unit[k]
     return steps, sigma <= least and residual <= near * sigma

@@ -33,31 +33,41 @@ MAX_PATHS, EXTRA_PATHS = 8, 1
 
 
 @kernel
-def rescue(F, options, sufficient, x, n, best_residual, S) -> tuple[int, int, float]:
+def rescue(problem, options, sufficient, x, n, best_residual, scratch) -> tuple[int, int, float]:
     """Continue with the guess x (m,) and the best impulses until these have the `sufficient` residual.
 
     Return the number of paths, the number of Newton steps, and the smallest residual.
     """
     close = max(sufficient, EXACT)
-    steps, best_residual = exchange_from(S.best, F, close, n, best_residual, S)
+    steps, best_residual = exchange_from(scratch.best, problem, close, n, best_residual, scratch)
     if sufficient <= EXACT:
         new_steps, best_residual = exchange_from_natural_maps(
-            F, max(options.tolerance, close), close, x, n, best_residual, S
+            problem, max(options.tolerance, close), close, x, n, best_residual, scratch
         )
         steps += new_steps
     rounds, met, compliance, first = 0, 0, INITIAL_PATH_COMPLIANCE, INITIAL_SMOOTHING
     while best_residual > close and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
-        set_normal_velocities(F, x, S.xi[:n], S)
+        set_normal_velocities(problem, x, scratch.xi[:n], scratch)
         new_steps, reached = follow_path(
-            F, S.xi0, compliance, first, FINAL_SMOOTHING * compliance, x, S.xi[:n], S.smoothed, S.matrix
+            problem,
+            scratch.xi0,
+            compliance,
+            first,
+            FINAL_SMOOTHING * compliance,
+            x,
+            scratch.xi[:n],
+            scratch.smoothed,
+            scratch.matrix,
         )
         steps += new_steps
-        relative_residual(F, x, S)
-        copy(S.gamma, S.natural, len(x))
-        best_residual = keep_if_better(F, S.natural, best_residual, S)
-        new_steps, best_residual = proximal_iterations(F, sufficient, NEAR_ROUND_OFF, x, n, best_residual, S)
+        relative_residual(problem, x, scratch)
+        copy(scratch.gamma, scratch.natural, len(x))
+        best_residual = keep_if_better(problem, scratch.natural, best_residual, scratch)
+        new_steps, best_residual = proximal_iterations(
+            problem, sufficient, NEAR_ROUND_OFF, x, n, best_residual, scratch
+        )
         steps += new_steps
-        copy(S.best, x, len(x))
+        copy(scratch.best, x, len(x))
         if reached:
             first, compliance = (
                 RESTART_SMOOTHING * FINAL_SMOOTHING * compliance,
@@ -68,6 +78,6 @@ def rescue(F, options, sufficient, x, n, best_residual, S) -> tuple[int, int, fl
         rounds += 1
         met += best_residual <= options.tolerance
     if rounds > 0:
-        new_steps, best_residual = exchange_from(S.best, F, close, n, best_residual, S)
+        new_steps, best_residual = exchange_from(scratch.best, problem, close, n, best_residual, scratch)
         steps += new_steps
     return rounds, steps, best_residual

@@ -36,27 +36,27 @@ AT_REST = 1e-8
 
 
 @kernel
-def guess_rest(F, sufficient, x, n, S) -> int:
+def guess_rest(problem, sufficient, x, n, scratch) -> int:
     """Replace the impulses x (m,), all 0, if bodies come to rest with others that have the `sufficient` residual.
 
     Return the number of Newton steps.
     """
-    if len(F.mu) == 0 or F.friction_patches > 0 or F.convex:
+    if len(problem.mu) == 0 or problem.friction_patches > 0 or problem.convex:
         return 0
-    guess = S.natural[: len(x)]
-    compute_velocities(F, x, S)
-    size = compute_arguments(F, x, S)
-    for k in range(F.equalities, len(F.r)):
-        if has_state(F, k):
-            S.state[k] = STICK if F.r[k] <= CLOSED * size * math.sqrt(F.w[k]) else OPEN
-    take_branches(F, S)
+    guess = scratch.natural[: len(x)]
+    compute_velocities(problem, x, scratch)
+    size = compute_arguments(problem, x, scratch)
+    for k in range(problem.equalities, len(problem.r)):
+        if has_state(problem, k):
+            scratch.state[k] = STICK if problem.r[k] <= CLOSED * size * math.sqrt(problem.w[k]) else OPEN
+    take_branches(problem, scratch)
     copy(x, guess, len(x))
-    compute_step(F, COMPLIANCE, guess, n, S)
-    project(F, guess, S.gamma, S.D)
-    copy(S.gamma, guess, len(x))
-    if not relative_residual(F, guess, S) <= NEARLY_AT_REST:
+    compute_step(problem, COMPLIANCE, guess, n, scratch)
+    project(problem, guess, scratch.gamma, scratch.D)
+    copy(scratch.gamma, guess, len(x))
+    if not relative_residual(problem, guess, scratch) <= NEARLY_AT_REST:
         return 1
-    steps, residual = follow_natural_map(F, sufficient, guess, n, S)
-    if residual <= sufficient and fastest_motion(F, n, S)[0] <= AT_REST:
-        copy(S.best, x, len(x))
+    steps, residual = follow_natural_map(problem, sufficient, guess, n, scratch)
+    if residual <= sufficient and fastest_motion(problem, n, scratch)[0] <= AT_REST:
+        copy(scratch.best, x, len(x))
     return 1 + steps

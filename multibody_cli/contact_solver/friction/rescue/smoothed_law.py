@@ -72,129 +72,133 @@ class SmoothedScratch(NamedTuple):
 
 
 @kernel
-def has_cone(F, c):
+def has_cone(problem, c):
     """Return whether contact c has a friction cone, with a limit proportional to its normal impulse."""
-    return c >= F.friction_patches and F.mu[c] >= MIN_CONE_FRICTION
+    return c >= problem.friction_patches and problem.mu[c] >= MIN_CONE_FRICTION
 
 
 @kernel
-def initialize(F, xi0, x, xi, S) -> float:
+def initialize(problem, xi0, x, xi, smoothed) -> float:
     """Compute the units, the scaled guess and the initial y; return the size of the velocities of the problem."""
-    m, constraint_rows, size = len(x), F.equalities + F.limits, 0.0
+    m, constraint_rows, size = len(x), problem.constraint_rows, 0.0
     for i in range(len(xi)):
         size += (xi[i] - xi0[i]) ** 2
     size = math.sqrt(size)
     for k in range(m):
-        S.unit[k] = math.sqrt(F.w[k])
-        size = max(size, abs(F.r[k]) / S.unit[k])
-    for c in range(len(F.mu)):
-        if has_cone(F, c):
-            S.unit[constraint_rows + PER_CONTACT * c] *= F.mu[c]
-    compute_row_velocities(F, xi, S.u)
+        smoothed.unit[k] = math.sqrt(problem.w[k])
+        size = max(size, abs(problem.r[k]) / smoothed.unit[k])
+    for c in range(len(problem.mu)):
+        if has_cone(problem, c):
+            smoothed.unit[constraint_rows + PER_CONTACT * c] *= problem.mu[c]
+    compute_row_velocities(problem, xi, smoothed.u)
     for k in range(m):
-        S.u[k] /= S.unit[k]
-        S.guess[k] = S.unit[k] * x[k]
-        S.y[k] = S.guess[k] - S.u[k]
-    for c in range(len(F.mu)):
-        if has_cone(F, c) and not F.convex:
+        smoothed.u[k] /= smoothed.unit[k]
+        smoothed.guess[k] = smoothed.unit[k] * x[k]
+        smoothed.y[k] = smoothed.guess[k] - smoothed.u[k]
+    for c in range(len(problem.mu)):
+        if has_cone(problem, c) and not problem.convex:
             k = constraint_rows + PER_CONTACT * c
-            S.y[k] -= math.hypot(S.u[k + 1], S.u[k + 2])
+            smoothed.y[k] -= math.hypot(smoothed.u[k + 1], smoothed.u[k + 2])
     return size
 
 
 # --- equations ------------------------------------------------------------------------------------------------------
 @kernel
-def compute_residual(F, compliance, sigma, xi0, y, xi, S) -> float:
+def compute_residual(problem, compliance, sigma, xi0, y, xi, smoothed) -> float:
     """Compute the residual of the equations at y and xi, and the data of a Newton step; return its norm."""
-    m, constraint_rows, square, residual = len(F.r), F.equalities + F.limits, sigma * sigma, S.residual
-    compute_row_velocities(F, xi, S.u)
+    m, constraint_rows, square, residual = len(problem.r), problem.constraint_rows, sigma * sigma, smoothed.residual
+    compute_row_velocities(problem, xi, smoothed.u)
     for k in range(m):
-        S.u[k] /= S.unit[k]
-    for k in range(F.equalities):
-        S.x[k], S.slope[k], S.square_slope[k] = y[k], 1.0, 0.0
-    for k in range(F.equalities, constraint_rows):
-        project_smoothed_half_line(k, square, y, S.x, S.slope, S.square_slope)
-    for c in range(len(F.mu)):
+        smoothed.u[k] /= smoothed.unit[k]
+    for k in range(problem.equalities):
+        smoothed.x[k], smoothed.slope[k], smoothed.square_slope[k] = y[k], 1.0, 0.0
+    for k in range(problem.equalities, constraint_rows):
+        project_smoothed_half_line(k, square, y, smoothed.x, smoothed.slope, smoothed.square_slope)
+    for c in range(len(problem.mu)):
         k = constraint_rows + PER_CONTACT * c
-        if c < F.friction_patches:
-            project_smoothed_disc(c, k, square, S.guess[k], y, S.x, S.slope, S.square_slope, S.d)
-        elif has_cone(F, c):
-            project_smoothed_cone(c, k, square, y, S.x, S.slope, S.square_slope, S.d)
+        if c < problem.friction_patches:
+            project_smoothed_disc(
+                c, k, square, smoothed.guess[k], y, smoothed.x, smoothed.slope, smoothed.square_slope, smoothed.d
+            )
+        elif has_cone(problem, c):
+            project_smoothed_cone(c, k, square, y, smoothed.x, smoothed.slope, smoothed.square_slope, smoothed.d)
         else:
-            project_smoothed_half_line(k, square, y, S.x, S.slope, S.square_slope)
+            project_smoothed_half_line(k, square, y, smoothed.x, smoothed.slope, smoothed.square_slope)
     for k in range(m):
-        residual[k] = S.u[k] + compliance * (S.x[k] - S.guess[k]) - (S.x[k] - y[k])
-    for c in range(len(F.mu)):
+        residual[k] = smoothed.u[k] + compliance * (smoothed.x[k] - smoothed.guess[k]) - (smoothed.x[k] - y[k])
+    for c in range(len(problem.mu)):
         k = constraint_rows + PER_CONTACT * c
-        if has_cone(F, c):
-            if not F.convex:
-                residual[k] += smoothed_speed(k, sigma, S) - SPEED_SMOOTHING * sigma
-        elif c >= F.friction_patches:
+        if has_cone(problem, c):
+            if not problem.convex:
+                residual[k] += smoothed_speed(k, sigma, smoothed) - SPEED_SMOOTHING * sigma
+        elif c >= problem.friction_patches:
             for j in range(k + 1, k + PER_CONTACT):
-                S.x[j] = S.slope[j] = S.square_slope[j] = residual[j] = 0.0
-    return residual_norm(xi0, xi, m, F, S)
+                smoothed.x[j] = smoothed.slope[j] = smoothed.square_slope[j] = residual[j] = 0.0
+    return residual_norm(xi0, xi, m, problem, smoothed)
 
 
 @kernel
-def smoothed_speed(k, sigma, S):
+def smoothed_speed(k, sigma, smoothed):
     """Return the smoothed |u_t| of the contact with rows from k on, always positive."""
-    return math.sqrt(S.u[k + 1] ** 2 + S.u[k + 2] ** 2 + (SPEED_SMOOTHING * sigma) ** 2)
+    return math.sqrt(smoothed.u[k + 1] ** 2 + smoothed.u[k + 2] ** 2 + (SPEED_SMOOTHING * sigma) ** 2)
 
 
 @kernel
-def residual_norm(xi0, xi, m, F, S) -> float:
+def residual_norm(xi0, xi, m, problem, smoothed) -> float:
     """Compute the residual of the equations for xi from x; return the norm of all residuals."""
     total = 0.0
     for k in range(m):
-        total += S.residual[k] * S.residual[k]
-        S.impulse[k] = S.x[k] / S.unit[k]
+        total += smoothed.residual[k] * smoothed.residual[k]
+        smoothed.impulse[k] = smoothed.x[k] / smoothed.unit[k]
     for i in range(len(xi)):
-        S.xi_residual[i] = 0.0
-    accumulate_transposed(F, S.impulse[:m], S.xi_residual)
+        smoothed.xi_residual[i] = 0.0
+    accumulate_transposed(problem, smoothed.impulse[:m], smoothed.xi_residual)
     for i in range(len(xi)):
-        S.xi_residual[i] = xi[i] - xi0[i] - S.xi_residual[i]
-        total += S.xi_residual[i] * S.xi_residual[i]
+        smoothed.xi_residual[i] = xi[i] - xi0[i] - smoothed.xi_residual[i]
+        total += smoothed.xi_residual[i] * smoothed.xi_residual[i]
     return math.sqrt(total)
 
 
 # --- step -----------------------------------------------------------------------------------------------------------
 @kernel
-def compute_step(F, compliance, sigma, target, n, S, M):
+def compute_step(problem, compliance, sigma, target, n, smoothed, matrix):
     """Compute the Newton step for y, xi and sigma^2, with the target value target^2.
 
     Rows: residual + z_step + (1 - P' + eps P') y_step = 0, with |u_t| in z_step; xi, with x_step = P' y_step +
     square_slope (change of sigma^2): xi_residual + xi_step - B^T x_step = 0.
     """
-    m, constraint_rows, square_slope = len(F.r), F.equalities + F.limits, target * target - sigma * sigma
+    m, constraint_rows, square_slope = len(problem.r), problem.constraint_rows, target * target - sigma * sigma
     for k in range(m):
-        S.square_slope[k] *= square_slope
-        S.residual[k] -= (1.0 - compliance) * S.square_slope[k]
-    clear(n, M)
+        smoothed.square_slope[k] *= square_slope
+        smoothed.residual[k] -= (1.0 - compliance) * smoothed.square_slope[k]
+    clear(n, matrix)
     for k in range(constraint_rows):
-        eliminate_line(k, compliance, S)
-        add_rows(F, k, 1, S.D, 1.0, M)
-    for c in range(len(F.mu)):
+        eliminate_line(k, compliance, smoothed)
+        add_rows(problem, k, 1, smoothed.D, 1.0, matrix)
+    for c in range(len(problem.mu)):
         k = constraint_rows + PER_CONTACT * c
-        if c < F.friction_patches:
-            eliminate_disc(c, k, compliance, S)
-            add_rows(F, k, PER_CONTACT, S.D, 1.0, M)
-        elif has_cone(F, c):
-            if not F.convex:
-                S.residual[k] += (
-                    SPEED_SMOOTHING * (SPEED_SMOOTHING * sigma / smoothed_speed(k, sigma, S) - 1.0) * (target - sigma)
+        if c < problem.friction_patches:
+            eliminate_disc(c, k, compliance, smoothed)
+            add_rows(problem, k, PER_CONTACT, smoothed.D, 1.0, matrix)
+        elif has_cone(problem, c):
+            if not problem.convex:
+                smoothed.residual[k] += (
+                    SPEED_SMOOTHING
+                    * (SPEED_SMOOTHING * sigma / smoothed_speed(k, sigma, smoothed) - 1.0)
+                    * (target - sigma)
                 )
-            eliminate_cone(c, k, compliance, sigma, F.convex, S)
-            add_rows(F, k, PER_CONTACT, S.D, 1.0, M)
+            eliminate_cone(c, k, compliance, sigma, problem.convex, smoothed)
+            add_rows(problem, k, PER_CONTACT, smoothed.D, 1.0, matrix)
         else:
-            eliminate_line(k, compliance, S)
-            add_rows(F, k, 1, S.D, 1.0, M)
-    eliminate(n, M)
-    step = S.xi_step[:n]
+            eliminate_line(k, compliance, smoothed)
+            add_rows(problem, k, 1, smoothed.D, 1.0, matrix)
+    eliminate(n, matrix)
+    step = smoothed.xi_step[:n]
     for i in range(n):
-        step[i] = -S.xi_residual[i]
-    accumulate_transposed(F, S.impulse[:m], step)
-    substitute(n, M, step)
-    back_substitute_rows(F, sigma, S)
+        step[i] = -smoothed.xi_residual[i]
+    accumulate_transposed(problem, smoothed.impulse[:m], step)
+    substitute(n, matrix, step)
+    back_substitute_rows(problem, sigma, smoothed)
 
 
 @formula
@@ -204,70 +208,76 @@ def compliance_eigenvalue(slope, compliance):
 
 
 @kernel
-def eliminate_line(k, compliance, S):
+def eliminate_line(k, compliance, smoothed):
     """Compute K, D and the change of impulse at fixed xi, for one row."""
-    S.K[k, 0] = compliance_eigenvalue(S.slope[k], compliance)
-    S.impulse[k] = (S.square_slope[k] - S.slope[k] * S.K[k, 0] * S.residual[k]) / S.unit[k]
-    S.D[k, 0] = S.slope[k] * S.K[k, 0] / S.unit[k] ** 2
+    smoothed.K[k, 0] = compliance_eigenvalue(smoothed.slope[k], compliance)
+    smoothed.impulse[k] = (
+        smoothed.square_slope[k] - smoothed.slope[k] * smoothed.K[k, 0] * smoothed.residual[k]
+    ) / smoothed.unit[k]
+    smoothed.D[k, 0] = smoothed.slope[k] * smoothed.K[k, 0] / smoothed.unit[k] ** 2
 
 
 @kernel
-def eliminate_cone(contact, k, compliance, sigma, convex, S):
+def eliminate_cone(contact, k, compliance, sigma, convex, smoothed):
     """Compute K, D and the change of impulse at fixed xi, for the three rows of a contact."""
-    inner, outer, across = S.slope[k], S.slope[k + 1], S.slope[k + 2]
+    inner, outer, across = smoothed.slope[k], smoothed.slope[k + 1], smoothed.slope[k + 2]
     a, b, c = (
         compliance_eigenvalue(inner, compliance),
         compliance_eigenvalue(outer, compliance),
         compliance_eigenvalue(across, compliance),
     )
-    write_function(k, a, b, c, S.d[contact, 0], S.d[contact, 1], S.K)
-    write_function(k, inner * a, outer * b, across * c, S.d[contact, 0], S.d[contact, 1], S.D)
-    speed = smoothed_speed(k, sigma, S)
+    write_function(k, a, b, c, smoothed.d[contact, 0], smoothed.d[contact, 1], smoothed.K)
+    write_function(k, inner * a, outer * b, across * c, smoothed.d[contact, 0], smoothed.d[contact, 1], smoothed.D)
+    speed = smoothed_speed(k, sigma, smoothed)
     for i in range(k, k + PER_CONTACT):
-        impulse = S.D[i, 0] * S.residual[k] + S.D[i, 1] * S.residual[k + 1] + S.D[i, 2] * S.residual[k + 2]
-        S.impulse[i] = (S.square_slope[i] - impulse) / S.unit[i]
+        impulse = (
+            smoothed.D[i, 0] * smoothed.residual[k]
+            + smoothed.D[i, 1] * smoothed.residual[k + 1]
+            + smoothed.D[i, 2] * smoothed.residual[k + 2]
+        )
+        smoothed.impulse[i] = (smoothed.square_slope[i] - impulse) / smoothed.unit[i]
     for i in range(k, k + PER_CONTACT):
         if not convex:
             for j in range(1, PER_CONTACT):
-                S.D[i, j] += S.D[i, 0] * S.u[k + j] / speed
+                smoothed.D[i, j] += smoothed.D[i, 0] * smoothed.u[k + j] / speed
         for j in range(PER_CONTACT):
-            S.D[i, j] /= S.unit[i] * S.unit[k + j]
+            smoothed.D[i, j] /= smoothed.unit[i] * smoothed.unit[k + j]
 
 
 @kernel
-def eliminate_disc(contact, k, compliance, S):
+def eliminate_disc(contact, k, compliance, smoothed):
     """Compute K, D and the change of impulse at fixed xi, for a friction patch; the first row does not change."""
-    along, across = S.slope[k + 1], S.slope[k + 2]
+    along, across = smoothed.slope[k + 1], smoothed.slope[k + 2]
     a, b = compliance_eigenvalue(along, compliance), compliance_eigenvalue(across, compliance)
-    write_flat(k, a, b, S.d[contact, 0], S.d[contact, 1], S.K)
-    write_flat(k, along * a, across * b, S.d[contact, 0], S.d[contact, 1], S.D)
-    S.impulse[k] = 0.0
+    write_flat(k, a, b, smoothed.d[contact, 0], smoothed.d[contact, 1], smoothed.K)
+    write_flat(k, along * a, across * b, smoothed.d[contact, 0], smoothed.d[contact, 1], smoothed.D)
+    smoothed.impulse[k] = 0.0
     for i in range(k + 1, k + PER_CONTACT):
-        impulse = S.D[i, 1] * S.residual[k + 1] + S.D[i, 2] * S.residual[k + 2]
-        S.impulse[i] = (S.square_slope[i] - impulse) / S.unit[i]
+        impulse = smoothed.D[i, 1] * smoothed.residual[k + 1] + smoothed.D[i, 2] * smoothed.residual[k + 2]
+        smoothed.impulse[i] = (smoothed.square_slope[i] - impulse) / smoothed.unit[i]
     for i in range(k + 1, k + PER_CONTACT):
         for j in range(1, PER_CONTACT):
-            S.D[i, j] /= S.unit[i] * S.unit[k + j]
+            smoothed.D[i, j] /= smoothed.unit[i] * smoothed.unit[k + j]
 
 
 @kernel
-def back_substitute_rows(F, sigma, S):
+def back_substitute_rows(problem, sigma, smoothed):
     """Compute the step for y from the step for xi."""
-    constraint_rows, velocity_change, step = F.equalities + F.limits, S.velocity_change, S.y_step
-    for k in range(len(F.r)):
-        velocity_change[k] = add_row_product(F, k, S.xi_step, 0.0) / S.unit[k]
-        step[k] = -S.residual[k] - velocity_change[k]
+    constraint_rows, velocity_change, step = problem.constraint_rows, smoothed.velocity_change, smoothed.y_step
+    for k in range(len(problem.r)):
+        velocity_change[k] = add_row_product(problem, k, smoothed.xi_step, 0.0) / smoothed.unit[k]
+        step[k] = -smoothed.residual[k] - velocity_change[k]
     for k in range(constraint_rows):
-        step[k] *= S.K[k, 0]
-    for c in range(len(F.mu)):
+        step[k] *= smoothed.K[k, 0]
+    for c in range(len(problem.mu)):
         k = constraint_rows + PER_CONTACT * c
-        if c < F.friction_patches:
-            multiply(k, S.K, step)
-        elif has_cone(F, c):
-            if not F.convex:
-                change = S.u[k + 1] * velocity_change[k + 1] + S.u[k + 2] * velocity_change[k + 2]
-                step[k] -= change / smoothed_speed(k, sigma, S)
-            multiply(k, S.K, step)
+        if c < problem.friction_patches:
+            multiply(k, smoothed.K, step)
+        elif has_cone(problem, c):
+            if not problem.convex:
+                change = smoothed.u[k + 1] * velocity_change[k + 1] + smoothed.u[k + 2] * velocity_change[k + 2]
+                step[k] -= change / smoothed_speed(k, sigma, smoothed)
+            multiply(k, smoothed.K, step)
         else:
-            step[k] *= S.K[k, 0]
+            step[k] *= smoothed.K[k, 0]
             step[k + 1] = step[k + 2] = 0.0
