@@ -238,7 +238,7 @@ def combine_responses(c, step, groups, factors):
             for i in range(step.rows[k].first_term, step.rows[k].last_term):
                 body = step.terms[i].body
                 if body > 0 and groups.articulation[body] == c:
-                    at, w = factors.first_A[c] + g * AXES * groups.index[body], load_force(step.terms[i])
+                    at, w = factors.first_A[c] + g * AXES * groups.index_of_body[body], load_force(step.terms[i])
                     factors.column[0], factors.column[1], factors.column[2] = w.t.x, w.t.y, w.t.z
                     factors.column[3], factors.column[4], factors.column[5] = w.f.x, w.f.y, w.f.z
                     for p in range(0, g, NODE):

@@ -30,7 +30,7 @@ class Groups(NamedTuple):
     row_articulations: Annotated[Integers, "m", BLOCKS_PER_ROW]  # articulations of each row, -1 for none
     first_body: Annotated[Integers, "l + 1"]  # start of the bodies of an articulation
     bodies: Annotated[Integers, "l"]
-    index: Annotated[Integers, "l"]  # number of each body among those of its articulation
+    index_of_body: Annotated[Integers, "l"]  # number of each body among those of its articulation
     first_body_block: Annotated[Integers, "l + 1"]  # start of the body blocks of an articulation
     body_blocks: Annotated[Integers, "2 * m"]  # block s of row k is 2 k + s
     island: Annotated[Integers, "l"]  # union-find parent: smallest articulation of the island
@@ -149,7 +149,7 @@ def list_bodies(links, articulations, groups):
     shift_back(first, articulations)
     for c in range(articulations):
         for k in range(first[c], first[c + 1]):
-            groups.index[groups.bodies[k]] = k - first[c]
+            groups.index_of_body[groups.bodies[k]] = k - first[c]
 
 
 @kernel
