@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from multibody_cli.alarms.catalogue import STABILITY
 from multibody_cli.alarms.contract import Oscillations, Raised
 from multibody_cli.errors import Refused
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.friction_uniqueness import check_friction
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
 from multibody_cli.initial.joint_regularity import require_no_torques, typical_column_norms
@@ -37,8 +37,7 @@ NO_INERTIA = 1e-12
 """Principal moments below this value, relative to the largest, count as zero."""
 
 
-@dataclass(frozen=True)
-class CompiledScene:
+class CompiledScene(Immutable):
     """A scene ready to run.
 
     Model, initial state, step control, output instants, mass properties by body, number of degrees of freedom at the

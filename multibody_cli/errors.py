@@ -16,9 +16,10 @@
 from __future__ import annotations
 
 from bisect import bisect
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
+
+from multibody_cli.immutable import Immutable, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -70,8 +71,7 @@ LONGEST_WORD = 200
 LONGEST_LINE = 3000
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(Immutable):
     """A problem of a scene.
 
     Parameters

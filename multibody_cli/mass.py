@@ -6,15 +6,14 @@ Source: Sueda, notes 1.3 and (1.25)-(1.26).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Floats as Floats
 
 
-@dataclass(frozen=True)
-class MassProperties:
+class MassProperties(Immutable):
     """Mass (kg), centre of mass (3,) (m) and central inertia (3, 3) (kg m^2), in the axes of one frame."""
 
     mass: float

@@ -7,7 +7,6 @@ to the frame M of its inboard joint ("its joint frame"); `frames` holds the body
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from multibody_cli.constraints.elements import Constraints
 from multibody_cli.constraints.reduction import Reductions
 from multibody_cli.contacts.contract import Geometry
 from multibody_cli.forces.elements import Forces
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.joint_map import JointMap
 from multibody_cli.joints.motion import Motions
@@ -183,8 +183,7 @@ class System(NamedTuple):
         return len(self.rows) + len(self.tree.closures) + len(self.tree.markers) > 0
 
 
-@dataclass(frozen=True)
-class JointEntry:
+class JointEntry(Immutable):
     """One joint of the scene, in scene order.
 
     Parameters
@@ -214,8 +213,7 @@ class JointEntry:
     sizes: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True)
-class RowName:
+class RowName(Immutable):
     """Name of a constraint row: its element in the scene, and the constrained direction."""
 
     section: str
@@ -223,8 +221,7 @@ class RowName:
     direction: str
 
 
-@dataclass(frozen=True)
-class ConstraintEntry:
+class ConstraintEntry(Immutable):
     """One coupling or constraint, or the limits of one joint, by its section and name in the scene.
 
     Parameters
@@ -239,8 +236,7 @@ class ConstraintEntry:
     one_sided: bool = False
 
 
-@dataclass(frozen=True)
-class ActuationEntry:
+class ActuationEntry(Immutable):
     """One muscle or actuator: the slice of its moment arms or forces, and the names of their coordinates."""
 
     name: str
@@ -248,16 +244,14 @@ class ActuationEntry:
     coordinates: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Account:
+class Account(Immutable):
     """One entry of the energy ledger: work done on the system, or energy dissipated, by one cause."""
 
     kind: Literal["work", "dissipation"]
     cause: str
 
 
-@dataclass(frozen=True)
-class HeldValue:
+class HeldValue(Immutable):
     """A quantity that holds the value of a signal from `delay` s after each sample on, and `initial` before."""
 
     signal: int
@@ -266,8 +260,7 @@ class HeldValue:
     initial: float = 0.0
 
 
-@dataclass(frozen=True)
-class Controller:
+class Controller(Immutable):
     """A sampled controller: its name, its period, s, and the values that it changes at multiples of the period."""
 
     name: str
@@ -275,8 +268,7 @@ class Controller:
     updates: tuple[HeldValue, ...]
 
 
-@dataclass(frozen=True)
-class SceneNames:
+class SceneNames(Immutable):
     """Names from the scene for the rows of the arrays."""
 
     bodies: tuple[str, ...]
@@ -308,8 +300,7 @@ class SceneNames:
         return hash((self.bodies, self.coordinates))
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(Immutable):
     """A compiled scene; immutable.
 
     Parameters
@@ -336,7 +327,7 @@ class Model:
     nq: int
     nv: int
     sensors: Records
-    joint_maps: Mapping[int, JointMap] = field(default_factory=dict)
+    joint_maps: Mapping[int, JointMap] = {}
     controllers: tuple[Controller, ...] = ()
 
 

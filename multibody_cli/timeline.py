@@ -5,7 +5,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from multibody_cli.alarms.remedies import said_once
 from multibody_cli.diagnostics.force_warnings import force_warnings
 from multibody_cli.diagnostics.joint_domains import JointDomainMonitor
 from multibody_cli.diagnostics.outcome import Before, outcome_of
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.largest_force import start_of
 from multibody_cli.initial.singular_loop import advise_beside_singular_loops
 from multibody_cli.kernel import bound_kernel
@@ -40,8 +41,7 @@ SHORT, LONG = 0.02, 0.08
 """Bounds of the duration of a call, s: below, the length of the next one is doubled; above, it is halved."""
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(Immutable):
     """Result of a run: outcome, number of instants written, time of the last (s), and number of steps.
 
     `energy_drift` is the largest absolute residual of the energy ledger, J; `steps_before` counts the steps up to the
@@ -56,8 +56,7 @@ class Summary:
     steps_before: int = 0
 
 
-@dataclass(frozen=True)
-class Callbacks:
+class Callbacks(Immutable):
     """Functions that a run calls between calls of compiled code.
 
     Parameters

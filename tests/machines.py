@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +13,7 @@ from multibody_cli.expressions import parse
 from multibody_cli.forces.body_drag import DragSpec
 from multibody_cli.forces.body_load import LoadSpec
 from multibody_cli.forces.joint_control import COMMAND
+from multibody_cli.immutable import replace
 from multibody_cli.joints.contract import JointStart, Part
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties

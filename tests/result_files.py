@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import h5py
 import numpy as np
 from fakes import ANGLE, LENGTH, names_of, record, samples_of
 
+from multibody_cli.immutable import replace
 from multibody_cli.model import Account, ConstraintEntry
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.series import series_of

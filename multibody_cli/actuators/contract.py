@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.spec import PositiveTime, Quantity, SignalSpec, Spec, Time, units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, list_schema, read_any, read_each
 from multibody_cli.spec.signal import Signal
@@ -23,16 +23,14 @@ Gain = Annotated[float, Quantity(units.ANY, least=0.0)]
 Target = Annotated[SignalSpec, Signal(units.ANY)]
 
 
-@dataclass(frozen=True)
-class ControllerState:
+class ControllerState(Immutable):
     """A number that a sampled controller keeps: its value at the start, and its next value as an expression."""
 
     initial: float
     following: str
 
 
-@dataclass(frozen=True)
-class Law:
+class Law(Immutable):
     """The force of an actuator.
 
     Parameters
@@ -50,10 +48,10 @@ class Law:
     """
 
     force: str
-    parameters: Mapping[str, float] = field(default_factory=dict)
-    signals: Mapping[str, SignalSpec] = field(default_factory=dict)
-    tables: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = field(default_factory=dict)
-    states: Mapping[str, ControllerState] = field(default_factory=dict)
+    parameters: Mapping[str, float] = {}
+    signals: Mapping[str, SignalSpec] = {}
+    tables: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {}
+    states: Mapping[str, ControllerState] = {}
 
 
 class ActuatorSpec(Spec):

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multibody_cli.immutable import Immutable, asdict
 from multibody_cli.kernel import Floats
 from multibody_cli.methods.contract import Integrator
 
 Level = Literal["note", "warning", "failed"]
 
 
-@dataclass(frozen=True)
-class Remedy:
+class Remedy(Immutable):
     """Advice with a number.
 
     Parameters
@@ -47,8 +46,7 @@ NONE = Remedy()
 """No advice."""
 
 
-@dataclass(frozen=True)
-class Raised:
+class Raised(Immutable):
     """An alarm that was raised.
 
     Parameters
@@ -103,8 +101,7 @@ class Oscillations(NamedTuple):
     duration: float
 
 
-@dataclass(frozen=True)
-class RunSettings:
+class RunSettings(Immutable):
     """Settings of a run that alarms depend on.
 
     Parameters
@@ -146,14 +143,14 @@ class RunSettings:
     order: int
     one_motion: bool
     rtol: float = 1e-9
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = {}
     driven: bool = False
     staggered: bool = False
     alternative: str = ""
     has_springs: bool = False
     coordinates: str = ""
     position: str = ""
-    thresholds: Mapping[str, float] = field(default_factory=dict)
+    thresholds: Mapping[str, float] = {}
     stable_step: float = math.inf
     oscillations: Oscillations | None = None
     at_start: tuple[Raised, ...] = ()
@@ -172,8 +169,7 @@ class Reading(NamedTuple):
     remedy: Remedy | None = None
 
 
-@dataclass(frozen=True)
-class Alarm:
+class Alarm(Immutable):
     """An entry of the catalogue of alarms.
 
     Parameters

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 
 from multibody_cli.alarms.contract import NONE, Raised, Remedy, RunSettings
+from multibody_cli.immutable import replace
 
 DIVISORS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Ratios of the step to a smaller one that is recommended."""

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ import numpy as np
 from multibody_cli.api.scene import SceneWarning
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError
+from multibody_cli.immutable import replace
 from multibody_cli.initial.linearized_motion import linearization_of
 from multibody_cli.kernel import records
 from multibody_cli.methods.aba import ABA

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import llvmlite
 import numpy as np
 
 from multibody_cli.cli.tables import markdown_table, table_lines, to_json
+from multibody_cli.immutable import Immutable, asdict
 from multibody_cli.kernel.target import architecture
 from multibody_cli.studies.bench.accuracy import Accuracy, Study, displayed_error
 from multibody_cli.studies.bench.against import PeerComparison
@@ -25,8 +25,7 @@ from multibody_cli.version import __version__, commit, full_version
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Immutable):
     """A part of the report: a title, a table, and notes below it."""
 
     title: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from multibody_cli.cli.run import EXIT_CODES
 from multibody_cli.cli.source import prepare_and_warn, scene_of
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import Colored, counted, show, show_json, show_table
+from multibody_cli.immutable import Immutable, asdict
 
 if TYPE_CHECKING:
     from multibody_cli.output.certificate import Certificate
@@ -28,8 +28,7 @@ MOST_ROWS = 40
 """Largest number of channels in the table; JSON lists all."""
 
 
-@dataclass(frozen=True)
-class CertifiedRun:
+class CertifiedRun(Immutable):
     """A certified run."""
 
     simulation: PreparedSimulation

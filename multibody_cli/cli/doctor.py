@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from multibody_cli.cli.options import PATH, run_settings
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import counted, show, show_json, show_table
+from multibody_cli.immutable import asdict
 
 if TYPE_CHECKING:
     from multibody_cli.studies.doctor.diagnosis import Diagnosis

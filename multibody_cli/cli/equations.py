@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from multibody_cli.cli.options import PATH, replaced_values
 from multibody_cli.cli.source import Time, scene_of
 from multibody_cli.cli.tables import counted, show, show_json
 from multibody_cli.errors import ArgumentError
+from multibody_cli.immutable import asdict
 
 if TYPE_CHECKING:
     from multibody_cli.studies.equations import Equations

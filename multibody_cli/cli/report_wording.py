@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from multibody_cli.cli.tables import Colored, counted, literal, markdown_table
 from multibody_cli.comparison.cases import Case, CaseVerdict, what_changed, worst
+from multibody_cli.immutable import asdict
 from multibody_cli.spec.units import behind_number
 
 if TYPE_CHECKING:

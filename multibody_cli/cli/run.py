@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import Colored, counted, show, show_json
 from multibody_cli.errors import ArgumentError
+from multibody_cli.immutable import Immutable, asdict, replace
 
 if TYPE_CHECKING:
     from multibody_cli.output.attributes import EarlierScene
@@ -36,8 +36,7 @@ NEAR = 10.0
 SHOW = {"note": messages.note, "warning": messages.warning, "failed": messages.error}
 
 
-@dataclass(frozen=True)
-class RunReport:
+class RunReport(Immutable):
     """Summary of a finished run."""
 
     simulation: PreparedSimulation
@@ -120,8 +119,7 @@ def verb(
     return _run(start, allow_untrusted, as_json)
 
 
-@dataclass(frozen=True)
-class _Start:
+class _Start(Immutable):
     """How a run starts.
 
     Parameters

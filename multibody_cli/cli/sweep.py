@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from multibody_cli.cli.progress import ProgressBar, Waiting, purpose_of, show_co
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import counted, duration, show, show_json, size
+from multibody_cli.immutable import Immutable
 
 if TYPE_CHECKING:
     from multibody_cli.output.rows import Rows
@@ -136,8 +136,7 @@ def verb(
     return _estimate(plan, as_json) if dry_run else _run(plan, force, as_json)
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(Immutable):
     """What is executed, where, and what is written."""
 
     sweep: Sweep

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from multibody_cli.cli.options import PATH
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.tables import show, show_json
 from multibody_cli.errors import Refused, SceneError
+from multibody_cli.immutable import asdict
 
 
 @click.command("validate", cls=Verb, short_help="List all problems of scenes without running them.")

@@ -8,11 +8,11 @@ then changes one column of the articulated inertia only, and leaves a row of zer
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.joints.joint_map import JointMap
 from multibody_cli.model import Floats, Tree
@@ -67,8 +67,7 @@ class Structure(NamedTuple):
     pattern: tuple[float | None, ...]
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Immutable):
     """One link: its row, the row of its parent, the offsets of its coordinates, its structure and its constants."""
 
     row: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from time import perf_counter
@@ -14,6 +13,7 @@ from multibody_cli.comparison.recording import merged
 from multibody_cli.comparison.sweep_tables import compare_tables
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import MbsimError, ResultError
+from multibody_cli.immutable import Immutable
 from multibody_cli.output.sweep_table import is_sweep_table
 
 RESULTS = "**/*.h5"
@@ -39,8 +39,7 @@ class CaseVerdict(IntEnum):
         return 2 if self is CaseVerdict.TROUBLE else int(self is not CaseVerdict.SAME)
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Immutable):
     """One pair of runs.
 
     Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from multibody_cli.comparison.differences import ComparedValue, DatasetDifferenc
 from multibody_cli.comparison.recording import Instants, Recording, Setting, common_instants, differing_settings
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError, listed
+from multibody_cli.immutable import Immutable
 from multibody_cli.output.channel import ROLES
 from multibody_cli.output.result_file import Dataset
 
@@ -36,8 +36,7 @@ class FirstDifference(NamedTuple):
     findings: tuple[DatasetDifference, ...]
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Immutable):
     """Two runs, compared.
 
     Parameters

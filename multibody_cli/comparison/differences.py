@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
+
 if TYPE_CHECKING:
     from multibody_cli.comparison.tolerance import Tolerance
     from multibody_cli.model import Floats
@@ -19,8 +21,7 @@ EFFORT = "effort"
 """Role of channels that count iterations (`output.channel.ROLES`)."""
 
 
-@dataclass(frozen=True)
-class ComparedValue:
+class ComparedValue(Immutable):
     """One value of a dataset in both runs.
 
     Parameters
@@ -124,8 +125,7 @@ class Location(NamedTuple):
         return " ".join(filter(None, (self.body, self.component))) or "-"
 
 
-@dataclass(frozen=True)
-class DatasetDifference:
+class DatasetDifference(Immutable):
     """Result of the comparison of one dataset.
 
     Parameters

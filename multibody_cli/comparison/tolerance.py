@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multibody_cli.document.document import read_document
 from multibody_cli.document.nodes import Problems
 from multibody_cli.errors import nearest
+from multibody_cli.immutable import Immutable
 from multibody_cli.limits import Usage
 from multibody_cli.output.channel import matches
 
@@ -25,8 +25,7 @@ RESULT_FILE = "reference file"
 DEFAULT = "default"
 
 
-@dataclass(frozen=True)
-class Tolerance:
+class Tolerance(Immutable):
     """Tolerance `atol + rtol * |reference|` of a difference, with the source of both numbers."""
 
     rtol: float
@@ -50,8 +49,7 @@ class Rule(NamedTuple):
     where: str
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(Immutable):
     """Tolerances that the user requests.
 
     Parameters
@@ -64,7 +62,7 @@ class Policy:
 
     rtol: float | None = None
     atol: float | None = None
-    rules: tuple[Rule, ...] = field(default=())
+    rules: tuple[Rule, ...] = ()
 
     def tolerance_of(self, dataset: Dataset) -> Tolerance:
         """Return the tolerance of a dataset of the reference."""

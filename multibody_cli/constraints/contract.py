@@ -12,11 +12,11 @@ A constraint is one file with four definitions:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import kernel_parameter
 from multibody_cli.spec import Quantity, SignalSpec, Spec, Vector
 
@@ -148,8 +148,7 @@ def write(table: Any, signals: Any, t: float, bodies: Any, q: Any, rows: Any, te
     """
 
 
-@dataclass(frozen=True, eq=False)
-class ConstraintTable:
+class ConstraintTable(Immutable, eq=False):
     """Records of one dtype, which begins with `first_row` and `first_term`, and the kernel that writes their rows."""
 
     name: str
@@ -157,8 +156,7 @@ class ConstraintTable:
     write: Any
 
 
-@dataclass(frozen=True)
-class ConstraintKind:
+class ConstraintKind(Immutable):
     """An entry of the catalogue.
 
     Parameters

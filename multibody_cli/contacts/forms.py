@@ -6,13 +6,13 @@ Coplanar triangles of a surface are merged into one face: a box has six faces, w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from multibody_cli.contacts.contract import FACE, FACE_CORNERS, GEOM, Floats, Geometry, GeomKind
 from multibody_cli.contacts.grid import EVERY_GROUP, key_of
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import records
 
 # --- convex polyhedra for contacts: corners and flat faces ------------------------------------------------------------
@@ -20,8 +20,7 @@ FLAT = 1e-6
 """Distance of corners from the plane of their face, relative to the size: file formats store some seven digits."""
 
 
-@dataclass(frozen=True, eq=False)
-class Face:
+class Face(Immutable, eq=False):
     """A flat face: outward normal (3,), and the numbers of its corners, counterclockwise as seen from outside."""
 
     normal: Floats
@@ -101,8 +100,7 @@ def _outline(members: np.ndarray, corners: Floats, normal: Floats) -> list[int]:
 NO_VERTICES = np.zeros((0, 3))
 
 
-@dataclass(frozen=True, eq=False)
-class Form:
+class Form(Immutable, eq=False):
     """A shape in its own frame; see `contract` for the lengths.
 
     Parameters
@@ -122,7 +120,7 @@ class Form:
     kind: GeomKind
     size: tuple[float, ...]
     bounding_radius: float
-    vertices: Floats = field(default_factory=lambda: NO_VERTICES)
+    vertices: Floats = NO_VERTICES
     faces: Sequence[Face] = ()
 
 
@@ -165,8 +163,7 @@ def hull(vertices: ArrayLike) -> Form:
     return Form(GeomKind.HULL, (), float(np.linalg.norm(corners, axis=1).max()), corners, faces)
 
 
-@dataclass(frozen=True, eq=False)
-class Collider:
+class Collider(Immutable, eq=False):
     """A shape on a body.
 
     Parameters
@@ -190,7 +187,7 @@ class Collider:
     form: Form
     body: int = 0
     position: ArrayLike = (0.0, 0.0, 0.0)
-    rotation: ArrayLike = field(default_factory=lambda: np.eye(3))
+    rotation: ArrayLike = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
     friction: float = 0.0
     restitution: float = 0.0
     kinetic_friction: float | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from multibody_cli.document.formats import yaml
@@ -23,6 +22,7 @@ from multibody_cli.document.nodes import (
 )
 from multibody_cli.errors import ExpressionError, QuantityError, SceneError, closest, nearest
 from multibody_cli.expressions import STATE, parse, require_names, with_values
+from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
 from multibody_cli.spec.quantities import format_value
 
@@ -115,8 +115,7 @@ _OPEN_SECTIONS = frozenset({("simulation",), ("simulation", "options"), ("simula
 """Sections that an override may create."""
 
 
-@dataclass(frozen=True)
-class Override:
+class Override(Immutable):
     """A parsed `KEY=VALUE`."""
 
     path: Path

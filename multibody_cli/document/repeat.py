@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, Problems, format_path, mapping, sequence
 from multibody_cli.document.templates import Scope, substitute
 from multibody_cli.errors import nearest
+from multibody_cli.immutable import Immutable
 from multibody_cli.limits import LimitError
 from multibody_cli.spec.quantities import format_value
 
@@ -100,8 +100,7 @@ def _marked(node: Node, remark: str) -> Node:
     return Node(node.value, node.mark, node.keys, node.template, node.size, remark)
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(Immutable):
     """A block that is read; `index` is the name of its index, None if it has no valid one."""
 
     node: Node

@@ -35,15 +35,15 @@ def resolve_variables(node: Node | None, problems: Problems, usage: Usage) -> Sc
         Counts the values and texts that expressions generate, here and in the other sections.
     """
     if node is None or node.value is None:
-        return Scope(usage=usage)
+        return Scope(usage)
     if type(node.value) is not dict:
         problems.add(node.mark, ("vars",), "expected a mapping of names to values")
-        return Scope(usage=usage)
+        return Scope(usage)
     values: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for name in _in_order(node, problems):
         _require_usable(node, name, problems)
-        scope = Scope(values, texts, usage=usage)
+        scope = Scope(usage, values, texts)
         value = plain(substitute(node.value[name], scope, ("vars", name), problems))
         values[name] = UNKNOWN if _has_unknown(value) else _in_si(value)
         if (number := next(_not_finite(values[name]), None)) is not None:
@@ -56,7 +56,7 @@ def resolve_variables(node: Node | None, problems: Problems, usage: Usage) -> Sc
             values[name] = UNKNOWN
         if isinstance(value, str) and values[name] is not value:
             texts[name] = value
-    return Scope(values, texts, usage=usage)
+    return Scope(usage, values, texts)
 
 
 def _require_usable(node: Node, name: str, problems: Problems) -> None:

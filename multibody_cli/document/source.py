@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from multibody_cli.document.document import read_document, read_stored
 from multibody_cli.document.nodes import DEEPEST, Mark, Node, Problems, mapping, sequence
+from multibody_cli.immutable import Immutable
 from multibody_cli.limits import Usage
 
 # --- the key `include:` of a scene: sections of other files, merged by name -------------------------------------------
@@ -108,8 +109,7 @@ FILE = "file"
 """Key that names a file, of a mesh or a table."""
 
 
-@dataclass(frozen=True)
-class StoredScene:
+class StoredScene(Immutable):
     """The scene in a result file: it is resolved, and names no other file.
 
     Parameters
@@ -128,8 +128,7 @@ class StoredScene:
         return f"{self.file}:/{self.dataset}"
 
 
-@dataclass(frozen=True)
-class SceneText:
+class SceneText(Immutable):
     """The content of a scene file that need not exist: messages name it, and its folder is that of other files."""
 
     text: str

@@ -23,7 +23,6 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +30,7 @@ from multibody_cli.document.document import ENCODING, read_bytes
 from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Problems, mapping
 from multibody_cli.document.nodes import Path as NodePath
 from multibody_cli.errors import ArgumentError, QuantityError
+from multibody_cli.immutable import Immutable
 from multibody_cli.limits import LimitError, Usage
 from multibody_cli.spec.units import COMMON, UNSEPARATED_PRODUCTS, Unit, parse_unit
 
@@ -113,8 +113,7 @@ def _factor_of(text: str) -> float:
         return math.nan
 
 
-@dataclass(frozen=True)
-class TableFile:
+class TableFile(Immutable):
     """A table.
 
     Parameters

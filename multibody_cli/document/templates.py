@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from multibody_cli.document.nodes import DEEPEST, UNKNOWN, Node, Path, Problems, mapping, node_from_value, sequence
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import TEMPLATE, parse, require_names
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.limits import LimitError, Usage
 
 _TEMPLATE = re.compile(r"\$\{([^{}]*)\}")
@@ -23,26 +23,25 @@ class _NotEvaluated(Exception):
     """The expression uses a variable that could not be evaluated, whose problem is reported there."""
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(Immutable):
     """The names that an expression may use.
 
     Parameters
     ----------
+    usage
+        Counts the values and characters that expressions generate.
     values
         Value of each name; quantities are in SI units.
     texts
         Text of each name that has a unit.
     parameters
         Names of the parameters of the enclosing element.
-    usage
-        Counts the values and characters that expressions generate.
     """
 
-    values: Mapping[str, Any] = field(default_factory=dict)
-    texts: Mapping[str, str] = field(default_factory=dict)
+    usage: Usage
+    values: Mapping[str, Any] = {}
+    texts: Mapping[str, str] = {}
     parameters: frozenset[str] = frozenset()
-    usage: Usage = field(default_factory=Usage)
 
     def with_index(self, name: str, index: int) -> Scope:
         """Add the index of a `repeat`."""

@@ -10,15 +10,14 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from multibody_cli.errors import ExpressionError
+from multibody_cli.immutable import Immutable
 
 _LETTERS = ("x", "y", "z", "w")
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(Immutable):
     """A quantity that an expression refers to.
 
     Parameters

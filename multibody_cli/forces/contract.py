@@ -11,11 +11,11 @@ alone.  An entry that lacks a part is refused where it is built.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import kernel_parameter
 from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
 
@@ -109,8 +109,7 @@ class PackingContext(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class SceneEntry:
+class SceneEntry(Immutable):
     """How a scene file describes a force element.
 
     Parameters
@@ -167,8 +166,7 @@ class JointPackingContext(NamedTuple):
     """From a coordinate and a function of the state to a record of `forces.joint_control` without its account."""
 
 
-@dataclass(frozen=True)
-class JointFields:
+class JointFields(Immutable):
     """How the fields of a joint describe a force element.
 
     Parameters
@@ -197,8 +195,7 @@ class IncompleteElementError(Exception):
     """An entry of the catalogue that lacks a part, or contradicts itself."""
 
 
-@dataclass(frozen=True, eq=False)
-class ForceElement:
+class ForceElement(Immutable, eq=False):
     """An entry of the catalogue.
 
     Parameters
@@ -234,7 +231,6 @@ class ForceElement:
 
     name: str
     dtype: np.dtype[np.void]
-    _: KW_ONLY
     account: Literal["work", "dissipation"]
     description: str
     implicit: bool
@@ -247,7 +243,7 @@ class ForceElement:
     bodies: tuple[str, ...] = ()
     cable: bool = False
     rest: str = ""
-    warnings: Mapping[int, str] = field(default_factory=dict)
+    warnings: Mapping[int, str] = {}
     entry: SceneEntry | None = None
     joint: JointFields | None = None
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -35,6 +34,7 @@ from multibody_cli.constraint_solver.solver import (
     update_kinematics,
     zero_rhs,
 )
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.articulations import Articulations
 from multibody_cli.initial.scales import scales_of
 from multibody_cli.kernel import Flags, bound_kernel, frozen
@@ -78,8 +78,7 @@ ASSEMBLED = 1e-10
 """Largest error of position or of velocity of a consistent state."""
 
 
-@dataclass(frozen=True)
-class RowError:
+class RowError(Immutable):
     """The largest relative error of any row.
 
     Parameters
@@ -103,8 +102,7 @@ class RowError:
         return self.relative <= ASSEMBLED
 
 
-@dataclass(frozen=True)
-class AssemblyResult:
+class AssemblyResult(Immutable):
     """Result of assembly at the level of positions, or of velocities.
 
     Parameters

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from multibody_cli.constraint_solver.solver import update_kinematics
+from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.tree.workspace import Work
 
 
-@dataclass(frozen=True)
-class Scales:
+class Scales(Immutable):
     """Sizes that errors and changes are relative to.
 
     Parameters

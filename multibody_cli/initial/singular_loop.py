@@ -7,13 +7,13 @@ singular values of the constraint Jacobian are compared with those of another po
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from multibody_cli.alarms.contract import Raised, Remedy, RunSettings
 from multibody_cli.alarms.remedies import ELSEWHERE, EXPLICIT
+from multibody_cli.immutable import replace
 from multibody_cli.implicit.linearization import compute_constraint_jacobian
 from multibody_cli.initial.assemble import Assembler
 from multibody_cli.initial.scales import Scales

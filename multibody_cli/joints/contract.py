@@ -17,10 +17,10 @@ choice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.coordinate import Coordinate
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ class PartCode(IntEnum):
     GENERATED = 4
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Immutable):
     """One part of a joint: its kind, its constants and the kinds of its coordinates.
 
     Parameters
@@ -137,8 +136,7 @@ def generated_part(
     )
 
 
-@dataclass(frozen=True)
-class JointStart:
+class JointStart(Immutable):
     """Initial state of a joint, in the numbers of its parts: q (nq,), v (nv,), and the rest position of its springs."""
 
     q: Sequence[float]
@@ -156,8 +154,7 @@ def no_friction(_spec: Any) -> Sequence[FrictionPatch]:
     return ()
 
 
-@dataclass(frozen=True)
-class JointKind:
+class JointKind(Immutable):
     """An entry of the catalogue of joints.
 
     Parameters

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.spec import Quantity, Signal, SignalSpec, Spec, units
 from multibody_cli.spec.quantities import (
@@ -66,8 +66,7 @@ def _each(readers: list[Reader], value: Any, spread: bool = False) -> tuple[Any,
     return read_each(lambda pair: pair[0](pair[1]), pairs)
 
 
-@dataclass(frozen=True)
-class NumberField:
+class NumberField(Immutable):
     """One number for each coordinate."""
 
     kinds: Kinds
@@ -85,8 +84,7 @@ class NumberField:
         return _each(readers, value, self.spread)
 
 
-@dataclass(frozen=True)
-class SignalField:
+class SignalField(Immutable):
     """One function of time for each coordinate; with `gaps`, null omits one; with `smooth`, tables have velocities.
 
     `state` and `refusal` are those of `Signal`.

@@ -26,13 +26,13 @@ Sources: Sueda, notes 2.11, (2.118), in the limit of no regularization, in which
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.kernel import Floats
 from multibody_cli.spec import Friction, PositiveLength, Spec, Vector, Vector3, units
 from multibody_cli.spec.quantities import WholeNumber
@@ -119,16 +119,14 @@ class PlateFriction(FrictionSpec):
     surface: PlateSurface = Field(description="Friction surface.")
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(Immutable):
     """A point of a friction patch: (1 or 2, 6) unit friction wrenches, and (k, 6) rows of N^+ for its normal loads."""
 
     friction_wrenches: Floats
     loads: Floats
 
 
-@dataclass(frozen=True)
-class FrictionPatch:
+class FrictionPatch(Immutable):
     """Points of a joint with the same slip; wrenches are [moment; force] about the origin of M, in its axes.
 
     Parameters

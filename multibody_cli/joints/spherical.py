@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import JointKind, JointStart, Part, ball, exponential_ball, turning
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.friction import SphereFriction, sphere_patches
@@ -72,8 +72,7 @@ class SphericalSpec(MovingJointSpec):
         return self
 
 
-@dataclass(frozen=True)
-class Parametrization:
+class Parametrization(Immutable):
     """Parametrization of a rotation: its parts, and the conversion from rotations and angular velocities.
 
     Parameters

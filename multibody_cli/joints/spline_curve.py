@@ -15,12 +15,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import JointKind, Part, generated_part
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
@@ -76,8 +76,7 @@ class Screw(NamedTuple):
         return PoseAndSubspace(turn.R, p, tuple(rate * d for rate in rates))
 
 
-@dataclass(frozen=True)
-class SplineOfFrames:
+class SplineOfFrames(Immutable):
     """Frames along a spline; each piece has its first frame and three screws."""
 
     closed: bool

@@ -11,12 +11,12 @@ Sources: Lee and Terzopoulos 2008; Sueda, notes 2.4.13, (2.68)-(2.71).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import JointKind, Part, generated_part
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import DomainJointSpec, Interval
@@ -38,8 +38,7 @@ Lengths = list[list[Annotated[float, Quantity(units.LENGTH)]]]
 Angles = list[list[Annotated[float, Quantity(units.ANGLE)]]]
 
 
-@dataclass(frozen=True)
-class SplineOfTwo:
+class SplineOfTwo(Immutable):
     """Six tensor products of splines, by the coefficients of u1^i u2^j."""
 
     title = "on a spline of two coordinates"

@@ -12,7 +12,6 @@ Source: Si and Guenter 2011, section 5 (torus chain).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -20,6 +19,7 @@ from pydantic.functional_validators import PlainValidator
 from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import nearest
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import JointKind, Part, generated_part
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
@@ -38,8 +38,7 @@ Z = Vec3(0.0, 0.0, 1.0)
 TURNED_OVER = Frame(Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, -1.0, 0.0), Vec3(0.0, 0.0, -1.0)), ZERO)
 
 
-@dataclass(frozen=True)
-class Touching:
+class Touching(Immutable):
     """The motion of one surface on another.
 
     Parameters

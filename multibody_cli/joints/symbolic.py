@@ -8,7 +8,6 @@ Source: Si and Guenter 2011, section 4: any joint whose transform is a function 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
@@ -17,6 +16,7 @@ from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import ExpressionError, nearest
 from multibody_cli.expressions import parse
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import JointKind, Part, generated_part
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.geometry.expressions import (
@@ -42,8 +42,7 @@ _UNITS = {"rad": Coordinate.ANGLE, "m": Coordinate.LENGTH, "1": Coordinate.NUMBE
 """Units of coordinates."""
 
 
-@dataclass(frozen=True)
-class ExpressionMotion:
+class ExpressionMotion(Immutable):
     """A user-defined motion: x, y, z, then the angles of rotations about axes."""
 
     expressions: Expressions

@@ -12,25 +12,24 @@ from __future__ import annotations
 import ctypes
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from struct import Struct
 from typing import Any
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
+
 WORD = 8
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(Immutable):
     """A number, with its format code as in `struct`: `d` (float64), `q` (int64) or `?` (bool)."""
 
     code: str
 
 
-@dataclass(frozen=True)
-class Array:
+class Array(Immutable):
     """An array: its dtype, its number of dimensions, and whether it is C contiguous."""
 
     dtype: np.dtype[Any]
@@ -42,8 +41,7 @@ class Array:
         return f"array({_text_of(self.dtype)}, {self.ndim}, {self.contiguous})"
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(Immutable):
     """A row of a structured array."""
 
     dtype: np.dtype[Any]
@@ -56,8 +54,7 @@ class Record:
 _text_of = cache(repr)  # NumPy composes the text of a dtype anew each time
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(Immutable):
     """A named tuple of numbers and values, which kernels keep in registers."""
 
     instance: type
@@ -65,15 +62,13 @@ class Value:
     kinds: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Sequence:
+class Sequence(Immutable):
     """A plain tuple."""
 
     kinds: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Immutable):
     """A field of a block: its name, its offset in bytes, and its kind."""
 
     name: str
@@ -81,8 +76,7 @@ class Field:
     kind: Any
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Immutable):
     """A named tuple that contains arrays, as its fields; `size` is in bytes."""
 
     fields: tuple[Field, ...]

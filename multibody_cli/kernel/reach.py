@@ -12,7 +12,6 @@ import operator
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache, update_wrapper
 from hashlib import sha256
@@ -22,11 +21,11 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel.operators import OPERATORS, operand_classes, operator_formulas
 
 
-@dataclass(frozen=True)
-class Reach:
+class Reach(Immutable):
     """Reach of a function: its digest, the names that occur in it, and the kernels that it calls."""
 
     digest: str
@@ -127,8 +126,7 @@ def _digest_of_function(function: Any) -> str:
     return collector.digest()
 
 
-@dataclass(frozen=True)
-class _LocalSource:
+class _LocalSource(Immutable):
     """Properties of one function alone: its digest, its names, the functions that it calls, its operators."""
 
     digest: str

@@ -18,13 +18,13 @@ import time
 import warnings
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from multibody_cli.immutable import Immutable, asdict
 from multibody_cli.kernel.ownership import OWNERS, is_trusted, own_folder, read_trusted
 from multibody_cli.kernel.target import architecture
 
@@ -33,8 +33,7 @@ LOCK_SECONDS = 120.0
 """Time (s) for which a process waits for another one that compiles the same code; a longer wait indicates a hang."""
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(Immutable):
     """Compiled code.
 
     Parameters

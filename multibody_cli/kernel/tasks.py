@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import store
 from multibody_cli.kernel.arguments import narrow
 from multibody_cli.kernel.functions import Formula
 from multibody_cli.kernel.store import compiler_digest
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Immutable):
     """A compilation task: its symbol and its recipe.
 
     `how` is a tuple of the kind of task and its arguments (`compiling.COMPILE`), or the pickle of this tuple.

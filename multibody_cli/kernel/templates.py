@@ -26,10 +26,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, TypeVar, cast
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel.functions import Formula, pickled_by_name, with_globals
 from multibody_cli.kernel.kernels import Kernel
 from multibody_cli.kernel.reach import global_names
@@ -37,8 +37,7 @@ from multibody_cli.kernel.reach import global_names
 Signature = TypeVar("Signature", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, eq=False)
-class Parameter:
+class Parameter(Immutable, eq=False):
     """A parameter of templates.
 
     Parameters

@@ -15,16 +15,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.kkt.nodes import INBOARD_JOINT
 from multibody_cli.model import Integers, Records
 
 
-@dataclass(frozen=True)
-class Elimination:
+class Elimination(Immutable):
     """The elimination tree; row 0 is the ground, and a parent precedes its children.
 
     Parameters

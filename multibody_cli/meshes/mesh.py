@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Floats as Floats
 from multibody_cli.kernel import Integers
 
 
-@dataclass(frozen=True, eq=False)
-class Mesh:
+class Mesh(Immutable, eq=False):
     """A triangle mesh.
 
     Parameters

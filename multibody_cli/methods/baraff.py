@@ -15,7 +15,6 @@ Source: Baraff 1996, Linear-time dynamics using Lagrange multipliers, sections 6
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -40,6 +39,7 @@ from multibody_cli.constraint_solver.row_elimination import (
     row_elimination_for,
 )
 from multibody_cli.constraint_solver.uncertain_rows import mark_primary_rows, raise_thresholds, uncertain_rows_of
+from multibody_cli.immutable import replace
 from multibody_cli.kernel import kernel
 from multibody_cli.kkt import assembly
 from multibody_cli.kkt.assembly import bodies_of, gather_forces, scatter_motions

@@ -9,13 +9,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from multibody_cli.constraint_solver.prediction import Prediction
 from multibody_cli.constraint_solver.projection import Projection, projection_with
 from multibody_cli.constraint_solver.solver import update_rates
 from multibody_cli.contact_solver.workspace import contact_workspace_for
+from multibody_cli.immutable import Immutable
 from multibody_cli.implicit import coupled_forces, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.methods.contract import (
@@ -89,8 +89,7 @@ class EliminatedRows(NamedTuple):
     enclose: Callable[[Any], Kernel]
 
 
-@dataclass(frozen=True)
-class MethodKernels:
+class MethodKernels(Immutable):
     """The kernels of a method.
 
     Parameters
@@ -160,8 +159,7 @@ class MethodKernels:
         return self.shortcut if self.shortcut and self.shortcut.suits(system) else None
 
 
-@dataclass(frozen=True)
-class AccelerationKind:
+class AccelerationKind(Immutable):
     """An entry of the catalogue of methods.
 
     Parameters

@@ -7,7 +7,6 @@ are in `variational` and `methods.integrators.variational_steps`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -15,6 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.contact_solver.workspace import contact_workspace_for
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import (
@@ -69,8 +69,7 @@ def make_riqn(impulse_response: Kernel) -> Kernel:
     return bound_kernel(riqn_response, impulse_response=impulse_response)
 
 
-@dataclass(frozen=True)
-class VariationalKind:
+class VariationalKind(Immutable):
     """An entry of the catalogue of methods.
 
     Parameters

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple, Protocol
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Template, bound_kernel
 from multibody_cli.methods.tableau import Tableau
 from multibody_cli.model import State, System
@@ -189,8 +189,7 @@ def merged(now: VariationalDiagnostics | None, earlier: VariationalDiagnostics |
     )
 
 
-@dataclass(frozen=True)
-class StepControl:
+class StepControl(Immutable):
     """Time stepping: `step` s (adaptive integrators: the first), the tolerances, and the end of the run, s."""
 
     step: float
@@ -229,8 +228,7 @@ class Stepper(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Integrator:
+class Integrator(Immutable, eq=False):
     """An entry of the catalogue of integrators.
 
     Parameters
@@ -269,4 +267,4 @@ class Integrator:
     stable_step: Callable[[Any, Any], Any] | None = None
     feedback_step: Callable[[Any, Any], Any] | None = None
     stability_function: Callable[[Any], Any] | None = None
-    tableau: Tableau | None = field(default=None, compare=False)
+    tableau: Tableau | None = None

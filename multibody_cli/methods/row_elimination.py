@@ -9,7 +9,6 @@ a loop may leave a patch without any response, whose friction changes the loads 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from multibody_cli.constraint_solver import constrained_bodies
 from multibody_cli.constraint_solver.loop_joints import compute_loop_accelerations
 from multibody_cli.constraint_solver.row_elimination import row_elimination_for
+from multibody_cli.immutable import replace
 from multibody_cli.kernel import bound_kernel, kernel_parameter, template
 from multibody_cli.method_kernels import accelerate, solve_contact_step
 from multibody_cli.methods.by_acceleration import EliminatedRows, MethodKernels, ReusedFactors

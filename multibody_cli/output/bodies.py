@@ -6,10 +6,11 @@ add a channel, add an entry to `BODY_CHANNELS`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from multibody_cli.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from multibody_cli.model import Floats
 
 
-@dataclass(frozen=True)
-class BodyChannel:
+class BodyChannel(Immutable):
     """One quantity of one body at every output instant.
 
     Parameters

@@ -1,8 +1,8 @@
 """Carried state of a run: everything that later steps and later rows depend on, as values by their path.
 
 `holders` are objects and named tuples by name: the state, the method with its work arrays, the monitors.  Their
-writable arrays are carried, and the numbers and texts of their attributes.  Read-only arrays, kernels and frozen
-dataclasses, such as those of the model, do not change during a run and are left out.
+writable arrays are carried, and the numbers and texts of their attributes.  Read-only arrays, kernels and
+`Immutable` objects, such as those of the model, do not change during a run and are left out.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.errors import ResultError
+from multibody_cli.immutable import Immutable
 
 Values = dict[str, Any]
 """Arrays, and numbers and texts that JSON can hold, by their path."""
@@ -89,9 +90,8 @@ def _places(holder: Any, path: str, seen: set[int]) -> Iterator[_Place]:
 
 
 def _is_changing(holder: Any) -> bool:
-    """Whether an object can have attributes that change: neither a function or kernel, nor a frozen dataclass."""
-    parameters = getattr(type(holder), "__dataclass_params__", None)
-    return hasattr(holder, "__dict__") and not callable(holder) and not (parameters and parameters.frozen)
+    """Whether an object can have attributes that change: neither a function or kernel, nor `Immutable`."""
+    return hasattr(holder, "__dict__") and not callable(holder) and not isinstance(holder, Immutable)
 
 
 def _is_plain(value: Any) -> bool:

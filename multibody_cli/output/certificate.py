@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.output.bodies import find_body_channel
 from multibody_cli.output.file_replacement import replacement
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 GROUP = "certificate"
 
 
-@dataclass(frozen=True)
-class ErrorBar:
+class ErrorBar(Immutable):
     """Error bars of one channel.
 
     Parameters
@@ -45,8 +44,7 @@ class ErrorBar:
     digits: int
 
 
-@dataclass(frozen=True)
-class Certificate:
+class Certificate(Immutable):
     """Certificate of a run.
 
     Parameters

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multibody_cli.errors import nearest
+from multibody_cli.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,8 +89,7 @@ class Item(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Channel:
+class Channel(Immutable):
     """One recorded quantity, with a row for every output instant or for every contact.
 
     Parameters
@@ -132,7 +131,6 @@ class Channel:
     description: str
     field: str = ""
     reader: str | Callable[[Any], Any] = ""
-    _: KW_ONLY
     select: Callable[[Any, Item], Array] | None = None
     frame: str = ""
     dimensions: tuple[str, ...] = ()

@@ -12,13 +12,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multibody_cli.errors import ResultError
+from multibody_cli.immutable import Immutable
 from multibody_cli.output.attributes import EarlierScene
 from multibody_cli.output.carried_state import Values
 from multibody_cli.output.file_replacement import replacement
@@ -31,8 +31,7 @@ MAX_BYTES = 2**29
 """Largest size of a checkpoint that is read, bytes; that of 10,000 bodies has about 50 MB."""
 
 
-@dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(Immutable):
     """State of a run after some output instants.
 
     Parameters
@@ -161,9 +160,9 @@ def _parsed(facts: dict[str, Any]) -> Checkpoint:
     """Return a checkpoint from its content; any of several errors of Python if it is not one."""
     facts["earlier"] = tuple(EarlierScene(*scene) for scene in facts["earlier"])
     kinds = {"instants": int, "checksums": dict, "values": dict, "history": dict, "earlier": tuple}
-    for field in fields(Checkpoint):
-        if not isinstance(facts[field.name], kinds.get(field.name, str)):
-            raise TypeError(f"`{field.name}` has the wrong type")
+    for name in Checkpoint.FIELDS:
+        if not isinstance(facts[name], kinds.get(name, str)):
+            raise TypeError(f"`{name}` has the wrong type")
     if facts["instants"] < 0 or not all(isinstance(one, int) for one in facts["checksums"].values()):
         raise ValueError("a number of rows or a checksum is not a number of at least 0")
     if not all(isinstance(one.scene_yaml, str) and isinstance(one.until, float) for one in facts["earlier"]):

@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -19,6 +18,7 @@ import numpy as np
 from h5py import h5a, h5d, h5g
 
 from multibody_cli.errors import ResultError
+from multibody_cli.immutable import Immutable
 from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION, Status
 from multibody_cli.output.certificate import GROUP as CERTIFICATE
 from multibody_cli.output.certificate import Certificate, ErrorBar
@@ -53,8 +53,7 @@ _FAILURES = (OSError, RuntimeError, LookupError, ValueError, TypeError, Attribut
 """Errors of h5py about damaged files."""
 
 
-@dataclass(frozen=True)
-class Dataset:
+class Dataset(Immutable):
     """A channel of a result file with its attributes; `shape` is that of the complete rows.
 
     `units`, `role`, `same`, `rtol`, `atol` and `per` as in `output.channel.Channel`; the tolerances are None if the

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
+
+from multibody_cli.immutable import Immutable, replace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,8 +44,7 @@ class Row(NamedTuple):
     values: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Immutable):
     """Results of n runs that have the same columns.
 
     Parameters

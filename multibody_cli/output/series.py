@@ -6,7 +6,6 @@ result file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, product
 from operator import attrgetter
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multibody_cli.errors import ArgumentError, nearest
+from multibody_cli.immutable import Immutable
 from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Channel, Item, matches
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.contact_channels import INSTANT_OF_CONTACT, OFFSET
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from multibody_cli.output.history import SampleBlock
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(Immutable):
     """A channel of one model: one dataset of the result file, shape (rows, *shape)."""
 
     channel: Channel

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable, asdict, replace
 from multibody_cli.output.attributes import FORMAT, FORMAT_VERSION, EarlierScene, Status
 from multibody_cli.output.history import History, block_of_runs
 from multibody_cli.output.samples import Samples
@@ -27,8 +27,7 @@ BLOCK_ROWS = 1000
 BLOCK_BYTES = 2**26
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(Immutable):
     """Metadata of a run, known before it starts.
 
     Parameters
@@ -66,7 +65,7 @@ class Header:
     scene_yaml: str
     scene_sha256: str
     mbsim_version: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = {}
     name: str = ""
     description: str = ""
     mbsim_commit: str = ""
@@ -91,8 +90,7 @@ class Header:
         }
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Immutable):
     """Outcome of a run.
 
     Parameters

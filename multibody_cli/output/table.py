@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from multibody_cli.errors import ResultError
+from multibody_cli.immutable import Immutable
 from multibody_cli.output.channel import CONTACT, INSTANT
 from multibody_cli.output.contact_channels import INSTANT_OF_CONTACT, OFFSET
 from multibody_cli.output.selection import ScalarChannel, row_kinds, select
@@ -26,8 +26,7 @@ COLUMNS = 2**24
 """Approximate number of values of the columns that are in memory together."""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Immutable, eq=False):
     """A table of a run.
 
     Parameters
@@ -48,7 +47,7 @@ class Table:
     scalars: tuple[ScalarChannel, ...]
     instants: Integers
     per: str = INSTANT
-    on_values: Callable[[int, int], None] = field(default=lambda _done, _total: None, compare=False)
+    on_values: Callable[[int, int], None] = lambda _done, _total: None
 
     @property
     def names(self) -> list[str]:

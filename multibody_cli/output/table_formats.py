@@ -14,7 +14,6 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from zipfile import ZipFile, ZipInfo
@@ -22,6 +21,7 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 
 from multibody_cli.errors import ArgumentError
+from multibody_cli.immutable import Immutable
 
 if TYPE_CHECKING:
     from multibody_cli.output.channel import Array
@@ -61,8 +61,7 @@ class TableContent(Protocol):
         """Read column after column, (N,)."""
 
 
-@dataclass(frozen=True)
-class TableFormat:
+class TableFormat(Immutable):
     """A format of tables.
 
     Parameters

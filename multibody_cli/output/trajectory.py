@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multibody_cli.errors import ResultError
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.output.bodies import body_paths, find_body_channel
 from multibody_cli.output.channel import CONTACT, INSTANT, ROWS
 from multibody_cli.output.contact_channels import (
@@ -48,8 +48,7 @@ ENDINGS = (*HDF5_ENDINGS, ".part")
 ALL_ROWS = slice(None)
 
 
-@dataclass(frozen=True)
-class ChannelRecord:
+class ChannelRecord(Immutable):
     """Values of one channel, (T, ...), with the attributes of its dataset.
 
     `labels` are the labels of each axis after the first.  `units` is one unit for all values, or a comma-separated list

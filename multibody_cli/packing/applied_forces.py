@@ -6,13 +6,13 @@ one array, which is the only part of the model that changes during a run.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from multibody_cli.forces import joint_control
 from multibody_cli.forces.elements import PLACES
+from multibody_cli.immutable import replace
 from multibody_cli.kernel import records
 from multibody_cli.model import Account, Floats, Integers, Model
 from multibody_cli.signals import Operation, Signals, with_signals

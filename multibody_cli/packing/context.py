@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.errors import ExpressionError
 from multibody_cli.forces.contract import Matrix3, Vector3
 from multibody_cli.forces.muscle import MuscleSpec
+from multibody_cli.immutable import Immutable
 from multibody_cli.mass import MassProperties
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.layout import placement
@@ -21,8 +21,7 @@ from multibody_cli.scene.load import LoadedScene
 from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(Immutable):
     """Access to the model: `PackingContext` of `constraints.contract` and of `forces.contract`.
 
     Parameters

@@ -7,16 +7,15 @@ the elimination order of Baraff's method, along the joints and constraints that 
 
 from __future__ import annotations
 
-import dataclasses
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from multibody_cli.forces.elements import elements_of_joint
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import JointStart, Part, PartCode
 from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
@@ -54,8 +53,7 @@ class Candidate(NamedTuple):
     is_certain: bool
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Immutable):
     """A scene in the order of the arrays.
 
     Parameters
@@ -154,14 +152,13 @@ def _layout(
             held_by = inboard_joint_of[name]
             link = link_of_joint(rows, joints[held_by], mass, joint_starts[held_by])
             normal = tuple(normal_of(body).tolist()) if body.kind == "planar" else None
-            tree_links.append(dataclasses.replace(link, normal=normal))
+            tree_links.append(replace(link, normal=normal))
         else:
             tree_links += body_links(body, rows[name], mass, body_starts[name])
     loop_joint_names = [name for name, joint in joints.items() if inboard_joint_of.get(joint.child) != name]
     markers = markers_for(scene, masses, rows, len(tree_links) + 1 + len(loop_joint_names))
     loops = [
-        dataclasses.replace(loop_of(scene, joints[name], rows, markers), start=joint_starts[name])
-        for name in loop_joint_names
+        replace(loop_of(scene, joints[name], rows, markers), start=joint_starts[name]) for name in loop_joint_names
     ]
     return Layout(rows, inboard_joint_of, tree_links, loop_joint_names, loops, markers)
 
@@ -186,8 +183,7 @@ def body_coordinate_layout(
     ]
     markers = markers_for(scene, masses, rows, len(tree_links) + 1 + len(scene.joints))
     loops = [
-        dataclasses.replace(loop_of(scene, joint, rows, markers), start=joint_starts[name])
-        for name, joint in scene.joints.items()
+        replace(loop_of(scene, joint, rows, markers), start=joint_starts[name]) for name, joint in scene.joints.items()
     ]
     return Layout(rows, {}, tree_links, list(scene.joints), loops, markers, candidates, plan)
 
@@ -254,7 +250,7 @@ def link_of_joint(rows: Mapping[str, int], joint: JointSpec, mass: MassPropertie
     link = LinkData(
         rows[joint.child], rows[joint.parent], mass, *joint_data(joint), has_spring_or_damper=has_spring_or_damper
     )
-    return dataclasses.replace(link, start=start)
+    return replace(link, start=start)
 
 
 def joint_data(joint: JointSpec) -> tuple[Sequence[Part], JointStart, Sequence[bool], Placement, Placement]:

@@ -14,11 +14,11 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
 from multibody_cli.contacts.contract import GeomKind
+from multibody_cli.immutable import Immutable
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Floats
 
@@ -35,8 +35,7 @@ class ShapeKind(Enum):
     FREE = "a free joint"
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Immutable):
     """One primitive of a joint.
 
     Parameters
@@ -56,8 +55,7 @@ class Piece:
     iv: int
 
 
-@dataclass(frozen=True)
-class PeerLink:
+class PeerLink(Immutable):
     """A body with its inboard joint.
 
     Parameters
@@ -79,8 +77,7 @@ class PeerLink:
     mass: MassProperties
 
 
-@dataclass(frozen=True)
-class Closure:
+class Closure(Immutable):
     """A joint that closes a loop: a hinge or a ball.
 
     Parameters
@@ -108,8 +105,7 @@ class Closure:
     holds_axis: bool
 
 
-@dataclass(frozen=True)
-class PeerSolid:
+class PeerSolid(Immutable):
     """A collision shape: a plane of the ground, a sphere, a capsule or a box.
 
     Parameters
@@ -129,8 +125,7 @@ class PeerSolid:
     rotation: Floats
 
 
-@dataclass(frozen=True)
-class Mechanism:
+class Mechanism(Immutable):
     """Bodies to be built in a peer.
 
     Parameters
@@ -214,8 +209,7 @@ def time_calls(count: int, function: Callable[..., Any], *arguments: Any) -> flo
     return time.perf_counter() - began
 
 
-@dataclass(frozen=True)
-class PeerKind:
+class PeerKind(Immutable):
     """A supported peer.
 
     Parameters

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.contacts.grid import pair_of
+from multibody_cli.immutable import replace
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Floats, Model, Records, State, Tree

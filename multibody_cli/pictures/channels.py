@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from multibody_cli.errors import ResultError
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.output.bodies import rotate
 from multibody_cli.output.channels import CHILD_FRAME
 from multibody_cli.output.trajectory import ChannelRecord, Trajectory
@@ -46,8 +46,7 @@ MOST_LINES = 3 * len(COLORS)
 _HEAD, _PANEL, _DIFFERENCE, _LEGEND_LINE = 0.9, 2.1, 1.3, 0.2  # inches
 
 
-@dataclass(frozen=True)
-class PicturedRun:
+class PicturedRun(Immutable):
     """One run of a picture.
 
     Parameters
@@ -188,8 +187,7 @@ def _draw_error_bars(axes: Axes, trajectory: Trajectory, curve: PlottedCurve, co
     axes.fill_between(curve.time, curve.values - half, curve.values + half, color=color, alpha=0.2, linewidth=0)
 
 
-@dataclass(frozen=True)
-class LineStyles:
+class LineStyles(Immutable):
     """Colors and line styles.
 
     Parameters

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.output.selection import ScalarChannel
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(Immutable):
     """Lines that share an axis.
 
     Parameters

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.errors import ArgumentError
 from multibody_cli.escaping import escaped
+from multibody_cli.immutable import Immutable
 from multibody_cli.output.file_replacement import replacement
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ _DARK = "#16191d"
 _LIGHT = "#e6e6e6"
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(Immutable):
     """The look of a picture.
 
     Parameters
@@ -70,7 +69,7 @@ class Style:
     description: str
     scale: float = 1.0
     text: float = 1.0
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = {}
     colors: tuple[str, ...] = COLORS
 
 

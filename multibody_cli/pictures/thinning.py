@@ -8,12 +8,12 @@ Visualization-Oriented Time Series Data Aggregation, Proceedings of the VLDB End
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from multibody_cli.comparison.recording import common_rows
+from multibody_cli.immutable import Immutable
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats, Integers
@@ -35,8 +35,7 @@ LARGEST = 1e100
 """Largest magnitude that is drawn; beyond it, the layout of a picture could overflow."""
 
 
-@dataclass(frozen=True)
-class PlottedCurve:
+class PlottedCurve(Immutable):
     """The thinned data of one scalar.
 
     Parameters
@@ -160,8 +159,7 @@ def _parts_of(
         yield rows, found
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Immutable):
     """Channels at instants.
 
     Parameters

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from multibody_cli.errors import ArgumentError
+from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats
 from multibody_cli.render.drawing import GROUND, Drawing
 from multibody_cli.render.motion import MotionHistory
@@ -26,8 +26,7 @@ SAMPLED = 150
 """Number of instants from which the extreme points of the motion are taken."""
 
 
-@dataclass(frozen=True)
-class View:
+class View(Immutable):
     """A direction of view.
 
     Parameters
@@ -50,8 +49,7 @@ class View:
         return f"{math.degrees(self.azimuth):g},{math.degrees(self.elevation):g},{self.zoom:g}"
 
 
-@dataclass(frozen=True, eq=False)
-class Camera:
+class Camera(Immutable, eq=False):
     """A perspective camera.
 
     Parameters

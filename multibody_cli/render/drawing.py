@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.meshes import solids
 from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.model import Floats
@@ -44,8 +44,7 @@ FORCE_COLOR: Vector = (0.55, 0.24, 0.68)
 MOMENT_COLOR: Vector = (0.10, 0.52, 0.46)
 
 
-@dataclass(frozen=True, eq=False)
-class Solid:
+class Solid(Immutable, eq=False):
     """A mesh that is fixed in a body.
 
     Parameters
@@ -69,8 +68,7 @@ class Solid:
     color: Vector
 
 
-@dataclass(frozen=True, eq=False)
-class Bar:
+class Bar(Immutable, eq=False):
     """A mesh that reaches from one point to another, each fixed in a body.
 
     Parameters
@@ -100,8 +98,7 @@ class Bar:
     muscle: int = -1
 
 
-@dataclass(frozen=True, eq=False)
-class JointFrame:
+class JointFrame(Immutable, eq=False):
     """Joint frame M of a joint in its child: index of the body, position (3,), m, and rotation (3, 3)."""
 
     name: str
@@ -110,8 +107,7 @@ class JointFrame:
     rotation: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Drawing:
+class Drawing(Immutable, eq=False):
     """The elements of a mechanism.
 
     Parameters
@@ -139,8 +135,7 @@ class Drawing:
     reach: float
 
 
-@dataclass(frozen=True, eq=False)
-class Placed:
+class Placed(Immutable, eq=False):
     """A mesh at one instant: vertices x of the mesh lie at position + linear x."""
 
     mesh: Mesh

@@ -6,11 +6,11 @@ import io
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from multibody_cli.errors import ArgumentError
+from multibody_cli.immutable import replace
 from multibody_cli.model import Floats
 from multibody_cli.render.camera import Camera, extreme_points, fitted_camera
 from multibody_cli.render.drawing import Placed, placed_at

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats
 from multibody_cli.render.camera import Camera, half_slope
 from multibody_cli.render.drawing import Placed
@@ -29,8 +29,7 @@ CLEAR = 0.45
 """Opacity of what is drawn translucent."""
 
 
-@dataclass(frozen=True)
-class ImageFormat:
+class ImageFormat(Immutable):
     """Size of an image in pixels, and samples of a pixel along each side."""
 
     width: int

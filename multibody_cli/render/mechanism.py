@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from multibody_cli.forces.spring import SpringSpec
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import DomainJointSpec
 from multibody_cli.joints.spec import JointSpec
@@ -52,8 +52,7 @@ SAMPLED = 60
 """Number of instants at which the size of the motion is measured."""
 
 
-@dataclass(frozen=True)
-class _Scale:
+class _Scale(Immutable):
     """Sizes: of a symbol, of the mechanism at the start, of its motion, m, and the centre of the motion (3,)."""
 
     symbol: float

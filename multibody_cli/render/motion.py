@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from multibody_cli.errors import ArgumentError, ResultError
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Integers as Integers
 from multibody_cli.model import Floats
 from multibody_cli.output.contact_channels import OFFSET
 from multibody_cli.output.trajectory import Trajectory
 
 NO_FORCES = np.zeros((0, 3))
+NO_BODIES = np.zeros((0, 2), np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class ContactHistory:
+class ContactHistory(Immutable, eq=False):
     """Contacts of all instants: those of instant k are rows offset[k] to offset[k + 1] - 1.
 
     Parameters
@@ -31,13 +31,12 @@ class ContactHistory:
     """
 
     offset: Integers
-    point: Floats = field(default_factory=lambda: NO_FORCES)
-    force: Floats = field(default_factory=lambda: NO_FORCES)
-    bodies: Integers = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    point: Floats = NO_FORCES
+    force: Floats = NO_FORCES
+    bodies: Integers = NO_BODIES
 
 
-@dataclass(frozen=True, eq=False)
-class MotionHistory:
+class MotionHistory(Immutable, eq=False):
     """Poses of the bodies in the world at T instants.
 
     Parameters

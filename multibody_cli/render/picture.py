@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.render.camera import FAR, View, default_view, extreme_points, upward
@@ -22,8 +22,7 @@ HOLLOW = 0.4
 """Size of a surface that could hide bodies from the side, relative to the mechanism in its motion."""
 
 
-@dataclass(frozen=True, eq=False)
-class Picture:
+class Picture(Immutable, eq=False):
     """What is drawn.
 
     Parameters

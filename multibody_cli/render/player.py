@@ -6,12 +6,12 @@ import base64
 import html
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats
 from multibody_cli.output.selection import ScalarChannel
 from multibody_cli.output.trajectory import Trajectory
@@ -30,8 +30,7 @@ MODULES = {
 """Modules of the page by the names under which they import each other."""
 
 
-@dataclass(frozen=True, eq=False)
-class Page:
+class Page(Immutable, eq=False):
     """What a page shows.
 
     Parameters

@@ -16,10 +16,10 @@ Joints of bodies other than rigid ones are loop joints.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import JointStart, Part, floating, sliding, turning
 from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.scene.bodies import BodySpec
@@ -30,8 +30,7 @@ from multibody_cli.spec.rotations import rotation_matrix
 Vector = tuple[float, float, float]
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(Immutable):
     """A frame relative to another one: position (3,), m, and rotation matrix (3, 3)."""
 
     position: Floats
@@ -48,8 +47,7 @@ class Placement:
 IN_PLACE = Placement(np.zeros(3), np.eye(3))
 
 
-@dataclass(frozen=True)
-class LinkData:
+class LinkData(Immutable):
     """A body with its inboard joint, ready to be packed.
 
     Parameters
@@ -85,8 +83,7 @@ class LinkData:
     normal: Vector | None = None
 
 
-@dataclass(frozen=True)
-class LoopJoint:
+class LoopJoint(Immutable):
     """A loop joint, ready to be packed; the fields are as in `LinkData`.
 
     `normal` is that of the common plane of motion of both bodies, in the axes of M; None without one.
@@ -105,8 +102,7 @@ class LoopJoint:
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
-@dataclass(frozen=True)
-class BodyKind:
+class BodyKind(Immutable):
     """Degrees of freedom of a kind of body.
 
     Parameters

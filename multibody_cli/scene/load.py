@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from multibody_cli.document.overrides import is_override
 from multibody_cli.document.resolve import resolve
 from multibody_cli.document.source import SceneSource, file_of
 from multibody_cli.errors import Problem, QuantityError, SceneError
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.implicit import ImplicitOptions
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -49,8 +49,7 @@ def with_integrator(scene: SceneSpec) -> SceneSpec:
     return scene.model_copy(update={"simulation": simulation})
 
 
-@dataclass(frozen=True)
-class LoadedScene:
+class LoadedScene(Immutable):
     """A scene and its source text.
 
     Parameters

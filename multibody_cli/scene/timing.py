@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from multibody_cli.errors import QuantityError
+from multibody_cli.immutable import Immutable
 from multibody_cli.limits import require_within
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -17,8 +17,7 @@ ADAPTIVE_PAUSES = 1024
 _TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
-class Timing:
+class Timing(Immutable):
     """Steps and output instants of a run.
 
     Parameters

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import core_schema
 
 from multibody_cli.errors import closest, nearest
+from multibody_cli.immutable import Immutable
 from multibody_cli.spec.quantities import format_value, located_error
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from multibody_cli.spec.mapping import Spec
 
 
-@dataclass(frozen=True)
-class Catalogue:
+class Catalogue(Immutable, eq=False):
     """Annotation of a field that accepts any entry of a catalogue.
 
     Parameters
@@ -35,9 +34,9 @@ class Catalogue:
     """
 
     what: str
-    specs: Mapping[str, type[Spec]] = field(hash=False)
-    keys: Mapping[str, str] = field(default_factory=dict, hash=False)
-    elsewhere: Mapping[str, str] = field(default_factory=dict, hash=False)
+    specs: Mapping[str, type[Spec]]
+    keys: Mapping[str, str] = {}
+    elsewhere: Mapping[str, str] = {}
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         """Select the entry first, so that errors refer to it and the other validators are not built."""

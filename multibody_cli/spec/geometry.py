@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, WithJsonSchema, field_validator
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 Vector = tuple[float, float, float]
 
 
-@dataclass(frozen=True)
 class Vector3(Reader):
     """Annotation of a list [x, y, z] of quantities of one kind; see `Quantity` for the bounds."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from multibody_cli.errors import QuantityError
+from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def format_value(value: Any) -> str:
     return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"
 
 
-class Reader:
+class Reader(Immutable):
     """Annotation of a field that is read in one call of `read`; `schema` returns its JSON Schema."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -126,7 +126,6 @@ class Reader:
         return read_each(self.read, value)
 
 
-@dataclass(frozen=True)
 class Quantity(Reader):
     """Annotation of a number of one kind, in SI units.
 
@@ -161,7 +160,6 @@ class Quantity(Reader):
         return number
 
 
-@dataclass(frozen=True)
 class AnyQuantity(Reader):
     """Annotation of a number with or without a unit of any dimension; see `read_any`."""
 
@@ -172,7 +170,6 @@ class AnyQuantity(Reader):
         return read_any(value, self.least)
 
 
-@dataclass(frozen=True)
 class WholeNumber(Reader):
     """Annotation of a whole number of at least `least`, also written as 3.0, and even if `step` is 2."""
 

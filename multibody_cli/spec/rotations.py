@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.errors import nearest
+from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, Quantity, format_value, list_schema, read_quantity
 
@@ -28,8 +28,7 @@ _NORM_TOLERANCE = 1e-2
 _ORTHOGONAL_TOLERANCE = 1e-6
 
 
-@dataclass(frozen=True)
-class RotationForm:
+class RotationForm(Immutable):
     """A form of a rotation: its keys, reader, JSON Schema, example and meaning."""
 
     keys: frozenset[str]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -12,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from multibody_cli.errors import ExpressionError, QuantityError
 from multibody_cli.expressions import STATE, Expression, parse, require_names
+from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
 from multibody_cli.spec.mapping import Spec
 from multibody_cli.spec.quantities import (
@@ -28,8 +28,7 @@ from multibody_cli.spec.quantities import (
 Interpolation = Literal["linear", "cubic", "pchip"]
 
 
-@dataclass(frozen=True)
-class SignalSpec:
+class SignalSpec(Immutable):
     """A function of time in SI units, or of the state: exactly one of a constant, an expression, a table.
 
     Parameters
@@ -80,7 +79,6 @@ class TableSpec(Spec):
     )
 
 
-@dataclass(frozen=True)
 class Signal(Reader):
     """Annotation of a function of time with values of one kind.
 
@@ -130,7 +128,6 @@ class Signal(Reader):
         return expression
 
 
-@dataclass(frozen=True)
 class SignalVector(Reader):
     """Annotation of a list [x, y, z] of functions of time of one kind; see `Signal`."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from multibody_cli.errors import QuantityError
+from multibody_cli.immutable import Immutable
 
 
 class Dimension(NamedTuple):
@@ -35,8 +35,7 @@ class Dimension(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class QuantityKind:
+class QuantityKind(Immutable):
     """Physical kind of a number: its name, SI unit and dimension.
 
     `ambiguous` is a unit of this dimension that is rejected because it has two meanings.

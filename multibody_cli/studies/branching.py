@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.document.source import StoredScene
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.attributes import EARLIER, EarlierScene
 from multibody_cli.output.carried_state import collect, restore
@@ -223,8 +223,7 @@ def _change_scene(checkpoint: Checkpoint, simulation: PreparedSimulation) -> Che
     return replace(checkpoint, values=values | collect(holders), history=collect({"history": history}))
 
 
-@dataclass(frozen=True)
-class Resumption:
+class Resumption(Immutable):
     """A run to be resumed.
 
     Parameters

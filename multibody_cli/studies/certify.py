@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from multibody_cli.errors import ArgumentError, SceneError
+from multibody_cli.immutable import Immutable
 from multibody_cli.methods import METHODS
 from multibody_cli.output.certificate import Certificate, ErrorBar
 from multibody_cli.output.channel import INSTANT, matches
@@ -47,8 +47,7 @@ FINEST_TOLERANCE = 1e-14
 """Smallest relative tolerance of a finer run; below, the coarser runs have larger tolerances than the scene."""
 
 
-@dataclass(frozen=True)
-class CertificationPlan:
+class CertificationPlan(Immutable):
     """The runs that certify a scene.
 
     Parameters

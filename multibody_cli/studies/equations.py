@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from multibody_cli.document.source import SceneSource
 from multibody_cli.equations.chain import Chain, body_frame, chain_of, counts_of, pieces_of
 from multibody_cli.equations.terms import terms_of
 from multibody_cli.errors import ArgumentError, Refused
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Model, State
@@ -29,8 +29,7 @@ MAX_NUMERIC = 200
 """Velocities of a scene, at most, for equations as numbers."""
 
 
-@dataclass(frozen=True)
-class NumberedCoordinate:
+class NumberedCoordinate(Immutable):
     """A velocity: its number, its joint, and the position coordinates q that belong to it, counted from 1."""
 
     number: int
@@ -38,8 +37,7 @@ class NumberedCoordinate:
     positions: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Equations:
+class Equations(Immutable):
     """M(q) dv/dt + h(q, v) = tau.
 
     Parameters
@@ -71,8 +69,8 @@ class Equations:
     jacobians: dict[str, Any]
     beside: list[str]
     state: dict[str, Any] | None
-    intermediate: dict[str, Any] = field(default_factory=dict)
-    within: dict[int, tuple[float, float]] = field(default_factory=dict)
+    intermediate: Mapping[str, Any] = {}
+    within: Mapping[int, tuple[float, float]] = {}
 
 
 def equations_of(source: SceneSource, overrides: Sequence[str], at: float | None) -> Equations:

@@ -29,13 +29,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
 from multibody_cli.comparison.differences import nearest_equivalent
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Flags as Flags
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ PERTURBATION = 1e-9
 EPSILON = float(np.finfo(float).eps)
 
 
-@dataclass(frozen=True)
-class Refinement:
+class Refinement(Immutable):
     """Relation of the three levels.
 
     Parameters
@@ -86,8 +85,7 @@ class Refinement:
         return math.pow(self.factor, self.order)
 
 
-@dataclass(frozen=True)
-class RefinedRuns:
+class RefinedRuns(Immutable):
     """The runs that determine error bars, with equal output instants as far as they go.
 
     Parameters
@@ -116,8 +114,7 @@ class RefinedRuns:
         return min(len(run.time) for run in (self.own, *self.levels, *self.others, self.perturbed))
 
 
-@dataclass(frozen=True)
-class ErrorBars:
+class ErrorBars(Immutable):
     """Error bars of one channel.
 
     Parameters

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.polynomial import polynomial
 
 from multibody_cli.errors import ExpressionError, ResultError
+from multibody_cli.immutable import replace
 from multibody_cli.output.channel import BOUND, CONTACT, INSTANT
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.trajectory import ChannelRecord, Trajectory, explain_not_per_instant

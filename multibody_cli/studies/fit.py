@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from multibody_cli.alarms.contract import Raised
 from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneError
+from multibody_cli.immutable import Immutable
 from multibody_cli.scene.timing import is_adaptive
 from multibody_cli.spec.units import split_quantity
 from multibody_cli.studies.measurements import Measurements
@@ -50,8 +50,7 @@ Status = Literal["converged", "not converged", "interrupted"]
 INTERRUPTED: Status = "interrupted"
 
 
-@dataclass(frozen=True)
-class FreeParameter:
+class FreeParameter(Immutable):
     """A parameter to fit: its key, its first value, its unit (empty for a plain number), and its bounds."""
 
     key: str
@@ -93,8 +92,7 @@ def read_parameter(text: str) -> FreeParameter:
     return FreeParameter(key.strip(), start, units.pop() if units else "", low, high)
 
 
-@dataclass(frozen=True)
-class FittedParameter:
+class FittedParameter(Immutable):
     """A fitted parameter with its standard error, in its unit; the error is NaN if the data do not determine it."""
 
     parameter: FreeParameter
@@ -108,8 +106,7 @@ class FittedParameter:
         return min(self.value - self.parameter.low, self.parameter.high - self.value) <= near
 
 
-@dataclass(frozen=True)
-class MeasuredQuantity:
+class MeasuredQuantity(Immutable):
     """A measured quantity: name, SI unit, number of values, root mean square of the residuals, and sigma."""
 
     name: str
@@ -119,8 +116,7 @@ class MeasuredQuantity:
     sigma: float
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(Immutable):
     """Result of a fit.
 
     Parameters

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from multibody_cli.document.table_file import NO_UNIT, TableFile, number_in, read_table
 from multibody_cli.errors import ResultError
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.limits import Usage
 from multibody_cli.output.selection import ScalarChannel, select
 from multibody_cli.spec.units import KINDS, TIME, Unit, kind_of, parse_unit
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from multibody_cli.output.trajectory import Trajectory
 
 
-@dataclass(frozen=True)
-class Measurements:
+class Measurements(Immutable):
     """Measured values.
 
     Parameters

@@ -10,7 +10,6 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -19,6 +18,7 @@ import h5py
 from multibody_cli.comparison.cases import Case, CaseVerdict, compare_case
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ArgumentError, OutputError, Refused, ResultError
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.methods import METHODS
 from multibody_cli.output.hdf5 import COMPACT_FORMAT, Hdf5Sink
 from multibody_cli.output.sink import MemorySink, Outcome, TeeSink, ThinningSink
@@ -45,8 +45,7 @@ SWEEP = "sweep"
 """Name of the baseline of a table of a sweep, in place of that of a method."""
 
 
-@dataclass(frozen=True)
-class BaselineTrial:
+class BaselineTrial(Immutable):
     """One scene to be run with one method; None is the method of the scene.
 
     `optional` means that the method was not requested by name, so that it may reject the scene.

@@ -9,7 +9,6 @@ round-off. A difference that is many times larger at any instant, even within it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from multibody_cli.comparison.compare import Comparison
 from multibody_cli.comparison.differences import nearest_equivalent
 from multibody_cli.comparison.recording import common_rows
 from multibody_cli.errors import ResultError
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.model import Model, State
 from multibody_cli.output.trajectory import Trajectory, read_trajectory
 
@@ -40,8 +40,7 @@ COORDINATES = ("bodies/position", "bodies/quaternion", "bodies/linear_velocity",
 """Datasets that are examined; all others depend on these, unless they differ earlier."""
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(Immutable):
     """Comparison of a difference with the growth of perturbations.
 
     Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.compile import CompiledScene, compile_scene
 from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import Problem, SceneError
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator
@@ -38,8 +38,7 @@ from multibody_cli.timeline import NO_CALLBACKS, Callbacks, Driver, Summary
 from multibody_cli.version import __version__, commit
 
 
-@dataclass(frozen=True)
-class PreparedSimulation:
+class PreparedSimulation(Immutable):
     """A scene that is ready to run.
 
     Parameters

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.spec.units import behind_number
 
 if TYPE_CHECKING:
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 Numbers = float | tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Immutable):
     """Whether a run met one expectation.
 
     Parameters

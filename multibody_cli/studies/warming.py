@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import Refused
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import workers
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -31,8 +31,7 @@ EXAMPLES = {
 _END = "simulation: {duration: 2 ms, step: 1 ms}\noutput: {every: 1 ms}\n"
 
 
-@dataclass(frozen=True)
-class Warmed:
+class Warmed(Immutable):
     """A scene with a method and an integrator: number of kernels compiled, or the reason for its refusal."""
 
     scene: Path

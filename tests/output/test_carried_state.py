@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.output.carried_state import LayoutError, Values, collect, restore
 from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, read_checkpoint, write_checkpoint
 
@@ -33,8 +33,7 @@ class Report(NamedTuple):
     size: tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Immutable):
     table: np.ndarray
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from multibody_cli.immutable import replace
 from multibody_cli.output.trajectory import ChannelRecord, Trajectory
 from multibody_cli.studies.certify import CertificationPlan, certificate_of
 from multibody_cli.studies.error_bars import PERTURBATION, SAFETY, RefinedRuns, Refinement, estimate

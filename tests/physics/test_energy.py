@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ from test_integrators import mixed_tree
 
 from multibody_cli.forces.body_load import LoadSpec
 from multibody_cli.forces.elements import apply_forces, elastic_energy
+from multibody_cli.immutable import replace
 from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
 from multibody_cli.methods.contract import Status
 from multibody_cli.observation.element_rows import element_rows

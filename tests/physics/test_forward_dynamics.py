@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import oracle
 import pytest
@@ -11,6 +9,7 @@ from hypothesis import given, settings
 from machines import NO_GRAVITY, Machine, accelerations, observed, pack, shift, tree_link
 from strategies import X, Y, Z, machines, random_state
 
+from multibody_cli.immutable import replace
 from multibody_cli.joints.contract import PartCode, ball, sliding, turning
 from multibody_cli.tree.articulated_body import apply_inverse_mass
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from loops import THREE, close_loops, start
 
 from multibody_cli.constraint_solver.projection import compute_velocity_residuals
 from multibody_cli.constraint_solver.solver import largest_position_error
+from multibody_cli.immutable import replace
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.output.sink import MemorySink

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from strategies import random_quaternion
 
 from multibody_cli import prepare
 from multibody_cli.compile import compile_scene
+from multibody_cli.immutable import replace
 from multibody_cli.methods import aba, baraff, redmax, symbolic
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Status

@@ -6,8 +6,6 @@ tests/oracle.py; the imaginary part of the result at an imaginary perturbation o
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import oracle
 import pytest
@@ -15,6 +13,7 @@ import xarray
 
 import mbsim
 from multibody_cli.api import sensitivities as module
+from multibody_cli.immutable import replace
 from multibody_cli.kernel import is_interpreted
 from multibody_cli.lanes.derivatives import Unsupported
 from multibody_cli.packing.layout import joint_coordinate_layout

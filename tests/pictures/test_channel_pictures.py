@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from drawn_runs import energies, forces, positions, record, run_of
 from matplotlib.colors import to_hex
 
 from multibody_cli.errors import ArgumentError, OutputError, ResultError
+from multibody_cli.immutable import replace
 from multibody_cli.output.selection import select, select_energies
 from multibody_cli.pictures.channels import MOST_LINES, LineStyles, PicturedRun, draw
 from multibody_cli.pictures.panels import arrange

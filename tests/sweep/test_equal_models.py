@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from multibody_cli.alarms.catalogue import RUN_ALARMS
 from multibody_cli.alarms.monitor import LargestOfRuns
 from multibody_cli.alarms.record import RunRecord
+from multibody_cli.immutable import replace
 from multibody_cli.initial.stable_step import SLACK, check_step, have_stable_steps
 from multibody_cli.kernel import is_interpreted
 from multibody_cli.output.history import History, block_of_runs

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from multibody_cli.immutable import replace
 from multibody_cli.kernel import is_interpreted
 from multibody_cli.output.rows import Row
 from multibody_cli.studies.sweep.batch import SweepRun, SweepTask, lanes_of, prepare_run, run_batch

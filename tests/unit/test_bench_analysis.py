@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from multibody_cli.immutable import replace
 from multibody_cli.mass import MassProperties
 from multibody_cli.studies.bench.accuracy import SampledMotion, displayed_error, front, largest_displacement, recommend
 from multibody_cli.studies.bench.options import BenchCase, BenchSpec, groups_of

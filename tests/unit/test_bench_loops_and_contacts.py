@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from multibody_cli.contacts.contract import GeomKind
+from multibody_cli.immutable import replace
 from multibody_cli.initial.initial_state import placed_bodies
 from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import Mechanism, PeerKind, PeerRefusal, ShapeKind

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from force_scenes import ELEMENTS as TESTED
@@ -12,6 +10,7 @@ from force_scenes import element_in, floating
 from multibody_cli.forces import body_drag, body_load, joint_spring
 from multibody_cli.forces.contract import ForceElement, IncompleteElementError
 from multibody_cli.forces.elements import ELEMENTS, FORCE_KEYS, FORCES, PLACES
+from multibody_cli.immutable import replace
 
 
 def test_every_element_on_bodies_is_tested_against_finite_differences():

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.geometry.paths import Curve, Floats, Path, Row, refined
 from multibody_cli.joints.joint_map import (
     Constants,
@@ -79,8 +79,7 @@ class Alignment(Protocol):
         """Return the frame at the parameter."""
 
 
-@dataclass(frozen=True)
-class Fixed:
+class Fixed(Immutable):
     """The axes of the parent."""
 
     description = "not turning"
@@ -91,8 +90,7 @@ class Fixed:
         return [Shift(path.position(s, c))]
 
 
-@dataclass(frozen=True)
-class Frenet:
+class Frenet(Immutable):
     """Tangent, normal and binormal."""
 
     description = "in the Frenet frame"
@@ -106,8 +104,7 @@ class Frenet:
         return [Frame(Mat3(t, cross(b, t), b), p)]
 
 
-@dataclass(frozen=True)
-class Untwisted:
+class Untwisted(Immutable):
     """Rotation-minimizing, for a Frenet frame of constant torsion; one constant, the angle at 0."""
 
     description = "without turning about the tangent"
@@ -120,8 +117,7 @@ class Untwisted:
         return [*Frenet().factors(path, s, c, k), Turn(X, c[k] - rate * s.q)]
 
 
-@dataclass(frozen=True)
-class Transported:
+class Transported(Immutable):
     """Rotation-minimizing, along any path; constants: e, a direction f across it, the polynomial of the angle."""
 
     description = "without turning about the tangent"
@@ -148,8 +144,7 @@ def minimal(path: Path, s: MapCoordinate, c: Constants, e: Vec3, f: Vec3) -> Fra
 
 
 # --- shapes along curves ------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class AlongPath:
+class AlongPath(Immutable):
     """The motion along one kind of path, with one kind of alignment."""
 
     path: Path

@@ -6,7 +6,6 @@ import keyword
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import ValidationError
@@ -15,14 +14,14 @@ from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import FUNCTIONS, parse, require_names
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.joint_map import Constants
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, located_error, moved_error, read_any, read_each
 from multibody_cli.symbolic.reading import formula_of, names_in, names_in_exponents
 from multibody_cli.symbolic.scalar import Value, name
 
 
-@dataclass(frozen=True)
-class Expressions:
+class Expressions(Immutable):
     """Expressions, and the meaning of their names.
 
     Parameters

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.geometry.expressions import Expressions
 from multibody_cli.joints.joint_map import Constants, MapCoordinate, NamedConstants, Pieces, derivative
@@ -26,7 +26,7 @@ SAME = 1e-9
 """Tolerance of the distance between both ends of a closed curve, relative to its size."""
 
 
-class Path:
+class Path(Immutable):
     """The kind of a curve; equal kinds have the same formulas.  Its `title` is a short description."""
 
     title: ClassVar[str]
@@ -49,7 +49,6 @@ class Path:
         return [row] * parts
 
 
-@dataclass(frozen=True)
 class Polynomial(Path):
     """A piecewise polynomial curve, by its coefficients: a Bezier curve or a B-spline."""
 
@@ -84,7 +83,6 @@ def _binomial_terms(k: int, i: int, parts: int) -> Floats:
     return np.array([math.comb(k, i) * j ** (k - i) / parts**k for j in range(parts)])
 
 
-@dataclass(frozen=True)
 class Helix(Path):
     """A helix about z: (R cos s, R sin s, h s), with h the rise per radian."""
 
@@ -100,7 +98,6 @@ class Helix(Path):
         return c[1] / sqrt(c[0] * c[0] + c[1] * c[1])
 
 
-@dataclass(frozen=True)
 class Circle(Path):
     """A circle about z: (R cos s, R sin s, 0)."""
 
@@ -116,7 +113,6 @@ class Circle(Path):
         return 0.0
 
 
-@dataclass(frozen=True)
 class Cycloid(Path):
     """The path of a point on the rim of a circle that rolls below the x axis: (R (s - sin s), 0, -R (1 - cos s))."""
 
@@ -132,7 +128,6 @@ class Cycloid(Path):
         return 0.0
 
 
-@dataclass(frozen=True)
 class ExpressionPath(Path):
     """A user-defined curve: expressions of a parameter and of named constants."""
 
@@ -149,7 +144,6 @@ class ExpressionPath(Path):
         return Vec3(*self.expressions.at([s.q], c))
 
 
-@dataclass(frozen=True)
 class RoundExpressionPath(Path):
     """A user-defined closed curve, with a parameter reduced to the domain.
 
@@ -174,8 +168,7 @@ class RoundExpressionPath(Path):
         return [(*constants, start + j * length / parts, length / parts) for j in range(parts)]
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(Immutable):
     """One curve.
 
     Parameters

@@ -8,12 +8,12 @@ Source: Si and Guenter 2011, section 5; Kry and Pai 2003, for contact between su
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import ENDLESS, Interval
 from multibody_cli.joints.geometry.alignment import unit
@@ -58,8 +58,7 @@ class Surface(Protocol):
         """Return the frame at two parameters; its constants are those from k on."""
 
 
-@dataclass(frozen=True)
-class ClosedForm:
+class ClosedForm(Immutable):
     """A kind of surface whose frame has a formula of its own."""
 
     title: str
@@ -192,7 +191,7 @@ class TorusSurfaceSpec(TorusRadii, SurfaceForm):
 
 
 # --- surfaces by their position ---------------------------------------------------------------------------------------
-class _ByPosition:
+class _ByPosition(Immutable):
     """A surface whose frame is derived from the position."""
 
     def position(self, u: Value, v: Value, c: Constants, k: int) -> Vec3:
@@ -209,7 +208,6 @@ class _ByPosition:
         return [Frame(Mat3(e, cross(n, e), n), p)]
 
 
-@dataclass(frozen=True)
 class Patch(_ByPosition):
     """A Bezier patch, by the coefficients of u^i v^j, i major."""
 
@@ -274,7 +272,6 @@ class PatchSurfaceSpec(SurfaceForm):
         return (0.0, 1.0), (0.0, 1.0)
 
 
-@dataclass(frozen=True)
 class ExpressionSurface(_ByPosition):
     """A user-defined surface: expressions of two parameters and of named constants."""
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from multibody_cli.constraint_solver import solver as constraint_solver
 from multibody_cli.constraint_solver.drive_work import account_drives_in_impacts, account_drives_in_step
 from multibody_cli.constraint_solver.projection import project
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import (
     apply_inverse_mass,
@@ -196,8 +196,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
 
 
 # --- binding ------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class RootFinder:
+class RootFinder(Immutable):
     """A root finder for the discrete Euler-Lagrange equations of a step.
 
     Parameters

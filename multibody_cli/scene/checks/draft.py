@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 from multibody_cli.document.nodes import Node, Path, Problems
 from multibody_cli.errors import nearest
+from multibody_cli.immutable import Immutable
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.scene.schema import SceneSpec
 
@@ -27,8 +27,7 @@ _NAMED = frozenset(
 """Sections of named entries; an invalid entry is removed on its own."""
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(Immutable):
     """A scene under validation.
 
     Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.contacts.forms import Form
+from multibody_cli.immutable import Immutable
 from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.spec import Color, Density, Fraction, Friction, Position, Rotation, Spec
@@ -67,8 +67,7 @@ def centred(volume: float, x: float, y: float, z: float) -> VolumeProperties:
     return VolumeProperties(volume, np.zeros(3), np.diag([x, y, z]))
 
 
-@dataclass(frozen=True)
-class ShapeKind:
+class ShapeKind(Immutable):
     """An entry of the catalogue of shapes.
 
     Parameters

@@ -6,17 +6,16 @@ and limits the resolution of the errors of other runs.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.errors import RunFailed, SceneError
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -47,8 +46,7 @@ Prepare = Callable[[tuple[str, ...]], PreparedSimulation]
 """Prepares the scene with replaced values; raises a `SceneError` if it is invalid."""
 
 
-@dataclass(frozen=True)
-class ReferenceRun:
+class ReferenceRun(Immutable):
     """The reference run: its settings, and its estimated error, m."""
 
     method: str
@@ -57,7 +55,6 @@ class ReferenceRun:
     error: float
 
 
-@dataclass(frozen=True)
 class Accuracy(Setup):
     """Cost and accuracy of one run.
 
@@ -84,8 +81,7 @@ class Accuracy(Setup):
         return None if self.cost is None else self.cost.median
 
 
-@dataclass
-class Study:
+class Study(Immutable):
     """Accuracy and cost of the runs of one scene at one size.
 
     Parameters
@@ -111,7 +107,7 @@ class Study:
     duration: float
     instants: int
     reference: ReferenceRun
-    runs: list[Accuracy] = field(default_factory=list)
+    runs: list[Accuracy]
 
     @property
     def front(self) -> list[bool]:
@@ -213,7 +209,7 @@ def cost_of(simulation: PreparedSimulation, duration: float, repeat: int) -> Tim
 
     runs = time_blocks(block, count_long_enough(block), repeat)
     scaled = {key: getattr(runs, key) / duration for key in ("median", "fastest", "slowest")}
-    return dataclasses.replace(runs, **scaled)
+    return replace(runs, **scaled)
 
 
 def _references(simulations: Sequence[PreparedSimulation]) -> Iterator[tuple[BenchCase, BenchCase]]:
@@ -292,8 +288,7 @@ RAISED = 1.05
 """Factor of an advised accuracy, so that two digits of it are not too small."""
 
 
-@dataclass(frozen=True)
-class Recommendation:
+class Recommendation(Immutable):
     """Index of the recommended run among the candidates (None if there is none), and the reason."""
 
     index: int | None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ import numpy as np
 
 from multibody_cli.contacts.contract import Geometry
 from multibody_cli.errors import ArgumentError
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.overlap import touching
 from multibody_cli.kernel import records
 from multibody_cli.methods import METHODS
@@ -32,7 +32,6 @@ from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.tree.workspace import BODY
 
 
-@dataclass(frozen=True)
 class PeerComparison(Setup):
     """Comparison of a scene with a peer.
 
@@ -248,8 +247,7 @@ def _version(kind: PeerKind) -> str:
         return "unknown version"
 
 
-@dataclass(frozen=True)
-class Quality:
+class Quality(Immutable):
     """Accuracy at the end of a run, by the same formulas for this program and for peers.
 
     Parameters

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -41,7 +40,6 @@ class Other(NamedTuple):
     ratio: float
 
 
-@dataclass(frozen=True)
 class BatchMeasurement(Setup):
     """Batches of one scene.
 

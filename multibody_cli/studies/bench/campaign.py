@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneError
+from multibody_cli.immutable import replace
 from multibody_cli.studies.bench.accuracy import ReferenceComparison, Study
 from multibody_cli.studies.bench.against import PeerComparison, compare
 from multibody_cli.studies.bench.batches import BatchMeasurement, measure_batch
@@ -19,7 +20,6 @@ Prepare = Callable[[Path, Sequence[str]], PreparedSimulation]
 """Prepares a scene with replaced values."""
 
 
-@dataclass(frozen=True)
 class NotMeasured(Setup):
     """A case that could not be measured.
 
@@ -168,6 +168,7 @@ class _Bench:
                 duration=comparison.duration,
                 instants=comparison.instants,
                 reference=comparison.reference,
+                runs=[],
             )
         )
         return comparison

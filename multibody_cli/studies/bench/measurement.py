@@ -10,13 +10,13 @@ import resource
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.errors import RunFailed
+from multibody_cli.immutable import Immutable
 from multibody_cli.methods.contract import Status
 from multibody_cli.model import State
 from multibody_cli.studies.bench.options import Setup
@@ -27,7 +27,6 @@ FEWEST_STEPS = 10
 """Minimum number of steps per block: each call needs one additional evaluation at its start."""
 
 
-@dataclass(frozen=True)
 class Measurement(Setup):
     """One scene, run by one method, at one size.
 
@@ -178,8 +177,7 @@ QUANTITIES = ("step", "evaluation")
 """Timings whose growth is fitted."""
 
 
-@dataclass(frozen=True)
-class Growth:
+class Growth(Immutable):
     """Exponent p of cost ~ size^p; for two sizes, without a standard error."""
 
     exponent: float
@@ -190,8 +188,7 @@ class Growth:
         return f"{self.exponent:.3f}{error}"
 
 
-@dataclass(frozen=True)
-class SizeSeries:
+class SizeSeries(Immutable):
     """Measurements that differ in size only, and the fitted growth of each quantity."""
 
     name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -14,6 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from multibody_cli.document.document import read_document
 from multibody_cli.document.nodes import Problems, plain
 from multibody_cli.errors import ArgumentError, QuantityError, nearest
+from multibody_cli.immutable import Immutable, asdict
 from multibody_cli.limits import Usage
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -202,8 +202,7 @@ OUTPUT_DISABLED = ("output={}", "expect=[]")
 """Overrides that disable output and expectations, which other steps and durations could not meet."""
 
 
-@dataclass(frozen=True)
-class BenchCase:
+class BenchCase(Immutable):
     """One requested run; fields that are None are as in the scene.
 
     Parameters
@@ -226,8 +225,7 @@ class BenchCase:
         return tuple(f"simulation.{key}={_written(value)}" for key, value in given)
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(Immutable):
     """The cases of one scene at one size, which are compared with each other.
 
     Parameters
@@ -293,8 +291,7 @@ def _written(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:.15g}"
 
 
-@dataclass(frozen=True)
-class Setup:
+class Setup(Immutable):
     """A scene with its settings; of a case that was not measured, None is as in the scene.
 
     Parameters

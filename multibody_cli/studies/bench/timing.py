@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
+
+from multibody_cli.immutable import Immutable
 
 SHORTEST_BLOCK = 0.02
 """Minimum duration of a block, s."""
@@ -26,8 +27,7 @@ class TimedBlock(NamedTuple):
     succeeded: bool = True
 
 
-@dataclass(frozen=True)
-class Timing:
+class Timing(Immutable):
     """Wall time of an operation such as a step or an evaluation, s."""
 
     median: float
@@ -61,8 +61,7 @@ def timing_of(costs: list[float], count: int) -> Timing:
     return Timing(statistics.median(costs), min(costs), max(costs), len(costs), max(1, count))
 
 
-@dataclass(frozen=True)
-class TimedPair:
+class TimedPair(Immutable):
     """Timings of this program and of a peer, and the median ratio (ours to peer) of consecutive blocks."""
 
     ours: Timing

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from multibody_cli.document.source import SceneSource
+from multibody_cli.immutable import Immutable
 from multibody_cli.studies.doctor.placement import (
     find_floating,
     find_mass_ratios,
@@ -42,8 +42,7 @@ CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
 """Checks; of findings of equal weight, those of an earlier check come first."""
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Immutable):
     """Result of an examination.
 
     Parameters

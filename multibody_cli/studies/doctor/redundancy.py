@@ -8,13 +8,13 @@ axis, as a fixed and a floating bearing, hold it once.  A change is tried on the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
 from multibody_cli.constraints.rolling import tangents_of
 from multibody_cli.errors import SceneError
+from multibody_cli.immutable import Immutable
 from multibody_cli.initial.assemble import Assembler
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.screws import RevoluteSpec
@@ -207,8 +207,7 @@ def _bodies_of_loops(scene: SceneSpec, joints: Iterable[str]) -> list[str]:
     return [body for body in scene.bodies if body in found]
 
 
-@dataclass(frozen=True)
-class DofCount:
+class DofCount(Immutable):
     """total = of_bodies - of_joints - of_constraints - prescribed + redundant (Gruebler and Kutzbach).
 
     Parameters

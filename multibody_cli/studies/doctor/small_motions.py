@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.initial_state import initial_samples
 from multibody_cli.initial.linearized_motion import Linearization, acceleration_derivatives, modes_of
 from multibody_cli.mass import MassProperties
@@ -33,8 +33,7 @@ SMALLEST_SHARE = 0.05
 """Share of the kinetic energy of a mode, above which a body is listed."""
 
 
-@dataclass(frozen=True)
-class Mode:
+class Mode(Immutable):
     """A small motion.
 
     Parameters
@@ -58,8 +57,7 @@ class Mode:
     shares: dict[str, float]
 
 
-@dataclass(frozen=True)
-class SmallMotions:
+class SmallMotions(Immutable):
     """Modes in the order of their exponents, and whether the start is an equilibrium.
 
     `damping` and `frequency` (n,) 1/s are those of each mode x'' + c x' + w^2 x = 0, as the stability limits of

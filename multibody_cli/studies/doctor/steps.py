@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from multibody_cli.alarms.remedies import reduce_step
+from multibody_cli.immutable import Immutable
 from multibody_cli.initial.stable_step import stable_steps
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Integrator
@@ -99,8 +99,7 @@ POOR = 1e9
 """Condition number that is reported: 7 digits remain."""
 
 
-@dataclass(frozen=True)
-class Conditioning:
+class Conditioning(Immutable):
     """Condition numbers of the scaled mass matrix, and of the Delassus operator of the independent rows."""
 
     mass_matrix: float

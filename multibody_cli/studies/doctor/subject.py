@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from multibody_cli.document.nodes import format_path
 from multibody_cli.document.source import SceneSource
+from multibody_cli.immutable import Immutable
 from multibody_cli.initial.initial_state import initial_samples
 from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearization, linearization_of
 from multibody_cli.model import Model, State
@@ -27,8 +27,7 @@ MAX_SECONDS = 5.0
 """Longest trial run, in seconds of the clock, without the compilation of its kernels."""
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(Immutable):
     """The scene, run until its end or for `MAX_SECONDS`."""
 
     summary: Summary
@@ -165,8 +164,7 @@ class Severity(IntEnum):
     """The run fails, or its results are wrong."""
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Immutable):
     """A finding about a scene.
 
     Parameters

@@ -7,13 +7,13 @@ so that a run evaluates only the values of the scene; kernels are compiled and l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from multibody_cli.document.source import ReadScene, UnreadScene, read_scene
 from multibody_cli.errors import MbsimError, SceneError
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import LANES
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.recorder import States
@@ -35,8 +35,7 @@ class SweepRun(NamedTuple):
     overrides: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SweepTask:
+class SweepTask(Immutable):
     """What all runs of a sweep have in common.
 
     Parameters

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ import numpy as np
 
 from multibody_cli.document.table_file import NO_UNIT, TableFile, read_table
 from multibody_cli.errors import ArgumentError
+from multibody_cli.immutable import Immutable
 from multibody_cli.limits import Usage, require_within
 from multibody_cli.model import Floats
 from multibody_cli.spec.units import split_quantity
@@ -25,8 +25,7 @@ _SMALLEST = 2.0**-53
 """Smallest cumulative probability: quantiles at 0 and 1 may be infinite."""
 
 
-@dataclass(frozen=True)
-class VariedKeys:
+class VariedKeys(Immutable):
     """Keys that vary together, their values, one tuple of texts for each row, and the option that gives them."""
 
     keys: tuple[str, ...]
@@ -46,8 +45,7 @@ class GridAxis(NamedTuple):
         return run // self.period % len(self.texts)
 
 
-@dataclass(frozen=True)
-class RandomSampling:
+class RandomSampling(Immutable):
     """How random values are drawn: number, seed, and scheme, a key of `SCHEMES`."""
 
     samples: int | None = None
@@ -55,8 +53,7 @@ class RandomSampling:
     scheme: str = "random"
 
 
-@dataclass(frozen=True)
-class Design:
+class Design(Immutable):
     """The values of all runs.
 
     Parameters

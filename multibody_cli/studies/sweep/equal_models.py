@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from multibody_cli.document.nodes import Path
 from multibody_cli.document.overrides import path_of
 from multibody_cli.document.scalars import scalar
 from multibody_cli.errors import MbsimError
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.stable_step import have_stable_steps
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part, PartCode, start_of_coordinates
@@ -190,8 +190,7 @@ SECTION, WORDS = "joints", ("q", "v")
 """Section and fields of the values that may differ."""
 
 
-@dataclass(frozen=True)
-class _Number:
+class _Number(Immutable):
     """A coordinate or a rate that is given directly, as the number of a screw.
 
     Parameters
@@ -215,8 +214,7 @@ class _Number:
         return True
 
 
-@dataclass(frozen=True)
-class _Joint:
+class _Joint(Immutable):
     """A joint whose start follows from its fields by a formula.
 
     Parameters

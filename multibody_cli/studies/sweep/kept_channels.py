@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from multibody_cli.alarms.contract import Raised
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, nearest, shortened
+from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats, SceneNames
 from multibody_cli.output.rows import Column, Row
 from multibody_cli.output.selection import select
@@ -61,8 +61,7 @@ REDUCTIONS = {
 """Reductions by name."""
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(Immutable):
     """Channels and what is kept of each: keys of `REDUCTIONS`, or times, s."""
 
     channel: str

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from multibody_cli.document.nodes import plain
 from multibody_cli.document.source import UnreadScene, read_scene
 from multibody_cli.errors import ArgumentError, OutputError, Refused, ResultError, SceneError
+from multibody_cli.immutable import Immutable, asdict, replace
 from multibody_cli.model import Integers
 from multibody_cli.output.checkpoint import target
 from multibody_cli.output.file_replacement import require_replaceable
@@ -52,8 +53,7 @@ Execute = Callable[[SweepTask, Iterable[SweepRun]], Iterator[list[Rows]]]
 """Function that executes runs, and yields their rows in any order."""
 
 
-@dataclass(frozen=True)
-class Sweep:
+class Sweep(Immutable):
     """A sweep that is ready to be executed.
 
     Parameters
@@ -338,8 +338,7 @@ TEXT = 16
 """Bytes that are counted for each text of a row."""
 
 
-@dataclass(frozen=True)
-class SweepEstimate:
+class SweepEstimate(Immutable):
     """What a sweep takes.
 
     Parameters

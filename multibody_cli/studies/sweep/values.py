@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from multibody_cli.errors import ArgumentError, QuantityError, nearest
+from multibody_cli.immutable import Immutable
 from multibody_cli.limits import require_within
 from multibody_cli.model import Floats
 from multibody_cli.spec import units
@@ -27,8 +27,7 @@ _CALL = re.compile(r"\s*([a-z_]\w*)\((.*)\)\s*", re.DOTALL)
 SHOWN = "a list `1, 2, 3`, a range `START:STOP:COUNT`, or a distribution such as `uniform(0, 1)`"
 
 
-@dataclass(frozen=True)
-class Distribution:
+class Distribution(Immutable):
     """A random value.
 
     Parameters
