@@ -39,7 +39,6 @@ Sources: Woodbury, Inverting modified matrices (1950); Katzenelson, An algorithm
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 from multibody_cli.constraint_solver.loop_joints import compute_loop_rates, compute_loop_velocities
@@ -58,7 +57,7 @@ from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.coupled import CONTROLS, apply_times, own_derivatives
 from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches, jacobian_product, write_bias_motion
-from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
+from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
 from multibody_cli.linalg.free_rows import significant_residual
 from multibody_cli.linalg.multipliers import is_finite
@@ -87,25 +86,25 @@ def add_coupled_terms(system, work, t):
 @kernel
 def add_coupling_terms(system, work, t):
     """Add the changes of the coupled forces along the rates `work.implicit_rates`, and with the bias accelerations."""
-    tree, bodies, C = system.tree, work.bodies, work.coupling
+    tree, bodies, coupling = system.tree, work.bodies, work.coupling
     h, displacement_factor, velocity_factor = work.implicit_coefficients
-    C.time[0] = t
-    for i in range(len(C.forces)):
-        C.stiffness[i], C.damping[i] = own_derivatives(C.forces[i], system.forces, t)
-        C.values[i] = 0.0
+    coupling.time[0] = t
+    for i in range(len(coupling.forces)):
+        coupling.stiffness[i], coupling.damping[i] = own_derivatives(coupling.forces[i], system.forces, t)
+        coupling.values[i] = 0.0
     write_ball_columns(tree, work)
     jacobian_product(tree, work.implicit_rates, work)
     update_marker_changes(tree, bodies)
     compute_loop_velocities(tree, work.implicit_rates, work)
-    add_derivatives(system, work, work.implicit_rates, displacement_factor, velocity_factor, C.values)
+    add_derivatives(system, work, work.implicit_rates, displacement_factor, velocity_factor, coupling.values)
     if displacement_factor > 0.0:
-        for j in range(len(C.rates)):
-            C.rates[j] = 0.0
-        write_bias_motion(tree, work, C.rates)
-        add_derivatives(system, work, C.rates, h * h, h, C.values)
+        for j in range(len(coupling.rates)):
+            coupling.rates[j] = 0.0
+        write_bias_motion(tree, work, coupling.rates)
+        add_derivatives(system, work, coupling.rates, h * h, h, coupling.values)
     clear_wrenches(work)
-    for i in range(len(C.forces)):
-        add_coupled_force(system, work, i, C.values[i], work.tau)
+    for i in range(len(coupling.forces)):
+        add_coupled_force(system, work, i, coupling.values[i], work.tau)
     for i in range(len(bodies)):
         w = load_force(work.wrenches[i])
         apply_wrench(bodies[i], w.t, w.f)
@@ -115,8 +114,8 @@ def add_coupling_terms(system, work, t):
 @kernel
 def add_coupled_force(system, work, i, factor, x):
     """Add `factor` times the unit of coupled force i to the forces x (nv,) on coordinates, or to `work.wrenches`."""
-    C = work.coupling
-    apply_times(C.forces[i], system.forces, C.time[0], work.bodies, factor, x, work.wrenches)
+    coupling = work.coupling
+    apply_times(coupling.forces[i], system.forces, coupling.time[0], work.bodies, factor, x, work.wrenches)
 
 
 @kernel
@@ -126,13 +125,13 @@ def add_derivatives(system, work, rates, displacement_factor, velocity_factor, v
     Coordinates change by `displacement_factor` times `rates` (nv,), and poses by as much as the twists `dw` and `dv` of
     the bodies; rates and twists change by `velocity_factor` times these.
     """
-    forces, C = system.forces, work.coupling
+    forces, coupling = system.forces, work.coupling
     write_directions(forces.quantities, forces.signals, rates, work.bodies, displacement_factor, velocity_factor)
-    for i in range(len(C.forces)):
-        force = C.forces[i]
-        values[i] += derivative_along(forces.signals, force.signal, C.time[0])
+    for i in range(len(coupling.forces)):
+        force = coupling.forces[i]
+        values[i] += derivative_along(forces.signals, force.signal, coupling.time[0])
         if force.table == CONTROLS:
-            own = displacement_factor * C.stiffness[i] + velocity_factor * C.damping[i]
+            own = displacement_factor * coupling.stiffness[i] + velocity_factor * coupling.damping[i]
             values[i] += own * rates[forces.tables[CONTROLS][force.number].iv]
 
 
@@ -147,62 +146,62 @@ def finish_coupled(system, work, a):
 @template(apply_inverse_mass)
 def correct_coupled(system, work, a):
     """Correct dv/dt (nv,), the multipliers, and the forces."""
-    tree, C = system.tree, work.coupling
+    tree, coupling = system.tree, work.coupling
     count = select_active_rows(work, ACCELERATION)
     write_residuals(system, work, a)
     hold_loaded_rows(work, count)
     for _ in range(PASSES + PASSES_PER_ROW * count):
         write_coupled_matrix(system, work, count)
-        if not factor_dense(C.matrix, C.order):
-            C.singular[0] = is_finite(C.matrix, C.rhs)
+        if not factor_dense(coupling.matrix, coupling.order):
+            coupling.singular[0] = is_finite(coupling.matrix, coupling.rhs)
             for j in range(len(a)):
                 a[j] = math.nan
             return
-        solve_dense(C.matrix, C.order, C.rhs, C.values)
+        solve_dense(coupling.matrix, coupling.order, coupling.rhs, coupling.values)
         length, blocking = step_to_bound(work, count)
-        for i in range(len(C.values)):
-            C.values[i] *= length
-            C.rhs[i] *= 1.0 - length
+        for i in range(len(coupling.values)):
+            coupling.values[i] *= length
+            coupling.rhs[i] *= 1.0 - length
             for j in range(len(a)):
-                a[j] += C.values[i] * C.responses[i, j]
-        apply_combination(system, work, C.values)
+                a[j] += coupling.values[i] * coupling.responses[i, j]
+        apply_combination(system, work, coupling.values)
         if blocking < 0:
             break
         exchange_row(work, blocking)
     else:
-        C.unsolved[0] += 1
+        coupling.unsolved[0] += 1
     jacobian_times(tree, a, work)
 
 
 @kernel
 def write_residuals(system, work, a):
     """Write the derivatives of the coupled forces along dv/dt (nv,) to `rhs`: the residuals without their changes."""
-    tree, C = system.tree, work.coupling
+    tree, coupling = system.tree, work.coupling
     h, at_start = work.implicit_coefficients[0], work.implicit_coefficients[1] > 0.0
     for j in range(len(a)):
-        C.rates[j] = a[j] if at_start or not tree.driven[j] else 0.0  # stages have prescribed rates of their own
-    compute_loop_rates(tree, C.rates, work)  # without the bias
-    for i in range(len(C.forces)):
-        C.rhs[i] = 0.0
-    add_derivatives(system, work, C.rates, h * h, h, C.rhs)
+        coupling.rates[j] = a[j] if at_start or not tree.driven[j] else 0.0  # stages have prescribed rates of their own
+    compute_loop_rates(tree, coupling.rates, work)  # without the bias
+    for i in range(len(coupling.forces)):
+        coupling.rhs[i] = 0.0
+    add_derivatives(system, work, coupling.rates, h * h, h, coupling.rhs)
 
 
 @template(apply_inverse_mass)
 def write_coupled_matrix(system, work, count):
     """Write 1 - W^T Z, with the responses Z that satisfy the held rows, and their multipliers."""
-    C, k, h = work.coupling, len(work.coupling.forces), work.implicit_coefficients[0]
-    store_multipliers(work, C.multipliers[k])
+    coupling, k, h = work.coupling, len(work.coupling.forces), work.implicit_coefficients[0]
+    store_multipliers(work, coupling.multipliers[k])
     zero_rhs(work)
     for i in range(k):
         respond(system, work, i, count)
-        store_multipliers(work, C.multipliers[i])
+        store_multipliers(work, coupling.multipliers[i])
         for j in range(len(work.response)):
-            C.responses[i, j] = work.response[j]
+            coupling.responses[i, j] = work.response[j]
         for m in range(k):
-            C.values[m] = 0.0
-        add_derivatives(system, work, work.response, h * h, h, C.values)
+            coupling.values[m] = 0.0
+        add_derivatives(system, work, work.response, h * h, h, coupling.values)
         for m in range(k):
-            C.matrix[m, i] = (1.0 if m == i else 0.0) - C.values[m]
+            coupling.matrix[m, i] = (1.0 if m == i else 0.0) - coupling.values[m]
 
 
 @template(apply_inverse_mass)
@@ -255,23 +254,23 @@ def write_slacks(work, count, slacks):
 @kernel
 def step_to_bound(work, count) -> tuple[float, int]:
     """Return the part, at most 1, of the changes `values` (k,) up to a bound, and the active row there; -1 if none."""
-    C, rows = work.coupling, work.rows
+    coupling, rows = work.coupling, work.rows
     length, blocking, k = 1.0, -1, len(work.coupling.forces)
     for m in range(count):
-        slack, change = max(C.slacks[k, m], 0.0), slack_change(C, m)
+        slack, change = max(coupling.slacks[k, m], 0.0), slack_change(coupling, m)
         if rows[work.dual.active_rows[m]].one_sided and slack < -length * change:
             length, blocking = slack / -change, m
     for m in range(count):
-        C.slacks[k, m] += length * slack_change(C, m)
+        coupling.slacks[k, m] += length * slack_change(coupling, m)
     return length, blocking
 
 
 @formula
-def slack_change(C, m):
+def slack_change(coupling, m):
     """Change of the slack of an active row with the changes `values` (k,) of the coupled forces."""
     total = 0.0
-    for i in range(len(C.values)):
-        total += C.values[i] * C.slacks[i, m]
+    for i in range(len(coupling.values)):
+        total += coupling.values[i] * coupling.slacks[i, m]
     return total
 
 
@@ -294,29 +293,15 @@ def store_multipliers(work, multipliers):
 @kernel
 def apply_combination(system, work, c):
     """Apply the coupled forces times c (k,), and the change of the multipliers, as forces."""
-    rows, C = work.rows, work.coupling
+    rows, coupling = work.rows, work.coupling
     clear_impulses(work)
     for i in range(len(c)):
         add_coupled_force(system, work, i, c[i], work.impulse)
     for r in range(len(rows)):
         change = 0.0
         for i in range(len(c)):
-            change += c[i] * C.multipliers[i, r]
-        rows[r].multiplier = C.multipliers[len(c), r] + change
+            change += c[i] * coupling.multipliers[i, r]
+        rows[r].multiplier = coupling.multipliers[len(c), r] + change
         if change != 0.0:
             apply_row_impulse(rows[r], work.terms, change, work.wrenches, work.impulse)
     apply_impulses_as_forces(system.tree, work)
-
-
-@cache
-def with_coupling_terms(add_terms: Any) -> Any:
-    """Bind the template to the implicit terms of the symmetric matrix."""
-    return bound_kernel(add_coupled_terms, add_other_terms=add_terms)
-
-
-@cache
-def finish(apply_inverse_mass: Any, finish_accelerations: Any) -> Any:
-    """Bind the template to the kernels of a method."""
-    return bound_kernel(
-        finish_coupled, apply_inverse_mass=apply_inverse_mass, finish_accelerations=finish_accelerations
-    )

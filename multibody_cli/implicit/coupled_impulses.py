@@ -14,7 +14,6 @@ Source: Gay, Some convergence properties of Broyden's method, SIAM J. Numer. Ana
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 from multibody_cli.constraints.rows import jacobian_product_of_row
@@ -173,7 +172,6 @@ def norm(y):
     return math.sqrt(total)
 
 
-@cache
 def kernels(apply_inverse_mass: Any) -> dict[str, Any]:
     """Return the parameters of a contact step for coupled forces."""
     return {

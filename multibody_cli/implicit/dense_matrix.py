@@ -13,22 +13,22 @@ from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_
 @kernel
 def fill_dense(system, work, A):
     """Fill A (nv, nv) column by column; the identity for prescribed coordinates and those of loop joints."""
-    tree, G, last = system.tree, work.implicit_solve, free_end(system.tree)
+    tree, solve, last = system.tree, work.implicit_solve, free_end(system.tree)
     for j in range(len(A)):
         unknown = j < last and not tree.driven[j]
         for i in range(len(A)):
-            G.p[i] = 1.0 if i == j else 0.0
-            A[i, j] = 0.0 if unknown else G.p[i]
+            solve.p[i] = 1.0 if i == j else 0.0
+            A[i, j] = 0.0 if unknown else solve.p[i]
         if not unknown:
             continue
-        jacobian_times(tree, G.p, work)
-        apply_off_diagonal_stiffness(system, work, G.p)
+        jacobian_times(tree, solve.p, work)
+        apply_off_diagonal_stiffness(system, work, solve.p)
         for i in range(1, len(tree.links)):
             w = rigid_body_inertia(tree.links[i], work.bodies[i]) @ load_motion_change(work.bodies[i])
             store_force(work.wrenches[i], load_force(work.wrenches[i]) - w)
         reduce_wrenches(tree, work)
         for i in range(last):
-            A[i, j] = -G.x[i]
+            A[i, j] = -solve.x[i]
         A[j, j] += work.armature[j]
 
 
@@ -44,7 +44,7 @@ def reduce_wrenches(tree, work):
 @kernel
 def correct_dense(system, work, A, order, y):
     """Change the solution y (nv,) of M + H to that of A, by the LU factors of A: A y' = (M + H) y."""
-    tree, G = system.tree, work.implicit_solve
+    tree, solve = system.tree, work.implicit_solve
     clear_wrenches(work)
     for i in range(1, len(tree.links)):
         store_force(
@@ -52,8 +52,8 @@ def correct_dense(system, work, A, order, y):
         )
     reduce_wrenches(tree, work)
     for j in range(free_end(tree)):
-        G.x[j] += 0.0 if tree.driven[j] else work.armature[j] * y[j]
-    solve_dense(A, order, G.x, G.z)
+        solve.x[j] += 0.0 if tree.driven[j] else work.armature[j] * y[j]
+    solve_dense(A, order, solve.x, solve.z)
     for j in range(free_end(tree)):
-        y[j] = y[j] if tree.driven[j] else G.z[j]
+        y[j] = y[j] if tree.driven[j] else solve.z[j]
     jacobian_times(tree, y, work)

@@ -20,7 +20,6 @@ Sources: Sueda, notes 2.5, (2.77)-(2.79), and 2.13, Alg. 10; Baraff and Witkin, 
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 from multibody_cli.constraint_solver.loop_joints import (
@@ -232,12 +231,12 @@ def mass_norm_squared(tree, work, y) -> float:
 @template(apply_inverse_mass)
 def precondition(system, work):
     """Compute z = P^-1 r into `work.implicit_solve.z`, and J z into `dw` and `dv` of the bodies."""
-    G = work.implicit_solve
-    for i in range(len(G.r)):
-        store_force(work.wrenches[i], load_force(G.r[i]))
-    for j in range(len(G.x)):
-        G.x[j] = 0.0
-    apply_inverse_mass(system, work, G.x, G.z)
+    solve = work.implicit_solve
+    for i in range(len(solve.r)):
+        store_force(work.wrenches[i], load_force(solve.r[i]))
+    for j in range(len(solve.x)):
+        solve.x[j] = 0.0
+    apply_inverse_mass(system, work, solve.x, solve.z)
 
 
 @template(apply_inverse_mass)
@@ -245,41 +244,41 @@ def correct(system, work, y):
     """Change the solution y (nv,) of P to that of A, and `dw` and `dv` of the bodies to J y."""
     if work.implicit_coefficients[0] == 0.0:
         return
-    tree, bodies, G, n = system.tree, work.bodies, work.implicit_solve, len(system.tree.links)
+    tree, bodies, solve, n = system.tree, work.bodies, work.implicit_solve, len(system.tree.links)
     zero_rhs(work)
-    threshold = G.settings.tolerance * G.settings.tolerance * mass_norm_squared(tree, work, y)
-    store_motions(bodies, G.solution)
+    threshold = solve.settings.tolerance * solve.settings.tolerance * mass_norm_squared(tree, work, y)
+    store_motions(bodies, solve.solution)
     accumulate_multipliers(work, 0, 0.0)
     apply_off_diagonal_stiffness(system, work, y)
     add_block_product(tree, work)
     for i in range(n):
-        store_force(G.r[i], load_force(work.wrenches[i]))
+        store_force(solve.r[i], load_force(work.wrenches[i]))
     precondition(system, work)
-    residual, iterations = wrench_motion_product(G.r, bodies, n), 0
-    store_motions(bodies, G.direction)
+    residual, iterations = wrench_motion_product(solve.r, bodies, n), 0
+    store_motions(bodies, solve.direction)
     accumulate_multipliers(work, 1, 0.0)
     for i in range(n):
-        store_force(G.s[i], load_force(G.r[i]))
+        store_force(solve.s[i], load_force(solve.r[i]))
     for j in range(len(y)):
-        G.p[j] = G.z[j]
-    while residual > threshold and iterations < G.settings.max_iterations:
-        load_motions(G.direction, bodies)
-        curvature = wrench_motion_product(G.s, bodies, n)
-        apply_off_diagonal_stiffness(system, work, G.p)
+        solve.p[j] = solve.z[j]
+    while residual > threshold and iterations < solve.settings.max_iterations:
+        load_motions(solve.direction, bodies)
+        curvature = wrench_motion_product(solve.s, bodies, n)
+        apply_off_diagonal_stiffness(system, work, solve.p)
         add_block_product(tree, work)
         curvature -= wrench_motion_product(work.wrenches, bodies, n)
-        advance_solution(G, work.wrenches, residual / curvature, y)
+        advance_solution(solve, work.wrenches, residual / curvature, y)
         precondition(system, work)
-        new_residual = wrench_motion_product(G.r, bodies, n)
-        update_search_direction(G, bodies, new_residual / residual)
+        new_residual = wrench_motion_product(solve.r, bodies, n)
+        update_search_direction(solve, bodies, new_residual / residual)
         accumulate_multipliers(work, 1, new_residual / residual)
         residual = new_residual
         iterations += 1
-    load_motions(G.solution, bodies)
+    load_motions(solve.solution, bodies)
     set_multipliers(work)
-    G.iterations[0] = max(G.iterations[0], iterations)
+    solve.iterations[0] = max(solve.iterations[0], iterations)
     if not residual <= threshold:
-        G.unsolved[0] += 1
+        solve.unsolved[0] += 1
 
 
 @kernel
@@ -315,27 +314,27 @@ def load_motions(motions, bodies):
 
 
 @kernel
-def advance_solution(G, wrenches, alpha, y):
+def advance_solution(solve, wrenches, alpha, y):
     """Step along the search direction: y += alpha p, r -= alpha (P p + R p), with -R p in `wrenches`."""
-    for i in range(len(G.r)):
-        store_force(G.solution[i], load_force(G.solution[i]) + alpha * load_force(G.direction[i]))
-        change = alpha * (load_force(wrenches[i]) - load_force(G.s[i]))
-        store_force(G.r[i], load_force(G.r[i]) + change)
+    for i in range(len(solve.r)):
+        store_force(solve.solution[i], load_force(solve.solution[i]) + alpha * load_force(solve.direction[i]))
+        change = alpha * (load_force(wrenches[i]) - load_force(solve.s[i]))
+        store_force(solve.r[i], load_force(solve.r[i]) + change)
     for j in range(len(y)):
-        y[j] += alpha * G.p[j]
-    for r in range(G.multipliers.shape[1]):
-        G.multipliers[0, r] += alpha * G.multipliers[1, r]
+        y[j] += alpha * solve.p[j]
+    for r in range(solve.multipliers.shape[1]):
+        solve.multipliers[0, r] += alpha * solve.multipliers[1, r]
 
 
 @kernel
-def update_search_direction(G, bodies, beta):
+def update_search_direction(solve, bodies, beta):
     """Compute the next search direction p = z + beta p, and P p = r + beta P p."""
-    for i in range(len(G.r)):
+    for i in range(len(solve.r)):
         V = load_motion_change(bodies[i])
-        store_force(G.direction[i], Force(V.w, V.v) + beta * load_force(G.direction[i]))
-        store_force(G.s[i], load_force(G.r[i]) + beta * load_force(G.s[i]))
-    for j in range(len(G.p)):
-        G.p[j] = G.z[j] + beta * G.p[j]
+        store_force(solve.direction[i], Force(V.w, V.v) + beta * load_force(solve.direction[i]))
+        store_force(solve.s[i], load_force(solve.r[i]) + beta * load_force(solve.s[i]))
+    for j in range(len(solve.p)):
+        solve.p[j] = solve.z[j] + beta * solve.p[j]
 
 
 @formula
@@ -367,7 +366,6 @@ class Implicit(NamedTuple):
     apply_inverse_mass: Any
 
 
-@cache
 def by_iteration(accelerate: Any, apply_inverse_mass: Any) -> Implicit:
     """Bind the templates to the two kernels of a method."""
     return Implicit(

@@ -47,23 +47,23 @@ def solve_free_rows(W, b, x, floor, scratch) -> tuple[int, bool]:
     The solution is in `target`.  For inconsistent rows it is the least-squares solution, and `ray` is a descent
     direction.
     """
-    F, target, ray = scratch.factors, scratch.target, scratch.ray
+    factors, target, ray = scratch.factors, scratch.target, scratch.ray
     n, rank = factor_free_rows(W, len(b), floor, scratch)
     size = 0.0
     for k in range(n):
-        r, terms = residual_without(W, b, x, scratch.free, F.rows[k])
+        r, terms = residual_without(W, b, x, scratch.free, factors.rows[k])
         target[k] = -r
-        if F.diagonal[k] > floor:
-            size = max(size, terms * terms / F.diagonal[k])
-    solve_least_norm(F, rank, n, target, ray)
-    return n, rank < n and is_descent_direction(F.diagonal, ray, n, size, floor)
+        if factors.diagonal[k] > floor:
+            size = max(size, terms * terms / factors.diagonal[k])
+    solve_least_norm(factors, rank, n, target, ray)
+    return n, rank < n and is_descent_direction(factors.diagonal, ray, n, size, floor)
 
 
 @kernel
 def factor_free_rows(W, m, floor, scratch) -> tuple[int, int]:
     """Factor the block of W of the free rows; return their number and their rank."""
-    F, free, dependent = scratch.factors, scratch.free, scratch.dependent
-    rows, A = F.rows, F.A
+    factors, free, dependent = scratch.factors, scratch.free, scratch.dependent
+    rows, A = factors.rows, factors.A
     n = 0
     for i in range(m):
         dependent[i] = 0
@@ -74,8 +74,8 @@ def factor_free_rows(W, m, floor, scratch) -> tuple[int, int]:
         i = rows[k]
         for h in range(k + 1):
             A[k, h] = W[i, rows[h]]
-        F.diagonal[k] = max(A[k, k], scratch.size[i])
-    rank = factor_relative(F, n, floor)
+        factors.diagonal[k] = max(A[k, k], scratch.size[i])
+    rank = factor_relative(factors, n, floor)
     for k in range(rank, n):
         dependent[rows[k]] = 1
     return n, rank

@@ -60,12 +60,12 @@ class PivotedLdl(NamedTuple):
 
 
 @kernel
-def factor_relative(F, n, floor) -> int:
-    """Factor the n rows in F.A (lower triangle), whose numbers are in F.rows in ascending order; return the rank.
+def factor_relative(factors, n, floor) -> int:
+    """Factor the n rows in factors.A (lower triangle), whose numbers in factors.rows rise; return the rank.
 
-    Pivots are relative to the sizes of the rows in F.diagonal.  Rows whose size is at most `floor` count as zero.
+    Pivots are relative to the sizes of the rows in factors.diagonal.  Rows whose size is at most `floor` count as zero.
     """
-    A, diagonal, rows, column = F.A, F.diagonal, F.rows, F.column
+    A, diagonal, rows, column = factors.A, factors.diagonal, factors.rows, factors.column
     rank = 0
     while rank < n:
         pivot = next_pivot(A, diagonal, rank, n, floor)
@@ -168,9 +168,9 @@ def solve_block(A, first, last, y):
 
 
 @kernel
-def null_space_component(F, rank, n, y, part):
+def null_space_component(factors, rank, n, y, part):
     """Compute P y, the component (n,) of y (n,) in the null space, into `part`."""
-    A = F.A
+    A = factors.A
     for i in range(rank, n):
         total = y[i]
         for j in range(rank):
@@ -185,23 +185,23 @@ def null_space_component(F, rank, n, y, part):
 
 
 @kernel
-def solve_least_norm(F, rank, n, y, null_component):
+def solve_least_norm(factors, rank, n, y, null_component):
     """Replace y (n,) by the least-norm least-squares solution x of W x = y.
 
-    `null_component` (n,) receives P y, the inconsistent part of y.  Both are in the order of F.rows.
+    `null_component` (n,) receives P y, the inconsistent part of y.  Both are in the order of factors.rows.
     """
     if rank == n:
-        solve_block(F.A, 0, n, y)
+        solve_block(factors.A, 0, n, y)
         for i in range(n):
             null_component[i] = 0.0
         return
-    null_space_component(F, rank, n, y, null_component)
+    null_space_component(factors, rank, n, y, null_component)
     for i in range(rank):
         y[i] -= null_component[i]
     for i in range(rank, n):
         y[i] = 0.0
-    solve_block(F.A, 0, rank, y)
-    part = F.column
-    null_space_component(F, rank, n, y, part)
+    solve_block(factors.A, 0, rank, y)
+    part = factors.column
+    null_space_component(factors, rank, n, y, part)
     for i in range(n):
         y[i] -= part[i]

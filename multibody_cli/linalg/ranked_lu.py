@@ -34,13 +34,13 @@ class RankedLU(NamedTuple):
 
 
 @kernel
-def solve_ranked(F, n, b, x) -> int:
-    """Solve the n equations with matrix F.A and right-hand side b (n,) for x (n,); return the rank.  Overwrites F.A."""
-    scale(F, n)
-    rank = factor_ranked(F, n)
-    A, rows, columns, y = F.A, F.rows, F.columns, F.y
+def solve_ranked(factors, n, b, x) -> int:
+    """Solve n equations with matrix factors.A, which is overwritten, and right-hand side b (n,); return the rank."""
+    scale(factors, n)
+    rank = factor_ranked(factors, n)
+    A, rows, columns, y = factors.A, factors.rows, factors.columns, factors.y
     for i in range(rank):
-        total = b[rows[i]] * F.by_row[rows[i]]
+        total = b[rows[i]] * factors.by_row[rows[i]]
         for j in range(i):
             total -= A[i, j] * y[j]
         y[i] = total
@@ -51,14 +51,14 @@ def solve_ranked(F, n, b, x) -> int:
         for j in range(i + 1, rank):
             total -= A[i, j] * y[j]
         y[i] = total / A[i, i]
-        x[columns[i]] = y[i] * F.by_column[columns[i]]
+        x[columns[i]] = y[i] * factors.by_column[columns[i]]
     return rank
 
 
 @kernel
-def scale(F, n):
+def scale(factors, n):
     """Scale the largest entry of each row, and then of each column, to 1; zero rows and columns stay zero."""
-    A, by_row, by_column = F.A, F.by_row, F.by_column
+    A, by_row, by_column = factors.A, factors.by_row, factors.by_column
     for i in range(n):
         most = 0.0
         for j in range(n):
@@ -75,9 +75,9 @@ def scale(F, n):
 
 
 @kernel
-def factor_ranked(F, n) -> int:
+def factor_ranked(factors, n) -> int:
     """Factor a scaled matrix in place with exchanges of rows and columns; return the rank."""
-    A, rows, columns = F.A, F.rows, F.columns
+    A, rows, columns = factors.A, factors.rows, factors.columns
     for k in range(n):
         rows[k] = columns[k] = k
     for k in range(n):

@@ -18,16 +18,10 @@ from multibody_cli.contact_solver.workspace import contact_workspace_for
 from multibody_cli.immutable import Immutable
 from multibody_cli.implicit import coupled_forces, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
-from multibody_cli.methods.contract import (
-    Dynamics,
-    Feature,
-    Integrator,
-    Kernel,
-    StepControl,
-)
+from multibody_cli.kernel import Kernel, bound_kernel
+from multibody_cli.methods.contract import Dynamics, Feature, Integrator, StepControl
 from multibody_cli.methods.evaluation import (
     constrained_dynamics,
-    shortcut_dynamics,
     unconstrained_dynamics,
     with_contacts,
 )
@@ -122,37 +116,47 @@ class MethodKernels(Immutable):
 
     def dynamics(self, system: System) -> Dynamics:
         """Return the kernels for a system."""
-        accelerate, apply_inverse_mass, rates_kernel = self.accelerate, self.apply_inverse_mass, update_rates
+        accelerate, apply_inverse_mass = self.accelerate, self.apply_inverse_mass
         factor, again = self.reused or (accelerate, accelerate)
-        terms, finish = add_implicit_joint_terms, self.rows.finish if self.rows else None
+        terms, finish, found = add_implicit_joint_terms, self.rows.finish if self.rows else None, None
         if system.implicit:
-            factor, accelerate, apply_inverse_mass = self.implicit(self.accelerate, self.apply_inverse_mass)
+            factor, accelerate, apply_inverse_mass = self.implicit(accelerate, apply_inverse_mass)
             terms = implicit_forces.add_implicit_terms
         if system.coupled:
-            terms = coupled_forces.with_coupling_terms(terms)
-            finish = coupled_forces.finish(apply_inverse_mass, finish)
-            projection = projection_with(apply_inverse_mass)
-            alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, projection, terms, finish)
-        elif system.implicit:
-            projection = projection_with(apply_inverse_mass)
-            alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, projection, terms)
-        elif system.is_constrained:
-            projection, prediction = self.projections(system) or (projection_with(apply_inverse_mass), None)
-            alone = constrained_dynamics(factor, accelerate, again, apply_inverse_mass, projection, terms, finish)
+            terms = bound_kernel(coupled_forces.add_coupled_terms, add_other_terms=terms)
+            finish = bound_kernel(
+                coupled_forces.finish_coupled, apply_inverse_mass=apply_inverse_mass, finish_accelerations=finish
+            )
+        if system.is_constrained or system.implicit or system.coupled:
+            if system.implicit or system.coupled:
+                again = accelerate
+            else:
+                found = self.projections(system)
+            projection, prediction = found or (projection_with(apply_inverse_mass), None)
+            alone = constrained_dynamics(
+                factor,
+                projection,
+                accelerate=accelerate,
+                accelerate_again=again,
+                apply_inverse_mass=apply_inverse_mass,
+                add_implicit_terms=terms,
+                finish_accelerations=finish,
+            )
             alone = alone._replace(**prediction._asdict()) if prediction else alone
         elif shortcut := self.shortcut_through(system):
-            alone = shortcut_dynamics(shortcut.evaluate)
+            alone = Dynamics(shortcut.evaluate, shortcut.evaluate)
         else:
-            alone, rates_kernel = unconstrained_dynamics(self.accelerate), update_tree_rates
+            alone = unconstrained_dynamics(accelerate)
         if not system.contacts:
             return alone
-        beside = self.rows if len(system.contacts.joint_friction.patches) > 0 else None
-        if beside:
-            factor, apply_inverse_mass = beside.factor, beside.apply_inverse_mass
-            if system.implicit:
-                factor, _, apply_inverse_mass = self.implicit(factor, apply_inverse_mass)
+        rates_kernel = update_rates if alone.project_onto_constraints else update_tree_rates
+        if not (self.rows and len(system.contacts.joint_friction.patches) > 0):
+            return with_contacts(alone, system, rates_kernel, factor, apply_inverse_mass)
+        factor, apply_inverse_mass = self.rows.factor, self.rows.apply_inverse_mass
+        if system.implicit:
+            factor, _, apply_inverse_mass = self.implicit(factor, apply_inverse_mass)
         dynamics = with_contacts(alone, system, rates_kernel, factor, apply_inverse_mass)
-        return dynamics._replace(solve_contact_step=beside.enclose(dynamics.solve_contact_step)) if beside else dynamics
+        return dynamics._replace(solve_contact_step=self.rows.enclose(dynamics.solve_contact_step))
 
     def shortcut_through(self, system: System) -> Shortcut | None:
         """Return the shortcut if it applies to this system."""

@@ -15,17 +15,9 @@ from pydantic import Field
 
 from multibody_cli.contact_solver.workspace import contact_workspace_for
 from multibody_cli.immutable import Immutable
-from multibody_cli.kernel import bound_kernel
+from multibody_cli.kernel import Kernel, bound_kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind
-from multibody_cli.methods.contract import (
-    Feature,
-    Integrator,
-    Kernel,
-    Report,
-    Status,
-    StepControl,
-    VariationalDiagnostics,
-)
+from multibody_cli.methods.contract import Feature, Integrator, Report, Status, StepControl, VariationalDiagnostics
 from multibody_cli.methods.integrators.at_knots import smoothed_steps
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import variational_step_limit

@@ -13,26 +13,10 @@ from enum import Enum, StrEnum
 from typing import Any, NamedTuple, Protocol
 
 from multibody_cli.immutable import Immutable
-from multibody_cli.kernel import Template, bound_kernel
+from multibody_cli.kernel import Kernel, Template, bound_kernel
 from multibody_cli.methods.tableau import Tableau
 from multibody_cli.model import State, System
 from multibody_cli.tree.workspace import Work
-
-
-class Kernel(Protocol):
-    """A compiled function; see `kernel.Kernel`."""
-
-    def __call__(self, *args: Any) -> Any:
-        """Call it."""
-
-    def __hash__(self) -> int:
-        """Return its hash: kernels are keys of caches."""
-
-    def on(self, *leading: Any) -> Callable[..., Any]:
-        """Return it with its leading arguments fixed."""
-
-    def prepared(self, leading: tuple[Any, ...], numbers: tuple[Any, ...]) -> Callable[..., Any]:
-        """Return what `on` returns, for numbers of the kinds of `numbers`."""
 
 
 class Dynamics(NamedTuple):

@@ -5,7 +5,6 @@ Systems without constraint rows use separate, smaller kernels.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces, compute_loop_reactions
@@ -32,9 +31,9 @@ from multibody_cli.contact_solver.sleeping import hold_bodies_at_rest
 from multibody_cli.forces.elements import apply_forces
 from multibody_cli.implicit import coupled_impulses, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.kernel import Kernel, bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass, evaluate, finish_accelerations
-from multibody_cli.methods.contract import Dynamics, Kernel
+from multibody_cli.methods.contract import Dynamics
 from multibody_cli.model import System
 from multibody_cli.tree.computed_torque import add_computed_torques
 from multibody_cli.tree.joint_wrenches import accumulate_drive_power, compute_joint_wrenches
@@ -148,37 +147,14 @@ def resume_contact_stepping(contact_work, a):
         a[j] = contact_work.free_acceleration[j]
 
 
-@cache
 def unconstrained_dynamics(accelerate: Kernel) -> Dynamics:
     """Bind a method's kernel for systems without constraint rows and markers."""
     evaluate = bound_kernel(evaluate_unconstrained, accelerate=accelerate)
     return Dynamics(evaluate, evaluate)
 
 
-@cache
-def shortcut_dynamics(evaluate: Kernel) -> Dynamics:
-    """Bind a method's own evaluation of simple systems."""
-    return Dynamics(evaluate, evaluate)
-
-
-@cache
-def constrained_dynamics(
-    factor: Kernel,
-    accelerate: Kernel,
-    accelerate_again: Kernel,
-    apply_inverse_mass: Kernel,
-    projection: Projection,
-    add_implicit_terms: Kernel,
-    finish_accelerations: Kernel | None = None,
-) -> Dynamics:
+def constrained_dynamics(factor: Kernel, projection: Projection, **kernels: Kernel | None) -> Dynamics:
     """Bind a method's kernels for systems with constraint rows; `factor` is its `accelerate` for the factors alone."""
-    kernels = {
-        "accelerate": accelerate,
-        "accelerate_again": accelerate_again,
-        "apply_inverse_mass": apply_inverse_mass,
-        "add_implicit_terms": add_implicit_terms,
-        "finish_accelerations": finish_accelerations,
-    }
     return Dynamics(
         bound_kernel(evaluate_constrained, **kernels),
         bound_kernel(evaluate_constrained_projected, **kernels),
@@ -213,9 +189,3 @@ def with_contacts(
         displace_step=None,  # a prediction is for accelerations without impulses
         restore_factors=None,
     )
-
-
-@cache
-def repeated_evaluation(dynamics: Dynamics) -> Kernel:
-    """Bind the kernel for timing."""
-    return bound_kernel(evaluate_repeatedly, evaluate=dynamics.evaluate)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.contact_solver.workspace import ContactWorkspace
-from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.contract import Causes, Dynamics, Kernel, Recording, Report, Status, Stepper
-from multibody_cli.methods.evaluation import repeated_evaluation
+from multibody_cli.kernel import Kernel, bound_kernel
+from multibody_cli.methods.contract import Causes, Dynamics, Recording, Report, Status, Stepper
+from multibody_cli.methods.evaluation import evaluate_repeatedly
 from multibody_cli.methods.recording import completion, observe_updated
 from multibody_cli.methods.sampling import Sampler
 from multibody_cli.model import JointFriction, Model, State
@@ -198,5 +198,5 @@ class Method:
     def evaluate_repeatedly(self, state: State, count: int) -> None:
         """Evaluate the accelerations of a state `count` times in one call of compiled code, for timing."""
         powers = np.zeros_like(state.ledger)
-        timed = repeated_evaluation(self.dynamics)
+        timed = bound_kernel(evaluate_repeatedly, evaluate=self.dynamics.evaluate)
         timed(self._system, self.work, state.time[0], state.q, state.v, state.a, powers, count)

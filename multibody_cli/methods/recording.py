@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
+from multibody_cli.kernel import Kernel, bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import evaluate_projected, project_onto_constraints
-from multibody_cli.methods.contract import Dynamics, Kernel
+from multibody_cli.methods.contract import Dynamics
 from multibody_cli.tree.kinematics import update_tree_kinematics
 
 
@@ -69,7 +68,6 @@ def place_bodies(system: Any, work: Any, state: Any, powers: Any) -> None:
     update_tree_kinematics(system, state.time[0], state.q, state.v, state.a, work)
 
 
-@cache
 def completion(dynamics: Dynamics, update_work: Kernel | None) -> Kernel:
     """Bind the kernel `method_kernels.complete_state` to a method."""
     return bound_kernel(

@@ -9,7 +9,7 @@ a loop may leave a patch without any response, whose friction changes the loads 
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,9 @@ from multibody_cli.constraint_solver import constrained_bodies
 from multibody_cli.constraint_solver.loop_joints import compute_loop_accelerations
 from multibody_cli.constraint_solver.row_elimination import row_elimination_for
 from multibody_cli.immutable import replace
-from multibody_cli.kernel import bound_kernel, kernel_parameter, template
+from multibody_cli.kernel import Kernel, bound_kernel, kernel_parameter, template
 from multibody_cli.method_kernels import accelerate, solve_contact_step
 from multibody_cli.methods.by_acceleration import EliminatedRows, MethodKernels, ReusedFactors
-from multibody_cli.methods.contract import Kernel
 from multibody_cli.model import Model, System
 from multibody_cli.tree.workspace import Work, dual_for
 
@@ -64,17 +63,6 @@ def solve_contact_step_with_rows(
     return solved
 
 
-@cache
-def _own(kernel: Kernel) -> Kernel:
-    return bound_kernel(accelerate_under_all_forces, accelerate=kernel)
-
-
-@cache
-def _factor_tree(kernel: Kernel) -> Kernel:
-    return bound_kernel(factor_tree, accelerate=kernel)
-
-
-@cache
 def with_rows(factor: Kernel, solve: Kernel) -> Kernel:
     """Return a contact step whose rows are not eliminated, for a method that factors the tree with them before."""
     return bound_kernel(solve_contact_step_with_rows, factor=factor, solve_contact_step=solve)
@@ -92,7 +80,8 @@ def with_elimination(kernels: MethodKernels, *, own: bool = True) -> MethodKerne
         dual = dual_for(n - len(elimination.ineffective), model.nq)  # for all rows that can be active
         return work._replace(elimination=elimination, rhs=np.zeros(n), dual=dual)
 
-    finish = _own(kernels.accelerate) if own else None
+    tree_alone = bound_kernel(factor_tree, accelerate=kernels.accelerate)
+    finish = bound_kernel(accelerate_under_all_forces, accelerate=kernels.accelerate) if own else None
     return replace(
         kernels,
         accelerate=constrained_bodies.accelerate,
@@ -100,10 +89,7 @@ def with_elimination(kernels: MethodKernels, *, own: bool = True) -> MethodKerne
         workspace=workspace,
         reused=ReusedFactors(constrained_bodies.factor, constrained_bodies.accelerate_again),
         rows=EliminatedRows(
-            finish,
-            _factor_tree(kernels.accelerate),
-            kernels.apply_inverse_mass,
-            partial(with_rows, constrained_bodies.factor),
+            finish, tree_alone, kernels.apply_inverse_mass, partial(with_rows, constrained_bodies.factor)
         ),
     )
 

@@ -89,21 +89,21 @@ def sampling_of(model: Model) -> Sampling:
 
 # --- samples --------------------------------------------------------------------------------------------------------
 @kernel
-def next_instant(S) -> float:
+def next_instant(sampling) -> float:
     """Return the instant of the next sample or delayed output, s."""
     instant = math.inf
-    for c in range(len(S.periods)):
-        instant = min(instant, S.now.next[c] * S.periods[c])
-    for p in range(S.now.delayed[0]):
-        instant = min(instant, S.now.instants[p])
+    for c in range(len(sampling.periods)):
+        instant = min(instant, sampling.now.next[c] * sampling.periods[c])
+    for p in range(sampling.now.delayed[0]):
+        instant = min(instant, sampling.now.instants[p])
     return instant
 
 
 @kernel
-def hold_values(forces, S):
+def hold_values(forces, sampling):
     """Set the quantities to the values that are held."""
-    for k in range(len(S.quantities)):
-        forces.signals.quantities[S.quantities[k]] = S.now.held[k]
+    for k in range(len(sampling.quantities)):
+        forces.signals.quantities[sampling.quantities[k]] = sampling.now.held[k]
 
 
 @kernel
@@ -123,13 +123,13 @@ def copy_outputs(source, target):
 
 
 @kernel
-def sample(forces, state, bodies, S, t):
+def sample(forces, state, bodies, sampling, t):
     """Change the values of all controllers and delayed outputs that are due at a time."""
-    now, last = S.now, t + S.slack[0]
-    copy_outputs(now, S.before)
-    S.sampled_at[0] = t
-    hold_values(forces, S)
-    evaluate_signals(forces, S.signals, t, state.q, state.v, bodies, S.values)
+    now, last = sampling.now, t + sampling.slack[0]
+    copy_outputs(now, sampling.before)
+    sampling.sampled_at[0] = t
+    hold_values(forces, sampling)
+    evaluate_signals(forces, sampling.signals, t, state.q, state.v, bodies, sampling.values)
     left = 0
     for p in range(now.delayed[0]):
         instant, update, value = now.instants[p], now.updates[p], now.values[p]
@@ -138,17 +138,17 @@ def sample(forces, state, bodies, S, t):
         else:
             now.instants[left], now.updates[left], now.values[left] = instant, update, value
             left += 1
-    for k in range(len(S.values)):
-        c = S.owner[k]
-        if now.next[c] * S.periods[c] <= last:
-            if S.delays[k] > 0.0:
-                now.instants[left], now.updates[left], now.values[left] = t + S.delays[k], k, S.values[k]
+    for k in range(len(sampling.values)):
+        c = sampling.owner[k]
+        if now.next[c] * sampling.periods[c] <= last:
+            if sampling.delays[k] > 0.0:
+                now.instants[left], now.updates[left], now.values[left] = t + sampling.delays[k], k, sampling.values[k]
                 left += 1
             else:
-                now.held[k] = S.values[k]
+                now.held[k] = sampling.values[k]
     now.delayed[0] = left
-    for c in range(len(S.periods)):
-        now.next[c] += now.next[c] * S.periods[c] <= last
+    for c in range(len(sampling.periods)):
+        now.next[c] += now.next[c] * sampling.periods[c] <= last
 
 
 # --- steps of constant length ---------------------------------------------------------------------------------------
@@ -158,32 +158,32 @@ of the run; whether nothing of an earlier step is used."""
 
 
 @template(take_steps, update_work)
-def take_sampled_steps(system, state, work, scratch, S, progress, h, until) -> bool:
+def take_sampled_steps(system, state, work, scratch, sampling, progress, h, until) -> bool:
     """Advance the state to `until` with all samples up to there; return whether all steps ended valid."""
-    time, slack, advanced = state.time, S.slack[0], False
-    event = next_instant(S)
+    time, slack, advanced = state.time, sampling.slack[0], False
+    event = next_instant(sampling)
     while event <= until + slack:
-        if S.has_changed[0] or event > time[0] + slack:
-            if not take_held_steps(system, state, work, scratch, S, progress, h, event):
+        if sampling.has_changed[0] or event > time[0] + slack:
+            if not take_held_steps(system, state, work, scratch, sampling, progress, h, event):
                 return False
             advanced = True
-        time[0], S.has_changed[0] = event, 0
-        sample(system.forces, state, work.bodies, S, event)
-        event = next_instant(S)
+        time[0], sampling.has_changed[0] = event, 0
+        sample(system.forces, state, work.bodies, sampling, event)
+        event = next_instant(sampling)
         progress[START], progress[SINCE], progress[FRESH] = math.nan, 0.0, 1.0
         if event > until + slack:
-            if not take_held_steps(system, state, work, scratch, S, progress, h, time[0]):
+            if not take_held_steps(system, state, work, scratch, sampling, progress, h, time[0]):
                 return False
             advanced = True
     if not advanced or time[0] < until - slack:
-        return take_held_steps(system, state, work, scratch, S, progress, h, until)
+        return take_held_steps(system, state, work, scratch, sampling, progress, h, until)
     return True
 
 
 @template(take_steps, update_work)
-def take_held_steps(system, state, work, scratch, S, progress, h, until) -> bool:
+def take_held_steps(system, state, work, scratch, sampling, progress, h, until) -> bool:
     """Advance the state to `until` with the held values; return whether all steps ended valid."""
-    hold_values(system.forces, S)
+    hold_values(system.forces, sampling)
     if math.isnan(progress[START]):
         progress[START] = state.time[0]
     count = round((until - state.time[0]) / h)
@@ -218,12 +218,12 @@ class Sampler:
 
     def start(self, state: State) -> None:
         """Begin at the time of a state, with the initial values."""
-        S = self.sampling
-        S.now.next[:] = np.ceil((state.time[0] - S.slack[0]) / S.periods)
-        S.now.delayed[0] = S.has_changed[0] = 0
-        S.sampled_at[0] = -math.inf
-        S.now.held[:] = self._initial
-        hold_values(self._forces, S)
+        sampling = self.sampling
+        sampling.now.next[:] = np.ceil((state.time[0] - sampling.slack[0]) / sampling.periods)
+        sampling.now.delayed[0] = sampling.has_changed[0] = 0
+        sampling.sampled_at[0] = -math.inf
+        sampling.now.held[:] = self._initial
+        hold_values(self._forces, sampling)
 
     def read_again(self, time: float) -> None:
         """Sample the present instant again: a program has changed the state there."""

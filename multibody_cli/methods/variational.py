@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from multibody_cli.kernel import bound_kernel
+from multibody_cli.kernel import Kernel, bound_kernel
 from multibody_cli.methods.aba import ABA
 from multibody_cli.methods.by_variation import VariationalKind, VariationalOptions, make_riqn
-from multibody_cli.methods.contract import Feature, Kernel
+from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators.variational_steps import RootFinder
 from multibody_cli.model import System
 from multibody_cli.variational.newton import (

@@ -27,23 +27,23 @@ def factor(A):
 
 
 @formula
-def solve_lower(F, b):
+def solve_lower(ldl, b):
     """L^-1 b. With it, a^T A^-1 b = (L^-1 a) . D^-1 (L^-1 b), which is exactly symmetric."""
-    y = b.y - F.lower.x * b.x
-    return Vec3(b.x, y, b.z - F.lower.y * b.x - F.lower.z * y)
+    y = b.y - ldl.lower.x * b.x
+    return Vec3(b.x, y, b.z - ldl.lower.y * b.x - ldl.lower.z * y)
 
 
 @formula
-def solve_upper(F, b):
+def solve_upper(ldl, b):
     """L^-T b."""
-    y = b.y - F.lower.z * b.z
-    return Vec3(b.x - F.lower.x * y - F.lower.y * b.z, y, b.z)
+    y = b.y - ldl.lower.z * b.z
+    return Vec3(b.x - ldl.lower.x * y - ldl.lower.y * b.z, y, b.z)
 
 
 @formula
-def solve(F, b):
+def solve(ldl, b):
     """A^-1 b."""
-    y = solve_lower(F, b)
-    z = y.z * F.dinv.z
-    x = y.y * F.dinv.y - F.lower.z * z
-    return Vec3(y.x * F.dinv.x - F.lower.x * x - F.lower.y * z, x, z)
+    y = solve_lower(ldl, b)
+    z = y.z * ldl.dinv.z
+    x = y.y * ldl.dinv.y - ldl.lower.z * z
+    return Vec3(y.x * ldl.dinv.x - ldl.lower.x * x - ldl.lower.y * z, x, z)

@@ -32,16 +32,16 @@ def factor(A):
 
 
 @formula
-def solve_upper(F, b):
+def solve_upper(lu, b):
     """U^-1 b."""
-    z = b.z * F.dinv.z
-    y = (b.y - F.upper.z * z) * F.dinv.y
-    return Vec3((b.x - F.upper.x * y - F.upper.y * z) * F.dinv.x, y, z)
+    z = b.z * lu.dinv.z
+    y = (b.y - lu.upper.z * z) * lu.dinv.y
+    return Vec3((b.x - lu.upper.x * y - lu.upper.y * z) * lu.dinv.x, y, z)
 
 
 @formula
-def solve_upper_transposed(F, b):
+def solve_upper_transposed(lu, b):
     """U^-T b."""
-    x = b.x * F.dinv.x
-    y = (b.y - F.upper.x * x) * F.dinv.y
-    return Vec3(x, y, (b.z - F.upper.y * x - F.upper.z * y) * F.dinv.z)
+    x = b.x * lu.dinv.x
+    y = (b.y - lu.upper.x * x) * lu.dinv.y
+    return Vec3(x, y, (b.z - lu.upper.y * x - lu.upper.z * y) * lu.dinv.z)

@@ -101,11 +101,11 @@ def load_composite(composite):
 
 
 @formula
-def store_composite(composite, C):
+def store_composite(composite, inertia):
     """Store an inertia in a record."""
-    store(composite.J, C.J)
-    store(composite.h, C.h)
-    composite.m = C.m
+    store(composite.J, inertia.J)
+    store(composite.h, inertia.h)
+    composite.m = inertia.m
 
 
 # --- M = L^T D L --------------------------------------------------------------------------------------------------

@@ -84,23 +84,23 @@ def evaluate_residual(tree: Any, work: Any, residual: Any) -> None:
 
 # --- composites ---------------------------------------------------------------------------------------------------
 @kernel
-def compute_composites(tree, bodies, ends, discrete_motions, A):
+def compute_composites(tree, bodies, ends, discrete_motions, composites):
     """Compute the composite derivatives of all bodies, (b, 6, 6), into A."""
     links = tree.links
-    for k in range(len(A.numbers)):
-        A.numbers[k] = 0.0
+    for k in range(len(composites.numbers)):
+        composites.numbers[k] = 0.0
     for i in range(len(links) - 1, 0, -1):
-        add_derivative(A, i, links[i], bodies[i], discrete_motions[i])
+        add_derivative(composites, i, links[i], bodies[i], discrete_motions[i])
         if links[i].parent > 0:
-            add_to_parent(A.numbers, i, links[i].parent, load(bodies[i].r), load(ends[i].r))
+            add_to_parent(composites.numbers, i, links[i].parent, load(bodies[i].r), load(ends[i].r))
 
 
 @kernel
-def add_derivative(A, i, link, body, discrete_motion):
+def add_derivative(composites, i, link, body, discrete_motion):
     """Add the momentum derivative of a body to its composite; block 0 of A is scratch."""
-    write_derivative(A.wrenches, 0, link, body, discrete_motion)
+    write_derivative(composites.wrenches, 0, link, body, discrete_motion)
     for k in range(36):
-        A.numbers[36 * i + k] += A.numbers[k]
+        composites.numbers[36 * i + k] += composites.numbers[k]
 
 
 @formula

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.contract import Kernel, Recording, Report, Status, StepControl
+from multibody_cli.kernel import Kernel, bound_kernel
+from multibody_cli.methods.contract import Recording, Report, Status, StepControl
 from multibody_cli.methods.integrators.at_knots import AtKnots, divided_steps
 from multibody_cli.methods.recording import record_steps
 from multibody_cli.methods.sampling import FRESH, SINCE, START, TAKEN, Prepared, take_sampled_steps

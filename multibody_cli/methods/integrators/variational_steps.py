@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from multibody_cli.constraint_solver import solver as constraint_solver
 from multibody_cli.constraint_solver.drive_work import account_drives_in_impacts, account_drives_in_step
 from multibody_cli.constraint_solver.projection import project
 from multibody_cli.immutable import Immutable
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
+from multibody_cli.kernel import Kernel, bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import (
     apply_inverse_mass,
     evaluate,
@@ -30,7 +29,7 @@ from multibody_cli.method_kernels import (
     project_onto_constraints,
     resume_stepping,
 )
-from multibody_cli.methods.contract import Dynamics, Kernel
+from multibody_cli.methods.contract import Dynamics
 from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.model import System
 from multibody_cli.variational.constrained import (
@@ -239,7 +238,6 @@ def bind_rows(finder: RootFinder, impulse_response: Kernel, apply_inverse_mass: 
     return {"evaluate_rows": evaluate_rows, "update_active_rows": update, "correct_rows": correct}
 
 
-@cache
 def bind(
     dynamics: Dynamics,
     apply_inverse_mass: Kernel,
