@@ -1,10 +1,13 @@
-"""A rod on a hinge, and scenes of a text, for the tests of simulations."""
+"""A rod on a hinge, a cart on a rail, and scenes of a text, for the tests of simulations."""
 
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import mbsim
+
+GALLERY = Path(__file__).parents[2] / "scenes" / "gallery"
 
 SWING = """
 mbsim: 1
@@ -14,6 +17,17 @@ bodies:
 joints:
   hinge: {type: revolute, child: rod, axis: [0, 1, 0], child_origin: {position: [0, 0, 0.5]}, q: 90 deg}
 simulation: {duration: 1 s, step: 1 ms, integrator: rk4}
+"""
+
+CART = """
+mbsim: 1
+name: cart
+gravity: [0, 0, 0]
+bodies:
+  cart: {mass: 2.0, inertia: {principal: [1, 1, 1]}}
+joints:
+  rail: {type: prismatic, child: cart, axis: [1, 0, 0]}
+simulation: {duration: 1 s, step: 10 ms, integrator: rk4}
 """
 
 

@@ -12,6 +12,7 @@ from command_result import Command, Ending
 
 import multibody_cli
 from multibody_cli.cli.app import main
+from multibody_cli.studies.bench import timing
 
 PENDULUM = """\
 mbsim: 1
@@ -32,6 +33,19 @@ bodies: {cart: {mass: 1, inertia: {principal: [1, 1, 1]}}}
 joints: {slide: {type: prismatic, child: cart, q: 1, stiffness: 1e12}}
 simulation: {duration: 1 s, step: 10 ms}
 """
+CHAIN = """\
+mbsim: 1
+name: chain
+vars: {n: 2}
+repeat:
+  - count: "${n}"
+    index: i
+    bodies: {"link${i}": {mass: 1, shapes: [{type: box, size: [0.1, 0.1, 1]}]}}
+    joints:
+      "joint${i}": {type: revolute, parent: "${'world' if i == 0 else concat('link', i - 1)}",
+                    child: "link${i}", axis: [0, 1, 0], child_origin: {position: [0, 0, 1]}, q: 0.1}
+simulation: {duration: 1, step: 1 ms, integrator: semi_implicit_euler}
+"""
 
 
 @pytest.fixture
@@ -41,6 +55,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "stiff.yaml").write_text(STIFF)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def chain(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A chain of links for benches, whose blocks are short."""
+    monkeypatch.setattr(timing, "SHORTEST_BLOCK", 0.001)
+    (folder / "chain.yaml").write_text(CHAIN)
+    return "chain.yaml"
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ QUICK = (
 
 FIRST = {
     "actuators/": ("tests/plain/test_sampled_controllers.py", "tests/plain/test_state_expressions.py"),
-    "alarms/": ("tests/physics/test_alarms.py",),
+    "alarms/": ("tests/physics/test_alarms.py", "tests/physics/test_untrusted_runs.py"),
     "constraint_solver/projection.py": ("tests/physics/test_constrained_motion.py",),
     "constraints/limit.py": ("limits-aba",),
     "constraints/reduction.py": ("tests/physics/test_constrained_motion.py",),

@@ -1,4 +1,4 @@
-"""Analysis of measurements of `mbsim bench`: Pareto fronts, recommendations, displacements and plans."""
+"""Analysis of measurements of `mbsim bench`: growth, Pareto fronts, recommendations, displacements, plans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from multibody_cli.immutable import replace
 from multibody_cli.mass import MassProperties
 from multibody_cli.studies.bench.accuracy import SampledMotion, displayed_error, front, largest_displacement, recommend
+from multibody_cli.studies.bench.measurement import bytes_of, growth
 from multibody_cli.studies.bench.options import BenchCase, BenchSpec, groups_of
+from multibody_cli.studies.bench.timing import TimedBlock, count_long_enough, time_blocks
 
 
 # --- fronts and recommendations -----------------------------------------------------------------------------------
@@ -183,3 +185,49 @@ def test_the_duration_is_that_of_the_whole_group() -> None:
     [group] = groups_of(spec(duration="500 ms"))
     assert "simulation.duration=0.5" in group.overrides
     assert "simulation.duration=0.5" not in replace(group, duration=None).overrides
+
+
+# --- measurements -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("exponent", [-1.0, 0.0, 1.0, 2.5])
+def test_growth_estimates_the_exponent(exponent: float) -> None:
+    sizes = [2.0, 4.0, 10.0, 50.0]
+    fit = growth(sizes, [3e-6 * size**exponent for size in sizes])
+    assert fit is not None
+    assert fit.standard_error is not None
+    np.testing.assert_allclose(fit.exponent, exponent, atol=1e-12)
+    np.testing.assert_allclose(fit.standard_error, 0.0, atol=1e-12)
+
+
+def test_growth_of_scattered_costs_has_the_error_of_linear_regression() -> None:
+    x, y = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.5, 1.5, 3.0])
+    fit = growth(np.exp(x), np.exp(y))
+    assert fit is not None
+    # slope 0.9; residuals -0.15, 0.45, -0.45, 0.15; sqrt(0.45 / 2 / 5)
+    np.testing.assert_allclose([fit.exponent, fit.standard_error], [0.9, np.sqrt(0.045)])
+
+
+def test_growth_needs_two_sizes() -> None:
+    assert growth([], []) is None
+    assert growth([3.0, 3.0], [1.0, 2.0]) is None
+    two = growth([1.0, 2.0], [1.0, 2.0])
+    assert two is not None
+    assert two.standard_error is None
+
+
+def test_blocks_last_long_enough_and_the_median_is_of_costs() -> None:
+    def block(count: int) -> TimedBlock:
+        return TimedBlock(seconds=1e-6 * count, done=count)
+
+    count = count_long_enough(block)
+    assert 0.02 <= 1e-6 * count <= 0.1
+    timing = time_blocks(block, count, 5)
+    np.testing.assert_allclose([timing.median, timing.fastest, timing.slowest], 1e-6)
+
+
+def test_blocks_stay_short_of_a_divergence() -> None:
+    count = count_long_enough(lambda count: TimedBlock(1e-9 * count, count, succeeded=count < 1000))
+    assert 1 <= count < 1000
+
+
+def test_bytes_of_nested_arrays() -> None:
+    assert bytes_of((np.zeros(3), (np.zeros((2, 2)), 5), ())) == 56
