@@ -149,6 +149,12 @@ def listed(words: Sequence[str], most: int, noun: str = "") -> str:
     return ", ".join(words[:most]) + (f" and {rest} more {noun}".rstrip() if rest > 0 else "")
 
 
+def series(words: Sequence[str], conjunction: str) -> str:
+    """Return words as in `a, b and c`."""
+    *others, last = words
+    return f"{', '.join(others)} {conjunction} {last}" if others else last
+
+
 def _merge_similar(problems: Iterable[Problem]) -> list[str]:
     groups: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:

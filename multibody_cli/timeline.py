@@ -14,9 +14,8 @@ from multibody_cli.alarms.contract import Raised, RunSettings
 from multibody_cli.alarms.monitor import alarms_of
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.alarms.remedies import said_once
-from multibody_cli.diagnostics.force_warnings import force_warnings
 from multibody_cli.diagnostics.joint_domains import JointDomainMonitor
-from multibody_cli.diagnostics.outcome import Before, outcome_of
+from multibody_cli.diagnostics.outcome import Before, force_warnings, outcome_of
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.largest_force import start_of
 from multibody_cli.initial.singular_loop import advise_beside_singular_loops

@@ -90,6 +90,21 @@ def header_of(names, rows=11, **changes):
     return Header(**(values | changes))
 
 
+class NullSink:
+    """Sink that discards all output."""
+
+    accepts_partial_blocks = True
+
+    def open(self, header):
+        """Begin a run."""
+
+    def write(self, samples, count):
+        """Discard a block."""
+
+    def close(self, outcome):
+        """End the run."""
+
+
 def part_of(samples, start, stop):
     return Samples(*(column[start:stop] for column in samples))
 

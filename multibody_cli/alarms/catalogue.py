@@ -107,19 +107,6 @@ def _read_energy(peak: Peak, record: RunRecord, settings: RunSettings, verb: str
     return Reading(lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message)
 
 
-def _read_ledger(record: RunRecord, settings: RunSettings) -> Reading:
-    return _read_energy(_residual_of(record, settings), record, settings, "the energy ledger has a residual of")
-
-
-def _read_damping(record: RunRecord, settings: RunSettings) -> Reading:
-    consequence = ", by which slow motions may be too slow"
-    return _read_energy(record.loss, record, settings, "the integrator damped", consequence)
-
-
-def _read_spin(record: RunRecord, settings: RunSettings) -> Reading:
-    return _turned(record.spin, record.names.bodies[record.spin.element], settings.step, "")
-
-
 def _read_loop_spin(record: RunRecord, settings: RunSettings) -> Reading:
     body = record.names.bodies[record.names.looped[record.loop_spin.element]] if record.names.looped else ""
     return _turned(record.loop_spin, body, settings.step, ", which does not resolve the motion of its closed loop")
@@ -175,7 +162,9 @@ RUN_ALARMS = (
         "largest residual of the energy ledger, relative to the energy available",
         lambda settings: LEDGER_THRESHOLDS.get(settings.order, 2e-3),
         lambda record, settings: _residual_of(record, settings).largest / _energy_of(record, settings),
-        _read_ledger,
+        lambda record, settings: _read_energy(
+            _residual_of(record, settings), record, settings, "the energy ledger has a residual of"
+        ),
         resolve_better,
         failed=lambda settings: LEDGER_FAILED.get(settings.order, 0.02),
     ),
@@ -193,7 +182,9 @@ RUN_ALARMS = (
         "energy that an implicit integrator damped, relative to the energy available",
         lambda settings: 0.05 if settings.integrator.implicit else math.inf,
         lambda record, settings: record.loss.largest / _energy_of(record, settings),
-        _read_damping,
+        lambda record, settings: _read_energy(
+            record.loss, record, settings, "the integrator damped", ", by which slow motions may be too slow"
+        ),
         lambda settings, value, threshold: reduce_step(settings.step, MARGIN * value / threshold),
         level="note",
     ),
@@ -214,7 +205,7 @@ RUN_ALARMS = (
             settings, SPIN_THRESHOLDS.get(settings.integrator.order, SPIN_OF_HIGHER_ORDER)
         ),
         lambda record, settings: record.spin.largest * settings.step,
-        _read_spin,
+        lambda record, settings: _turned(record.spin, record.names.bodies[record.spin.element], settings.step, ""),
         _slow_spin,
         level="note",
     ),

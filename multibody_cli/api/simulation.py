@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 
 from multibody_cli.api.equations_of_motion import EquationsOfMotion
 from multibody_cli.api.linear_model import LinearModel, linearize
-from multibody_cli.api.memory import fresh_state, places_by_name, read_only
 from multibody_cli.api.observer import Observer
 from multibody_cli.api.pieces import take_steps, whole_number
 from multibody_cli.api.scene import Scene
-from multibody_cli.api.views import NamedViews
+from multibody_cli.api.views import NamedViews, fresh_state, places_by_name, read_only
 from multibody_cli.diagnostics.joint_domains import domain_violation
 from multibody_cli.diagnostics.outcome import Before, outcome_of
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, RunFailed

@@ -99,10 +99,12 @@ app.params += messages.switches()
 
 def enter() -> NoReturn:
     """Run the process `mbsim`."""
-    disable_garbage_collection()
-    disable_pydantic_plugins()
+    gc.disable()  # imported objects persist, and a run creates no reference cycles
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would search the installed packages
     use_one_blas_thread()
-    exit_immediately(_run(None))
+    code = _run(None)
+    sys.stderr.flush()
+    os._exit(code)  # without the cost of destroying all objects
 
 
 def main(words: Sequence[str] | None = None) -> NoReturn:
@@ -197,16 +199,6 @@ def _explain_fault(error: Exception) -> int:
     return 1
 
 
-def disable_garbage_collection() -> None:
-    """Disable garbage collection: imported objects persist, and a run creates no reference cycles."""
-    gc.disable()
-
-
-def disable_pydantic_plugins() -> None:
-    """Disable pydantic's search for plugins among the installed packages."""
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-
-
 def use_one_blas_thread() -> None:
     """Restrict the linear algebra of NumPy to one thread, so that results do not depend on the number of cores.
 
@@ -214,9 +206,3 @@ def use_one_blas_thread() -> None:
     """
     for library in ("OPENBLAS", "MKL", "OMP"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-
-
-def exit_immediately(code: int) -> NoReturn:
-    """Exit the process immediately after flushing stderr, without the cost of destroying all objects."""
-    sys.stderr.flush()
-    os._exit(code)

@@ -16,7 +16,7 @@ from multibody_cli.kernel.target import architecture
 from multibody_cli.studies.bench.accuracy import Accuracy, Study, displayed_error
 from multibody_cli.studies.bench.against import PeerComparison
 from multibody_cli.studies.bench.batches import BatchMeasurement
-from multibody_cli.studies.bench.campaign import Findings, NotMeasured
+from multibody_cli.studies.bench.campaign import Findings
 from multibody_cli.studies.bench.measurement import Measurement, series_of
 from multibody_cli.studies.bench.options import Setup
 from multibody_cli.studies.bench.timing import TimedPair, Timing
@@ -94,10 +94,8 @@ def _sections(found: Findings) -> Iterator[Section]:
         ]
         yield Section("Cost", _trimmed([_cost_row(one) for one in found.measurements]), growth)
     if found.not_measured:
-        yield Section(
-            "Not measured",
-            _trimmed([_refusal_row(one) for one in found.not_measured]),
-        )
+        rows = _trimmed([{**_setup(one), "reason": f"{one.status}: {one.reason}"} for one in found.not_measured])
+        yield Section("Not measured", rows)
     for study in found.studies:
         if study.runs:
             yield _accuracy_section(study)
@@ -141,10 +139,6 @@ def _setup(one: Setup) -> Row:
         "step or tolerance": one.stepping,
         "size": one.size,
     }
-
-
-def _refusal_row(one: NotMeasured) -> Row:
-    return {**_setup(one), "reason": f"{one.status}: {one.reason}"}
 
 
 def _accuracy_section(study: Study) -> Section:

@@ -47,7 +47,7 @@ def verb(
     with the units as metadata; MATLAB, with one variable for each column; NumPy, with one array for each column.
     """
     from multibody_cli.output.file_replacement import replacement, require_replaceable
-    from multibody_cli.output.instants import select_instants
+    from multibody_cli.output.selection import select_instants
     from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
     from multibody_cli.output.table import table_of
     from multibody_cli.output.table_formats import FORMATS

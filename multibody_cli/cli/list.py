@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -88,20 +89,6 @@ def list_channels() -> Rows:
     ]
 
 
-def list_forces() -> Rows:
-    """List the entries of `forces:`."""
-    from multibody_cli.forces.elements import FORCES
-
-    return _described("force", FORCES)
-
-
-def list_actuators() -> Rows:
-    """List the kinds of `actuators:`."""
-    from multibody_cli.actuators import ACTUATORS
-
-    return _described("actuator", ACTUATORS)
-
-
 def list_springs() -> Rows:
     """List the force elements between bodies, with the section of the scene that contains them."""
     from multibody_cli.forces.elements import SPRING_KINDS
@@ -120,32 +107,14 @@ def list_springs() -> Rows:
     ]
 
 
-def list_curves() -> Rows:
-    """List the curves that a joint may follow."""
-    from multibody_cli.joints.geometry.curve_specs import CURVES
+def _entries_of(module: str, catalogue: str, word: str, *shared: str) -> Callable[[], Rows]:
+    """Return the function that lists a catalogue of a module, of Specs or of kinds with a `spec`."""
 
-    return _described("curve", CURVES, "type")
+    def rows() -> Rows:
+        entries = getattr(import_module(f"multibody_cli.{module}"), catalogue)
+        return _described(word, {name: getattr(entry, "spec", entry) for name, entry in entries.items()}, *shared)
 
-
-def list_surfaces() -> Rows:
-    """List the surfaces of surface joints."""
-    from multibody_cli.joints.geometry.surfaces import SURFACES
-
-    return _described("surface", SURFACES, "type", "inside")
-
-
-def list_couplings() -> Rows:
-    """List the entries of `couplings:`."""
-    from multibody_cli.constraints import COUPLINGS
-
-    return _described("coupling", {name: kind.spec for name, kind in COUPLINGS.items()}, "type")
-
-
-def list_constraints() -> Rows:
-    """List the entries of `constraints:`."""
-    from multibody_cli.constraints import CONSTRAINTS
-
-    return _described("constraint", {name: kind.spec for name, kind in CONSTRAINTS.items()}, "type")
+    return rows
 
 
 LISTS: dict[str, Callable[[], Rows]] = {
@@ -155,13 +124,13 @@ LISTS: dict[str, Callable[[], Rows]] = {
     "joints": list_joints,
     "shapes": list_shapes,
     "channels": list_channels,
-    "couplings": list_couplings,
-    "constraints": list_constraints,
-    "forces": list_forces,
-    "actuators": list_actuators,
+    "couplings": _entries_of("constraints", "COUPLINGS", "coupling", "type"),
+    "constraints": _entries_of("constraints", "CONSTRAINTS", "constraint", "type"),
+    "forces": _entries_of("forces.elements", "FORCES", "force"),
+    "actuators": _entries_of("actuators", "ACTUATORS", "actuator"),
     "springs": list_springs,
-    "curves": list_curves,
-    "surfaces": list_surfaces,
+    "curves": _entries_of("joints.geometry.curve_specs", "CURVES", "curve", "type"),
+    "surfaces": _entries_of("joints.geometry.surfaces", "SURFACES", "surface", "type", "inside"),
 }
 """Each list, by its argument on the command line."""
 

@@ -70,7 +70,7 @@ def verb(
     The styles `paper` and `talk` have the sizes of a page and of slides, `dark` a dark background.
     """
     from multibody_cli.output.file_replacement import require_replaceable
-    from multibody_cli.output.instants import select_instants
+    from multibody_cli.output.selection import select_instants
     from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
     from multibody_cli.pictures.channels import MOST_RUNS, PicturedRun, draw
     from multibody_cli.pictures.style import STYLES, require_format

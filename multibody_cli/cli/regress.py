@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +75,13 @@ def verb(
         bar = stack.enter_context(ProgressBar("runs"))
         try:
             for done, trial in enumerate(trials):
-                bar.show(done, len(trials), trial.name)
+
+                def show_part(part: float, done: int = done, name: str = trial.name) -> None:
+                    bar.show(done + part, len(trials), name)
+
+                show_part(0.0)
                 messages.detail(trial.name)
-                case = run_trial(
-                    trial, baselines, results, policy, why, partial(_show_part, bar, done, len(trials), trial.name)
-                )
+                case = run_trial(trial, baselines, results, policy, why, show_part)
                 if case is None:
                     messages.detail(f"{trial.name}: the method does not support this scene")
                 else:
@@ -93,7 +94,3 @@ def verb(
         messages.error(f"interrupted after {counted(len(cases), 'run')} of {len(trials)}")
         return messages.INTERRUPTED
     return worst(cases).exit_code
-
-
-def _show_part(bar: ProgressBar, done: int, total: int, name: str, part: float) -> None:
-    bar.show(done + part, total, name)

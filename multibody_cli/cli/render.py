@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,11 +12,11 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import FILE, PATH
+from multibody_cli.cli.options import FILE, PATH, replaced_values
 from multibody_cli.cli.progress import ProgressBar, show_compilation
 from multibody_cli.cli.source import FROM, TO, Time, denotes_result, prepare_and_warn, stored_scene
 from multibody_cli.cli.tables import show
-from multibody_cli.errors import ArgumentError, listed
+from multibody_cli.errors import ArgumentError, listed, series
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
@@ -96,9 +96,7 @@ class Extras(NamedTuple):
     type=PATH,
     help="Take shapes and colors of a result from this scene file, as for meshes, which results do not contain.",
 )
-@click.option(
-    "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of a scene file; null removes it."
-)
+@replaced_values
 def verb(
     file: Path,
     output: Path | None,
@@ -283,14 +281,8 @@ SUFFIXES = {
 def _refuse_without_effect(suffix: str, given: Mapping[str, Any]) -> None:
     for option, value in given.items():
         if value and suffix not in SUFFIXES[option]:
-            raise ArgumentError(
-                f"{option} has no effect on *{suffix}: leave it out, or write {_words(SUFFIXES[option])}"
-            )
-
-
-def _words(suffixes: Sequence[str]) -> str:
-    *first, last = (f"*{suffix}" for suffix in suffixes)
-    return f"{', '.join(first)} or {last}" if first else last
+            others = series([f"*{other}" for other in SUFFIXES[option]], "or")
+            raise ArgumentError(f"{option} has no effect on *{suffix}: leave it out, or write {others}")
 
 
 def _size(text: str) -> tuple[int, int]:

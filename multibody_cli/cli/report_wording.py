@@ -201,17 +201,9 @@ def _data_of(comparison: Comparison) -> dict[str, Any]:
 def _data_at(location: Location | None) -> dict[str, Any] | None:
     if location is None:
         return None
-    place = location.place
-    return {
-        "time": location.time,
-        "body": location.body,
-        "component": location.component,
-        "index": list(place.index),
-        "reference": place.reference,
-        "result": place.result,
-        "difference": place.difference,
-        "excess": place.excess,
-    }
+    values = asdict(location.place)
+    del values["row"]
+    return {"time": location.time, "body": location.body, "component": location.component, **values}
 
 
 DATASETS_LISTED = 10

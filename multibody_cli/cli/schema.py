@@ -38,12 +38,16 @@ def verb(format_name: str, write: bool, check: bool, root: Path) -> int:
     if not (write or check):
         show(texts[FORMATS[format_name]], nl=False)
         return 0
-    stale = [path for path, text in texts.items() if _content(root / path) != text]
-    for path in stale:
+    stale = []
+    for path, text in texts.items():
+        file = root / path
+        if file.is_file() and file.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(path)
         show(path)
         if write:
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(texts[path], encoding="utf-8")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
     messages.note(f"{counted(len(stale), 'file')} {'written' if write else 'not current'}, {len(texts)} in all")
     return int(check and bool(stale))
 
@@ -62,7 +66,3 @@ def generate() -> dict[str, str]:
         "docs/reference/catalogues.md": reference.catalogues_page(),
         "docs/reference/commands.md": reference.commands_page(),
     }
-
-
-def _content(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None

@@ -137,7 +137,7 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
     ArgumentError
         There is no file.
     """
-    files = list(dict.fromkeys(word for word in words if _means_file(word)))
+    files = list(dict.fromkeys(word for word in words if os.path.isfile(word) or denotes_result(Path(word))))
     if not files:
         raise ArgumentError(_why_no_file(words))
     return files, [word for word in words if word not in files]
@@ -167,10 +167,6 @@ def joined(files: Sequence[str], channels: Sequence[str]) -> str:
         if len(os.fsencode(name)) <= _LONGEST_NAME:
             return name
     raise ArgumentError("the names of the file and its channels are too long for a file name: give one with -o")
-
-
-def _means_file(word: str) -> bool:
-    return os.path.isfile(word) or denotes_result(Path(word))
 
 
 def _why_no_file(words: Sequence[str]) -> str:

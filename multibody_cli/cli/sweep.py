@@ -17,7 +17,7 @@ from multibody_cli.cli.progress import ProgressBar, Waiting, purpose_of, show_co
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import counted, duration, show, show_json, size
-from multibody_cli.immutable import Immutable
+from multibody_cli.immutable import Immutable, asdict
 
 if TYPE_CHECKING:
     from multibody_cli.output.rows import Rows
@@ -262,7 +262,7 @@ def _estimate(plan: _Plan, as_json: bool) -> int:
 
     found = estimate(plan.sweep, plan.first, 1 if plan.dask else plan.processes)
     if as_json:
-        show_json({"name": plan.sweep.name, "table": str(plan.table), **found.as_data()})
+        show_json({"name": plan.sweep.name, "table": str(plan.table), **asdict(found)})
         return 0
     show(f"{plan.sweep.name}: {counted(found.runs, 'run')}")
     show(f"  keys     {', '.join(plan.sweep.design.keys)}")

@@ -59,23 +59,18 @@ def table_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def duration(seconds: float) -> str:
     """Format a time with three digits, in s, min or h."""
-    for unit, size in (("h", 3600.0), ("min", 60.0)):
-        if seconds >= 2.0 * size:
-            return f"{_with_three_digits(seconds / size)} {unit}"
-    return f"{_with_three_digits(seconds)} s"
+    return _in_units(seconds, ((3600.0, "h"), (60.0, "min"), (1.0, "s")), 2.0)
 
 
 def size(number: float) -> str:
     """Format a number of bytes with three digits, in MB, GB or TB."""
-    for unit, bytes_of_unit in (("TB", 1e12), ("GB", 1e9)):
-        if number >= bytes_of_unit:
-            return f"{_with_three_digits(number / bytes_of_unit)} {unit}"
-    return f"{_with_three_digits(number / 1e6)} MB"
+    return _in_units(number, ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")), 1.0)
 
 
-def _with_three_digits(number: float) -> str:
-    """Format a number; a large one has no exponent."""
-    return f"{number:.3g}" if number < 999.5 else f"{number:.0f}"
+def _in_units(number: float, units: Sequence[tuple[float, str]], least: float) -> str:
+    """Format a number in the first unit of which it has at least so many, or in the last; without an exponent."""
+    size, unit = next((pair for pair in units if number >= least * pair[0]), units[-1])
+    return f"{number / size:.3g} {unit}" if number / size < 999.5 else f"{number / size:.0f} {unit}"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

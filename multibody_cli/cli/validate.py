@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import PATH
+from multibody_cli.cli.options import PATH, replaced_values
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.tables import show, show_json
 from multibody_cli.errors import Refused, SceneError
@@ -17,9 +17,7 @@ from multibody_cli.immutable import asdict
 
 @click.command("validate", cls=Verb, short_help="List all problems of scenes without running them.")
 @click.argument("scenes", metavar="SCENE...", nargs=-1, required=True, type=PATH)
-@click.option(
-    "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene; null removes it."
-)
+@replaced_values
 @click.option("--json", "as_json", is_flag=True, help="Write the problems as JSON.")
 def verb(scenes: tuple[Path, ...], overrides: tuple[str, ...], as_json: bool) -> int:
     """Check each SCENE and list all its problems, one per line: file:line:column: element: problem.

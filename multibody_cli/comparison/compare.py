@@ -17,7 +17,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.output.channel import ROLES
 from multibody_cli.output.result_file import Dataset
 
-CENTERS = Dataset("bodies/com_offset", (), "m", "input", "", None, None, np.dtype(np.float64))
+CENTERS = Dataset("bodies/com_offset", (), np.dtype(np.float64), units="m", role="input")
 """The centers of mass of the bodies, the only numeric array that is constant in time."""
 
 
@@ -124,12 +124,13 @@ class _Comparer:
         self._compare_ends()
         self._compare_bodies()
         datasets = [dataset for path, dataset in reference.datasets.items() if self._is_comparable(path)]
-        extra = [path for path in (*result.datasets, *result.contacts) if not self._is_of_reference(path)]
+        known = {**reference.datasets, **reference.contacts, CENTERS.path: CENTERS}
+        extra = [path for path in (*result.datasets, *result.contacts) if path not in known]
         if extra:
             self._notes.append(f"only in the result: {listed(extra, 6)}")
-        unused = self._policy.unused_rules([*reference.datasets, *reference.contacts, CENTERS.path])
         self._notes += [
-            f"{rule.where}: the rule `{rule.pattern}` matches no dataset of the reference" for rule in unused
+            f"{rule.where}: the rule `{rule.pattern}` matches no dataset of the reference"
+            for rule in self._policy.unused_rules(known)
         ]
         total = sum(self._pairs * int(np.prod(dataset.shape[1:], dtype=np.int64)) for dataset in datasets)
         findings, done = [], 0
@@ -186,9 +187,6 @@ class _Comparer:
         for name in result:
             if name not in reference:
                 self._mismatches.append(f"body {name} is only in the result")
-
-    def _is_of_reference(self, path: str) -> bool:
-        return path in self._reference.datasets or path in self._reference.contacts
 
     def _is_ignored(self, path: str) -> bool:
         """Whether the policy ignores a dataset; adds a note."""

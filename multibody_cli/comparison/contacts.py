@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,9 @@ from multibody_cli.comparison.differences import ComparedValue, DatasetDifferenc
 from multibody_cli.comparison.recording import Instants, Recording, RowRange
 from multibody_cli.comparison.tolerance import Policy, Tolerance
 from multibody_cli.errors import ResultError
+from multibody_cli.model import Floats, Integers
+from multibody_cli.output.channel import Array
 from multibody_cli.output.contact_channels import BODY_PAIR, GROUP, OFFSET
-
-if TYPE_CHECKING:
-    from multibody_cli.model import Floats, Integers
-    from multibody_cli.output.channel import Array
 
 INSTANTS_AT_ONCE = 1000
 

@@ -6,16 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.comparison.tolerance import Tolerance
 from multibody_cli.immutable import Immutable
-
-if TYPE_CHECKING:
-    from multibody_cli.comparison.tolerance import Tolerance
-    from multibody_cli.model import Floats
-
+from multibody_cli.model import Floats
 
 EFFORT = "effort"
 """Role of channels that count iterations (`output.channel.ROLES`)."""

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.document.formats import yaml
 from multibody_cli.document.nodes import Problems, format_path, plain
-from multibody_cli.errors import ResultError, SceneError
-from multibody_cli.output.channel import CONTACT, INSTANT
+from multibody_cli.errors import ResultError, SceneError, shortened
+from multibody_cli.model import Floats, Integers
+from multibody_cli.output.channel import CONTACT, INSTANT, Array
 from multibody_cli.output.channels import declaration_of
 from multibody_cli.output.contact_channels import INSTANT_OF_CONTACT
 from multibody_cli.output.trajectory import open_result
-
-if TYPE_CHECKING:
-    from multibody_cli.model import Floats, Integers
-    from multibody_cli.output.channel import Array
 
 
 class RowRange(NamedTuple):
@@ -246,5 +243,4 @@ def _child(tree: Any, step: Any) -> Any:
 
 
 def _shortened(value: Any) -> str:
-    text = " ".join(str(value).split()) or "none"
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shortened(" ".join(str(value).split()) or "none", 60)

@@ -90,10 +90,9 @@ def _differing_texts(column: Column, first: np.ndarray, second: np.ndarray, runs
 def _compared(
     column: Column, first: np.ndarray, second: np.ndarray, runs: np.ndarray, policy: Policy, is_key: bool
 ) -> DatasetDifference:
-    tolerances = (0.0, 0.0) if is_key else (RTOL, ATOL)
+    rtol, atol = (0.0, 0.0) if is_key else (RTOL, ATOL)
     role = "input" if is_key else ""
-    dataset = Dataset(column.name, first.shape, column.units, role, "", *tolerances, first.dtype)
-    differences = Differences(policy.tolerance_of(dataset))
+    differences = Differences(policy.tolerance_of(Dataset(column.name, first.shape, first.dtype, rtol=rtol, atol=atol)))
     differences.add(first, second, 0)
 
     def locate(place: ComparedValue) -> Location:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from multibody_cli.document.document import read_document
-from multibody_cli.document.nodes import Problems
+from multibody_cli.document.nodes import Node, Problems
 from multibody_cli.errors import nearest
 from multibody_cli.immutable import Immutable
 from multibody_cli.limits import Usage
 from multibody_cli.output.channel import matches
-
-if TYPE_CHECKING:
-    from multibody_cli.document.nodes import Node
-    from multibody_cli.output.result_file import Dataset
+from multibody_cli.output.result_file import Dataset
 
 FALLBACK_TOLERANCE = 1e-9
 """Relative and absolute tolerance of a dataset without tolerance attributes."""

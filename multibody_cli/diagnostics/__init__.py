@@ -1,6 +1,5 @@
 """Messages of a run beside its alarms.
 
-outcome         steps that failed: the cause, the coordinate, and a remedy
+outcome         steps that failed: the cause, the coordinate, and a remedy; warnings of force elements
 joint_domains   coordinates outside of their domain, near-singular positions, jumps of frames
-force_warnings  warnings of force elements
 """

@@ -1,14 +1,17 @@
-"""Outcome of an advance: the message of a step that failed, with its coordinate and a remedy."""
+"""Outcome of an advance: the message of a step that failed, with its coordinate and a remedy; warnings of forces."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.remedies import reduce_step, remedy_of_divergence
+from multibody_cli.forces.elements import ELEMENTS
 from multibody_cli.initial.largest_force import Start, find_largest_force
 from multibody_cli.limits import VARIABLE
 from multibody_cli.methods.contract import Report, Status
@@ -108,3 +111,13 @@ def _explain(report: Report, culprit: str, cause: str, last_valid: float, reache
         f"step {report.steps + 1} (t = {reached:.9g} s) diverged; last valid output at t = {last_valid:.9g} s; "
         f"{culprit} grew fastest after it{cause}{remedy_of_divergence(settings)}"
     )
+
+
+def force_warnings(model: Model, warnings: Sequence[NDArray[np.int64]]) -> Iterator[str]:
+    """Return the warnings that were raised, element by element."""
+    for element, table, raised in zip(ELEMENTS, model.system.forces.tables, warnings, strict=True):
+        for record, bits in zip(table, raised, strict=False):
+            for bit, words in element.warnings.items():
+                if bits & bit and element.entry is not None:
+                    _, _, name = model.names.accounts[record["account"]].cause.partition("/")
+                    yield f"{element.entry.kind} `{name}`: {words}"

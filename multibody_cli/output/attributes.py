@@ -68,3 +68,6 @@ ATTRIBUTES = {
     ),
 }
 """Attributes of the root group."""
+
+DATASET_ATTRIBUTES = ("units", "description", "frame", "rtol", "atol", "role", "same", "per")
+"""Attributes of the dataset of a channel, as in `output.channel.Channel`; empty texts are left out."""

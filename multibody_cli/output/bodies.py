@@ -51,11 +51,6 @@ def rotate(quaternion: Floats, vector: Floats) -> Floats:
     return rotated
 
 
-def _conjugate(quaternion: Floats) -> Floats:
-    conjugate: Floats = quaternion * np.array([1.0, -1.0, -1.0, -1.0])
-    return conjugate
-
-
 def _stored(field: str, description: str) -> BodyChannel:
     return BodyChannel((field,), description, "world", lambda values, com: values)
 
@@ -77,7 +72,7 @@ BODY_CHANNELS: dict[str, BodyChannel] = {
         ("angular_velocity", "quaternion"),
         "Angular velocity of the body, in the body frame.",
         "body",
-        lambda omega, quaternion, com: rotate(_conjugate(quaternion), omega),
+        lambda omega, quaternion, com: rotate(quaternion * (1.0, -1.0, -1.0, -1.0), omega),
     ),
 }
 

@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.output.bodies import find_body_channel
+from multibody_cli.output.channel import Array
 from multibody_cli.output.file_replacement import replacement
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from multibody_cli.output.channel import Array
-
 GROUP = "certificate"
+ATTRIBUTES = {"status": str, "verdict": str, "digits": int, "until": float, "methods": tuple, "settings": tuple}
+"""Attributes of the group, fields of a certificate; tuples of texts are JSON lists."""
 
 
 class ErrorBar(Immutable):
@@ -85,14 +83,8 @@ class Certificate(Immutable):
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of the group in the result file."""
-        return {
-            "status": self.status,
-            "verdict": self.verdict,
-            "digits": self.digits,
-            "until": self.until,
-            "methods": json.dumps(self.methods),
-            "settings": json.dumps(self.settings),
-        }
+        values = {name: getattr(self, name) for name in ATTRIBUTES}
+        return {name: json.dumps(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def add_certificate(path: Path, certificate: Certificate) -> None:

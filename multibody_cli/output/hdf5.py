@@ -152,17 +152,14 @@ class Hdf5Sink:
                 layout.add(one)
             layout.finish()
             self._columns = [DatasetColumn(one, layout.chunk_of(one)) for one in series]
-            self._datasets = Datasets(self._file, self._is_direct)
+            self._datasets = Datasets(self._file, self._compression == "none")
             append_lead(self._datasets, self._columns)
             self._datasets.flush()
             if self._continued:
-                self._copy(self._datasets, *self._continued)
+                rows, checkpoint = self._continued
+                copy_rows(rows, self._datasets, self._columns, checkpoint.instants, header.block_rows)
+                restore({"history": self._history}, checkpoint.history)
             self._storage.commit()
-
-    def _copy(self, datasets: Datasets, rows: Path, checkpoint: Checkpoint) -> None:
-        """Copy the rows up to a checkpoint."""
-        copy_rows(rows, datasets, self._columns, checkpoint.instants, self._header.block_rows)
-        restore({"history": self._history}, checkpoint.history)
 
     def write(self, samples: Samples, count: int) -> None:
         """Append a block and commit it."""
@@ -219,11 +216,6 @@ class Hdf5Sink:
             self._storage.finish(self.part if self._keep_part and outcome.status == "complete" else self.path)
             if outcome.status != "interrupted" and not self._checkpoint_is_current:
                 checkpoint_path(self.path).unlink(missing_ok=True)
-
-    @property
-    def _is_direct(self) -> bool:
-        """Whether chunks are stored unfiltered, with their layout in memory."""
-        return self._compression == "none"
 
     @contextmanager
     def _translating_errors(self) -> Iterator[None]:

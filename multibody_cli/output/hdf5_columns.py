@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from multibody_cli.output.channel import Array
     from multibody_cli.output.series import Series
 
-OPEN_AT_ONCE = 2000
-"""Most datasets of a file that stay open during a run: each takes 21 kB, and opening one takes 50 us."""
-
 
 @dataclass(slots=True)
 class DatasetColumn:

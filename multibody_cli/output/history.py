@@ -122,7 +122,7 @@ class History:
             return quaternion
         if self._last_quaternion is None:
             self._last_quaternion = _with_positive_first_component(quaternion[0])
-        continuous = _continued(self._last_quaternion, quaternion)
+        continuous = continued(quaternion, self._last_quaternion)
         self._last_quaternion = continuous[-1].copy()
         return continuous
 
@@ -157,13 +157,12 @@ def block_of_runs(names: SceneNames, samples: Samples, runs: int) -> SampleBlock
     rotations = samples.quaternion.reshape(runs, len(total) // runs, *samples.quaternion.shape[1:])
     continuous = rotations
     if rotations.size:
-        first = _with_positive_first_component(rotations[:, 0])
-        continuous = _continued(first, rotations)
+        continuous = continued(rotations, _with_positive_first_component(rotations[:, 0]))
     none = ContactRows(np.zeros(len(total), np.int64), np.zeros(0, np.int64), np.zeros((len(total), 0), np.bool_))
     return SampleBlock(samples, continuous.reshape(samples.quaternion.shape), total, residual.ravel(), none)
 
 
-def _continued(before: Floats, quaternion: Floats) -> Floats:
+def continued(quaternion: Floats, before: Floats) -> Floats:
     """Choose the signs of quaternions (..., K, B, 4) continuous in time, after those before (..., B, 4)."""
     agreement = np.empty(quaternion.shape[:-1])
     np.einsum("...bi,...bi->...b", before, quaternion[..., 0, :, :], out=agreement[..., 0, :])

@@ -29,7 +29,8 @@ def holds_rows(path: Path, instants: int, checksums: Mapping[str, int]) -> bool:
     try:
         result = ResultFile(path)
         with result.open() as file:
-            ends = {INSTANT: instants, BOUND: instants + 1, CONTACT: _contacts_before(result, file, instants)}
+            contacts = int(file.numbers(OFFSET, instants, instants + 1)[0]) if OFFSET in result.rows else 0
+            ends = {INSTANT: instants, BOUND: instants + 1, CONTACT: contacts}
             return instants <= result.rows["time"] and all(
                 _checksum(file, name, ends[result.stored(name).per]) == found for name, found in checksums.items()
             )
@@ -80,11 +81,6 @@ def _copy_range(
         last - first,
         np.repeat(np.arange(first, last), np.diff(bounds)),
     )
-
-
-def _contacts_before(result: ResultFile, file: OpenFile, instants: int) -> int:
-    """Return the number of contacts of the first output instants."""
-    return int(file.numbers(OFFSET, instants, instants + 1)[0]) if OFFSET in result.rows else 0
 
 
 def _checksum(file: OpenFile, path: str, rows: int) -> int:

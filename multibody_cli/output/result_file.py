@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -20,11 +20,11 @@ from h5py import h5a, h5d, h5g
 from multibody_cli.errors import ResultError
 from multibody_cli.immutable import Immutable
 from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION, Status
+from multibody_cli.output.certificate import ATTRIBUTES as CERTIFICATE_ATTRIBUTES
 from multibody_cli.output.certificate import GROUP as CERTIFICATE
 from multibody_cli.output.certificate import Certificate, ErrorBar
-from multibody_cli.output.channel import AXES, BOUND, INSTANT, OF_ONE_ELEMENT, ROWS, Channel
+from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, OF_ONE_ELEMENT, ROWS, Array, Channel
 from multibody_cli.output.channels import declaration_of
-from multibody_cli.output.complete_rows import complete_rows
 from multibody_cli.output.contact_channels import BODY_PAIR, OFFSET
 from multibody_cli.output.global_heaps import open_checked
 from multibody_cli.output.hdf5_checks import (
@@ -43,8 +43,7 @@ from multibody_cli.output.hdf5_checks import (
 from multibody_cli.output.sweep_table import FORMAT as TABLE_FORMAT
 
 if TYPE_CHECKING:
-    from multibody_cli.model import Floats
-    from multibody_cli.output.channel import Array
+    from multibody_cli.model import Floats, Integers
 
 SLAB_BYTES = 2**22
 """Size of a slab of a dataset, bytes; at least one chunk."""
@@ -56,19 +55,20 @@ _FAILURES = (OSError, RuntimeError, LookupError, ValueError, TypeError, Attribut
 class Dataset(Immutable):
     """A channel of a result file with its attributes; `shape` is that of the complete rows.
 
-    `units`, `role`, `same`, `rtol`, `atol` and `per` as in `output.channel.Channel`; the tolerances are None if the
-    file has none.
+    The last ones are `DATASET_ATTRIBUTES`; the tolerances are None if the file has none.
     """
 
     path: str
     shape: tuple[int, ...]
-    units: str
-    role: str
-    same: str
-    rtol: float | None
-    atol: float | None
     number_type: np.dtype[Any]
     rows_of_a_chunk: int = 1
+    units: str = ""
+    description: str = ""
+    frame: str = ""
+    rtol: float | None = None
+    atol: float | None = None
+    role: str = ""
+    same: str = ""
     per: str = INSTANT
 
     @property
@@ -221,7 +221,8 @@ class ResultFile:
     def _checked(self, name: str, dataset: h5d.DatasetID, declaration: Channel | None) -> _Stored:
         """Refuse a channel whose type, shape or storage is not as declared."""
         if declaration is not None:
-            lengths = [self._length_of(dimension) for dimension in declaration.dimensions]
+            known = {"body": len(self.bodies), **{axis: len(labels) for axis, labels in AXES.items()}}
+            lengths = (known.get(dimension) for dimension in declaration.dimensions)
             self._require_array(name, dataset, declaration.dtype, (None, *lengths))
             return _Stored(dataset.shape, declaration.per, declaration)
         self._require_array(name, dataset, "<f8 <i8", (None,) * len(dataset.shape))
@@ -229,9 +230,6 @@ class ResultFile:
         if per not in ROWS or per == BOUND:
             raise Defect(name, f"has rows for `{per}`, which is unknown")
         return _Stored(dataset.shape, per, None)
-
-    def _length_of(self, dimension: str) -> int | None:
-        return len(self.bodies) if dimension == "body" else len(AXES[dimension]) if dimension in AXES else None
 
     def _require_array(self, name: str, dataset: h5d.DatasetID, kinds: str, shape: tuple[int | None, ...]) -> None:
         require_numbers(name, dataset, kinds)
@@ -285,22 +283,15 @@ class OpenFile(AbstractContextManager["OpenFile"]):
         return found
 
     def describe(self, path: str) -> Dataset:
-        """Read what is needed to compare a channel."""
-        stored = self._result.stored(path)
+        """Read what is known of a channel beside its values."""
         with self._result.translating_errors():
             node = h5d.open(self._file.id, path.encode())
             creation = node.get_create_plist()
+            chunk = creation.get_chunk()[0] if creation.get_layout() == h5d.CHUNKED else 1
+            about: dict[str, Any] = {name: _tolerance(path, node, name) for name in ("rtol", "atol")}
+            about |= {name: self._text(path, node, name) for name in ("units", "description", "frame", "role", "same")}
             return Dataset(
-                path=path,
-                shape=self._result.shape(path),
-                number_type=node.dtype,
-                rows_of_a_chunk=creation.get_chunk()[0] if creation.get_layout() == h5d.CHUNKED else 1,
-                per=stored.per,
-                units=self._text(path, node, "units"),
-                role=self._text(path, node, "role"),
-                same=self._text(path, node, "same"),
-                rtol=_tolerance(path, node, "rtol"),
-                atol=_tolerance(path, node, "atol"),
+                path, self._result.shape(path), node.dtype, chunk, per=self._result.stored(path).per, **about
             )
 
     def labels(self, path: str) -> tuple[tuple[str, ...], ...]:
@@ -332,16 +323,11 @@ class OpenFile(AbstractContextManager["OpenFile"]):
 
     def _read_certificate(self) -> Certificate:
         group = h5g.open(self._file.id, CERTIFICATE.encode())
-        bars = {name: self._bar(name, dataset) for name, dataset in datasets_of(group)}
-        return Certificate(
-            status=read_attribute(CERTIFICATE, group, "status", str),
-            verdict=read_attribute(CERTIFICATE, group, "verdict", str),
-            digits=read_attribute(CERTIFICATE, group, "digits", int),
-            until=read_attribute(CERTIFICATE, group, "until", float),
-            methods=read_list(CERTIFICATE, read_attribute(CERTIFICATE, group, "methods", str)),
-            settings=read_list(CERTIFICATE, read_attribute(CERTIFICATE, group, "settings", str)),
-            bars=bars,
-        )
+        found: dict[str, Any] = {"bars": {name: self._bar(name, dataset) for name, dataset in datasets_of(group)}}
+        for name, kind in CERTIFICATE_ATTRIBUTES.items():
+            value = read_attribute(CERTIFICATE, group, name, str if kind is tuple else kind)
+            found[name] = read_list(CERTIFICATE, value) if kind is tuple else value
+        return Certificate(**found)
 
     def _bar(self, name: str, dataset: h5d.DatasetID) -> ErrorBar:
         where, shape = f"{CERTIFICATE}/{name}", self._result.stored(name).shape
@@ -355,6 +341,42 @@ class OpenFile(AbstractContextManager["OpenFile"]):
             read_attribute(where, dataset, "order", float),
             read_attribute(where, dataset, "digits", int),
         )
+
+
+def complete_rows(kinds: Mapping[str, str], lengths: Mapping[str, int], offset: Integers | None) -> dict[str, int]:
+    """Return the number of rows of each channel, by its path, that belong to complete output instants.
+
+    The datasets of a killed run may have different lengths, and the offsets of contacts may not match the contacts.
+
+    Parameters
+    ----------
+    kinds
+        Meaning of a row of each channel, a key of `output.channel.ROWS`.
+    lengths
+        Number of rows of each channel in the file.
+    offset
+        First row of the contacts of each instant, and their number at the end; None if the file has no contacts.
+
+    The order of the channels is that in which the run created them, where the file keeps it: that of the scene.
+
+    Raises
+    ------
+    KeyError
+        There are contacts, but no offsets.
+    """
+    shortest = {per: min(lengths[name] for name in kinds if kinds[name] == per) for per in set(kinds.values())}
+    instants, contacts, bounds = shortest[INSTANT], 0, 0
+    if offset is None and CONTACT in shortest:
+        raise KeyError(f"there is no `{OFFSET}`")
+    if offset is not None:
+        bounds = len(offset)
+        instants = max(0, min(instants, bounds - 1))
+        if CONTACT in shortest and bounds:
+            # instants with a known end and with all their contacts
+            instants = max(0, int(np.searchsorted(offset[: instants + 1], shortest[CONTACT], "right")) - 1)
+            contacts = int(offset[instants])
+    rows = {INSTANT: instants, CONTACT: contacts, BOUND: min(instants + 1, bounds)}
+    return {name: rows[per] for name, per in kinds.items()}
 
 
 def _tolerance(path: str, node: h5d.DatasetID, name: str) -> float | None:

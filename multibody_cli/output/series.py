@@ -15,6 +15,7 @@ import numpy as np
 
 from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.immutable import Immutable
+from multibody_cli.output.attributes import DATASET_ATTRIBUTES
 from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Channel, Item, matches
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.contact_channels import INSTANT_OF_CONTACT, OFFSET
@@ -66,17 +67,8 @@ class Series(Immutable):
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of the dataset in the result file."""
-        channel = self.channel
-        return {
-            "units": self.units,
-            "description": channel.description,
-            "frame": channel.frame,
-            "rtol": channel.rtol,
-            "atol": channel.atol,
-            "role": channel.role,
-            "same": self.same,
-            "per": channel.per,
-        }
+        own = {"units": self.units, "same": self.same}
+        return {name: own.get(name, getattr(self.channel, name)) for name in DATASET_ATTRIBUTES}
 
 
 SCALES = {INSTANT: "time", CONTACT: INSTANT_OF_CONTACT, BOUND: OFFSET}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from multibody_cli.immutable import Immutable, asdict, replace
-from multibody_cli.output.attributes import FORMAT, FORMAT_VERSION, EarlierScene, Status
+from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION, EarlierScene, Status
 from multibody_cli.output.history import History, block_of_runs
 from multibody_cli.output.samples import Samples
 from multibody_cli.output.series import select_channels
@@ -74,19 +74,10 @@ class Header(Immutable):
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of the result file that are known before the run."""
+        known = {"format": FORMAT, "format_version": FORMAT_VERSION, **vars(self)}
+        known["options"] = json.dumps(self.options, sort_keys=True)
         return {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "mbsim_version": self.mbsim_version,
-            **({"mbsim_commit": self.mbsim_commit} if self.mbsim_commit else {}),
-            "name": self.name,
-            "description": self.description,
-            "method": self.method,
-            "integrator": self.integrator,
-            "options": json.dumps(self.options, sort_keys=True),
-            "step": self.step,
-            "duration": self.duration,
-            "scene_sha256": self.scene_sha256,
+            name: known[name] for name, one in ATTRIBUTES.items() if name in known and (one.is_required or known[name])
         }
 
 
@@ -159,21 +150,6 @@ class Sink(Protocol):
 
     def write(self, samples: Samples, count: int) -> None:
         """Write the first `count` rows of `samples`, which remain unchanged until the next call."""
-
-    def close(self, outcome: Outcome | None) -> None:
-        """End the run."""
-
-
-class NullSink:
-    """Sink that discards all output."""
-
-    accepts_partial_blocks = True
-
-    def open(self, header: Header) -> None:
-        """Begin a run."""
-
-    def write(self, samples: Samples, count: int) -> None:
-        """Discard a block."""
 
     def close(self, outcome: Outcome | None) -> None:
         """End the run."""
@@ -346,8 +322,4 @@ class RunsInMemory:
     def run(self, number: int, outcome: Outcome) -> Trajectory:
         """Return one run with its outcome."""
         rows = slice(number * self._instants, (number + 1) * self._instants)
-
-        def values_of(path: str) -> Array:
-            return self._values[path][rows]
-
-        return trajectory_in_memory(self._header, outcome, self._series, values_of)
+        return trajectory_in_memory(self._header, outcome, self._series, lambda path: self._values[path][rows])

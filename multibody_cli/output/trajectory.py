@@ -11,8 +11,9 @@ import numpy as np
 
 from multibody_cli.errors import ResultError
 from multibody_cli.immutable import Immutable, replace
+from multibody_cli.output.attributes import DATASET_ATTRIBUTES, EarlierScene
 from multibody_cli.output.bodies import body_paths, find_body_channel
-from multibody_cli.output.channel import CONTACT, INSTANT, ROWS
+from multibody_cli.output.channel import CONTACT, INSTANT, ROWS, Array
 from multibody_cli.output.contact_channels import (
     BODY_PAIR,
     COUNT,
@@ -37,9 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from multibody_cli.model import Floats
-    from multibody_cli.output.attributes import EarlierScene
     from multibody_cli.output.certificate import Certificate
-    from multibody_cli.output.channel import Array
     from multibody_cli.output.result_file import ResultFile
 
 ENDINGS = (*HDF5_ENDINGS, ".part")
@@ -336,20 +335,10 @@ def _trajectory_of(result: ResultFile) -> Trajectory:
     def header(channel: str) -> ChannelRecord:
         """Return a channel without rows."""
         with result.open() as file:
-            about = file.describe(channel)
-            return ChannelRecord(
-                path=channel,
-                values=file.numbers(channel, 0, 0),
-                labels=file.labels(channel),
-                units=about.units,
-                description=file.text(channel, "description"),
-                frame=file.text(channel, "frame"),
-                rtol=about.rtol or 0.0,
-                atol=about.atol or 0.0,
-                role=about.role,
-                same=about.same,
-                per=about.per,
-            )
+            found = file.describe(channel)
+            about = {name: getattr(found, name) for name in DATASET_ATTRIBUTES}
+            about |= {name: about[name] or 0.0 for name in ("rtol", "atol")}
+            return ChannelRecord(channel, file.numbers(channel, 0, 0), file.labels(channel), **about)
 
     def load(channel: str, wanted: slice) -> ChannelRecord:
         start, stop, step = wanted.indices(result.rows[channel])

@@ -8,6 +8,7 @@ import numpy as np
 
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.contacts.grid import pair_of
+from multibody_cli.errors import series
 from multibody_cli.immutable import replace
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.mass import MassProperties
@@ -34,7 +35,7 @@ def mechanism_of(model: Model, state: State, step: float, integrator: str) -> Me
     if unknown:
         raise PeerRefusal(
             f"peers support only joints, loops of hinges and balls, and contacts under gravity, and this scene has "
-            f"{_listed(unknown)}"
+            f"{series(unknown, 'and')}"
         )
     tree = model.system.tree
     links = tuple(_link(link, tree.parts) for link in tree.links[1:])
@@ -180,7 +181,3 @@ def _piece(part: np.void) -> Piece:
     turn, slide = np.array(part["turn"]), np.array(part["slide"])
     kind = _KINDS.get(PartCode(int(part["code"])), ShapeKind.HINGE if turn.any() else ShapeKind.SLIDE)
     return Piece(kind, turn if turn.any() else slide, int(part["iq"]), int(part["iv"]))
-
-
-def _listed(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multibody_cli.errors import ArgumentError
+from multibody_cli.errors import ArgumentError, series
 from multibody_cli.escaping import escaped
 from multibody_cli.immutable import Immutable
 from multibody_cli.output.file_replacement import replacement
@@ -109,7 +109,7 @@ def require_format(path: Path) -> None:
         The suffix is not in `FORMATS`, or matplotlib is not installed or misconfigured.
     """
     if path.suffix.lower() not in FORMATS:
-        raise ArgumentError(f"{path}: a picture is named *{', *'.join(FORMATS[:-1])} or *{FORMATS[-1]}")
+        raise ArgumentError(f"{path}: a picture is named {series([f'*{one}' for one in FORMATS], 'or')}")
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # suppress messages about fonts
     try:
         import matplotlib  # noqa: F401

@@ -20,11 +20,6 @@ from multibody_cli.render.picture import Picture
 from multibody_cli.render.svg import draw_svg
 
 
-def camera_of(picture: Picture, shape: ImageFormat) -> Camera:
-    """Return the camera that shows the whole motion."""
-    return fitted_camera(picture.points, picture.view, picture.up, shape.aspect)
-
-
 def placed_with_ghosts(picture: Picture, row: int, ghosts: Sequence[Picture]) -> list[Placed]:
     """Return all that is drawn at an instant, with the bodies of other runs at the nearest instant."""
     placed, time = placed_at(picture.drawing, picture.motion, row), picture.motion.time[row]
@@ -72,7 +67,8 @@ def strip(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> Pi
 
 def svg(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> bytes:
     """Return the pictures of all instants side by side as SVG."""
-    camera, clear = camera_of(picture, shape), translucent_layers(picture)
+    camera = fitted_camera(picture.points, picture.view, picture.up, shape.aspect)
+    clear = translucent_layers(picture)
     rows = range(len(picture.rows))
     parts = [draw_svg(placed_with_ghosts(picture, row, ghosts), camera, picture.up, shape, clear) for row in rows]
     if len(parts) == 1:

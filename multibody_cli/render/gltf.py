@@ -18,6 +18,7 @@ from scipy.spatial.transform import Rotation
 
 from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.model import Floats
+from multibody_cli.output.history import continued
 from multibody_cli.render.camera import level_axes
 from multibody_cli.render.drawing import GROUND, Bar, Drawing, Solid
 from multibody_cli.render.image import decoded_color
@@ -106,7 +107,10 @@ def gltf(name: str, drawing: Drawing, motion: MotionHistory, up: Floats, is_bina
         node = _node(document, root, bar.name, [bar])
         tracks += [(node, path, values) for path, values in _bar_tracks(bar, motion).items()]
     _animate(document, motion.time, tracks)
-    return _binary(document) if is_binary else _text(document)
+    if is_binary:
+        return _binary(document)
+    uri = f"data:application/octet-stream;base64,{base64.b64encode(document.content).decode()}"
+    return _json({**document.json, "buffers": [{"byteLength": len(document.content), "uri": uri}]})
 
 
 def _node(document: _Document, root: Any, name: str, elements: list[Solid] | list[Bar]) -> int:
@@ -148,16 +152,7 @@ def _animate(document: _Document, time: Floats, tracks: list[tuple[int, str, Flo
 
 def _continuous(quaternion: Floats) -> Floats:
     """Return unit quaternions (T, 4) with signs such that neighbors are on the same side."""
-    turns = np.einsum("ij,ij->i", quaternion[1:], quaternion[:-1]) < 0.0
-    signs = np.concatenate([[1.0], np.where(turns, -1.0, 1.0)]).cumprod()
-    continuous: Floats = quaternion * signs[:, None]
-    return continuous
-
-
-def _text(document: _Document) -> bytes:
-    content = base64.b64encode(bytes(document.content)).decode()
-    uri = f"data:application/octet-stream;base64,{content}"
-    return _json({**document.json, "buffers": [{"byteLength": len(document.content), "uri": uri}]})
+    return continued(quaternion[:, None], quaternion[:1])[:, 0]
 
 
 def _binary(document: _Document) -> bytes:

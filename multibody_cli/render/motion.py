@@ -12,6 +12,7 @@ from multibody_cli.kernel import Integers as Integers
 from multibody_cli.model import Floats
 from multibody_cli.output.contact_channels import OFFSET
 from multibody_cli.output.trajectory import Trajectory
+from multibody_cli.spec.rotations import rotation_matrices
 
 NO_FORCES = np.zeros((0, 3))
 NO_BODIES = np.zeros((0, 2), np.int64)
@@ -68,24 +69,13 @@ class MotionHistory(Immutable, eq=False):
         """Return the matrices (T, 3, 3) from the body frame to the world: rotations, or deformations."""
         if body < 0:
             return np.broadcast_to(np.eye(3), (len(self.time), 3, 3))
-        return self.deformation[body] if body in self.deformation else rotations(self.quaternion[:, body])
+        return self.deformation[body] if body in self.deformation else rotation_matrices(self.quaternion[:, body])
 
     def point(self, body: int, point: Sequence[float]) -> Floats:
         """Return the positions (T, 3) of a point (3,) that is fixed in a body, m."""
         origin = self.position[:, body] if body >= 0 else np.zeros(3)
         placed: Floats = origin + self.axes(body) @ np.asarray(point, dtype=float)
         return placed
-
-
-def rotations(quaternion: Floats) -> Floats:
-    """Return the rotation matrices (..., 3, 3) of unit quaternions (w, x, y, z), (..., 4)."""
-    w, x, y, z = np.moveaxis(quaternion, -1, 0)
-    rows = [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
 def choose_rows(

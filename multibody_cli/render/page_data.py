@@ -172,11 +172,6 @@ def plot_data(
     ]
 
 
-def event_data(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Return the events."""
-    return [event._asdict() for event in events]
-
-
 def has_too_many_reactions(motion: MotionHistory) -> bool:
     """Whether the reactions are left out of a page for their number."""
     instants, joints, _ = motion.reaction.shape

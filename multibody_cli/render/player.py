@@ -18,7 +18,7 @@ from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.render.binary import Binary
 from multibody_cli.render.camera import FIELD_OF_VIEW, MARGIN, View, fitted_camera, level_axes
 from multibody_cli.render.motion import Integers
-from multibody_cli.render.page_data import Event, Shown, colors, event_data, plot_data, run_data
+from multibody_cli.render.page_data import Event, Shown, colors, plot_data, run_data
 
 MODULES = {
     "three": "vendor/three.min.js",
@@ -77,7 +77,7 @@ def player_html(page: Page, on_progress: Callable[[int, int], None] = lambda _do
         "runs": runs,
         "colors": colors(),
         "plots": plot_data(page.trajectory, page.scalars, page.rows, binary),
-        "events": event_data(page.events),
+        "events": [event._asdict() for event in page.events],
         "camera": _camera(page),
         "centre": page.points.mean(axis=0).tolist(),
         "radius": 0.5 * float(np.linalg.norm(np.ptp(page.points, axis=0))) or 1.0,
@@ -88,7 +88,8 @@ def player_html(page: Page, on_progress: Callable[[int, int], None] = lambda _do
     data = base64.b64encode(binary.compressed()).decode()
     on_progress(parts - 1, parts)
     sources = files(__package__) / "page"
-    imports = {name: _data_url((sources / path).read_bytes()) for name, path in MODULES.items()}
+    encoded = {name: base64.b64encode((sources / path).read_bytes()).decode() for name, path in MODULES.items()}
+    imports = {name: f"data:text/javascript;base64,{source}" for name, source in encoded.items()}
     filled = (sources / "index.html").read_text(encoding="utf-8")
     for word, text in (
         ("{title}", html.escape(page.title)),
@@ -116,7 +117,3 @@ def _camera(page: Page) -> dict[str, Any]:
 def _json(data: Any) -> str:
     """Return JSON that may stand inside of a script element; a number that is not finite is refused by `json`."""
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-
-
-def _data_url(source: bytes) -> str:
-    return f"data:text/javascript;base64,{base64.b64encode(source).decode()}"

@@ -6,7 +6,7 @@ A symbol follows from the parts of a joint, so that a new joint needs no symbol 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -175,10 +175,6 @@ def _ball(_part: Part, _span: Floats, size: float) -> Mesh:
     return solids.sphere(1.7 * size, 20)
 
 
-def _nothing(_part: Part, _span: Floats, _size: float) -> None:
-    """A free part connects nothing."""
-
-
 def _path(part: Part, span: Floats, size: float) -> Mesh | None:
     """Return the curve or the surface on which the origin of the child's frame moves."""
     if part.nv == 1:
@@ -216,10 +212,10 @@ def surface_mesh(points: Floats) -> Mesh | None:
     return Mesh(mesh.vertices, normals, mesh.triangles) if len(mesh.triangles) else None
 
 
-_MESHES = {
+_MESHES: dict[PartCode, Callable[[Part, Floats, float], Mesh | None]] = {
     PartCode.SCREW: _screw,
     PartCode.BALL: _ball,
     PartCode.EXPONENTIAL: _ball,
-    PartCode.FREE: _nothing,
+    PartCode.FREE: lambda _part, _span, _size: None,  # connects nothing
     PartCode.GENERATED: _path,
 }

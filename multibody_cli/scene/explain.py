@@ -126,8 +126,12 @@ _MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {
     "bool_type": _expected("true or false"),
     "int_type": _expected("a whole number"),
     "int_from_float": _expected("a whole number"),
+    "int_parsing": _expected("a whole number"),
     "greater_than_equal": lambda finding, holder: (
         f"expected at least {finding['ctx']['ge']}, found {format_value(finding['input'])}"
+    ),
+    "less_than_equal": lambda finding, holder: (
+        f"expected at most {finding['ctx']['le']}, found {format_value(finding['input'])}"
     ),
     "list_type": _expected("a list"),
     "dict_type": _expected("a mapping"),

@@ -236,3 +236,8 @@ def rotation_matrix(rotation: Iterable[float]) -> NDArray[np.float64]:
         ]
     )
     return np.where(np.abs(R) < 1e-15, 0.0, R)
+
+
+def rotation_matrices(rotations: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the matrices (..., 3, 3) of unit quaternions (..., 4)."""
+    return np.moveaxis(rotation_matrix(np.moveaxis(rotations, -1, 0)), (0, 1), (-2, -1))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.document.source import StoredScene
@@ -37,13 +36,6 @@ from multibody_cli.spec import Quantity, units
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 from multibody_cli.timeline import Callbacks
 from multibody_cli.version import described, full_version
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from multibody_cli.output.attributes import EarlierScene
-    from multibody_cli.output.trajectory import Trajectory
-    from multibody_cli.studies.simulation import PreparedSimulation
 
 
 def earlier_scenes(run: Trajectory, recorded: PreparedSimulation, time: str) -> tuple[EarlierScene, ...]:

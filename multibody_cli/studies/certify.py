@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,19 +13,16 @@ from multibody_cli.methods import METHODS
 from multibody_cli.output.certificate import Certificate, ErrorBar
 from multibody_cli.output.channel import INSTANT, matches
 from multibody_cli.output.selection import select
-from multibody_cli.output.trajectory import sources_of
+from multibody_cli.output.trajectory import Trajectory, sources_of
 from multibody_cli.scene.dump import flow
 from multibody_cli.scene.expect import CertifiedExpectation
 from multibody_cli.spec.units import behind_number
 from multibody_cli.studies.error_bars import PERTURBATION, ErrorBars, Flags, RefinedRuns, Refinement, estimate
 from multibody_cli.studies.expect import blank_trajectory
+from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.timeline import Callbacks
 
-if TYPE_CHECKING:
-    from multibody_cli.output.trajectory import Trajectory
-    from multibody_cli.studies.simulation import PreparedSimulation
-
-    Prepare = Callable[[tuple[str, ...]], PreparedSimulation]
+Prepare = Callable[[tuple[str, ...]], PreparedSimulation]
 
 MOTION = ("bodies", "joints/*/q", "joints/*/v", "energy")
 """Channels that are certified by default, if they are recorded."""

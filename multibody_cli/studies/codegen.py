@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 
 from multibody_cli.codegen.equations import GROUND, write_gravity_only
-from multibody_cli.codegen.source import GeneratedFunctions
 from multibody_cli.document.source import SceneSource
 from multibody_cli.equations.chain import counts_of
 from multibody_cli.errors import Refused
@@ -78,7 +78,7 @@ def code_of(source: SceneSource, overrides: Sequence[str]) -> str:
         raise Refused("generated modules have no rotors of motors: leave `rotor_inertia` out")
     (nq, n), links = counts_of(tree), len(tree.links) - 1
     written = write_gravity_only(tree, model.joint_maps, np.zeros(model.nv, np.bool_))
-    text = written.sources[0].text
+    text, layout = written.sources[0].text, written.layout
     return _MODULE.format(
         name=simulation.scene.name,
         version=__version__,
@@ -90,8 +90,8 @@ def code_of(source: SceneSource, overrides: Sequence[str]) -> str:
         n=n,
         nq=nq,
         function=text.rstrip("\n"),
-        tables=_tables(written),
-        memory_size=written.layout.memory,
+        tables=f"{_assigned('TABLE', layout.table.tolist())}\n{_assigned('RUNS', layout.runs.ravel().tolist())}",
+        memory_size=layout.memory,
         ground=GROUND,
         above=GROUND + 3,
         gravity=", ".join(repr(0.0 - float(g)) for g in tree.gravity),
@@ -117,21 +117,10 @@ def _omitted(simulation: PreparedSimulation) -> str:
     return f"Omitted: {'; '.join(words)}.\n" if words else ""
 
 
-def _tables(written: GeneratedFunctions) -> str:
-    layout = written.layout
-    tables = {"TABLE": layout.table, "RUNS": layout.runs.ravel()}
-    return "\n".join(line for word, numbers in tables.items() for line in _listed(word, numbers.tolist()))
-
-
-def _listed(word: str, numbers: list[float]) -> list[str]:
-    """Return a list of numbers in lines of limited length."""
+def _assigned(word: str, numbers: Sequence[float]) -> str:
+    """Return the assignment of a list of numbers, in lines of limited length."""
     if len(numbers) > 1 and len(set(numbers)) == 1:
-        return [f"{word} = [{numbers[0]!r}] * {len(numbers)}"]
-    lines, line = [f"{word} = ["], "   "
-    for number in numbers:
-        text = f" {number!r},"
-        if len(line) + len(text) > _WIDTH:
-            lines.append(line)
-            line = "   "
-        line += text
-    return [*lines, line, "]"] if numbers else [f"{word} = []"]
+        return f"{word} = [{numbers[0]!r}] * {len(numbers)}"
+    words = " ".join(f"{number!r}," for number in numbers)
+    lines = fill(words, _WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+    return f"{word} = [\n{lines}\n]" if numbers else f"{word} = []"

@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d
@@ -37,11 +36,8 @@ from scipy.ndimage import maximum_filter1d
 from multibody_cli.comparison.differences import nearest_equivalent
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Flags as Flags
-
-if TYPE_CHECKING:
-    from multibody_cli.model import Floats
-    from multibody_cli.output.trajectory import ChannelRecord, Trajectory
-
+from multibody_cli.model import Floats
+from multibody_cli.output.trajectory import ChannelRecord, Trajectory
 
 SAFETY = 1.5
 """Factor of the differences between the runs of one method."""

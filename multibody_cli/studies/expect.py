@@ -6,31 +6,26 @@ To add an assertion, add its check to `CHECKS`, with the keyword of the scene fi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import polynomial
 
 from multibody_cli.errors import ExpressionError, ResultError
+from multibody_cli.expressions import Expression
 from multibody_cli.immutable import replace
-from multibody_cli.output.channel import BOUND, CONTACT, INSTANT
+from multibody_cli.model import Floats, SceneNames
+from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Array
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.trajectory import ChannelRecord, Trajectory, explain_not_per_instant
 from multibody_cli.scene.expect import ChannelReference
 from multibody_cli.studies.verdict import Verdict, as_numbers
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from multibody_cli.expressions import Expression
-    from multibody_cli.model import SceneNames
-    from multibody_cli.output.channel import Array
-
-    Entry = Any  # the entries of `expect:` have no common interface
-    Check = Callable[[Entry, Trajectory], Verdict]
-    from multibody_cli.model import Floats
+Entry = Any  # the entries of `expect:` have no common interface
+Check = Callable[[Entry, Trajectory], Verdict]
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a number that is not finite fails
@@ -228,9 +223,9 @@ def _read_one(entry: Entry, trajectory: Trajectory) -> ChannelRecord:
 
 def read_entry(entry: Entry, trajectory: Trajectory) -> ChannelRecord:
     """Read the components that an entry selects, (T, n), or the values of its expression, (T, 1)."""
-    if entry.expression is None:
-        return read_channels(entry, trajectory)[0]
     columns = read_channels(entry, trajectory)
+    if entry.expression is None:
+        return columns[0]
     for column in columns:
         if column.values.shape[1] != 1:
             raise ResultError(f"{column.path} has {column.values.shape[1]} components: select one, as in `...[0]`")

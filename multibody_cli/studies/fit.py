@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,13 +20,11 @@ from multibody_cli.alarms.contract import Raised
 from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneError
 from multibody_cli.immutable import Immutable
+from multibody_cli.model import Floats
 from multibody_cli.scene.timing import is_adaptive
 from multibody_cli.spec.units import split_quantity
 from multibody_cli.studies.measurements import Measurements
 from multibody_cli.studies.simulation import prepare
-
-if TYPE_CHECKING:
-    from multibody_cli.model import Floats
 
 MOST_INSTANTS = 20_000
 """Largest number of output instants of a run, between which measured instants are interpolated by cubic splines."""
@@ -191,19 +189,16 @@ def fit(
     problem = _Problem(source, measurements, parameters, overrides)
     scales = np.array([parameter.scale for parameter in parameters])
     start = np.array([parameter.start for parameter in parameters]) / scales
-    bounds = (
-        np.array([parameter.low for parameter in parameters]) / scales,
-        np.array([parameter.high for parameter in parameters]) / scales,
-    )
+    low, high = (np.array(ends) for ends in zip(*((one.low, one.high) for one in parameters), strict=True))
     weights = np.ones(len(measurements.names))
     values, jacobian, status = start, np.full((0, len(start)), math.nan), INTERRUPTED
     try:
-        problem.require_run(start * scales)
+        problem.difference(start * scales)  # which determines the units of the columns
         weights = np.array([given.get(name, problem.spread(k)) for k, name in enumerate(measurements.names)])
-        values, jacobian, status = problem.solve(values, scales, bounds, weights)
+        values, jacobian, status = problem.solve(values, scales, (low / scales, high / scales), weights)
         if not given:
             weights = problem.estimated_sigmas(values * scales)
-            values, jacobian, status = problem.solve(values, scales, bounds, weights)
+            values, jacobian, status = problem.solve(values, scales, (low / scales, high / scales), weights)
     except KeyboardInterrupt:
         values, jacobian, status = problem.best / scales, np.full((0, len(start)), math.nan), INTERRUPTED
     return problem.conclude(values * scales, jacobian / scales, weights, status, bool(given))
@@ -266,13 +261,14 @@ class _Problem:
 
     def spread(self, column: int) -> float:
         """Return the standard deviation of the measured values of a column, at least its round-off."""
-        values = self._measurements.values[self._there[:, column], column]
-        size = float(np.abs(values).max(initial=0.0))
-        return max(float(np.std(values)), ROUND_OFF * size) or 1.0
+        return self._at_least_round_off(column, float(np.std(self._measured(column))))
 
-    def require_run(self, values: Floats) -> None:
-        """Run with the first values, which determines the units of the columns; raise the error of the run, if any."""
-        self._predicted(values)
+    def _measured(self, column: int) -> Floats:
+        values: Floats = self._measurements.values[self._there[:, column], column]
+        return values
+
+    def _at_least_round_off(self, column: int, deviation: float) -> float:
+        return max(deviation, ROUND_OFF * float(np.abs(self._measured(column)).max(initial=0.0))) or 1.0
 
     def solve(
         self, start: Floats, scales: Floats, bounds: tuple[Floats, Floats], sigmas: Floats
@@ -300,7 +296,7 @@ class _Problem:
     def residuals(self, values: Floats, sigmas: Floats) -> Floats:
         """Return the weighted residuals (N,); infinite if the run fails, so that the next trial is closer."""
         try:
-            difference = self._predicted(values) - self._measurements.values
+            difference = self.difference(values)
         except MbsimError as error:
             self._failure = error
             return np.full(int(self._there.sum()), math.inf)
@@ -313,15 +309,16 @@ class _Problem:
     def estimated_sigmas(self, values: Floats) -> Floats:
         """Return the root mean square of the residuals of each column, at least its round-off."""
         self._least = math.inf
-        difference = self._predicted(values) - self._measurements.values
-        found = []
-        for column, there in enumerate(self._there.T):
-            size = float(np.abs(self._measurements.values[there, column]).max(initial=0.0))
-            found.append(max(float(np.sqrt(np.mean(difference[there, column] ** 2))), ROUND_OFF * size) or 1.0)
-        return np.array(found)
+        sizes = self._residual_sizes(self.difference(values))
+        return np.array([self._at_least_round_off(*pair) for pair in enumerate(sizes)])
 
-    def _predicted(self, values: Floats) -> Floats:
-        """Return the measured quantities (T, c) of a run."""
+    def _residual_sizes(self, difference: Floats) -> list[float]:
+        """Return the root mean square of differences (T, c) in each column."""
+        columns = zip(difference.T, self._there.T, strict=True)
+        return [float(np.sqrt(np.mean(one[there] ** 2))) if there.any() else 0.0 for one, there in columns]
+
+    def difference(self, values: Floats) -> Floats:
+        """Return the measured quantities of a run less the measured values (T, c)."""
         from scipy.interpolate import CubicSpline
 
         settings = [one.override(value) for one, value in zip(self._parameters, values, strict=True)]
@@ -338,11 +335,11 @@ class _Problem:
         for scalar in scalars:
             numbers = trajectory.channel(scalar.channel).values.reshape(len(trajectory.time), -1)[:, scalar.column]
             columns.append(CubicSpline(trajectory.time, numbers)(self._measurements.times))
-        return np.array(columns).T
+        return np.array(columns).T - self._measurements.values
 
     def conclude(self, values: Floats, J: Floats, sigmas: Floats, status: Status, are_given: bool) -> Fit:
         """Return the result for fitted values and the Jacobian of the weighted residuals there."""
-        difference = self._predicted(values) - self._measurements.values
+        difference = self.difference(values)
         weighted = (difference / sigmas)[self._there]
         chi_square, n_free = float(weighted @ weighted), len(weighted) - len(values)
         covariance = _covariance(J) * (1.0 if are_given else chi_square / n_free)
@@ -350,22 +347,16 @@ class _Problem:
         estimates = [
             FittedParameter(*row) for row in zip(self._parameters, values.tolist(), errors.tolist(), strict=True)
         ]
-        measured, columns = self._measurements, []
-        for k, name in enumerate(measured.names):
-            rows = self._there[:, k]
-            residual = float(np.sqrt(np.mean(difference[rows, k] ** 2))) if rows.any() else 0.0
-            columns.append(MeasuredQuantity(name, self._units[k], int(rows.sum()), residual, float(sigmas[k])))
-        fitted = [one.parameter.override(one.value) for one in estimates]
-        found = chi_square, n_free, self._runs, self._alarms, self._settings_for(fitted)
-        return Fit(status, tuple(estimates), covariance, tuple(columns), *found)
-
-    def _settings_for(self, fitted: Sequence[str]) -> tuple[str, ...]:
-        """Return the settings without which the scene with the fitted values is refused."""
+        names, counts = self._measurements.names, self._there.sum(axis=0).tolist()
+        about = zip(names, self._units, counts, self._residual_sizes(difference), sigmas.tolist(), strict=True)
+        columns = tuple(MeasuredQuantity(*column) for column in about)
+        settings: tuple[str, ...] = ()
         try:
-            prepare(self._source, [*self._given, *fitted])
-        except SceneError:
-            return (ASSEMBLED,)
-        return ()
+            prepare(self._source, [*self._given, *(one.parameter.override(one.value) for one in estimates)])
+        except SceneError:  # without this setting
+            settings = (ASSEMBLED,)
+        found = chi_square, n_free, self._runs, self._alarms, settings
+        return Fit(status, tuple(estimates), covariance, columns, *found)
 
 
 def _covariance(J: Floats) -> Floats:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,12 +19,10 @@ from multibody_cli.document.table_file import NO_UNIT, TableFile, number_in, rea
 from multibody_cli.errors import ResultError
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.limits import Usage
+from multibody_cli.model import Floats
 from multibody_cli.output.selection import ScalarChannel, select
+from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.spec.units import KINDS, TIME, Unit, kind_of, parse_unit
-
-if TYPE_CHECKING:
-    from multibody_cli.model import Floats
-    from multibody_cli.output.trajectory import Trajectory
 
 
 class Measurements(Immutable):

@@ -9,7 +9,7 @@ round-off. A difference that is many times larger at any instant, even within it
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +18,9 @@ from multibody_cli.comparison.differences import nearest_equivalent
 from multibody_cli.comparison.recording import common_rows
 from multibody_cli.errors import ResultError
 from multibody_cli.immutable import Immutable, replace
-from multibody_cli.model import Model, State
+from multibody_cli.model import Floats, Integers, Model, State
 from multibody_cli.output.trajectory import Trajectory, read_trajectory
-
-if TYPE_CHECKING:
-    from multibody_cli.model import Floats, Integers
-    from multibody_cli.studies.simulation import PreparedSimulation
+from multibody_cli.studies.simulation import PreparedSimulation
 
 COPIES = 4
 """Number of perturbed runs."""
@@ -137,11 +134,7 @@ def _perturbed_array(numbers: Any, generator: np.random.Generator, least: float 
 
 
 def _ratio(
-    path: str,
-    rows: list[Integers],
-    runs: list[Trajectory],
-    base: Trajectory,
-    copies: list[Trajectory],
+    path: str, rows: list[Integers], runs: list[Trajectory], base: Trajectory, copies: list[Trajectory]
 ) -> Explanation:
     """Return the instant with the largest ratio of the difference of a dataset to the growth of perturbations."""
     same = base.channel(path).same

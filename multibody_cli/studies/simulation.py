@@ -32,7 +32,6 @@ from multibody_cli.scene.load import LoadedScene, default_integrator, load_scene
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
 from multibody_cli.signals import with_signals
-from multibody_cli.spec import Spec
 from multibody_cli.studies.expect import find_unreadable
 from multibody_cli.timeline import NO_CALLBACKS, Callbacks, Driver, Summary
 from multibody_cli.version import __version__, commit
@@ -76,19 +75,15 @@ class PreparedSimulation(Immutable):
 
     def method_for(self, state: State) -> Method:
         """Create the method of the scene for a state."""
-        kind = METHODS[self.scene.simulation.method]
-        return kind(self.compiled.model, self.integrator, self.compiled.control, state, self._options)
+        settings = self.scene.simulation
+        kind = METHODS[settings.method]
+        options = kind.Options.model_validate(settings.options)
+        return kind(self.compiled.model, self.integrator, self.compiled.control, state, options)
 
     @property
     def integrator(self) -> Integrator:
         """The integrator of the scene, or that of its method."""
         return integrator_of(self.scene.simulation.method, self.scene.simulation.integrator)
-
-    @property
-    def _options(self) -> Spec:
-        """The options of the method."""
-        settings = self.scene.simulation
-        return METHODS[settings.method].Options.model_validate(settings.options)
 
     def run_settings(self) -> RunSettings:
         """Return the settings that the alarms of the run depend on."""

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from multibody_cli.immutable import Immutable
+from multibody_cli.output.channel import Array
 from multibody_cli.spec.units import behind_number
-
-if TYPE_CHECKING:
-    from multibody_cli.output.channel import Array
 
 Numbers = float | tuple[float, ...]
 

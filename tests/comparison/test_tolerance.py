@@ -15,7 +15,7 @@ from multibody_cli.output.result_file import Dataset
 
 
 def dataset(path: str = "joints/hinge/q", rtol: float | None = 1e-6, atol: float | None = 1e-9) -> Dataset:
-    return Dataset(path, (3,), "rad", "coordinate", "", rtol, atol, np.dtype(float))
+    return Dataset(path, (3,), np.dtype(float), units="rad", rtol=rtol, atol=atol, role="coordinate")
 
 
 def rules_of(folder: Path, text: str):

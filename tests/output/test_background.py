@@ -6,11 +6,11 @@ from threading import Event
 
 import numpy as np
 import pytest
-from fakes import RICH, header_of, part_of, record, samples_of
+from fakes import RICH, NullSink, header_of, part_of, record, samples_of
 
 from multibody_cli.errors import OutputError
 from multibody_cli.output.hdf5 import BackgroundSink, Hdf5Sink
-from multibody_cli.output.sink import NullSink, Outcome
+from multibody_cli.output.sink import Outcome
 from multibody_cli.output.trajectory import read_trajectory
 
 TIME = np.linspace(0.0, 2.0, 25)

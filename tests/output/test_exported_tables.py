@@ -15,7 +15,7 @@ from multibody_cli.cli.app import main
 from multibody_cli.errors import ArgumentError, ResultError
 from multibody_cli.output import table
 from multibody_cli.output.hdf5 import Hdf5Sink
-from multibody_cli.output.instants import select_instants
+from multibody_cli.output.selection import select_instants
 from multibody_cli.output.sink import Outcome
 from multibody_cli.output.table import table_of
 from multibody_cli.output.table_formats import FORMATS, LONGEST, variable_names

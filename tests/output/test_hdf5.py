@@ -19,7 +19,7 @@ from multibody_cli.model import Account
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.history import History
 from multibody_cli.output.series import series_of
-from multibody_cli.output.sink import MemorySink, NullSink, Outcome
+from multibody_cli.output.sink import MemorySink, Outcome
 from multibody_cli.output.trajectory import read_trajectory
 
 TIME = np.linspace(0.0, 2.0, 25)
@@ -289,10 +289,6 @@ def test_blocks_are_written_without_the_general_indexing_of_datasets(tmp_path, m
     assert indexed == []
     with h5py.File(tmp_path / "run.h5") as file:
         assert file["time"].shape == (150,)
-
-
-def test_the_null_sink_accepts_every_sample():
-    record(NullSink(), RICH, samples_of(RICH, TIME), DONE)
 
 
 def test_the_balance_of_energy_does_not_depend_on_the_blocks():

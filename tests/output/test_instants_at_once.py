@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import NullSink
 
 from multibody_cli import timeline
 from multibody_cli.methods.contract import Report
 from multibody_cli.methods.method import Method
 from multibody_cli.output.hdf5 import Hdf5Sink
-from multibody_cli.output.sink import NullSink, Outcome
+from multibody_cli.output.sink import Outcome
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 pytestmark = pytest.mark.compiled

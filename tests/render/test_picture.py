@@ -15,11 +15,11 @@ from multibody_cli.render.camera import FIELD_OF_VIEW, MARGIN, View, fitted_came
 from multibody_cli.render.drawing import GROUND, LONGEST, bar_color, placed_at
 from multibody_cli.render.frames import film, images
 from multibody_cli.render.image import ImageFormat
-from multibody_cli.render.motion import choose_rows, rotations
+from multibody_cli.render.motion import choose_rows
 from multibody_cli.render.page_data import events_of
 from multibody_cli.render.picture import Picture, start_of
 from multibody_cli.render.symbols import poses
-from multibody_cli.spec.rotations import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrices, rotation_matrix
 from multibody_cli.studies.simulation import prepare
 
 CURVED = ("curve_joint", "spline_curve_joint", "spline_surface_joint", "symbolic_joint", "surface_surface_joint")
@@ -105,7 +105,7 @@ def test_bodies_without_shapes_reach_to_their_joints():
 def test_rotations_agree_with_matrices_of_quaternions():
     q = np.random.default_rng(3).normal(size=(5, 4))
     q /= np.linalg.norm(q, axis=1, keepdims=True)
-    assert rotations(q) == pytest.approx(np.array([rotation_matrix(tuple(one)) for one in q]))
+    assert rotation_matrices(q) == pytest.approx(np.array([rotation_matrix(tuple(one)) for one in q]))
 
 
 @pytest.mark.parametrize("aspect", [0.5, 1.0, 16 / 9])

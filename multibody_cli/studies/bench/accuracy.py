@@ -22,7 +22,7 @@ from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import Floats
 from multibody_cli.scene.timing import ADAPTIVE_PAUSES
 from multibody_cli.scene.timing import Timing as Instants
-from multibody_cli.spec.rotations import rotation_matrix
+from multibody_cli.spec.rotations import rotation_matrices
 from multibody_cli.studies.bench.options import BenchCase, Setup
 from multibody_cli.studies.bench.timing import TimedBlock, Timing, count_long_enough, time_blocks
 from multibody_cli.studies.simulation import PreparedSimulation
@@ -260,7 +260,7 @@ def largest_displacement(found: SampledMotion, wanted: SampledMotion, masses: Se
     of the mass about its center, P = tr(J)/2 - J. It does not depend on the body frame.
     """
     worst = 0.0
-    R, R_wanted = _rotations(found.quaternion), _rotations(wanted.quaternion)
+    R, R_wanted = rotation_matrices(found.quaternion), rotation_matrices(wanted.quaternion)
     for k, body in enumerate(masses):
         dR = R[:, k] - R_wanted[:, k]
         dc = found.position[:, k] - wanted.position[:, k] + dR @ body.com
@@ -270,12 +270,6 @@ def largest_displacement(found: SampledMotion, wanted: SampledMotion, masses: Se
             square += np.einsum("tij,jk,tik->t", dR, P, dR) / body.mass
         worst = max(worst, float(square.max(initial=0.0)))
     return float(np.sqrt(worst))
-
-
-def _rotations(q: Floats) -> Floats:
-    """(..., 4) unit quaternions to (..., 3, 3) rotation matrices."""
-    w, x, y, z = np.moveaxis(q, -1, 0)
-    return np.moveaxis(rotation_matrix((w, x, y, z)), (0, 1), (-2, -1))
 
 
 RESOLVED = 10.0
@@ -308,7 +302,10 @@ def front(runs: Sequence[Accuracy], reference_error: float) -> list[bool]:
     """
     points = [_point(run, reference_error) for run in runs]
     succeeded = [point for point in points if point is not None]
-    return [point is not None and not any(_dominates(other, point) for other in succeeded) for point in points]
+    return [
+        point is not None and not any(a <= point[0] and b <= point[1] and (a, b) != point for a, b in succeeded)
+        for point in points
+    ]
 
 
 def recommend(runs: Sequence[Accuracy], reference_error: float, wanted: float) -> Recommendation:
@@ -355,7 +352,3 @@ def _point(run: Accuracy, reference_error: float) -> tuple[float, float] | None:
     if run.error is None or run.seconds is None:
         return None
     return displayed_error(run.error, reference_error), run.seconds
-
-
-def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return one != other and one[0] <= other[0] and one[1] <= other[1]

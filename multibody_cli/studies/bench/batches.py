@@ -101,15 +101,16 @@ def measure_batch(
             take_steps(simulation.with_compiled(state=simulation.compiled.state._replace(v=v)), steps)
         return time.perf_counter() - began
 
-    def one_by_one(number: int) -> float:
-        return sum(take_steps(simulation, steps).seconds for _ in range(number))
-
-    others: dict[str, Callable[[int], float]] = {"": one_by_one}
-    others |= _peers(simulation, against, steps, threads)
+    others = _peers(simulation, against, steps, threads)
+    others[""] = lambda number: sum(take_steps(simulation, steps).seconds for _ in range(number))
     numbers = {name: long_enough(block, cores(), count, SHORTEST_BATCH) for name, block in others.items()}
     together()  # compiles
-    blocks = {name: partial(_cost, block, numbers[name], steps) for name, block in others.items()}
-    theirs = costs_in_turn({BATCH: lambda: together() / (count * steps), **blocks}, repeat)
+
+    def cost(name: str) -> float:
+        seconds, number = (together(), count) if name == BATCH else (others[name](numbers[name]), numbers[name])
+        return seconds / (number * steps)
+
+    theirs = costs_in_turn({name: partial(cost, name) for name in (BATCH, *others)}, repeat)
     own = theirs.pop(BATCH)
     timings = {
         name: Other(timing_of(costs, numbers[name] * steps), median_ratio(costs, own)) for name, costs in theirs.items()
@@ -147,13 +148,9 @@ def _peers(
         if roll_out is None or simulation.integrator.name not in PEERS[name].integrators:
             continue
         peer = PEERS[name].build(mechanism_of(compiled.model, compiled.state, settings.step, settings.integrator))
-        found[name] = partial(_roll_out, roll_out, peer, steps, threads)
+
+        def seconds(count: int, peer: Peer = peer, roll_out: Callable[..., float] = roll_out) -> float:
+            return roll_out(peer, count, steps, threads)
+
+        found[name] = seconds
     return found
-
-
-def _roll_out(make: Callable[[Any, int, int, int], float], peer: Peer, steps: int, threads: int, count: int) -> float:
-    return make(peer, count, steps, threads)
-
-
-def _cost(block: Callable[[int], float], count: int, steps: int) -> float:
-    return block(count) / (count * steps)

@@ -222,15 +222,12 @@ def series_of(measurements: Sequence[Measurement]) -> list[SizeSeries]:
         unique = short.count(head) == 1
         words = head if unique else (*head, configuration.stepping, *configuration.settings)
         name = " ".join(word for word in words if word)
-        fits = {quantity: _fit(several, quantity) for quantity in QUANTITIES}
-        series.append(SizeSeries(name, several, {quantity: fit for quantity, fit in fits.items() if fit is not None}))
+        sizes = [one.size or 0.0 for one in several]
+        fits = {word: growth(sizes, [getattr(one, word).median for one in several]) for word in QUANTITIES}
+        series.append(SizeSeries(name, several, {word: fit for word, fit in fits.items() if fit is not None}))
     return series
 
 
 def _configuration(one: Measurement) -> Setup:
     """Setup of a measurement without its size."""
     return Setup(one.scene, one.method, one.integrator, one.time_step, one.tolerance, one.settings, None, one.size_key)
-
-
-def _fit(several: Sequence[Measurement], quantity: str) -> Growth | None:
-    return growth([one.size or 0.0 for one in several], [getattr(one, quantity).median for one in several])

@@ -72,30 +72,16 @@ def _read_size(value: Any) -> Size:
     return size
 
 
-def _whole(least: int, most: int) -> Callable[[Any], int]:
-    """Return a reader of whole numbers within bounds."""
+def _listed(what: str, kind: type) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a reader of texts of a kind, or of a single one."""
 
-    def read(value: Any) -> int:
-        number = int(value) if isinstance(value, str) and value.isdecimal() else value
-        if type(number) is not int or not least <= number <= most:
-            raise QuantityError(f"expected a whole number from {least} to {most}, found {format_value(value)}")
-        return number
+    def read(value: Any) -> tuple[Any, ...]:
+        texts = value if isinstance(value, list | tuple) else [value]
+        if not texts or not all(isinstance(text, str | kind) for text in texts):
+            raise QuantityError(f"expected {what} or a list of these, found {format_value(value)}")
+        return tuple(map(kind, texts))
 
     return read
-
-
-def _read_settings(value: Any) -> tuple[str, ...]:
-    texts = value if isinstance(value, list | tuple) else [value]
-    if not all(isinstance(text, str) for text in texts):
-        raise QuantityError(f"expected KEY=VALUE or a list of these, found {format_value(value)}")
-    return tuple(texts)
-
-
-def _read_scenes(value: Any) -> tuple[Path, ...]:
-    texts = value if isinstance(value, list | tuple) else [value]
-    if not texts or not all(isinstance(text, str | Path) for text in texts):
-        raise QuantityError(f"expected the path of a scene or a list of these, found {format_value(value)}")
-    return tuple(Path(text) for text in texts)
 
 
 Names = tuple[str, ...]
@@ -105,7 +91,9 @@ Numbers = tuple[float, ...]
 class BenchSpec(Spec):
     """One benchmark: every combination of the given scenes, methods, integrators, steps and sizes."""
 
-    scenes: Annotated[tuple[Path, ...], BeforeValidator(_read_scenes)] = Field((), description="Scene files.")
+    scenes: Annotated[tuple[Path, ...], BeforeValidator(_listed("the path of a scene", Path))] = Field(
+        (), description="Scene files."
+    )
     method: Annotated[Names, BeforeValidator(_names("method", METHODS))] = Field(
         (), description="Methods, or `all`. Default: that of the scene."
     )
@@ -118,18 +106,18 @@ class BenchSpec(Spec):
     tolerance: Annotated[Numbers, BeforeValidator(_quantities(units.NUMBER))] = Field(
         (), description="Relative tolerances of adaptive integrators."
     )
-    set: Annotated[tuple[str, ...], BeforeValidator(_read_settings)] = Field(
+    set: Annotated[tuple[str, ...], BeforeValidator(_listed("KEY=VALUE", str))] = Field(
         (), description="Values to replace in each scene, each `KEY=VALUE`."
     )
     size: Annotated[Size | None, BeforeValidator(_read_size)] = Field(
         None, description="A key of the scene and its values: `vars.n=2,4,8`."
     )
-    repeat: Annotated[int, BeforeValidator(_whole(1, 1000))] = Field(7, description="Blocks per timing.")
+    repeat: int = Field(7, ge=1, le=1000, description="Blocks per timing.")
     accuracy: Annotated[float, Quantity(units.LENGTH, above=0.0)] | None = Field(
         None, description="Requested accuracy, m; errors are measured against a reference run."
     )
-    batch: Annotated[int | None, BeforeValidator(_whole(2, 10_000_000))] = Field(
-        None, description="Number of whole runs that are timed together, by lanes where these are supported."
+    batch: int | None = Field(
+        None, ge=2, le=10_000_000, description="Runs that are timed together, by lanes where these are supported."
     )
     duration: Annotated[float, Quantity(units.TIME, above=0.0)] | None = Field(
         None, description="Simulated time, s, of the runs of `accuracy` and `batch`, and of each block of steps."

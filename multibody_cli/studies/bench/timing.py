@@ -100,23 +100,19 @@ def in_turn(
         for name, peer in peers.items()
     }
 
-    def own_cost() -> float:
+    def cost(name: str) -> float:
+        if name:
+            return peers[name](counts[name]) / counts[name]
         block = ours(own_count)
         return block.seconds / max(1, block.done)
 
-    theirs = costs_in_turn(
-        {"": own_cost, **{name: partial(_cost, peer, counts[name]) for name, peer in peers.items()}}, repeat
-    )
+    theirs = costs_in_turn({name: partial(cost, name) for name in ("", *peers)}, repeat)
     own = theirs.pop("")
     return {
         name: TimedPair(timing_of(own, own_count), timing_of(found, counts[name]), median_ratio(own, found))
         for name, found in theirs.items()
         if all(math.isfinite(cost) and cost > 0.0 for cost in found)
     }
-
-
-def _cost(peer: Callable[[int], float], count: int) -> float:
-    return peer(count) / count
 
 
 def costs_in_turn(blocks: Mapping[str, Callable[[], float]], repeat: int) -> dict[str, list[float]]:

@@ -33,11 +33,6 @@ class Trial(Immutable):
     summary: Summary
     trajectory: Trajectory
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the run reached its end."""
-        return self.summary.outcome.status == "complete"
-
 
 class Subject:
     """A scene under examination.

@@ -362,10 +362,6 @@ class SweepEstimate(Immutable):
     table_bytes: int
     trajectory_bytes: int
 
-    def as_data(self) -> dict[str, Any]:
-        """Return the estimate as plain data."""
-        return asdict(self)
-
 
 def estimate(sweep: Sweep, first: PreparedSimulation, processes: int) -> SweepEstimate:
     """Execute a run that can start, and estimate the time and size of all.
