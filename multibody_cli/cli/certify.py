@@ -139,16 +139,13 @@ def _row(path: str, report: CertifiedRun) -> dict[str, Any]:
 
 
 def _as_data(report: CertifiedRun) -> dict[str, Any]:
+    from multibody_cli.output.certificate import ATTRIBUTES
+
     certificate = report.certificate
     return {
         "name": report.simulation.scene.name,
         "result": str(report.result),
-        "status": certificate.status,
-        "verdict": certificate.verdict,
-        "digits": certificate.digits,
-        "until": certificate.until,
-        "methods": list(certificate.methods),
-        "settings": list(certificate.settings),
+        **{name: getattr(certificate, name) for name in ATTRIBUTES},
         "channels": [
             {
                 "path": path,

@@ -11,16 +11,14 @@ import math
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
 from h5py import h5, h5a, h5d, h5g, h5l, h5o, h5p, h5t, h5z
 
 from multibody_cli.output.attributes import EARLIER, EarlierScene
-
-if TYPE_CHECKING:
-    from multibody_cli.output.channel import Array
+from multibody_cli.output.channel import Array
 
 MAX_DEPTH = 16
 """Largest number of nested groups; paths of the program have at most 6."""

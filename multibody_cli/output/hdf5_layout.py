@@ -6,8 +6,6 @@ first one, including attributes, and the reference list of each dimension scale 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import h5py
 import numpy as np
 from h5py import h5d, h5g, h5o, h5p, h5r
@@ -15,11 +13,8 @@ from h5py import h5d, h5g, h5o, h5p, h5r
 from multibody_cli.output.attributes import EARLIER
 from multibody_cli.output.channel import CONTACT
 from multibody_cli.output.elements import AxisScale
-from multibody_cli.output.series import SCALES
-
-if TYPE_CHECKING:
-    from multibody_cli.output.series import Series
-    from multibody_cli.output.sink import Header
+from multibody_cli.output.series import SCALES, Series
+from multibody_cli.output.sink import Header
 
 SCALE_ENTRY = np.dtype([("dataset", h5py.ref_dtype), ("dimension", "i4")])
 """Entry of a reference list, as the standard of dimension scales defines it: dataset and axis of a scale."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
@@ -12,11 +11,8 @@ import numpy as np
 from multibody_cli.errors import ResultError
 from multibody_cli.output.channel import BOUND, CONTACT, INSTANT
 from multibody_cli.output.contact_channels import OFFSET
-from multibody_cli.output.hdf5_columns import append_rows
+from multibody_cli.output.hdf5_columns import DatasetColumn, Datasets, append_rows
 from multibody_cli.output.result_file import OpenFile, ResultFile
-
-if TYPE_CHECKING:
-    from multibody_cli.output.hdf5_columns import DatasetColumn, Datasets
 
 ROWS_AT_ONCE = 1000
 

@@ -15,16 +15,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
 from multibody_cli.errors import ArgumentError
 from multibody_cli.immutable import Immutable
-
-if TYPE_CHECKING:
-    from multibody_cli.output.channel import Array
+from multibody_cli.output.channel import Array
 
 LONGEST = 63
 """Maximum length of a name in MATLAB (`namelengthmax`)."""
