@@ -9,8 +9,6 @@ import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.phases import Phases, find_largest
-from multibody_cli.contact_solver.friction.problem import Options
-from multibody_cli.contact_solver.friction.rescue.rescue import MAX_PATHS
 from multibody_cli.methods.contract import Causes, Report
 from multibody_cli.model import Floats, Integers, Model
 
@@ -157,9 +155,8 @@ class RunRecord:
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
         self.jams, self.energizing, self.added_energy = Count(), Count(), 0.0
         self.causes, self.law_residual, self.friction_cause = Causes(), 0.0, ""
-        options = model.system.contacts.options if model.system.contacts else Options()
-        may_help = options.staggered or options.sweeps < MAX_PATHS
-        self.iterations_remedy = "increase `contacts.max_iterations`" if may_help else ""
+        more_may_help = bool(model.system.contacts) and _more_iterations_may_help(model.system.contacts.options)
+        self.iterations_remedy = "increase `contacts.max_iterations`" if more_may_help else ""
         self.steps = 0
         self.length = 1.0
         scales = scales_of(model)
@@ -268,3 +265,10 @@ def lengths_of(positions: Floats, offset: float) -> Floats:
     length = extent.max(axis=1, initial=0.0) + offset
     farthest = np.linalg.norm(positions, axis=2).max(axis=1, initial=0.0)
     return np.where(length > 0.0, length, np.where(farthest > 0.0, farthest, 1.0))
+
+
+def _more_iterations_may_help(options: Any) -> bool:
+    """Whether a contact solver with these options does more if `max_iterations` is larger."""
+    from multibody_cli.contact_solver.friction.rescue.rescue import MAX_PATHS
+
+    return bool(options.staggered or options.sweeps < MAX_PATHS)

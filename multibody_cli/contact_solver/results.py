@@ -189,13 +189,6 @@ def compute_contact_forces(patches, work, step, joint_friction, contacts, h):
 
 
 @kernel
-def apply_contact_forces(work):
-    """Apply the contact forces for output to the bodies."""
-    for i in range(1, len(work.contact_forces)):
-        store_force(work.bodies[i], load_force(work.bodies[i]) - load_force(work.contact_forces[i]))
-
-
-@kernel
 def clear_contact_forces(work):
     """Set the contact forces for output to 0."""
     for i in range(1, len(work.contact_forces)):

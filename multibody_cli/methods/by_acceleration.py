@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from multibody_cli.constraint_solver.prediction import Prediction
 from multibody_cli.constraint_solver.projection import Projection, projection_with
 from multibody_cli.constraint_solver.solver import update_rates
-from multibody_cli.contact_solver.workspace import contact_workspace_for
 from multibody_cli.immutable import Immutable
 from multibody_cli.implicit import coupled_forces, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
@@ -23,7 +22,6 @@ from multibody_cli.methods.contract import Dynamics, Feature, Integrator, StepCo
 from multibody_cli.methods.evaluation import (
     constrained_dynamics,
     unconstrained_dynamics,
-    with_contacts,
 )
 from multibody_cli.methods.method import Method
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
@@ -149,6 +147,8 @@ class MethodKernels(Immutable):
             alone = unconstrained_dynamics(accelerate)
         if not system.contacts:
             return alone
+        from multibody_cli.methods.contact_evaluation import with_contacts
+
         rates_kernel = update_rates if alone.project_onto_constraints else update_tree_rates
         if not (self.rows and len(system.contacts.joint_friction.patches) > 0):
             return with_contacts(alone, system, rates_kernel, factor, apply_inverse_mass)
@@ -218,7 +218,11 @@ class AccelerationKind(Immutable):
         work = work._replace(implicit_solve=work.implicit_solve._replace(settings=given.implicit_solve))
         set_stabilization(given, work)
         dynamics, shortcut = kernels.dynamics(system), kernels.shortcut_through(system)
-        contact_work = contact_workspace_for(system) if system.contacts else ()
+        contact_work: Any = ()
+        if system.contacts:
+            from multibody_cli.methods.contact_evaluation import contact_workspace_for
+
+            contact_work = contact_workspace_for(system)
         assert integrator.bind is not None
         stepper = integrator.bind(dynamics, system, work, contact_work, state, control)
         update_work = shortcut.update_work if shortcut else None

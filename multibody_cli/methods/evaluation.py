@@ -20,21 +20,12 @@ from multibody_cli.constraint_solver.solver import (
     update_kinematics,
     write_acceleration_rhs,
 )
-from multibody_cli.contact_solver import joint_friction
-from multibody_cli.contact_solver.parameters import update_joint_reactions
-from multibody_cli.contact_solver.results import (
-    apply_contact_forces,
-    clear_contact_forces,
-    compute_contact_forces,
-)
-from multibody_cli.contact_solver.sleeping import hold_bodies_at_rest
 from multibody_cli.forces.elements import apply_forces
-from multibody_cli.implicit import coupled_impulses, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.kernel import Kernel, bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass, evaluate, finish_accelerations
 from multibody_cli.methods.contract import Dynamics
-from multibody_cli.model import System
+from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.computed_torque import add_computed_torques
 from multibody_cli.tree.joint_wrenches import accumulate_drive_power, compute_joint_wrenches
 from multibody_cli.tree.kinematics import update_tree_kinematics
@@ -44,6 +35,13 @@ from multibody_cli.tree.markers import transfer_marker_wrenches
 @kernel_parameter
 def add_implicit_terms(system: Any, work: Any, t: float) -> None:
     """Add the implicit terms of forces for the rates `work.implicit_rates`: of joints alone, or of all forces."""
+
+
+@kernel
+def apply_contact_forces(work):
+    """Apply the contact forces for output to the bodies; there are none without contacts."""
+    for i in range(1, len(work.contact_forces)):
+        store_force(work.bodies[i], load_force(work.bodies[i]) - load_force(work.contact_forces[i]))
 
 
 @template(accelerate)
@@ -125,28 +123,6 @@ def evaluate_repeatedly(system: Any, work: Any, t: float, q: Any, v: Any, a: Any
         evaluate(system, work, t, q, v, a, powers)
 
 
-@template(evaluate, update_joint_reactions)
-def finalize_contact_output(
-    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
-) -> None:
-    """Store the accelerations without contacts, and evaluate those with the last contact impulses as forces."""
-    update_joint_reactions(system, work, contact_work.joint_friction)
-    for j in range(len(a)):
-        contact_work.free_acceleration[j] = a[j]
-    patches, contacts = system.contacts.joint_friction.patches, contact_work.detection.contacts
-    compute_contact_forces(patches, work, contact_work.step, contact_work.joint_friction, contacts, h)
-    evaluate(system, work, t, q, v, a, powers)
-    clear_contact_forces(work)
-
-
-@kernel
-def resume_contact_stepping(contact_work, a):
-    """Restore the accelerations and joint reactions without contacts and friction."""
-    contact_work.joint_friction.reactions_valid[0] = 1
-    for j in range(len(a)):
-        a[j] = contact_work.free_acceleration[j]
-
-
 def unconstrained_dynamics(accelerate: Kernel) -> Dynamics:
     """Bind a method's kernel for systems without constraint rows and markers."""
     evaluate = bound_kernel(evaluate_unconstrained, accelerate=accelerate)
@@ -159,33 +135,4 @@ def constrained_dynamics(factor: Kernel, projection: Projection, **kernels: Kern
         bound_kernel(evaluate_constrained, **kernels),
         bound_kernel(evaluate_constrained_projected, **kernels),
         bound_kernel(project_onto_constraints, accelerate=factor, **projection._asdict()),
-    )
-
-
-def with_contacts(
-    alone: Dynamics, system: System, update_rates: Kernel, accelerate: Kernel, apply_inverse_mass: Kernel
-) -> Dynamics:
-    """Add the kernels for the contacts and the joint friction of a system to those without."""
-    from multibody_cli.contact_solver import contact_step  # with all that detects and solves contacts
-
-    contacts, impulses = system.contacts, implicit_forces.add_impulses_of_change if system.implicit else None
-    reactions = bound_kernel(joint_friction.update_joint_reactions, add_implicit_impulses=impulses)
-    return alone._replace(
-        solve_contact_step=contact_step.bind(
-            system,
-            impulses,
-            update_rates=update_rates,
-            accelerate=accelerate,
-            apply_inverse_mass=apply_inverse_mass,
-            **(coupled_impulses.kernels(apply_inverse_mass) if system.coupled else {}),
-        ),
-        finalize_output=bound_kernel(
-            finalize_contact_output,
-            evaluate=alone.evaluate,
-            update_joint_reactions=reactions if len(contacts.joint_friction.patches) > 0 else None,
-        ),
-        resume_stepping=resume_contact_stepping,
-        hold_bodies_at_rest=hold_bodies_at_rest if len(contacts.geometry.geoms) > 0 else None,
-        displace_step=None,  # a prediction is for accelerations without impulses
-        restore_factors=None,
     )

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multibody_cli.contact_solver.workspace import ContactWorkspace
 from multibody_cli.kernel import Kernel, bound_kernel
 from multibody_cli.methods.contract import Causes, Dynamics, Recording, Report, Status, Stepper
 from multibody_cli.methods.evaluation import evaluate_repeatedly
@@ -20,6 +19,9 @@ from multibody_cli.methods.recording import completion, observe_updated
 from multibody_cli.methods.sampling import Sampler
 from multibody_cli.model import JointFriction, Model, State
 from multibody_cli.tree.workspace import Coupling, ImplicitSolve, Work
+
+if TYPE_CHECKING:
+    from multibody_cli.contact_solver.workspace import ContactWorkspace
 
 
 def with_contacts(report: Report, contact_work: ContactWorkspace, joint_friction: JointFriction) -> Report:

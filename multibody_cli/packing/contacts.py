@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.contact_solver.friction.problem import Options
-from multibody_cli.contact_solver.impacts import LAWS
 from multibody_cli.contacts.forms import Collider, geometry_of
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import FRICTION_PATCH, FRICTION_POINT
@@ -63,6 +61,9 @@ def pack_contacts(
     scene, touches = loaded.scene, loaded.scene.contacts is not None
     if not touches and len(joint_friction.patches) == 0:
         return ()
+    from multibody_cli.contact_solver.friction.problem import Options
+    from multibody_cli.contact_solver.impacts import LAWS
+
     settings = scene.contacts or ContactsSpec()
     colliders = list(colliders_of(loaded, settings, rows, frames)) if touches else []
     excluded = [(rows[a], rows[b]) for a, b in excluded_pairs(scene, settings)]

@@ -64,13 +64,7 @@ RECIPES = {
         "hardening",
         "actuators",
         "actuators/__init__.py",
-        (
-            (
-                "from multibody_cli.actuators.general import GeneralSpec\n",
-                "from multibody_cli.actuators.hardening import HardeningSpec\n",
-            ),
-            ('    "general": GeneralSpec,\n', '    "hardening": HardeningSpec,\n'),
-        ),
+        (('    "general": "GeneralSpec",\n', '    "hardening": "HardeningSpec",\n'),),
     ),
     "constraint": Recipe(
         "level",
@@ -83,13 +77,13 @@ RECIPES = {
         "heun",
         "methods/integrators",
         "methods/integrators/__init__.py",
-        ((" import dop853,", " heun,"), ("_MODULES = (", "heun, ")),
+        (('"rk4", "dop853"', ', "heun"'),),
     ),
     "adaptive integrator": Recipe(
         "bogacki_shampine",
         "methods/integrators",
         "methods/integrators/__init__.py",
-        ((" import dop853,", " bogacki_shampine,"), ("rk4, dop853", ", bogacki_shampine")),
+        (('"rk4", "dop853"', ', "bogacki_shampine"'),),
     ),
     "channel": Recipe(
         "speed",

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from multibody_cli.methods.contract import Integrator
-from multibody_cli.methods.integrators import dop853, linearly_implicit_euler, rk4, sdirk2, semi_implicit_euler
+from multibody_cli.registry import Registry
 
-_MODULES = (semi_implicit_euler, linearly_implicit_euler, sdirk2, rk4, dop853)
 
-INTEGRATORS: dict[str, Integrator] = {module.INTEGRATOR.name: module.INTEGRATOR for module in _MODULES}
+def _integrator(name: str) -> Integrator:
+    found: Integrator = import_module(f"{__name__}.{name}").INTEGRATOR
+    return found
+
+
+INTEGRATORS = Registry(("semi_implicit_euler", "linearly_implicit_euler", "sdirk2", "rk4", "dop853"), _integrator)
+"""Integrators by their keyword in the scene format, the name of their module."""

@@ -1,0 +1,68 @@
+"""Kernels that systems with contacts or dry friction have in addition, and their binding.
+
+It imports all that detects and solves contacts: `by_acceleration` imports it for such systems alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from multibody_cli.contact_solver import contact_step, joint_friction
+from multibody_cli.contact_solver.parameters import update_joint_reactions
+from multibody_cli.contact_solver.results import clear_contact_forces, compute_contact_forces
+from multibody_cli.contact_solver.sleeping import hold_bodies_at_rest
+from multibody_cli.contact_solver.workspace import contact_workspace_for as contact_workspace_for
+from multibody_cli.implicit import coupled_impulses, implicit_forces
+from multibody_cli.kernel import Kernel, bound_kernel, kernel, template
+from multibody_cli.method_kernels import evaluate
+from multibody_cli.methods.contract import Dynamics
+from multibody_cli.model import System
+
+
+@template(evaluate, update_joint_reactions)
+def finalize_contact_output(
+    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
+) -> None:
+    """Store the accelerations without contacts, and evaluate those with the last contact impulses as forces."""
+    update_joint_reactions(system, work, contact_work.joint_friction)
+    for j in range(len(a)):
+        contact_work.free_acceleration[j] = a[j]
+    patches, contacts = system.contacts.joint_friction.patches, contact_work.detection.contacts
+    compute_contact_forces(patches, work, contact_work.step, contact_work.joint_friction, contacts, h)
+    evaluate(system, work, t, q, v, a, powers)
+    clear_contact_forces(work)
+
+
+@kernel
+def resume_contact_stepping(contact_work, a):
+    """Restore the accelerations and joint reactions without contacts and friction."""
+    contact_work.joint_friction.reactions_valid[0] = 1
+    for j in range(len(a)):
+        a[j] = contact_work.free_acceleration[j]
+
+
+def with_contacts(
+    alone: Dynamics, system: System, update_rates: Kernel, accelerate: Kernel, apply_inverse_mass: Kernel
+) -> Dynamics:
+    """Add the kernels for the contacts and the joint friction of a system to those without."""
+    contacts, impulses = system.contacts, implicit_forces.add_impulses_of_change if system.implicit else None
+    reactions = bound_kernel(joint_friction.update_joint_reactions, add_implicit_impulses=impulses)
+    return alone._replace(
+        solve_contact_step=contact_step.bind(
+            system,
+            impulses,
+            update_rates=update_rates,
+            accelerate=accelerate,
+            apply_inverse_mass=apply_inverse_mass,
+            **(coupled_impulses.kernels(apply_inverse_mass) if system.coupled else {}),
+        ),
+        finalize_output=bound_kernel(
+            finalize_contact_output,
+            evaluate=alone.evaluate,
+            update_joint_reactions=reactions if len(contacts.joint_friction.patches) > 0 else None,
+        ),
+        resume_stepping=resume_contact_stepping,
+        hold_bodies_at_rest=hold_bodies_at_rest if len(contacts.geometry.geoms) > 0 else None,
+        displace_step=None,  # a prediction is for accelerations without impulses
+        restore_factors=None,
+    )
