@@ -11,7 +11,8 @@ from multibody_cli.document.scalars import scalar
 from multibody_cli.mass import Floats, MassProperties
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./+*-]*( [\w./+*-]+)*", re.ASCII)
-_UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_UNPRINTABLE = "[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+"""Expression of characters that YAML escapes; it takes 3 ms to compile."""
 
 
 def dump_resolved(data: Mapping[str, Any]) -> str:
@@ -95,4 +96,6 @@ def _word(text: str) -> str:
     if _PLAIN.fullmatch(text) and isinstance(scalar(text), str):
         return text
     quoted = json.dumps(text, ensure_ascii=False)
-    return _UNPRINTABLE.sub(lambda match: f"\\U{ord(match[0]):08x}", quoted)
+    if quoted.isascii() and quoted.isprintable():
+        return quoted
+    return re.sub(_UNPRINTABLE, lambda match: f"\\U{ord(match[0]):08x}", quoted)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,10 @@ import pytest
 from command_result import Command
 
 from multibody_cli import read_trajectory
+from multibody_cli.actuators import ACTUATORS
+from multibody_cli.cli.app import VERBS
+from multibody_cli.methods import METHODS
+from multibody_cli.methods.integrators import INTEGRATORS
 
 MET = "expect=[{at: final, channel: joints/hinge/q, value: 0.45, atol: 0.2}]"
 MISSED = "expect=[{at: final, channel: joints/hinge/q, value: 2.0, atol: 1e-3}]"
@@ -27,6 +32,30 @@ def test_the_default_result_is_named_after_the_scene(mbsim: Command, folder: Pat
     run = read_trajectory(folder / "outputs" / "pendulum.h5")
     assert run.attributes["status"] == "complete"
     np.testing.assert_allclose(run.time, np.linspace(0, 0.1, 11), atol=1e-15)
+
+
+def test_a_run_imports_only_what_it_needs(mbsim: Command, folder: Path) -> None:
+    """Neither packages that other verbs use, nor entries of catalogues that the scene lacks, nor contacts."""
+    assert mbsim("run", "pendulum.yaml").code == 0  # its kernels are compiled from now on
+    program = (
+        "import sys\nfrom multibody_cli.cli.app import main\n"
+        'try: main(["run", "pendulum.yaml", "--force", "--quiet"])\nexcept SystemExit as end: assert not end.code\n'
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    imported = set(done.stdout.splitlines()[-1].split())
+    assert "multibody_cli.timeline" in imported
+    own = {name.removeprefix("multibody_cli.") for name in imported if name.startswith("multibody_cli.")}
+    assert not imported & {"numba", "scipy", "sympy", "pint", "matplotlib", "tqdm", "multiprocessing", "xarray"}
+    rooms = {name.partition(".")[0] for name in own}
+    assert not rooms & {"api", "codegen", "comparison", "contact_solver", "equations", "lanes", "peers", "pictures",
+                        "render", "variational"}  # fmt: skip
+    assert {name for name in own if name.startswith("kernel.comp")} == set()
+    verbs, others = {f"cli.{verb}" for verb in VERBS}, {"studies.sweep", "studies.bench", "studies.doctor"}
+    assert own & (verbs | others | {"kernel.workers", "contacts.detect"}) == {"cli.run"}
+    catalogues = {"methods": METHODS, "methods.integrators": INTEGRATORS, "actuators": ACTUATORS}
+    entries = {f"{package}.{name}" for package, names in catalogues.items() for name in names}
+    assert own & entries == {"methods.aba", "methods.integrators.rk4", "actuators.computed_torque"}
 
 
 def test_a_result_names_the_commit_of_the_program(
