@@ -185,10 +185,10 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
     load_initial_guess(contacts, joint_friction.previous_impulses, warm_start, step)
     for k in range(step.sizes[0].equalities):
         step.r[k] = 0.0
-    # impacts
+    # gaps
     add_biases(contacts, groups, step, impact_times)
     add_slip_changes(joint_friction.slip_changes, step)
-    # trees
+    # edges
     if has_other_rows and len(patches) > 0:
         solve_trees(system, work, contact_work, contacts, v)
         if all_solved(groups):
@@ -213,6 +213,7 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
         again = update_friction_limits(system, work, joint_friction, groups, step, reports)
         if not (update_coupled_impulses(system, work, groups, step, reports) or again):
             break
+    # rest
     stop_islands_at_rest(system, work, step, groups, reports, sleep, q, v)
     return True
 
@@ -247,13 +248,14 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     detection, step, groups = contact_work.detection, contact_work.step, contact_work.groups
     joint_friction, tree_friction, sleep = contact_work.joint_friction, contact_work.tree_friction, contact_work.sleep
     impact_times, reports, diagnostics = contact_work.impact_times, contact_work.reports, contact_work.diagnostics
+    # reactions
+    update_joint_reactions(system, work, joint_friction)
     tree_friction.edges.number[0] = tree_friction.edges.jams[0] = 0
     tree_friction.repeats[0] = tree_friction.time[0] == t
     tree_friction.time[0] = t
-    update_joint_reactions(system, work, joint_friction)
     # detection
-    sizes, count, detection.overflow[0], groups.islands[0] = step.sizes[0], 0, 0, 0
     limits = list_active_rows(work.rows, step)
+    sizes, count, detection.overflow[0], groups.islands[0] = step.sizes[0], 0, 0, 0
     if find_near_geoms(system, work, detection, h) + len(patches) > 0:
         keep_start_velocities(work.bodies, step.start)
         update_rates(system, t, q, v, contact_work.free_acceleration, work)
@@ -272,14 +274,14 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     # rows
     write_rows(patches, contacts, work, step, v)
     set_coefficients(patches, contacts, step, joint_friction.coefficient, tree_friction.shared)
-    # impulses
+    # trees
     has_other_rows = limits + count + count_other_rows(work.rows, tree_friction.satisfied) > 0
     if (
         has_other_rows
         or not solve_tree_friction(system, work, contact_work, h, v, sizes.constraint_rows, settings.options.tolerance)
     ) and not solve_rows(system, work, contact_work, q, v, has_other_rows):
         return False
-    # results
+    # accounts
     account_joint_friction(patches, joint_friction, step, work.bodies, work.response, ledger)
     account_contacts(settings, contacts, groups, sleep, step, work.bodies, work.response, diagnostics, ledger)
     account_row_work(work, step, ledger)
@@ -290,6 +292,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         add_coupled_impulses(system, work)
         transmit_impulses(system.tree, step, work)
         account_reaction_impulses(system.motions, work, v, ledger)
+    # warm start
     store_warm_start(contacts, count, contact_work.warm_start)
     for j in range(len(v)):
         v[j] += work.response[j]
@@ -306,6 +309,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     ):
         displace(system.tree, q, work.response, 1.0)
         normalize(system.tree, q)
+    # diagnostics
     record_diagnostics(groups, reports, tree_friction.edges.jams[0], joint_friction.worst, diagnostics)
     return True
 
