@@ -50,7 +50,6 @@ from multibody_cli.contact_solver.islands import (
     count_other_rows,
     find_articulations,
     find_islands,
-    island_number,
     list_body_blocks,
     mark_separate_patches,
     mark_solved,
@@ -147,7 +146,7 @@ def solve_trees(system, work, contact_work, contacts, v):
         if edges.number[0] == 0:
             break
         for e in range(edges.number[0]):
-            groups.has_other_rows[island_number(edges.edges[e].row, groups)] = 1
+            groups.has_other_rows[groups.row_island[edges.edges[e].row]] = 1
         edges.number[0] = 0
     for p in range(len(joint_friction.separate)):
         joint_friction.separate[p] = 0

@@ -15,7 +15,6 @@ import math
 
 from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.islands import island_of
 from multibody_cli.kernel import formula, kernel
 
 TIE = 1e-6
@@ -85,17 +84,17 @@ def hold_later_contacts(contacts, groups, step, impact_times):
     for i in range(len(first)):
         first[i] = math.inf
     for c in range(sizes.contacts):
-        at = island_of(sizes.first_contact + PER_CONTACT * c, groups)
-        if at >= 0 and contacts[c].delay > 0.0:
-            first[at] = min(first[at], contacts[c].delay)
+        island = groups.row_island[sizes.first_contact + PER_CONTACT * c]
+        if island >= 0 and contacts[c].delay > 0.0:
+            first[island] = min(first[island], contacts[c].delay)
     for c in range(sizes.contacts):
         contact, k = contacts[c], sizes.first_contact + PER_CONTACT * c
-        at, u = island_of(k, groups), step.velocity_after[k]
-        if at < 0 or contact.delay == 0.0 or u >= 0.0:
+        island, u = groups.row_island[k], step.velocity_after[k]
+        if island < 0 or contact.delay == 0.0 or u >= 0.0:
             continue
-        if time_of_contact(contact.delay, contact.gap, u) > first[at] + TIE * sizes.h:
+        if time_of_contact(contact.delay, contact.gap, u) > first[island] + TIE * sizes.h:
             impact_times.own_delay[c], impact_times.own_gap[c] = contact.delay, contact.gap
-            contact.gap, contact.delay = max(contact.gap, 0.0) - (contact.delay - first[at]) * u, first[at]
+            contact.gap, contact.delay = max(contact.gap, 0.0) - (contact.delay - first[island]) * u, first[island]
 
 
 @formula

@@ -33,8 +33,10 @@ class Groups(NamedTuple):
     index_of_body: Annotated[Integers, "l"]  # number of each body among those of its articulation
     first_body_block: Annotated[Integers, "l + 1"]  # start of the body blocks of an articulation
     body_blocks: Annotated[Integers, "2 * m"]  # block s of row k is 2 k + s
+    block_articulation: Annotated[Integers, "2 * m"]  # articulation of each block, -1 if it is not factored
     island: Annotated[Integers, "l"]  # union-find parent: smallest articulation of the island
     island_number: Annotated[Integers, "l"]  # number of the island whose smallest articulation this is, else -1
+    row_island: Annotated[Integers, "m"]  # number of the island of each row, -1 for none
     has_other_rows: Annotated[Integers, "l"]  # whether an island has rows that are no edges of passes over a tree
     solved: Annotated[Integers, "l"]  # whether such passes have solved the rows of an articulation
     first_row: Annotated[Integers, "l + 1"]  # start of the rows of an island
@@ -115,7 +117,10 @@ def find_articulations(system, work, groups):
     groups.articulations[0] = count
     for c in range(count):
         groups.solved[c] = 0
-    list_bodies(len(links), count, groups)
+    list_members(articulation, count, groups.first_body, groups.bodies)
+    for c in range(count):
+        for k in range(groups.first_body[c], groups.first_body[c + 1]):
+            groups.index_of_body[groups.bodies[k]] = k - groups.first_body[c]
 
 
 @kernel
@@ -134,35 +139,27 @@ def moving_body(tree, row):
 
 
 @kernel
-def list_bodies(links, articulations, groups):
-    """List the bodies of each articulation."""
-    first = groups.first_body
-    for c in range(articulations + 1):
-        first[c] = 0
-    for i in range(1, links):
-        first[groups.articulation[i] + 1] += 1
-    for c in range(articulations):
-        first[c + 1] += first[c]
-    for i in range(1, links):
-        groups.bodies[first[groups.articulation[i]]] = i
-        first[groups.articulation[i]] += 1
-    shift_back(first, articulations)
-    for c in range(articulations):
-        for k in range(first[c], first[c + 1]):
-            groups.index_of_body[groups.bodies[k]] = k - first[c]
-
-
-@kernel
 def body_of_term(term, groups):
     """Return the body moved by a term of a row; 0 for the ground."""
     return term.body if term.iv < 0 else groups.body_of_coordinate[term.iv]
 
 
 @kernel
-def shift_back(first, count):
-    """Restore the starts of lists that were advanced while the lists were filled."""
-    for c in range(count, 0, -1):
-        first[c] = first[c - 1]
+def list_members(group, count, first, members):
+    """List the members of each of so many groups: those k with group[k] = i, from `members[first[i]]` on, ascending."""
+    for i in range(count + 1):
+        first[i] = 0
+    for k in range(len(group)):
+        if group[k] >= 0:
+            first[group[k] + 1] += 1
+    for i in range(count):
+        first[i + 1] += first[i]
+    for k in range(len(group)):
+        if group[k] >= 0:
+            members[first[group[k]]] = k
+            first[group[k]] += 1
+    for i in range(count, 0, -1):  # they have advanced to the ends
+        first[i] = first[i - 1]
     first[0] = 0
 
 
@@ -194,22 +191,14 @@ def list_body_blocks(step, groups, asleep):
 
     Articulations that are `asleep`, or solved already, have none, so that they are not factored.
     """
-    first, articulations = groups.first_body_block, groups.articulations[0]
-    for c in range(articulations + 1):
-        first[c] = 0
-    for adds in (False, True):
-        for k in range(step.sizes[0].rows):
-            for side in range(BLOCKS_PER_ROW):
-                c = groups.row_articulations[k, side]
-                if c >= 0 and not asleep[c] and not groups.solved[c] and has_nonzero_terms(step.rows[k]):
-                    if adds:
-                        groups.body_blocks[first[c]] = BLOCKS_PER_ROW * k + side
-                        first[c] += 1
-                    else:
-                        first[c + 1] += 1
-        for c in range(articulations if not adds else 0):
-            first[c + 1] += first[c]
-    shift_back(first, articulations)
+    of_block, m = groups.block_articulation, step.sizes[0].rows
+    for k in range(m):
+        for side in range(BLOCKS_PER_ROW):
+            c = groups.row_articulations[k, side]
+            listed = c >= 0 and not asleep[c] and not groups.solved[c] and has_nonzero_terms(step.rows[k])
+            of_block[BLOCKS_PER_ROW * k + side] = c if listed else -1
+    articulations = groups.articulations[0]
+    list_members(of_block[: BLOCKS_PER_ROW * m], articulations, groups.first_body_block, groups.body_blocks)
 
 
 @formula
@@ -220,47 +209,30 @@ def has_nonzero_terms(row):
 
 @kernel
 def find_islands(step, groups):
-    """List the rows of each island in ascending order; rows without articulation are left out."""
-    island, number, first, m = groups.island, groups.island_number, groups.first_row, step.sizes[0].rows
+    """Number the islands by their first rows, and list their rows, ascending; rows without articulation have none."""
+    island, number, of_row, m = groups.island, groups.island_number, groups.row_articulations, step.sizes[0].rows
     for c in range(groups.articulations[0]):
         island[c] = c
         number[c] = -1
     for k in range(m):
-        if groups.row_articulations[k, 0] >= 0 and groups.row_articulations[k, 1] >= 0:
-            join(island, groups.row_articulations[k, 0], groups.row_articulations[k, 1])
+        if of_row[k, 0] >= 0 and of_row[k, 1] >= 0:
+            join(island, of_row[k, 0], of_row[k, 1])
     islands = 0
     for k in range(m):
-        at = island_of(k, groups)
-        if at >= 0:
-            if number[at] < 0:
-                number[at] = islands
-                islands += 1
-                first[islands] = 0
-            first[number[at] + 1] += 1
-    first[0] = 0
-    for i in range(islands):
-        first[i + 1] += first[i]
-    for k in range(m):
-        at = island_of(k, groups)
-        if at >= 0:
-            groups.rows[first[number[at]]] = k
-            first[number[at]] += 1
-    shift_back(first, islands)
+        c = max(of_row[k, 0], of_row[k, 1])
+        first = root(island, c) if c >= 0 else -1
+        if first >= 0 and number[first] < 0:
+            number[first] = islands
+            islands += 1
+        groups.row_island[k] = number[first] if first >= 0 else -1
+    list_members(groups.row_island[:m], islands, groups.first_row, groups.rows)
     groups.islands[0] = islands
-
-
-@kernel
-def island_of(k, groups):
-    """Return the representative articulation of the island of row k, or -1."""
-    c = max(groups.row_articulations[k, 0], groups.row_articulations[k, 1])
-    return root(groups.island, c) if c >= 0 else -1
 
 
 @formula
 def island_number(k, groups):
     """Return the number of the island of row k, or -1."""
-    at = island_of(k, groups)
-    return groups.island_number[at] if at >= 0 else -1
+    return groups.row_island[k]
 
 
 # --- friction of joints apart from all other rows ---------------------------------------------------------------------
@@ -294,7 +266,7 @@ def mark_separate_patches(separate, first, groups) -> bool:
     """Mark the friction patches, with rows from `first` on, in islands without other rows; return whether any are."""
     found = False
     for p in range(len(separate)):
-        separate[p] = groups.has_other_rows[island_number(first + PER_CONTACT * p, groups)] == 0
+        separate[p] = groups.has_other_rows[groups.row_island[first + PER_CONTACT * p]] == 0
         found = found or separate[p] != 0
     return found
 
@@ -304,7 +276,7 @@ def mark_solved(joint_friction, step, groups):
     """Mark the articulations of islands without other rows as solved; guess the impulses of all others again."""
     sizes = step.sizes[0]
     for k in range(sizes.rows):
-        number = island_number(k, groups)
+        number = groups.row_island[k]
         if number < 0:
             continue
         if not groups.has_other_rows[number]:

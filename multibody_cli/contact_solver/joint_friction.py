@@ -38,7 +38,6 @@ from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, com
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.islands import island_number
 from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.results import AT_LIMIT, LIMITS
 from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, patch_axes
@@ -250,14 +249,14 @@ def update_friction_limits(system, work, joint_friction, groups, step, reports) 
         largest_load[island] = 0.0
     for p in range(len(patches)):
         if not joint_friction.separate[p] and coefficient[p] > 0.0:
-            island = island_number(sizes.constraint_rows + PER_CONTACT * p, groups)
+            island = groups.row_island[sizes.constraint_rows + PER_CONTACT * p]
             largest_load[island] = max(largest_load[island], joint_friction.limit[p] / coefficient[p])
     worst, again = 0.0, False
     for p in range(len(patches)):
         if joint_friction.separate[p]:
             continue
         k, limit = sizes.constraint_rows + PER_CONTACT * p, joint_friction.limit[p]
-        island = island_number(k, groups)
+        island = groups.row_island[k]
         friction, scale = math.hypot(x[k + 1], x[k + 2]), coefficient[p] * largest_load[island]
         error = abs(limit - x[k]) if friction >= (1.0 - AT_LIMIT) * x[k] else friction - limit
         if error > system.contacts.options.tolerance * scale:

@@ -11,7 +11,6 @@ from typing import Annotated, NamedTuple
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.islands import island_number
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.sleeping import contact_sleeps
 from multibody_cli.kernel import kernel
@@ -74,7 +73,7 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
     account_other_rows(groups, step, bodies, response, energies)
     for c in range(sizes.contacts):
         contact, first = contacts[c], sizes.first_contact + PER_CONTACT * c
-        own = energies[island_number(first, groups)]
+        own = energies[groups.row_island[first]]
         for j in range(PER_CONTACT):
             k = first + j
             x, before, free = step.x[k], step.velocity_before[k], velocity_after[k]
@@ -112,7 +111,7 @@ def account_other_rows(groups, step, bodies, response, energies):
     """Add the energy that limits and friction patches of joints dissipate to the energies of their islands."""
     limits = step.sizes[0].constraint_rows
     for k in range(step.sizes[0].equalities, step.sizes[0].first_contact):
-        island, patch = island_number(k, groups), (k - limits) % PER_CONTACT if k >= limits else 1
+        island, patch = groups.row_island[k], (k - limits) % PER_CONTACT if k >= limits else 1
         if island >= 0 and patch > 0:
             mean = 0.5 * (step.velocity_before[k] + step.velocity_after[k])
             if k < limits:
