@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 MOST_INSTANTS = 10_000
 """Maximum number of output instants in a page, unless --fps chooses more."""
 
-
 MOST_PIXELS = 4096
 """Maximum width and height of a picture."""
-
 
 NAMED = 4
 """Maximum number of bodies that a note names."""
@@ -206,30 +204,27 @@ def _page(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
         return player_html(page, bar.show)
 
 
-def _png(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
-    from multibody_cli.render.frames import png, strip
+def _still(picture: Picture, ghosts: list[Picture], extras: Extras, is_svg: bool = False) -> bytes:
+    from multibody_cli.render.frames import png, strip, svg
     from multibody_cli.render.image import ImageFormat
 
+    if is_svg:
+        return svg(picture, ghosts, ImageFormat(*extras.size))
     return png(strip(picture, ghosts, ImageFormat(*extras.size, samples=4)))
 
 
-def _svg(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
-    from multibody_cli.render.frames import svg
+def _film(picture: Picture, ghosts: list[Picture], extras: Extras, is_gif: bool = False) -> bytes:
+    from multibody_cli.render.frames import film, gif, mp4
     from multibody_cli.render.image import ImageFormat
 
-    return svg(picture, ghosts, ImageFormat(*extras.size))
+    with ProgressBar("pictures") as bar:
 
+        def images() -> Iterator[Pixels]:
+            for done, image in enumerate(film(picture, ghosts, ImageFormat(*extras.size, samples=2)), 1):
+                yield image
+                bar.show(done, len(picture.rows))
 
-def _gif(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
-    from multibody_cli.render.frames import gif
-
-    return gif(_shown(picture, ghosts, extras), extras.fps)
-
-
-def _mp4(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
-    from multibody_cli.render.frames import mp4
-
-    return mp4(_shown(picture, ghosts, extras), extras.fps)
+        return (gif if is_gif else mp4)(images(), extras.fps)
 
 
 def _gltf(picture: Picture, ghosts: list[Picture], extras: Extras, is_binary: bool = False) -> bytes:
@@ -239,31 +234,18 @@ def _gltf(picture: Picture, ghosts: list[Picture], extras: Extras, is_binary: bo
     return gltf(name, picture.drawing, picture.motion, picture.up, is_binary)
 
 
-def _shown(picture: Picture, ghosts: list[Picture], extras: Extras) -> Iterator[Pixels]:
-    """Yield the images of an animation, and show how many are done."""
-    from multibody_cli.render.frames import film
-    from multibody_cli.render.image import ImageFormat
-
-    with ProgressBar("pictures") as bar:
-        for done, image in enumerate(film(picture, ghosts, ImageFormat(*extras.size, samples=2)), 1):
-            yield image
-            bar.show(done, len(picture.rows))
-
-
 WRITERS: dict[str, Callable[[Picture, list[Picture], Extras], bytes]] = {
     ".html": _page,
-    ".png": _png,
-    ".svg": _svg,
-    ".gif": _gif,
-    ".mp4": _mp4,
+    ".png": _still,
+    ".svg": partial(_still, is_svg=True),
+    ".gif": partial(_film, is_gif=True),
+    ".mp4": _film,
     ".gltf": _gltf,
     ".glb": partial(_gltf, is_binary=True),
 }
 """Function that returns the content of a file, by the suffix of its name."""
 
 STILLS = (".png", ".svg")
-
-
 PICTURES = (*STILLS, ".gif", ".mp4")
 MODELS = (".gltf", ".glb")
 SUFFIXES = {

@@ -102,11 +102,6 @@ def series_of(names: SceneNames) -> tuple[Series, ...]:
     return tuple(series for series in every if all(series.shape))
 
 
-def channel_names(names: SceneNames) -> list[str]:
-    """List the paths of all channels of a model, in the order of the result file."""
-    return [series.path for series in series_of(names)]
-
-
 def select_channels(patterns: Sequence[str] | None, names: SceneNames) -> tuple[Series, ...]:
     """Select the channels to record; `time` is always included, with contacts also their instants and offsets.
 

@@ -14,7 +14,7 @@ from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.elements import DIMENSIONS, EXPANSIONS
 from multibody_cli.output.history import History
 from multibody_cli.output.schema import describe, render_markdown
-from multibody_cli.output.series import channel_names, select_channels, series_of
+from multibody_cli.output.series import select_channels, series_of
 from multibody_cli.output.sink import block_rows
 
 TIME = np.linspace(0.0, 1.0, 41)
@@ -100,7 +100,7 @@ def test_channels_are_selected_by_path_group_and_wildcard():
     assert chosen("momentum", "time") == ["time", "momentum/linear", "momentum/angular"]
     assert chosen("joints/*/v") == ["time", "joints/hinge/v", "joints/bolt10/v", "joints/bolt9/v"]
     assert chosen() == ["time"]
-    assert [one.path for one in select_channels(None, RICH)] == channel_names(RICH)
+    assert select_channels(None, RICH) == series_of(RICH)
     # `joints/bolt1` is no group although the text starts the same
     with pytest.raises(ArgumentError):
         chosen("joints/bolt1")
@@ -124,7 +124,7 @@ def test_names_cannot_escape_their_group():
     names = names_of(
         joints=[("..", (ANGLE,)), ("a/b", (ANGLE,)), (".", (ANGLE,)), ("a.b", (ANGLE,)), ("{q}", (ANGLE,))]
     )
-    paths = [path for path in channel_names(names) if path.startswith("joints/") and path.endswith("/q")]
+    paths = [one.path for one in series_of(names) if one.path.startswith("joints/") and one.path.endswith("/q")]
     assert paths == ["joints/%2E%2E/q", "joints/a%2Fb/q", "joints/%2E/q", "joints/a.b/q", "joints/{q}/q"]
 
 
@@ -151,5 +151,6 @@ def test_the_description_lists_every_channel_once():
 
 def test_a_model_without_ledger_entries_has_no_such_channels():
     names = names_of(accounts=[Account("work", "forces/wind")])
-    assert "energy/work/forces/wind" in channel_names(names)
-    assert not any(path.startswith("energy/dissipation") for path in channel_names(names))
+    paths = [one.path for one in series_of(names)]
+    assert "energy/work/forces/wind" in paths
+    assert not any(path.startswith("energy/dissipation") for path in paths)

@@ -22,7 +22,7 @@ from multibody_cli.output.contact_channels import CONTACT_CHANNELS
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.hdf5_layout import CONTACT_ROWS
 from multibody_cli.output.selection import select
-from multibody_cli.output.series import SCALES, channel_names, select_channels
+from multibody_cli.output.series import SCALES, select_channels, series_of
 from multibody_cli.output.sink import MemorySink, Outcome, ThinningSink, block_rows
 from multibody_cli.output.trajectory import read_trajectory
 
@@ -165,7 +165,7 @@ def test_bytes_do_not_depend_on_the_size_of_blocks(tmp_path, block_rows, first):
 
 
 def test_a_scene_without_contacts_has_no_contact_channels(tmp_path):
-    assert not any(path.startswith("contacts") for path in channel_names(RICH))
+    assert not any(one.path.startswith("contacts") for one in series_of(RICH))
     record(Hdf5Sink(tmp_path / "run.h5"), RICH, samples_of(RICH, TIME), DONE)
     with h5py.File(tmp_path / "run.h5") as file:
         assert "contacts" not in file
