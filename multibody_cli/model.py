@@ -110,7 +110,7 @@ MARKER = np.dtype([("link", "i8"), ("coordinates", "f8", 3)])
 """A point of an affine body: the first row of the body, and the coordinates along its principal axes, m."""
 
 CONSTRAINT_AXIS = np.dtype([("t", "f8", 3), ("f", "f8", 3)])
-"""A wrench about the origin of M that does no work on any free coordinate of a loop joint."""
+"""A wrench about the origin of M, in the axes of M, that does no work on any free coordinate of a loop joint."""
 
 
 class Tree(NamedTuple):

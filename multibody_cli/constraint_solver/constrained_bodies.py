@@ -33,14 +33,11 @@ from multibody_cli.constraint_solver.open_rows import (
     write_open_rows,
 )
 from multibody_cli.constraint_solver.row_blocks import (
-    closed_wrench,
     factor_block,
-    read_residual,
+    reduce_blocks,
     reduce_neighbours,
-    reduce_rhs,
-    solve_for_multipliers,
+    solve_blocks,
     substitute_rows,
-    subtract_motion,
 )
 from multibody_cli.kernel import kernel
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
@@ -147,9 +144,8 @@ def factor_and_pass_inward(tree, work, plan) -> bool:
         link, body, open_link = links[i], bodies[i], plan.links[i]
         A, p = rigid_body_inertia(link, body) + A_in, load_force(body) + p_in
         A_in, p_in = no_inertia(), no_force()
-        for b in range(open_link.first_block, open_link.last_block):
-            if not close_block(plan, plan.blocks[b], child_inertias[i]):
-                return False
+        if open_link.last_block > open_link.first_block and not close_blocks(plan, i, child_inertias[i]):
+            return False
         if link.has_side_children or open_link.last_block > open_link.first_block:
             A_side, p_side = load_child_inertia(child_inertias[i])
             A, p = A + A_side, p + p_side
@@ -165,27 +161,22 @@ def factor_and_pass_inward(tree, work, plan) -> bool:
                 add_child_inertia(child_inertias[link.parent], A, p)
         if open_link.last_passing > open_link.first_slot:
             pass_rows(link, open_link, driven, body, columns, plan)
-    for b in range(plan.links[0].first_block, plan.links[0].last_block):
-        block = plan.blocks[b]
-        if not factor_block(plan, block):
-            return False
-        reduce_neighbours(plan, block)
-        reduce_rhs(plan, block)
-    return True
+    return close_blocks(plan, 0, child_inertias[0])
 
 
 @kernel
-def close_block(plan, block, child_inertia) -> bool:
-    """Eliminate a block at the body where it closes: add its inertia and bias force; return whether it succeeded."""
-    if not factor_block(plan, block):
-        return False
+def close_blocks(plan, i, child_inertia) -> bool:
+    """Eliminate the blocks that close at body i: add their inertia and bias force; return whether that succeeded."""
     A, p = load_child_inertia(child_inertia)
-    for j in range(substitute_rows(plan, block)):
-        V = load_force(plan.substituted[j])
-        A = A + rank_one(plan.solution[j] * V, V)
-    reduce_neighbours(plan, block)
-    reduce_rhs(plan, block)
-    store_child_inertia(child_inertia, A, p - closed_wrench(plan, block))
+    for b in range(plan.links[i].first_block, plan.links[i].last_block):
+        if not factor_block(plan, plan.blocks[b]):
+            return False
+        if i > 0:
+            for j in range(substitute_rows(plan, plan.blocks[b])):
+                V = load_force(plan.substituted[j])
+                A = A + rank_one(plan.solution[j] * V, V)
+        reduce_neighbours(plan, plan.blocks[b])
+    store_child_inertia(child_inertia, A, p - reduce_blocks(plan, i))
     return True
 
 
@@ -196,10 +187,7 @@ def pass_impulses_inward(tree, work, x, plan):
     read_rhs(work, plan)
     for i in range(len(links) - 1, 0, -1):
         link, body, open_link = links[i], bodies[i], plan.links[i]
-        for b in range(open_link.first_block, open_link.last_block):
-            reduce_rhs(plan, plan.blocks[b])
-            store_force(wrenches[i], load_force(wrenches[i]) + closed_wrench(plan, plan.blocks[b]))
-        p = -load_force(wrenches[i])
+        p = -(load_force(wrenches[i]) + reduce_blocks(plan, i))
         if p.t == ZERO and p.f == ZERO and link.joint_kernel != KERNEL_BALL and rest(x, link, columns):
             continue
         if link.joint_kernel == KERNEL_BALL:
@@ -212,8 +200,7 @@ def pass_impulses_inward(tree, work, x, plan):
             add_impulse_to_rows(link, open_link, driven, body, columns, plan)
         outer = wrenches[link.parent]
         store_force(outer, load_force(outer) - shift_force(p, load(body.r)))
-    for b in range(plan.links[0].first_block, plan.links[0].last_block):
-        reduce_rhs(plan, plan.blocks[b])
+    reduce_blocks(plan, 0)
 
 
 @kernel
@@ -232,9 +219,7 @@ def pass_outward(tree, a, work, plan):
     """Outward pass: dv/dt of every joint into `a` (nv,), the change of motion of every body, and the multipliers."""
     links, bodies, columns, driven = tree.links, work.bodies, work.columns, tree.driven
     store_motion_change(bodies[0], Motion(ZERO, ZERO))
-    for b in range(plan.links[0].last_block - 1, plan.links[0].first_block - 1, -1):
-        read_residual(plan, plan.blocks[b])
-        solve_for_multipliers(plan, plan.blocks[b])
+    solve_blocks(plan, 0, Motion(ZERO, ZERO))
     for i in range(1, len(links)):
         link, body, open_link = links[i], bodies[i], plan.links[i]
         if open_link.last_passing > open_link.first_slot:
@@ -244,9 +229,6 @@ def pass_outward(tree, a, work, plan):
             accelerate_general(link, driven, body, da, a, columns)
         else:
             store_motion_change(body, accelerate_link(link, body, da, a, columns))
-        for b in range(open_link.last_block - 1, open_link.first_block - 1, -1):
-            read_residual(plan, plan.blocks[b])
-            subtract_motion(plan, plan.blocks[b], load_motion_change(body))
-            solve_for_multipliers(plan, plan.blocks[b])
+        solve_blocks(plan, i, load_motion_change(body))
     for place in range(len(plan.x)):
         work.rows[plan.rows[place]].multiplier = plan.x[place]

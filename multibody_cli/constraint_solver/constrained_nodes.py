@@ -16,42 +16,42 @@ Sources: Baraff 1996, section 7; Duff, Erisman and Reid, Direct Methods for Spar
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multibody_cli.constraint_solver.open_rows import write_open_rows
 from multibody_cli.constraint_solver.row_blocks import (
-    closed_wrench,
     factor_block,
-    read_residual,
+    reduce_blocks,
     reduce_neighbours,
-    reduce_rhs,
-    solve_for_multipliers,
+    solve_blocks,
     substitute_rows,
-    subtract_motion,
 )
 from multibody_cli.constraint_solver.row_elimination import RowElimination
 from multibody_cli.kernel import bound_kernel, kernel, number_parameter, records, template
 from multibody_cli.kkt.ldl_general import add_multiple, row
+from multibody_cli.kkt.ldl_joint import load_motion
 from multibody_cli.kkt.ldl_rigid import inner
-from multibody_cli.kkt.ldl_screw import load_motion
 from multibody_cli.kkt.ldl_tree import eliminate, recover, reduce
 from multibody_cli.kkt.nodes import Cells, KktTree, vector_for
 from multibody_cli.model import CONSTRAINT_AXIS, Floats, Records
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force, power
 from multibody_cli.tree.jacobian import column_of
-from multibody_cli.tree.workspace import BODY
+from multibody_cli.tree.workspace import BODY, COLUMN, Work
 
 
 class Blocks(NamedTuple):
-    """The cells of a tree in both views, the constraint axes of its joints in the axes of M, and their loop frames."""
+    """The cells of a tree in both views, and the work arrays of its joints."""
 
     wrenches: Records
     numbers: Floats
-    axes: Records
-    frames: Records
+    axes: Records  # constraint axes, in the axes of M
+    frames: Records  # bodies and loop frames
+    columns: Records
+    driven: NDArray[np.bool_]
 
 
 class ConstrainedTree(NamedTuple):
@@ -65,12 +65,13 @@ class ConstrainedTree(NamedTuple):
 
 
 def constrained_tree_for(
-    tree: KktTree, plan: RowElimination, rows: int, axes: Records | None = None, frames: Records | None = None
+    tree: KktTree, plan: RowElimination, rows: int, work: Work | None = None, driven: Any = ()
 ) -> ConstrainedTree:
-    """Allocate the vectors for a tree with a number of rows; `axes` and `frames` are those of its joints."""
-    if axes is None or frames is None:
-        axes, frames = records(np.zeros(0, CONSTRAINT_AXIS)), records(np.zeros(0, BODY))
-    return ConstrainedTree(tree.nodes, Blocks(*tree.cells, axes, frames), plan, vector_for(tree), np.zeros(rows))
+    """Allocate the vectors for a tree with a number of rows; `work` and `driven` are those of its joints, if any."""
+    none = records(np.zeros(0, CONSTRAINT_AXIS)), records(np.zeros(0, BODY)), records(np.zeros(0, COLUMN))
+    joints = (work.constraint_axes, work.bodies, work.columns) if work else none
+    blocks = Blocks(*tree.cells, *joints, np.array(driven, np.bool_))
+    return ConstrainedTree(tree.nodes, blocks, plan, vector_for(tree), np.zeros(rows))
 
 
 # --- inward -------------------------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ def pass_inward(tree, x, y):
             if FACTORS and not close_blocks(tree, i):
                 return False
             if SOLVES:
-                reduce_blocks(plan, i, x.wrenches[node.x])
+                store_force(x.wrenches[node.x], load_force(x.wrenches[node.x]) + reduce_blocks(plan, i))
         if FACTORS:
             eliminate(node, outer, cells)
         if closes and FACTORS:
@@ -105,7 +106,7 @@ def pass_inward(tree, x, y):
         if FACTORS and not close_blocks(tree, 0):
             return False
         if SOLVES:
-            reduce_blocks(plan, 0, x.wrenches[0])
+            reduce_blocks(plan, 0)
     return True
 
 
@@ -134,7 +135,7 @@ def pass_rows(tree, i):
     pair = link.first_pair
     for t in range(link.first_slot, link.last_passing):
         store_force(x[node.x], load_force(plan.K[t]))
-        respond_alone(tree, node, outer)
+        respond_alone(tree, node, outer, False)
         parent = plan.slots[t].parent
         if parent >= 0:
             store_force(plan.K[parent], load_force(plan.K[parent]) + load_force(x[outer.x]))
@@ -145,7 +146,7 @@ def pass_rows(tree, i):
 
 
 @kernel
-def respond_alone(tree, node, outer):
+def respond_alone(tree, node, outer, with_multipliers):
     """Compute motion and multipliers of a node for the force in tree.x alone, and the wrench on the resting parent."""
     for r in range(node.first_row, node.last_row):
         tree.y[r] = 0.0
@@ -153,17 +154,8 @@ def respond_alone(tree, node, outer):
     reduce(node, outer, tree.cells, tree.x, tree.y)
     transmitted = load_force(tree.x.wrenches[outer.x])
     store_force(tree.x.wrenches[outer.x], no_force())
-    recover(node, outer, tree.cells, tree.x, tree.y, True)
+    recover(node, outer, tree.cells, tree.x, tree.y, with_multipliers)
     store_force(tree.x.wrenches[outer.x], transmitted)
-
-
-@kernel
-def reduce_blocks(plan, i, force):
-    """Eliminate the right-hand sides of the blocks of rows that close at a body, with this force on it."""
-    for b in range(plan.links[i].first_block, plan.links[i].last_block):
-        reduce_rhs(plan, plan.blocks[b])
-        if i > 0:
-            store_force(force, load_force(force) + closed_wrench(plan, plan.blocks[b]))
 
 
 @kernel
@@ -174,7 +166,7 @@ def add_motion_to_rows(tree, i, x, y):
         tree.y[r] = y[r]
     store_force(alone[node.x], load_force(x.wrenches[node.x]))
     store_force(alone[outer.x], no_force())
-    recover(node, outer, tree.cells, tree.x, tree.y, True)
+    recover(node, outer, tree.cells, tree.x, tree.y, False)
     a = load_force(alone[node.x])
     for s in range(plan.links[i].first_slot, plan.links[i].last_passing):
         plan.ell[plan.slots[s].place] += inner(load_force(plan.K[s]), a)
@@ -191,13 +183,13 @@ def pass_outward(tree, x, y):
     nodes, cells, plan, closes = tree.nodes, tree.cells, tree.plan, tree.plan.regular[0] == 1
     store_force(x.wrenches[0], no_force())
     if closes:
-        solve_for_blocks(plan, 0, x.wrenches[0])
+        solve_blocks(plan, 0, load_motion(x.wrenches[0]))
     for i in range(1, len(nodes)):
         recover(nodes[i], nodes[nodes[i].parent], cells, x, y, MULTIPLIERS)
         if closes:
             if plan.links[i].last_passing > plan.links[i].first_slot:
                 add_response_to_rows(tree, i, x, y)
-            solve_for_blocks(plan, i, x.wrenches[nodes[i].x])
+            solve_blocks(plan, i, load_motion(x.wrenches[nodes[i].x]))
 
 
 @kernel
@@ -208,21 +200,10 @@ def add_response_to_rows(tree, i, x, y):
     for s in range(plan.links[i].first_slot, plan.links[i].last_passing):
         W = W + plan.x[plan.slots[s].place] * load_force(plan.K[s])
     store_force(alone[node.x], W)
-    respond_alone(tree, node, outer)
+    respond_alone(tree, node, outer, True)
     store_force(x.wrenches[node.x], load_force(x.wrenches[node.x]) + load_force(alone[node.x]))
     for r in range(node.first_row, node.last_row):
         y[r] += tree.y[r]
-
-
-@kernel
-def solve_for_blocks(plan, i, motion):
-    """Compute the multipliers of the blocks that close at a body with this motion."""
-    a = load_motion(motion)
-    for b in range(plan.links[i].last_block - 1, plan.links[i].first_block - 1, -1):
-        read_residual(plan, plan.blocks[b])
-        if i > 0:
-            subtract_motion(plan, plan.blocks[b], a)
-        solve_for_multipliers(plan, plan.blocks[b])
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------

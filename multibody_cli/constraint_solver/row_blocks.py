@@ -227,6 +227,27 @@ def reduce_rhs(plan, block):
                 plan.ell[first + i] += plan.L[neighbour.address + n * i + j] * y[j]
 
 
+@formula
+def reduce_blocks(plan, i):
+    """Eliminate the right-hand sides of the blocks that close at body i, and return their wrench on it."""
+    W = no_force()
+    for b in range(plan.links[i].first_block, plan.links[i].last_block):
+        reduce_rhs(plan, plan.blocks[b])
+        if i > 0:
+            W = W + closed_wrench(plan, plan.blocks[b])
+    return W
+
+
+@formula
+def solve_blocks(plan, i, a):
+    """Compute the multipliers of the blocks that close at body i, for its motion a."""
+    for b in range(plan.links[i].last_block - 1, plan.links[i].first_block - 1, -1):
+        read_residual(plan, plan.blocks[b])
+        if i > 0:
+            subtract_motion(plan, plan.blocks[b], a)
+        solve_for_multipliers(plan, plan.blocks[b])
+
+
 @kernel
 def solve_for_multipliers(plan, block):
     """Compute the multipliers x of a block from y - K^T a in plan.solution and the multipliers of its neighbours."""

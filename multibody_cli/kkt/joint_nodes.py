@@ -9,67 +9,53 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.kernel import kernel, records
-from multibody_cli.kkt.ldl_screw import store_motion
-from multibody_cli.kkt.nodes import BY_ROWS, ON_BALL, ON_SCREW, KktTree
-from multibody_cli.model import KERNEL_BALL, KERNEL_SCREW, Integers, Records, System
+from multibody_cli.kkt.nodes import ON_BALL, ON_COLUMNS, ON_HINGE, KktTree
+from multibody_cli.model import KERNEL_BALL, KERNEL_SCREW, Integers, Records, System, Tree
 from multibody_cli.spatial.memory import load, store
-from multibody_cli.spatial.products import shift_motion
-from multibody_cli.tree.jacobian import column_of
 
 JOINT_NODE = np.dtype(
-    [
-        ("node", "i8"),
-        ("joint", "i8"),
-        ("closure", "i8"),
-        ("body", "i8"),
-        ("parent", "i8"),
-        ("frame", "i8"),
-        ("sign", "f8"),
-    ]
+    [(name, "i8") for name in ("node", "joint", "body", "parent", "frame", "iv", "last_iv")] + [("sign", "f8")]
 )
-"""A node: kind of its joint, the joint, rows of body, parent and loop frame; 1 for the joint's child, or else -1."""
-
-KINDS = {KERNEL_SCREW: ON_SCREW, KERNEL_BALL: ON_BALL}
-"""How the body on a single free screw or ball is eliminated."""
+"""A node: kind of its joint, rows of body, parent and loop frame, columns; 1 for the joint's child, or else -1."""
 
 
 def joint_nodes_of(system: System, first_links: Integers, n_dofs: list[int]) -> Records:
-    """List the nodes of rigid bodies on screws and balls whose rows are all active and primary."""
-    closures, rows, inboard_joints = system.tree.closures, system.rows, system.tree.inboard_joints
-    closure_at_row = {int(closure["first_row"]): k for k, closure in enumerate(closures)}
+    """List the nodes of rigid bodies on joints whose rows are all active and primary."""
+    tree, rows = system.tree, system.rows
+    closure_at_row = {int(closure["first_row"]): closure for closure in tree.closures}
     found = []
-    for i, joint in enumerate(inboard_joints):
+    for i, joint in enumerate(tree.inboard_joints):
         first, last, parent = int(joint["first_row"]), int(joint["last_row"]), int(joint["parent"])
-        k = closure_at_row.get(first, -1)
-        if first == last or k < 0 or not n_dofs[i] == n_dofs[parent] == 6:
+        closure = closure_at_row.get(first)
+        if first == last or closure is None or not n_dofs[i] == n_dofs[parent] == 6:
             continue
-        kind = KINDS.get(int(closures["joint_kernel"][k]), BY_ROWS)
-        if kind != BY_ROWS and np.all(rows["primary"][first:last] & (rows["active"][first:last] == 1)):
+        iv, last_iv = int(closure["iv"]), int(closure["iv"] + closure["nv"])
+        spans = last - first + np.count_nonzero(~tree.driven[iv:last_iv]) == 6
+        if spans and np.all(rows["primary"][first:last] & (rows["active"][first:last] == 1)):
             body, outer = int(first_links[i]), int(first_links[parent])
-            sign = 1.0 if closures["child"][k] == body else -1.0
-            found.append((i, kind, k, body, outer, closures["loop_frame"][k], sign))
+            sign = 1.0 if closure["child"] == body else -1.0
+            found.append((i, _kind(tree, closure), body, outer, closure["loop_frame"], iv, last_iv, sign))
     return records(np.array(found, JOINT_NODE))
+
+
+def _kind(tree: Tree, closure: np.void) -> int:
+    if closure["joint_kernel"] == KERNEL_SCREW and not tree.parts["slide"][closure["first_part"]].any():
+        return ON_HINGE
+    return ON_BALL if closure["joint_kernel"] == KERNEL_BALL else ON_COLUMNS
 
 
 def mark_joint_nodes(kkt: KktTree, joint_nodes: Records) -> None:
     """Have the bodies on these joints eliminated as one block with their constraints."""
-    for name in ("joint", "frame", "sign"):
+    for name in ("joint", "frame", "iv", "last_iv", "sign"):
         kkt.nodes[name][joint_nodes["node"]] = joint_nodes[name]
     kkt.nodes["pivots"][joint_nodes["node"]] = 0
 
 
 @kernel
-def write_joint_nodes(joint_nodes, kkt, closures, bodies, columns):
-    """Write the free direction of a screw, and the vectors between body, joint and parent."""
-    wrenches = kkt.cells.wrenches
+def write_joint_nodes(joint_nodes, kkt, bodies):
+    """Write the vectors between body, joint and parent."""
     for k in range(len(joint_nodes)):
-        one, far = joint_nodes[k], kkt.nodes[joint_nodes[k].node].far
-        closure, x, outer = closures[one.closure], load(bodies[one.body].x), load(bodies[one.parent].x)
-        centre = load(bodies[one.frame].x)
-        if one.joint == ON_BALL:
-            store(wrenches[far].t, x - centre)
-            store(wrenches[far].f, centre - outer)
-        else:
-            store_motion(wrenches[far], shift_motion(column_of(columns[closure.iv]), x - centre))
-            store(wrenches[far + 2].t, x - outer)
-            store(wrenches[far + 3].t, x - centre)
+        one = joint_nodes[k]
+        arms, origin = kkt.cells.wrenches[kkt.nodes[one.node].near], load(bodies[one.frame].x)
+        store(arms.t, load(bodies[one.body].x) - origin)
+        store(arms.f, origin - load(bodies[one.parent].x))

@@ -28,30 +28,30 @@ class Ldl6(NamedTuple):
 @formula
 def factor_inertia(A):
     """Factor a positive definite Inertia as A = L D L^T."""
-    F = factor(A.J)
-    Y = Mat3(solve_lower(F, A.H.x), solve_lower(F, A.H.y), solve_lower(F, A.H.z))
-    C = Mat3(scaled(F.dinv, Y.x), scaled(F.dinv, Y.y), scaled(F.dinv, Y.z))
-    return Ldl6(F, C, factor(A.M - symmetric_product(Y, C)))
+    factors = factor(A.J)
+    Y = Mat3(solve_lower(factors, A.H.x), solve_lower(factors, A.H.y), solve_lower(factors, A.H.z))
+    C = Mat3(scaled(factors.dinv, Y.x), scaled(factors.dinv, Y.y), scaled(factors.dinv, Y.z))
+    return Ldl6(factors, C, factor(A.M - symmetric_product(Y, C)))
 
 
 @formula
-def solve_l(F, p):
+def solve_l(factors, p):
     """Compute L^-1 p."""
-    t = solve_lower(F.angular, p.t)
-    return Force(t, solve_lower(F.linear, p.f - transposed_times(F.coupling, t)))
+    t = solve_lower(factors.angular, p.t)
+    return Force(t, solve_lower(factors.linear, p.f - transposed_times(factors.coupling, t)))
 
 
 @formula
-def solve_d(F, p):
+def solve_d(factors, p):
     """Compute D^-1 p."""
-    return Force(scaled(F.angular.dinv, p.t), scaled(F.linear.dinv, p.f))
+    return Force(scaled(factors.angular.dinv, p.t), scaled(factors.linear.dinv, p.f))
 
 
 @formula
-def solve_lt(F, p):
+def solve_lt(factors, p):
     """Compute L^-T p."""
-    f = solve_upper(F.linear, p.f)
-    return Force(solve_upper(F.angular, p.t - F.coupling @ f), f)
+    f = solve_upper(factors.linear, p.f)
+    return Force(solve_upper(factors.angular, p.t - factors.coupling @ f), f)
 
 
 @formula
@@ -106,15 +106,15 @@ def load_factor(wrenches, k):
 
 
 @formula
-def store_factor(wrenches, k, F):
+def store_factor(wrenches, k, factors):
     """Store a factor in place of its block."""
-    store_block(wrenches, k, Inertia(packed(F.angular), F.coupling, packed(F.linear)))
+    store_block(wrenches, k, Inertia(packed(factors.angular), factors.coupling, packed(factors.linear)))
 
 
 @formula
-def packed(F):
+def packed(factors):
     """A factor in the layout of its matrix: reciprocal pivots on the diagonal, L below."""
-    return Sym3(F.dinv.x, F.lower.x, F.lower.y, F.dinv.y, F.lower.z, F.dinv.z)
+    return Sym3(factors.dinv.x, factors.lower.x, factors.lower.y, factors.dinv.y, factors.lower.z, factors.dinv.z)
 
 
 @formula
@@ -130,13 +130,13 @@ def eliminate_rigid(node, outer, cells):
     wrenches, count = cells.wrenches, node.last_row - node.first_row
     near, far = wrenches[node.near : node.near + count], wrenches[node.far : node.far + count]
     lower = cells.numbers[6 * node.lower : 6 * (node.lower + count)]
-    F = factor_inertia(load_block(wrenches, node.block))
-    store_factor(wrenches, node.block, F)
+    factors = factor_inertia(load_block(wrenches, node.block))
+    store_factor(wrenches, node.block, factors)
     for r in range(count):
-        store_force(near[r], solve_l(F, load_force(near[r])))
+        store_force(near[r], solve_l(factors, load_force(near[r])))
     for s in range(count):
         y = load_force(near[s])
-        w = solve_d(F, y)
+        w = solve_d(factors, y)
         einv = reciprocal_pivot(inner(y, w), lower[7 * s])
         store_force(near[s], w)
         lower[7 * s] = einv
@@ -162,8 +162,8 @@ def reduce_rigid(node, outer, cells, x, y):
     near, far = wrenches[node.near : node.near + count], wrenches[node.far : node.far + count]
     lower = cells.numbers[6 * node.lower : 6 * (node.lower + count)]
     rows = y[node.first_row : node.last_row]
-    F = load_factor(wrenches, node.block)
-    p = solve_l(F, load_force(x.wrenches[node.x]))
+    factors = load_factor(wrenches, node.block)
+    p = solve_l(factors, load_force(x.wrenches[node.x]))
     store_force(x.wrenches[node.x], p)
     parent_load = no_force()
     for r in range(count):

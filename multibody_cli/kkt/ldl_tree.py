@@ -18,8 +18,8 @@ The factor K e K^T of the constraint's block is computed without forming that bl
 after the other (Gram-Schmidt), which does not square the condition number.  L, 1/d, W, Z, K, 1/e overwrite M, j and k.
 A row whose pivot in e is below its threshold is left out, with 0 in place of 1/e.
 
-Nodes with six degrees of freedom of body and parent are computed by value (`kkt.ldl_rigid`), all others in loops
-(`kkt.ldl_general`).  A rigid body on a screw or a ball is one block with its constraint (`kkt.ldl_screw`, `ldl_ball`).
+A rigid body on a joint is one block with its constraint (`kkt.ldl_joint`).  Other nodes with six degrees of freedom of
+body and parent are computed by value too (`kkt.ldl_rigid`), all others in loops (`kkt.ldl_general`).
 
     Baraff                    here
     (8)                       the system above, with (f, -c) in place of (0, -b)
@@ -33,11 +33,10 @@ Source: Baraff 1996, sections 6 and 7 and appendix A, with an L d L^T factorizat
 from __future__ import annotations
 
 from multibody_cli.kernel import formula
-from multibody_cli.kkt.ldl_ball import eliminate_ball, recover_ball, reduce_ball
 from multibody_cli.kkt.ldl_general import eliminate_general, recover_general, reduce_general
+from multibody_cli.kkt.ldl_joint import eliminate_joint, recover_joint, reduce_joint
 from multibody_cli.kkt.ldl_rigid import eliminate_rigid, recover_rigid, reduce_rigid
-from multibody_cli.kkt.ldl_screw import eliminate_screw, recover_screw, reduce_screw
-from multibody_cli.kkt.nodes import ON_BALL, ON_SCREW
+from multibody_cli.kkt.nodes import BY_ROWS
 
 
 # --- operations at one node ---------------------------------------------------------------------------------------
@@ -46,12 +45,10 @@ def eliminate(node, outer, cells):
     """Factor the blocks of a body and its constraint, and add their contribution to the parent's block."""
     if not node.rigid:
         eliminate_general(node, outer, cells.numbers)
-    elif node.joint == ON_SCREW:
-        eliminate_screw(node, outer, cells)
-    elif node.joint == ON_BALL:
-        eliminate_ball(node, outer, cells)
-    else:
+    elif node.joint == BY_ROWS:
         eliminate_rigid(node, outer, cells)
+    else:
+        eliminate_joint(node, outer, cells)
 
 
 @formula
@@ -60,12 +57,10 @@ def reduce(node, outer, cells, x, y):
     solve_l_multipliers(node, cells.numbers, y)
     if not node.rigid:
         reduce_general(node, outer, cells.numbers, x.numbers, y)
-    elif node.joint == ON_SCREW:
-        reduce_screw(node, outer, cells, x, y)
-    elif node.joint == ON_BALL:
-        reduce_ball(node, outer, cells, x, y)
-    else:
+    elif node.joint == BY_ROWS:
         reduce_rigid(node, outer, cells, x, y)
+    else:
+        reduce_joint(node, outer, cells, x, y)
 
 
 @formula
@@ -76,12 +71,10 @@ def recover(node, outer, cells, x, y, with_multipliers):
     """
     if not node.rigid:
         recover_general(node, outer, cells.numbers, x.numbers, y)
-    elif node.joint == ON_SCREW:
-        recover_screw(node, outer, cells, x, y, with_multipliers)
-    elif node.joint == ON_BALL:
-        recover_ball(node, outer, cells, x, y, with_multipliers)
-    else:
+    elif node.joint == BY_ROWS:
         recover_rigid(node, outer, cells, x, y)
+    else:
+        recover_joint(node, outer, cells, x, y, with_multipliers)
     solve_lt_multipliers(node, cells.numbers, y)
 
 

@@ -32,16 +32,16 @@ def factor_block(wrenches, k):
     """Factor the block in the six rows from k on as L U."""
     x, y, z = wrenches[k], wrenches[k + 1], wrenches[k + 2]
     X, Y, Z = wrenches[k + 3], wrenches[k + 4], wrenches[k + 5]
-    F = factor(columns(x.t, y.t, z.t))
+    factors = factor(columns(x.t, y.t, z.t))
     B, E = columns(x.f, y.f, z.f), columns(X.f, Y.f, Z.f)
-    above = Mat3(solve_lower(F, B.x), solve_lower(F, B.y), solve_lower(F, B.z))
+    above = Mat3(solve_lower(factors, B.x), solve_lower(factors, B.y), solve_lower(factors, B.z))
     below = Mat3(
-        solve_upper_transposed(F, load(X.t)),
-        solve_upper_transposed(F, load(Y.t)),
-        solve_upper_transposed(F, load(Z.t)),
+        solve_upper_transposed(factors, load(X.t)),
+        solve_upper_transposed(factors, load(Y.t)),
+        solve_upper_transposed(factors, load(Z.t)),
     )
     S = E - Mat3(transposed_times(below, above.x), transposed_times(below, above.y), transposed_times(below, above.z))
-    return Lu6(F, above, below, factor(S))
+    return Lu6(factors, above, below, factor(S))
 
 
 @formula
@@ -51,24 +51,24 @@ def columns(x, y, z):
 
 
 @formula
-def solve_l(F, p):
+def solve_l(factors, p):
     """Compute L^-1 p."""
-    t = solve_lower(F.angular, p.t)
-    return Force(t, solve_lower(F.linear, p.f - transposed_times(F.below, t)))
+    t = solve_lower(factors.angular, p.t)
+    return Force(t, solve_lower(factors.linear, p.f - transposed_times(factors.below, t)))
 
 
 @formula
-def solve_ut(F, p):
+def solve_ut(factors, p):
     """Compute U^-T p."""
-    t = solve_upper_transposed(F.angular, p.t)
-    return Force(t, solve_upper_transposed(F.linear, p.f - transposed_times(F.above, t)))
+    t = solve_upper_transposed(factors.angular, p.t)
+    return Force(t, solve_upper_transposed(factors.linear, p.f - transposed_times(factors.above, t)))
 
 
 @formula
-def solve_u(F, p):
+def solve_u(factors, p):
     """Compute U^-1 p."""
-    f = solve_upper(F.linear, p.f)
-    return Force(solve_upper(F.angular, p.t - F.above @ f), f)
+    f = solve_upper(factors.linear, p.f)
+    return Force(solve_upper(factors.angular, p.t - factors.above @ f), f)
 
 
 # --- a factor in place of its block -------------------------------------------------------------------------------
@@ -86,26 +86,26 @@ def load_factor(wrenches, k):
 
 
 @formula
-def store_factor(wrenches, k, F):
+def store_factor(wrenches, k, factors):
     """Store a factor in place of its block."""
     x, y, z = wrenches[k], wrenches[k + 1], wrenches[k + 2]
     X, Y, Z = wrenches[k + 3], wrenches[k + 4], wrenches[k + 5]
-    pack(x.t, y.t, z.t, F.angular)
-    store(x.f, Vec3(F.above.x.x, F.above.y.x, F.above.z.x))
-    store(y.f, Vec3(F.above.x.y, F.above.y.y, F.above.z.y))
-    store(z.f, Vec3(F.above.x.z, F.above.y.z, F.above.z.z))
-    store(X.t, F.below.x)
-    store(Y.t, F.below.y)
-    store(Z.t, F.below.z)
-    pack(X.f, Y.f, Z.f, F.linear)
+    pack(x.t, y.t, z.t, factors.angular)
+    store(x.f, Vec3(factors.above.x.x, factors.above.y.x, factors.above.z.x))
+    store(y.f, Vec3(factors.above.x.y, factors.above.y.y, factors.above.z.y))
+    store(z.f, Vec3(factors.above.x.z, factors.above.y.z, factors.above.z.z))
+    store(X.t, factors.below.x)
+    store(Y.t, factors.below.y)
+    store(Z.t, factors.below.z)
+    pack(X.f, Y.f, Z.f, factors.linear)
 
 
 @formula
-def pack(x, y, z, F):
+def pack(x, y, z, factors):
     """Store a 3 x 3 factor in three rows: reciprocal pivots on the diagonal, U above, L below."""
-    store(x, Vec3(F.dinv.x, F.upper.x, F.upper.y))
-    store(y, Vec3(F.lower.x, F.dinv.y, F.upper.z))
-    store(z, Vec3(F.lower.y, F.lower.z, F.dinv.z))
+    store(x, Vec3(factors.dinv.x, factors.upper.x, factors.upper.y))
+    store(y, Vec3(factors.lower.x, factors.dinv.y, factors.upper.z))
+    store(z, Vec3(factors.lower.y, factors.lower.z, factors.dinv.z))
 
 
 @formula
@@ -123,11 +123,11 @@ def eliminate_rigid(node, outer, cells):
     near_k = wrenches[node.near_k : node.near_k + count]
     far_k = wrenches[node.far_k : node.far_k + count]
     lower = cells.numbers[6 * node.lower : 6 * (node.lower + count)]
-    F = factor_block(wrenches, node.block)
-    store_factor(wrenches, node.block, F)
+    factors = factor_block(wrenches, node.block)
+    store_factor(wrenches, node.block, factors)
     for r in range(count):
-        y, g = solve_l(F, load_force(near[r])), load_force(far[r])
-        w, h = solve_ut(F, load_force(near_k[r])), load_force(far_k[r])
+        y, g = solve_l(factors, load_force(near[r])), load_force(far[r])
+        w, h = solve_ut(factors, load_force(near_k[r])), load_force(far_k[r])
         for s in range(r):
             y_s, w_s = load_force(near[s]), load_force(near_k[s])
             q, p = inner(y, w_s), inner(w, y_s)

@@ -43,8 +43,8 @@ INBOARD_JOINT = np.dtype([("parent", "i8"), ("first_row", "i8"), ("last_row", "i
 Row 0 is the ground, and a parent precedes its children.  A parent 0 without rows marks the root of a floating tree.
 """
 
-BY_ROWS, ON_SCREW, ON_BALL = range(3)
-"""How a rigid body is eliminated: row by row, or as one block with a screw or a ball (`kkt.ldl_screw`, `ldl_ball`)."""
+BY_ROWS, ON_HINGE, ON_BALL, ON_COLUMNS = range(4)
+"""How a body is eliminated: row by row, or as one block with a hinge, a ball, or any other joint (`kkt.ldl_joint`)."""
 
 SYMMETRIC, UNSYMMETRIC = ("near", "far"), ("near", "far", "near_k", "far_k")
 """The blocks of a constraint."""
@@ -58,6 +58,8 @@ def node_with(sides: Sequence[str]) -> np.dtype[np.void]:
             ("rigid", "i8"),  # whether body and parent both have six degrees of freedom
             ("joint", "i8"),  # BY_ROWS, or the joint with which the body is one block
             ("frame", "i8"),  # row of its loop frame among those of bodies
+            ("iv", "i8"),  # its columns
+            ("last_iv", "i8"),
             ("sign", "f8"),  # 1 if it is the child of that joint, -1 if it is the parent
             ("pivots", "i8"),  # rows that are eliminated one by one: all, or none
             ("n_dofs", "i8"),

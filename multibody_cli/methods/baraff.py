@@ -75,7 +75,7 @@ def workspace(model: Model, options: Any, plan: RowElimination | None = None) ->
     uncertain, m = uncertain_rows_of(kkt, system.rows), len(system.rows)
     plan = plan or no_row_elimination(len(system.tree.links))
     work = workspace_for(system, primary=len(uncertain) + len(plan.rows) > 0, reuses_factors=True)
-    tree = constrained_tree_for(kkt, plan, m, work.constraint_axes, work.bodies)
+    tree = constrained_tree_for(kkt, plan, m, work, system.tree.driven)
     sparse = Sparse(tree, first_links, joint_nodes, uncertain, vector_for(kkt), np.zeros(m))
     return work._replace(scratch=sparse, elimination=plan)
 
@@ -144,7 +144,7 @@ def assemble(system, work, closes):
     """Write the blocks of all bodies and rows; rows that close loops are eliminated, too, if it `closes` them."""
     sparse, plan = work.scratch, work.elimination
     assembly.assemble(sparse.kkt, sparse.first_links, system.tree, work)
-    write_joint_nodes(sparse.joint_nodes, sparse.kkt, system.tree.closures, work.bodies, work.columns)
+    write_joint_nodes(sparse.joint_nodes, sparse.kkt, work.bodies)
     raise_thresholds(sparse.uncertain, sparse.kkt, sparse.first_links, system.tree, work)
     plan.regular[0] = closes and len(plan.rows) > 0
     if plan.regular[0]:
@@ -193,11 +193,11 @@ def projections_of(system: System) -> tuple[Projection, Prediction | None] | Non
     Where all rows are holonomic, kernels predict the position errors.
     """
     links, n_dofs = bodies_of(system.tree)
-    rows, kernels = system.rows, system.tree.closures["joint_kernel"]
+    rows, closures, kernels = system.rows, system.tree.closures, system.tree.closures["joint_kernel"]
     if not np.all(rows["primary"] & (rows["active"] == 1)):
         return None
-    blocks = joint_nodes_of(system, links, n_dofs)
-    if len(blocks) < np.count_nonzero(kernels != KERNEL_GENERAL):
+    frames = joint_nodes_of(system, links, n_dofs)["frame"]
+    if not np.isin(closures["loop_frame"][kernels != KERNEL_GENERAL], frames).all():
         return None
     by_iteration = bool(np.any(kernels == KERNEL_GENERAL))  # whether coordinates of joints are fitted
     prediction = prediction_with(factor_bodies, respond, by_iteration) if np.all(rows["holonomic"]) else None

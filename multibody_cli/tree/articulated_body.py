@@ -265,20 +265,27 @@ def accelerate_general(link, driven, body, da, a, columns):
 # --- a ball, as a block -------------------------------------------------------------------------------------------
 @formula
 def eliminate_ball(body, A, p, tau):
-    """Eliminate a ball as a block, with remaining inertia M - H^T J^-1 H.
-
-    The remaining inertia has no rotational part, and the remaining moment is that of the ball itself.
-    """
-    F, drive = factor(A.J), load(body.R) @ tau
+    """Eliminate a ball as a block; the moment that remains is that of the ball itself."""
+    F, Z, rest_of_A = factor_ball(body, A)
+    drive = load(body.R) @ tau
     u = drive - p.t
-    store(body.dinv, F.dinv)
-    store(body.lower, F.lower)
     store(body.drive, u)
     store(body.H, A.H)
+    return rest_of_A, Force(drive, p.f + transposed_times(Z, solve_lower(F, u)))
+
+
+@formula
+def factor_ball(body, A):
+    """Factor the block of a ball: return its factors L D L^T of J, D^-1 L^-1 H, and the inertia M - H^T J^-1 H.
+
+    The inertia that remains has no rotational part.
+    """
+    F = factor(A.J)
+    store(body.dinv, F.dinv)
+    store(body.lower, F.lower)
     Y = Mat3(solve_lower(F, A.H.x), solve_lower(F, A.H.y), solve_lower(F, A.H.z))
     Z = Mat3(scaled(F.dinv, Y.x), scaled(F.dinv, Y.y), scaled(F.dinv, Y.z))
-    rest_of_p = Force(drive, p.f + transposed_times(Z, solve_lower(F, u)))
-    return Inertia(isotropic(0.0), Mat3(ZERO, ZERO, ZERO), A.M - symmetric_product(Y, Z)), rest_of_p
+    return F, Z, Inertia(isotropic(0.0), Mat3(ZERO, ZERO, ZERO), A.M - symmetric_product(Y, Z))
 
 
 @formula

@@ -10,10 +10,13 @@ from loops import Run, close_loops, random_body, random_joint, start
 from scipy.linalg import block_diag, null_space
 
 from multibody_cli.constraint_solver.solver import update_kinematics
+from multibody_cli.kernel import records
+from multibody_cli.method_kernels import displace_step as step_parameter
 from multibody_cli.methods.baraff import projections_of
-from multibody_cli.methods.evaluation import displace_at_rates
 from multibody_cli.model import State
 from multibody_cli.output.carried_state import collect, restore
+
+displace_at_rates = step_parameter.declaration
 
 KINDS = ("revolute", "spherical", "universal", "prismatic", "cylindrical", "screw", "revolute")
 
@@ -64,7 +67,8 @@ def of_bodies(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Rates of a body are (v, w) of its origin.
     """
-    system, work, s = run.compiled.model.system, run.method.work, run.state
+    system, s = run.compiled.model.system, run.state
+    work = run.method.work._replace(terms=records(np.array(system.terms)))  # which the method does not read
     update_kinematics(system, s.time[0], s.q.copy(), s.v.copy(), s.a.copy(), work)
     n = len(system.tree.links) - 1
     J, blocks = np.zeros((len(work.rows), 6 * n)), []
