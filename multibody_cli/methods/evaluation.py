@@ -5,8 +5,6 @@ Systems without constraint rows use separate, smaller kernels.
 
 from __future__ import annotations
 
-from typing import Any
-
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces, compute_loop_reactions
 from multibody_cli.constraint_solver.projection import (
     Projection,
@@ -33,7 +31,7 @@ from multibody_cli.tree.markers import transfer_marker_wrenches
 
 
 @kernel_parameter
-def add_implicit_terms(system: Any, work: Any, t: float) -> None:
+def add_implicit_terms(system, work, t) -> None:
     """Add the implicit terms of forces for the rates `work.implicit_rates`: of joints alone, or of all forces."""
 
 
@@ -45,7 +43,7 @@ def apply_contact_forces(work):
 
 
 @template(accelerate)
-def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+def evaluate_unconstrained(system, work, t, q, v, a, powers) -> None:
     """Compute dv/dt of every coordinate at (t, q, v) into `a`, and the power of every energy account (na,), W."""
     tree, motions = system.tree, system.motions
     update_tree_kinematics(system, t, q, v, a, work)
@@ -61,7 +59,7 @@ def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: 
 
 
 @kernel_parameter
-def accelerate_again(system: Any, work: Any, a: Any) -> None:
+def accelerate_again(system, work, a) -> None:
     """Compute dv/dt like `accelerate`, with the factors for the same positions."""
 
 
@@ -70,7 +68,7 @@ PARAMETERS = (accelerate, accelerate_again, apply_inverse_mass, add_implicit_ter
 
 
 @template(*PARAMETERS)
-def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+def evaluate_constrained(system, work, t, q, v, a, powers) -> None:
     """Like `evaluate_unconstrained`, for systems with constraint rows or markers; computes their multipliers too."""
     is_factored = take_factored_positions(work, t, q)
     update_kinematics(system, t, q, v, a, work)
@@ -78,7 +76,7 @@ def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: An
 
 
 @template(*PARAMETERS)
-def evaluate_constrained_projected(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+def evaluate_constrained_projected(system, work, t, q, v, a, powers) -> None:
     """Like `evaluate_constrained`, after `project_onto_constraints`, with the kinematics of bodies that it leaves."""
     is_factored = take_factored_positions(work, t, q)
     if work.baumgarte[0] > 0.0:  # nothing was projected
@@ -89,9 +87,7 @@ def evaluate_constrained_projected(system: Any, work: Any, t: float, q: Any, v: 
 
 
 @template(*PARAMETERS)
-def compute_accelerations(
-    system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any, is_factored: bool
-) -> None:
+def compute_accelerations(system, work, t, q, v, a, powers, is_factored) -> None:
     """`evaluate_constrained`, with the kinematics in `work`, and the factors for q if it `is_factored`."""
     tree, motions = system.tree, system.motions
     write_acceleration_rhs(system, work, v, a)
@@ -117,7 +113,7 @@ def compute_accelerations(
 
 
 @template(evaluate)
-def evaluate_repeatedly(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any, count: int) -> None:
+def evaluate_repeatedly(system, work, t, q, v, a, powers, count) -> None:
     """Call `evaluate` `count` times."""
     for _ in range(count):
         evaluate(system, work, t, q, v, a, powers)

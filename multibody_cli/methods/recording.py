@@ -11,33 +11,17 @@ from multibody_cli.tree.kinematics import update_tree_kinematics
 
 
 @kernel_parameter
-def take_steps(
-    system: Any, state: Any, work: Any, scratch: Any, h: float, start: float, first: int, count: int, fresh: int
-) -> Any:
+def take_steps(system, state, work, scratch, h, start, first, count, fresh) -> Any:
     """Take `count` steps, and return how many ended valid; see `methods.integrators.fixed_step.FixedStepper`."""
 
 
 @kernel_parameter
-def observe(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
+def observe(system, state, work, rows, samples, k) -> None:
     """Fill row k of the samples from a state and its work arrays."""
 
 
 @template(take_steps, observe)
-def record_steps(
-    system: Any,
-    state: Any,
-    work: Any,
-    scratch: Any,
-    rows: Any,
-    samples: Any,
-    h: float,
-    start: float,
-    first: int,
-    fresh: int,
-    k: int,
-    count: int,
-    steps: int,
-) -> int:
+def record_steps(system, state, work, scratch, rows, samples, h, start, first, fresh, k, count, steps) -> int:
     """Fill `count` rows of the samples from row k, each after `steps` steps; return how many steps ended valid."""
     for row in range(count):
         done = take_steps(system, state, work, scratch, h, start, first + row * steps, steps, fresh)
@@ -49,12 +33,12 @@ def record_steps(
 
 
 @optional_kernel_parameter
-def update_work(system: Any, work: Any, state: Any) -> None:
+def update_work(system, work, state) -> None:
     """Compute the work arrays that the evaluation leaves behind, if it leaves any."""
 
 
 @template(project_onto_constraints, evaluate_projected, update_work)
-def complete(system: Any, work: Any, state: Any, powers: Any) -> None:
+def complete(system, work, state, powers) -> None:
     """Compute the accelerations and the work arrays of a state, and the power (na,) of every energy account, W."""
     time, q, v, a = state.time, state.q, state.v, state.a
     project_onto_constraints(system, work, time[0], q, v, a, state.ledger)
@@ -63,7 +47,7 @@ def complete(system: Any, work: Any, state: Any, powers: Any) -> None:
 
 
 @kernel
-def place_bodies(system: Any, work: Any, state: Any, powers: Any) -> None:
+def place_bodies(system, work, state, powers) -> None:
     """Replace `complete`, in a tree without rows, where neither accelerations nor forces are read."""
     update_tree_kinematics(system, state.time[0], state.q, state.v, state.a, work)
 
@@ -79,7 +63,7 @@ def completion(dynamics: Dynamics, update_work: Kernel | None) -> Kernel:
 
 
 @template(update_work, observe)
-def observe_updated(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
+def observe_updated(system, state, work, rows, samples, k) -> None:
     """Observe a state whose work arrays the steps have not computed."""
     update_work(system, work, state)
     observe(system, state, work, rows, samples, k)

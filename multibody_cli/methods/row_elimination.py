@@ -29,28 +29,26 @@ LOST = -1
 
 
 @kernel_parameter
-def factor(system: Any, work: Any, a: Any) -> None:
+def factor(system, work, a) -> None:
     """Factor the tree with its rows."""
 
 
 @template(accelerate)
-def accelerate_under_all_forces(system: Any, work: Any, a: Any) -> None:
+def accelerate_under_all_forces(system, work, a) -> None:
     """Compute dv/dt (nv,) under all forces by a method, with the multipliers among them, and that of closures."""
     accelerate(system, work, a)
     compute_loop_accelerations(system.tree, a, work)
 
 
 @template(accelerate)
-def factor_tree(system: Any, work: Any, a: Any) -> None:
+def factor_tree(system, work, a) -> None:
     """Compute dv/dt (nv,) without rows by a method; the factors with rows eliminated are lost."""
     work.elimination.regular[0] = LOST
     accelerate(system, work, a)
 
 
 @template(factor, solve_contact_step)
-def solve_contact_step_with_rows(
-    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, ledger: Any
-) -> bool:
+def solve_contact_step_with_rows(system, work, contact_work, t, h, q, v, ledger) -> bool:
     """Solve a contact step in which no row is eliminated, and factor again if it has lost the factors."""
     plan = work.elimination
     for index in range(len(plan.rows)):

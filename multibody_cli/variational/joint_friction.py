@@ -27,7 +27,6 @@ The energy that friction dissipates is
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, copy
 from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint_reaction
@@ -62,19 +61,7 @@ update_joint_reactions = bound_kernel(update_joint_reactions_with)
 
 
 @kernel_parameter
-def solve_basic_step(
-    system: Any,
-    work: Any,
-    contact_work: Any,
-    step: Any,
-    t: float,
-    h: float,
-    q: Any,
-    v: Any,
-    a: Any,
-    powers: Any,
-    ledger: Any,
-) -> int:
+def solve_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> int:
     """Apply the impulses of contacts and friction, and solve the step; return CONVERGED or the failure.
 
     It may be repeated for the friction of joints (`solve_step_with_joint_friction`).

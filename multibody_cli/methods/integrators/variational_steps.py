@@ -76,31 +76,19 @@ STAGES: dict[int, tuple[float, ...]] = {
 
 # --- many steps ---------------------------------------------------------------------------------------------------
 @optional_kernel_parameter
-def add_contact_impulses(
-    system: Any,
-    work: Any,
-    contact_work: Any,
-    step: Any,
-    t: float,
-    h: float,
-    q: Any,
-    v: Any,
-    a: Any,
-    powers: Any,
-    ledger: Any,
-) -> bool:
+def add_contact_impulses(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> bool:
     """Add the contact impulses to the momenta at the start; return False if there are too many contacts."""
     return True
 
 
 @kernel_parameter
-def solve_step_by_root_finder(system: Any, work: Any, step: Any, t: float, h: float, q: Any, v: Any) -> bool:
+def solve_step_by_root_finder(system, work, step, t, h, q, v) -> bool:
     """Solve the step, `variational.step.solve_step`; return whether it converged."""
     raise NotImplementedError
 
 
 @optional_kernel_parameter
-def solve_step_by_fallback(system: Any, work: Any, step: Any, t: float, h: float, q: Any, v: Any) -> bool:
+def solve_step_by_fallback(system, work, step, t, h, q, v) -> bool:
     """Solve the step by another root finder; return whether it converged, False if there is none."""
     return False
 
