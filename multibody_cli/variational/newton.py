@@ -128,37 +128,24 @@ def add_to_parent(A, i, parent, r, r_end):
 
 
 @formula
-def composite_times(A, i, y):
-    """Return the wrench A_i y."""
+def block_times(A, i, down, along, y):
+    """Return A_i y, (down, along) = (6, 1), or A_i^T y, (1, 6): the distances of rows and of columns in A."""
     p = 36 * i
     return Force(
-        Vec3(row_times(A, p, y), row_times(A, p + 6, y), row_times(A, p + 12, y)),
-        Vec3(row_times(A, p + 18, y), row_times(A, p + 24, y), row_times(A, p + 30, y)),
+        Vec3(line_times(A, p, along, y), line_times(A, p + down, along, y), line_times(A, p + 2 * down, along, y)),
+        Vec3(
+            line_times(A, p + 3 * down, along, y),
+            line_times(A, p + 4 * down, along, y),
+            line_times(A, p + 5 * down, along, y),
+        ),
     )
 
 
 @formula
-def row_times(A, p, y):
-    """Return the product of six numbers, from place p on, with a twist."""
-    angular = A[p] * y.w.x + A[p + 1] * y.w.y + A[p + 2] * y.w.z
-    return angular + A[p + 3] * y.v.x + A[p + 4] * y.v.y + A[p + 5] * y.v.z
-
-
-@formula
-def transposed_composite_times(A, i, s):
-    """Return A_i^T s; its product with a twist at the end is a scalar."""
-    p = 36 * i
-    return Force(
-        Vec3(column_times(A, p, s), column_times(A, p + 1, s), column_times(A, p + 2, s)),
-        Vec3(column_times(A, p + 3, s), column_times(A, p + 4, s), column_times(A, p + 5, s)),
-    )
-
-
-@formula
-def column_times(A, p, s):
-    """Return the product of every sixth number, from place p on, with a twist."""
-    angular = A[p] * s.w.x + A[p + 6] * s.w.y + A[p + 12] * s.w.z
-    return angular + A[p + 18] * s.v.x + A[p + 24] * s.v.y + A[p + 30] * s.v.z
+def line_times(A, p, step, y):
+    """Return the product of six numbers, `step` apart from index p on, with a twist."""
+    angular = A[p] * y.w.x + A[p + step] * y.w.y + A[p + 2 * step] * y.w.z
+    return angular + A[p + 3 * step] * y.v.x + A[p + 4 * step] * y.v.y + A[p + 5 * step] * y.v.z
 
 
 # --- the matrix ---------------------------------------------------------------------------------------------------
@@ -181,8 +168,8 @@ def fill_jacobian(tree, work, dense):
 def fill_path_to_ground(tree, work, dense, i, j):
     """Fill column and row j of N, for a coordinate of body i and the coordinates between it and the ground."""
     links, driven, N = tree.links, tree.driven, dense.N
-    F = composite_times(dense.composites.numbers, i, column_of(dense.work.columns[j]))
-    G = transposed_composite_times(dense.composites.numbers, i, column_of(work.columns[j]))
+    F = block_times(dense.composites.numbers, i, 6, 1, column_of(dense.work.columns[j]))
+    G = block_times(dense.composites.numbers, i, 1, 6, column_of(work.columns[j]))
     for k in range(links[i].iv, links[i].iv + links[i].nv):
         if not driven[k]:
             N[k, j] = power(column_of(work.columns[k]), F)
