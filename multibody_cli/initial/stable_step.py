@@ -29,7 +29,7 @@ from multibody_cli.initial.linearized_motion import (
 from multibody_cli.kernel import Flags
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator
-from multibody_cli.methods.stabilization import StabilizationOptions
+from multibody_cli.methods.options import StabilizationOptions
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.scene.simulation import SimulationSpec
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels
 from multibody_cli.methods.contract import Feature
-from multibody_cli.methods.implicit import ImplicitOptions
+from multibody_cli.methods.options import ImplicitOptions
 from multibody_cli.methods.row_elimination import has_elimination, with_elimination
 from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
 

@@ -47,7 +47,7 @@ from multibody_cli.kkt.joint_nodes import joint_nodes_of, mark_joint_nodes, writ
 from multibody_cli.kkt.nodes import Cells, kkt_tree_for, vector_for
 from multibody_cli.methods.by_acceleration import AccelerationKind, EliminatedRows, MethodKernels, ReusedFactors
 from multibody_cli.methods.contract import Feature
-from multibody_cli.methods.implicit import ImplicitOptions
+from multibody_cli.methods.options import ImplicitOptions
 from multibody_cli.methods.row_elimination import LOST, with_rows
 from multibody_cli.model import KERNEL_GENERAL, Floats, Integers, Model, Records, System
 from multibody_cli.spatial.memory import load_force, store_force

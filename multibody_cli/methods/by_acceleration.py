@@ -24,7 +24,7 @@ from multibody_cli.methods.evaluation import (
     unconstrained_dynamics,
 )
 from multibody_cli.methods.method import Method
-from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
+from multibody_cli.methods.options import StabilizationOptions, set_stabilization
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
 from multibody_cli.tree.kinematics import update_tree_rates

@@ -28,8 +28,8 @@ from multibody_cli.kernel import allocate, kernel
 from multibody_cli.linalg.dense_lu import factor_dense
 from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels
 from multibody_cli.methods.contract import Feature
+from multibody_cli.methods.options import StabilizationOptions
 from multibody_cli.methods.row_elimination import has_elimination, with_elimination
-from multibody_cli.methods.stabilization import StabilizationOptions
 from multibody_cli.model import Floats, Integers, Model, Records
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.jacobian import (

@@ -13,7 +13,7 @@ from pydantic import Field
 from multibody_cli.methods import symbolic_generated, symbolic_numeric
 from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels, Shortcut
 from multibody_cli.methods.contract import Feature
-from multibody_cli.methods.implicit import ImplicitOptions
+from multibody_cli.methods.options import ImplicitOptions
 from multibody_cli.methods.row_elimination import has_elimination, with_elimination
 from multibody_cli.tree import articulated_body
 

@@ -17,8 +17,8 @@ from multibody_cli.document.source import SceneSource, file_of
 from multibody_cli.errors import Problem, QuantityError, SceneError
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.methods import METHODS, integrator_of
-from multibody_cli.methods.implicit import ImplicitOptions
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.methods.options import ImplicitOptions
 from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, remove_invalid
 from multibody_cli.scene.dump import dump_resolved

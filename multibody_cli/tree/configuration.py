@@ -56,10 +56,10 @@ def rate(tree, q, v, dq):
     for k in range(len(plain)):
         dq[plain[k].iq] = v[plain[k].iv]
     for k in range(len(quaternions)):
-        place, iv = quaternions[k], quaternions[k].iv
-        w, u = read_quaternion(q, place.iq)
-        dw, du = compose_rotation(w, u, 0.0, 0.5 * Vec3(v[iv], v[iv + 1], v[iv + 2]), place.outer)
-        write_quaternion(dq, place.iq, dw, du)
+        quaternion, iv = quaternions[k], quaternions[k].iv
+        w, u = read_quaternion(q, quaternion.iq)
+        dw, du = compose_rotation(w, u, 0.0, 0.5 * Vec3(v[iv], v[iv + 1], v[iv + 2]), quaternion.outer)
+        write_quaternion(dq, quaternion.iq, dw, du)
 
 
 @kernel
@@ -72,10 +72,10 @@ def displacement_rate(tree, u, v, du):
     for j in range(len(v)):
         du[j] = v[j]
     for k in range(len(tree.quaternions)):
-        place, i = tree.quaternions[k], tree.quaternions[k].iv
+        quaternion, i = tree.quaternions[k], tree.quaternions[k].iv
         w, p = Vec3(v[i], v[i + 1], v[i + 2]), Vec3(u[i], u[i + 1], u[i + 2])
         bend = cross(p, w)
-        w = w + (0.5 if place.outer else -0.5) * bend + (1.0 / 12.0) * cross(p, bend)
+        w = w + (0.5 if quaternion.outer else -0.5) * bend + (1.0 / 12.0) * cross(p, bend)
         du[i], du[i + 1], du[i + 2] = w.x, w.y, w.z
 
 
@@ -105,11 +105,11 @@ def displace_coordinates(plain, quaternions, q, v, h):
     for k in range(len(plain)):
         q[plain[k].iq] += h * v[plain[k].iv]
     for k in range(len(quaternions)):
-        place, iv = quaternions[k], quaternions[k].iv
-        w, u = read_quaternion(q, place.iq)
+        quaternion, iv = quaternions[k], quaternions[k].iv
+        w, u = read_quaternion(q, quaternion.iq)
         pw, p = quaternion_of_vector(h * Vec3(v[iv], v[iv + 1], v[iv + 2]))
-        w, u = compose_rotation(w, u, pw, p, place.outer)
-        write_quaternion(q, place.iq, w, u)
+        w, u = compose_rotation(w, u, pw, p, quaternion.outer)
+        write_quaternion(q, quaternion.iq, w, u)
 
 
 @kernel
@@ -131,7 +131,7 @@ def normalize_quaternions(quaternions, q):
 @kernel
 def recentre(tree, q, v):
     """Move rotation vectors away from their singularity, in place; return whether any was moved."""
-    moved, places = False, tree.exponentials
-    for k in range(len(places)):
-        moved = exponential.recentre(places[k].iq, places[k].iv, q, v) or moved
+    moved, exponentials = False, tree.exponentials
+    for k in range(len(exponentials)):
+        moved = exponential.recentre(exponentials[k].iq, exponentials[k].iv, q, v) or moved
     return moved

@@ -46,7 +46,7 @@ class NewtonConstraintWork(NamedTuple):
     b: Annotated[Floats, "m"]
     z: Annotated[Floats, "m"]
     in_active_set: Annotated[Integers, "m"]  # whether a row is in the active set
-    places: Annotated[Integers, "m"]  # places of those rows in W
+    indices: Annotated[Integers, "m"]  # of those rows in W
 
 
 def newton_constraint_work_for(system: System) -> NewtonConstraintWork:
@@ -153,33 +153,33 @@ def solve_complementarity(work, constraint_work, count):
 @kernel
 def solve_active_set(rows, dual, constraint_work, count):
     """Compute the impulses of the rows in the active set, of weighted rows, with all others at their bounds."""
-    W, x, A, b, z, places = (
+    W, x, A, b, z, indices = (
         dual.W,
         dual.x,
         constraint_work.factors.A,
         constraint_work.b,
         constraint_work.z,
-        constraint_work.places,
+        constraint_work.indices,
     )
     n = 0
     for k in range(count):
         if constraint_work.in_active_set[k]:
-            places[n] = k
+            indices[n] = k
             n += 1
         else:
             x[k] = dual.lower[k]
     for i in range(n):
-        weight = rows[dual.active_rows[places[i]]].weight
-        b[i] = -dual.r[places[i]]
+        weight = rows[dual.active_rows[indices[i]]].weight
+        b[i] = -dual.r[indices[i]]
         for k in range(count):
             if not constraint_work.in_active_set[k]:
-                b[i] -= W[places[i], k] * x[k]
+                b[i] -= W[indices[i], k] * x[k]
         b[i] *= weight
         for j in range(n):
-            A[i, j] = W[places[i], places[j]] * (weight * rows[dual.active_rows[places[j]]].weight)
+            A[i, j] = W[indices[i], indices[j]] * (weight * rows[dual.active_rows[indices[j]]].weight)
     solve_ranked(constraint_work.factors, n, b, z)
     for i in range(n):
-        x[places[i]] = z[i] * rows[dual.active_rows[places[i]]].weight
+        x[indices[i]] = z[i] * rows[dual.active_rows[indices[i]]].weight
 
 
 @formula

@@ -56,8 +56,8 @@ class DividedSteps:
             self._steps.start, self._steps.found = start, self._with_knots(start)
         done, h, numbers = 0, self._h, self._steps.found
         while done < count:
-            place = int(numbers.searchsorted(first + done))
-            clear = min(int(numbers[place]) - first if place < len(numbers) else count, count) - done
+            index = int(numbers.searchsorted(first + done))
+            clear = min(int(numbers[index]) - first if index < len(numbers) else count, count) - done
             if clear > 0:
                 taken = int(take(h, start, first + done, clear, fresh))
                 if taken < clear:
@@ -154,10 +154,10 @@ class SmoothedSteps(DividedSteps):
         instants = np.concatenate([[begin], knots.at[first:last], [stop]])
         signals, written = self._signals, self._written
         for k, fit in self._fits.items():
-            place = len(written.knots) + 2 * k
-            signals.knots[place : place + 2] = t, end + self._h
-            signals.pieces[place] = fit(written, k, instants)
-            signals.is_table[k], signals.first[k], signals.last[k] = True, place, place + 2
+            piece = len(written.knots) + 2 * k
+            signals.knots[piece : piece + 2] = t, end + self._h
+            signals.pieces[piece] = fit(written, k, instants)
+            signals.is_table[k], signals.first[k], signals.last[k] = True, piece, piece + 2
         valid = take(self._h, start, index, 1, 1) == 1
         for name in ("is_table", "first", "last"):
             getattr(signals, name)[:] = getattr(written, name)

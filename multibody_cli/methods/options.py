@@ -1,0 +1,66 @@
+"""Options of methods that compute accelerations: stabilization of constraints, and iterations for implicit forces."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from multibody_cli.spec import Number, Spec
+from multibody_cli.tree.workspace import BLOCKS, MASS, ImplicitSolveSettings, Work
+
+
+class StabilizationOptions(Spec):
+    """How errors of closed loops and constraints are corrected."""
+
+    stabilization: Literal["projection", "baumgarte"] = Field(
+        "projection",
+        description="`projection`: after each step, positions and velocities are projected onto the constraints, in "
+        "the mass metric. `baumgarte`: feedback in the accelerations makes errors decay.",
+    )
+    baumgarte_rate: Annotated[Number, Field(gt=0.0)] = Field(
+        50.0, description="Decay rate of errors with `stabilization: baumgarte`, 1/s."
+    )
+
+    @property
+    def implicit_solve(self) -> ImplicitSolveSettings:
+        """The settings of implicit solves."""
+        return ImplicitSolveSettings()
+
+    @model_validator(mode="after")
+    def _refuse_what_has_no_effect(self) -> Self:
+        if "baumgarte_rate" in self.model_fields_set and self.stabilization != "baumgarte":
+            raise ValueError("`baumgarte_rate` has no effect without `stabilization: baumgarte`")
+        return self
+
+
+class ImplicitOptions(StabilizationOptions):
+    """Options of methods that solve for implicit forces by iteration (`implicit.implicit_forces`)."""
+
+    preconditioner: Literal["blocks", "mass"] = Field(
+        "blocks",
+        description="Preconditioner of the conjugate gradient method for implicit forces. `blocks`: masses, joint "
+        "springs, and the diagonal blocks of forces on each body; `mass`: without those blocks.",
+    )
+    implicit_tolerance: Annotated[Number, Field(gt=0.0)] = Field(
+        1e-12, description="Relative tolerance of accelerations with implicit forces, in the mass metric."
+    )
+    implicit_iterations: Annotated[int, Field(gt=0)] = Field(
+        1000, description="Maximum number of iterations for accelerations with implicit forces."
+    )
+
+    OF_ITERATION: ClassVar = frozenset({"preconditioner", "implicit_tolerance", "implicit_iterations"})
+    _KINDS: ClassVar[dict[str, int]] = {"blocks": BLOCKS, "mass": MASS}
+
+    @property
+    def implicit_solve(self) -> ImplicitSolveSettings:
+        """The settings of the kernels."""
+        return ImplicitSolveSettings(
+            self._KINDS[self.preconditioner], float(self.implicit_tolerance), self.implicit_iterations
+        )
+
+
+def set_stabilization(options: StabilizationOptions, work: Work) -> None:
+    """Set the coefficients of error'' + 2 rate error' + rate^2 error = 0; both are 0 for projection."""
+    rate = options.baumgarte_rate if options.stabilization == "baumgarte" else 0.0
+    work.baumgarte[:] = 2.0 * rate, rate * rate
