@@ -182,10 +182,8 @@ def _add_powers(scheme: Scheme, accounts: int) -> tuple[list[str], list[str]]:
 def _write_speeds(models: Sequence[Model], parameters: Parameters) -> list[str]:
     """Write the largest velocity, relative to the slowest that counts."""
     tracer = Tracer()
-    v, slowest = (
-        tracer.array("v", models[0].nv),
-        np.array([one.system.tree.rate / one.system.tree.weights for one in models]),
-    )
+    v = tracer.array("v", models[0].nv)
+    slowest = np.array([one.system.tree.rate / one.system.tree.weights for one in models])
     lines = ["fastest = 0.0"]
     for j in range(len(v)):
         tracer.script.store(f"speed{j}", v[j] * parameters.number(tracer, 1.0 / slowest[:, j]))

@@ -115,11 +115,8 @@ def copy_outputs(source, target):
         target.next[c] = source.next[c]
     target.delayed[0] = source.delayed[0]
     for p in range(source.delayed[0]):
-        target.instants[p], target.updates[p], target.values[p] = (
-            source.instants[p],
-            source.updates[p],
-            source.values[p],
-        )
+        target.instants[p], target.updates[p] = source.instants[p], source.updates[p]
+        target.values[p] = source.values[p]
 
 
 @kernel

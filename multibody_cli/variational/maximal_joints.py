@@ -65,11 +65,8 @@ def maximal_joints_for(system: System) -> MaximalJoints:
     tables = (table for table in system.constraints.tables if "iv" in (table.dtype.names or ()))
     row_coordinates = {int(iv) for table in tables for iv in table["iv"]}
     rigid = len(tree.inboard_joints) == len(tree.links) and bool(np.all(tree.links["nv"][1:] == 6))
-    table, constraint_axes, coordinates = (
-        [],
-        np.zeros(len(tree.constraint_axes), CONSTRAINT_AXIS),
-        np.zeros_like(tree.driven),
-    )
+    table, coordinates = [], np.zeros_like(tree.driven)
+    constraint_axes = np.zeros(len(tree.constraint_axes), CONSTRAINT_AXIS)
     for k, closure in enumerate(tree.closures):
         first, last = int(closure["iv"]), int(closure["iv"] + closure["nv"])
         kind = maximal_joint_kind(tree, closure) if rigid and row_coordinates.isdisjoint(range(first, last)) else None
@@ -79,18 +76,14 @@ def maximal_joints_for(system: System) -> MaximalJoints:
         frame, child_frame = closure["frame"].reshape(3, 3), closure["child_frame"].reshape(3, 3)  # by columns
         carrier = frame if kind == NON_ROTATING else child_frame
         rows = slice(closure["first_row"], closure["last_row"])
-        constraint_axes["t"][rows], constraint_axes["f"][rows] = (
-            tree.constraint_axes["t"][rows] @ carrier,
-            tree.constraint_axes["f"][rows] @ carrier,
-        )
+        for name in ("t", "f"):
+            constraint_axes[name][rows] = tree.constraint_axes[name][rows] @ carrier
         maximal_joint = np.zeros(1, MAXIMAL_JOINT)[0]
         for name in ("parent", "child", "first_row", "last_row", "origin", "child_origin"):
             maximal_joint[name] = closure[name]
         maximal_joint["kind"], maximal_joint["closure"] = kind, k
-        maximal_joint["frame"], maximal_joint["child_frame"] = (
-            maximal_joint_axes(tree, closure, kind, frame),
-            maximal_joint_axes(tree, closure, kind, child_frame),
-        )
+        maximal_joint["frame"] = maximal_joint_axes(tree, closure, kind, frame)
+        maximal_joint["child_frame"] = maximal_joint_axes(tree, closure, kind, child_frame)
         table.append(maximal_joint)
     return MaximalJoints(records(np.array(table, MAXIMAL_JOINT)), records(constraint_axes), coordinates)
 

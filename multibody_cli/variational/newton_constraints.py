@@ -101,13 +101,8 @@ def fill_newton_delassus(system, work, step, count):
 
     Ineffective rows, with a zero diagonal, are dropped.
     """
-    tree, rows, active_rows, W, ends = (
-        system.tree,
-        work.rows,
-        work.dual.active_rows,
-        work.dual.W,
-        step.constrained.work.terms,
-    )
+    tree, rows, W, active_rows = system.tree, work.rows, work.dual.W, work.dual.active_rows
+    ends = step.constrained.work.terms
     is_ineffective = step.solver.constraint_work.in_active_set  # scratch
     for k in range(count):
         clear_impulses(work)
@@ -153,14 +148,8 @@ def solve_complementarity(work, constraint_work, count):
 @kernel
 def solve_active_set(rows, dual, constraint_work, count):
     """Compute the impulses of the rows in the active set, of weighted rows, with all others at their bounds."""
-    W, x, A, b, z, indices = (
-        dual.W,
-        dual.x,
-        constraint_work.factors.A,
-        constraint_work.b,
-        constraint_work.z,
-        constraint_work.indices,
-    )
+    W, x, A, indices = dual.W, dual.x, constraint_work.factors.A, constraint_work.indices
+    b, z = constraint_work.b, constraint_work.z
     n = 0
     for k in range(count):
         if constraint_work.in_active_set[k]:

@@ -80,14 +80,8 @@ def reduce_rigid_bodies(newton, tree, work, constrained, discrete_motions):
     Chains of 20 to 1000 bodies take 12 to 15 % less time for a step than with the separate passes of `reduce_mixed`.
     """
     nodes, cells, sides, x, y = newton.kkt.nodes, newton.kkt.cells, newton.sides, newton.x, newton.multipliers
-    links, bodies, maximal_joints, terms, ends, row_states = (
-        tree.links,
-        work.bodies,
-        constrained.maximal_joints,
-        work.terms,
-        constrained.work.terms,
-        constrained.row_states,
-    )
+    links, bodies, terms, ends = tree.links, work.bodies, work.terms, constrained.work.terms
+    maximal_joints, row_states = constrained.maximal_joints, constrained.row_states
     for i in range(1, len(nodes)):
         write_derivative(cells.wrenches, nodes[i].block, links[i], bodies[i], discrete_motions[i])
         store_force(x.wrenches[i], load_force(work.wrenches[i]))
@@ -107,11 +101,8 @@ def reduce_mixed(newton, tree, work, constrained, discrete_motions):
     apply_primary_impulses(work, constrained)
     gather_forces(newton.kkt, first_links, tree, work, newton.x)
     for i in range(1, len(nodes)):
-        link, body, discrete_motion = (
-            tree.links[first_links[i]],
-            work.bodies[first_links[i]],
-            discrete_motions[first_links[i]],
-        )
+        row = first_links[i]
+        link, body, discrete_motion = tree.links[row], work.bodies[row], discrete_motions[row]
         if nodes[i].n_dofs == 6:
             write_derivative(cells.wrenches, nodes[i].block, link, body, discrete_motion)
         else:
