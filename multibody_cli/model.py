@@ -17,7 +17,7 @@ from multibody_cli.constraints.reduction import Reductions
 from multibody_cli.contacts.contract import Geometry
 from multibody_cli.forces.elements import Forces
 from multibody_cli.immutable import Immutable
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.joint_map import JointMap
 from multibody_cli.joints.motion import Motions
 from multibody_cli.kernel import Floats as Floats

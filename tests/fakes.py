@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.model import Account, JointEntry, SceneNames
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.output.sink import Header, block_rows

@@ -29,7 +29,7 @@ from loops import (
 from scipy.spatial.transform import Rotation
 
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 
 AXES = np.vstack([np.eye(3), -np.eye(3)])
 ANGLES = (0.0, 0.0, np.pi / 2, np.pi, -np.pi / 2, np.pi / 4)

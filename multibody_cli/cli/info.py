@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -40,12 +40,11 @@ def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
 
 def _describe_scene(simulation: PreparedSimulation) -> dict[str, Any]:
     scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
-    from multibody_cli.actuators import joints_of
     from multibody_cli.scene.schema import between_bodies
     from multibody_cli.scene.timing import is_adaptive
     from multibody_cli.scene.topology import inboard_joints
 
-    links = model.system.tree.links
+    links, actuators = model.system.tree.links, cast("dict[str, Any]", scene.actuators)
     holder = inboard_joints(scene)
     settings = scene.simulation
     return {
@@ -95,8 +94,8 @@ def _describe_scene(simulation: PreparedSimulation) -> dict[str, Any]:
             if account.cause == f"forces/{name}"
         ],
         "actuators": [
-            {"actuator": name, "type": getattr(actuator, "type", ""), "acts on": " ".join(joints_of(actuator))}
-            for name, actuator in scene.actuators.items()
+            {"actuator": name, "type": actuator.type, "acts on": " ".join(actuator.coordinates)}
+            for name, actuator in actuators.items()
         ],
         "sensors": [{"sensor": name, "body": sensor.body} for name, sensor in scene.sensors.items()],
     }

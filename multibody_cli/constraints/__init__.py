@@ -1,33 +1,23 @@
 """All kinds of constraints.  To add a constraint: a file with its `KIND`, an import and an entry here."""
 
-from multibody_cli.constraints import (
-    distance,
-    equal,
-    gear,
-    knife_edge,
-    limit,
-    linear,
-    point_on_plane,
-    rack_pinion,
-    rolling,
-    velocity,
-)
-from multibody_cli.constraints.contract import ConstraintKind
+from multibody_cli.constraints import distance, knife_edge, limit, point_on_plane, relations, rolling, velocity
 
-CONSTRAINTS: dict[str, ConstraintKind] = {
-    module.KIND.name: module.KIND
-    for module in (
-        distance,
-        point_on_plane,
-        rolling,
-        knife_edge,
-        velocity,
-        rack_pinion,
+GEAR, EQUAL, LINEAR, RACK_PINION = relations.KINDS
+
+CONSTRAINTS = {
+    kind.name: kind
+    for kind in (
+        distance.KIND,
+        point_on_plane.KIND,
+        rolling.KIND,
+        knife_edge.KIND,
+        velocity.KIND,
+        RACK_PINION,
     )
 }
 """Entries of `constraints:` by type."""
 
-COUPLINGS: dict[str, ConstraintKind] = {module.KIND.name: module.KIND for module in (gear, equal, linear)}
+COUPLINGS = {kind.name: kind for kind in (GEAR, EQUAL, LINEAR)}
 """Entries of `couplings:` by type."""
 
 KINDS = CONSTRAINTS | COUPLINGS

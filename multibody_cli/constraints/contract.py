@@ -12,20 +12,17 @@ A constraint is one file with four definitions:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import kernel_parameter
-from multibody_cli.spec import Quantity, SignalSpec, Spec, Vector
-
-Vector3 = np.ndarray[tuple[int], np.dtype[np.float64]]
-Place = tuple[str | int, ...]
-"""Path of a name in an entry of the scene: `("between", 0, "body")`."""
+from multibody_cli.spec import Quantity
+from multibody_cli.spec.entries import EntrySpec
 
 
-class ConstraintSpec(Spec):
+class ConstraintSpec(EntrySpec):
     """An entry of `constraints:` or `couplings:`.
 
     Attributes
@@ -45,21 +42,6 @@ class ConstraintSpec(Spec):
         return 1
 
     @property
-    def bodies(self) -> Sequence[tuple[Place, str]]:
-        """The bodies that it names, each with its path in the entry."""
-        return ()
-
-    @property
-    def points(self) -> Sequence[tuple[Place, str, Vector]]:
-        """The bodies of which only the position of a point is used, not the orientation, with that point."""
-        return ()
-
-    @property
-    def coordinates(self) -> Sequence[tuple[Place, str]]:
-        """The coordinates that it names, each with its path in the entry: `hinge`, or `wrist/1`."""
-        return ()
-
-    @property
     def one_sided(self) -> bool:
         """Whether its rows require values of at least 0, instead of 0."""
         return False
@@ -76,44 +58,6 @@ class ConstraintSpec(Spec):
     def quantity(self, kinds: Sequence[str]) -> tuple[str, Quantity] | None:
         """A field whose unit depends on the kinds of the coordinates, and its quantity."""
         return None
-
-
-def split_coordinate(word: str) -> tuple[str, str]:
-    """Split the name of a coordinate, `wrist/1`, into its joint and its index; the index of `hinge` is empty."""
-    joint, _, index = word.partition("/")
-    return joint, index
-
-
-class PackingContext(Protocol):
-    """What `pack` may query of the model.
-
-    A body is identified by its row, 0 for the world.  Kernels use the joint frame of a body; scenes give points and
-    directions in its body frame.
-    """
-
-    def row(self, body: str) -> int:
-        """Row of a body; 0 for the world."""
-        ...
-
-    def point(self, body: str, point: Vector) -> Vector3:
-        """A point of the body frame in the body's joint frame, m; unchanged for the world."""
-        ...
-
-    def attachment(self, body: str, point: Vector) -> tuple[int, Vector3]:
-        """Row that moves with a point of a body, and the point there: the body, or a marker of an affine body."""
-        ...
-
-    def direction(self, body: str, direction: Vector) -> Vector3:
-        """A direction of the body frame in the body's joint frame; unchanged for the world."""
-        ...
-
-    def coordinate(self, word: str) -> tuple[int, int]:
-        """Indices of a coordinate in q and in v, by its name as in `split_coordinate`."""
-        ...
-
-    def signal(self, spec: SignalSpec) -> int:
-        """Number of a function of time."""
-        ...
 
 
 class RowShape(NamedTuple):
@@ -140,8 +84,8 @@ class Packed(NamedTuple):
 
 
 @kernel_parameter
-def write(table: Any, signals: Any, t: float, bodies: Any, q: Any, rows: Any, terms: Any) -> None:
-    """Write error, rate and bias of the rows of every record, and all their terms.
+def write(record: Any, signals: Any, t: float, bodies: Any, q: Any, rows: Any, terms: Any) -> None:
+    """Write error, rate and bias of the rows of a record, and their terms.
 
     It runs after the kinematics of the bodies, and accumulates nothing from one evaluation to the next.  The results
     are exact: each level is the time derivative of the one above, also off the constraint manifold (`rows`).

@@ -16,15 +16,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.constraints.contract import (
-    ConstraintKind,
-    ConstraintSpec,
-    ConstraintTable,
-    Packed,
-    PackingContext,
-    Place,
-    RowShape,
-)
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.points import (
     centripetal_acceleration_of,
     lever_arm_of,
@@ -33,9 +25,10 @@ from multibody_cli.constraints.points import (
     write_point_force,
 )
 from multibody_cli.constraints.rows import write_level
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula
 from multibody_cli.spatial.products import dot
-from multibody_cli.spec import BodyPoint, PositiveLength, Vector
+from multibody_cli.spec import BodyPoint, PositiveLength
+from multibody_cli.spec.entries import PackingContext, Place, placed
 
 
 class DistanceSpec(ConstraintSpec):
@@ -48,14 +41,9 @@ class DistanceSpec(ConstraintSpec):
     RELATIVE = True
 
     @property
-    def bodies(self) -> Sequence[tuple[Place, str]]:
-        """Bodies of the two points."""
-        return [(("between", k, "body"), end.body) for k, end in enumerate(self.between)]
-
-    @property
-    def points(self) -> Sequence[tuple[Place, str, Vector]]:
+    def points(self) -> Sequence[tuple[Place, BodyPoint]]:
         """Both points."""
-        return [(("between", k), end.body, end.point) for k, end in enumerate(self.between)]
+        return placed("between", self.between)
 
 
 DISTANCE = np.dtype(
@@ -80,21 +68,19 @@ def pack(spec: DistanceSpec, context: PackingContext) -> Packed:
     return Packed((shape,), (record,))
 
 
-@kernel
-def write(rods, signals, t, bodies, q, rows, terms):
-    """Write the row of every rod."""
-    for i in range(len(rods)):
-        rod = rods[i]
-        a, b = bodies[rod.a], bodies[rod.b]
-        r, s = lever_arm_of(a, rod.point_a), lever_arm_of(b, rod.point_b)
-        d, u = position_of(b, s) - position_of(a, r), point_velocity_of(b, s) - point_velocity_of(a, r)
-        distance = math.sqrt(dot(d, d))
-        n = (1.0 / distance) * d
-        centripetal_term = (dot(u, u) - dot(n, u) ** 2) / distance
-        bias = dot(n, centripetal_acceleration_of(b, s) - centripetal_acceleration_of(a, r)) + centripetal_term
-        write_level(rows[rod.first_row], distance - rod.length, 0.0, bias)
-        k = write_point_force(terms, rod.first_term, rod.a, r, -n)
-        write_point_force(terms, k, rod.b, s, n)
+@formula
+def write(rod, signals, t, bodies, q, rows, terms):
+    """Write the row of a rod."""
+    a, b = bodies[rod.a], bodies[rod.b]
+    r, s = lever_arm_of(a, rod.point_a), lever_arm_of(b, rod.point_b)
+    d, u = position_of(b, s) - position_of(a, r), point_velocity_of(b, s) - point_velocity_of(a, r)
+    distance = math.sqrt(dot(d, d))
+    n = (1.0 / distance) * d
+    centripetal_term = (dot(u, u) - dot(n, u) ** 2) / distance
+    bias = dot(n, centripetal_acceleration_of(b, s) - centripetal_acceleration_of(a, r)) + centripetal_term
+    write_level(rows[rod.first_row], distance - rod.length, 0.0, bias)
+    k = write_point_force(terms, rod.first_term, rod.a, r, -n)
+    write_point_force(terms, k, rod.b, s, n)
 
 
 KIND = ConstraintKind("distance", DistanceSpec, ConstraintTable("distance", DISTANCE, write), pack)

@@ -57,7 +57,9 @@ def write_before(constraints, t, bodies, q, rows, terms) -> None:
 def _write_one_more(constraints, t, bodies, q, rows, terms):
     """Write the rows of the tables before PLACE, then those of the table at PLACE."""
     write_before(constraints, t, bodies, q, rows, terms)
-    write(constraints.tables[PLACE], constraints.signals, t, bodies, q, rows, terms)
+    table = constraints.tables[PLACE]
+    for k in range(len(table)):
+        write(table[k], constraints.signals, t, bodies, q, rows, terms)
 
 
 def _after(write_before: Any, place: int) -> Any:

@@ -14,15 +14,7 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from multibody_cli.constraints.contract import (
-    ConstraintKind,
-    ConstraintSpec,
-    ConstraintTable,
-    Packed,
-    PackingContext,
-    Place,
-    RowShape,
-)
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.points import (
     centripetal_acceleration_of,
     lever_arm_of,
@@ -30,10 +22,11 @@ from multibody_cli.constraints.points import (
     write_point_force,
 )
 from multibody_cli.constraints.rows import write_level
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import Direction, Position
+from multibody_cli.spec.entries import PackingContext, Place
 
 _PARALLEL = 1e-6
 """Sine of the angle below which edge and normal count as parallel."""
@@ -82,16 +75,14 @@ def pack(spec: KnifeEdgeSpec, context: PackingContext) -> Packed:
     return Packed((RowShape(1, holonomic=False, direction="across the edge"),), (record,))
 
 
-@kernel
-def write(edges, signals, t, bodies, q, rows, terms):
-    """Write the row of every knife edge."""
-    for i in range(len(edges)):
-        edge = edges[i]
-        body = bodies[edge.body]
-        r, d = lever_arm_of(body, edge.point), lever_arm_of(body, edge.across)
-        bias = dot(d, centripetal_acceleration_of(body, r)) + dot(cross(load(body.w), d), point_velocity_of(body, r))
-        write_level(rows[edge.first_row], 0.0, 0.0, bias)
-        write_point_force(terms, edge.first_term, edge.body, r, d)
+@formula
+def write(edge, signals, t, bodies, q, rows, terms):
+    """Write the row of a knife edge."""
+    body = bodies[edge.body]
+    r, d = lever_arm_of(body, edge.point), lever_arm_of(body, edge.across)
+    bias = dot(d, centripetal_acceleration_of(body, r)) + dot(cross(load(body.w), d), point_velocity_of(body, r))
+    write_level(rows[edge.first_row], 0.0, 0.0, bias)
+    write_point_force(terms, edge.first_term, edge.body, r, d)
 
 
 KIND = ConstraintKind("knife_edge", KnifeEdgeSpec, ConstraintTable("knife_edge", KNIFE_EDGE, write), pack)

@@ -6,20 +6,18 @@ import numpy as np
 
 from multibody_cli.constraints.contract import ConstraintTable
 from multibody_cli.constraints.rows import write_coefficient, write_level
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula
 
 LIMIT = np.dtype(
     [("first_row", "i8"), ("first_term", "i8"), ("iq", "i8"), ("iv", "i8"), ("bound", "f8"), ("sign", "f8")]
 )
 
 
-@kernel
-def write(limits, signals, t, bodies, q, rows, terms):
-    """Write the one-sided row of every limit."""
-    for k in range(len(limits)):
-        limit = limits[k]
-        write_coefficient(terms[limit.first_term], limit.iv, limit.sign)
-        write_level(rows[limit.first_row], limit.sign * (q[limit.iq] - limit.bound), 0.0, 0.0)
+@formula
+def write(limit, signals, t, bodies, q, rows, terms):
+    """Write the one-sided row of a limit."""
+    write_coefficient(terms[limit.first_term], limit.iv, limit.sign)
+    write_level(rows[limit.first_row], limit.sign * (q[limit.iq] - limit.bound), 0.0, 0.0)
 
 
 TABLE = ConstraintTable("limit", LIMIT, write)

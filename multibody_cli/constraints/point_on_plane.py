@@ -16,15 +16,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.constraints.contract import (
-    ConstraintKind,
-    ConstraintSpec,
-    ConstraintTable,
-    Packed,
-    PackingContext,
-    Place,
-    RowShape,
-)
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.points import (
     centripetal_acceleration_of,
     lever_arm_of,
@@ -33,10 +25,11 @@ from multibody_cli.constraints.points import (
     write_point_force,
 )
 from multibody_cli.constraints.rows import write_level
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
-from multibody_cli.spec import BodyPoint, Direction, Position, Spec, Vector
+from multibody_cli.spec import BodyPoint, Direction, Position, Spec
+from multibody_cli.spec.entries import PackingContext, Place
 
 
 class PlaneOfBody(Spec):
@@ -64,9 +57,9 @@ class PointOnPlaneSpec(ConstraintSpec):
         return [(("point", "body"), self.point.body), (("plane", "body"), self.plane.body)]
 
     @property
-    def points(self) -> Sequence[tuple[Place, str, Vector]]:
+    def points(self) -> Sequence[tuple[Place, BodyPoint]]:
         """The point; the plane uses the orientation of its body."""
-        return [(("point",), self.point.body, self.point.point)]
+        return [(("point",), self.point)]
 
 
 POINT_ON_PLANE = np.dtype(
@@ -92,21 +85,19 @@ def pack(spec: PointOnPlaneSpec, context: PackingContext) -> Packed:
     return Packed((shape,), (record,))
 
 
-@kernel
-def write(tracks, signals, t, bodies, q, rows, terms):
-    """Write the row of every point on a plane."""
-    for i in range(len(tracks)):
-        track = tracks[i]
-        body, plane_body = bodies[track.body], bodies[track.plane_body]
-        r, n, w = lever_arm_of(body, track.point), lever_arm_of(plane_body, track.normal), load(plane_body.w)
-        rho = position_of(body, r) - load(plane_body.x)
-        u = point_velocity_of(body, r) - point_velocity_of(plane_body, rho)
-        # rho grows by w x rho + u
-        drift = centripetal_acceleration_of(body, r) - centripetal_acceleration_of(plane_body, rho) - cross(w, u)
-        error = dot(n, rho - lever_arm_of(plane_body, track.position))
-        write_level(rows[track.first_row], error, 0.0, dot(n, drift) + dot(cross(w, n), u))
-        k = write_point_force(terms, track.first_term, track.body, r, n)
-        write_point_force(terms, k, track.plane_body, rho, -n)
+@formula
+def write(track, signals, t, bodies, q, rows, terms):
+    """Write the row of a point on a plane."""
+    body, plane_body = bodies[track.body], bodies[track.plane_body]
+    r, n, w = lever_arm_of(body, track.point), lever_arm_of(plane_body, track.normal), load(plane_body.w)
+    rho = position_of(body, r) - load(plane_body.x)
+    u = point_velocity_of(body, r) - point_velocity_of(plane_body, rho)
+    # rho grows by w x rho + u
+    drift = centripetal_acceleration_of(body, r) - centripetal_acceleration_of(plane_body, rho) - cross(w, u)
+    error = dot(n, rho - lever_arm_of(plane_body, track.position))
+    write_level(rows[track.first_row], error, 0.0, dot(n, drift) + dot(cross(w, n), u))
+    k = write_point_force(terms, track.first_term, track.body, r, n)
+    write_point_force(terms, k, track.plane_body, rho, -n)
 
 
 KIND = ConstraintKind(

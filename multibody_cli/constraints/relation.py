@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.constraints.contract import ConstraintSpec, ConstraintTable, Packed, PackingContext, RowShape
+from multibody_cli.constraints.contract import ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.rows import write_coefficient, write_level
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula
+from multibody_cli.spec.entries import PackingContext
 
 RELATION = np.dtype(
     [
@@ -66,16 +67,14 @@ def _between(relation: Mapping[str, float]) -> str:
     return f"between {', '.join(others)} and {last}" if others else f"of {last}"
 
 
-@kernel
-def write(relations, signals, t, bodies, q, rows, terms):
-    """Write every row, term by term."""
-    for i in range(len(relations)):
-        part = relations[i]
-        row = rows[part.first_row]
-        if part.starts_row:
-            write_level(row, -part.value, 0.0, 0.0)
-        row.error += part.coefficient * q[part.iq]
-        write_coefficient(terms[part.first_term], part.iv, part.coefficient)
+@formula
+def write(part, signals, t, bodies, q, rows, terms):
+    """Write a term, and the row that it starts."""
+    row = rows[part.first_row]
+    if part.starts_row:
+        write_level(row, -part.value, 0.0, 0.0)
+    row.error += part.coefficient * q[part.iq]
+    write_coefficient(terms[part.first_term], part.iv, part.coefficient)
 
 
 TABLE = ConstraintTable("relation", RELATION, write)

@@ -26,21 +26,14 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.constraints.contract import (
-    ConstraintKind,
-    ConstraintSpec,
-    ConstraintTable,
-    Packed,
-    PackingContext,
-    Place,
-    RowShape,
-)
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.points import centripetal_acceleration_of, lever_arm_of, position_of, write_point_force
 from multibody_cli.constraints.rows import write_level
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import Direction, Position, PositiveLength, Spec, Vector
+from multibody_cli.spec.entries import PackingContext, Place
 
 
 class PlaneOfWorld(Spec):
@@ -131,20 +124,18 @@ def write_contact_row(item, number, direction, error, r, g, rows, terms):
     write_point_force(terms, item.first_term + number, item.body, r, direction)
 
 
-@kernel
-def write(wheels, signals, t, bodies, q, rows, terms):
-    """Write the three rows of every rolling body."""
-    for i in range(len(wheels)):
-        wheel = wheels[i]
-        body, n = bodies[wheel.body], load(wheel.normal)
-        r, w = lever_arm_of(body, wheel.point), load(body.w)
-        u, du = lowest_point_direction(n, lever_arm_of(body, wheel.axis), w)
-        contact = r + wheel.radius * u
-        bias_acceleration = centripetal_acceleration_of(body, r) + wheel.radius * cross(w, du)
-        error = dot(n, position_of(body, contact)) - wheel.height
-        write_contact_row(wheel, 0, n, error, contact, bias_acceleration, rows, terms)
-        write_contact_row(wheel, 1, load(wheel.tangent), 0.0, contact, bias_acceleration, rows, terms)
-        write_contact_row(wheel, 2, load(wheel.bitangent), 0.0, contact, bias_acceleration, rows, terms)
+@formula
+def write(wheel, signals, t, bodies, q, rows, terms):
+    """Write the three rows of a rolling body."""
+    body, n = bodies[wheel.body], load(wheel.normal)
+    r, w = lever_arm_of(body, wheel.point), load(body.w)
+    u, du = lowest_point_direction(n, lever_arm_of(body, wheel.axis), w)
+    contact = r + wheel.radius * u
+    bias_acceleration = centripetal_acceleration_of(body, r) + wheel.radius * cross(w, du)
+    error = dot(n, position_of(body, contact)) - wheel.height
+    write_contact_row(wheel, 0, n, error, contact, bias_acceleration, rows, terms)
+    write_contact_row(wheel, 1, load(wheel.tangent), 0.0, contact, bias_acceleration, rows, terms)
+    write_contact_row(wheel, 2, load(wheel.bitangent), 0.0, contact, bias_acceleration, rows, terms)
 
 
 KIND = ConstraintKind("rolling", RollingSpec, ConstraintTable("rolling", ROLLING, write), pack)

@@ -15,22 +15,15 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from multibody_cli.constraints.contract import (
-    ConstraintKind,
-    ConstraintSpec,
-    ConstraintTable,
-    Packed,
-    PackingContext,
-    Place,
-    RowShape,
-)
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.points import centripetal_acceleration_of, lever_arm_of
 from multibody_cli.constraints.rows import write_level, write_wrench
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula
 from multibody_cli.signals import evaluate
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import Position, Signal, SignalSpec, Spec, Vector, Vector3, units
+from multibody_cli.spec.entries import PackingContext, Place
 from multibody_cli.spec.signal import signal_schema
 
 _NONE = (0.0, 0.0, 0.0)
@@ -116,18 +109,16 @@ def pack(spec: VelocitySpec, context: PackingContext) -> Packed:
     return Packed((RowShape(len(records), holonomic=False, direction="in the sum of its terms"),), records)
 
 
-@kernel
-def write(relations, signals, t, bodies, q, rows, terms):
-    """Write every row, term by term."""
-    for i in range(len(relations)):
-        part = relations[i]
-        row, body = rows[part.first_row], bodies[part.body]
-        if part.starts_row:
-            value, slope, _ = evaluate(signals, part.value, t)
-            write_level(row, 0.0, -value, -slope)
-        r, f = lever_arm_of(body, part.point), load(part.linear)
-        row.bias += dot(f, centripetal_acceleration_of(body, r))
-        write_wrench(terms[part.first_term], part.body, load(part.angular) + cross(r, f), f)
+@formula
+def write(part, signals, t, bodies, q, rows, terms):
+    """Write a term, and the row that it starts."""
+    row, body = rows[part.first_row], bodies[part.body]
+    if part.starts_row:
+        value, slope, _ = evaluate(signals, part.value, t)
+        write_level(row, 0.0, -value, -slope)
+    r, f = lever_arm_of(body, part.point), load(part.linear)
+    row.bias += dot(f, centripetal_acceleration_of(body, r))
+    write_wrench(terms[part.first_term], part.body, load(part.angular) + cross(r, f), f)
 
 
 KIND = ConstraintKind("velocity", VelocitySpec, ConstraintTable("velocity", VELOCITY, write), pack)

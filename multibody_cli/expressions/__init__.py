@@ -16,17 +16,3 @@ that it contains arithmetic only.  There are three dialects:
 from multibody_cli.expressions.reading import SIGNAL, STATE, TEMPLATE, Dialect, Expression, parse, require_names
 from multibody_cli.expressions.references import Reference, with_values
 from multibody_cli.expressions.words import CONSTANTS, FUNCTIONS
-
-__all__ = [
-    "CONSTANTS",
-    "FUNCTIONS",
-    "SIGNAL",
-    "STATE",
-    "TEMPLATE",
-    "Dialect",
-    "Expression",
-    "Reference",
-    "parse",
-    "require_names",
-    "with_values",
-]

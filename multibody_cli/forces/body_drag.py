@@ -11,7 +11,7 @@ from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.spec import BodyForceSpec, Place
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import ZERO, cross, dot, isotropic
 from multibody_cli.spatial.values import Inertia, Mat3
@@ -40,44 +40,38 @@ class DragSpec(BodyForceSpec):
 BODY_DRAG = np.dtype([("row", "i8"), ("com", "f8", 3), ("linear", "f8"), ("angular", "f8"), ("account", "i8")])
 
 
-@kernel
-def apply_force(drags, forces, t, q, v, bodies, tau, powers, watched, warnings):
-    """Apply every drag to its body, and add the loss c v^2 + c_w w^2 to the account."""
-    for k in range(len(drags)):
-        drag = drags[k]
-        body = bodies[drag.row]
-        w, c = load(body.w), load(body.R) @ load(drag.com)
-        velocity = load(body.v) + cross(w, c)
-        force, torque = -drag.linear * velocity, -drag.angular * w
-        apply_wrench(body, torque + cross(c, force), force)
-        powers[drag.account] += drag.linear * dot(velocity, velocity) + drag.angular * dot(w, w)
+@formula
+def apply_force(drag, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
+    """Apply the drag to its body, and add the loss c v^2 + c_w w^2 to the account."""
+    body = bodies[drag.row]
+    w, c = load(body.w), load(body.R) @ load(drag.com)
+    velocity = load(body.v) + cross(w, c)
+    force, torque = -drag.linear * velocity, -drag.angular * w
+    apply_wrench(body, torque + cross(c, force), force)
+    powers[drag.account] += drag.linear * dot(velocity, velocity) + drag.angular * dot(w, w)
 
 
-@kernel
-def stiffness_damping_product(drags, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+@formula
+def stiffness_damping_product(drag, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
     """Add K and D times the motion change to the wrenches: see `forces.variation`; notes 1.9.1."""
-    for k in range(len(drags)):
-        drag = drags[k]
-        body = bodies[drag.row]
-        w, dw, c = load(body.w), load(body.dw), load(body.R) @ load(drag.com)
-        force = -drag.linear * (velocity_factor * displacement_of(body, c))
-        moment = cross(c, force) - drag.angular * (velocity_factor * dw)
-        if exact:
-            turned = displacement_factor * cross(dw, c)
-            extra = -drag.linear * cross(w, turned)
-            force = force + extra
-            moment = moment + cross(c, extra) - drag.linear * cross(turned, load(body.v) + cross(w, c))
-        add_wrench(wrenches[drag.row], moment, force)
+    body = bodies[drag.row]
+    w, dw, c = load(body.w), load(body.dw), load(body.R) @ load(drag.com)
+    force = -drag.linear * (velocity_factor * displacement_of(body, c))
+    moment = cross(c, force) - drag.angular * (velocity_factor * dw)
+    if exact:
+        turned = displacement_factor * cross(dw, c)
+        extra = -drag.linear * cross(w, turned)
+        force = force + extra
+        moment = moment + cross(c, extra) - drag.linear * cross(turned, load(body.v) + cross(w, c))
+    add_wrench(wrenches[drag.row], moment, force)
 
 
-@kernel
-def add_stiffness_blocks(drags, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+@formula
+def add_stiffness_blocks(drag, forces, t, bodies, displacement_factor, velocity_factor, blocks):
     """Add the diagonal blocks: see `forces.variation`."""
-    for k in range(len(drags)):
-        drag = drags[k]
-        c = load(bodies[drag.row].R) @ load(drag.com)
-        turning = Inertia(isotropic(velocity_factor * drag.angular), Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
-        add_block(blocks[drag.row], block_at(isotropic(velocity_factor * drag.linear), c) + turning)
+    c = load(bodies[drag.row].R) @ load(drag.com)
+    turning = Inertia(isotropic(velocity_factor * drag.angular), Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
+    add_block(blocks[drag.row], block_at(isotropic(velocity_factor * drag.linear), c) + turning)
 
 
 def pack(spec: DragSpec, context: PackingContext) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.spec import BodyForceSpec, Place
 from multibody_cli.forces.variation import add_wrench
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, cross, dot
@@ -112,38 +112,36 @@ def in_world_axes(item, R, force, torque):
     return force, torque
 
 
-@kernel
-def apply_force(loads, forces, t, q, v, bodies, tau, powers, watched, warnings):
-    """Apply every load to its body, and add its power to the account."""
-    for k in range(len(loads)):
-        item = loads[k]
-        body = bodies[item.row]
-        R = load(body.R)
-        force, torque = load_of(item, forces.signals, t, R)
-        r, w = R @ load(item.point), load(body.w)
-        apply_wrench(body, torque + cross(r, force), force)
-        powers[item.account] += dot(force, load(body.v) + cross(w, r)) + dot(torque, w)
+@formula
+def apply_force(item, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
+    """Apply the load to its body, and add its power to the account."""
+    body = bodies[item.row]
+    R = load(body.R)
+    force, torque = load_of(item, forces.signals, t, R)
+    r, w = R @ load(item.point), load(body.w)
+    apply_wrench(body, torque + cross(r, force), force)
+    powers[item.account] += dot(force, load(body.v) + cross(w, r)) + dot(torque, w)
 
 
-@kernel
-def stiffness_damping_product(loads, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+@formula
+def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
     """Add the exact K and D times the change: see `forces.variation`.  Implicit integrators neglect them.
 
     Source: Sueda, notes 1.9.2, (1.33).
     """
-    for k in range(len(loads) if exact else 0):
-        item = loads[k]
-        body = bodies[item.row]
-        R, dw = load(body.R), displacement_factor * load(body.dw)
-        force, torque = load_of(item, forces.signals, t, R)
-        r = R @ load(item.point)
-        if item.turns_along:
-            add_wrench(wrenches[item.row], cross(dw, torque + cross(r, force)), cross(dw, force))
-        else:
-            add_wrench(wrenches[item.row], cross(cross(dw, r), force), ZERO)
-        if len(forces.quantities) > 0:
-            force, torque = load_change_of(item, forces.signals, t, R)
-            add_wrench(wrenches[item.row], torque + cross(r, force), force)
+    if not exact:
+        return
+    body = bodies[item.row]
+    R, dw = load(body.R), displacement_factor * load(body.dw)
+    force, torque = load_of(item, forces.signals, t, R)
+    r = R @ load(item.point)
+    if item.turns_along:
+        add_wrench(wrenches[item.row], cross(dw, torque + cross(r, force)), cross(dw, force))
+    else:
+        add_wrench(wrenches[item.row], cross(cross(dw, r), force), ZERO)
+    if len(forces.quantities) > 0:
+        force, torque = load_change_of(item, forces.signals, t, R)
+        add_wrench(wrenches[item.row], torque + cross(r, force), force)
 
 
 def pack(spec: LoadSpec, context: PackingContext) -> tuple[Any, ...]:

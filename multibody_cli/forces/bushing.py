@@ -22,7 +22,7 @@ from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.spec import BetweenSpec, Place
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import (
     ZERO,
@@ -83,13 +83,8 @@ class BushingSpec(BetweenSpec):
 
     @property
     def bodies(self) -> list[tuple[Place, str]]:
-        """Parent and child."""
+        """Parent and child, whose orientation the axes of the frames need."""
         return [(("parent",), self.parent), (("child",), self.child)]
-
-    @property
-    def turns(self) -> bool:
-        """Whether its bodies need an orientation: they do, for the axes of its frames."""
-        return True
 
 
 BUSHING = np.dtype(
@@ -157,67 +152,60 @@ def moment_on_child(bushing, F, turn, spin):
     return -(F @ (back + scaled(load(bushing.angular_damping), transposed_times(F, spin))))
 
 
-@kernel
-def apply_force(bushings, forces, t, q, v, bodies, tau, powers, watched, warnings):
+@formula
+def apply_force(bushing, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
     """Apply the wrenches to the bodies, and add the loss of the dampers to the account."""
-    for k in range(len(bushings)):
-        bushing, F = bushings[k], axes_of(bushings[k], bodies)
-        inner, outer, offset = levers_of(bushing, bodies)
-        rate, spin = rates_of(bushing, inner, outer, offset, bodies)
-        force = force_on_child(bushing, F, offset, rate)
-        moment = moment_on_child(bushing, F, turn_of(bushing, F, bodies), spin)
-        if bushing.child > 0:
-            apply_wrench(bodies[bushing.child], moment + cross(outer, force), force)
-        if bushing.parent > 0:
-            apply_wrench(bodies[bushing.parent], -moment - cross(inner + offset, force), -force)
-        dp, w = transposed_times(F, rate), transposed_times(F, spin)
-        loss = dot(dp, scaled(load(bushing.linear_damping), dp)) + dot(w, scaled(load(bushing.angular_damping), w))
-        powers[bushing.account] += loss
+    F = axes_of(bushing, bodies)
+    inner, outer, offset = levers_of(bushing, bodies)
+    rate, spin = rates_of(bushing, inner, outer, offset, bodies)
+    force = force_on_child(bushing, F, offset, rate)
+    moment = moment_on_child(bushing, F, turn_of(bushing, F, bodies), spin)
+    if bushing.child > 0:
+        apply_wrench(bodies[bushing.child], moment + cross(outer, force), force)
+    if bushing.parent > 0:
+        apply_wrench(bodies[bushing.parent], -moment - cross(inner + offset, force), -force)
+    dp, w = transposed_times(F, rate), transposed_times(F, spin)
+    loss = dot(dp, scaled(load(bushing.linear_damping), dp)) + dot(w, scaled(load(bushing.angular_damping), w))
+    powers[bushing.account] += loss
 
 
-@kernel
-def elastic_energy(bushings, forces, q, bodies) -> float:
-    """Elastic energy of all bushings, J."""
-    energy = 0.0
-    for k in range(len(bushings)):
-        bushing, F = bushings[k], axes_of(bushings[k], bodies)
-        _, _, offset = levers_of(bushing, bodies)
-        p, turn = transposed_times(F, offset), turn_of(bushing, F, bodies)
-        energy += 0.5 * dot(p, scaled(load(bushing.linear_stiffness), p))
-        energy += 0.5 * dot(turn, scaled(load(bushing.angular_stiffness), turn))
-    return energy
+@formula
+def elastic_energy(bushing, forces, q, bodies) -> float:
+    """Elastic energy, J."""
+    F = axes_of(bushing, bodies)
+    _, _, offset = levers_of(bushing, bodies)
+    p, turn = transposed_times(F, offset), turn_of(bushing, F, bodies)
+    energy = 0.5 * dot(p, scaled(load(bushing.linear_stiffness), p))
+    return energy + 0.5 * dot(turn, scaled(load(bushing.angular_stiffness), turn))
 
 
 # --- stiffness and damping --------------------------------------------------------------------------------------------
-@kernel
-def stiffness_damping_product(bushings, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+@formula
+def stiffness_damping_product(bushing, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
     """Add K and D times the motion change to the wrenches: see `forces.variation`."""
-    for k in range(len(bushings)):
-        bushing, F = bushings[k], axes_of(bushings[k], bodies)
-        parent, child = bodies[bushing.parent], bodies[bushing.child]
-        inner, outer, offset = levers_of(bushing, bodies)
-        moved = displacement_of(child, outer) - displacement_of(parent, inner) - cross(load(parent.dw), offset)
-        turned = load(child.dw) - load(parent.dw)
-        p, rotated = transposed_times(F, moved), transposed_times(F, turned)
-        K, A = load(bushing.linear_stiffness), load(bushing.angular_stiffness)
-        D, B = load(bushing.linear_damping), load(bushing.angular_damping)
-        force = -(F @ scaled(displacement_factor * K + velocity_factor * D, p))
-        moment = -(F @ scaled(displacement_factor * A + velocity_factor * B, rotated))
-        at_child, at_parent = cross(outer, force), cross(inner + offset, force)
-        if exact:
-            extra_force, extra_moment = exact_terms(
-                bushing, F, inner, outer, offset, displacement_factor, rotated, bodies
-            )
-            force, moment = force + extra_force, moment + extra_moment
-            rate, _ = rates_of(bushing, inner, outer, offset, bodies)
-            whole = force_on_child(bushing, F, offset, rate)
-            swung = displacement_factor * (displacement_of(child, outer) - load(parent.dv))
-            at_child = cross(outer, force) + displacement_factor * cross(cross(load(child.dw), outer), whole)
-            at_parent = cross(inner + offset, force) + cross(swung, whole)
-        if bushing.child > 0:
-            add_wrench(wrenches[bushing.child], moment + at_child, force)
-        if bushing.parent > 0:
-            add_wrench(wrenches[bushing.parent], -moment - at_parent, -force)
+    F = axes_of(bushing, bodies)
+    parent, child = bodies[bushing.parent], bodies[bushing.child]
+    inner, outer, offset = levers_of(bushing, bodies)
+    moved = displacement_of(child, outer) - displacement_of(parent, inner) - cross(load(parent.dw), offset)
+    turned = load(child.dw) - load(parent.dw)
+    p, rotated = transposed_times(F, moved), transposed_times(F, turned)
+    K, A = load(bushing.linear_stiffness), load(bushing.angular_stiffness)
+    D, B = load(bushing.linear_damping), load(bushing.angular_damping)
+    force = -(F @ scaled(displacement_factor * K + velocity_factor * D, p))
+    moment = -(F @ scaled(displacement_factor * A + velocity_factor * B, rotated))
+    at_child, at_parent = cross(outer, force), cross(inner + offset, force)
+    if exact:
+        extra_force, extra_moment = exact_terms(bushing, F, inner, outer, offset, displacement_factor, rotated, bodies)
+        force, moment = force + extra_force, moment + extra_moment
+        rate, _ = rates_of(bushing, inner, outer, offset, bodies)
+        whole = force_on_child(bushing, F, offset, rate)
+        swung = displacement_factor * (displacement_of(child, outer) - load(parent.dv))
+        at_child = cross(outer, force) + displacement_factor * cross(cross(load(child.dw), outer), whole)
+        at_parent = cross(inner + offset, force) + cross(swung, whole)
+    if bushing.child > 0:
+        add_wrench(wrenches[bushing.child], moment + at_child, force)
+    if bushing.parent > 0:
+        add_wrench(wrenches[bushing.parent], -moment - at_parent, -force)
 
 
 @formula
@@ -240,21 +228,18 @@ def exact_terms(bushing, F, inner, outer, offset, displacement_factor, rotated, 
     return force, moment
 
 
-@kernel
-def add_stiffness_blocks(bushings, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+@formula
+def add_stiffness_blocks(bushing, forces, t, bodies, displacement_factor, velocity_factor, blocks):
     """Add the diagonal blocks: see `forces.variation`."""
-    for k in range(len(bushings)):
-        bushing, F = bushings[k], axes_of(bushings[k], bodies)
-        inner, outer, offset = levers_of(bushing, bodies)
-        stiff = displacement_factor * load(bushing.linear_stiffness) + velocity_factor * load(bushing.linear_damping)
-        turning = displacement_factor * load(bushing.angular_stiffness) + velocity_factor * load(
-            bushing.angular_damping
-        )
-        N, J = rotated_diagonal(F, stiff), rotated_diagonal(F, turning)
-        if bushing.child > 0:
-            add_block(blocks[bushing.child], block_at(N, outer) + angular_block(J))
-        if bushing.parent > 0:
-            add_block(blocks[bushing.parent], block_at(N, inner + offset) + angular_block(J))
+    F = axes_of(bushing, bodies)
+    inner, outer, offset = levers_of(bushing, bodies)
+    stiff = displacement_factor * load(bushing.linear_stiffness) + velocity_factor * load(bushing.linear_damping)
+    turning = displacement_factor * load(bushing.angular_stiffness) + velocity_factor * load(bushing.angular_damping)
+    N, J = rotated_diagonal(F, stiff), rotated_diagonal(F, turning)
+    if bushing.child > 0:
+        add_block(blocks[bushing.child], block_at(N, outer) + angular_block(J))
+    if bushing.parent > 0:
+        add_block(blocks[bushing.parent], block_at(N, inner + offset) + angular_block(J))
 
 
 @formula

@@ -126,75 +126,44 @@ def dissipative(law):
 
 
 @template(law_of, tension_change_of)
-def stiffness_damping_product(items, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
     """Add K and D times the motion change to the wrenches: see `forces.variation`."""
-    for k in range(len(items)):
-        item, change = items[k], 0.0
-        length, rate, _ = measure(forces.points, item.first, item.last, bodies)
-        law = law_of(item, forces, t, length, rate)
-        if exact:
-            change = tension_change_of(item, forces, t, length, rate)
-        else:
-            law = dissipative(law)
-        add_cable_stiffness_damping_product(
-            forces.points,
-            item.first,
-            item.last,
-            bodies,
-            law,
-            change,
-            displacement_factor,
-            velocity_factor,
-            exact,
-            wrenches,
-        )
-
-
-@template(law_of)
-def add_stiffness_blocks(items, forces, t, bodies, displacement_factor, velocity_factor, blocks):
-    """Add the diagonal blocks: see `forces.variation`."""
-    for k in range(len(items)):
-        item = items[k]
-        length, rate, _ = measure(forces.points, item.first, item.last, bodies)
-        law = dissipative(law_of(item, forces, t, length, rate))
-        add_cable_stiffness_blocks(
-            forces.points, item.first, item.last, bodies, law, displacement_factor, velocity_factor, blocks
-        )
-
-
-@kernel
-def add_cable_stiffness_damping_product(
-    points, first, last, bodies, law, change, displacement_factor, velocity_factor, exact, wrenches
-):
-    """Add K and D of a cable times the motion change to the wrenches: see `forces.variation`.
-
-    `law` is the tension, N, with its derivatives by length, N/m, and by rate, N s/m; `change` is a further change of
-    the tension, N.
-    """
+    points, change = forces.points, 0.0
+    length, rate, _ = measure(points, item.first, item.last, bodies)
+    law = law_of(item, forces, t, length, rate)
+    if exact:
+        change = tension_change_of(item, forces, t, length, rate)
+    else:
+        law = dissipative(law)
     tension, by_length, by_rate = law
-    for k in range(first + 1, last):
+    for k in range(item.first + 1, item.last):
         one, other = points[k - 1], points[k]
         u, distance = line_between(one, other, bodies)
-        moved = displacement_of(bodies[other.row], lever_of(other, bodies))
-        moved = moved - displacement_of(bodies[one.row], lever_of(one, bodies))
+        moved = relative_displacement(one, other, bodies)
         change += (by_length * displacement_factor + by_rate * velocity_factor) * dot(u, moved)
         if exact and distance > 0.0:
-            rate = velocity_of(other, bodies) - velocity_of(one, bodies)
+            apart = velocity_of(other, bodies) - velocity_of(one, bodies)
             turned = (displacement_factor / distance) * (moved - dot(u, moved) * u)
             swung = velocity_change(other, displacement_factor, bodies) - velocity_change(
                 one, displacement_factor, bodies
             )
-            change += by_rate * (dot(turned, rate) + dot(u, swung))
-    for k in range(first + 1, last):
+            change += by_rate * (dot(turned, apart) + dot(u, swung))
+    for k in range(item.first + 1, item.last):
         one, other = points[k - 1], points[k]
         u, distance = line_between(one, other, bodies)
-        moved = displacement_of(bodies[other.row], lever_of(other, bodies))
-        moved = moved - displacement_of(bodies[one.row], lever_of(one, bodies))
+        moved = relative_displacement(one, other, bodies)
         force = change * u + displacement_factor * transverse_stiffness(tension, by_length, distance) * (
             moved - dot(u, moved) * u
         )
         add_point_force_change(one, force, tension * u, displacement_factor, exact, bodies, wrenches)
         add_point_force_change(other, -force, -tension * u, displacement_factor, exact, bodies, wrenches)
+
+
+@formula
+def relative_displacement(one, other, bodies):
+    """Displacement of a point less that of its neighbor."""
+    moved = displacement_of(bodies[other.row], lever_of(other, bodies))
+    return moved - displacement_of(bodies[one.row], lever_of(one, bodies))
 
 
 @formula
@@ -215,26 +184,24 @@ def add_point_force_change(point, change, force, displacement_factor, exact, bod
         add_wrench(wrenches[point.row], moment, change)
 
 
-@kernel
-def add_cable_stiffness_blocks(points, first, last, bodies, law, displacement_factor, velocity_factor, blocks):
-    """Add the diagonal block of each point of a cable to that of its body: see `forces.variation`."""
-    tension, by_length, by_rate = law
+@template(law_of)
+def add_stiffness_blocks(item, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    """Add the diagonal block of each point to that of its body: see `forces.variation`."""
+    points = forces.points
+    length, rate, _ = measure(points, item.first, item.last, bodies)
+    tension, by_length, by_rate = dissipative(law_of(item, forces, t, length, rate))
     stiff = by_length * displacement_factor + by_rate * velocity_factor
-    for k in range(first, last):
+    for k in range(item.first, item.last):
         if points[k].row > 0:
             g, across = ZERO, isotropic(0.0)
-            if k > first:
+            if k > item.first:
                 u, distance = line_between(points[k - 1], points[k], bodies)
-                g = g + u
-                across = across + displacement_factor * transverse_matrix(
-                    u, transverse_stiffness(tension, by_length, distance)
-                )
-            if k < last - 1:
+                stiffness = displacement_factor * transverse_stiffness(tension, by_length, distance)
+                g, across = g + u, across + transverse_matrix(u, stiffness)
+            if k < item.last - 1:
                 u, distance = line_between(points[k], points[k + 1], bodies)
-                g = g - u
-                across = across + displacement_factor * transverse_matrix(
-                    u, transverse_stiffness(tension, by_length, distance)
-                )
+                stiffness = displacement_factor * transverse_stiffness(tension, by_length, distance)
+                g, across = g - u, across + transverse_matrix(u, stiffness)
             r = lever_of(points[k], bodies)
             add_block(blocks[points[k].row], block_at(across + stiff * symmetric_outer(g, g), r))
 

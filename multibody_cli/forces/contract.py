@@ -1,7 +1,8 @@
 """The contract of a force element: one entry of the catalogue, from which everything else follows.
 
-A force element is one file with an entry `ELEMENT`, listed in `forces.elements.ELEMENTS`.  Its kernels run over the
-records of its table, their first argument, and have the arguments of the parameters in `KERNELS`.
+A force element is one file with an entry `ELEMENT`, listed in `forces.elements.ELEMENTS`.  Its kernels take a record
+of its table, their first argument, and have the arguments of the parameters in `KERNELS`.  They are formulas: the loop
+over the table in `forces.elements` contains their code.
 
 A product is evaluated in two ways.  `exact` is the derivative: it determines the stable step of explicit integrators.
 Otherwise it is the symmetric positive semidefinite approximation of implicit integrators, for elements with `implicit`
@@ -11,47 +12,45 @@ alone.  An entry that lacks a part is refused where it is built.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import kernel_parameter
-from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
-
-Vector3 = np.ndarray[tuple[int], np.dtype[np.float64]]
-Matrix3 = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+from multibody_cli.spec import SignalSpec, Spec
+from multibody_cli.spec.entries import PackingContext as PackingContext
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
 @kernel_parameter
-def apply_force(table, forces, t, q, v, bodies, tau, powers, watched, warnings) -> None:
+def apply_force(record, forces, t, q, v, bodies, tau, powers, watched, warnings, k) -> None:
     """Add generalized forces to `tau` (nv,), or wrenches to the bodies, and powers to their accounts.
 
-    The power of each record, W, is added to `powers` (na,).  Where `watched`, bits of `warnings` (records,) are set.
+    The power, W, is added to `powers` (na,).  Where `watched`, bits of `warnings[k]` are set.
     """
 
 
 @kernel_parameter
-def elastic_energy(table, forces, q, bodies) -> float:
-    """Return the elastic energy of all records, J."""
+def elastic_energy(record, forces, q, bodies) -> float:
+    """Return the elastic energy, J."""
     raise NotImplementedError
 
 
 @kernel_parameter
 def implicit_joint_force(
-    table, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature
+    record, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature
 ) -> None:
     """Add the linearly implicit force and inertia of coordinates: see `forces.elements`."""
 
 
 @kernel_parameter
-def stiffness_damping_product(table, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches) -> None:
+def stiffness_damping_product(record, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches) -> None:
     """Add K and D times a motion change to `wrenches`: see `forces.variation`."""
 
 
 @kernel_parameter
-def add_stiffness_blocks(table, forces, t, bodies, displacement_factor, velocity_factor, blocks) -> None:
+def add_stiffness_blocks(record, forces, t, bodies, displacement_factor, velocity_factor, blocks) -> None:
     """Add the diagonal blocks of the same K and D to `blocks`: see `forces.variation`."""
 
 
@@ -63,50 +62,6 @@ KERNELS: tuple[Any, ...] = (
     add_stiffness_blocks,
 )
 """The kernels of an element; the first argument has a name of its own."""
-
-
-class PackingContext(Protocol):
-    """The model into which a force element is packed.
-
-    A body is identified by its row, 0 for the world.  Kernels know a body by its joint frame; specs give points and
-    directions in its body frame.
-    """
-
-    def row(self, body: str) -> int:
-        """Row of a body."""
-        ...
-
-    def com(self, body: str) -> Vector3:
-        """Centre of mass in the joint frame, m."""
-        ...
-
-    def axes(self, body: str) -> Matrix3:
-        """Rotation of the body frame in the joint frame."""
-        ...
-
-    def attachment(self, body: str, point: Vector) -> tuple[int, Vector3]:
-        """Row that moves with a point of a body, and the point in the frame of that row, m."""
-        ...
-
-    def frame(self, body: str, pose: Pose) -> tuple[int, Vector3, Matrix3]:
-        """Row of a body, and a frame that is fixed in it: origin and rotation in the joint frame."""
-        ...
-
-    def cable(self, points: Sequence[BodyPoint]) -> tuple[int, int]:
-        """Add the points of a cable to `Forces.points`; the range that they take."""
-        ...
-
-    def coordinate(self, name: str) -> tuple[int, int]:
-        """Index of a coordinate of a joint in q and in v, by its name: `joint` or `joint/k`."""
-        ...
-
-    def signal(self, spec: SignalSpec) -> int:
-        """Number of a function of time and state."""
-        ...
-
-    def activation(self, spec: Any) -> int:
-        """Number of the activation of a muscle, from its `MuscleSpec`."""
-        ...
 
 
 class SceneEntry(Immutable):
@@ -295,5 +250,5 @@ class ForceElement(Immutable, eq=False):
         code = given.py_func.__code__
         found, wanted = code.co_varnames[1 : code.co_argcount], arguments[1:]
         if found != wanted:
-            return f"its kernel `{name}` takes ({', '.join(found)}) after its records, expected ({', '.join(wanted)})"
+            return f"its kernel `{name}` takes ({', '.join(found)}) after its record, expected ({', '.join(wanted)})"
         return ""

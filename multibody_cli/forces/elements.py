@@ -182,12 +182,13 @@ def before(*arguments: Any) -> Any:
     """Run the elements before PLACE, with the arguments of the template."""
 
 
-# Each template runs the elements before PLACE, then the table at PLACE; empty tables are skipped without a call.
+# Each template runs the elements before PLACE, then each record of the table at PLACE.
 @template(before, apply_force, PLACE)
 def _apply_one_more(forces, t, q, v, work, powers, watched):
     before(forces, t, q, v, work, powers, watched)
-    if len(forces.tables[PLACE]) > 0:
-        apply_force(forces.tables[PLACE], forces, t, q, v, work.bodies, work.tau, powers, watched, work.warnings[PLACE])
+    table = forces.tables[PLACE]
+    for k in range(len(table)):
+        apply_force(table[k], forces, t, q, v, work.bodies, work.tau, powers, watched, work.warnings[PLACE], k)
 
 
 @kernel
@@ -200,10 +201,10 @@ def _apply_none(forces, t, q, v, work, powers, watched):
 
 @template(before, elastic_energy_of, PLACE)
 def _energy_of_one_more(forces, q, bodies):
-    energy = before(forces, q, bodies)
-    if len(forces.tables[PLACE]) > 0:
-        energy += elastic_energy_of(forces.tables[PLACE], forces, q, bodies)
-    return energy
+    table, energy = forces.tables[PLACE], 0.0
+    for k in range(len(table)):
+        energy += elastic_energy_of(table[k], forces, q, bodies)
+    return before(forces, q, bodies) + energy
 
 
 @kernel
@@ -214,10 +215,9 @@ def _no_energy(forces, q, bodies) -> float:
 @template(before, implicit_joint_force, PLACE)
 def _apply_one_more_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
     before(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
-    if len(forces.tables[PLACE]) > 0:
-        implicit_joint_force(
-            forces.tables[PLACE], forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature
-        )
+    table = forces.tables[PLACE]
+    for k in range(len(table)):
+        implicit_joint_force(table[k], forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
 
 
 @kernel
@@ -228,10 +228,9 @@ def _apply_none_implicitly(forces, t, h, displacement_factor, velocity_factor, e
 @template(before, stiffness_damping_product, PLACE, IMPLICIT)
 def _add_one_more_product(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
     before(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)
-    if (IMPLICIT or exact) and len(forces.tables[PLACE]) > 0:
-        stiffness_damping_product(
-            forces.tables[PLACE], forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches
-        )
+    table = forces.tables[PLACE]
+    for k in range(len(table) if IMPLICIT or exact else 0):
+        stiffness_damping_product(table[k], forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)
 
 
 @kernel
@@ -242,8 +241,9 @@ def _add_no_product(forces, t, bodies, displacement_factor, velocity_factor, exa
 @template(before, add_stiffness_blocks_of, PLACE)
 def _add_one_more_block(forces, t, bodies, displacement_factor, velocity_factor, blocks):
     before(forces, t, bodies, displacement_factor, velocity_factor, blocks)
-    if len(forces.tables[PLACE]) > 0:
-        add_stiffness_blocks_of(forces.tables[PLACE], forces, t, bodies, displacement_factor, velocity_factor, blocks)
+    table = forces.tables[PLACE]
+    for k in range(len(table)):
+        add_stiffness_blocks_of(table[k], forces, t, bodies, displacement_factor, velocity_factor, blocks)
 
 
 @kernel

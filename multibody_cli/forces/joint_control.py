@@ -13,7 +13,7 @@ import numpy as np
 
 from multibody_cli.forces.contract import ForceElement, JointFields, JointPackingContext
 from multibody_cli.forces.quantities import derivative_by
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula
 from multibody_cli.signals import derivative_along, evaluate
 
 ACTUATOR = np.dtype([("iv", "i8"), ("signal", "i8"), ("account", "i8")])
@@ -34,14 +34,12 @@ COMMAND = np.dtype([("row", "i8"), ("iv", "i8"), ("signal", "i8"), ("account", "
 """One row per commanded coordinate (`tree.computed_torque`): the row of its body, the signal of its acceleration."""
 
 
-@kernel
-def apply_force(controls, forces, t, q, v, bodies, tau, powers, watched, warnings):
+@formula
+def apply_force(control, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
     """Add f(t, state) to `tau`, and its power to the account."""
-    for k in range(len(controls)):
-        control = controls[k]
-        force, _, _ = evaluate(forces.signals, control.signal, t)
-        tau[control.iv] += force
-        powers[control.account] += force * v[control.iv]
+    force, _, _ = evaluate(forces.signals, control.signal, t)
+    tau[control.iv] += force
+    powers[control.account] += force * v[control.iv]
 
 
 @formula
@@ -52,17 +50,16 @@ def own_stiffness(control, forces, t):
     return max(stiffness, 0.0), max(damping, 0.0)
 
 
-@kernel
-def implicit_joint_force(controls, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
+@formula
+def implicit_joint_force(control, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
     """Add the implicit terms; where `exact`, all derivatives along the change of `quantities.write_directions`."""
-    for k in range(len(controls)):
-        control, iv = controls[k], controls[k].iv
-        if exact:
-            tau[iv] += derivative_along(forces.signals, control.signal, t)
-        else:
-            stiffness, damping = own_stiffness(control, forces, t)
-            tau[iv] -= (displacement_factor * stiffness + velocity_factor * damping) * rates[iv]
-            armature[iv] += h * (damping + h * stiffness)
+    iv = control.iv
+    if exact:
+        tau[iv] += derivative_along(forces.signals, control.signal, t)
+    else:
+        stiffness, damping = own_stiffness(control, forces, t)
+        tau[iv] -= (displacement_factor * stiffness + velocity_factor * damping) * rates[iv]
+        armature[iv] += h * (damping + h * stiffness)
 
 
 def pack(joint: Any, context: JointPackingContext) -> Iterator[tuple[Any, ...]]:

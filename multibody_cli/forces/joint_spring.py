@@ -11,40 +11,34 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.forces.contract import ForceElement, JointFields, JointPackingContext
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula
 
 JOINT_SPRING = np.dtype(
     [("iq", "i8"), ("iv", "i8"), ("stiffness", "f8"), ("rest", "f8"), ("damping", "f8"), ("account", "i8")]
 )
 
 
-@kernel
-def apply_force(springs, forces, t, q, v, bodies, tau, powers, watched, warnings):
+@formula
+def apply_force(spring, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
     """Subtract k (q - rest) + d v from `tau`, and add the loss d v^2 to the account."""
-    for k in range(len(springs)):
-        spring = springs[k]
-        rate = v[spring.iv]
-        tau[spring.iv] -= spring.stiffness * (q[spring.iq] - spring.rest) + spring.damping * rate
-        powers[spring.account] += spring.damping * rate * rate
+    rate = v[spring.iv]
+    tau[spring.iv] -= spring.stiffness * (q[spring.iq] - spring.rest) + spring.damping * rate
+    powers[spring.account] += spring.damping * rate * rate
 
 
-@kernel
-def implicit_joint_force(springs, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
-    """Add the implicit terms of each coordinate: see `elements.apply_implicit_joint_forces`."""
-    for k in range(len(springs)):
-        spring, iv = springs[k], springs[k].iv
-        tau[iv] -= (displacement_factor * spring.stiffness + velocity_factor * spring.damping) * rates[iv]
-        armature[iv] += h * (spring.damping + h * spring.stiffness)
+@formula
+def implicit_joint_force(spring, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
+    """Add the implicit terms: see `elements.apply_implicit_joint_forces`."""
+    iv = spring.iv
+    tau[iv] -= (displacement_factor * spring.stiffness + velocity_factor * spring.damping) * rates[iv]
+    armature[iv] += h * (spring.damping + h * spring.stiffness)
 
 
-@kernel
-def elastic_energy(springs, forces, q, bodies) -> float:
-    """Elastic energy of all springs, J."""
-    energy = 0.0
-    for k in range(len(springs)):
-        stretch = q[springs[k].iq] - springs[k].rest
-        energy += 0.5 * springs[k].stiffness * stretch * stretch
-    return energy
+@formula
+def elastic_energy(spring, forces, q, bodies) -> float:
+    """Elastic energy, J."""
+    stretch = q[spring.iq] - spring.rest
+    return 0.5 * spring.stiffness * stretch * stretch
 
 
 def coefficients_of(joint: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -29,10 +29,11 @@ from multibody_cli.forces.cable import (
 )
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.muscle_curves import ACTIVE_KNOTS, VELOCITY_KNOTS, active, passive, passive_energy, velocity
-from multibody_cli.forces.spec import BetweenSpec, Place, placed
+from multibody_cli.forces.spec import BetweenSpec, Place
 from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength, PositiveTime, Quantity, SignalSpec, units
+from multibody_cli.spec.entries import placed
 from multibody_cli.spec.quantities import located_error
 from multibody_cli.spec.signal import Signal
 
@@ -176,32 +177,25 @@ def warnings_of(muscle, given, length, rate, shortest):
     return bits
 
 
-@kernel
-def apply_force(muscles, forces, t, q, v, bodies, tau, powers, watched, warnings):
-    """Apply the tensions to the bodies, add the work of the active part to the account, and raise warnings."""
-    points, signals = forces.points, forces.signals
-    for k in range(len(muscles)):
-        muscle = muscles[k]
-        length, rate, shortest = measure(points, muscle.first, muscle.last, bodies)
-        tension, _, _ = law_of(muscle, forces, t, length, rate)
-        apply_tension(points, muscle.first, muscle.last, tension, bodies)
-        held, _, _ = law_at(muscle, 0.0, length, rate)
-        powers[muscle.account] -= (tension - held) * rate
-        if watched:
-            given, _, _ = evaluate(signals, muscle.activation, t)
-            warnings[k] |= warnings_of(muscle, given, length, rate, shortest)
-
-
-@kernel
-def elastic_energy(muscles, forces, q, bodies) -> float:
-    """Elastic energy of the passive fibers, J."""
+@formula
+def apply_force(muscle, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
+    """Apply the tension to the bodies, add the work of the active part to the account, and raise warnings."""
     points = forces.points
-    energy = 0.0
-    for k in range(len(muscles)):
-        muscle = muscles[k]
-        length, _, _ = measure(points, muscle.first, muscle.last, bodies)
-        energy += muscle.strength * muscle.optimal * passive_energy((length - muscle.tendon) / muscle.optimal)
-    return energy
+    length, rate, shortest = measure(points, muscle.first, muscle.last, bodies)
+    tension, _, _ = law_of(muscle, forces, t, length, rate)
+    apply_tension(points, muscle.first, muscle.last, tension, bodies)
+    held, _, _ = law_at(muscle, 0.0, length, rate)
+    powers[muscle.account] -= (tension - held) * rate
+    if watched:
+        given, _, _ = evaluate(forces.signals, muscle.activation, t)
+        warnings[k] |= warnings_of(muscle, given, length, rate, shortest)
+
+
+@formula
+def elastic_energy(muscle, forces, q, bodies) -> float:
+    """Elastic energy of the passive fibers, J."""
+    length, _, _ = measure(forces.points, muscle.first, muscle.last, bodies)
+    return muscle.strength * muscle.optimal * passive_energy((length - muscle.tendon) / muscle.optimal)
 
 
 def pack(spec: MuscleSpec, context: PackingContext) -> tuple[Any, ...]:

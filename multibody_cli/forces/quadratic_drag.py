@@ -18,7 +18,7 @@ from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.spec import BodyForceSpec, Place
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot, isotropic, symmetric_outer
 from multibody_cli.spec import Position, Quantity, units
@@ -59,51 +59,45 @@ def damping_matrix(c, v, speed):
     return isotropic(c * speed) + (c / speed) * symmetric_outer(v, v)
 
 
-@kernel
-def apply_force(drags, forces, t, q, v, bodies, tau, powers, watched, warnings):
-    """Apply every drag to its body, and add the loss c |v|^3 to the account."""
-    for k in range(len(drags)):
-        drag = drags[k]
-        body = bodies[drag.row]
-        r = load(body.R) @ load(drag.point)
-        velocity, speed = velocity_at(body, r)
-        force = -(drag.coefficient * speed) * velocity
-        apply_wrench(body, cross(r, force), force)
-        powers[drag.account] += drag.coefficient * speed * speed * speed
+@formula
+def apply_force(drag, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
+    """Apply the drag to its body, and add the loss c |v|^3 to the account."""
+    body = bodies[drag.row]
+    r = load(body.R) @ load(drag.point)
+    velocity, speed = velocity_at(body, r)
+    force = -(drag.coefficient * speed) * velocity
+    apply_wrench(body, cross(r, force), force)
+    powers[drag.account] += drag.coefficient * speed * speed * speed
 
 
-@kernel
-def stiffness_damping_product(drags, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+@formula
+def stiffness_damping_product(drag, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
     """Add K and D times the motion change to the wrenches: see `forces.variation`.
 
     K comes from the lever alone, which turns with the body: dr = dw x r and dv = w x dr.
     """
-    for k in range(len(drags)):
-        drag = drags[k]
-        body = bodies[drag.row]
-        r = load(body.R) @ load(drag.point)
-        velocity, speed = velocity_at(body, r)
-        N = damping_matrix(drag.coefficient, velocity, speed)
-        change = velocity_factor * displacement_of(body, r)
-        if exact:
-            turned = displacement_factor * cross(load(body.dw), r)
-            force = -(N @ (change + cross(load(body.w), turned)))
-            moment = cross(r, force) - cross(turned, (drag.coefficient * speed) * velocity)
-            add_wrench(wrenches[drag.row], moment, force)
-        else:
-            force = -(N @ change)
-            add_wrench(wrenches[drag.row], cross(r, force), force)
+    body = bodies[drag.row]
+    r = load(body.R) @ load(drag.point)
+    velocity, speed = velocity_at(body, r)
+    N = damping_matrix(drag.coefficient, velocity, speed)
+    change = velocity_factor * displacement_of(body, r)
+    if exact:
+        turned = displacement_factor * cross(load(body.dw), r)
+        force = -(N @ (change + cross(load(body.w), turned)))
+        moment = cross(r, force) - cross(turned, (drag.coefficient * speed) * velocity)
+        add_wrench(wrenches[drag.row], moment, force)
+    else:
+        force = -(N @ change)
+        add_wrench(wrenches[drag.row], cross(r, force), force)
 
 
-@kernel
-def add_stiffness_blocks(drags, forces, t, bodies, displacement_factor, velocity_factor, blocks):
-    """Add the damping of each drag to the block of its body: see `forces.variation`."""
-    for k in range(len(drags)):
-        drag = drags[k]
-        body = bodies[drag.row]
-        r = load(body.R) @ load(drag.point)
-        velocity, speed = velocity_at(body, r)
-        add_block(blocks[drag.row], block_at(velocity_factor * damping_matrix(drag.coefficient, velocity, speed), r))
+@formula
+def add_stiffness_blocks(drag, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    """Add the damping to the block of the body: see `forces.variation`."""
+    body = bodies[drag.row]
+    r = load(body.R) @ load(drag.point)
+    velocity, speed = velocity_at(body, r)
+    add_block(blocks[drag.row], block_at(velocity_factor * damping_matrix(drag.coefficient, velocity, speed), r))
 
 
 def pack(spec: QuadraticDragSpec, context: PackingContext) -> tuple[Any, ...]:

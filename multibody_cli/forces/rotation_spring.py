@@ -14,7 +14,7 @@ import numpy as np
 
 from multibody_cli.forces.contract import ForceElement, JointFields, JointPackingContext
 from multibody_cli.forces.joint_spring import coefficients_of
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot, scaled
 from multibody_cli.spatial.rotations import (
@@ -47,43 +47,37 @@ def deflection(spring, q):
     return vector_of_quaternion(w, u)
 
 
-@kernel
-def apply_force(springs, forces, t, q, v, bodies, tau, powers, watched, warnings):
+@formula
+def apply_force(spring, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
     """Subtract J_r^-T K p + D w from `tau`, and add the loss w . D w to the account."""
-    for k in range(len(springs)):
-        spring, i = springs[k], springs[k].iv
-        p = deflection(spring, q)
-        torque = inverse_right_jacobian_times(-p, scaled(load(spring.stiffness), p))  # J_r(p)^T = J_r(-p)
-        if not spring.outer:
-            iq = spring.iq
-            torque = rotation_of_quaternion(q[iq], q[iq + 1], q[iq + 2], q[iq + 3]) @ torque
-        rate = Vec3(v[i], v[i + 1], v[i + 2])
-        drag = scaled(load(spring.damping), rate)
-        tau[i] -= torque.x + drag.x
-        tau[i + 1] -= torque.y + drag.y
-        tau[i + 2] -= torque.z + drag.z
-        powers[spring.account] += dot(drag, rate)
+    i = spring.iv
+    p = deflection(spring, q)
+    torque = inverse_right_jacobian_times(-p, scaled(load(spring.stiffness), p))  # J_r(p)^T = J_r(-p)
+    if not spring.outer:
+        iq = spring.iq
+        torque = rotation_of_quaternion(q[iq], q[iq + 1], q[iq + 2], q[iq + 3]) @ torque
+    rate = Vec3(v[i], v[i + 1], v[i + 2])
+    drag = scaled(load(spring.damping), rate)
+    tau[i] -= torque.x + drag.x
+    tau[i + 1] -= torque.y + drag.y
+    tau[i + 2] -= torque.z + drag.z
+    powers[spring.account] += dot(drag, rate)
 
 
-@kernel
-def implicit_joint_force(springs, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
+@formula
+def implicit_joint_force(spring, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
     """Add the implicit terms, linearized about the rest orientation: see `elements.apply_implicit_joint_forces`."""
-    for k in range(len(springs)):
-        spring = springs[k]
-        for j in range(3):
-            iv = spring.iv + j
-            tau[iv] -= (displacement_factor * spring.stiffness[j] + velocity_factor * spring.damping[j]) * rates[iv]
-            armature[iv] += h * (spring.damping[j] + h * spring.stiffness[j])
+    for j in range(3):
+        iv = spring.iv + j
+        tau[iv] -= (displacement_factor * spring.stiffness[j] + velocity_factor * spring.damping[j]) * rates[iv]
+        armature[iv] += h * (spring.damping[j] + h * spring.stiffness[j])
 
 
-@kernel
-def elastic_energy(springs, forces, q, bodies) -> float:
-    """Elastic energy of all springs, J."""
-    energy = 0.0
-    for k in range(len(springs)):
-        p = deflection(springs[k], q)
-        energy += 0.5 * dot(p, scaled(load(springs[k].stiffness), p))
-    return energy
+@formula
+def elastic_energy(spring, forces, q, bodies) -> float:
+    """Elastic energy, J."""
+    p = deflection(spring, q)
+    return 0.5 * dot(p, scaled(load(spring.stiffness), p))
 
 
 def pack(joint: Any, context: JointPackingContext) -> Iterator[tuple[Any, ...]]:

@@ -26,9 +26,10 @@ from multibody_cli.forces.cable import (
     stiffness_damping_product,
 )
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
-from multibody_cli.forces.spec import BetweenSpec, Place, placed
-from multibody_cli.kernel import bound_kernel, formula, kernel
+from multibody_cli.forces.spec import BetweenSpec, Place
+from multibody_cli.kernel import bound_kernel, formula
 from multibody_cli.spec import BodyPoint, Damping, Mass, Position, Quantity, Vector, units
+from multibody_cli.spec.entries import placed
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, located_error
 
 # --- entries of `springs:` in a scene file: springs along cables, and bushings ----------------------------------------
@@ -122,29 +123,22 @@ def tension_change_of(spring, forces, t, length, rate):
     return 0.0
 
 
-@kernel
-def apply_force(springs, forces, t, q, v, bodies, tau, powers, watched, warnings):
-    """Apply the tensions to the bodies, add the loss d (dl/dt)^2 to the account, and raise warnings."""
-    points = forces.points
-    for k in range(len(springs)):
-        spring = springs[k]
-        length, rate, shortest = measure(points, spring.first, spring.last, bodies)
-        apply_tension(points, spring.first, spring.last, tension_of(spring, length, rate), bodies)
-        powers[spring.account] += spring.damping * rate * rate
-        if watched and has_collapsed(shortest, spring.rest, length):
-            warnings[k] = 1
+@formula
+def apply_force(spring, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
+    """Apply the tension to the bodies, add the loss d (dl/dt)^2 to the account, and raise warnings."""
+    length, rate, shortest = measure(forces.points, spring.first, spring.last, bodies)
+    apply_tension(forces.points, spring.first, spring.last, tension_of(spring, length, rate), bodies)
+    powers[spring.account] += spring.damping * rate * rate
+    if watched and has_collapsed(shortest, spring.rest, length):
+        warnings[k] = 1
 
 
-@kernel
-def elastic_energy(springs, forces, q, bodies) -> float:
-    """Elastic energy of all springs, J."""
-    points = forces.points
-    energy = 0.0
-    for k in range(len(springs)):
-        length, _, _ = measure(points, springs[k].first, springs[k].last, bodies)
-        stretch = length - springs[k].rest
-        energy += 0.5 * springs[k].stiffness * stretch * stretch
-    return energy
+@formula
+def elastic_energy(spring, forces, q, bodies) -> float:
+    """Elastic energy, J."""
+    length, _, _ = measure(forces.points, spring.first, spring.last, bodies)
+    stretch = length - spring.rest
+    return 0.5 * spring.stiffness * stretch * stretch
 
 
 def pack(spec: SpringSpec, context: PackingContext) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from multibody_cli.initial.followers import place_followers
 from multibody_cli.initial.proposed_start import proposed_start
 from multibody_cli.initial.scales import Scales
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.kernel import Flags
 from multibody_cli.model import JointEntry, Model, Records, RowName, State

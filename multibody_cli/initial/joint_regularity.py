@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part
 from multibody_cli.joints.domain import DomainJointSpec
@@ -19,6 +18,7 @@ from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import loop_joints
 from multibody_cli.spec import SignalSpec
+from multibody_cli.spec.entries import split_coordinate
 
 DEPENDENT = 1e-9
 """Smallest singular value of the motion subspace, its columns in units of their typical norm, for full rank."""

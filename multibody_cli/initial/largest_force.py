@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.forces.elements import ELEMENTS, apply_forces
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.kernel import interpreted, records
 from multibody_cli.model import Floats, Model, Records, State
 from multibody_cli.tree.workspace import Work, workspace_for

@@ -21,7 +21,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.immutable import Immutable
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.coordinate_fields import Coordinate as Coordinate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

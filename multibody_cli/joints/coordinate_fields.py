@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any
 
 from pydantic import Field
 
 from multibody_cli.immutable import Immutable
-from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.spec import Quantity, Signal, SignalSpec, Spec, units
 from multibody_cli.spec.quantities import (
     NUMBER_SCHEMA,
@@ -21,6 +21,15 @@ from multibody_cli.spec.quantities import (
     read_quantity,
 )
 from multibody_cli.spec.signal import signal_schema
+
+
+class Coordinate(StrEnum):
+    """The kind of a coordinate; its value is the unit in which it is measured."""
+
+    ANGLE = "rad"
+    LENGTH = "m"
+    NUMBER = "1"
+
 
 Reader = Callable[[Any], Any]
 Kinds = Mapping[Coordinate, units.QuantityKind]

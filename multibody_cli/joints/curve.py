@@ -14,8 +14,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from multibody_cli.joints.contract import JointKind, JointStart, Part, ball, generated_part
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, Part, ball, generated_part
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.geometry.alignment import ORIENTATIONS, parameter_without_tangent
 from multibody_cli.joints.geometry.curve_specs import DERIVATIVES, AnyCurve

@@ -6,8 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.joints.contract import JointKind, JointStart, Part, floating
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, Part, floating
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Pose, Twist
 

@@ -18,8 +18,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.joints.contract import JointKind, JointStart, screwing, sliding, turning
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, screwing, sliding, turning
 from multibody_cli.joints.friction import (
     BoxFriction,
     CylinderFriction,

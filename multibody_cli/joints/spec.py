@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.coordinate_fields import (
     FIELDS,
+    Coordinate,
     Limits,
     MotionSpec,
     limits_schema,

@@ -14,8 +14,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from multibody_cli.immutable import Immutable
-from multibody_cli.joints.contract import JointKind, JointStart, Part, ball, exponential_ball, turning
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, Part, ball, exponential_ball, turning
 from multibody_cli.joints.friction import SphereFriction, sphere_patches
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Quaternion, Rotation, Vector, Vector3, units

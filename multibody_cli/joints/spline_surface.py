@@ -17,8 +17,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from multibody_cli.immutable import Immutable
-from multibody_cli.joints.contract import JointKind, Part, generated_part
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, JointKind, Part, generated_part
 from multibody_cli.joints.domain import DomainJointSpec, Interval
 from multibody_cli.joints.joint_map import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
 from multibody_cli.kernel import Floats

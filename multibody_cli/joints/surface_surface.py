@@ -20,8 +20,7 @@ from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import nearest
 from multibody_cli.immutable import Immutable
-from multibody_cli.joints.contract import JointKind, Part, generated_part
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, JointKind, Part, generated_part
 from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.geometry.surfaces import AnySurface, Surface, SurfaceForm

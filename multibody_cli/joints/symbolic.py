@@ -17,8 +17,7 @@ from pydantic.json_schema import WithJsonSchema
 from multibody_cli.errors import ExpressionError, nearest
 from multibody_cli.expressions import parse
 from multibody_cli.immutable import Immutable
-from multibody_cli.joints.contract import JointKind, Part, generated_part
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, JointKind, Part, generated_part
 from multibody_cli.joints.geometry.expressions import (
     Expressions,
     Formula,

@@ -183,8 +183,8 @@ def write_forces(
         tracer.run(measure, *args, replaced={signals.evaluate: symbolic.written_out})
         for place, element in enumerate(ELEMENTS):
             what, records = element.description, _records(tracer, parameters, [one.tables[place] for one in variants])
-            if records:
-                args = (records, forces, None, q, v, bodies, tau, powers, True, None)
+            for record in records:
+                args = (record, forces, None, q, v, bodies, tau, powers, True, None, 0)
                 tracer.run(element.apply_force, *args, replaced=replaced)
         if base.acts_on_bodies:
             bodies.store_wrenches()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION
 from multibody_cli.output.bodies import BODY_CHANNELS
 from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, ROWS, Channel

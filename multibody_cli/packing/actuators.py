@@ -9,7 +9,6 @@ import numpy as np
 
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec, Law
-from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.expressions import with_values
 from multibody_cli.forces.joint_control import COMMAND
 from multibody_cli.kernel import records
@@ -18,6 +17,7 @@ from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.quantities import CoordinateReference
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import SignalSpec
+from multibody_cli.spec.entries import split_coordinate
 
 _ACCELERATION = "target_curve + kd*(target_rate - v) + kp*(target - q)"
 

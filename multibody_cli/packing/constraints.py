@@ -29,12 +29,9 @@ def add_constraints(
     CannotReduce
         If a coupling with `reduce` cannot be a change of coordinates.
     """
-    constraint_axes = rows.next_row
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.bounds is not None:
-            first = rows.next_row
             _add_limits(name, joint, context, rows, tables)
-            rows.add_entry("joints", name, first, constraint_axes, one_sided=True)
     for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, spec in entries.items():
             first = rows.next_row
@@ -45,7 +42,6 @@ def add_constraints(
                         raise CannotReduce(name)
             else:
                 rows.spans[section, name] = first, rows.next_row
-                rows.add_entry(section, name, first, constraint_axes, one_sided=spec.one_sided)
 
 
 def _add_limits(name: str, joint: MovingJointSpec, context: Context, rows: RowPacker, tables: TablePacker) -> None:

@@ -7,9 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.errors import ExpressionError
-from multibody_cli.forces.contract import Matrix3, Vector3
 from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.immutable import Immutable
 from multibody_cli.mass import MassProperties
@@ -19,10 +17,11 @@ from multibody_cli.packing.markers import Markers
 from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
+from multibody_cli.spec.entries import Matrix3, Vector3, split_coordinate
 
 
 class Context(Immutable):
-    """Access to the model: `PackingContext` of `constraints.contract` and of `forces.contract`.
+    """Access to the model: the `PackingContext` of `spec.entries`.
 
     Parameters
     ----------

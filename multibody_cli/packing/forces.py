@@ -25,7 +25,7 @@ from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import records
 from multibody_cli.model import Account
 from multibody_cli.packing.excitation import follow_excitation
-from multibody_cli.packing.quantities import BodyFrames, CoordinateReference, QuantityPacker
+from multibody_cli.packing.quantities import CoordinateReference, QuantityPacker
 from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.spec import SignalSpec, Spec
 
@@ -93,7 +93,7 @@ class ForcePacker:
         """Add a piecewise linear function; its number."""
         return self._signals.add_table(np.array(arguments), np.array(values), "linear", of_time=False)
 
-    def pack(self, bodies: BodyFrames | None = None) -> tuple[Forces, Motions]:
+    def pack(self, bodies: PackingContext | None = None) -> tuple[Forces, Motions]:
         """Return the arrays of everything that was added; `bodies` are those that expressions may read."""
         signals = self._signals.pack(len(self.quantities))
         tables = tuple(

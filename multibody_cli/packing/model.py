@@ -10,15 +10,15 @@ import numpy as np
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.forces.coupled import coupled_forces_of
 from multibody_cli.forces.elements import MUSCLES, Forces
-from multibody_cli.forces.spring import SpringSpec
+from multibody_cli.immutable import replace
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.domain import DomainJointSpec
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import frozen, records
 from multibody_cli.kkt.elimination import inboard_joints_for
 from multibody_cli.mass import MassProperties
-from multibody_cli.methods import METHODS, integrator_of
-from multibody_cli.model import ActuationEntry, Integers, JointEntry, Model, Records, SceneNames, State, System, Tree
+from multibody_cli.methods import integrator_of
+from multibody_cli.model import ActuationEntry, Integers, JointEntry, Model, Records, State, System, Tree
 from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.observation.sensors import SENSOR
 from multibody_cli.packing.actuators import ActuatorPacker
@@ -31,7 +31,7 @@ from multibody_cli.packing.rows import ReductionPacker, RowPacker, name_of_const
 from multibody_cli.packing.scales import with_scales
 from multibody_cli.packing.tree import PackedTree, pack_tree
 from multibody_cli.scene.body_kinds import Placement
-from multibody_cli.scene.channels import actuator_entries
+from multibody_cli.scene.channels import names_of
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import bodies_in_loops, coordinates_crossed, crossings
@@ -138,22 +138,15 @@ def pack_model(
         coupled=is_implicit and len(joint_friction.patches) == 0 and len(coupled_forces_of(forces)) > 0,
         contacts=contacts,
     )
-    names = SceneNames(
-        bodies=tuple(scene.bodies),
-        springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),
+    names = replace(
+        names_of(scene),
         muscles=crossing.muscles,
-        actuators=tuple(actuator_entries(scene)),
         body_rows=np.array([layout.rows[body] for body in scene.bodies], dtype=np.int64),
         joints=joints,
         accounts=tuple(packer.accounts),
         coordinates=layout.coordinate_names(),
         rows=tuple(rows.names),
-        constraint_entries=tuple(rows.entries),
-        sensors=tuple(scene.sensors),
-        affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
         contacts=contacts.max_contacts if contacts else 0,
-        friction_joints=scene.friction_joints,
-        variational=METHODS[simulation.method].own_integrator is not None,
         looped=bodies_in_loops(scene.bodies, scene.joints),
     )
     model = Model(

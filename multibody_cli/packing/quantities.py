@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.expressions import Expression, Reference
-from multibody_cli.forces.contract import Vector3
 from multibody_cli.forces.quantities import QUANTITY, QuantityCode
 from multibody_cli.kernel import records
 from multibody_cli.model import Records
-from multibody_cli.spec import Vector
+from multibody_cli.spec.entries import PackingContext
 
 BODY_QUANTITIES = {
     "position": QuantityCode.POSITION,
@@ -29,16 +28,6 @@ class CoordinateReference(NamedTuple):
 
     joint: str
     place: int
-
-
-class BodyFrames(Protocol):
-    """Rows of bodies, and their frames."""
-
-    def row(self, body: str) -> int:
-        """Row of a body; 0 for the world."""
-
-    def point(self, body: str, point: Vector) -> Vector3:
-        """Return a point of the body frame in the joint frame of the body, m."""
 
 
 class QuantityPacker:
@@ -85,7 +74,7 @@ class QuantityPacker:
         coordinate, rate = (number if number in read else -1 for number in found)
         return coordinate, rate
 
-    def pack(self, bodies: BodyFrames | None) -> Records:
+    def pack(self, bodies: PackingContext | None) -> Records:
         """Return the table of all quantities, after all joints have their places."""
         return records(np.array([self._record(key, bodies) for key in self._numbers], QUANTITY))
 
@@ -106,7 +95,7 @@ class QuantityPacker:
                 return self._number((BODY_QUANTITIES[name], body, reference.point or (0.0, 0.0, 0.0), component))
         raise TypeError(f"not a quantity of the state: {reference}")
 
-    def _record(self, key: tuple[Any, ...], bodies: BodyFrames | None) -> tuple[Any, ...]:
+    def _record(self, key: tuple[Any, ...], bodies: PackingContext | None) -> tuple[Any, ...]:
         kind, *rest = key
         if kind in (QuantityCode.COORDINATE, QuantityCode.RATE):
             iq, iv = self.places[rest[0]]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from multibody_cli.constraints.reduction import DEPENDENT, REDUCTION_TERM, Reductions
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.kernel import frozen, records
-from multibody_cli.model import ConstraintEntry, Records, RowName
+from multibody_cli.model import Records, RowName
 
 
 @dataclass
@@ -18,7 +18,6 @@ class RowPacker:
     """Allocates the tables of rows and of terms; `spans` has the first row and the end of each element."""
 
     names: list[RowName] = field(default_factory=list)
-    entries: list[ConstraintEntry] = field(default_factory=list)
     spans: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     _rows: list[np.void] = field(default_factory=list)
     _terms: int = 0
@@ -53,11 +52,6 @@ class RowPacker:
         self._terms += terms
         self.names.append(name)
         return len(self._rows) - 1
-
-    def add_entry(self, section: str, name: str, first: int, constraint_axes: int, *, one_sided: bool) -> None:
-        """Name the element of the rows from `first` on; the first `constraint_axes` rows are those of loop joints."""
-        rows = slice(first - constraint_axes, self.next_row - constraint_axes)
-        self.entries.append(ConstraintEntry(section, name, rows, one_sided))
 
     def mark_primary(self, inboard_joints: Records) -> None:
         """Mark the rows of these joints as primary: the method enforces them itself."""

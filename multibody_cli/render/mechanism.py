@@ -10,7 +10,7 @@ import numpy as np
 
 from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.immutable import Immutable
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.domain import DomainJointSpec
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.meshes import solids
@@ -147,10 +147,8 @@ def _points_on(scene: SceneSpec, body: str) -> list[Vector]:
     for joint in scene.joints.values():
         points += [joint.child_origin.position] if joint.child == body else []
         points += [joint.origin.position] if joint.parent == body else []
-    for between in (*scene.springs.values(), *scene.muscles.values()):
-        points += [end.point for _, end in between.points if end.body == body]
-    for constraint in scene.constraints.values():
-        points += [point for _, name, point in constraint.points if name == body]
+    for entry in (*scene.springs.values(), *scene.muscles.values(), *scene.constraints.values()):
+        points += [end.point for _, end in entry.points if end.body == body]
     return list(dict.fromkeys(points))
 
 
@@ -262,8 +260,7 @@ def _bars(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, sy
         for bodies, points in ends([end for _, end in muscle.points]):
             yield Bar(f"muscle {name}", bodies, points, cable(0.8 * symbol), 1.0, RELAXED, muscle=k)
     for name, constraint in scene.constraints.items():
-        path = [BodyPoint(body=body, point=point) for _, body, point in constraint.points]
-        for bodies, points in ends(path):
+        for bodies, points in ends([end for _, end in constraint.points]):
             yield Bar(f"constraint {name}", bodies, points, cable(0.45 * symbol), 1.0, STEEL)
 
 

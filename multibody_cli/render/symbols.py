@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.contract import Part, PartCode
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, Part, PartCode
 from multibody_cli.joints.geometry.surfaces import SurfaceForm
 from multibody_cli.joints.joint_map import (
     PER_HEAD,

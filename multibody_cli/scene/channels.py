@@ -1,4 +1,4 @@
-"""Names, widths and units of the channels of a scene before it is compiled, for the checks of `expect`."""
+"""Names, widths and units of the channels of a scene, before it is compiled."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def channels(scene: SceneSpec) -> dict[str, ChannelUnits]:
 
 
 def _all(scene: SceneSpec) -> Iterator[tuple[str, tuple[QuantityKind, ...]]]:
-    every = [series for series in series_of(_names_of(scene)) if series.channel.per == INSTANT]
+    every = [series for series in series_of(names_of(scene)) if series.channel.per == INSTANT]
     of_all_bodies = {series.path: series for series in every if "body" in series.channel.dimensions}
     for path in body_paths(list(scene.bodies), of_all_bodies):
         stored = of_all_bodies[BODY_CHANNELS[path.rpartition("/")[2]].paths[0]]
@@ -88,8 +88,8 @@ def _kinds_of(unit: str, width: int) -> tuple[QuantityKind, ...]:
     return tuple(units.ANY if " or " in name else KINDS[name] for name in (names * width if len(names) == 1 else names))
 
 
-def _names_of(scene: SceneSpec) -> SceneNames:
-    """Return the names of the model of a scene, with the rows of each element counted from 0."""
+def names_of(scene: SceneSpec) -> SceneNames:
+    """Return the names of the model of a scene, as far as they are known before its arrays."""
     joints = tuple(
         JointEntry(name, joint.type, joint.coordinates, slice(len(joint.coordinates)), slice(0), 0)
         for name, joint in scene.joints.items()
@@ -105,7 +105,7 @@ def _names_of(scene: SceneSpec) -> SceneNames:
         constraint_entries=tuple(_constraint_entries(scene)),
         springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),
         muscles=tuple(ActuationEntry(name, slice(len(crossed)), crossed) for name, crossed in muscles),
-        actuators=tuple(actuator_entries(scene)),
+        actuators=tuple(_actuator_entries(scene)),
         sensors=tuple(scene.sensors),
         affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
         contacts=int(scene.contacts is not None),
@@ -114,7 +114,7 @@ def _names_of(scene: SceneSpec) -> SceneNames:
     )
 
 
-def actuator_entries(scene: SceneSpec) -> Iterator[ActuationEntry]:
+def _actuator_entries(scene: SceneSpec) -> Iterator[ActuationEntry]:
     """Yield the actuators of a scene; their forces are in its order."""
     count = 0
     for name, actuator in scene.actuators.items():
@@ -124,15 +124,22 @@ def actuator_entries(scene: SceneSpec) -> Iterator[ActuationEntry]:
 
 
 def _constraint_entries(scene: SceneSpec) -> Iterator[ConstraintEntry]:
+    """Yield the elements with rows; these follow those of loop joints, in this order."""
+    first = 0
+    for section, name, count, one_sided in _rows(scene):
+        yield ConstraintEntry(section, name, slice(first, first + count), one_sided)
+        first += count
+
+
+def _rows(scene: SceneSpec) -> Iterator[tuple[str, str, int, bool]]:
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.bounds is not None:
-            count = sum(math.isfinite(bound) for pair in joint.bounds if pair for bound in pair)
-            yield ConstraintEntry("joints", name, slice(0, count), one_sided=True)
+            yield "joints", name, sum(math.isfinite(bound) for pair in joint.bounds if pair for bound in pair), True
     for name, coupling in scene.couplings.items():
         if not (isinstance(coupling, CouplingSpec) and coupling.reduce):  # a reduced coupling has no multiplier
-            yield ConstraintEntry("couplings", name, slice(0, coupling.row_count), coupling.one_sided)
+            yield "couplings", name, coupling.row_count, coupling.one_sided
     for name, constraint in scene.constraints.items():
-        yield ConstraintEntry("constraints", name, slice(0, constraint.row_count), constraint.one_sided)
+        yield "constraints", name, constraint.row_count, constraint.one_sided
 
 
 def _accounts(scene: SceneSpec) -> Iterator[Account]:

@@ -18,7 +18,6 @@ from multibody_cli.spec.geometry import (
     Vector,
     Vector3,
 )
-from multibody_cli.spec.mapping import Spec
 from multibody_cli.spec.quantities import (
     Angle,
     AngularDamping,
@@ -33,41 +32,8 @@ from multibody_cli.spec.quantities import (
     PositiveLength,
     PositiveTime,
     Quantity,
+    Spec,
     Time,
 )
 from multibody_cli.spec.rotations import Quaternion
 from multibody_cli.spec.signal import Signal, SignalSpec
-
-__all__ = [
-    "Angle",
-    "AngularDamping",
-    "BodyPoint",
-    "Catalogue",
-    "Color",
-    "Damping",
-    "Density",
-    "Direction",
-    "Energy",
-    "Fraction",
-    "Friction",
-    "FrictionCoefficients",
-    "Length",
-    "Mass",
-    "NonNegative",
-    "Number",
-    "Pose",
-    "Position",
-    "PositiveLength",
-    "PositiveTime",
-    "Quantity",
-    "Quaternion",
-    "Rotation",
-    "Signal",
-    "SignalSpec",
-    "Spec",
-    "Time",
-    "TorusRadii",
-    "Twist",
-    "Vector",
-    "Vector3",
-]

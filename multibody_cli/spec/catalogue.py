@@ -15,7 +15,7 @@ from multibody_cli.spec.quantities import format_value, located_error
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
-    from multibody_cli.spec.mapping import Spec
+    from multibody_cli.spec.quantities import Spec
 
 
 class Catalogue(Immutable, eq=False):

@@ -8,8 +8,7 @@ from pydantic import Field, WithJsonSchema, field_validator
 from pydantic.functional_validators import PlainValidator
 
 from multibody_cli.spec import units
-from multibody_cli.spec.mapping import Spec
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, NonNegative, Quantity, format_value
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, NonNegative, Quantity, Spec, format_value
 
 STRIBECK_SPEED = 0.01
 """Default of the Stribeck speed, m/s."""

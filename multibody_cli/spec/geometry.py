@@ -9,13 +9,13 @@ from pydantic import Field, WithJsonSchema, field_validator
 from pydantic.functional_validators import PlainValidator
 
 from multibody_cli.spec import units
-from multibody_cli.spec.mapping import Spec
 from multibody_cli.spec.quantities import (
     NUMBER_SCHEMA,
     TEXT_SCHEMA,
     PositiveLength,
     Quantity,
     Reader,
+    Spec,
     describe_kind,
     list_schema,
 )

@@ -1,11 +1,11 @@
-"""Fields of physical quantities: a number in SI units and radians, or a string with a unit."""
+"""The base class of all mappings, and fields of quantities: numbers in SI units and radians, or texts with a unit."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from multibody_cli.errors import QuantityError
@@ -13,9 +13,30 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+
+
+class Spec(BaseModel):
+    """A mapping of a scene file: immutable, and without unknown keys.
+
+    Attributes
+    ----------
+    UNSUPPORTED
+        Keys of the format that this mapping does not support, each with the reason; they are rejected by name.
+    PREPROCESSED
+        Keys that are resolved before the mapping is validated.
+    EXAMPLE
+        Example of the mapping for error messages.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    UNSUPPORTED: ClassVar[Mapping[str, str]] = {}
+    PREPROCESSED: ClassVar[frozenset[str]] = frozenset()
+    EXAMPLE: ClassVar[str] = ""
+
 
 NUMBER_SCHEMA: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 """JSON Schema of a number, a quantity with a unit, or `${...}`."""

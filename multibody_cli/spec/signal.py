@@ -13,10 +13,10 @@ from multibody_cli.errors import ExpressionError, QuantityError
 from multibody_cli.expressions import STATE, Expression, parse, require_names
 from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
-from multibody_cli.spec.mapping import Spec
 from multibody_cli.spec.quantities import (
     NUMBER_SCHEMA,
     Reader,
+    Spec,
     describe_kind,
     format_value,
     list_schema,

@@ -64,13 +64,13 @@ RECIPES = {
         "hardening",
         "actuators",
         "actuators/__init__.py",
-        (('    "general": "GeneralSpec",\n', '    "hardening": "HardeningSpec",\n'),),
+        (('    "general": "servos.GeneralSpec",\n', '    "hardening": "hardening.HardeningSpec",\n'),),
     ),
     "constraint": Recipe(
         "level",
         "constraints",
         "constraints/__init__.py",
-        (("    knife_edge,\n    limit,", "\n    level,"), ("        rack_pinion,\n", "        level,\n")),
+        ((" import distance, knife_edge,", " level,"), ("        RACK_PINION,\n", "        level.KIND,\n")),
     ),
     "method": Recipe("gauss", "methods", "methods/__init__.py", (('"variational_maximal"', ', "gauss"'),)),
     "integrator": Recipe(

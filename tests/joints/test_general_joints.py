@@ -23,8 +23,7 @@ from shapes import (
     pose_at,
 )
 
-from multibody_cli.joints.contract import PartCode
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, PartCode
 from multibody_cli.joints.surface_surface import COORDINATE_NAMES
 
 ANGLE, LENGTH, NUMBER = Coordinate.ANGLE, Coordinate.LENGTH, Coordinate.NUMBER

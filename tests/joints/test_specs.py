@@ -6,8 +6,7 @@ import pytest
 from shape_oracle import FIELDS_OF_SHAPES
 
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.contract import PartCode
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, PartCode
 from multibody_cli.joints.spec import CoordinateJointSpec, MovingJointSpec
 from multibody_cli.joints.spherical import PARAMETRIZATIONS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from multibody_cli.compile import compile_scene
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.output.bodies import body_paths
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.channels import CHANNELS

@@ -14,13 +14,13 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS, KINDS, TABLES
-from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.constraints.elements import TablePacker, write_all
 from multibody_cli.constraints.limit import TABLE as LIMITS
 from multibody_cli.constraints.rolling import tangents_of
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.kernel import records
 from multibody_cli.packing.signals import SignalPacker
+from multibody_cli.spec.entries import split_coordinate
 from multibody_cli.tree.workspace import BODY
 
 STEP = 2e-3

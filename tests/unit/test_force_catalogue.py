@@ -56,7 +56,7 @@ DRAG = body_drag.ELEMENT
             DRAG,
             {"apply_force": body_drag.add_stiffness_blocks},
             "its kernel `apply_force` takes (forces, t, bodies, displacement_factor, velocity_factor, blocks) after "
-            "its records, expected (forces, t, q, v, bodies, tau, powers, watched, warnings)",
+            "its record, expected (forces, t, q, v, bodies, tau, powers, watched, warnings, k)",
         ),
         (
             body_load.ELEMENT,

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from machines import Machine, accelerations, pack, shift, tree_link
 from strategies import OBLIQUE, X, Y, Z, machines, random_link
 
-from multibody_cli.joints.contract import ball, exponential_ball, floating, generated_part, sliding, turning
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, ball, exponential_ball, floating, generated_part, sliding, turning
 from multibody_cli.joints.joint_map import Frame, Pieces, Shift, Turn
 from multibody_cli.spatial.products import UNIT, ZERO
 from multibody_cli.spatial.values import Vec3

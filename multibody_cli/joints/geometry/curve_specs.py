@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.geometry.expressions import Formula, Name, Parameters, expressions_of, require_position
 from multibody_cli.joints.geometry.paths import (
     Circle,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from multibody_cli.immutable import Immutable, replace
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.geometry.expressions import Expressions
 from multibody_cli.joints.joint_map import Constants, MapCoordinate, NamedConstants, Pieces, derivative
 from multibody_cli.kernel import Floats as Floats

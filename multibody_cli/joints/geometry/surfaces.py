@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.immutable import Immutable
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.domain import ENDLESS, Interval
 from multibody_cli.joints.geometry.alignment import unit
 from multibody_cli.joints.geometry.expressions import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TypeGuard
 
-from multibody_cli.actuators import ActuatorSpec, ComputedTorqueSpec
-from multibody_cli.constraints.contract import ConstraintSpec, split_coordinate
+from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
+from multibody_cli.actuators.contract import ActuatorSpec
+from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.document.nodes import Path
 from multibody_cli.forces.spec import BodyForceSpec
@@ -20,6 +21,7 @@ from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import SceneSpec, between_bodies
 from multibody_cli.scene.topology import loop_joints
 from multibody_cli.spec import Pose, Spec, Vector
+from multibody_cli.spec.entries import EntrySpec, split_coordinate
 
 
 def check_features(draft: Draft) -> None:
@@ -120,10 +122,7 @@ def check_kinds(draft: Draft) -> None:
             _require_within(draft, ("forces", name, *place), force.body, point)
     for section, entries in between_bodies(draft.scene):
         for name, entry in own_entries(draft, section, entries):
-            for place, end in entry.points:
-                _require_within(draft, (section, name, *place, "point"), end.body, end.point)
-            for place, body in entry.bodies if entry.turns else ():
-                _require_orientation(draft, (section, name, *place), body)
+            _check_entry(draft, (section, name), entry)
     for name, strand in draft.scene.strands.items():
         for place, end in strand.points:
             if end.body in draft.scene.bodies and draft.scene.bodies[end.body].kind == "affine":
@@ -136,7 +135,7 @@ def check_kinds(draft: Draft) -> None:
         _require_orientation(draft, ("sensors", name, "body"), sensor.body)
     for section in ("couplings", "constraints"):
         for name, spec in getattr(draft.scene, section).items():
-            _check_constraint(draft, (section, name), spec)
+            _check_entry(draft, (section, name), spec)
     for name, joint in draft.scene.joints.items():
         for body, origin in (("parent", "origin"), ("child", "child_origin")):
             frame: Pose = getattr(joint, origin)
@@ -154,8 +153,9 @@ def _require_within(draft: Draft, path: Path, body: str, point: Vector) -> None:
         draft.report(path, f"expected [0, 0, 0]: `{body}` is a point mass")
 
 
-def _check_constraint(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
-    points = {place: point for place, _, point in spec.points}
+def _check_entry(draft: Draft, path: Path, spec: EntrySpec) -> None:
+    """Check points of bodies, and the orientation of the bodies that the entry names otherwise."""
+    points = {place: end.point for place, end in spec.points}
     for place, body in spec.bodies:
         if place[:-1] in points:
             _require_within(draft, (*path, *place[:-1], "point"), body, points[place[:-1]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.topology import inboard_joints, loop_joints

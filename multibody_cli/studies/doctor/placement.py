@@ -12,7 +12,7 @@ from multibody_cli.errors import Refused, listed
 from multibody_cli.forces.spec import BodyForceSpec
 from multibody_cli.initial.overlap import overlap_depths
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.packing.contacts import colliders_of, excluded_pairs
 from multibody_cli.scene.body_kinds import Placement

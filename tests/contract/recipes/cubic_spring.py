@@ -9,7 +9,7 @@ from pydantic import Field
 
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.spec import ForceSpec, Place
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula
 
 
 class CubicSpringSpec(ForceSpec):
@@ -27,20 +27,16 @@ class CubicSpringSpec(ForceSpec):
 CUBIC_SPRING = np.dtype([("iq", "i8"), ("iv", "i8"), ("coefficient", "f8"), ("account", "i8")])
 
 
-@kernel
-def apply_force(springs, forces, t, q, v, bodies, tau, powers, watched, warnings):
+@formula
+def apply_force(spring, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
     """Subtract k q^3 from `tau`."""
-    for k in range(len(springs)):
-        tau[springs[k].iv] -= springs[k].coefficient * q[springs[k].iq] ** 3
+    tau[spring.iv] -= spring.coefficient * q[spring.iq] ** 3
 
 
-@kernel
-def elastic_energy(springs, forces, q, bodies) -> float:
-    """Elastic energy of all springs, J."""
-    energy = 0.0
-    for k in range(len(springs)):
-        energy += 0.25 * springs[k].coefficient * q[springs[k].iq] ** 4
-    return energy
+@formula
+def elastic_energy(spring, forces, q, bodies) -> float:
+    """Elastic energy, J."""
+    return 0.25 * spring.coefficient * q[spring.iq] ** 4
 
 
 def pack(spec: CubicSpringSpec, context: PackingContext) -> tuple[Any, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from multibody_cli.joints.contract import JointKind, Part, sliding
-from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.contract import Coordinate, JointKind, Part, sliding
 from multibody_cli.joints.spec import CoordinateJointSpec
 
 

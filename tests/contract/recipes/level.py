@@ -8,15 +8,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.constraints.contract import (
-    ConstraintKind,
-    ConstraintSpec,
-    ConstraintTable,
-    Packed,
-    PackingContext,
-    Place,
-    RowShape,
-)
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.points import (
     centripetal_acceleration_of,
     lever_arm_of,
@@ -24,8 +16,9 @@ from multibody_cli.constraints.points import (
     write_point_force,
 )
 from multibody_cli.constraints.rows import write_level
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula
 from multibody_cli.spatial.products import UNIT, dot
+from multibody_cli.spec.entries import PackingContext, Place
 
 
 class LevelSpec(ConstraintSpec):
@@ -50,16 +43,14 @@ def pack(spec: LevelSpec, context: PackingContext) -> Packed:
     return Packed((RowShape(1, holonomic=True, direction="along z"),), (record,))
 
 
-@kernel
-def write(levels, signals, t, bodies, q, rows, terms):
-    """Write the row of every level."""
-    for i in range(len(levels)):
-        level = levels[i]
-        body = bodies[level.body]
-        r = lever_arm_of(body, level.point)
-        error = dot(UNIT.z, position_of(body, r)) - level.height
-        write_level(rows[level.first_row], error, 0.0, dot(UNIT.z, centripetal_acceleration_of(body, r)))
-        write_point_force(terms, level.first_term, level.body, r, UNIT.z)
+@formula
+def write(level, signals, t, bodies, q, rows, terms):
+    """Write the row of a level."""
+    body = bodies[level.body]
+    r = lever_arm_of(body, level.point)
+    error = dot(UNIT.z, position_of(body, r)) - level.height
+    write_level(rows[level.first_row], error, 0.0, dot(UNIT.z, centripetal_acceleration_of(body, r)))
+    write_point_force(terms, level.first_term, level.body, r, UNIT.z)
 
 
 KIND = ConstraintKind("level", LevelSpec, ConstraintTable("level", LEVEL, write), pack)

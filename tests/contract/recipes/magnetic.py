@@ -11,7 +11,7 @@ from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.spec import BodyForceSpec
 from multibody_cli.forces.variation import add_wrench
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import UNIT, ZERO, cross
 
@@ -26,20 +26,18 @@ class MagneticSpec(BodyForceSpec):
 MAGNETIC = np.dtype([("row", "i8"), ("coefficient", "f8"), ("account", "i8")])
 
 
-@kernel
-def apply_force(charges, forces, t, q, v, bodies, tau, powers, watched, warnings):
-    """Apply every force to its body."""
-    for k in range(len(charges)):
-        body = bodies[charges[k].row]
-        apply_wrench(body, ZERO, charges[k].coefficient * cross(load(body.v), UNIT.z))
+@formula
+def apply_force(charge, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
+    """Apply the force to its body."""
+    body = bodies[charge.row]
+    apply_wrench(body, ZERO, charge.coefficient * cross(load(body.v), UNIT.z))
 
 
-@kernel
-def stiffness_damping_product(charges, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+@formula
+def stiffness_damping_product(charge, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
     """Add D times the motion change to the wrenches."""
-    for k in range(len(charges)):
-        change = velocity_factor * load(bodies[charges[k].row].dv)
-        add_wrench(wrenches[charges[k].row], ZERO, charges[k].coefficient * cross(change, UNIT.z))
+    change = velocity_factor * load(bodies[charge.row].dv)
+    add_wrench(wrenches[charge.row], ZERO, charge.coefficient * cross(change, UNIT.z))
 
 
 def pack(spec: MagneticSpec, context: PackingContext) -> tuple[Any, ...]:

@@ -1,0 +1,84 @@
+"""Actuators that are one expression: any force, proportional and derivative control, servos of position and rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from multibody_cli.actuators.contract import ActuatorSpec, Gain, Law, Target
+from multibody_cli.spec import SignalSpec, units
+from multibody_cli.spec.signal import Signal
+
+
+class GeneralSpec(ActuatorSpec):
+    """A force that is any function of time and state, such as `-k*(q - 0.2) - c*v + joints.elbow.q`."""
+
+    type: Literal["general"]
+    force: Annotated[SignalSpec, Signal(units.ANY, state=("q", "v"))] = Field(
+        description="Force, N or N*m: a number, an expression of t and the state, or a table."
+    )
+
+    DIMENSIONS: ClassVar[Mapping[str, str]] = {"force": "force", "limits": "force"}
+
+    def law(self) -> Law:
+        """Return the force itself."""
+        return Law("force", signals={"force": self.force})
+
+
+class PdSpec(ActuatorSpec):
+    """Proportional and derivative control: kp (target - q) + kd (d target/dt - v)."""
+
+    type: Literal["pd"]
+    kp: Gain = Field(description="Proportional gain, N*m/rad or N/m.")
+    kd: Gain = Field(0.0, description="Derivative gain, N*m*s/rad or N*s/m.")
+    target: Target = Field(
+        SignalSpec(constant=0.0), description="Wanted coordinate, rad or m: a number, an expression of t, or a table."
+    )
+
+    DIMENSIONS: ClassVar[Mapping[str, str]] = {
+        "kp": "stiffness",
+        "kd": "damping",
+        "target": "position",
+        "limits": "force",
+    }
+
+    def law(self) -> Law:
+        """Return kp (target - q) + kd (d target/dt - v)."""
+        force = "kp*(target - q) + kd*(target_rate - v)"
+        return Law(force, {"kp": self.kp, "kd": self.kd}, {"target": self.target})
+
+
+class PositionServoSpec(ActuatorSpec):
+    """Position servo: kp (target - q) - kv v."""
+
+    type: Literal["position"]
+    kp: Gain = Field(description="Gain of the position, N*m/rad or N/m.")
+    kv: Gain = Field(0.0, description="Gain of the velocity, N*m*s/rad or N*s/m.")
+    target: Target = Field(description="Wanted coordinate, rad or m: a number, an expression of t, or a table.")
+
+    DIMENSIONS: ClassVar[Mapping[str, str]] = {
+        "kp": "stiffness",
+        "kv": "damping",
+        "target": "position",
+        "limits": "force",
+    }
+
+    def law(self) -> Law:
+        """Return kp (target - q) - kv v."""
+        return Law("kp*(target - q) - kv*v", {"kp": self.kp, "kv": self.kv}, {"target": self.target})
+
+
+class VelocityServoSpec(ActuatorSpec):
+    """Velocity servo: kv (target - v)."""
+
+    type: Literal["velocity"]
+    kv: Gain = Field(description="Gain of the velocity, N*m*s/rad or N*s/m.")
+    target: Target = Field(description="Wanted rate, rad/s or m/s: a number, an expression of t, or a table.")
+
+    DIMENSIONS: ClassVar[Mapping[str, str]] = {"kv": "damping", "target": "velocity", "limits": "force"}
+
+    def law(self) -> Law:
+        """Return kv (target - v)."""
+        return Law("kv*(target - v)", {"kv": self.kv}, {"target": self.target})

@@ -1,0 +1,88 @@
+"""Entries of a scene that refer to bodies, points and coordinates, and the model into which they are packed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from multibody_cli.spec.geometry import BodyPoint, Pose, Vector
+from multibody_cli.spec.quantities import Spec
+from multibody_cli.spec.signal import SignalSpec
+
+Vector3 = np.ndarray[tuple[int], np.dtype[np.float64]]
+Matrix3 = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+Place = tuple[str | int, ...]
+"""Path of a name in an entry of the scene: `("between", 0, "body")`."""
+
+
+class EntrySpec(Spec):
+    """An entry that names bodies, points of bodies or coordinates of joints, each with its path in the entry."""
+
+    @property
+    def points(self) -> Sequence[tuple[Place, BodyPoint]]:
+        """Points of bodies of which only the position is used, not the orientation of the body; from end to end."""
+        return ()
+
+    @property
+    def bodies(self) -> Sequence[tuple[Place, str]]:
+        """Bodies: those of the points, unless it names others."""
+        return [((*place, "body"), end.body) for place, end in self.points]
+
+    @property
+    def coordinates(self) -> Sequence[tuple[Place, str]]:
+        """Coordinates of joints: `hinge`, or `wrist/1`."""
+        return ()
+
+
+def placed(field: str, points: Sequence[BodyPoint]) -> list[tuple[Place, BodyPoint]]:
+    """Points of one field, each with its place."""
+    return [((field, k), point) for k, point in enumerate(points)]
+
+
+def split_coordinate(word: str) -> tuple[str, str]:
+    """Split the name of a coordinate, `wrist/1`, into its joint and its index; the index of `hinge` is empty."""
+    joint, _, index = word.partition("/")
+    return joint, index
+
+
+class PackingContext(Protocol):
+    """The model into which forces and constraints are packed.
+
+    A body is identified by its row, 0 for the world.  Kernels know a body by its joint frame; scenes give points and
+    directions in its body frame.
+    """
+
+    def row(self, body: str) -> int:
+        """Row of a body; 0 for the world."""
+
+    def point(self, body: str, point: Vector) -> Vector3:
+        """Return a point of the body frame in the body's joint frame, m; of the world: unchanged."""
+
+    def attachment(self, body: str, point: Vector) -> tuple[int, Vector3]:
+        """Row that moves with a point of a body, and the point there: the body, or a marker of an affine body."""
+
+    def direction(self, body: str, direction: Vector) -> Vector3:
+        """Return a direction of the body frame in the body's joint frame; of the world: unchanged."""
+
+    def com(self, body: str) -> Vector3:
+        """Centre of mass in the joint frame, m."""
+
+    def axes(self, body: str) -> Matrix3:
+        """Rotation of the body frame in the joint frame."""
+
+    def frame(self, body: str, pose: Pose) -> tuple[int, Vector3, Matrix3]:
+        """Row of a body, and a frame that is fixed in it: origin and rotation in the joint frame."""
+
+    def cable(self, points: Sequence[BodyPoint]) -> tuple[int, int]:
+        """Add the points of a cable to `Forces.points`; the range that they take."""
+
+    def coordinate(self, name: str) -> tuple[int, int]:
+        """Indices of a coordinate in q and in v, by its name as in `split_coordinate`."""
+
+    def signal(self, spec: SignalSpec) -> int:
+        """Number of a function of time and state."""
+
+    def activation(self, spec: Any) -> int:
+        """Number of the activation of a muscle, from its `MuscleSpec`."""
