@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -148,15 +148,13 @@ class ReferenceComparison:
         motion = self._run(simulation)
         return None if motion is None else largest_displacement(motion, self._motion, self._masses)
 
-    def judge(self, simulation: PreparedSimulation, repeat: int, setup: Mapping[str, Any]) -> Accuracy:
+    def judge(self, simulation: PreparedSimulation, repeat: int, setup: Setup) -> Accuracy:
         """Measure error and cost of a run."""
         error = self.error_of(simulation)
         if error is None:
-            return Accuracy(**setup, status="diverged", error=None, resolved=False, cost=None)
-        resolved = error >= RESOLVED * self.reference.error
-        return Accuracy(
-            **setup, status="complete", error=error, resolved=resolved, cost=cost_of(simulation, self.duration, repeat)
-        )
+            return Accuracy(**vars(setup), status="diverged", error=None, resolved=False, cost=None)
+        resolved, cost = error >= RESOLVED * self.reference.error, cost_of(simulation, self.duration, repeat)
+        return Accuracy(**vars(setup), status="complete", error=error, resolved=resolved, cost=cost)
 
     def _find_reference(
         self, simulations: Sequence[PreparedSimulation], prepare: Prepare

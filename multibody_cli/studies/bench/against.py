@@ -6,7 +6,7 @@ With loops or contacts, all programs take the same number of steps, and the accu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -93,7 +93,7 @@ def compare(
     simulation: PreparedSimulation,
     peers: Sequence[str],
     repeat: int,
-    setup: Mapping[str, Any],
+    setup: Setup,
     duration: float | None = None,
 ) -> Iterator[PeerComparison]:
     """Compare a scene with several peers.
@@ -107,7 +107,7 @@ def compare(
     repeat
         Number of timed rounds; one more precedes them as warm-up.
     setup
-        Fields of the `Setup` of the scene.
+        The `Setup` of the scene.
     duration
         Simulated time of each block of steps, s; by default, blocks are long enough for the clock.
     """
@@ -164,9 +164,9 @@ class _Ours:
         return self.last.block
 
 
-def _built(ours: _Ours, kind: PeerKind, contact_model: str, setup: Mapping[str, Any]) -> _Built | PeerComparison:
+def _built(ours: _Ours, kind: PeerKind, contact_model: str, setup: Setup) -> _Built | PeerComparison:
     """Build a peer and compare its accelerations; return a comparison without timings if it cannot be timed."""
-    about = {**setup, "peer": kind.name, "peer_version": _version(kind), "contact_model": contact_model}
+    about = {**vars(setup), "peer": kind.name, "peer_version": _version(kind), "contact_model": contact_model}
     try:
         mechanism = replace(ours.mechanism(), contact_model=contact_model)
         _require_support(mechanism, kind)

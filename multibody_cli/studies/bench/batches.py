@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class BatchMeasurement(Setup):
 
 
 def measure_batch(
-    simulation: PreparedSimulation, count: int, against: Sequence[str], repeat: int, setup: Mapping[str, Any]
+    simulation: PreparedSimulation, count: int, against: Sequence[str], repeat: int, setup: Setup
 ) -> BatchMeasurement:
     """Time `count` runs of a scene with scattered initial velocities; the final states are kept.
 
@@ -85,7 +85,7 @@ def measure_batch(
     repeat
         Number of rounds.
     setup
-        Fields of its `Setup`.
+        Its `Setup`.
     """
     runs, threads = _scattered(simulation, count), cores()
     steps = int(runs.instants[-1])
@@ -116,7 +116,7 @@ def measure_batch(
         name: Other(timing_of(costs, numbers[name] * steps), median_ratio(costs, own)) for name, costs in theirs.items()
     }
     return BatchMeasurement(
-        **setup,
+        **vars(setup),
         runs=count,
         steps=steps,
         threads=threads,

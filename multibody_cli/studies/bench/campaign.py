@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneError
 from multibody_cli.immutable import replace
@@ -101,7 +100,7 @@ class _Bench:
         comparison = self._yardstick([simulation for _, simulation in ready])
         for case, simulation in ready:
             setup = self._setup(simulation)
-            what = (str(self.group.scene), *self.group.settings, *self.group.sizing, Setup(**setup).description)
+            what = (str(self.group.scene), *self.group.settings, *self.group.sizing, setup.description)
             self.announce(" ".join(what).replace("`", ""))
             succeeded = self._measure(case, simulation, setup)
             if comparison is not None:
@@ -115,10 +114,10 @@ class _Bench:
                         measure_batch(simulation, self.spec.batch, agreeing, self.spec.repeat, setup)
                     )
 
-    def _setup(self, simulation: PreparedSimulation) -> dict[str, Any]:
+    def _setup(self, simulation: PreparedSimulation) -> Setup:
         return setup_of(simulation, self.group.settings, self.group.size, self.group.size_key)
 
-    def _measure(self, case: BenchCase, simulation: PreparedSimulation, setup: Mapping[str, Any]) -> bool:
+    def _measure(self, case: BenchCase, simulation: PreparedSimulation, setup: Setup) -> bool:
         """Measure a case; return False if its first step diverges."""
         try:
             self.found.measurements.append(measure(simulation, self.spec.repeat, setup, self.spec.duration))
@@ -138,7 +137,7 @@ class _Bench:
                     self._require_own_settings()
                 self._leave_out(case, "refused", refusal)
                 continue
-            setup = Setup(**self._setup(simulation))
+            setup = self._setup(simulation)
             if setup.tolerance is not None:
                 setup = replace(setup, time_step=0.0)
             if setup not in seen:
@@ -176,17 +175,7 @@ class _Bench:
     def _leave_out(self, case: BenchCase, status: str, error: MbsimError) -> None:
         if self.alone:
             raise error
-        self.found.not_measured.append(
-            NotMeasured(
-                scene=str(self.group.scene),
-                method=case.method,
-                integrator=case.integrator,
-                time_step=case.step,
-                tolerance=case.tolerance,
-                settings=self.group.settings,
-                size=self.group.size,
-                size_key=self.group.size_key,
-                status=status,
-                reason=" ".join(str(error).splitlines()),
-            )
-        )
+        scene, stepping = str(self.group.scene), (case.step, case.tolerance)
+        sizing, reason = (self.group.size, self.group.size_key), " ".join(str(error).splitlines())
+        setup = Setup(scene, case.method, case.integrator, *stepping, self.group.settings, *sizing)
+        self.found.not_measured.append(NotMeasured(**vars(setup), status=status, reason=reason))

@@ -9,7 +9,7 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -60,9 +60,7 @@ class Measurement(Setup):
     peak_memory: int
 
 
-def measure(
-    simulation: PreparedSimulation, repeat: int, setup: Mapping[str, Any], duration: float | None = None
-) -> Measurement:
+def measure(simulation: PreparedSimulation, repeat: int, setup: Setup, duration: float | None = None) -> Measurement:
     """Measure one scene with its method.
 
     Parameters
@@ -72,7 +70,7 @@ def measure(
     repeat
         Number of blocks.
     setup
-        Fields of its `Setup`.
+        Its `Setup`.
     duration
         Simulated time of each block of steps, s; by default, blocks are long enough for the clock.
 
@@ -92,7 +90,7 @@ def measure(
     simulated_per_step = count * settings.step / step.count  # of adaptive steps, the mean
     state = simulation.fresh_state()
     return Measurement(
-        **setup,
+        **vars(setup),
         bodies=len(model.names.bodies),
         n_dofs=simulation.compiled.n_dofs,
         preprocessing=preprocessing,

@@ -324,18 +324,9 @@ def setup_of(
     settings: tuple[str, ...] = (),
     size: float | None = None,
     size_key: str | None = None,
-) -> dict[str, Any]:
-    """Return the fields of the `Setup` of a scene."""
-    scene = simulation.scene
-    simulation_settings = scene.simulation
-    integrator = integrator_of(simulation_settings.method, simulation_settings.integrator)
-    return {
-        "scene": scene.name,
-        "method": simulation_settings.method,
-        "integrator": integrator.name,
-        "time_step": simulation_settings.step,
-        "tolerance": simulation_settings.tolerance.rtol if integrator.adaptive else None,
-        "settings": settings,
-        "size": size,
-        "size_key": size_key,
-    }
+) -> Setup:
+    """Return the `Setup` of a scene."""
+    name, own = simulation.scene.name, simulation.scene.simulation
+    integrator = integrator_of(own.method, own.integrator)
+    tolerance = own.tolerance.rtol if integrator.adaptive else None
+    return Setup(name, own.method, integrator.name, own.step, tolerance, settings, size, size_key)
