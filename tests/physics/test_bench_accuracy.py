@@ -10,6 +10,7 @@ import pytest
 
 from multibody_cli.errors import RunFailed
 from multibody_cli.studies.bench.accuracy import ReferenceComparison, common_instants
+from multibody_cli.studies.bench.options import setup_of
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 SLIDER = """\
@@ -127,11 +128,8 @@ def test_a_run_that_diverges_has_no_error(write) -> None:
     comparison, _ = errors(ready, [()])
     stiff = ready(("joints.slide.stiffness=1e14",))
     assert comparison.error_of(stiff) is None
-    judged = comparison.judge(stiff, 1, dict.fromkeys(["scene", "method", "integrator"], "x") | REST)
+    judged = comparison.judge(stiff, 1, setup_of(stiff))
     assert (judged.status, judged.error, judged.cost) == ("diverged", None, None)
-
-
-REST = {"time_step": 0.01, "tolerance": None, "settings": (), "size": None, "size_key": None}
 
 
 def test_without_a_reference_nothing_is_compared(write) -> None:
