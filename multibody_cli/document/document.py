@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path as FilePath
 
-from multibody_cli.document.formats import read_text, yaml
+from multibody_cli.document.formats import read_text
 from multibody_cli.document.nodes import Mark, Node, Problems, refusal
 from multibody_cli.limits import LimitError, Usage
 
@@ -26,7 +26,7 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, 
     usage
         Counts the bytes of all files of the scene, and their values.
     text
-        The content, if it is not read from the file.
+        The content, if it is not read from the file, as that of the scene in a result file.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, 
         The file cannot be read, exceeds a limit, or is not of its format.
     """
     try:
-        content = read_bytes(path, usage).decode(ENCODING) if text is None else text
+        content = read_bytes(path, usage).decode(ENCODING) if text is None else _counted_text(text, usage)
     except LimitError as error:
         raise refusal(Mark(shown), str(error)) from None
     except UnicodeDecodeError as error:
@@ -42,25 +42,17 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, 
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise refusal(Mark(shown), f"cannot read the file: {reason}") from None
-    return _counted(read_text(content, shown, problems), usage)
-
-
-def read_stored(text: str, shown: str, problems: Problems, usage: Usage) -> Node:
-    """Read the YAML text of a scene that is part of another file; for parameters and errors see `read_document`."""
-    try:
-        usage.add("bytes", len(text.encode()))
-    except LimitError as error:
-        raise refusal(Mark(shown), str(error)) from None
-    return _counted(yaml.read(text, shown, problems), usage)
-
-
-def _counted(root: Node, usage: Usage) -> Node:
-    """Count the values of a document."""
+    root = read_text(content, shown, problems)
     try:
         usage.add("values", root.size)
     except LimitError as error:
         raise refusal(root.mark, str(error)) from None
     return root
+
+
+def _counted_text(text: str, usage: Usage) -> str:
+    usage.add("bytes", len(text.encode()))
+    return text
 
 
 def read_bytes(path: FilePath, usage: Usage) -> bytes:

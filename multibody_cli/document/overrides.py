@@ -63,7 +63,8 @@ def fill_parameters(
     if type(node.value) is list:
         parts = [fill_parameters(entry, values, problems, (*path, i), remark) for i, entry in enumerate(node.value)]
         return node if all(a is b for a, b in zip(parts, node.value, strict=True)) else sequence(parts, node.mark)
-    if not isinstance(node.value, str) or _field(path) not in FIELDS:
+    field = next((step for step in reversed(path) if isinstance(step, str)), "")  # without indices of components
+    if not isinstance(node.value, str) or field not in FIELDS:
         return node
     try:
         filled = _filled(node.value, values)
@@ -71,11 +72,6 @@ def fill_parameters(
         problems.add(node.mark, path, str(error), remark)
         filled = UNKNOWN
     return node if filled == node.value else node_from_value(filled, node.mark)
-
-
-def _field(path: Path) -> str:
-    """Return the last name of a path, without the indices of components."""
-    return next((step for step in reversed(path) if isinstance(step, str)), "")
 
 
 def _filled(text: str, values: Mapping[str, object]) -> str | Unknown:

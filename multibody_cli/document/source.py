@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from multibody_cli.document.document import read_document, read_stored
+from multibody_cli.document.document import read_document
 from multibody_cli.document.nodes import DEEPEST, Mark, Node, Problems, mapping, sequence
 from multibody_cli.immutable import Immutable
 from multibody_cli.limits import Usage
@@ -208,7 +208,7 @@ def _read_stored(scene: StoredScene, problems: Problems, usage: Usage) -> Node:
     SceneError
         The scene has `vars`, `include`, `repeat` or `${...}`, names a file, or is not YAML.
     """
-    root = read_stored(scene.text, str(scene), problems, usage)
+    root = read_document(Path(scene.file), str(scene), problems, usage, scene.text)
     require_sections(root, problems)
     rule = "the scene in a result file is complete by itself"
     if root.template:

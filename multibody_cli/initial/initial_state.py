@@ -18,7 +18,6 @@ from multibody_cli.initial.proposed_start import proposed_start
 from multibody_cli.initial.scales import Scales
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate
-from multibody_cli.joints.spec import JointSpec
 from multibody_cli.kernel import Flags
 from multibody_cli.model import JointEntry, Model, Records, RowName, State
 from multibody_cli.observation import bodies
@@ -80,16 +79,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     positions = assembler.assemble_positions(given[0])
     _require_closable(loaded, model, state, positions, assembler.scales)
     if positions.before.relative > REPORT_THRESHOLD:
-        messages.append(
-            _how_far(
-                loaded,
-                model,
-                positions,
-                assembler.scales,
-                "the initial state was assembled: removed an error of",
-                "moved",
-            )
-        )
+        messages.append(_how_far(loaded, model, positions, assembler.scales))
     as_written = initial_samples(model, state)
     velocities = assembler.complete_rates(given[1], written)
     _require_consistent(loaded, model, state, velocities)
@@ -253,7 +243,8 @@ def _require_agreement(loaded: LoadedScene, model: Model, state: State, scales: 
     for joint in _closing(model):
         spec = loaded.scene.joints[joint.name]
         if "v" in spec.model_fields_set:
-            written, found, sizes = np.array(_rates(spec)), state.v[joint.columns], scales.coordinates[joint.columns]
+            written = np.array(JOINTS[spec.type].start(spec).v)
+            found, sizes = state.v[joint.columns], scales.coordinates[joint.columns]
             allowed = REPORT_THRESHOLD * scales.rate + tolerance * np.abs(found / sizes).max(initial=0.0)
             if np.abs((written - found) / sizes).max(initial=0.0) > allowed:
                 remedy = "the velocity of its bodies: omit `v`, since this joint closes a loop"
@@ -276,10 +267,6 @@ def _require_one_plane(loaded: LoadedScene, model: Model, state: State, scales: 
     loaded.refuse(problems)
 
 
-def _rates(joint: JointSpec) -> Sequence[float]:
-    return JOINTS[joint.type].start(joint).v
-
-
 def _closing(model: Model) -> Iterator[JointEntry]:
     return (joint for joint in model.names.joints if joint.row >= len(model.system.tree.links))
 
@@ -289,12 +276,14 @@ def _numbers(values: NDArray[np.float64]) -> str:
     return text if len(values) == 1 else f"[{text}]"
 
 
-def _how_far(loaded: LoadedScene, model: Model, found: AssemblyResult, scales: Scales, words: str, verb: str) -> str:
+def _how_far(loaded: LoadedScene, model: Model, found: AssemblyResult, scales: Scales) -> str:
+    """Report the error that assembly removed, and the coordinate that moved most."""
     name = model.names.rows[found.row]
     most = int(np.argmax(np.abs(found.moved) / scales.coordinates))
     return (
-        f"{loaded.where(name.section, name.element)}: {name.section}.{name.element}: {words} {found.before.value:.3g} "
-        f"{_unit(name)} {name.direction}; {model.names.coordinates[most]} {verb} most, by {found.moved[most]:.4g}"
+        f"{loaded.where(name.section, name.element)}: {name.section}.{name.element}: the initial state was assembled: "
+        f"removed an error of {found.before.value:.3g} {_unit(name)} {name.direction}; {model.names.coordinates[most]} "
+        f"moved most, by {found.moved[most]:.4g}"
     )
 
 

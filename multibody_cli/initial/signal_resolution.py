@@ -30,7 +30,6 @@ from multibody_cli.scene.simulation import SimulationSpec
 from multibody_cli.scene.tables import signals_of
 from multibody_cli.scene.timing import is_adaptive
 from multibody_cli.signals import Signals, evaluate
-from multibody_cli.spec import SignalSpec
 
 PARTS = 16
 """Parts of a step in which a function of time is integrated; even."""
@@ -96,7 +95,8 @@ def signal_alarms(loaded: LoadedScene) -> Iterator[tuple[str, Raised]]:
         A function has no finite value during the run, or a prescribed position no finite velocity.
     """
     simulation = loaded.scene.simulation
-    written = [(path, spec) for path, spec in signals_of(loaded.scene, ()) if _is_of_time(spec)]
+    signals_of_scene = signals_of(loaded.scene, ())
+    written = [(path, spec) for path, spec in signals_of_scene if spec.constant is None and not spec.uses_state]
     if not written:
         return
     packer = ForcePacker()
@@ -110,10 +110,6 @@ def signal_alarms(loaded: LoadedScene) -> Iterator[tuple[str, Raised]]:
         if not is_adaptive(simulation):
             for alarm in _alarms_of(simulation, path, signals, k, found):
                 yield loaded.where(*path), alarm
-
-
-def _is_of_time(spec: SignalSpec) -> bool:
-    return spec.constant is None and not spec.uses_state
 
 
 def _is_position(path: Path) -> bool:

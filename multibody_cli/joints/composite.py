@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -19,32 +19,17 @@ class PartSpec(Spec):
     type: str
     axis: Direction = Field((0.0, 0.0, 1.0), description="Axis, in the outer frame of the preceding part.")
 
-    @property
-    def part(self) -> Part:
-        """The part."""
-        raise NotImplementedError
-
 
 class RevolutePart(PartSpec):
     """An angle about an axis."""
 
     type: Literal["revolute"]
 
-    @property
-    def part(self) -> Part:
-        """The part."""
-        return turning(self.axis)
-
 
 class PrismaticPart(PartSpec):
     """A displacement along an axis."""
 
     type: Literal["prismatic"]
-
-    @property
-    def part(self) -> Part:
-        """The part."""
-        return sliding(self.axis)
 
 
 class ScrewPart(PartSpec):
@@ -53,13 +38,14 @@ class ScrewPart(PartSpec):
     type: Literal["screw"]
     pitch: Length = Field(description="Translation per turn, m.")
 
-    @property
-    def part(self) -> Part:
-        """The part."""
-        return screwing(self.axis, self.pitch / math.tau)
 
+PARTS: dict[str, type[PartSpec]] = {"revolute": RevolutePart, "prismatic": PrismaticPart, "screw": ScrewPart}
 
-PARTS = {"revolute": RevolutePart, "prismatic": PrismaticPart, "screw": ScrewPart}
+_MAKERS: dict[str, Callable[[Any], Part]] = {
+    "revolute": lambda spec: turning(spec.axis),
+    "prismatic": lambda spec: sliding(spec.axis),
+    "screw": lambda spec: screwing(spec.axis, spec.pitch / math.tau),
+}
 
 
 class CompositeParts(Spec):
@@ -81,12 +67,11 @@ class CompositeSpec(CoordinateJointSpec, CompositeParts):
         """Return one coordinate for each part."""
         if "parts" not in fields:
             return None
-        return tuple(kind for spec in fields["parts"] for kind in spec.part.coordinates)
+        return tuple(kind for part in _parts(fields["parts"]) for kind in part.coordinates)
 
 
-def parts(spec: CompositeSpec) -> list[Part]:
-    """Return the parts."""
-    return [part.part for part in spec.parts]
+def _parts(specs: Sequence[PartSpec]) -> list[Part]:
+    return [_MAKERS[spec.type](spec) for spec in specs]
 
 
-KIND = JointKind("composite", CompositeSpec, parts)
+KIND = JointKind("composite", CompositeSpec, lambda spec: _parts(spec.parts))

@@ -149,11 +149,6 @@ def start_of_coordinates(spec: Any) -> JointStart:
     return JointStart(spec.q, spec.v, spec.rest)
 
 
-def no_friction(_spec: Any) -> Sequence[FrictionPatch]:
-    """Return no friction patches, for a joint without dry friction."""
-    return ()
-
-
 class JointKind(Immutable):
     """An entry of the catalogue of joints.
 
@@ -175,4 +170,4 @@ class JointKind(Immutable):
     spec: type[JointSpec]
     parts: Callable[..., Sequence[Part]]
     start: Callable[..., JointStart] = start_of_coordinates
-    friction_patches: Callable[..., Sequence[FrictionPatch]] = no_friction
+    friction_patches: Callable[..., Sequence[FrictionPatch]] = lambda _spec: ()

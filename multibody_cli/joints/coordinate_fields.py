@@ -127,7 +127,7 @@ class LimitsField:
         """Read the field."""
         if value is None:
             return None
-        if len(coordinates) == 1 and not _holds_one_list(value):
+        if len(coordinates) == 1 and not (isinstance(value, list | tuple) and len(value) == 1):
             return (_read_pair(value, _POSITION[coordinates[0]]),)
         pairs = _each([self._reader(kind) for kind in coordinates], value)
         if all(pair is None for pair in pairs):
@@ -136,10 +136,6 @@ class LimitsField:
 
     def _reader(self, kind: Coordinate) -> Reader:
         return lambda entry: None if entry is None else _read_pair(entry, _POSITION[kind])
-
-
-def _holds_one_list(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 1
 
 
 def _read_pair(value: Any, kind: units.QuantityKind) -> tuple[float, float]:

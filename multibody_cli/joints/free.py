@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, Part, floating
+from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, floating
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Pose, Twist
 
@@ -35,11 +35,6 @@ class FreeSpec(MovingJointSpec):
         return self
 
 
-def parts(spec: FreeSpec) -> list[Part]:
-    """Return the parts."""
-    return [floating()]
-
-
 def start(spec: FreeSpec) -> JointStart:
     """Return position and quaternion, linear and angular velocity."""
     return JointStart(
@@ -49,4 +44,4 @@ def start(spec: FreeSpec) -> JointStart:
     )
 
 
-KIND = JointKind("free", FreeSpec, parts, start)
+KIND = JointKind("free", FreeSpec, lambda spec: [floating()], start)

@@ -137,11 +137,6 @@ PARAMETRIZATIONS = {
 """Every parametrization by its word in the scene."""
 
 
-def parts(spec: SphericalSpec) -> Sequence[Part]:
-    """Return the parts."""
-    return PARAMETRIZATIONS[spec.parametrization].parts
-
-
 def start(spec: SphericalSpec) -> JointStart:
     """Return coordinates and rates in the parametrization."""
     chart = PARAMETRIZATIONS[spec.parametrization]
@@ -149,4 +144,10 @@ def start(spec: SphericalSpec) -> JointStart:
     return JointStart(q, chart.rates(q, spec.v), chart.coordinates(spec.rest))
 
 
-KIND = JointKind("spherical", SphericalSpec, parts, start, lambda spec: sphere_patches(spec.friction.surface))
+KIND = JointKind(
+    "spherical",
+    SphericalSpec,
+    lambda spec: PARAMETRIZATIONS[spec.parametrization].parts,
+    start,
+    lambda spec: sphere_patches(spec.friction.surface),
+)

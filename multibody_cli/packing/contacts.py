@@ -67,7 +67,7 @@ def pack_contacts(
     settings = scene.contacts or ContactsSpec()
     colliders = list(colliders_of(loaded, settings, rows, frames)) if touches else []
     excluded = [(rows[a], rows[b]) for a, b in excluded_pairs(scene, settings)]
-    capacity = settings.max_contacts or default_capacity(len(colliders))
+    capacity = settings.max_contacts or max(MIN_CAPACITY, CONTACTS_PER_SHAPE * len(colliders))
     try:
         require_within("contacts", capacity)
     except LimitError as error:
@@ -89,11 +89,6 @@ def pack_contacts(
         max_contacts=capacity if touches else 0,
         joint_friction=joint_friction,
     )
-
-
-def default_capacity(shapes: int) -> int:
-    """Return the default contact capacity."""
-    return max(MIN_CAPACITY, CONTACTS_PER_SHAPE * shapes)
 
 
 def colliders_of(

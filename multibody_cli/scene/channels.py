@@ -26,24 +26,10 @@ from multibody_cli.scene.topology import coordinates_crossed
 from multibody_cli.spec import units
 from multibody_cli.spec.units import QuantityKind
 
-KINDS = {
-    kind.unit.replace("*", " "): kind
-    for kind in (
-        units.TIME,
-        units.LENGTH,
-        units.SPEED,
-        units.ACCELERATION,
-        units.ANGLE,
-        units.ANGULAR_SPEED,
-        units.ANGULAR_ACCELERATION,
-        units.RATE,
-        units.FORCE,
-        units.TORQUE,
-        units.ENERGY,
-        units.MOMENTUM,
-        units.ANGULAR_MOMENTUM,
-    )
-} | {"1": units.NUMBER, "1/s^2": units.ANGULAR_ACCELERATION}
+KINDS = {kind.unit.replace("*", " "): kind for kind in units.KINDS if kind is not units.ANY} | {
+    "1": units.NUMBER,
+    "1/s^2": units.ANGULAR_ACCELERATION,
+}
 """Kind of a number by its unit in `output.channels`."""
 
 
@@ -95,6 +81,7 @@ def names_of(scene: SceneSpec) -> SceneNames:
         for name, joint in scene.joints.items()
     )
     muscles = ((name, coordinates_crossed(scene, name)) for name in scene.muscles)
+    method = METHODS.get(scene.simulation.method)
     return SceneNames(
         bodies=tuple(scene.bodies),
         body_rows=np.zeros(0, np.int64),
@@ -110,7 +97,7 @@ def names_of(scene: SceneSpec) -> SceneNames:
         affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
         contacts=int(scene.contacts is not None),
         friction_joints=scene.friction_joints,
-        variational=_is_variational(scene),
+        variational=method is not None and method.own_integrator is not None,
     )
 
 
@@ -165,8 +152,3 @@ def _accounts(scene: SceneSpec) -> Iterator[Account]:
                 yield Account("dissipation", f"joints/{name}/limits")
         for element, fields in elements_of_joint(joint):
             yield Account(element.account, f"joints/{name}/{fields.cause}")
-
-
-def _is_variational(scene: SceneSpec) -> bool:
-    method = METHODS.get(scene.simulation.method)
-    return method is not None and method.own_integrator is not None

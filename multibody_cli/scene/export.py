@@ -15,7 +15,7 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.joints.coordinate_fields import limits_schema, motion_schema
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
-from multibody_cli.spec import Spec, rotations
+from multibody_cli.spec import rotations
 from multibody_cli.spec.friction import friction_schema
 from multibody_cli.spec.geometry import ROTATION_SCHEMA
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, list_schema
@@ -104,8 +104,8 @@ def scene_schema_text() -> str:
     return json.dumps(scene_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _entries_of(specs: Mapping[str, type[Spec]]) -> dict[str, Any]:
-    return {"anyOf": [{"$ref": f"#/$defs/{spec.__name__}"} for spec in specs.values()]}
+def _entries_of(kinds: Mapping[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [{"$ref": f"#/$defs/{kind.spec.__name__}"} for kind in kinds.values()]}
 
 
 _TIMES = "Generated once for each value of the index; names contain `${i}`."
@@ -186,18 +186,9 @@ _FORMS: dict[str, tuple[str, dict[str, Any]]] = {
         limits_schema(),
     ),
     "Rotation": ("A rotation, in exactly one of these forms.", ROTATION_SCHEMA),
-    "Shape": ("A shape, selected by its `type`.", _entries_of({name: kind.spec for name, kind in SHAPES.items()})),
-    "Joint": (
-        "A joint, selected by its `type`.",
-        _entries_of({name: kind.spec for name, kind in JOINTS.items()}),
-    ),
-    "Coupling": (
-        "A relation between coordinates, selected by its `type`.",
-        _entries_of({name: kind.spec for name, kind in COUPLINGS.items()}),
-    ),
-    "Constraint": (
-        "A constraint, selected by its `type`.",
-        _entries_of({name: kind.spec for name, kind in CONSTRAINTS.items()}),
-    ),
+    "Shape": ("A shape, selected by its `type`.", _entries_of(SHAPES)),
+    "Joint": ("A joint, selected by its `type`.", _entries_of(JOINTS)),
+    "Coupling": ("A relation between coordinates, selected by its `type`.", _entries_of(COUPLINGS)),
+    "Constraint": ("A constraint, selected by its `type`.", _entries_of(CONSTRAINTS)),
 }
 """Common forms: their description and schema."""

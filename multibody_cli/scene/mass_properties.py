@@ -12,7 +12,6 @@ from multibody_cli.errors import Refused
 from multibody_cli.mass import Floats, MassProperties, summed
 from multibody_cli.scene.bodies import CENTRED, BodySpec, InertiaSpec
 from multibody_cli.scene.shapes import SHAPES
-from multibody_cli.scene.shapes.contract import VolumeProperties
 from multibody_cli.spec.rotations import rotation_matrix
 
 _CENTRED = 1e-6
@@ -115,7 +114,7 @@ def _rigid_mass_properties(body: BodySpec, file_of: Callable[[str, int], Path]) 
     pieces = []
     for shape, solid in solids:
         density = body.mass / volume if body.mass is not None else getattr(shape, "density", None)
-        mass = _mass(solid, body.density if density is None else density)
+        mass = solid.volume * ((body.density if density is None else density) or 0.0)
         pieces.append(solid.of_mass(mass).moved(np.array(shape.position), rotation_matrix(shape.rotation)))
     return summed(pieces)
 
@@ -126,7 +125,3 @@ def inertia_matrix(inertia: InertiaSpec) -> Floats:
         return np.array(inertia.matrix)
     R = rotation_matrix(inertia.rotation)
     return R @ np.diag(inertia.principal) @ R.T
-
-
-def _mass(solid: VolumeProperties, density: float | None) -> float:
-    return solid.volume * (density or 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema, field_validator
 from pydantic.functional_validators import PlainValidator
@@ -20,9 +20,6 @@ from multibody_cli.spec.quantities import (
     list_schema,
 )
 from multibody_cli.spec.rotations import FORMS, IDENTITY, Quaternion, read_rotation
-
-if TYPE_CHECKING:
-    pass
 
 Vector = tuple[float, float, float]
 

@@ -44,11 +44,6 @@ def _is_indent(text: str, mark: Any) -> bool:
     return start.endswith("\t") and not start.strip()
 
 
-def _short(tag: str) -> str:
-    """Return the short form of a tag: `!!str`."""
-    return tag.replace("tag:yaml.org,2002:", "!!")
-
-
 class _Composer:
     """Composes the tree from the events of the parser."""
 
@@ -135,4 +130,5 @@ class _Composer:
 
     def _check_tag(self, event: Any, mark: Mark, path: Path) -> None:
         if event.tag is not None:
-            self._problems.add(mark, path, f"expected a value without a tag, found `{_short(event.tag)}`")
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            self._problems.add(mark, path, f"expected a value without a tag, found `{tag}`")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from multibody_cli.errors import nearest
 from multibody_cli.expressions import Reference
 from multibody_cli.joints.spec import WORLD, MovingJointSpec
@@ -91,9 +89,5 @@ def _problem_of_body(draft: Draft, name: str, quantity: str, reference: Referenc
     if quantity == "angular_velocity" and reference.point is not None:
         return "all points of a body have the same angular velocity: leave the point out"
     if reference.component not in (*_LETTERS, 0, 1, 2):
-        return f"expected a component: {_either(_LETTERS)}, or `[0]` to `[2]`"
+        return "expected a component: `.x`, `.y`, `.z`, or `[0]` to `[2]`"
     return ""
-
-
-def _either(words: Sequence[str]) -> str:
-    return ", ".join(f"`.{word}`" for word in words)
