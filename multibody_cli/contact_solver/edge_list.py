@@ -8,9 +8,12 @@ from multibody_cli.contact_solver.islands import is_other_row, island_number, ma
 from multibody_cli.contact_solver.laws import COULOMB, EQUALITY, ONE_SIDED
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, load_force
-from multibody_cli.spatial.products import cross, dot, power
+from multibody_cli.spatial.products import cross, dot, power, shift_force
 from multibody_cli.tree.articulated_body import rigid_body_inertia
 from multibody_cli.tree.jacobian import column_of
+
+INTERNAL = 1e-20
+"""Largest square of the sum of two wrenches, relative to theirs, at which they are action and reaction."""
 
 
 @kernel
@@ -38,6 +41,7 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
         if work.rows[r].primary and is_other_row(work.rows[r], T.satisfied[r]):
             mark_islands(work.rows[r], work.terms, G)
     for adds in (False, True):
+        E.pair_count[0] = 0
         for k in range(constraint_rows):
             if not T.satisfied[contact_work.step.active_rows[k]]:
                 law = EQUALITY if k < equalities else ONE_SIDED
@@ -58,33 +62,82 @@ def take_edge(adds, row, count, law, mu, links, G, work, E):
     number = island_number(row, G)
     if number < 0 or G.has_other_rows[number]:
         return
-    w = response_alone(E, row, count, links, G.body_of_coordinate, work)
-    if E.has_discs[number] or not w > 0.0:
+    w, term, pair = response_alone(E, row, count, links, G.body_of_coordinate, work), term_of(E, row), -1
+    connects = E.rows[row].last_term > E.rows[row].first_term + 1
+    if connects and w > 0.0 and not E.has_discs[number]:
+        other = E.terms[E.rows[row].first_term + 1].body
+        pair = pair_of(E, term.body, other, -1 if is_internal(E, row, count, work.bodies) else E.number[0])
+    if E.has_discs[number] or not w > 0.0 or (connects and pair < 0):
         G.has_other_rows[number] = 1
     elif adds:
-        edge, term = E.edges[E.number[0]], term_of(E, row)
+        edge = E.edges[E.number[0]]
         edge.row, edge.rows, edge.law, edge.mu, edge.w, edge.share = row, count, law, mu, w, 1.0
-        edge.body, edge.coordinate = term.body, term.iv
+        edge.coordinate, edge.pair = term.iv, pair
+        edge.body = E.pairs[pair, 0] if connects else term.body
         E.number[0] += 1
 
 
 @kernel
+def pair_of(E, a, b, edge) -> int:
+    """Return the number of a pair of bodies, which is added if it is new; -1 if there are too many.
+
+    `edge` is the only edge of the pair, or -1 if all edges that are action and reaction share it.
+    """
+    for p in range(E.pair_count[0]):
+        same = (E.pairs[p, 0] == a and E.pairs[p, 1] == b) or (E.pairs[p, 0] == b and E.pairs[p, 1] == a)
+        if same and edge < 0 and E.edge_of_pair[p] < 0:
+            return p
+    p = E.pair_count[0]
+    if p == len(E.pairs):
+        return -1
+    E.pairs[p, 0], E.pairs[p, 1], E.edge_of_pair[p] = a, b, edge
+    E.pair_count[0] += 1
+    return p
+
+
+@kernel
 def response_alone(E, row, count, links, body_of_coordinate, work) -> float:
-    """Return the largest response of rows if their body were free; 0 if that is infinite or they connect two bodies."""
+    """Return the largest response of rows if their bodies were free; 0 if that is infinite, or for no edge."""
     largest = 0.0
     for k in range(row, row + count):
-        if E.rows[k].last_term != E.rows[k].first_term + 1:
+        first, last = E.rows[k].first_term, E.rows[k].last_term
+        if E.terms[first].iv >= 0 and last == first + 1:
+            return response_of_coordinate(E.terms[first], links, body_of_coordinate, work)
+        if last > first + 2 or (E.terms[first].body == E.terms[last - 1].body and last > first + 1):
             return 0.0
-        term = term_of(E, k)
-        if term.iv >= 0:
-            S = column_of(work.columns[term.iv])
-            i = body_of_coordinate[term.iv]
-            inertia = power(S, rigid_body_inertia(links[i], work.bodies[i]) @ S) + work.armature[term.iv]
-            return term.coefficient * term.coefficient / inertia if inertia > 0.0 else 0.0
-        link, W = links[term.body], load_force(term)
-        inertia = link.central[0] + link.central[3] + link.central[5]
-        if not (link.mass > 0.0 and inertia > 0.0):
-            return 0.0
-        moment = W.t - cross((1.0 / link.mass) * load(work.bodies[term.body].h), W.f)
-        largest = max(largest, dot(W.f, W.f) / link.mass + dot(moment, moment) / inertia)
+        w = 0.0
+        for j in range(first, last):
+            term = E.terms[j]
+            if term.iv >= 0:
+                return 0.0
+            link, W = links[term.body], load_force(term)
+            inertia = link.central[0] + link.central[3] + link.central[5]
+            if not (link.mass > 0.0 and inertia > 0.0):
+                return 0.0
+            moment = W.t - cross((1.0 / link.mass) * load(work.bodies[term.body].h), W.f)
+            w += dot(W.f, W.f) / link.mass + dot(moment, moment) / inertia
+        largest = max(largest, w)
     return largest
+
+
+@kernel
+def response_of_coordinate(term, links, body_of_coordinate, work) -> float:
+    """Return the response of a term at a coordinate if its body were free; 0 if that is infinite."""
+    S = column_of(work.columns[term.iv])
+    i = body_of_coordinate[term.iv]
+    inertia = power(S, rigid_body_inertia(links[i], work.bodies[i]) @ S) + work.armature[term.iv]
+    return term.coefficient * term.coefficient / inertia if inertia > 0.0 else 0.0
+
+
+@kernel
+def is_internal(E, row, count, bodies) -> bool:
+    """Return whether the wrenches of rows on two bodies are action and reaction, up to round-off."""
+    for k in range(row, row + count):
+        one, other = E.terms[E.rows[k].first_term], E.terms[E.rows[k].first_term + 1]
+        r = load(bodies[one.body].x) - load(bodies[other.body].x)
+        W, back = load_force(one), load_force(other)
+        total = shift_force(W, r) + back
+        arm = dot(W.t, W.t) + dot(back.t, back.t) + dot(r, r) * dot(W.f, W.f)
+        if not (dot(total.f, total.f) <= INTERNAL * dot(W.f, W.f) and dot(total.t, total.t) <= INTERNAL * arm):
+            return False
+    return True

@@ -1,20 +1,24 @@
-"""Constraints to the ground, limits and contacts as edges of a pass over trees with joint friction (`tree_friction`).
+"""Constraints, limits and contacts as edges of a pass over trees with joint friction (`tree_friction`).
 
-An *edge* acts on one body or on one coordinate.  Its law states that the impulse x is the projection P(x - u / w), with
-the velocity u of its rows after the step and a scale w (`friction.natural_map`).  With the derivative D of P and the
-compliance eps, a step of Newton's method has
+An *edge* acts on one body, between two bodies, or on one coordinate.  Its law states that the impulse x is the
+projection P(x - u / w), with the velocity u of its rows after the step and a scale w (`friction.natural_map`).  With
+the derivative D of P and the compliance eps, a step of Newton's method has
 
     x = a - Z u,   Z = K D / w,   a = x0 + K (P - x0) + Z u0,   K = (1 - D + eps D)^-1,
 
 from the last x0 and u0.  With u = r + J dV, the edge adds J^T Z J to the inertia of its body and J^T (a - Z r) to the
-impulses on it; that on a coordinate is an armature.  All edges are then part of the same pass as the joints, in O(n).
+impulses on it; that on a coordinate is an armature.  Edges between two bodies close a loop (`open_loops`): with the
+wrench W of all of them on the first body, about its origin, and the motion E of this body relative to the other,
+
+    C E + W = c,   C = sum J^T Z J,   c = sum J^T (a - Z r).
+
+An edge whose wrenches are not action and reaction, as a gap is between its points, closes a loop of its own, with
+Z J dV + x = a - Z r.  All edges are then part of the same pass as the joints, in O(n).
 
 At the solution u of a contact that sticks is 0: u = eps w (x0 - x).  The first step has little compliance, which leaves
 motion at the last digits and impulses at half of them; steps with more compliance follow, until both are exact.  Where
 edges and joints that stick are redundant, velocities may contradict each other by round-off; loads then shift with less
 and less compliance until one of them slips or opens.
-
-A row that connects two bodies is no edge of this kind: its island is solved by rows.
 """
 
 from __future__ import annotations
@@ -51,8 +55,9 @@ EDGE = np.dtype(
         ("row", "i8"),  # first row of the step
         ("rows", "i8"),
         ("law", "i8"),
-        ("body", "i8"),  # 0 for an edge at a coordinate
-        ("coordinate", "i8"),  # -1 for an edge at a body
+        ("body", "i8"),  # the first body of its pair; 0 for an edge at a coordinate
+        ("coordinate", "i8"),  # -1 for an edge at bodies
+        ("pair", "i8"),  # of the bodies that it connects, -1 for an edge to the ground or at a coordinate
         ("mu", "f8"),
         ("w", "f8"),  # response if the body were free, which decides about states
         ("share", "f8"),  # response in the mechanism relative to w, which scales the compliance
@@ -64,7 +69,7 @@ PENALTY = np.dtype([("J", "f8", 9), ("H", "f8", 9), ("K", "f8", 9), ("M", "f8", 
 
 
 class Edges(NamedTuple):
-    """Work arrays of up to e edges on n bodies with m coordinates."""
+    """Work arrays of up to e edges on n bodies with m coordinates, and between p pairs of them."""
 
     rows: Records  # of the step
     terms: Records
@@ -86,6 +91,11 @@ class Edges(NamedTuple):
     D: Annotated[Floats, "e", PER_CONTACT, PER_CONTACT]
     K: Annotated[Floats, PER_CONTACT, PER_CONTACT]
     of_body: Annotated[Records, "n", PENALTY]
+    pair_count: Annotated[Integers, 1]  # number of pairs of bodies that edges connect
+    pairs: Annotated[Integers, "p", 2]
+    edge_of_pair: Annotated[Integers, "p"]  # the only edge of a pair that is one of its own, else -1
+    pair_penalty: Annotated[Floats, "p", 6, 6]  # C
+    pair_impulse: Annotated[Floats, "p", 6]  # c
     armature: Annotated[Floats, "m"]  # armature of a coordinate with Z of its edges
     impulse: Annotated[Floats, "m"]  # a - Z r of its edges
     y: Annotated[Floats, PER_CONTACT]  # x - u / w of one edge
@@ -96,7 +106,7 @@ class Edges(NamedTuple):
 # --- guess ------------------------------------------------------------------------------------------------------------
 @formula
 def term_of(E, row):
-    """Return the term of a row that has one."""
+    """Return the first term of a row."""
     return E.terms[E.rows[row].first_term]
 
 
@@ -192,10 +202,7 @@ def choose_compliance(E, residual):
 @kernel
 def linearize_edges(E, armature):
     """Replace all edges by inertias and impulses on their bodies and coordinates, for a step from the last x and u."""
-    for j in range(len(E.armature)):
-        E.armature[j], E.impulse[j], E.on_coordinate[j] = armature[j], 0.0, 0.0
-    for i in range(len(E.of_body) if E.number[0] > 0 else 0):
-        clear_penalty(E.of_body[i])
+    clear_edges(E, armature)
     for e in range(E.number[0]):
         edge = E.edges[e]
         project_edge(E, e)
@@ -210,37 +217,83 @@ def linearize_edges(E, armature):
 
 @kernel
 def apply_unit_normal(E, e, armature):
-    """Replace all edges by a unit impulse along the normal of one contact, on its body."""
+    """Replace all edges by a unit impulse along the normal of one contact."""
+    clear_edges(E, armature)
+    edge, W = E.edges[e], wrench_of_edge(E, e, 0)
+    if edge.pair < 0:
+        store_force(E.of_body[edge.body], W)
+    elif E.edge_of_pair[edge.pair] == e:
+        E.pair_impulse[edge.pair, 0] = 1.0
+    else:
+        add_to_vector(E.pair_impulse[edge.pair], 1.0, W)
+
+
+@kernel
+def clear_edges(E, armature):
+    """Replace all edges by the armatures (m,) of the coordinates alone."""
     for j in range(len(E.armature)):
-        E.armature[j], E.impulse[j] = armature[j], 0.0
-    for i in range(len(E.of_body)):
-        clear_penalty(E.of_body[i])
-    store_force(E.of_body[E.edges[e].body], load_force(term_of(E, E.edges[e].row)))
+        E.armature[j], E.impulse[j], E.on_coordinate[j] = armature[j], 0.0, 0.0
+    for i in range(len(E.of_body) if E.number[0] > 0 else 0):
+        record = E.of_body[i]
+        for k in range(9):
+            record.J[k] = record.H[k] = record.K[k] = record.M[k] = 0.0
+        store_force(record, no_force())
+    for p in range(E.pair_count[0]):
+        for i in range(6):
+            E.pair_impulse[p, i] = 0.0
+            for k in range(6):
+                E.pair_penalty[p, i, k] = 0.0
 
 
 @formula
-def clear_penalty(record):
-    """Set the sum of the edges at a body to 0."""
-    for i in range(9):
-        record.J[i] = record.H[i] = record.K[i] = record.M[i] = 0.0
-    store_force(record, no_force())
+def wrench_of_edge(E, e, i):
+    """Return the wrench of a unit impulse of row i of an edge on its body: a row of J."""
+    term = E.terms[E.rows[E.edges[e].row + i].first_term]
+    if E.edges[e].pair >= 0 and term.body != E.edges[e].body:
+        term = E.terms[E.rows[E.edges[e].row + i].first_term + 1]
+    return load_force(term)
 
 
 @kernel
 def add_penalty(E, e):
-    """Add J^T Z J and J^T (a - Z r) of an edge to those of its body."""
-    edge = E.edges[e]
-    record, Z, a, r = E.of_body[edge.body], E.Z[e], E.a[e], E.r[e]
+    """Add J^T Z J and J^T (a - Z r) of an edge to those of its body, or of its pair of bodies."""
+    edge, Z, a, r = E.edges[e], E.Z[e], E.a[e], E.r[e]
     for i in range(edge.rows):
-        W, by, x = load_force(term_of(E, edge.row + i)), no_force(), a[i]
+        W, by, x = wrench_of_edge(E, e, i), no_force(), a[i]
         for j in range(edge.rows):
-            by = by + Z[i, j] * load_force(term_of(E, edge.row + j))
+            by = by + Z[i, j] * wrench_of_edge(E, e, j)
             x -= Z[i, j] * r[j]
-        store(record.J, load(record.J) + outer(W.t, by.t))
-        store(record.H, load(record.H) + outer(W.t, by.f))
-        store(record.K, load(record.K) + outer(W.f, by.t))
-        store(record.M, load(record.M) + outer(W.f, by.f))
-        store_force(record, load_force(record) + x * W)
+        if edge.pair >= 0 and E.edge_of_pair[edge.pair] == e:
+            E.pair_impulse[edge.pair, i] = x
+            for j in range(edge.rows):
+                E.pair_penalty[edge.pair, i, j] = Z[i, j]
+        elif edge.pair >= 0:
+            C, c = E.pair_penalty[edge.pair], E.pair_impulse[edge.pair]
+            add_to_vector(C[0], W.t.x, by)
+            add_to_vector(C[1], W.t.y, by)
+            add_to_vector(C[2], W.t.z, by)
+            add_to_vector(C[3], W.f.x, by)
+            add_to_vector(C[4], W.f.y, by)
+            add_to_vector(C[5], W.f.z, by)
+            add_to_vector(c, x, W)
+        else:
+            record = E.of_body[edge.body]
+            store(record.J, load(record.J) + outer(W.t, by.t))
+            store(record.H, load(record.H) + outer(W.t, by.f))
+            store(record.K, load(record.K) + outer(W.f, by.t))
+            store(record.M, load(record.M) + outer(W.f, by.f))
+            store_force(record, load_force(record) + x * W)
+
+
+@formula
+def add_to_vector(vector, factor, W):
+    """Add a multiple of a Force to a vector (6,)."""
+    vector[0] += factor * W.t.x
+    vector[1] += factor * W.t.y
+    vector[2] += factor * W.t.z
+    vector[3] += factor * W.f.x
+    vector[4] += factor * W.f.y
+    vector[5] += factor * W.f.z
 
 
 @kernel
@@ -249,11 +302,12 @@ def read_edges(E, bodies, change):
     for e in range(E.number[0]):
         edge = E.edges[e]
         for i in range(edge.rows):
-            term = term_of(E, edge.row + i)
-            if edge.coordinate >= 0:
-                E.u[e, i] = E.r[e, i] + term.coefficient * change[edge.coordinate]
-            else:
-                E.u[e, i] = E.r[e, i] + power(load_motion_change(bodies[edge.body]), load_force(term))
+            row, E.u[e, i] = E.rows[edge.row + i], E.r[e, i]
+            for k in range(row.first_term, row.last_term):
+                if edge.coordinate >= 0:
+                    E.u[e, i] += E.terms[k].coefficient * change[edge.coordinate]
+                else:
+                    E.u[e, i] += power(load_motion_change(bodies[E.terms[k].body]), load_force(E.terms[k]))
         for i in range(edge.rows):
             E.x[e, i] = E.a[e, i]
             for j in range(edge.rows):
@@ -269,9 +323,10 @@ def apply_edge_impulses(E, wrenches):
         edge = E.edges[e]
         if edge.coordinate < 0:
             for i in range(edge.rows):
-                record = wrenches[edge.body]
-                W = load_force(term_of(E, edge.row + i))
-                store_force(record, load_force(record) + E.x[e, i] * W)
+                row = E.rows[edge.row + i]
+                for k in range(row.first_term, row.last_term):
+                    record = wrenches[E.terms[k].body]
+                    store_force(record, load_force(record) + E.x[e, i] * load_force(E.terms[k]))
 
 
 @kernel

@@ -1,9 +1,4 @@
-"""Plan and work arrays of the friction of trees and loops, body by body (`friction_elimination`, `open_loops`).
-
-A loop joint is *open* at the bodies on the two paths from its ends to their last common ancestor.  There it *closes*.
-The wrench of an open joint is unknown: the equations of two loops are coupled if both are open at one body, or if
-another one that is coupled to both is eliminated before them.
-"""
+"""Work arrays of the friction of trees and loops, body by body (`friction_elimination`, `loop_plan`, `open_loops`)."""
 
 from __future__ import annotations
 
@@ -20,6 +15,9 @@ AXES = 6
 
 BY_COLUMNS, BY_BLOCK, BY_EQUATIONS = range(3)
 """Eliminations of a joint (`friction_elimination`)."""
+
+MAX_PAIRS = 16
+"""Maximum number of pairs of bodies that edges connect."""
 
 MAX_UPDATES = 100_000
 """Maximum number of pairs of loops that are coupled to one that is eliminated; beyond it the passes would take longer
@@ -57,10 +55,15 @@ SLOT = np.dtype([("loop", "i8"), ("outer", "i8")])
 
 LOOP = np.dtype(
     [
+        ("child", "i8"),  # the bodies that it connects
+        ("parent", "i8"),
+        ("closes_at", "i8"),
+        ("node", "i8"),  # of its joint, -1 for a pair of bodies that edges connect
+        ("pair", "i8"),  # number of that pair
         ("first_neighbour", "i8"),
         ("last_neighbour", "i8"),
         ("slot", "i8"),  # where it closes; -1 at the ground
-        ("child_slot", "i8"),  # at the bodies that its joint connects; -1 at the ground
+        ("child_slot", "i8"),  # at the bodies that it connects; -1 at the ground
         ("parent_slot", "i8"),
         ("first_update", "i8"),  # addresses in G of all pairs of neighbours
     ]
@@ -105,14 +108,22 @@ def _is_driven(system: System) -> bool:
 
 
 class TreeOfBodies(NamedTuple):
-    """Plan and work arrays for n bodies, l loops, s slots and g couplings; empty where no pass uses them."""
+    """Work arrays for n bodies, j loop joints, l loops, s slots and g blocks; empty where no pass uses them."""
 
-    nodes: Records  # (n + l,)
+    nodes: Records  # (n + j,)
     links: Records  # (n,)
     slots: Records  # (s,)
     pairs: Integers  # addresses in G
     loops: Records  # (l,)
-    loop_of_row: Integers  # (rows,) the loop to whose joint a constraint row belongs, -1 for none
+    joint_of_row: Integers  # (rows,) the loop joint to which a constraint row belongs, -1 for none
+    loop_of_joint: Integers  # (j,)
+    number: Integers  # (1,) of loops
+    slots_used: Integers  # (1,)
+    blocks_used: Integers  # (1,) of G
+    pairs_planned: Integers  # (1,) number of pairs in the plan, -1 without a plan
+    max_pairs: Integers  # (1,)
+    later: Integers  # (l, k) loops coupled to one and eliminated after it
+    later_count: Integers  # (l,)
     neighbours: Records
     updates: Integers  # addresses in G
     axes: Records  # constraint axes of joints in joint coordinates, world axes
@@ -146,13 +157,13 @@ class TreeOfBodies(NamedTuple):
     wrench: Floats  # (l, 6) of each loop joint on its child, about the origin of its frame
 
 
-def tree_of_bodies_for(system: System) -> TreeOfBodies:
-    """Allocate the work arrays, empty unless they suit the system."""
+def tree_of_bodies_for(system: System, connects: bool) -> TreeOfBodies:
+    """Allocate the work arrays, empty unless they suit the system; `connects` is whether edges may connect bodies."""
     used = is_supported(system)
     plan = _Plan(system) if used else None
-    if plan:
-        plan.place()
-    n, loops, s, g = (len(plan.links), len(plan.loops), len(plan.slots), plan.couplings) if plan else (0, 0, 0, 0)
+    joints, pairs = len(plan.loops) if plan else 0, MAX_PAIRS if plan and connects else 0
+    n, loops = len(plan.parents) if plan else 0, joints + pairs
+    s, open_pairs, couplings, updates, later = plan.sizes(pairs) if plan else (0, 0, 0, 0, 0)
     six = AXES if used else 0
 
     def table(rows: Sequence[tuple[int, ...]], dtype: np.dtype[np.void]) -> Records:
@@ -160,13 +171,21 @@ def tree_of_bodies_for(system: System) -> TreeOfBodies:
 
     return TreeOfBodies(
         nodes=table(plan.nodes if plan else [], NODE),
-        links=table(plan.links if plan else [], LINK),
-        slots=table(plan.slots if plan else [], SLOT),
-        pairs=np.array(plan.pairs if plan else [], np.int64),
-        loops=table(plan.loop_rows if plan else [], LOOP),
-        loop_of_row=plan.loop_of_row() if plan else np.full(len(system.rows), -1),
-        neighbours=table(plan.neighbours if plan else [], NEIGHBOUR),
-        updates=np.array(plan.updates if plan else [], np.int64),
+        links=records(np.zeros(n, LINK)),
+        slots=records(np.zeros(s, SLOT)),
+        pairs=np.zeros(open_pairs, np.int64),
+        loops=records(np.zeros(loops, LOOP)),
+        joint_of_row=plan.joint_of_row() if plan else np.full(len(system.rows), -1),
+        loop_of_joint=np.zeros(joints, np.int64),
+        number=np.zeros(1, np.int64),
+        slots_used=np.zeros(1, np.int64),
+        blocks_used=np.zeros(1, np.int64),
+        pairs_planned=np.full(1, -1),
+        max_pairs=np.full(1, pairs),
+        later=np.zeros((loops, later), np.int64),
+        later_count=np.zeros(loops, np.int64),
+        neighbours=records(np.zeros(couplings, NEIGHBOUR)),
+        updates=np.zeros(updates, np.int64),
         axes=records(np.zeros(plan.axes if plan else 0, CONSTRAINT_AXIS)),
         axes_are_known=np.zeros(1, np.int64),
         sizes=np.repeat([system.tree.length, 1.0], 3),
@@ -191,7 +210,7 @@ def tree_of_bodies_for(system: System) -> TreeOfBodies:
         Q=np.zeros((s, six, six)),
         Z=np.zeros((s, six, six)),
         rate=np.zeros((s, six)),
-        G=np.zeros((g, six, six)),
+        G=np.zeros((loops + 2 * couplings, six, six)),
         g=np.zeros((loops, six)),
         K=np.zeros((loops, six, six)),
         w=np.zeros((loops, six)),
@@ -200,7 +219,7 @@ def tree_of_bodies_for(system: System) -> TreeOfBodies:
 
 
 class _Plan:
-    """The tables of a `TreeOfBodies`."""
+    """Nodes of a `TreeOfBodies`, loop joints in their order, and sizes."""
 
     def __init__(self, system: System) -> None:
         self.tree, self.patches = system.tree, system.contacts.joint_friction.patches
@@ -208,7 +227,7 @@ class _Plan:
         self.axes, self.rows = 0, len(system.rows)
         loops = self._number_nodes()
         self.parents = [node[0] for node in self.nodes]
-        self.loops, self.later, self.passing, self.closes_at = self._order(loops)
+        self.loops, self.later, self.passing = self._order(loops)
         self.nodes += [self._node_of_closure(k) for k in self.loops]
         self.nodes = [(*node, self._elimination_of(i, node)) for i, node in enumerate(self.nodes)]
         self.updates_needed = sum(len(later) ** 2 for later in self.later)
@@ -255,8 +274,8 @@ class _Plan:
         return (int(of_joint[0]), int(of_joint[-1]) + 1) if len(of_joint) else (0, 0)
 
     # --- loops --------------------------------------------------------------------------------------------------------
-    def _order(self, closures: list[int]) -> tuple[list[int], list[list[int]], list[list[int]], list[int]]:
-        """Return the closures in order, the later neighbours of each, where they are open, and where they close."""
+    def _order(self, closures: list[int]) -> tuple[list[int], list[list[int]], list[list[int]]]:
+        """Return the closures in order, the later neighbours of each, and those that are open at each body."""
         passing: list[list[int]] = [[] for _ in self.parents]
         closes_at = []
         for c, k in enumerate(closures):
@@ -268,51 +287,27 @@ class _Plan:
                     passing[end].append(c)
                     end = self.parents[end]
         order, later, passing = order_of_elimination(passing, closes_at)
-        return [closures[c] for c in order], later, passing, [closes_at[c] for c in order]
+        return [closures[c] for c in order], later, passing
 
-    def place(self) -> None:
-        """Number slots and couplings."""
-        n = len(self.parents)
-        closing: list[list[int]] = [[] for _ in range(n)]
-        for c, at in enumerate(self.closes_at):
-            closing[at].append(c)
-        self.links: list[tuple[int, ...]] = []
-        self.slots: list[tuple[int, int]] = []
-        self.pairs: list[int] = []
-        slot_of: dict[tuple[int, int], int] = {}
-        address = {(c, d): k for k, (c, d) in enumerate(self._coupled())}
-        self.couplings = len(address)
-        for i in range(n):
-            first, here = len(self.slots), self.passing[i] + (closing[i] if i > 0 else [])
-            for c in here:
-                slot_of[i, c] = len(self.slots)
-                outer = slot_of.get((self.parents[i], c), -1) if c in self.passing[i] else -1
-                self.slots.append((c, outer))
-            self.links.append((first, first + len(self.passing[i]), len(self.slots), len(self.pairs)))
-            self.pairs += [address[c, d] for c in self.passing[i] for d in self.passing[i]]
-        self.loop_rows: list[tuple[int, ...]] = []
-        self.neighbours: list[tuple[int, ...]] = []
-        self.updates: list[int] = []
-        for c, later in enumerate(self.later):
-            at = self.closes_at[c]
-            span = len(self.neighbours), len(self.neighbours) + len(later)
-            ends = [int(self.tree.closures[self.loops[c]][name]) for name in ("child", "parent")]
-            slots = [slot_of[i, c] if i > 0 else -1 for i in (at, *ends)]
-            self.loop_rows.append((*span, *slots, len(self.updates)))
-            self.neighbours += [(d, slot_of[at, d] if at > 0 else -1, address[c, d], address[d, c]) for d in later]
-            self.updates += [address[d, e] for d in later for e in later]
+    def sizes(self, pairs: int) -> tuple[int, int, int, int, int]:
+        """Return the numbers of slots, pairs of open loops, couplings, updates and later loops, with further pairs."""
+        depth = np.zeros(len(self.parents), np.int64)
+        for i in range(1, len(depth)):
+            depth[i] = depth[self.parents[i]] + 1
+        is_open = np.array([len(loops) for loops in self.passing])
+        later = np.array([len(loops) for loops in self.later] + [0] * pairs) + pairs
+        slots = int(is_open.sum()) + len(self.loops) + pairs * (2 * int(depth.max()) + 1)
+        return (
+            slots,
+            int(((is_open + pairs) ** 2).sum()),
+            int(later.sum()),
+            int((later**2).sum()),
+            int(later.max(initial=0)),
+        )
 
-    def loop_of_row(self) -> Integers:
-        """Return the loop of each constraint row, -1 for rows of no loop."""
+    def joint_of_row(self) -> Integers:
+        """Return the loop joint of each constraint row, -1 for rows of no such joint."""
         loops = np.full(self.rows, -1)
         for c, k in enumerate(self.loops):
             loops[self.tree.closures[k]["first_row"] : self.tree.closures[k]["last_row"]] = c
         return loops
-
-    def _coupled(self) -> list[tuple[int, int]]:
-        """Return all ordered pairs of coupled loops; first of each loop with itself."""
-        pairs = [(c, c) for c in range(len(self.later))]
-        for c, later in enumerate(self.later):
-            for d in later:
-                pairs += [(c, d), (d, c)]
-        return pairs

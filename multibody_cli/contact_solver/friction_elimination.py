@@ -63,7 +63,7 @@ def eliminate_bodies(system, work, joint_friction, T, h, v) -> bool:
     find_axes(system.tree, work, B)
     for i in range(1, len(links)):
         store_own_inertia(inertias[i], rigid_body_inertia(links[i], bodies[i]), T, i)
-    start_loops(bodies, B)
+    start_loops(bodies, B, T.edges)
     for i in range(len(links) - 1, 0, -1):
         node, link = B.nodes[i], B.links[i]
         if link.last_slot > link.last_open and not close_loops(system, work, joint_friction, T, h, i):
@@ -100,7 +100,7 @@ def solve_motion_of_bodies(system, work, joint_friction, T, h, v) -> bool:
     if not eliminate_bodies(system, work, joint_friction, T, h, v):
         return False
     store_motion_change(bodies[0], Motion(ZERO, ZERO))
-    for c in range(len(B.loops) - 1, -1, -1):
+    for c in range(B.number[0] - 1, -1, -1):
         if B.loops[c].slot < 0:
             solve_loop(B, c)
     for i in range(1, len(tree.links)):
@@ -149,8 +149,8 @@ def transmit_changes_of_bodies(system, work, T):
     clear_impulses(work)
     add_implicit_impulses(system, work)
     apply_edge_impulses(T.edges, wrenches)
-    for c in range(len(B.loops)):
-        node, W = B.nodes[len(links) + c], load_vector(B.wrench[c])
+    for k in range(len(B.loop_of_joint)):
+        node, W = B.nodes[len(links) + k], load_vector(B.wrench[B.loop_of_joint[k]])
         add_impulse(wrenches[node.child], shift_force(W, origin_of(node, bodies) - load(bodies[node.child].x)))
         add_impulse(wrenches[node.parent], shift_force(-1.0 * W, origin_of(node, bodies) - load(bodies[node.parent].x)))
     for i in range(len(links)):
@@ -162,8 +162,8 @@ def transmit_changes_of_bodies(system, work, T):
         add_impulse(wrenches[node.parent], shift_force(W, load(bodies[i].x) - load(bodies[node.parent].x)))
         if node.is_loop_joint:
             store_force(wrenches[node.frame], shift_force(W, load(bodies[i].x) - origin_of(node, bodies)))
-    for c in range(len(B.loops)):
-        store_force(wrenches[B.nodes[len(links) + c].frame], load_vector(B.wrench[c]))
+    for k in range(len(B.loop_of_joint)):
+        store_force(wrenches[B.nodes[len(links) + k].frame], load_vector(B.wrench[B.loop_of_joint[k]]))
 
 
 @formula
@@ -176,12 +176,13 @@ def add_impulse(record, W):
 def store_loop_multipliers(system, work, B, active_rows, x):
     """Store the multipliers of the first len(x) active rows, as far as they are those of loops."""
     for k in range(len(x)):
-        c = B.loop_of_row[active_rows[k]]
-        if c >= 0:
-            node, W = B.nodes[len(B.links) + c], load_vector(B.wrench[c])
+        joint = B.joint_of_row[active_rows[k]]
+        if joint >= 0:
+            node, total = B.nodes[len(B.links) + joint], load_vector(B.wrench[B.loop_of_joint[joint]])
+            W = total
             for j in range(node.iv, node.iv + node.nv):
                 if not system.tree.driven[j]:
                     S, D = column_of(work.columns[j]), load_force(work.dual_basis[j])
-                    W = W - power(S, load_vector(B.wrench[c])) * D
+                    W = W - power(S, total) * D
             T = rotated_force(load(work.bodies[node.frame].R), load_force(work.constraint_axes[active_rows[k]]))
             x[k] = dot(T.t, W.t) + dot(T.f, W.f)

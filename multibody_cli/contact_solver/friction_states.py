@@ -41,7 +41,7 @@ def guess_states(system, contact_work, T, first):
         y = T.friction[p, 1] = joint_friction.previous_impulses[p, 2]
         along, across = contact_work.step.velocity_before[k + 1], contact_work.step.velocity_before[k + 2]
         T.state[p] = STICKS
-        if len(T.bodies.loops) + T.edges.number[0] > 0:
+        if len(T.bodies.loop_of_joint) + T.edges.number[0] > 0:
             largest = max(largest, abs(contact_work.step.r[k + 1]), abs(contact_work.step.r[k + 2]))
         if math.hypot(x, y) >= (1.0 - AT_LIMIT) * limit:
             slide_against(patches[p], p, x if x != 0.0 else -along, y, T)
@@ -89,7 +89,9 @@ def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool,
                 switches -= 1
                 agree = False
             elif not (
-                T.soft[0] or math.hypot(T.slip[p, 0], T.slip[p, 1]) <= T.round_off[0] or len(T.bodies.loops) == 0
+                T.soft[0]
+                or math.hypot(T.slip[p, 0], T.slip[p, 1]) <= T.round_off[0]
+                or len(T.bodies.loop_of_joint) == 0
             ):
                 if allowed > 0:
                     slide_against(patch, p, -T.slip[p, 0], -T.slip[p, 1], T)

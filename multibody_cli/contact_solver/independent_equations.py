@@ -25,7 +25,7 @@ from multibody_cli.spatial.products import shift_force
 def write_independent_equations(system, work, joint_friction, T, h, c):
     """Write the equations of a loop joint, with gauges in place of equations of motion that depend on others."""
     B = T.bodies
-    node = B.nodes[len(B.links) + c]
+    node = B.nodes[B.loops[c].node]
     write_equations(system, work, joint_friction, T, h, node)
     count = write_effects(system.tree.links, work, B, node, B.G[c])
     for n in range(count):

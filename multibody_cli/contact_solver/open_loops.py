@@ -21,6 +21,8 @@ Where loop c closes, its own six equations B E_c + L W_c = c (`joint_equations`)
 and A - P_c K Q_c, p + P_c w, and likewise for all other loops.  This is constraint propagation
 (`constraint_solver.constrained_bodies`) for six equations of each joint instead of its rows, with unsymmetric matrices.
 
+The loop of a pair of bodies that edges connect has their equations (`edges`).
+
 Of equations that depend on those of other joints, gauges take the place (`independent_equations`).
 
 Sources: Popov, Vereshchagin and Zenkevich 1978; Sathya and Carpentier, Constrained articulated body dynamics
@@ -111,29 +113,48 @@ def add_row(Q, e, W):
 
 # --- start ------------------------------------------------------------------------------------------------------------
 @kernel
-def start_loops(bodies, B):
+def start_loops(bodies, B, E):
     """Set P and Q of the bodies at both ends of all loops, and all other matrices to 0."""
-    for s in range(len(B.slots)):
-        for e in range(AXES):
-            for k in range(AXES):
-                B.P[s, e, k] = B.Q[s, e, k] = 0.0
-    for pair in range(len(B.G)):
-        for e in range(AXES):
-            for k in range(AXES):
-                B.G[pair, e, k] = 0.0
-    for c in range(len(B.loops)):
-        loop, node = B.loops[c], B.nodes[len(B.links) + c]
+    for s in range(B.slots_used[0]):
+        clear_matrix(B.P[s])
+        clear_matrix(B.Q[s])
+    for block in range(B.blocks_used[0]):
+        clear_matrix(B.G[block])
+    for c in range(B.number[0]):
+        loop = B.loops[c]
         for e in range(AXES):
             B.g[c, e] = 0.0
-        start_end(bodies, B, loop.child_slot, node, node.child, 1.0)
-        start_end(bodies, B, loop.parent_slot, node, node.parent, -1.0)
+        if loop.pair >= 0 and E.edge_of_pair[loop.pair] >= 0:
+            start_edge(B, E, E.edges[E.edge_of_pair[loop.pair]], loop)
+            continue
+        x = load(bodies[B.nodes[loop.node].frame if loop.node >= 0 else loop.child].x)
+        start_end(B, loop.child_slot, x - load(bodies[loop.child].x), 1.0)
+        start_end(B, loop.parent_slot, x - load(bodies[loop.parent].x), -1.0)
 
 
 @kernel
-def start_end(bodies, B, slot, node, i, sign):
-    """Set P and Q of one end of a loop; the joint acts on body i with its wrench times `sign`."""
+def start_edge(B, E, edge, loop):
+    """Set P and Q of the bodies of an edge, whose unknowns are the impulses of its rows."""
+    for e in range(edge.rows):
+        row = E.rows[edge.row + e]
+        for k in range(row.first_term, row.last_term):
+            slot, W = loop.child_slot if E.terms[k].body == loop.child else loop.parent_slot, load_force(E.terms[k])
+            store_vector(B.P[slot, e], -W)
+            store_vector(B.Q[slot, e], W)
+
+
+@kernel
+def clear_matrix(A):
+    """Set a matrix (6, 6) to 0."""
+    for e in range(AXES):
+        for k in range(AXES):
+            A[e, k] = 0.0
+
+
+@kernel
+def start_end(B, slot, r, sign):
+    """Set P and Q of one end of a loop, whose wrench times `sign` acts on the body at r."""
     if slot >= 0:
-        r = load(bodies[node.frame].x) - load(bodies[i].x)
         for e in range(AXES):
             for k in range(AXES):
                 B.column[k] = sign if k == e else 0.0
@@ -237,7 +258,7 @@ def close_loops(system, work, joint_friction, T, h, i) -> bool:
 @kernel
 def close_loops_at_ground(system, work, joint_friction, T, h) -> bool:
     """Eliminate the loops that close at the ground; return False if one is singular."""
-    for c in range(len(T.bodies.loops)):
+    for c in range(T.bodies.number[0]):
         if T.bodies.loops[c].slot < 0 and not eliminate_loop(system, work, joint_friction, T, h, c):
             return False
     return True
@@ -297,15 +318,18 @@ def corner(D):
     return Mat3(Vec3(D[0, 0], D[1, 0], D[2, 0]), Vec3(D[0, 1], D[1, 1], D[2, 1]), Vec3(D[0, 2], D[1, 2], D[2, 2]))
 
 
-# --- equations of a loop joint ----------------------------------------------------------------------------------------
+# --- equations of a loop ----------------------------------------------------------------------------------------------
 @kernel
 def factor_loop(system, work, joint_friction, T, h, c) -> bool:
-    """Factor the equations of a loop joint; return False if the matrix is singular.
+    """Factor the equations of a loop; return False if the matrix is singular.
 
     If the joint jams, its patches slide without friction, or stick.
     """
     B, sliding = T.bodies, 0
-    node = B.nodes[len(B.links) + c]
+    if B.loops[c].pair >= 0:
+        write_pair_equations(B, T.edges, B.loops[c].pair)
+        return determinant_of_loop(B, B.G[c], B.load) != 0.0
+    node = B.nodes[B.loops[c].node]
     for p in range(node.first_patch, node.last_patch):
         sliding += T.state[p] != STICKS
     store_disc_inertias(system, work, T, node)
@@ -320,6 +344,15 @@ def factor_loop(system, work, joint_friction, T, h, c) -> bool:
                 jam(p, T)
         write_independent_equations(system, work, joint_friction, T, h, c)
     return determinant_of_loop(B, B.G[c], B.load) != 0.0
+
+
+@kernel
+def write_pair_equations(B, E, pair):
+    """Write the equations of the edges between two bodies, with the identity as L."""
+    for e in range(AXES):
+        B.rhs[e] = E.pair_impulse[pair, e]
+        for k in range(AXES):
+            B.motion[e, k], B.load[e, k] = E.pair_penalty[pair, e, k], 1.0 if e == k else 0.0
 
 
 @kernel

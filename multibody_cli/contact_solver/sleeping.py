@@ -51,9 +51,13 @@ class Sleep(NamedTuple):
 
 @kernel
 def wake_all(sleep):
-    """Wake all bodies: there are no contacts."""
+    """Wake all bodies: there are no contacts that rows solve."""
     for i in range(len(sleep.at_rest)):
         sleep.calm[i] = sleep.at_rest[i] = 0
+    for c in range(len(sleep.asleep)):
+        sleep.asleep[c] = 0
+    for island in range(len(sleep.island_asleep)):
+        sleep.island_asleep[island] = 0
 
 
 # --- before the solution --------------------------------------------------------------------------------------------

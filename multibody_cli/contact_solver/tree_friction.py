@@ -81,6 +81,7 @@ from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_impli
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench
 from multibody_cli.contact_solver.laws import COULOMB
 from multibody_cli.contact_solver.loaded_discs import rests, share_torque, write_drags
+from multibody_cli.contact_solver.loop_plan import plan_loops
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, sweep
@@ -168,6 +169,9 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
     Return False if the iteration does not end.
     """
     joint_friction, T = contact_work.joint_friction, contact_work.tree_friction
+    pairs = T.edges.pair_count[0]
+    if (pairs > 0 or T.bodies.pairs_planned[0] != 0) and not plan_loops(T.bodies, T.edges.pairs, pairs):
+        return False
     write_ball_columns(system.tree, work)
     T.bodies.axes_are_known[0] = 0
     guess_states(system, contact_work, T, first)
@@ -175,7 +179,7 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
     for i in range(len(T.discs)):
         if T.discs[i] >= 0:
             most = MAX_DISC_ITERATIONS
-    passes, residual, softens = -1, 0.0, most == MAX_ITERATIONS and len(T.bodies.loops) + T.edges.number[0] > 0
+    passes, residual, softens = -1, 0.0, most == MAX_ITERATIONS and len(T.bodies.loop_of_joint) + T.edges.number[0] > 0
     T.soft[0] = 0
     if T.edges.number[0] == 0:
         passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, most)
@@ -322,7 +326,7 @@ def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int
     """
     start_sweeps(joint_friction, T)
     next_attempt = FIRST_ATTEMPT
-    for count in range(1, (MAX_LOOP_SWEEPS if len(T.bodies.loops) > 0 else MAX_SWEEPS) + 1):
+    for count in range(1, (MAX_LOOP_SWEEPS if len(T.bodies.loop_of_joint) > 0 else MAX_SWEEPS) + 1):
         agree, residual = sweep(system, work, joint_friction, T, h, v, tolerance)
         if agree:
             return count, residual

@@ -155,10 +155,11 @@ def tree_friction_for(system: System, rows: Records, terms: Records, edges: int)
             base[base == one] = other
     coupled = n if system.implicit else 0
     gap, x, iterations = cells_for(coupled), cells_for(coupled), iterations_for(CELL * coupled)
+    bodies = tree_of_bodies_for(system, edges > 0)
     return TreeFriction(
         coupling=allocate(BodyCoupling, n=coupled, gap=gap, x=x, iterations=iterations),
-        bodies=tree_of_bodies_for(system),
-        edges=allocate(Edges, rows=rows, terms=terms, e=edges, n=n, m=len(tree.driven)),
+        bodies=bodies,
+        edges=allocate(Edges, rows=rows, terms=terms, e=edges, n=n, m=len(tree.driven), p=bodies.max_pairs[0]),
         satisfied=satisfied,
         joints=joints_of_patches(system),
         patch=patch,
