@@ -21,26 +21,24 @@ class Immutable:
     """
 
     FIELDS: ClassVar[tuple[str, ...]] = ()
+    _DEFAULTS: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls, eq: bool = True) -> None:
-        """Read the names of the fields."""
+        """Read the names of the fields, and their defaults."""
         own = (name for name, kind in cls.__annotations__.items() if "ClassVar[" not in str(kind))
         cls.FIELDS = tuple(dict.fromkeys((*cls.FIELDS, *own)))
+        cls._DEFAULTS = {name: getattr(cls, name) for name in cls.FIELDS if hasattr(cls, name)}
         if not eq:
             cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
     def __init__(self, *values: Any, **named: Any) -> None:
         """Set the fields, in their order or by name."""
-        kind, fields = type(self), self.FIELDS
-        given = dict(zip(fields, values, strict=False)) | named
-        if len(given) < len(values) + len(named) or not given.keys() <= set(fields):
-            raise TypeError(f"{kind.__name__} has the fields {', '.join(fields)}, each once")
-        for name in fields:
-            if name not in given:
-                if not hasattr(kind, name):
-                    raise TypeError(f"{kind.__name__} lacks its field {name}")
-                given[name] = getattr(kind, name)
-        self.__dict__.update(given)
+        fields, own = self.FIELDS, self.__dict__
+        own.update(self._DEFAULTS)
+        own.update(zip(fields, values, strict=False))
+        own.update(named)
+        if own.keys() != set(fields) or len(values) > len(fields) or not named.keys().isdisjoint(fields[: len(values)]):
+            raise TypeError(f"{type(self).__name__} has the fields {', '.join(fields)}: each is given once")
         self.__post_init__()
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ import warnings
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -112,44 +113,27 @@ def compile_one(
     KernelError
         If the source does not match the symbol: it has changed since a process imported it.
     """
-    sort, *words = pickle.loads(zlib.decompress(how)) if isinstance(how, bytes) else how
     session = _Session(found, parent)
     with compiling_in(session):
-        return COMPILE[sort](session, symbol, *words)
-
-
-def _compile_entry(session: _Session, symbol: str, kernel: Any, kinds: Any) -> str:
-    _agree(entry_task(kernel, kinds).symbol, symbol, kernel.full_name)
-    return _compile(session, symbol, kernel.full_name, lambda: compile_entry(symbol, kernel, kinds))
-
-
-def _compile_unit(session: _Session, symbol: str, kernel: Any, types: Any) -> str:
-    unit = unit_of(kernel, types)
-    _agree(unit.symbol, symbol, kernel.full_name)
-    unit.compiled()
-    return str(kernel.full_name)
-
-
-def _compile_generated(session: _Session, symbol: str, title: str, arguments: str, write: Any) -> str:
-    _agree(generated_task(title, arguments, write).symbol, symbol, "the compiler")
-    return _compile(session, symbol, title, lambda: compile_generated(symbol, title, arguments, write))
-
-
-def _compile(session: _Session, symbol: str, title: str, compiled: Callable[[], Code]) -> str:
-    with store.lock(symbol):
-        if store.find(symbol) is None:
-            session.keep(compiled())
+        match pickle.loads(zlib.decompress(how)) if isinstance(how, bytes) else how:
+            case "unit", kernel, types:
+                unit = unit_of(kernel, types)
+                _agree(unit.symbol, symbol, kernel.full_name)
+                unit.compiled()
+                return str(kernel.full_name)
+            case "entry", kernel, kinds:
+                task, title = entry_task(kernel, kinds), str(kernel.full_name)
+                compiled = partial(compile_entry, symbol, kernel, kinds)
+            case "generated", title, arguments, write:
+                task = generated_task(title, arguments, write)
+                compiled = partial(compile_generated, symbol, title, arguments, write)
+        _agree(task.symbol, symbol, title)
+        with store.lock(symbol):
+            if store.find(symbol) is None:
+                session.keep(compiled())
     return title
 
 
 def _agree(found: str, wanted: str, title: str) -> None:
     if found != wanted:
         raise KernelError(f"the source of {title} has changed since this process began: start it again")
-
-
-COMPILE: dict[str, Callable[..., str]] = {
-    "entry": _compile_entry,
-    "unit": _compile_unit,
-    "generated": _compile_generated,
-}
-"""Compile functions by kind of task."""

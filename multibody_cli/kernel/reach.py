@@ -17,15 +17,14 @@ from functools import cache, update_wrapper
 from hashlib import sha256
 from importlib import import_module
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from multibody_cli.immutable import Immutable
 from multibody_cli.kernel.operators import OPERATORS, operand_classes, operator_formulas
 
 
-class Reach(Immutable):
+class Reach(NamedTuple):
     """Reach of a function: its digest, the names that occur in it, and the kernels that it calls."""
 
     digest: str
@@ -126,7 +125,7 @@ def _digest_of_function(function: Any) -> str:
     return collector.digest()
 
 
-class _LocalSource(Immutable):
+class _LocalSource(NamedTuple):
     """Properties of one function alone: its digest, its names, the functions that it calls, its operators."""
 
     digest: str

@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import pickle
+import stat
 import time
 import warnings
 import zlib
@@ -301,33 +302,15 @@ MAX_SECONDS = 90 * 86400.0
 def inventory() -> list[tuple[Path, int, float]]:
     """Return file, size in bytes and time of last use of all code in the cache, for all targets and compilers."""
     found = []
-    for folder in _folders(_folders([cache_root()], "-llvmlite-")):
-        for entry in _entries(folder):
-            with contextlib.suppress(OSError):  # another process may remove it
-                status = entry.stat(follow_symlinks=False)
-                if entry.is_file(follow_symlinks=False) and (
-                    folder.name != "locks" or time.time() - status.st_mtime > LOCK_SECONDS
-                ):
-                    found.append((Path(entry.path), status.st_size, status.st_mtime))
+    for folder, _, names in os.walk(cache_root()):
+        if "-llvmlite-" in Path(folder).parent.name:
+            for place in (Path(folder, name) for name in names):
+                with contextlib.suppress(OSError):  # another process may remove it
+                    status = place.lstat()
+                    is_held = place.parent.name == "locks" and time.time() - status.st_mtime <= LOCK_SECONDS
+                    if stat.S_ISREG(status.st_mode) and not is_held:
+                        found.append((place, status.st_size, status.st_mtime))
     return found
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []
-
-
-def _folders(parents: list[Path], word: str = "") -> list[Path]:
-    """Return the subfolders of folders whose names contain a word."""
-    return [
-        Path(one.path)
-        for parent in parents
-        for one in _entries(parent)
-        if word in one.name and one.is_dir(follow_symlinks=False)
-    ]
 
 
 @cache

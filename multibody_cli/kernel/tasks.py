@@ -17,7 +17,7 @@ from multibody_cli.kernel.store import compiler_digest
 class Task(Immutable):
     """A compilation task: its symbol and its recipe.
 
-    `how` is a tuple of the kind of task and its arguments (`compiling.COMPILE`), or the pickle of this tuple.
+    `how` is a tuple of the kind of task and its arguments (`compiling.compile_one`), or the pickle of this tuple.
     """
 
     symbol: str

@@ -58,6 +58,7 @@ class StandardParticle(StandardPoint):
         ((), {"position": (3.0, 4.0), "name": "b"}),
         (("a",), {"name": "b"}),
         (("a",), {"colour": "red"}),
+        ((), {"colour": "red"}),
         (("a", (0.0, 0.0), 3.0, 4.0, 5.0), {}),
     ],
 )
@@ -100,7 +101,7 @@ def test_fields_neither_change_nor_disappear():
         del point.name
     assert replace(point, name="b") == Point("b")
     assert point == Point("a") == pickle.loads(pickle.dumps(point))
-    with pytest.raises(TypeError, match="Point has the fields name, position"):
+    with pytest.raises(TypeError, match="Point has the fields name, position: each is given once"):
         replace(point, colour="red")
 
 
