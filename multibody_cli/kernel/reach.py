@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Iterator
 from enum import Enum
-from functools import cache, update_wrapper
+from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -39,8 +39,8 @@ class Declared:
     __qualname__: str
 
     def __init__(self, function: Any) -> None:
-        wrapper: Any = self
-        update_wrapper(wrapper, function)
+        self.__module__, self.__doc__ = function.__module__, function.__doc__
+        self.__name__, self.__qualname__ = function.__name__, function.__qualname__
 
     def add_to(self, collector: Collector) -> None:
         """Add the function to the reach of a caller."""
