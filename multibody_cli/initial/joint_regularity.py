@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part
 from multibody_cli.joints.domain import DomainJointSpec
-from multibody_cli.joints.spec import JointSpec, MovingJointSpec
+from multibody_cli.joints.spec import JointSpec
 from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import JointConfiguration, configuration_at, sampled_configurations
 from multibody_cli.scene.body_kinds import KINDS
@@ -54,7 +54,7 @@ def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]
         except ArithmeticError as error:
             messages = [f"its formulas cannot be evaluated: {error}"]
         else:  # assembly determines the initial coordinates of a loop joint
-            free = _free(joint)
+            free = ~np.array(joint.driven, np.bool_)
             sizes = np.array(found[name])
             is_map = any(part.joint_map for part in parts)  # the axes of a gimbal may coincide where it has armatures
             messages = list(_objections(columns, sizes, free)) if is_map and name not in closing else []
@@ -83,12 +83,6 @@ def _around(joint: JointSpec, parts: tuple[Part, ...], q: Floats) -> tuple[tuple
                 moved[k] = np.clip(moved[k], *domains[k])
             sizes = np.fmax(sizes, np.linalg.norm(configuration_at(parts, moved).columns, axis=0))
     return tuple(np.where(sizes > 0.0, sizes, 1.0).tolist()), here
-
-
-def _free(joint: JointSpec) -> NDArray[np.bool_]:
-    """Return which coordinates have no prescribed motion."""
-    motion = joint.motion if isinstance(joint, MovingJointSpec) else None
-    return np.array([signal is None for signal in motion.signals] if motion else [True] * len(joint.coordinates))
 
 
 def _objections(columns: Floats, sizes: Floats, free: NDArray[np.bool_]) -> Iterator[str]:
@@ -134,9 +128,7 @@ def require_no_torques(loaded: LoadedScene) -> None:
 def _torques(
     scene: SceneSpec, name: str, joint: JointSpec, body: str, at_child: bool
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    motion = joint.motion if isinstance(joint, MovingJointSpec) else None
-    driven = [signal is not None for signal in motion.signals] if motion else [False] * len(joint.coordinates)
-    configurations = sampled_configurations(tuple(JOINTS[joint.type].parts(joint)), tuple(driven))
+    configurations = sampled_configurations(tuple(JOINTS[joint.type].parts(joint)), joint.driven)
     kind = scene.bodies[body].kind
     if any(_turns(configuration.constraint_axes, configuration, at_child).any() for configuration in configurations):
         yield (

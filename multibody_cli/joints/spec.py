@@ -56,6 +56,12 @@ class JointSpec(Spec):
         return (True,) * len(self.coordinates)
 
     @property
+    def driven(self) -> tuple[bool, ...]:
+        """Which coordinates have a prescribed motion."""
+        motion: MotionSpec | None = getattr(self, "motion", None)
+        return tuple(signal is not None for signal in motion.signals) if motion else (False,) * len(self.coordinates)
+
+    @property
     def surfaces(self) -> Sequence[tuple[Literal["F", "M"], Any]]:
         """Surfaces that touch in the joint (`SurfaceForm`), each with its frame: F of the parent or M of the child."""
         return ()
@@ -115,9 +121,8 @@ class MovingJointSpec(JointSpec):
             raise ValueError("`restitution` has no effect without `limits`")
         if self.motion is not None and has_friction(self):
             raise ValueError("`friction` is not supported with a prescribed `motion`")
-        prescribed = self.motion.signals if self.motion is not None else ()
-        for signal, force in zip(prescribed, self.force or (), strict=False):
-            if signal is not None and force != SignalSpec(constant=0.0):
+        for driven, force in zip(self.driven, self.force or (), strict=False):
+            if driven and force != SignalSpec(constant=0.0):
                 raise ValueError(
                     "`force` has no effect on a coordinate whose `motion` is prescribed: "
                     "leave it out, or write 0 in its place"
@@ -126,7 +131,6 @@ class MovingJointSpec(JointSpec):
 
     @model_validator(mode="after")
     def _refuse_limits_that_cannot_hold(self) -> Self:
-        prescribed = self.motion.signals if self.motion is not None else (None,) * len(self.coordinates)
         for k, pair in enumerate(self.limits or ()):
             if pair is None:
                 continue
@@ -136,7 +140,7 @@ class MovingJointSpec(JointSpec):
                     "limits",
                     k,
                 )
-            if prescribed[k] is not None:
+            if self.driven[k]:
                 raise located_error("has no effect on a coordinate whose `motion` is prescribed", "limits")
         return self
 

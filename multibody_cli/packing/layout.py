@@ -18,7 +18,7 @@ from multibody_cli.forces.elements import elements_of_joint
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import JointStart, Part, PartCode
-from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
+from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.kkt.elimination import Elimination, plan_elimination
 from multibody_cli.mass import MassProperties
 from multibody_cli.packing.markers import Markers
@@ -257,10 +257,7 @@ def joint_data(joint: JointSpec) -> tuple[Sequence[Part], JointStart, Sequence[b
     """Return the parts, the initial state, the flags of driven coordinates, and the two frames of a joint."""
     kind = JOINTS[joint.type]
     parts = kind.parts(joint)
-    motion = joint.motion if isinstance(joint, MovingJointSpec) else None
-    n_dofs = sum(part.nv for part in parts)
-    driven = [signal is not None for signal in motion.signals] if motion is not None else [False] * n_dofs
-    return parts, kind.start(joint), driven, placement(joint.origin), placement(joint.child_origin)
+    return parts, kind.start(joint), joint.driven, placement(joint.origin), placement(joint.child_origin)
 
 
 def placement(pose: Pose) -> Placement:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -205,43 +205,29 @@ def _without_later_expectations(draft: Draft, written: float | None) -> tuple[Dr
     return replace(draft, scene=scene, kept=[draft.kept[k] for k in left]), (warning,)
 
 
-def _warnings(scene: SceneSpec, data: dict[str, Any], tree: Node) -> tuple[str, ...]:
-    return (
-        *_warn_of_integrator(scene, data, tree),
-        *_warn_of_options(scene, tree),
-        *_warn_of_contacts(scene, tree),
-        *warn_of_overshoot(scene, tree),
-    )
+def _warnings(scene: SceneSpec, data: dict[str, Any], tree: Node) -> Iterator[str]:
+    for path, message in _without_effect(scene, data["simulation"]):
+        yield f"{find(tree, path).mark}: {format_path(path)}: {message}"
+    yield from warn_of_overshoot(scene, tree)
 
 
-def _warn_of_integrator(scene: SceneSpec, data: dict[str, Any], tree: Node) -> tuple[str, ...]:
+def _without_effect(scene: SceneSpec, written: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what has no effect, with the reason; `written` are the settings of the simulation as the scene has them."""
     settings = scene.simulation
-    words = {}
-    if METHODS[settings.method].own_integrator is not None:
+    has_own, given = METHODS[settings.method].own_integrator is not None, {"integrator": "auto", **written}
+    if has_own and given["integrator"] != "auto":
         itself = f"method `{settings.method}` has its own integrator"
-        words["integrator"] = f"{itself}, and `{settings.integrator}` has no effect"
-        words["tolerance"] = f"has no effect: method `{settings.method}` uses `simulation.options.tolerance`"
-    elif not INTEGRATORS[settings.integrator].adaptive:
-        words["tolerance"] = f"has no effect: `{settings.integrator}` has a fixed step size"
-    given = [field for field in words if data["simulation"].get(field, "auto") != "auto"]
-    return tuple(f"{find(tree, ('simulation', field)).mark}: simulation.{field}: {words[field]}" for field in given)
-
-
-def _warn_of_options(scene: SceneSpec, tree: Node) -> tuple[str, ...]:
-    """Return warnings about options that only implicit integrators use."""
-    settings = scene.simulation
-    if integrator_of(settings.method, settings.integrator).implicit:
-        return ()
-    given = [name for name in settings.options if name in ImplicitOptions.OF_ITERATION]
-    words = f"has no effect: `{settings.integrator}` treats springs, dampers and muscles explicitly"
-    places = {name: find(tree, ("simulation", "options", name)).mark for name in given}
-    return tuple(f"{place}: simulation.options.{name}: {words}" for name, place in places.items())
-
-
-def _warn_of_contacts(scene: SceneSpec, tree: Node) -> tuple[str, ...]:
+        yield ("simulation", "integrator"), f"{itself}, and `{settings.integrator}` has no effect"
+    if "tolerance" in given and has_own:
+        words = f"has no effect: method `{settings.method}` uses `simulation.options.tolerance`"
+        yield ("simulation", "tolerance"), words
+    elif "tolerance" in given and not INTEGRATORS[settings.integrator].adaptive:
+        yield ("simulation", "tolerance"), f"has no effect: `{settings.integrator}` has a fixed step size"
+    if not integrator_of(settings.method, settings.integrator).implicit:
+        words = f"has no effect: `{settings.integrator}` treats springs, dampers and muscles explicitly"
+        for name in settings.options:
+            if name in ImplicitOptions.OF_ITERATION:
+                yield ("simulation", "options", name), words
     if scene.contacts is None and scene.world.shapes:
-        place = find(tree, ("world", "shapes")).mark
-        return (
-            f"{place}: world.shapes: contacts are disabled: write `contacts: {{}}` to enable contacts with the world",
-        )
-    return ()
+        words = "contacts are disabled: write `contacts: {}` to enable contacts with the world"
+        yield ("world", "shapes"), words

@@ -10,7 +10,6 @@ from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.document.nodes import Path
 from multibody_cli.errors import QuantityError
 from multibody_cli.joints.coordinate_fields import CONTROL_KINDS
-from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.scene.checks.constraints import find_coordinate
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
@@ -33,13 +32,8 @@ def check_actuators(draft: Draft) -> None:
             _check_sampling(draft, path, actuator)
 
 
-def _is_prescribed(joint: JointSpec, place: int) -> bool:
-    motion = joint.motion if isinstance(joint, MovingJointSpec) else None
-    return motion is not None and motion.signals[place] is not None
-
-
 def _check_drivable(draft: Draft, path: Path, joint: str, place: int) -> None:
-    if _is_prescribed(draft.scene.joints[joint], place):
+    if draft.scene.joints[joint].driven[place]:
         draft.report(path, "has no effect: the `motion` of this coordinate is prescribed")
 
 
@@ -104,7 +98,7 @@ def _check_computed_torque(draft: Draft, path: Path, actuator: ComputedTorqueSpe
         draft.report((*path, "joints"), f"body `{free[0]}` is held by no joint: its motion cannot be commanded")
     for name, joint in scene.joints.items():
         for k in range(len(joint.coordinates)):
-            if (name, k) not in commanded and not _is_prescribed(joint, k):
+            if (name, k) not in commanded and not joint.driven[k]:
                 word = name if len(joint.coordinates) == 1 else f"{name}/{k}"
                 draft.report((*path, "joints"), f"expected all free coordinates of the mechanism: `{word}` is missing")
                 return

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from multibody_cli.document.nodes import Path, find
 from multibody_cli.errors import Refused
-from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -25,7 +24,6 @@ def check_contacts(draft: Draft) -> None:
     """Check shapes and pairs against the section `contacts`, and the integrator."""
     settings = draft.scene.contacts
     _check_steps(draft)
-    _check_joint_friction(draft)
     if settings is None:
         if "contacts" not in draft.broken:
             _check_unused_fields(draft)
@@ -105,14 +103,6 @@ def _check_affine_bodies(draft: Draft) -> None:
         if body in scene.bodies and scene.bodies[body].kind == "affine":
             message = f"`{body}` is affine: with contacts or dry friction in the scene, connect rigid bodies only"
             draft.report((section, name), message)
-
-
-def _check_joint_friction(draft: Draft) -> None:
-    for name, joint in draft.scene.joints.items():
-        for body in (joint.parent, joint.child):
-            if has_friction(joint) and body in draft.scene.bodies and draft.scene.bodies[body].kind == "affine":
-                message = f"`{body}` is affine: joint friction is supported on rigid bodies only"
-                draft.report(("joints", name, "friction"), message)
 
 
 def _check_mesh(draft: Draft, path: Path, shape: MeshSpec) -> None:
