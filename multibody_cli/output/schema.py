@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from multibody_cli.joints.contract import Coordinate
-from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION
+from multibody_cli.output.attributes import ATTRIBUTES, DATASET_ATTRIBUTES, FORMAT, FORMAT_VERSION
 from multibody_cli.output.bodies import BODY_CHANNELS
 from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, ROWS, Channel
 from multibody_cli.output.channels import CHANNELS
@@ -52,13 +52,8 @@ def describe() -> dict[str, Any]:
                 "path": _path(channel),
                 "type": TYPES[channel.dtype],
                 "dimensions": [FIRST_AXES[channel.per][0], *channel.dimensions],
+                **{name: getattr(channel, name) for name in DATASET_ATTRIBUTES if name != "same"},
                 "units": _units(channel),
-                "description": channel.description,
-                "frame": channel.frame,
-                "rtol": channel.rtol,
-                "atol": channel.atol,
-                "role": channel.role,
-                "per": channel.per,
             }
             for channel in CHANNELS
         ],

@@ -75,7 +75,7 @@ def explain_not_per_instant(record: ChannelRecord) -> str:
     )
 
 
-class Trajectory:
+class Trajectory(Immutable, eq=False):
     """Read-only view of a run.
 
     Parameters
@@ -100,37 +100,25 @@ class Trajectory:
         The scenes before the last, if the run is a branch.
     """
 
-    def __init__(
-        self,
-        source: str,
-        attributes: Mapping[str, Any],
-        scene_yaml: str,
-        bodies: tuple[str, ...],
-        com: Floats,
-        paths: tuple[str, ...],
-        load: Callable[[str, slice], ChannelRecord],
-        load_certificate: Callable[[], Certificate | None] = lambda: None,
-        earlier: tuple[EarlierScene, ...] = (),
-    ) -> None:
-        self.source = source
-        self.attributes = attributes
-        self.scene_yaml = scene_yaml
-        self.bodies = bodies
-        self.com = com
-        self.paths = paths
-        self.earlier = earlier
-        self._load = load
-        self._load_certificate = load_certificate
+    source: str
+    attributes: Mapping[str, Any]
+    scene_yaml: str
+    bodies: tuple[str, ...]
+    com: Floats
+    paths: tuple[str, ...]
+    load: Callable[[str, slice], ChannelRecord]
+    load_certificate: Callable[[], Certificate | None] = lambda: None
+    earlier: tuple[EarlierScene, ...] = ()
 
     @cached_property
     def time(self) -> Floats:
         """(T,) output instants, s."""
-        return self._load("time", ALL_ROWS).values
+        return self.load("time", ALL_ROWS).values
 
     @cached_property
     def certificate(self) -> Certificate | None:
         """The certificate of the run, with error bars; None without one."""
-        return self._load_certificate()
+        return self.load_certificate()
 
     def channel(self, path: str, rows: slice = ALL_ROWS) -> ChannelRecord:
         """Read a stored channel, or compute one of a body, `bodies/crate/com`, or of a pair, `contacts/A:B/force`.
@@ -148,7 +136,7 @@ class Trajectory:
             The channel does not exist, or a stored channel that it is computed from was not recorded.
         """
         if path in self.paths:
-            return self._load(path, rows)
+            return self.load(path, rows)
         if pair := find_pair(path, self.bodies):
             return self._force_of_pair(path, pair, rows)
         found = find_body_channel(path, self.bodies)
@@ -172,7 +160,7 @@ class Trajectory:
         """Paths of the forces of each pair of bodies that has recorded contacts: on the one body, on the other."""
         if not {*BODY_PAIR} <= {*self.paths}:
             return ()
-        found = pairs_in_contact(*(self._load(path, ALL_ROWS).values for path in BODY_PAIR))
+        found = pairs_in_contact(*(self.load(path, ALL_ROWS).values for path in BODY_PAIR))
         return tuple(paths_of(pair, self.bodies) for pair in found)
 
     def _force_of_pair(self, path: str, pair: Pair, rows: slice) -> ChannelRecord:
@@ -196,14 +184,8 @@ class Trajectory:
         convert
             Returns the record of a channel from the stored one and the range of its rows.
         """
-        return Trajectory(
-            source=self.source,
-            attributes=self.attributes,
-            scene_yaml=self.scene_yaml,
-            bodies=self.bodies,
-            com=self.com,
-            paths=self.paths,
-            load=lambda path, rows: convert(self._load(path, rows), rows),
+        return replace(
+            self, load=lambda path, rows: convert(self.load(path, rows), rows), load_certificate=lambda: None
         )
 
     def values_per_row(self, path: str) -> int:
@@ -234,8 +216,8 @@ class Trajectory:
         self._require_contacts()
         if not -self.time.size <= row < self.time.size:
             raise ResultError(f"{self.source} has no row {row}: it has {self.time.size} output instants")
-        begin, end = self._load(OFFSET, slice(row % self.time.size, row % self.time.size + 2)).values
-        records = (self._load(path, slice(begin, end)) for path in self.paths if path.startswith(f"{GROUP}/"))
+        begin, end = self.load(OFFSET, slice(row % self.time.size, row % self.time.size + 2)).values
+        records = (self.load(path, slice(begin, end)) for path in self.paths if path.startswith(f"{GROUP}/"))
         return {one.path.rpartition("/")[2]: one.values for one in records if one.per == CONTACT}
 
     def _require_contacts(self) -> None:
@@ -245,7 +227,7 @@ class Trajectory:
     def _stored(self, path: str, wanted: str, rows: slice) -> ChannelRecord:
         if path not in self.paths:
             raise ResultError(f"{self.source}: {wanted} requires {path}, which `output.channels` excludes")
-        return self._load(path, rows)
+        return self.load(path, rows)
 
     def at(self, time: float) -> int:
         """Return the row of the output instant at `time`, s.

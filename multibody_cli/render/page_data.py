@@ -114,22 +114,8 @@ def run_data(shown: Shown, binary: Binary) -> dict[str, Any]:
         "centres": drawing.centres.tolist(),
         "symbol": drawing.symbol,
         "reach": drawing.reach,
-        "solids": [
-            {"name": one.name, "layer": one.layer, "body": one.body, "color": one.color, "mesh": mesh_number(one.mesh)}
-            for one in drawing.solids
-        ],
-        "bars": [
-            {
-                "name": one.name,
-                "bodies": one.bodies,
-                "points": one.points.tolist(),
-                "length": one.length,
-                "color": one.color,
-                "muscle": one.muscle,
-                "mesh": mesh_number(one.mesh),
-            }
-            for one in drawing.bars
-        ],
+        "solids": [{**vars(one), "mesh": mesh_number(one.mesh)} for one in drawing.solids],
+        "bars": [{**vars(one), "points": one.points.tolist(), "mesh": mesh_number(one.mesh)} for one in drawing.bars],
         "arrow": mesh_number(ARROW),
         "meshes": meshes,
         "time": binary.add(motion.time, "<f8"),
