@@ -14,6 +14,12 @@ def record(path, values, units="1", labels=(), rtol=1e-6):
     return ChannelRecord(path, np.asarray(values), labels, units, "", "", rtol, 1e-9)
 
 
+class NotedRun(Trajectory, eq=False):
+    """A run with a list of what was read."""
+
+    read: list
+
+
 def run_of(*records, time, bodies=("arm", "hand"), source="run.h5", **attributes):
     """A run that notes in `read` which rows of which channel were read."""
     stored = {one.path: one for one in (record("time", time, "s"), *records)}
@@ -25,9 +31,7 @@ def run_of(*records, time, bodies=("arm", "hand"), source="run.h5", **attributes
         return ChannelRecord(path, one.values[rows], one.labels, one.units, "", "", one.rtol, one.atol)
 
     com = np.zeros((len(bodies), 3))
-    run = Trajectory(source, ATTRIBUTES | attributes, "", bodies, com, tuple(stored), load)
-    run.read = read
-    return run
+    return NotedRun(source, ATTRIBUTES | attributes, "", bodies, com, tuple(stored), load, read=read)
 
 
 def energies(time, **accounts):
