@@ -40,6 +40,7 @@ from multibody_cli.constraint_solver.row_blocks import (
     substitute_rows,
 )
 from multibody_cli.kernel import kernel
+from multibody_cli.linalg.vectors import clear
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import (
@@ -121,8 +122,7 @@ def apply_inverse_mass(system, work, x, y):
         articulated_body.apply_inverse_mass(system, work, x, y)
         return
     pass_impulses_inward(system.tree, work, x, plan)
-    for j in range(len(y)):
-        y[j] = 0.0
+    clear(y)
     pass_outward(system.tree, y, work, plan)
 
 

@@ -41,6 +41,7 @@ from multibody_cli.constraint_solver.solver import (
 )
 from multibody_cli.constraints.rows import jacobian_product_of_row, velocity_of_row
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.linalg.vectors import add, copy
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.tree.configuration import displace, largest_change, normalize
 from multibody_cli.tree.kinematics import largest_speed
@@ -165,8 +166,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
             store_factored_positions(work, t, q)
         correct(system, work, VELOCITY)
         limit_rebounds(system, work, 0.0)
-        for j in range(len(v)):
-            v[j] += work.response[j]
+        add(v, work.response)
         account_row_impulses(work, ledger)
         account_losses(work, ledger)
         if work.dual.arrivals[0] > 0:
@@ -267,8 +267,7 @@ def activate_unilateral_rows(work):
 def store_factored_positions(work, t, q):
     """Store the time and the positions of the last factorization."""
     work.dual.factored_time[0] = t
-    for k in range(len(work.dual.factored_q)):
-        work.dual.factored_q[k] = q[k]
+    copy(q, work.dual.factored_q)
 
 
 @kernel

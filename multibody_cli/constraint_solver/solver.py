@@ -54,6 +54,7 @@ from multibody_cli.constraints.rows import (
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.multipliers import solve_multipliers
+from multibody_cli.linalg.vectors import add, clear
 from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force
@@ -144,8 +145,7 @@ def clear_impulses(work):
     """Set the impulses on all bodies and coordinates to zero."""
     for i in range(len(work.child_inertias)):
         store_force(work.wrenches[i], no_force())
-    for j in range(len(work.impulse)):
-        work.impulse[j] = 0.0
+    clear(work.impulse)
 
 
 @kernel
@@ -171,8 +171,7 @@ def value_at_level(row, level):
 @kernel
 def zero_rhs(work):
     """Set the right-hand side of the primary rows to zero."""
-    for r in range(len(work.rhs)):
-        work.rhs[r] = 0.0
+    clear(work.rhs)
 
 
 @template(apply_inverse_mass)
@@ -348,8 +347,7 @@ def apply_impulses_as_forces(tree, work):
     """Add the impulses to the forces on bodies and coordinates, and store all applied forces as impulses."""
     bodies = work.bodies
     transfer_marker_wrenches(tree, work.wrenches)
-    for j in range(len(work.tau)):
-        work.tau[j] += work.impulse[j]
+    add(work.tau, work.impulse)
     for i in range(1, len(tree.links)):
         store_force(bodies[i], load_force(bodies[i]) - load_force(work.wrenches[i]))
     apply_loop_forces(tree, work.impulse, work)

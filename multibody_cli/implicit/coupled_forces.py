@@ -61,6 +61,7 @@ from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
 from multibody_cli.linalg.free_rows import significant_residual
 from multibody_cli.linalg.multipliers import is_finite
+from multibody_cli.linalg.vectors import clear
 from multibody_cli.method_kernels import apply_inverse_mass, finish_accelerations
 from multibody_cli.signals import derivative_along
 from multibody_cli.spatial.memory import load_force
@@ -98,8 +99,7 @@ def add_coupling_terms(system, work, t):
     compute_loop_velocities(tree, work.implicit_rates, work)
     add_derivatives(system, work, work.implicit_rates, displacement_factor, velocity_factor, coupling.values)
     if displacement_factor > 0.0:
-        for j in range(len(coupling.rates)):
-            coupling.rates[j] = 0.0
+        clear(coupling.rates)
         write_bias_motion(tree, work, coupling.rates)
         add_derivatives(system, work, coupling.rates, h * h, h, coupling.values)
     clear_wrenches(work)

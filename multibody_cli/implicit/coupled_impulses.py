@@ -20,6 +20,7 @@ from multibody_cli.constraints.rows import jacobian_product_of_row
 from multibody_cli.implicit.coupled_forces import add_coupled_force, add_derivatives, write_coupled_matrix
 from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
+from multibody_cli.linalg.vectors import clear
 from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.tree.jacobian import jacobian_times
 from multibody_cli.tree.markers import update_marker_changes
@@ -76,8 +77,7 @@ def update_coupled_impulses(system, work, groups, step, reports):
     for i in range(k):
         before, coupling.rhs[i] = coupling.rhs[i], coupling.impulses[i] - coupling.values[i]
         coupling.values[i] = coupling.rhs[i] - before
-    for j in range(len(coupling.rates)):
-        coupling.rates[j] = 0.0
+    clear(coupling.rates)
     add_responses(coupling, coupling.rhs, coupling.rates)
     if norm(coupling.rates) <= system.contacts.options.tolerance * norm(work.response):
         for i in range(k):
@@ -114,8 +114,7 @@ def add_primary_multipliers(work):
 def change_row_velocities(tree, work, groups, step, reports):
     """Compute the velocities of the rows with c, and mark the islands in which they change to be solved again."""
     coupling = work.coupling
-    for j in range(len(coupling.rates)):
-        coupling.rates[j] = 0.0
+    clear(coupling.rates)
     add_responses(coupling, coupling.impulses, coupling.rates)
     write_motion(tree, work, coupling.rates)
     for island in range(groups.islands[0]):

@@ -36,6 +36,7 @@ from multibody_cli.forces.elements import (
     apply_implicit_joint_forces,
 )
 from multibody_cli.kernel import bound_kernel, formula, kernel, template
+from multibody_cli.linalg.vectors import add_scaled, clear
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, no_force, no_inertia, power, shift_motion
@@ -234,8 +235,7 @@ def precondition(system, work):
     solve = work.implicit_solve
     for i in range(len(solve.r)):
         store_force(work.wrenches[i], load_force(solve.r[i]))
-    for j in range(len(solve.x)):
-        solve.x[j] = 0.0
+    clear(solve.x)
     apply_inverse_mass(system, work, solve.x, solve.z)
 
 
@@ -320,8 +320,7 @@ def advance_solution(solve, wrenches, alpha, y):
         store_force(solve.solution[i], load_force(solve.solution[i]) + alpha * load_force(solve.direction[i]))
         change = alpha * (load_force(wrenches[i]) - load_force(solve.s[i]))
         store_force(solve.r[i], load_force(solve.r[i]) + change)
-    for j in range(len(y)):
-        y[j] += alpha * solve.p[j]
+    add_scaled(y, alpha, solve.p)
     for r in range(solve.multipliers.shape[1]):
         solve.multipliers[0, r] += alpha * solve.multipliers[1, r]
 

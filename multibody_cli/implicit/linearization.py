@@ -19,6 +19,7 @@ from multibody_cli.forces.elements import add_stiffness_damping_products, apply_
 from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches, free_end
 from multibody_cli.kernel import kernel
+from multibody_cli.linalg.vectors import clear
 from multibody_cli.tree.inverse_dynamics import fill_mass_matrix
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times, write_ball_columns
 from multibody_cli.tree.kinematics import update_tree_kinematics
@@ -78,8 +79,7 @@ def write_column(system, work, t, displacement_factor, velocity_factor, matrix, 
     compute_loop_rates(tree, unit, work)
     coefficients = work.implicit_coefficients
     coefficients[0], coefficients[1], coefficients[2] = 0.0, displacement_factor, velocity_factor
-    for i in range(len(tau)):
-        tau[i] = 0.0
+    clear(tau)
     forces = system.forces
     write_directions(forces.quantities, forces.signals, unit, work.bodies, displacement_factor, velocity_factor)
     apply_implicit_joint_forces(forces, t, coefficients, True, unit, tau, work.armature)

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from multibody_cli.implicit.linearization import compute_constraint_jacobian, compute_mass_matrix, differentiate_forces
 from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.linalg.vectors import copy
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.methods.aba import ABA
-from multibody_cli.methods.integrators.vectors import copy
 from multibody_cli.model import Floats, Integers, Model, State
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.workspace import Work, workspace_for

@@ -8,7 +8,7 @@
             `slope`     weighted sum of the slopes
         `step`          q and v at the end
 
-The kernels of `tree.configuration` and `methods.integrators.vectors` write the statements.
+The kernels of `tree.configuration` and `linalg.vectors` write the statements.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.lanes.tracing import Tracer
+from multibody_cli.linalg.vectors import add_scaled, clear, copy
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.methods.integrators.vectors import add_scaled, clear, copy
 from multibody_cli.methods.tableau import Tableau
 from multibody_cli.model import Tree
 from multibody_cli.symbolic.scalar import name

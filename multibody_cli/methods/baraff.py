@@ -45,6 +45,7 @@ from multibody_cli.kkt import assembly
 from multibody_cli.kkt.assembly import bodies_of, gather_forces, scatter_motions
 from multibody_cli.kkt.joint_nodes import joint_nodes_of, mark_joint_nodes, write_joint_nodes
 from multibody_cli.kkt.nodes import Cells, kkt_tree_for, vector_for
+from multibody_cli.linalg.vectors import clear
 from multibody_cli.methods.by_acceleration import AccelerationKind, EliminatedRows, MethodKernels, ReusedFactors
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.options import ImplicitOptions
@@ -163,8 +164,7 @@ def mark_primary(work):
 @kernel
 def apply_inverse_mass(system, work, x, y):
     """Compute the rates y (nv,) from the impulses in `work.wrenches`, primary rows at their right-hand sides."""
-    for j in range(len(y)):
-        y[j] = 0.0
+    clear(y)
     solve_for_bodies(system, work, y)
 
 
@@ -176,8 +176,7 @@ def respond(system, work, y):
     """
     sparse, rows, special = work.scratch, work.rows, work.special_rows
     x, multipliers = sparse.x, sparse.multipliers
-    for k in range(len(x.numbers)):
-        x.numbers[k] = 0.0
+    clear(x.numbers)
     for r in range(len(work.rhs)):
         multipliers[r] = work.rhs[r]
     solve_motions(sparse.kkt, x, multipliers)

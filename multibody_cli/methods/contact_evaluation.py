@@ -14,6 +14,7 @@ from multibody_cli.contact_solver.sleeping import hold_bodies_at_rest
 from multibody_cli.contact_solver.workspace import contact_workspace_for as contact_workspace_for
 from multibody_cli.implicit import coupled_impulses, implicit_forces
 from multibody_cli.kernel import Kernel, bound_kernel, kernel, template
+from multibody_cli.linalg.vectors import copy
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.methods.contract import Dynamics
 from multibody_cli.model import System
@@ -25,8 +26,7 @@ def finalize_contact_output(
 ) -> None:
     """Store the accelerations without contacts, and evaluate those with the last contact impulses as forces."""
     update_joint_reactions(system, work, contact_work.joint_friction)
-    for j in range(len(a)):
-        contact_work.free_acceleration[j] = a[j]
+    copy(a, contact_work.free_acceleration)
     patches, contacts = system.contacts.joint_friction.patches, contact_work.detection.contacts
     compute_contact_forces(patches, work, contact_work.step, contact_work.joint_friction, contacts, h)
     evaluate(system, work, t, q, v, a, powers)
@@ -37,8 +37,7 @@ def finalize_contact_output(
 def resume_contact_stepping(contact_work, a):
     """Restore the accelerations and joint reactions without contacts and friction."""
     contact_work.joint_friction.reactions_valid[0] = 1
-    for j in range(len(a)):
-        a[j] = contact_work.free_acceleration[j]
+    copy(contact_work.free_acceleration, a)
 
 
 def with_contacts(

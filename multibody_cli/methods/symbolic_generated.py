@@ -22,6 +22,7 @@ from multibody_cli.forces.elements import apply_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.joints.joint_map import JointMap
 from multibody_cli.kernel import formula, kernel
+from multibody_cli.linalg.vectors import clear
 from multibody_cli.model import Floats, Integers, Model, System
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import transposed_times
@@ -89,8 +90,7 @@ def apply_inverse_mass(system, work, x, y):
     """
     own = work.scratch
     rotate_wrenches(work.bodies, work.wrenches, own.bias)
-    for j in range(len(y)):
-        y[j] = 0.0
+    clear(y)
     apply_generated_code(system, work, own.apply_inverse_mass, x, y)
 
 

@@ -10,6 +10,7 @@ Source: Featherstone, Rigid body dynamics algorithms (2008), 5.3; Siciliano et a
 from __future__ import annotations
 
 from multibody_cli.kernel import kernel
+from multibody_cli.linalg.vectors import clear
 from multibody_cli.signals import evaluate
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import power
@@ -27,8 +28,7 @@ def add_computed_torques(system, work, t, v, powers):
     if len(system.commands) == 0:
         return
     tree, commands, a = system.tree, system.commands, work.response
-    for j in range(len(a)):
-        a[j] = 0.0
+    clear(a)
     for k in range(len(commands)):
         acceleration, _, _ = evaluate(system.forces.signals, commands[k].signal, t)
         a[commands[k].iv] = acceleration

@@ -13,6 +13,7 @@ Source: Featherstone, Rigid Body Dynamics Algorithms (2008), table 5.1; Sueda, n
 from __future__ import annotations
 
 from multibody_cli.kernel import kernel
+from multibody_cli.linalg.vectors import clear
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, no_force, power, shift_motion
 from multibody_cli.spatial.values import Motion, Vec3
@@ -40,8 +41,7 @@ def compute_inverse_dynamics(tree, work, a, tau):
 def fill_mass_matrix(tree, work, x, M):
     """Write the mass matrix M (n, n), column by column; `x` (n,) is scratch."""
     links, bodies, wrenches = tree.links, work.bodies, work.wrenches
-    for k in range(len(x)):
-        x[k] = 0.0
+    clear(x)
     for k in range(len(x)):
         x[k] = 1.0
         write_motions(tree, x, work)

@@ -16,6 +16,7 @@ from multibody_cli.forces.elements import warnings_for
 from multibody_cli.joints.parts.generated import GeneratedBuffers
 from multibody_cli.kernel import allocate, kernel, records
 from multibody_cli.linalg.free_rows import Scratch
+from multibody_cli.linalg.vectors import copy
 from multibody_cli.model import Floats, Integers, Records, System
 
 BODY = np.dtype(
@@ -211,8 +212,7 @@ class Work(NamedTuple):
 @kernel
 def reset_armature(tree, work):
     """Set the armature to the inertia of the rotors."""
-    for j in range(len(work.armature)):
-        work.armature[j] = tree.rotor_inertia[j]
+    copy(tree.rotor_inertia, work.armature)
 
 
 def workspace_for(

@@ -64,6 +64,7 @@ from multibody_cli.constraints.rows import (
 from multibody_cli.joints.directions import orthonormalize, store_row, write_axes
 from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.linalg.multipliers import solve_multipliers
+from multibody_cli.linalg.vectors import add, copy
 from multibody_cli.method_kernels import apply_inverse_mass, impulse_response
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import no_force, rotated_force, transposed_times
@@ -205,14 +206,12 @@ def correct_rows(system, work, step, h):
     constrained, response = step.constrained, work.response
     if constrained.active_count[0] == 0:
         return
-    for j in range(len(response)):
-        constrained.residual_response[j] = response[j]
+    copy(response, constrained.residual_response)
     solve_row_impulses(system, work, step, h)
     apply_impulse_corrections(work, constrained)
     response_reusing_factors(system, work, step)
     accumulate_primary_impulses(work, constrained)
-    for j in range(len(response)):
-        response[j] += constrained.residual_response[j]
+    add(response, constrained.residual_response)
 
 
 @template(impulse_response)
@@ -381,8 +380,7 @@ def complete_rows(system, work, step, v, ledger):
     if corrected:
         correct(system, work, VELOCITY)
         limit_rebounds(system, work, dissipated)
-        for j in range(len(v)):
-            v[j] += work.response[j]
+        add(v, work.response)
         add_velocity_changes(tree.links, work.bodies)
         account_row_impulses(work, ledger)
         clear_impulses(work)
@@ -392,8 +390,7 @@ def complete_rows(system, work, step, v, ledger):
         apply_loop_impulses(tree, work.impulse, work)
         add_impulses(step.discrete_motions, work.wrenches)
         clear_loop_coordinates(tree, work.impulse)
-        for j in range(len(v)):
-            step.residual_carry_over[j] += work.impulse[j]
+        add(step.residual_carry_over, work.impulse)
     account_losses(work, ledger)
     account_impacts_of_step(system, work, constrained.row_states, corrected, v, ledger)
     deactivate_separating_rows(work)

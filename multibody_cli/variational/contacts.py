@@ -15,6 +15,7 @@ from __future__ import annotations
 from multibody_cli.constraint_solver.solver import zero_rhs
 from multibody_cli.contact_solver.results import clear_contact_forces, compute_contact_forces
 from multibody_cli.kernel import kernel, template
+from multibody_cli.linalg.vectors import copy
 from multibody_cli.method_kernels import evaluate, impulse_response, solve_contact_step
 from multibody_cli.tree.jacobian import write_ball_columns
 from multibody_cli.variational.constrained import store_applied_reactions
@@ -40,8 +41,7 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
     impulse_response(system, work)
     for j in range(len(v)):
         rate[j] = v[j] + work.response[j]
-    for k in range(len(q)):
-        moved[k] = q[k]
+    copy(q, moved)
     if not solve_contact_step(system, work, contact_work, t, h, q, rate, ledger):
         return False
     patches = system.contacts.joint_friction.patches

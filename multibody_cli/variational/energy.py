@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from multibody_cli.forces.elements import apply_forces, elastic_energy
 from multibody_cli.kernel import kernel
+from multibody_cli.linalg.vectors import copy
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
 from multibody_cli.tree.energy import gravity_energy, kinetic_energy
@@ -67,5 +68,4 @@ def compute_powers(system, work, step, t, q, v, powers):
     for r in range(len(rows)):
         if rows[r].account >= 0 and not rows[r].one_sided:
             step.powers[rows[r].account] = powers[rows[r].account]
-    for i in range(len(powers)):
-        powers[i] = step.powers[i]
+    copy(step.powers, powers)

@@ -27,6 +27,7 @@ from multibody_cli.constraint_solver.loop_joints import compute_loop_rates
 from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.kkt.nodes import Cells, cells_for
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
+from multibody_cli.linalg.vectors import add_scaled, clear, copy, inner_product
 from multibody_cli.model import Floats, Integers, System
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, power, shift_force
@@ -85,10 +86,9 @@ def evaluate_residual(tree: Any, work: Any, residual: Any) -> None:
 # --- composites ---------------------------------------------------------------------------------------------------
 @kernel
 def compute_composites(tree, bodies, ends, discrete_motions, composites):
-    """Compute the composite derivatives of all bodies, (b, 6, 6), into A."""
+    """Compute the composite derivatives of all bodies, (b, 6, 6), into `composites`."""
     links = tree.links
-    for k in range(len(composites.numbers)):
-        composites.numbers[k] = 0.0
+    clear(composites.numbers)
     for i in range(len(links) - 1, 0, -1):
         add_derivative(composites, i, links[i], bodies[i], discrete_motions[i])
         if links[i].parent > 0:
@@ -235,26 +235,9 @@ def broyden_response(system, work, step, h):
     solve_dense(dense.N, dense.order, dense.residual, z)
     if k > 0:
         for i in range(k - 1):
-            add_multiple(z, inner_product(steps[i], z) / inner_product(steps[i], steps[i]), steps[i + 1])
+            add_scaled(z, inner_product(steps[i], z) / inner_product(steps[i], steps[i]), steps[i + 1])
         scale = 1.0 / (1.0 - inner_product(steps[k - 1], z) / inner_product(steps[k - 1], steps[k - 1]))
         for j in range(len(z)):
             z[j] *= scale
-    for j in range(len(z)):
-        steps[k, j] = z[j]
+    copy(z, steps[k])
     propagate_response(system.tree, work, dense.work)
-
-
-@formula
-def inner_product(a, b):
-    """Return the inner product."""
-    total = 0.0
-    for j in range(len(a)):
-        total += a[j] * b[j]
-    return total
-
-
-@formula
-def add_multiple(a, factor, b):
-    """Add `factor` times b to a."""
-    for j in range(len(a)):
-        a[j] += factor * b[j]

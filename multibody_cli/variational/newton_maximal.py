@@ -33,6 +33,7 @@ from multibody_cli.kkt.assembly import bodies_of, gather_forces, scatter_motions
 from multibody_cli.kkt.ldu_rigid import eliminate_rigid, reduce_rigid
 from multibody_cli.kkt.ldu_tree import factor, recover, reduce, solve, solve_l_multipliers
 from multibody_cli.kkt.nodes import UNSYMMETRIC, Cells, KktTree, kkt_tree_for, vector_for
+from multibody_cli.linalg.vectors import clear
 from multibody_cli.model import Floats, Integers, Records, System
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.variational.constrained import accumulate_primary_impulses, apply_primary_impulses
@@ -142,8 +143,7 @@ def newton_maximal_response_reusing_factors(system, work, step):
     """
     tree, newton, constrained = system.tree, step.solver, step.constrained
     apply_loop_impulses(constrained.tree, work.impulse, work)
-    for r in range(len(newton.multipliers)):
-        newton.multipliers[r] = 0.0
+    clear(newton.multipliers)
     gather_forces(newton.kkt, newton.first_links, tree, work, newton.x)
     solve(newton.kkt, newton.x, newton.multipliers)
     scatter_solution(tree, work, newton, constrained)
@@ -152,8 +152,7 @@ def newton_maximal_response_reusing_factors(system, work, step):
 @kernel
 def scatter_solution(tree, work, newton, constrained):
     """Copy the solution to coordinates, bodies and rows."""
-    for j in range(len(work.response)):
-        work.response[j] = 0.0
+    clear(work.response)
     scatter_motions(newton.kkt, newton.first_links, tree, work, newton.x, work.response)
     for r in range(len(newton.multipliers)):
         if work.rows[r].primary:

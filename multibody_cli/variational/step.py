@@ -42,6 +42,7 @@ from multibody_cli.constraint_solver.solver import VELOCITY, write_rhs, zero_rhs
 from multibody_cli.constraints.reduction import update_dependent_coordinates
 from multibody_cli.joints.motion import prescribe, prescribe_rates
 from multibody_cli.kernel import formula, kernel, kernel_parameter, optional_kernel_parameter, template
+from multibody_cli.linalg.vectors import add, add_scaled, copy
 from multibody_cli.method_kernels import evaluate, impulse_response
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import cross
@@ -185,8 +186,7 @@ def drnea_body_residuals(links, bodies, discrete_motions, h, wrenches):
 def drnea_residuals(system, work, step, h):
     """Compute the residual impulses of bodies and of coordinates, active constraint rows included."""
     drnea_body_residuals(system.tree.links, work.bodies, step.discrete_motions, h, work.wrenches)
-    for j in range(len(work.impulse)):
-        work.impulse[j] = step.impulse[j]
+    copy(step.impulse, work.impulse)
     apply_active_impulses(work, step.constrained)
 
 
@@ -231,8 +231,7 @@ def find_root(system, work, step, t, h, rate_scale) -> bool:
         if not size < math.inf:
             return False
         displace_coordinates(step.plain, step.quaternions, step.q, correction, h)
-        for j in range(len(step.rate)):
-            step.rate[j] += correction[j]
+        add(step.rate, correction)
         if is_converged(size, before, settings.tolerance):
             return True
         if k > 1 and size > STALL_RATIO * before:
@@ -256,12 +255,10 @@ def solve_step(system, work, step, t, h, q, v) -> bool:
     On failure `step.rate` is restored for the next guess.
     """
     tree, settings, constrained = system.tree, step.settings, step.constrained
-    for j in range(len(v)):
-        step.previous_rate[j] = step.rate[j]
+    copy(step.rate, step.previous_rate)
     guess_rates(step, v, h)
     prescribe_rates(system.motions, t, h, settings.first_kick, v, step.rate)
-    for k in range(len(q)):
-        step.q[k] = q[k]
+    copy(q, step.q)
     displace(tree, step.q, step.rate, h)
     prescribe(system.motions, t + h, step.q, step.scratch, step.scratch)
     apply_first_kick(step, h)
@@ -277,8 +274,7 @@ def solve_step(system, work, step, t, h, q, v) -> bool:
             carry_over_residual(system, work, step, h)
             return True
     kick(step.discrete_motions, -settings.first_kick * h)
-    for j in range(len(v)):
-        step.rate[j] = step.previous_rate[j]
+    copy(step.previous_rate, step.rate)
     return False
 
 
@@ -314,8 +310,7 @@ def complete_step(system, work, step, t, h, q, v, a, powers, ledger):
     """Complete a converged step in place, by the discrete Legendre transform p' = D_2 L_d; t is the time of its end."""
     tree, order = system.tree, 1.0 / step.settings.first_kick
     discrete_legendre_transform(tree.links, step.discrete_motions)
-    for k in range(len(q)):
-        q[k] = step.q[k]
+    copy(step.q, q)
     for j in range(len(v)):
         step.extrapolation[j] = (step.rate[j] - v[j] - 0.5 * h * step.a[j]) / (h * h)
         v[j] = order * step.rate[j] - (order - 1.0) * v[j]
@@ -326,15 +321,12 @@ def complete_step(system, work, step, t, h, q, v, a, powers, ledger):
     share = (1.0 - step.settings.first_kick) * h
     kick(step.discrete_motions, share)
     store_forces(tree, work, step, a)
-    for j in range(len(v)):
-        step.residual_carry_over[j] += share * step.tau[j]
+    add_scaled(step.residual_carry_over, share, step.tau)
     momentum_residuals(tree.links, work.bodies, step.discrete_motions, work.wrenches)
-    for j in range(len(v)):
-        work.impulse[j] = step.residual_carry_over[j]
+    copy(step.residual_carry_over, work.impulse)
     zero_rhs(work)
     impulse_response(system, work)
-    for j in range(len(v)):
-        v[j] += work.response[j]
+    add(v, work.response)
     add_velocity_changes(tree.links, work.bodies)
     complete_rows(system, work, step, v, ledger)
     compute_powers(system, work, step, t, q, v, powers)

@@ -7,6 +7,7 @@ coordinates, IEEE Trans. Robotics 25 (2009), with whom Lee, Liu, Park and Sriniv
 from __future__ import annotations
 
 from multibody_cli.kernel import kernel, template
+from multibody_cli.linalg.vectors import copy
 from multibody_cli.method_kernels import impulse_response
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import no_force, power, shift_force
@@ -41,6 +42,5 @@ def riqn_svi_response(system, work, step, h):
     svi_residual(system.tree, work, step.solver.dense.residual)
     for i in range(len(work.child_inertias)):
         store_force(work.wrenches[i], no_force())
-    for j in range(len(work.impulse)):
-        work.impulse[j] = step.solver.dense.residual[j]
+    copy(step.solver.dense.residual, work.impulse)
     impulse_response(system, work)

@@ -20,9 +20,10 @@ import numpy as np
 from multibody_cli.kernel import Kernel, allocate, kernel, template
 from multibody_cli.knots import knots_of
 from multibody_cli.limits import limit_of
+from multibody_cli.linalg.vectors import add_scaled, copy
 from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Integrator, Report, Status, StepControl, Stepper
-from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
+from multibody_cli.methods.integrators.vectors import is_finite
 from multibody_cli.methods.tableau import EmbeddedPair
 from multibody_cli.model import Floats, State, System, Tree
 from multibody_cli.tree.configuration import normalize, rate, recentre

@@ -14,11 +14,12 @@ from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 from multibody_cli.kernel import Floats, allocate, formula, template
+from multibody_cli.linalg.vectors import add_scaled, clear, copy
 from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Integrator, StepControl, Stepper
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import step_limit_of
-from multibody_cli.methods.integrators.vectors import add_scaled, clear, copy, is_finite, is_finite_and_bounded
+from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.methods.tableau import Tableau
 from multibody_cli.model import State, System
 from multibody_cli.tree.configuration import displace, displacement_rate, normalize, recentre, turn_with_bodies

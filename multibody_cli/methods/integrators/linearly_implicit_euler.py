@@ -19,6 +19,7 @@ import numpy as np
 
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
 from multibody_cli.kernel import template
+from multibody_cli.linalg.vectors import add_scaled, copy
 from multibody_cli.method_kernels import (
     evaluate,
     evaluate_projected,
@@ -31,7 +32,7 @@ from multibody_cli.methods.contract import Dynamics, Integrator, StepControl, St
 from multibody_cli.methods.integrators.at_knots import smoothed_steps
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import implicit_euler, semi_implicit_euler_step_limit
-from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
+from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.model import State, System
 from multibody_cli.tree.configuration import displace, normalize, recentre
 from multibody_cli.tree.workspace import Work

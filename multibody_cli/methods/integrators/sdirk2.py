@@ -29,11 +29,12 @@ import numpy as np
 from multibody_cli.implicit.implicit_forces import free_end, set_implicit_coefficients
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import kernel, template
+from multibody_cli.linalg.vectors import add_scaled, copy
 from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Integrator, Report, Status, StepControl, Stepper
 from multibody_cli.methods.integrators import stability
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
-from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
+from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.model import Integers, State, System
 from multibody_cli.tree.configuration import displace, normalize, recentre
 from multibody_cli.tree.workspace import Work

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.kernel import template
+from multibody_cli.linalg.vectors import add_scaled
 from multibody_cli.method_kernels import (
     displace_step,
     evaluate_projected,
@@ -24,7 +25,7 @@ from multibody_cli.methods.contract import Dynamics, Integrator, StepControl, St
 from multibody_cli.methods.integrators.at_knots import smoothed_steps
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import semi_implicit_euler_step_limit
-from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_finite_and_bounded
+from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.model import State, System
 from multibody_cli.tree.configuration import recentre
 from multibody_cli.tree.workspace import Work

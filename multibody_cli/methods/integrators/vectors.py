@@ -1,4 +1,4 @@
-"""Loops over plain arrays for integrators."""
+"""Whether a step is valid."""
 
 from __future__ import annotations
 
@@ -24,24 +24,3 @@ def is_finite_and_bounded(tree, v, a):
     for i in range(len(v)):
         fastest = max(fastest, abs(v[i]) * tree.weights[i])
     return fastest < MAX_SPEED * tree.rate and is_finite(a)
-
-
-@formula
-def copy(source, target):
-    """Copy one array into another; a slice assignment could allocate if the two overlap."""
-    for i in range(len(target)):
-        target[i] = source[i]
-
-
-@formula
-def clear(target):
-    """Set every entry to zero."""
-    for i in range(len(target)):
-        target[i] = 0.0
-
-
-@formula
-def add_scaled(target, factor, x):
-    """Add `factor` times x to `target`."""
-    for i in range(len(target)):
-        target[i] += factor * x[i]
