@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -51,20 +52,28 @@ def follow_excitation(spec: MuscleSpec, duration: float) -> tuple[Floats, Floats
     ExpressionError
         At some instant the excitation has no value, or one outside [0, 1].
     """
+    assert spec.excitation is not None
+    times = spec.activation_time, spec.deactivation_time
+    return _follow(spec.excitation, *times, spec.initial_activation, duration)
+
+
+@lru_cache(maxsize=256)  # a scene may be packed in two layouts, and muscles may share an excitation
+def _follow(
+    signal: SignalSpec, activation_time: float, deactivation_time: float, initial: float, duration: float
+) -> tuple[Floats, Floats, Floats]:
     from scipy.integrate import solve_ivp
 
-    assert spec.excitation is not None
-    excitation = _bounded(_function_of(spec.excitation))
-    longest_step = 0.5 * min(spec.activation_time, spec.deactivation_time)
+    excitation = _bounded(_function_of(signal))
+    longest_step = 0.5 * min(activation_time, deactivation_time)
 
     def rate(t: float, a: Floats) -> Floats:
         u = excitation(float(t))
         pace = 0.5 + 1.5 * a[0]
-        time = spec.activation_time * pace if u > a[0] else spec.deactivation_time / pace
+        time = activation_time * pace if u > a[0] else deactivation_time / pace
         return np.array([(u - a[0]) / time])
 
-    corners = [t for t in spec.excitation.times if 0.0 < t < duration]
-    times, values, slopes = [0.0], [spec.initial_activation], []
+    corners = [t for t in signal.times if 0.0 < t < duration]
+    times, values, slopes = [0.0], [initial], []
     for start, end in itertools.pairwise([0.0, *corners, duration]):
         found = solve_ivp(
             rate, (start, end), [values[-1]], "DOP853", rtol=RTOL, atol=ATOL, max_step=longest_step, dense_output=True
