@@ -21,7 +21,7 @@ from multibody_cli.document.nodes import (
     sequence,
 )
 from multibody_cli.errors import ExpressionError, QuantityError, SceneError, closest, nearest
-from multibody_cli.expressions import STATE, parse, require_names, with_values
+from multibody_cli.expressions import STATE, constant, parse, require_names, with_values
 from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
 from multibody_cli.spec.quantities import format_value
@@ -87,7 +87,7 @@ def _filled(text: str, values: Mapping[str, object]) -> str | Unknown:
         if value is UNKNOWN:
             return UNKNOWN
         if _is_number(value):
-            constants[name] = _constant(float(value))
+            constants[name] = constant(float(value))
         elif name in values:
             raise ExpressionError(f"`{text}`: the variable `{name}` is not a number, but {format_value(value)}")
         else:
@@ -97,11 +97,6 @@ def _filled(text: str, values: Mapping[str, object]) -> str | Unknown:
 
 def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _constant(value: float) -> ast.expr:
-    number = ast.Constant(abs(value))
-    return ast.UnaryOp(ast.USub(), number) if value < 0.0 else number
 
 
 _STEP = re.compile(r"(?:^|\.)([^.\[\]=]+)|\[(\d{1,9})\]")

@@ -14,5 +14,5 @@ that it contains arithmetic only.  There are three dialects:
 """
 
 from multibody_cli.expressions.reading import SIGNAL, STATE, TEMPLATE, Dialect, Expression, parse, require_names
-from multibody_cli.expressions.references import Reference, with_values
+from multibody_cli.expressions.references import Reference, constant, with_values
 from multibody_cli.expressions.words import CONSTANTS, FUNCTIONS

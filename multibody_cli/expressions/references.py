@@ -116,6 +116,12 @@ def _number(node: ast.expr) -> float:
     return float(value)
 
 
+def constant(value: float) -> ast.expr:
+    """Return a number as an expression."""
+    number = ast.Constant(abs(value))
+    return ast.UnaryOp(ast.USub(), number) if value < 0.0 else number
+
+
 def with_values(body: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
     """Return an expression with some of its names replaced by other expressions."""
     replaced: ast.expr = _Replacement(values).visit(copy.deepcopy(body))

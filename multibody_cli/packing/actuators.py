@@ -9,7 +9,7 @@ import numpy as np
 
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec, Law
-from multibody_cli.expressions import with_values
+from multibody_cli.expressions import constant, with_values
 from multibody_cli.forces.joint_control import COMMAND
 from multibody_cli.kernel import records
 from multibody_cli.model import Controller, Floats, HeldValue, Records
@@ -86,7 +86,7 @@ class ActuatorPacker:
         self, text: str, law: Law, own: CoordinateReference, held: Mapping[str, int]
     ) -> tuple[ast.expr, dict[str, int]]:
         """Return a law as an expression of quantities, with their numbers."""
-        values: dict[str, ast.expr] = {name: number(value) for name, value in law.parameters.items()}
+        values: dict[str, ast.expr] = {name: constant(value) for name, value in law.parameters.items()}
         quantities = dict(held) | {"q": self._packer.quantities.coordinate(own), "v": self._packer.quantities.rate(own)}
         names = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
         for name, signal in law.signals.items():
@@ -111,17 +111,11 @@ class ActuatorPacker:
         """Provide a function of time and its derivatives by their names."""
         asked = {suffix: order for order, suffix in enumerate(("", "_rate", "_curve")) if name + suffix in names}
         if signal.constant is not None:
-            values |= {name + suffix: number(0.0 if order else signal.constant) for suffix, order in asked.items()}
+            values |= {name + suffix: constant(0.0 if order else signal.constant) for suffix, order in asked.items()}
             return
         k = self._packer.signal(signal)
         for suffix, order in asked.items():
             quantities[name + suffix] = self._packer.quantities.time_function(k, order)
-
-
-def number(value: float) -> ast.expr:
-    """Return a number as an expression."""
-    constant = ast.Constant(abs(value))
-    return ast.UnaryOp(ast.USub(), constant) if value < 0.0 else constant
 
 
 def _coordinate_of(word: str) -> CoordinateReference:

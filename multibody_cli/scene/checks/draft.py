@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from multibody_cli.document.nodes import Node, Path, Problems
+from multibody_cli.document.repeat import MAPPINGS
 from multibody_cli.errors import nearest
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.spec import WORLD
@@ -21,9 +22,7 @@ _PLACEHOLDERS: dict[str, Any] = {
 }
 """Substitutes for invalid sections that are required."""
 
-_NAMED = frozenset(
-    {"bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands", "actuators", "sensors"}
-)
+_NAMED = frozenset((*MAPPINGS, "actuators"))
 """Sections of named entries; an invalid entry is removed on its own."""
 
 
