@@ -9,6 +9,7 @@ joint, or by fill-in.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -16,7 +17,6 @@ import numpy as np
 
 from multibody_cli.constraints.elements import write_all
 from multibody_cli.kernel import allocate, records
-from multibody_cli.kkt.elimination import common_ancestor, order_of_elimination
 from multibody_cli.linalg.pivoted_lu import PivotedLdl
 from multibody_cli.model import KERNEL_BALL, Floats, Integers, Records, System, Tree
 from multibody_cli.tree.workspace import WRENCH, Work, workspace_for
@@ -170,6 +170,58 @@ def _terms_of(system: System, work: Work) -> Records:
             term = closure["first_term"] + 2 * (r - closure["first_row"])
             work.terms["body"][term], work.terms["body"][term + 1] = closure["child"], closure["parent"]
     return work.terms
+
+
+# --- ancestors, and the order of blocks ---------------------------------------------------------------------------
+def common_ancestor(parents: Sequence[int], bodies: set[int]) -> int:
+    """Return the last body that is an ancestor of all, or one of them."""
+    ends = set(bodies)
+    while len(ends) > 1:
+        last = max(ends)
+        ends.remove(last)
+        ends.add(parents[last])
+    return ends.pop()
+
+
+def order_of_elimination(
+    passing: Sequence[Sequence[int]], closes_at: Sequence[int]
+) -> tuple[list[int], list[list[int]], list[list[int]]]:
+    """Return the order in which blocks of rows are eliminated, from the leaves to the ground.
+
+    Parameters
+    ----------
+    passing
+        The blocks that are open at the joint of each body.
+    closes_at
+        The body at which each block closes, 0 for the ground; those of the ground are ordered by minimum degree.
+
+    Returns
+    -------
+    The blocks in their order; and, with their places in it as numbers, the later neighbours of each and `passing`.
+    """
+    near: list[set[int]] = [set() for _ in closes_at]
+    for together in passing:
+        for b in together:
+            near[b].update(set(together) - {b})
+
+    def key(b: int) -> tuple[int, int, int]:
+        return -closes_at[b], len(near[b]) if closes_at[b] == 0 else 0, b
+
+    heap = [key(b) for b in range(len(near))]
+    heapq.heapify(heap)
+    later: dict[int, set[int]] = {}  # by block, in the order of elimination
+    while heap:
+        first = heapq.heappop(heap)
+        b = first[-1]
+        if b in later or first != key(b):
+            continue
+        later[b] = near[b]
+        for other in near[b]:  # fill-in
+            near[other] = (near[other] | near[b]) - {b, other}
+            heapq.heappush(heap, key(other))
+    number = {b: k for k, b in enumerate(later)}
+    neighbours = [sorted(number[b] for b in others) for others in later.values()]
+    return list(later), neighbours, [sorted(number[b] for b in together) for together in passing]
 
 
 class RowPlanner:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.row_elimination import common_ancestor, order_of_elimination
 from multibody_cli.kernel import records
-from multibody_cli.kkt.elimination import common_ancestor, order_of_elimination
 from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records, System
 
 AXES = 6

@@ -1,6 +1,5 @@
-"""Sparse KKT system of a tree in maximal coordinates: elimination order and factorizations (Baraff 1996).
+"""Sparse KKT system of a tree in maximal coordinates: factorizations (Baraff 1996).
 
-    elimination   elimination order: 7.1, `ordermatrix` of appendix A
     nodes         memory layout of the blocks of the nodes
     assembly      blocks of bodies and of constraint rows: (8)
     ldl_tree      the operations at one node of a symmetric matrix: 7.3, appendix A

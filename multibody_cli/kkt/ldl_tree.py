@@ -25,7 +25,7 @@ body and parent are computed by value too (`kkt.ldl_rigid`), all others in loops
     (8)                       the system above, with (f, -c) in place of (0, -b)
     7.3, `sparsefactor`       `eliminate`, over a tree by `constraint_solver.constrained_nodes.factor`
     7.3, `sparsesolve`        `reduce` and `recover`, over a tree by `constrained_nodes.solve`
-    appendix A, `ordermatrix` `elimination.plan_elimination`
+    appendix A, `ordermatrix` `packing.body_order.plan_elimination`
 
 Source: Baraff 1996, sections 6 and 7 and appendix A, with an L d L^T factorization for each inverse (footnote 8).
 """

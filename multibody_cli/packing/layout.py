@@ -19,8 +19,8 @@ from multibody_cli.immutable import Immutable, replace
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import JointStart, Part, PartCode
 from multibody_cli.joints.spec import WORLD, JointSpec
-from multibody_cli.kkt.elimination import Elimination, plan_elimination
 from multibody_cli.mass import MassProperties
+from multibody_cli.packing.body_order import Elimination, plan_elimination
 from multibody_cli.packing.markers import Markers
 from multibody_cli.scene.bodies import IN_PLANE
 from multibody_cli.scene.body_kinds import IN_PLACE, LinkData, LoopJoint, Placement, body_links, normal_of, start_of

@@ -15,13 +15,13 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.joints.domain import DomainJointSpec
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import frozen, records
-from multibody_cli.kkt.elimination import inboard_joints_for
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import integrator_of
 from multibody_cli.model import ActuationEntry, Integers, JointEntry, Model, Records, State, System, Tree
 from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.observation.sensors import SENSOR
 from multibody_cli.packing.actuators import ActuatorPacker
+from multibody_cli.packing.body_order import inboard_joints_for
 from multibody_cli.packing.constraints import add_constraints
 from multibody_cli.packing.contacts import pack_contacts, pack_joint_friction
 from multibody_cli.packing.context import Context, add_section

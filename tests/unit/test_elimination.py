@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from multibody_cli.kkt.elimination import inboard_joints_for, plan_elimination
+from multibody_cli.packing.body_order import inboard_joints_for, plan_elimination
 
 
 @st.composite

@@ -7,13 +7,10 @@ between its body and that body's parent, and never a leaf of the tree, where it 
 
 Source: Baraff 1996, sections 4 and 7.1, and `ordermatrix` of appendix A: the rows are ordered like its list Backward,
 parents first.
-
-Rows that close loops are eliminated where these close, at the common ancestor of their bodies (`order_of_elimination`).
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 
 import numpy as np
@@ -84,74 +81,3 @@ def _root(set_parents: list[int], body: int) -> int:
         set_parents[body] = set_parents[set_parents[body]]
         body = set_parents[body]
     return body
-
-
-# --- rows that close loops ----------------------------------------------------------------------------------------
-def common_ancestor(parents: Sequence[int], bodies: set[int]) -> int:
-    """Return the last body that is an ancestor of all, or one of them."""
-    ends = set(bodies)
-    while len(ends) > 1:
-        last = max(ends)
-        ends.remove(last)
-        ends.add(parents[last])
-    return ends.pop()
-
-
-def order_of_elimination(
-    passing: Sequence[Sequence[int]], closes_at: Sequence[int]
-) -> tuple[list[int], list[list[int]], list[list[int]]]:
-    """Return the order in which blocks of rows are eliminated, from the leaves to the ground.
-
-    Parameters
-    ----------
-    passing
-        The blocks that are open at the joint of each body.
-    closes_at
-        The body at which each block closes, 0 for the ground; those of the ground are ordered by minimum degree.
-
-    Returns
-    -------
-    The blocks in their order; and, with their places in it as numbers, the later neighbours of each and `passing`.
-    """
-    near: list[set[int]] = [set() for _ in closes_at]
-    for together in passing:
-        for b in together:
-            near[b].update(together)
-    for b, others in enumerate(near):
-        others.discard(b)
-    order: list[int] = []
-    later: list[set[int]] = []
-    inner = sorted((b for b in range(len(near)) if closes_at[b] > 0), key=lambda b: -closes_at[b])
-    for b in inner:
-        later.append(_eliminated(b, near))
-        order.append(b)
-    heap = [(len(near[b]), b) for b in range(len(near)) if closes_at[b] == 0]
-    heapq.heapify(heap)
-    done = set(order)
-    while heap:
-        degree, b = heapq.heappop(heap)
-        if b in done:
-            continue
-        if degree != len(near[b]):
-            heapq.heappush(heap, (len(near[b]), b))
-            continue
-        later.append(_eliminated(b, near))
-        order.append(b)
-        done.add(b)
-        for other in later[-1]:
-            heapq.heappush(heap, (len(near[other]), other))
-    number = {b: k for k, b in enumerate(order)}
-    return (
-        order,
-        [sorted(number[b] for b in others) for others in later],
-        [sorted(number[b] for b in together) for together in passing],
-    )
-
-
-def _eliminated(b: int, near: list[set[int]]) -> set[int]:
-    """Eliminate b from a graph: connect its neighbours, and return them."""
-    others = near[b]
-    for other in others:
-        near[other] |= others
-        near[other] -= {b, other}
-    return set(others)
