@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from multibody_cli.alarms.contract import Raised, Remedy
-from multibody_cli.constraint_solver.column_independence import compute_column_independence
-from multibody_cli.constraint_solver.frame_continuity import compute_frame_errors
+from multibody_cli.joints.column_independence import compute_column_independence
 from multibody_cli.joints.contract import Coordinate, PartCode
 from multibody_cli.joints.domain import WITHIN
+from multibody_cli.joints.frame_continuity import compute_frame_errors
 from multibody_cli.model import JointEntry, Model, State
 from multibody_cli.tree.workspace import Work
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multibody_cli.constraint_solver.column_independence import compute_column_independence
+from multibody_cli.joints.column_independence import compute_column_independence
 from multibody_cli.kernel import records
 from multibody_cli.tree.workspace import COLUMN
 

@@ -14,7 +14,7 @@ from multibody_cli.joints.joint_map import FIRST_COLUMN, PER_COLUMN
 from multibody_cli.joints.parts.generated import vector
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import ZERO, dot, transposed_product
-from multibody_cli.spatial.rotations import rotation_about
+from multibody_cli.spatial.rotations import quaternion_of_vector, rotation_of_quaternion
 from multibody_cli.spatial.values import Mat3
 from multibody_cli.symbolic.generated import call
 
@@ -47,7 +47,8 @@ def compute_frame_errors(parts, part_numbers, q_start, q_end, q_path, zero_rates
                 q_path[j] = q_start[j] + (i + 0.5) / steps * (q_end[j] - q_start[j])
             evaluate_frame(part, q_path, zero_rates, generated_buffers)
             w = rotation_of_displacement(part, q_start, q_end, generated_buffers)
-            R = R @ rotation_of_vector((1.0 / steps) * w)
+            cosine, u = quaternion_of_vector((1.0 / steps) * w)
+            R = R @ rotation_of_quaternion(cosine, u.x, u.y, u.z)
         for j in range(part.iq, part.iq + part.width):
             q_path[j] = q_end[j]
         errors[k] = angle_between(R, evaluate_frame(part, q_path, zero_rates, generated_buffers))
@@ -79,15 +80,6 @@ def path_rotation_angle(part, q_start, q_end, generated_buffers):
         a = vector(generated_buffers.out, FIRST_COLUMN + PER_COLUMN * j)
         angle += abs(q_end[part.iq + j] - q_start[part.iq + j]) * math.sqrt(dot(a, a))
     return angle
-
-
-@formula
-def rotation_of_vector(w):
-    """Rotation matrix exp([w]) of a rotation vector w, rad."""
-    angle = math.sqrt(dot(w, w))
-    if angle == 0.0:
-        return rotation_about(w, 0.0, 1.0)
-    return rotation_about((1.0 / angle) * w, math.sin(angle), math.cos(angle))
 
 
 @formula
