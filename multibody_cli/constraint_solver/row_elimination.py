@@ -341,7 +341,7 @@ class RowPlanner:
         blocks = np.zeros(len(self.blocks), BLOCK)
         neighbours: list[tuple[int, int, int]] = []
         updates: list[int] = []
-        changed: set[int] = set()  # blocks that are open where another one closes, above the ground
+        changed: set[int] = set()  # blocks that are open where another one closes, and close elsewhere
         for b, later in enumerate(self.later):
             support = self.supports[self.blocks[b][0]]
             at, block = support.closes_at, blocks[b]
@@ -352,7 +352,7 @@ class RowPlanner:
             neighbours += [(other, addresses[other, b], slot_of[at, other] if at > 0 else -1) for other in later]
             updates += [addresses[one, two] for k, one in enumerate(later) for two in later[: k + 1]]
             block["last_neighbour"] = len(neighbours)
-            changed.update(later if at > 0 else ())
+            changed.update(o for o in later if self.supports[self.blocks[o][0]].closes_at != at)
         return blocks, np.array(neighbours, NEIGHBOUR), updates, addresses
 
     def _passing_rows(self, links: Records, slot_of: Any, first: Integers, addresses: Any, blocks: Records) -> Any:

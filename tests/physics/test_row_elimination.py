@@ -305,6 +305,19 @@ def test_implicit_forces_across_loops(make, pair):
     assert run.compiled.model.system.implicit
 
 
+@pytest.mark.parametrize("angle", [np.pi / 2, 0.3, 1e-3])
+@pytest.mark.parametrize("pair", [(CONSTRAINED, DENSE), MAXIMAL])
+def test_loops_that_close_at_the_same_moving_body(angle, pair):
+    """Neighbours that close together keep the dependences of each loop, three of five rows across its plane."""
+    scene = ladder(3, angle=angle)
+    beam = {"mass": 4.0, "inertia": {"principal": [1.0, 2.0, 3.0]}, "velocity": {"angular": [0.1, 0.2, 0.3]}}
+    scene["bodies"] = {"beam": beam, **scene["bodies"]}
+    for k in range(4):
+        scene["joints"][f"pin{k}"]["parent"] = "beam"
+    run = require_agreement(scene, until=0.05, step=1e-3, tolerance=1e-8, pair=pair)
+    assert np.all(run.method.work.elimination.blocks["local"])
+
+
 def test_dependent_loops_and_limits_in_maximal_coordinates():
     scene = ladder(2)
     scene["joints"]["twice"] = dict(scene["joints"]["right0"])
