@@ -40,7 +40,7 @@ from multibody_cli.constraint_solver.solver import (
     zero_rhs,
 )
 from multibody_cli.constraints.rows import jacobian_product_of_row, velocity_of_row
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
 from multibody_cli.linalg.vectors import add, copy
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.tree.configuration import displace, largest_change, normalize
@@ -255,12 +255,23 @@ def projection_with(apply_inverse_mass: Any) -> Projection:
 # --- active rows and residuals ------------------------------------------------------------------------------------
 @kernel
 def activate_unilateral_rows(work):
-    """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection."""
+    """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection.
+
+    A limit that curves, as that of a rope, is left by the square of the step and with a rate in proportion to the step
+    while it acts: the row stays active there.
+    """
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
-        if row.one_sided and row.error * row.weight <= ACTIVATION_TOLERANCE and not row.active:
+        if row.one_sided and (row.error * row.weight <= ACTIVATION_TOLERANCE or curves_along(row, work, 0.0)):
+            work.dual.arrivals[0] += not row.active
             row.active = 1
-            work.dual.arrivals[0] += 1
+
+
+@formula
+def curves_along(row, work, rate):
+    """Return whether a row leaves its limit by no more than the curvature of that in a step; never for coordinates."""
+    change = work.dual.step[0] * abs(row.bias)
+    return change > 0.0 and rate <= change and row.error <= work.dual.step[0] * change
 
 
 @kernel
@@ -377,6 +388,7 @@ def deactivate_separating_rows(work):
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         if row.one_sided:
-            row.active = row.active == 1 and row.residual <= SEPARATION_VELOCITY * row.speed
+            near = row.residual <= SEPARATION_VELOCITY * row.speed or curves_along(row, work, row.residual)
+            row.active = row.active == 1 and near
             if not row.active:
                 row.multiplier = 0.0

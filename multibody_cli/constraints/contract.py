@@ -63,13 +63,14 @@ class ConstraintSpec(EntrySpec):
 class RowShape(NamedTuple):
     """Constant properties of a row.
 
-    Its number of terms, whether it is holonomic, and words for its direction in messages: an error of 1e-3 "along the
-    normal".
+    Its number of terms, whether it is holonomic, words for its direction in messages: an error of 1e-3 "along the
+    normal", and the restitution of a one-sided row.
     """
 
     terms: int
     holonomic: bool
     direction: str
+    restitution: float = 0.0
 
 
 class Packed(NamedTuple):

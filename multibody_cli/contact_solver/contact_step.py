@@ -184,6 +184,10 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
     load_initial_guess(contacts, joint_friction.previous_impulses, warm_start, step)
     for k in range(step.sizes[0].equalities):
         step.r[k] = 0.0
+    for k in range(step.sizes[0].equalities, step.sizes[0].constraint_rows):
+        row = work.rows[step.active_rows[k]]
+        if row.error > 0.0 and row.bias != 0.0:
+            step.r[k] += row.error / step.sizes[0].h  # a limit that curves is left by the square of the step
     # gaps
     add_biases(contacts, groups, step, impact_times)
     add_slip_changes(joint_friction.slip_changes, step)

@@ -99,6 +99,7 @@ class Method:
     ) -> None:
         self._system, self._state, self.dynamics, self._stepper = model.system, state, dynamics, stepper
         self.work, self.contact_work, self._step = work, contact_work, step
+        self.work.dual.step[0] = step
         self._update_work, self._add_diagnostics = update_work, add_diagnostics
         self._update = update_work.on(model.system, work, state) if update_work else None
         self._sampler = Sampler(model, work) if model.controllers else None

@@ -75,6 +75,7 @@ def _add_element(
             holonomic=shape.holonomic,
             one_sided=spec.one_sided,
             account=account,
+            restitution=shape.restitution,
         )
     tables.add(kind.table, packed.records, row, term)
     return packed

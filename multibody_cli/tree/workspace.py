@@ -157,6 +157,7 @@ class Dual(NamedTuple):
     rebound_share: Annotated[Floats, 1]  # share of the rebounds of one-sided rows in responses, 0 without any
     arrivals: Annotated[Integers, 1]  # number of one-sided rows that the present projection has activated
     lag: Annotated[Floats, 1]  # by which rates lag behind those of the path, as a part of their change in a step
+    step: Annotated[Floats, 1]  # step of the step control, s; 0 without
     scales: Annotated[Floats, 2]  # largest coordinate and speed of a body, relative to the length, and 1/s
     factored_time: Annotated[Floats, 1]  # s; the method has factors for this time and `factored_q`
     factored_q: Annotated[Floats, "nq"]  # or (0,) for a method that does not use them again

@@ -204,6 +204,8 @@ def random_fields(kind, rng):
         case "distance":
             for b, c in (("a", "b"), ("world", "b"), ("c", "world")):
                 yield {"between": [{"body": b, "point": p}, {"body": c, "point": s}], "length": 0.7}
+            yield {"between": [{"body": "a", "point": p}, {"body": "b", "point": s}], "limits": [0.2, 0.7]}
+            yield {"between": [{"body": "world", "point": p}, {"body": "b", "point": s}], "limits": [None, 0.7]}
         case "point_on_plane":
             for b, c in (("a", "b"), ("world", "b"), ("c", "world")):
                 yield {"point": {"body": b, "point": p}, "plane": {"body": c, "normal": n, "position": s}}
@@ -415,6 +417,13 @@ def test_a_table_begins_with_its_first_row_and_term():
     ("kind", "fields", "message"),
     [
         ("distance", {"between": [{"body": "a"}, {"body": "b"}], "length": 0}, "above 0"),
+        ("distance", {"between": [{"body": "a"}, {"body": "b"}]}, "either `length` or `limits`"),
+        ("distance", {"between": [{"body": "a"}, {"body": "b"}], "length": 1, "limits": [1, 2]}, "either `length`"),
+        ("distance", {"between": [{"body": "a"}, {"body": "b"}], "limits": [2, 1]}, "below the greatest one"),
+        ("distance", {"between": [{"body": "a"}, {"body": "b"}], "limits": [None, None]}, "a least or a greatest"),
+        ("distance", {"between": [{"body": "a"}, {"body": "b"}], "limits": [None, 0]}, "above 0"),
+        ("distance", {"between": [{"body": "a"}, {"body": "b"}], "limits": [1]}, "limits"),
+        ("distance", {"between": [{"body": "a"}, {"body": "b"}], "length": 1, "restitution": 1}, "no effect without"),
         ("gear", {"joints": ["j0", "j1"], "ratio": 0}, "nonzero"),
         ("gear", {"joints": ["j0", "j1"], "ratio": 2, "backlash": 0.1, "reduce": True}, "remove `reduce`"),
         ("gear", {"joints": ["j0", "j1"], "ratio": 2, "backlash": -0.1}, "at least 0"),

@@ -71,8 +71,10 @@ def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[t
             yield Feature.REDUCTION, ("couplings", name, "reduce")
         if coupling.one_sided:
             yield Feature.LIMITS, ("couplings", name, "backlash")
-    for name in scene.constraints:
+    for name, constraint in scene.constraints.items():
         yield Feature.CONSTRAINTS, ("constraints", name)
+        if constraint.one_sided:
+            yield Feature.LIMITS, ("constraints", name, "limits")
     for name, actuator in scene.actuators.items():
         if isinstance(actuator, ComputedTorqueSpec):
             yield Feature.COMPUTED_TORQUE, ("actuators", name)
