@@ -276,7 +276,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         return True
     # rows
     write_rows(patches, contacts, work, step, v)
-    set_coefficients(patches, contacts, step, joint_friction.coefficient, tree_friction.shared)
+    set_coefficients(patches, contacts, step, joint_friction, tree_friction.shared)
     # trees
     has_other_rows = limits + count + count_other_rows(work.rows, tree_friction.satisfied) > 0
     if (

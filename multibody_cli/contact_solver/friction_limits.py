@@ -140,6 +140,6 @@ def compute_limit(p, patch, W, table, joint_friction, T):
             at_point += abs(a)
         joint_friction.normal_loads[k] = at_point
         load_sum += at_point
-    joint_friction.limit[p] = joint_friction.coefficient[p] * load_sum
+    joint_friction.limit[p] = joint_friction.coefficient[p] * load_sum + joint_friction.brake[p]
     base = T.base[patch.child]
     T.largest_load[base] = max(T.largest_load[base], load_sum)

@@ -79,7 +79,8 @@ def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool,
         patch, x, y = table.patches[p], T.friction[p, 0], T.friction[p, 1]
         if patch.slip_directions == 1 or p == patch.first_patch:
             allowed = switches
-        scale, limit = joint_friction.coefficient[p] * T.largest_load[T.base[patch.child]], joint_friction.limit[p]
+        limit, load = joint_friction.limit[p], T.largest_load[T.base[patch.child]]
+        scale = joint_friction.coefficient[p] * load + joint_friction.brake[p]
         if T.state[p] == STICKS:
             if not math.hypot(x, y) - limit <= tolerance * scale:
                 if allowed > 0:

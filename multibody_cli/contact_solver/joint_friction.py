@@ -3,7 +3,7 @@
 The slip velocity of a friction patch (`joints.friction`) is u = (slip wrenches) . (twist of the child relative to the
 parent).  The friction impulse of a step acts along u in the disc of radius
 
-    limit = coefficient * sum |a|,   a = loads . (h F + G - friction at the points),
+    limit = coefficient * sum |a| + h brake,   a = loads . (h F + G - friction at the points),
 
 where F is the joint reaction without impulses, and G the reaction to the impulses of the step, those of all friction
 in the joint included.  In the tree G follows from Newton-Euler, I (change of motion) - impulses on all bodies beyond
@@ -63,6 +63,7 @@ class JointFrictionWorkspace(NamedTuple):
     normal_loads: Annotated[Floats, "n"]  # normal load of each point, N s
     largest_load: Annotated[Floats, "l"]  # largest sum of `normal_loads` over the patches of an island
     coefficient: Floats  # (p,) coefficients of friction of the step
+    brake: Annotated[Floats, "p"]  # given limits of the step, in addition to those in proportion to the loads, N s
     limit: Annotated[Floats, "p"]  # friction limits due to the last impulses, N s
     transmitted: Annotated[Records, "p", WRENCH]  # h F + G of the last impulses, in the axes of the patches
     secant: Annotated[Floats, "p", 3]  # previous limit, its error, and the next factor if there is no secant
@@ -180,10 +181,19 @@ def compute_friction_limits(joint_friction, table, x, work, h):
         W = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
         W = W + friction_of_joint(patch, patches, impulses, work.bodies)
         store_force(joint_friction.transmitted[p], W)
-        W = W - friction_wrench(patch, impulses[p, 1], impulses[p, 2], table.points, joint_friction.normal_loads)
-        joint_friction.limit[p] = joint_friction.coefficient[p] * distribute_normal_load(
-            patch, W, table, joint_friction.normal_loads
+        share = share_of_points(joint_friction, p)
+        W = W - friction_wrench(
+            patch, share * impulses[p, 1], share * impulses[p, 2], table.points, joint_friction.normal_loads
         )
+        loads = distribute_normal_load(patch, W, table, joint_friction.normal_loads)
+        joint_friction.limit[p] = joint_friction.coefficient[p] * loads + joint_friction.brake[p]
+
+
+@formula
+def share_of_points(joint_friction, p):
+    """Return the share of a friction that acts at the points of a patch; the brake has the rest."""
+    limit, brake = joint_friction.limit[p], joint_friction.brake[p]
+    return (limit - brake) / limit if brake > 0.0 and limit > 0.0 else 1.0
 
 
 @kernel
@@ -250,14 +260,16 @@ def update_friction_limits(system, work, joint_friction, groups, step, reports) 
     for p in range(len(patches)):
         if not joint_friction.separate[p] and coefficient[p] > 0.0:
             island = groups.row_island[sizes.constraint_rows + PER_CONTACT * p]
-            largest_load[island] = max(largest_load[island], joint_friction.limit[p] / coefficient[p])
+            load = (joint_friction.limit[p] - joint_friction.brake[p]) / coefficient[p]
+            largest_load[island] = max(largest_load[island], load)
     worst, again = 0.0, False
     for p in range(len(patches)):
         if joint_friction.separate[p]:
             continue
         k, limit = sizes.constraint_rows + PER_CONTACT * p, joint_friction.limit[p]
         island = groups.row_island[k]
-        friction, scale = math.hypot(x[k + 1], x[k + 2]), coefficient[p] * largest_load[island]
+        friction = math.hypot(x[k + 1], x[k + 2])
+        scale = coefficient[p] * largest_load[island] + joint_friction.brake[p]
         error = abs(limit - x[k]) if friction >= (1.0 - AT_LIMIT) * x[k] else friction - limit
         if error > system.contacts.options.tolerance * scale:
             again = True

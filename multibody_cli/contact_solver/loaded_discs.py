@@ -74,10 +74,11 @@ NEAR_LIMIT = 0.9
 # --- law of a disc ----------------------------------------------------------------------------------------------------
 @kernel
 def write_drags(patches, joint_friction, T):
-    """Compute the drags of all discs that slide, from friction and limits of the last pass."""
+    """Compute the drags of all discs that slide, from friction and limits of the last pass; and those of brakes."""
     for p in range(len(patches)):
         speed = T.speed[p]
         if patches[p].slip_directions == 1:
+            T.applied[p, 0] = -T.state[p] * joint_friction.brake[p]
             continue
         T.applied[p, 0] = T.applied[p, 1] = 0.0
         clear_drag(p, T)

@@ -41,6 +41,7 @@ from multibody_cli.contact_solver.joint_friction import (
     friction_wrench,
     next_limit,
     reset_limit_iteration,
+    share_of_points,
 )
 from multibody_cli.contact_solver.loaded_discs import add_drag, clear_drag
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
@@ -263,9 +264,9 @@ def compute_limits(system, joint_friction, T):
     clear_loads(T)
     for p in range(len(table.patches)):
         patch, carried = table.patches[p], load_force(joint_friction.transmitted[p])
-        W = carried - friction_wrench(
-            patch, T.friction[p, 0], T.friction[p, 1], table.points, joint_friction.normal_loads
-        )
+        share = share_of_points(joint_friction, p)
+        x, y = share * T.friction[p, 0], share * T.friction[p, 1]
+        W = carried - friction_wrench(patch, x, y, table.points, joint_friction.normal_loads)
         store_vector(T.reaction[p], W)
         compute_limit(p, patch, W, table, joint_friction, T)
     for k in range(len(T.normal_load)):
@@ -278,7 +279,7 @@ def update_limits(system, joint_friction, T, tolerance) -> tuple[bool, float]:
     patches, agree, residual = system.contacts.joint_friction.patches, True, 0.0
     for p in range(len(patches)):
         used, limit, friction = T.limit[p], joint_friction.limit[p], math.hypot(T.friction[p, 0], T.friction[p, 1])
-        scale = joint_friction.coefficient[p] * T.largest_load[T.base[patches[p].child]]
+        scale = joint_friction.coefficient[p] * T.largest_load[T.base[patches[p].child]] + joint_friction.brake[p]
         error = abs(limit - used) if friction >= (1.0 - AT_LIMIT) * used else friction - limit
         if error > tolerance * scale:
             agree = False

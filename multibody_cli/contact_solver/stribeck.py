@@ -30,14 +30,18 @@ def coefficient_at(static, kinetic, stribeck_speed, slip) -> float:
 
 
 @kernel
-def set_coefficients(patches, contacts, step, coefficients, shared):
-    """Set the coefficients of all contacts and patches (p,); `shared` (p,) is that of passes over trees."""
-    before, k = step.velocity_before, step.sizes[0].constraint_rows
+def set_coefficients(patches, contacts, step, joint_friction, shared):
+    """Set the coefficients of all contacts and patches, and the limits of brakes.
+
+    `shared` (p,) is that of passes over trees.
+    """
+    before, k, coefficients = step.velocity_before, step.sizes[0].constraint_rows, joint_friction.coefficient
     for p in range(len(patches)):
         patch, slip = patches[p], math.hypot(before[k + 1], before[k + 2])
         coefficient = coefficient_at(patch.static_friction, patch.kinetic_friction, patch.stribeck_speed, slip)
         if coefficient != coefficients[p]:
             coefficients[p], shared[p] = coefficient, STICKS
+        joint_friction.brake[p] = step.sizes[0].h * patch.brake
         k += PER_CONTACT
     for c in range(step.sizes[0].contacts):
         contact, slip = contacts[c], math.hypot(before[k + 1], before[k + 2])

@@ -78,7 +78,7 @@ from multibody_cli.contact_solver.friction_states import (
     update_states,
 )
 from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
-from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench
+from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench, share_of_points
 from multibody_cli.contact_solver.laws import COULOMB
 from multibody_cli.contact_solver.loaded_discs import rests, share_torque, write_drags
 from multibody_cli.contact_solver.loop_plan import plan_loops
@@ -152,7 +152,8 @@ def compute_loads(system, joint_friction, T):
         if T.state[p] != STICKS and patch.slip_directions == 2:
             distribute_normal_load(patch, W, table, joint_friction.normal_loads)
         if T.state[p] == STICKS or patch.slip_directions == 2:
-            W = carried - friction_wrench(patch, x, y, table.points, joint_friction.normal_loads)
+            share = share_of_points(joint_friction, p)
+            W = carried - friction_wrench(patch, share * x, share * y, table.points, joint_friction.normal_loads)
         store_vector(T.reaction[p], W)
         compute_limit(p, patch, W, table, joint_friction, T)
     for p in range(len(table.patches)):

@@ -76,6 +76,9 @@ def friction_gains(model: Model, state: State) -> list[float]:
     for patch in table.patches:
         R = _matrix(work.bodies["R"][patch["carrier"]]) @ _matrix(patch["axes"])
         points = table.points[patch["first_point"] : patch["last_point"]]
+        if len(points) == 0:
+            found.append(0.0)  # of a brake alone
+            continue
         loads = table.loads[points["first_load"][0] : points["last_load"][-1]]
         gain = 0.0
         for way in ("along", "across")[: patch["slip_directions"]]:

@@ -16,6 +16,9 @@ loads.  A revolute, prismatic, screw, cylindrical or planar joint has one patch.
 its hinges, which carry the same wrench: that about x is fixed in the parent, that about y in the child.  A spherical
 joint has three: the slip at both ends of an axis differs only in sign, so that the two ends are one point.
 
+A *brake* adds a given limit, a torque about the axis or a force along it, which no load changes.  It acts on the axis
+and loads no points.  A joint with a brake alone has a patch without points.
+
 The motor of a screw joint is a torque about the axis, which the thread does not carry: with S the column of the joint,
 loads are those of F less the torque S . F about the axis.  A planar joint does not rotate about its normal; the surface
 that prevents it has no friction.
@@ -27,14 +30,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.kernel import Floats
-from multibody_cli.spec import Friction, PositiveLength, Spec, Vector, Vector3, units
+from multibody_cli.spec import Friction, FrictionCoefficients, PositiveLength, Quantity, Spec, Vector, Vector3, units
 from multibody_cli.spec.quantities import WholeNumber
 from multibody_cli.spec.rotations import frame_about
 
@@ -48,6 +51,27 @@ class FrictionSpec(Spec):
     """Dry friction of a joint; each type of joint adds its surface."""
 
     coefficient: Friction = Field(description="Coefficient of dry friction.")
+
+    @property
+    def brake(self) -> float:
+        """Given limit that adds to that in proportion to the loads, N m or N."""
+        return 0.0
+
+
+class BrakeSpec(FrictionSpec):
+    """Dry friction in proportion to the loads, of a given limit, or both."""
+
+    coefficient: Friction = Field(
+        FrictionCoefficients(static=0.0, kinetic=0.0), description="Coefficient of dry friction; requires `surface`."
+    )
+    surface: Any = None
+
+    @model_validator(mode="after")
+    def _require_friction(self) -> Self:
+        if self.surface is None and (self.coefficient.static > 0.0 or self.brake == 0.0):
+            name = next(name for name in type(self).model_fields if name not in BrakeSpec.model_fields)
+            raise ValueError(f"expected `coefficient` and `surface`, `{name}`, or all of them")
+        return self
 
 
 class CylinderSurface(Spec):
@@ -87,20 +111,44 @@ class PlateSurface(Spec):
     width: PositiveLength = Field(description="Length along y of the joint frame, m.")
 
 
+class HingeFriction(BrakeSpec):
+    """Dry friction on a cylinder about the axis, of a brake, or both."""
+
+    EXAMPLE = "{coefficient: 0.3, surface: {radius: 1 cm, length: 5 cm}}"
+
+    surface: CylinderSurface | None = Field(None, description="Friction surface.")
+    torque: Annotated[float, Quantity(units.TORQUE, least=0.0)] = Field(
+        0.0, description="Largest torque of a brake, in addition to the friction due to the loads, N*m."
+    )
+
+    @property
+    def brake(self) -> float:
+        """The torque."""
+        return self.torque
+
+
+class SliderFriction(BrakeSpec):
+    """Dry friction on a box about the joint frame, of a brake, or both."""
+
+    EXAMPLE = "{coefficient: 0.3, surface: {size: [10 cm, 2 cm, 2 cm]}}"
+
+    surface: BoxSurface | None = Field(None, description="Friction surface.")
+    force: Annotated[float, Quantity(units.FORCE, least=0.0)] = Field(
+        0.0, description="Largest force of a brake, in addition to the friction due to the loads, N."
+    )
+
+    @property
+    def brake(self) -> float:
+        """The force."""
+        return self.force
+
+
 class CylinderFriction(FrictionSpec):
     """Dry friction on a cylinder about the axis."""
 
     EXAMPLE = "{coefficient: 0.3, surface: {radius: 1 cm, length: 5 cm}}"
 
     surface: CylinderSurface = Field(description="Friction surface.")
-
-
-class BoxFriction(FrictionSpec):
-    """Dry friction on a box about the joint frame."""
-
-    EXAMPLE = "{coefficient: 0.3, surface: {size: [10 cm, 2 cm, 2 cm]}}"
-
-    surface: BoxSurface = Field(description="Friction surface.")
 
 
 class SphereFriction(FrictionSpec):
@@ -138,11 +186,14 @@ class FrictionPatch(Immutable):
     on_parent
         Whether the points are fixed in the parent, in the axes of F, instead of in the child.  The origins of M and F
         must coincide.
+    brake
+        Given limit, in addition to that in proportion to the loads, in the unit of the friction.
     """
 
     slip_wrenches: Floats
     points: Sequence[Point]
     on_parent: bool = False
+    brake: float = 0.0
 
 
 FRICTION_PATCH = np.dtype(
@@ -159,6 +210,7 @@ FRICTION_PATCH = np.dtype(
         ("static_friction", "f8"),  # coefficients
         ("kinetic_friction", "f8"),
         ("stribeck_speed", "f8"),  # m/s
+        ("brake", "f8"),  # given limit, N; N m for a hinge without a surface
         ("axes", "f8", 9),  # the axes of the patch in the carrier
         ("slip_directions", "i8"),  # number of slip directions, 1 or 2
         ("along_t", "f8", 3),  # the wrenches of these, in the axes of the patch
@@ -185,9 +237,41 @@ FRICTION_POINT = np.dtype(
 
 
 def has_friction(joint: object) -> bool:
-    """Return whether a joint has a positive coefficient of friction."""
+    """Return whether a joint has a positive coefficient of friction, or a brake."""
     friction = getattr(joint, "friction", None)
-    return bool(friction is not None and friction.coefficient.static > 0.0)
+    return bool(friction is not None and (friction.coefficient.static > 0.0 or friction.brake > 0.0))
+
+
+def with_brake(spec: BrakeSpec, patches: Sequence[FrictionPatch], wrench: Floats) -> list[FrictionPatch]:
+    """Return patches with a brake, which applies `wrench` (6,) at its limit 1; without patches, that of the brake."""
+    if spec.surface is None:
+        return [FrictionPatch(wrench[None], (), brake=spec.brake)]
+    arms = [float(np.linalg.norm(patch.slip_wrenches[0]) / np.linalg.norm(wrench)) for patch in patches]
+    return [replace(patch, brake=spec.brake / arm) for patch, arm in zip(patches, arms, strict=True)]
+
+
+def hinge_patches(spec: HingeFriction, axis: Vector) -> list[FrictionPatch]:
+    """Return the patch of a hinge."""
+    surface = [] if spec.surface is None else cylinder_patches(spec.surface, axis, slides=False)
+    return with_brake(spec, surface, np.r_[axis, 0.0, 0.0, 0.0])
+
+
+def slider_patches(spec: SliderFriction, axis: Vector) -> list[FrictionPatch]:
+    """Return the patch of a slider."""
+    surface = [] if spec.surface is None else box_patches(spec.surface, axis)
+    return with_brake(spec, surface, np.r_[0.0, 0.0, 0.0, axis])
+
+
+def screw_patches(spec: HingeFriction, axis: Vector, lead: float) -> list[FrictionPatch]:
+    """Return the patch of a screw, of `lead` metres per radian; its brake acts about the axis."""
+    surface = [] if spec.surface is None else thread_patches(spec.surface, axis, lead)
+    return with_brake(spec, surface, np.r_[axis, 0.0, 0.0, 0.0])
+
+
+def universal_patches(spec: HingeFriction) -> list[FrictionPatch]:
+    """Return the patches of both hinges of a universal joint, each with the brake."""
+    first, second = (hinge_patches(spec, axis)[0] for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+    return [replace(first, on_parent=True), second]
 
 
 def cylinder_patches(surface: CylinderSurface, axis: Vector, *, slides: bool) -> list[FrictionPatch]:
@@ -226,12 +310,6 @@ def thread_patches(surface: CylinderSurface, axis: Vector, lead: float) -> list[
     points = patch_points(normal_forces, friction_wrenches)
     carried = np.eye(6) - np.outer(torque, column)
     return [FrictionPatch(np.array([slip * torque]), [Point(p.friction_wrenches, p.loads @ carried) for p in points])]
-
-
-def cross_patches(surface: CylinderSurface) -> list[FrictionPatch]:
-    """Return the patches of the two equal hinges of a universal joint."""
-    first, second = (cylinder_patches(surface, axis, slides=False)[0] for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
-    return [replace(first, on_parent=True), second]
 
 
 def plate_patches(surface: PlateSurface) -> list[FrictionPatch]:

@@ -20,15 +20,17 @@ from pydantic import Field, model_validator
 
 from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, screwing, sliding, turning
 from multibody_cli.joints.friction import (
-    BoxFriction,
     CylinderFriction,
+    HingeFriction,
     PlateFriction,
-    box_patches,
-    cross_patches,
+    SliderFriction,
     cylinder_patches,
+    hinge_patches,
     is_aligned,
     plate_patches,
-    thread_patches,
+    screw_patches,
+    slider_patches,
+    universal_patches,
 )
 from multibody_cli.joints.spec import CoordinateJointSpec, JointSpec
 from multibody_cli.spec import Direction, Length
@@ -48,7 +50,9 @@ class RevoluteSpec(CoordinateJointSpec):
 
     type: Literal["revolute"]
     axis: Direction = Field(Z, description="Axis of rotation, in the joint frame.")
-    friction: CylinderFriction | None = Field(None, description="Dry friction on a cylinder about the axis.")
+    friction: HingeFriction | None = Field(
+        None, description="Dry friction on a cylinder about the axis, or of a brake."
+    )
 
     COORDINATES = (Coordinate.ANGLE,)
 
@@ -58,13 +62,15 @@ class PrismaticSpec(CoordinateJointSpec):
 
     type: Literal["prismatic"]
     axis: Direction = Field(Z, description="Direction of translation, in the joint frame.")
-    friction: BoxFriction | None = Field(None, description="Dry friction on a box about the joint frame.")
+    friction: SliderFriction | None = Field(
+        None, description="Dry friction on a box about the joint frame, or of a brake."
+    )
 
     COORDINATES = (Coordinate.LENGTH,)
 
     @model_validator(mode="after")
     def _refuse_oblique_friction(self) -> Self:
-        if self.friction is not None and not is_aligned(self.axis):
+        if self.friction is not None and self.friction.surface is not None and not is_aligned(self.axis):
             raise located_error(
                 "requires `axis` along x, y or z of the joint frame: rotate the joint frame", "friction"
             )
@@ -77,8 +83,8 @@ class ScrewSpec(CoordinateJointSpec):
     type: Literal["screw"]
     axis: Direction = Field(Z, description="Axis of the screw, in the joint frame.")
     pitch: Length = Field(description="Translation per turn, m; negative for a left-handed screw.")
-    friction: CylinderFriction | None = Field(
-        None, description="Dry friction of a square thread on a cylinder about the axis."
+    friction: HingeFriction | None = Field(
+        None, description="Dry friction of a square thread on a cylinder about the axis, or of a brake."
     )
 
     COORDINATES = (Coordinate.ANGLE,)
@@ -103,8 +109,8 @@ class UniversalSpec(CoordinateJointSpec):
     """Two angles: about x of the parent's side, then about y of the child's."""
 
     type: Literal["universal"]
-    friction: CylinderFriction | None = Field(
-        None, description="Dry friction in both hinges, each on a cylinder about its axis."
+    friction: HingeFriction | None = Field(
+        None, description="Dry friction in both hinges, each on a cylinder about its axis, or of a brake in each."
     )
 
     COORDINATES = (Coordinate.ANGLE, Coordinate.ANGLE)
@@ -143,19 +149,19 @@ KINDS = (
         "revolute",
         RevoluteSpec,
         lambda spec: [turning(spec.axis)],
-        friction_patches=lambda spec: cylinder_patches(spec.friction.surface, spec.axis, slides=False),
+        friction_patches=lambda spec: hinge_patches(spec.friction, spec.axis),
     ),
     JointKind(
         "prismatic",
         PrismaticSpec,
         lambda spec: [sliding(spec.axis)],
-        friction_patches=lambda spec: box_patches(spec.friction.surface, spec.axis),
+        friction_patches=lambda spec: slider_patches(spec.friction, spec.axis),
     ),
     JointKind(
         "screw",
         ScrewSpec,
         lambda spec: [screwing(spec.axis, spec.lead)],
-        friction_patches=lambda spec: thread_patches(spec.friction.surface, spec.axis, spec.lead),
+        friction_patches=lambda spec: screw_patches(spec.friction, spec.axis, spec.lead),
     ),
     JointKind(
         "cylindrical",
@@ -167,7 +173,7 @@ KINDS = (
         "universal",
         UniversalSpec,
         lambda spec: [turning(X), turning(Y)],
-        friction_patches=lambda spec: cross_patches(spec.friction.surface),
+        friction_patches=lambda spec: universal_patches(spec.friction),
     ),
     JointKind(
         "planar",

@@ -158,6 +158,7 @@ def pack_joint_friction(
                     joint.friction.coefficient.static,
                     joint.friction.coefficient.kinetic,
                     joint.friction.coefficient.stribeck_speed,
+                    patch.brake,
                     frame if patch.on_parent else np.eye(3).ravel(),
                     len(patch.slip_wrenches),
                     *_wrenches(patch.slip_wrenches),

@@ -174,7 +174,7 @@ def update_reactions(system, work, contact_work, step, h) -> bool:
     for p in range(len(patches)):
         patch, transmitted = patches[p], load_force(joint_friction.transmitted[p])
         W = step_impulse(patch, patches, work, joint_friction.previous_impulses)
-        largest = max(largest, joint_friction.coefficient[p] * load_sum(patch, W, table))
+        largest = max(largest, joint_friction.coefficient[p] * load_sum(patch, W, table) + joint_friction.brake[p])
         change = joint_friction.coefficient[p] * load_sum(patch, W - transmitted, table)
         if change > error:
             error, worst = change, p
