@@ -147,10 +147,11 @@ def test_a_rope_and_the_floor_are_edges_of_the_same_passes(tmp_path, method):
     both = 0
     for _ in range(400):
         assert stepper.step(state, 1) is None
-        both += stepper.contact_work.contact_count[0] * stepper.contact_work.constraint_row_count[0]
+        sizes = stepper.contact_work.step.sizes[0]
+        both += sizes["contacts"] * sizes["constraint_rows"]
         assert not stepper.contact_work.factors.rank.any()
     assert both > 30
-    assert not stepper.contact_work.unsolved_steps.any()
+    assert not stepper.contact_work.diagnostics.unsolved_steps.any()
 
 
 def test_a_rope_costs_the_passes_no_more_than_linear_work(tmp_path):
@@ -160,10 +161,10 @@ def test_a_rope_costs_the_passes_no_more_than_linear_work(tmp_path):
     touched = 0
     for _ in range(300):
         assert stepper.step(state, 1) is None
-        touched += stepper.contact_work.constraint_row_count[0]
+        touched += stepper.contact_work.step.sizes["constraint_rows"][0]
         assert not stepper.contact_work.factors.rank.any()
     assert touched > 20
-    assert not stepper.contact_work.unsolved_steps.any()
+    assert not stepper.contact_work.diagnostics.unsolved_steps.any()
 
 
 # --- special positions ------------------------------------------------------------------------------------------------
