@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -99,11 +99,13 @@ def pack(spec: DistanceSpec, context: PackingContext) -> Packed:
     """One row for each length, with a term for each movable body."""
     a, b = spec.between
     (row_a, point_a), (row_b, point_b) = context.attachment(a.body, a.point), context.attachment(b.body, b.point)
-    rods = [(spec.length, 1.0, "along the line of its points")]
+    rods: list[tuple[float | None, float, str]] = [(spec.length, 1.0, "along the line of its points")]
+    rows: list[RowShape] = []
+    records: list[tuple[Any, ...]] = []
     if spec.limits is not None:
         least, greatest = spec.limits
         rods = [(least, 1.0, "below its least distance"), (greatest, -1.0, "beyond its greatest distance")]
-    terms, rows, records = (row_a > 0) + (row_b > 0), [], []
+    terms = (row_a > 0) + (row_b > 0)
     for length, sign, direction in rods:
         if length is not None:
             records.append((len(rows), terms * len(rows), row_a, row_b, point_a, point_b, length, sign))
