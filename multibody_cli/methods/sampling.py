@@ -18,6 +18,7 @@ import numpy as np
 
 from multibody_cli.forces.elements import evaluate_signals
 from multibody_cli.kernel import kernel, template
+from multibody_cli.linalg.vectors import copy
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.methods.recording import take_steps, update_work
 from multibody_cli.model import Floats, Integers, Model, State
@@ -109,10 +110,8 @@ def hold_values(forces, sampling):
 @kernel
 def copy_outputs(source, target):
     """Copy outputs."""
-    for k in range(len(source.held)):
-        target.held[k] = source.held[k]
-    for c in range(len(source.next)):
-        target.next[c] = source.next[c]
+    copy(source.held, target.held)
+    copy(source.next, target.next)
     target.delayed[0] = source.delayed[0]
     for p in range(source.delayed[0]):
         target.instants[p], target.updates[p] = source.instants[p], source.updates[p]

@@ -10,7 +10,7 @@ from typing import Any
 
 from multibody_cli.contact_solver.laws import convex_cone, coulomb, equality, one_sided
 from multibody_cli.contact_solver.laws.contract import Law, project
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, number_parameter, template
+from multibody_cli.kernel import bound_kernel, number_parameter, optional_kernel_parameter, template
 
 LAWS: tuple[Law, ...] = (
     equality.LAW,
@@ -29,12 +29,7 @@ NUMBER = number_parameter("NUMBER", int)
 """The number of a law."""
 
 
-@kernel
-def _project_none(law, coefficient, n, y, P, D):
-    """Project by no law."""
-
-
-@kernel_parameter
+@optional_kernel_parameter
 def project_by_earlier(law, coefficient, n, y, P, D) -> None:
     """Project by a law before NUMBER."""
 
@@ -52,5 +47,5 @@ def _after(earlier: Any, number: int) -> Any:
     return bound_kernel(_project_by_one_more, project_by_earlier=earlier, project=LAWS[number].project, NUMBER=number)
 
 
-project_by_law: Any = reduce(_after, range(len(LAWS)), _project_none)
+project_by_law: Any = reduce(_after, range(len(LAWS)), None)
 """`project_by_law(law, coefficient, n, y, P, D)`: `laws.contract.project` of the law with that number."""
