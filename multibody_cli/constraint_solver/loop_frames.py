@@ -56,15 +56,15 @@ def update_loop_frames(tree, q, v, work):
 @formula
 def update_loop_frame(tree, closure, q, v, work, fits):
     """Place the loop frame of a closure, and its constraint axes; coordinates that these do not need if it `fits`."""
-    loop_frame, part = work.bodies[closure.loop_frame], tree.parts[closure.first_part]
-    if closure.joint_kernel == KERNEL_SCREW:
-        place_screw(part, closure, loop_frame, q, work)
+    loop_frame = work.bodies[closure.loop_frame]
+    if closure.joint_kernel == KERNEL_SCREW:  # a fixed joint has no parts
+        place_screw(tree.parts[closure.first_part], closure, loop_frame, q, work)
         if fits:
-            fit_angle(part, closure, loop_frame, q, work)
+            fit_angle(tree.parts[closure.first_part], closure, loop_frame, q, work)
     elif closure.joint_kernel == KERNEL_BALL:
         place_ball(closure, loop_frame, work)
         if fits:
-            fit_ball(part, closure, loop_frame, q, work)
+            fit_ball(tree.parts[closure.first_part], closure, loop_frame, q, work)
     else:
         fit_position(tree, closure, loop_frame, q, v, work)
     update_constraint_axes(tree, closure, loop_frame, work)
