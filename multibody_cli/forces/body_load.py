@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
-from multibody_cli.forces.spec import BodyForceSpec, Place
+from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.kernel import formula
 from multibody_cli.signals import derivative_along, evaluate
@@ -16,6 +15,7 @@ from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, cross, dot
 from multibody_cli.spatial.values import Force, Vec3
 from multibody_cli.spec import Position, SignalSpec, units
+from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
 from multibody_cli.spec.signal import SignalVector
 
 _ZERO = (SignalSpec(constant=0.0),) * 3

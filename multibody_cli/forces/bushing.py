@@ -19,8 +19,7 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
-from multibody_cli.forces.spec import BetweenSpec, Place
+from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
@@ -42,6 +41,7 @@ from multibody_cli.spatial.rotations import (
 )
 from multibody_cli.spatial.values import Inertia, Mat3, Vec3
 from multibody_cli.spec import Pose, Spec, Vector, Vector3, units
+from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place
 
 _NONE: Vector = (0.0, 0.0, 0.0)
 

@@ -19,7 +19,7 @@ import numpy as np
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import kernel_parameter
 from multibody_cli.spec import SignalSpec, Spec
-from multibody_cli.spec.entries import PackingContext as PackingContext
+from multibody_cli.spec.entries import PackingContext
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------

@@ -27,13 +27,12 @@ from multibody_cli.forces.cable import (
     measure,
     stiffness_damping_product,
 )
-from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
+from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.muscle_curves import ACTIVE_KNOTS, VELOCITY_KNOTS, active, passive, passive_energy, velocity
-from multibody_cli.forces.spec import BetweenSpec, Place
 from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength, PositiveTime, Quantity, SignalSpec, units
-from multibody_cli.spec.entries import placed
+from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place, placed
 from multibody_cli.spec.quantities import located_error
 from multibody_cli.spec.signal import Signal
 

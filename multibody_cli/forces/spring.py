@@ -25,11 +25,10 @@ from multibody_cli.forces.cable import (
     measure,
     stiffness_damping_product,
 )
-from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
-from multibody_cli.forces.spec import BetweenSpec, Place
+from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.kernel import bound_kernel, formula
 from multibody_cli.spec import BodyPoint, Damping, Mass, Position, Quantity, Vector, units
-from multibody_cli.spec.entries import placed
+from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place, placed
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, located_error
 
 # --- entries of `springs:` in a scene file: springs along cables, and bushings ----------------------------------------

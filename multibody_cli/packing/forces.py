@@ -10,13 +10,7 @@ import numpy as np
 
 from multibody_cli.forces import joint_control
 from multibody_cli.forces.cable import POINT
-from multibody_cli.forces.contract import (
-    ForceElement,
-    JointPackingContext,
-    PackingContext,
-    RotationCoordinates,
-    ScalarCoordinate,
-)
+from multibody_cli.forces.contract import ForceElement, JointPackingContext, RotationCoordinates, ScalarCoordinate
 from multibody_cli.forces.elements import ELEMENTS, PLACES, Forces, coupled_pairs, element_of, elements_of_joint
 from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.joints.contract import JointStart, Part, PartCode
@@ -28,6 +22,7 @@ from multibody_cli.packing.excitation import follow_excitation
 from multibody_cli.packing.quantities import CoordinateReference, QuantityPacker
 from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.spec import SignalSpec, Spec
+from multibody_cli.spec.entries import PackingContext
 
 _GIVEN = {"position": POSITION, "velocity": VELOCITY, "acceleration": ACCELERATION}
 

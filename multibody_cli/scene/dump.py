@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from multibody_cli.document.scalars import scalar
+from multibody_cli.document.formats.yaml import scalar
 from multibody_cli.mass import Floats, MassProperties
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./+*-]*( [\w./+*-]+)*", re.ASCII)

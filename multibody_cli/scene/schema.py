@@ -14,7 +14,6 @@ from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.document.source import RESOLVED_KEYS
 from multibody_cli.forces.elements import FORCE_KEYS, FORCES, SPRING_KEYS, SPRING_KINDS
 from multibody_cli.forces.muscle import MuscleSpec
-from multibody_cli.forces.spec import BetweenSpec, ForceSpec
 from multibody_cli.forces.spring import StrandSpec
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import has_friction
@@ -25,6 +24,7 @@ from multibody_cli.scene.expect import Expectation
 from multibody_cli.scene.shapes import Shape
 from multibody_cli.scene.simulation import ContactsSpec, OutputSpec, SimulationSpec
 from multibody_cli.spec import Catalogue, Position, Rotation, Spec, Vector, Vector3, units
+from multibody_cli.spec.entries import BetweenSpec, ForceSpec
 from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.rotations import IDENTITY
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from multibody_cli.spec.geometry import BodyPoint, Pose, Vector
+from multibody_cli.spec.geometry import BodyPoint, Pose, Position, Vector
 from multibody_cli.spec.quantities import Spec
 from multibody_cli.spec.signal import SignalSpec
 
@@ -34,6 +34,35 @@ class EntrySpec(Spec):
     def coordinates(self) -> Sequence[tuple[Place, str]]:
         """Coordinates of joints: `hinge`, or `wrist/1`."""
         return ()
+
+
+class ForceSpec(Spec):
+    """The base of every entry of `forces:`."""
+
+    @property
+    def coordinates(self) -> list[tuple[Place, str]]:
+        """Coordinates of joints, `joint` or `joint/k`, each with its place in the entry."""
+        return []
+
+
+class BodyForceSpec(ForceSpec):
+    """The base of every force on a body."""
+
+    body: str
+
+    @property
+    def points(self) -> list[tuple[Place, Position]]:
+        """Points of the body, in the body frame, m, each with its place in the entry."""
+        return []
+
+    @property
+    def turning(self) -> list[Place]:
+        """Fields that need a body with an orientation."""
+        return []
+
+
+class BetweenSpec(EntrySpec):
+    """An entry of the scene that acts between bodies."""
 
 
 def placed(field: str, points: Sequence[BodyPoint]) -> list[tuple[Place, BodyPoint]]:

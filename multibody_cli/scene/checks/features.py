@@ -10,7 +10,6 @@ from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.document.nodes import Path
-from multibody_cli.forces.spec import BodyForceSpec
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS, integrator_of
@@ -21,7 +20,7 @@ from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import SceneSpec, between_bodies
 from multibody_cli.scene.topology import loop_joints
 from multibody_cli.spec import Pose, Spec, Vector
-from multibody_cli.spec.entries import EntrySpec, split_coordinate
+from multibody_cli.spec.entries import BodyForceSpec, EntrySpec, split_coordinate
 
 
 def check_features(draft: Draft) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from multibody_cli.forces.spec import BodyForceSpec
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import between_bodies
 from multibody_cli.scene.strands import generated_names
+from multibody_cli.spec.entries import BodyForceSpec
 
 
 def check_names(draft: Draft) -> None:

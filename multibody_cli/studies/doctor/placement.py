@@ -9,7 +9,6 @@ import numpy as np
 
 from multibody_cli.contacts.forms import geometry_of
 from multibody_cli.errors import Refused, listed
-from multibody_cli.forces.spec import BodyForceSpec
 from multibody_cli.initial.overlap import overlap_depths
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate
@@ -19,6 +18,7 @@ from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.schema import SceneSpec, between_bodies
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.scene.simulation import ContactsSpec
+from multibody_cli.spec.entries import BodyForceSpec
 from multibody_cli.studies.doctor.subject import Finding, Severity, Subject
 
 MAX_PAIRS = 3

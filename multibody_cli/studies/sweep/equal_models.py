@@ -17,9 +17,9 @@ from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.monitor import alarms_of, quiet_runs
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.compile import with_start, without_check_of_step
+from multibody_cli.document.formats.yaml import scalar
 from multibody_cli.document.nodes import Path
 from multibody_cli.document.overrides import path_of
-from multibody_cli.document.scalars import scalar
 from multibody_cli.errors import MbsimError
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.stable_step import have_stable_steps

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
-from multibody_cli.forces.spec import ForceSpec, Place
+from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.kernel import formula
+from multibody_cli.spec.entries import ForceSpec, PackingContext, Place
 
 
 class CubicSpringSpec(ForceSpec):

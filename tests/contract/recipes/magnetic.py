@@ -8,12 +8,12 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
-from multibody_cli.forces.spec import BodyForceSpec
+from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import UNIT, ZERO, cross
+from multibody_cli.spec.entries import BodyForceSpec, PackingContext
 
 
 class MagneticSpec(BodyForceSpec):
