@@ -155,6 +155,7 @@ class Contacts(NamedTuple):
     margin: float  # m, within which bodies are near
     friction_account: int
     impact_account: int
+    rolling_account: int
     options: Any  # of `contact_solver.friction`
     max_contacts: int  # capacity of the contact tables
     joint_friction: JointFriction
@@ -285,6 +286,7 @@ class SceneNames(Immutable):
     affine: tuple[str, ...] = ()  # affine bodies, whose deformation is recorded
     contacts: int = 0  # contact capacity; 0 without contacts
     friction_joints: tuple[str, ...] = ()  # joints with dry friction
+    resists_rolling: bool = False  # whether contacts resist rolling or spinning
     variational: bool = False  # whether the method is variational, and reports on its steps
     looped: tuple[int, ...] = ()  # numbers of the bodies in closed loops of joints
 

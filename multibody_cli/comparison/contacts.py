@@ -19,7 +19,8 @@ from multibody_cli.output.contact_channels import BODY_PAIR, GROUP, OFFSET
 INSTANTS_AT_ONCE = 1000
 
 POINT = f"{GROUP}/point"
-SIGN_CHANGING = (f"{GROUP}/normal", f"{GROUP}/tangential_impulse")
+MOMENT_IMPULSE = f"{GROUP}/moment_impulse"
+SIGN_CHANGING = (f"{GROUP}/normal", f"{GROUP}/tangential_impulse", MOMENT_IMPULSE)
 """Datasets that change sign when bodies A and B are exchanged."""
 WORLD = -1
 NORMAL, NORMAL_IMPULSE, TANGENTIAL_IMPULSE, MODE = (
@@ -97,7 +98,7 @@ def compare_contacts(
         undetermined += bool(redistributed.any())
         for path in gathered:
             pairs = _rows_or_nan(one.columns[path], left), _rows_or_nan(other.columns[path], right)
-            if path in (NORMAL_IMPULSE, TANGENTIAL_IMPULSE, MODE):
+            if path in (NORMAL_IMPULSE, TANGENTIAL_IMPULSE, MOMENT_IMPULSE, MODE):
                 pairs[1][redistributed] = pairs[0][redistributed]
             gathered[path].add(pairs[0][None], pairs[1][None], instant)
     if undetermined:
@@ -145,7 +146,11 @@ def _redistributed(
         allowed = tolerance.atol + tolerance.rtol * np.linalg.norm(impulses[0], axis=1).sum()
         arms = [place - points[0].mean(axis=0) for place in points]
         forces = [impulse.sum(axis=0) for impulse in impulses]
-        moments = [np.cross(arm, impulse).sum(axis=0) for arm, impulse in zip(arms, impulses, strict=True)]
+        own = [run.columns[MOMENT_IMPULSE][which] if MOMENT_IMPULSE in run.columns else 0.0 for run, which in rows]
+        moments = [
+            (np.cross(arm, impulse) + moment).sum(axis=0)
+            for arm, impulse, moment in zip(arms, impulses, own, strict=True)
+        ]
         agree = np.abs(forces[1] - forces[0]).max() <= allowed
         agree = agree and np.abs(moments[1] - moments[0]).max() <= allowed * np.abs(arms[0]).max()
         found[among] = agree and not _slips_otherwise(rows) and len(among) > 1

@@ -3,6 +3,7 @@
     contact_step    the step: notes 2.11, Alg. 8, lines 8, 9, 25, 26
     detection       contacts of a step
     rows            constraint rows of contacts
+    resistance      their rows of resistance to rolling and spinning
     islands         articulations and islands
     factors         factors of the Delassus matrix (2.123)
     sleeping        islands at rest, which keep their impulses

@@ -77,6 +77,12 @@ from multibody_cli.contact_solver.parameters import (
     update_rates,
 )
 from multibody_cli.contact_solver.penetration import correct_penetration, displace_trees
+from multibody_cli.contact_solver.resistance import (
+    list_resistances,
+    load_moments,
+    start_resistances,
+    write_resistances,
+)
 from multibody_cli.contact_solver.results import (
     PATH,
     account_contacts,
@@ -112,7 +118,9 @@ def write_rows(patches, contacts, work, step, v):
     """Write the rows of a step, and compute their velocities before it and, for v* (nv,), without impulses."""
     sizes, term = step.sizes[0], len(work.terms)
     write_friction_rows(patches, work.bodies, step, term)
-    write_contacts(contacts, work.bodies, step, term + PER_CONTACT * TERMS * len(patches))
+    term += PER_CONTACT * TERMS * len(patches)
+    write_contacts(contacts, work.bodies, step, term)
+    write_resistances(contacts, step, term + PER_CONTACT * TERMS * sizes.contacts)
     compute_row_velocities(step, step.start, work.response, sizes.constraint_rows, step.velocity_before)
     copy_rows(work.rows, work.terms, step)
     compute_row_velocities(step, work.bodies, v, 0, step.r)
@@ -151,6 +159,7 @@ def solve_trees(system, work, contact_work, contacts, v):
     for p in range(len(joint_friction.separate)):
         joint_friction.separate[p] = 0
     load_initial_guess(contacts, joint_friction.previous_impulses, contact_work.warm_start, step)
+    load_moments(contacts, contact_work.warm_start, step)
 
 
 @template(
@@ -182,6 +191,7 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
     find_islands(step, groups)
     # guess
     load_initial_guess(contacts, joint_friction.previous_impulses, warm_start, step)
+    load_moments(contacts, warm_start, step)
     for k in range(step.sizes[0].equalities):
         step.r[k] = 0.0
     for k in range(step.sizes[0].equalities, step.sizes[0].constraint_rows):
@@ -190,6 +200,7 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
             step.r[k] += row.error / step.sizes[0].h  # a limit that curves is left by the square of the step
     # gaps
     add_biases(contacts, groups, step, impact_times)
+    start_resistances(contacts, step, impact_times)
     add_slip_changes(joint_friction.slip_changes, step)
     # edges
     if has_other_rows and len(patches) > 0:
@@ -266,7 +277,9 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         diagnostics.unsolved_steps[PATH - 1] += detection.unresolved[0] > 0
     sizes.h, sizes.contacts = h, count
     sizes.first_contact = sizes.constraint_rows + PER_CONTACT * len(patches)
-    sizes.rows = sizes.first_contact + PER_CONTACT * count
+    sizes.first_resistance = sizes.first_contact + PER_CONTACT * count
+    sizes.resistances = list_resistances(contacts, step)
+    sizes.rows = sizes.first_resistance + PER_CONTACT * sizes.resistances
     if detection.overflow[0]:
         return False
     if count == 0:

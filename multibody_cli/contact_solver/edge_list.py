@@ -6,6 +6,7 @@ from multibody_cli.contact_solver.edges import term_of
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.islands import is_other_row, island_number, mark_islands
 from multibody_cli.contact_solver.laws import COULOMB, EQUALITY, ONE_SIDED
+from multibody_cli.contact_solver.resistance import normal_of
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import cross, dot, power, shift_force
@@ -25,7 +26,7 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
     and where they stick most passes do not end.
     """
     G, T, E = contact_work.groups, contact_work.tree_friction, contact_work.tree_friction.edges
-    patches, options = len(contact_work.joint_friction.limit), system.contacts.options
+    patches, options, step = len(contact_work.joint_friction.limit), system.contacts.options, contact_work.step
     first = constraint_rows + PER_CONTACT * patches
     E.number[0] = 0
     for i in range(islands):
@@ -45,24 +46,32 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
         for k in range(constraint_rows):
             if not T.satisfied[contact_work.step.active_rows[k]]:
                 law = EQUALITY if k < equalities else ONE_SIDED
-                take_edge(adds, k, 1, law, 0.0, system.tree.links, G, work, E)
+                take_edge(adds, k, 1, law, 0.0, k, system.tree.links, G, work, E)
         for c in range(count):
             k = first + PER_CONTACT * c
             in_order = contact_work.step.rebound[k] == 0.0 and contact_work.impact_times.own_delay[c] == 0.0
             if in_order and not options.convex and not system.coupled:
                 mu = contact_work.detection.contacts[c].friction
-                take_edge(adds, k, PER_CONTACT, COULOMB, mu, system.tree.links, G, work, E)
+                take_edge(adds, k, PER_CONTACT, COULOMB, mu, k, system.tree.links, G, work, E)
             else:
                 G.has_other_rows[island_number(k, G)] = 1
+        for i in range(step.sizes[0].resistances):
+            k, rows = first + PER_CONTACT * (count + i), 2 if step.resistances[i].spins else PER_CONTACT
+            mu = step.resistances[i].coefficient
+            take_edge(adds, k, rows, COULOMB, mu, normal_of(i, step), system.tree.links, G, work, E)
 
 
 @kernel
-def take_edge(adds, row, count, law, mu, links, G, work, E):
-    """Add the edge of `count` rows from `row` on, or mark its island if it cannot be one."""
+def take_edge(adds, row, count, law, mu, load, links, G, work, E):
+    """Add the edge of `count` rows from `row` on, with the load of row `load`, or mark its island if it cannot be one.
+
+    If it is not loaded by itself, its first row is that of its load, and has no impulse.
+    """
     number = island_number(row, G)
     if number < 0 or G.has_other_rows[number]:
         return
-    w, term, pair = response_alone(E, row, count, links, G.body_of_coordinate, work), term_of(E, row), -1
+    first, term, pair = row if load == row else row + 1, term_of(E, row), -1
+    w = response_alone(E, first, row + count - first, links, G.body_of_coordinate, work)
     connects = E.rows[row].last_term > E.rows[row].first_term + 1
     if connects and w > 0.0 and not E.has_discs[number]:
         other = E.terms[E.rows[row].first_term + 1].body
@@ -74,6 +83,9 @@ def take_edge(adds, row, count, law, mu, links, G, work, E):
         edge.row, edge.rows, edge.law, edge.mu, edge.w, edge.share = row, count, law, mu, w, 1.0
         edge.coordinate, edge.pair = term.iv, pair
         edge.body = E.pairs[pair, 0] if connects else term.body
+        edge.load = E.number[0]
+        while E.edges[edge.load].row != load:
+            edge.load -= 1
         E.number[0] += 1
 
 

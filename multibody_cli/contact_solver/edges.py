@@ -19,6 +19,9 @@ At the solution u of a contact that sticks is 0: u = eps w (x0 - x).  The first 
 motion at the last digits and impulses at half of them; steps with more compliance follow, until both are exact.  Where
 edges and joints that stick are redundant, velocities may contradict each other by round-off; loads then shift with less
 and less compliance until one of them slips or opens.
+
+The resistance of a contact to rolling (`resistance`) is an edge with the law of Coulomb and the load of another edge.
+Its first row is the normal of the contact without an impulse.
 """
 
 from __future__ import annotations
@@ -58,6 +61,7 @@ EDGE = np.dtype(
         ("body", "i8"),  # the first body of its pair; 0 for an edge at a coordinate
         ("coordinate", "i8"),  # -1 for an edge at bodies
         ("pair", "i8"),  # of the bodies that it connects, -1 for an edge to the ground or at a coordinate
+        ("load", "i8"),  # edge whose first impulse is the load: itself, or that of the contact of a resistance
         ("mu", "f8"),
         ("w", "f8"),  # response if the body were free, which decides about states
         ("share", "f8"),  # response in the mechanism relative to w, which scales the compliance
@@ -122,10 +126,13 @@ def guess_edges(E, contact_work):
             E.r[e, j] = contact_work.step.r[k]
             x[j], u[j] = contact_work.step.x[k], 0.0
             pressed = pressed or x[j] != 0.0
+        load = E.x[edge.load, 0]
+        if edge.load != e:
+            pressed = load != 0.0
         if not pressed:
             for j in range(edge.rows):
                 u[j] = E.r[e, j]
-        elif edge.law == COULOMB and math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * x[0]:
+        elif edge.law == COULOMB and math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * load:
             u[1], u[2] = (
                 contact_work.step.velocity_before[edge.row + 1],
                 contact_work.step.velocity_before[edge.row + 2],
@@ -141,9 +148,18 @@ def project_edge(E, e):
         for j in range(PER_CONTACT):
             D[i, j] = 0.0
         P[i] = 0.0
-    for i in range(edge.rows):
         E.y[i] = E.x[e, i] - E.u[e, i] / edge.w
-    project_by_law(edge.law, edge.mu, 0, E.y, P, D)
+    scale = load_scale(E, edge)
+    E.y[0] = scale * E.x[edge.load, 0] - E.u[e, 0] / edge.w
+    project_by_law(edge.law, edge.mu / scale, 0, E.y, P, D)
+    if edge.load != e:
+        P[0] = 0.0
+
+
+@formula
+def load_scale(E, edge):
+    """Return the factor from the impulse of the edge that loads an edge to its load, in the scale of its rows."""
+    return E.edges[edge.load].w / edge.w
 
 
 @kernel
@@ -154,11 +170,14 @@ def linearize_edge(E, e, eps):
         for j in range(PER_CONTACT):
             K[i, j] = (1.0 if i == j else 0.0) - (1.0 - eps) * D[i, j]
     invert(K)
+    first = load_scale(E, edge) * (E.projection[edge.load, 0] - E.x[edge.load, 0])
     for i in range(PER_CONTACT):
         E.a[e, i] = x[i]
         for j in range(PER_CONTACT):
             Z[i, j] = (K[i, 0] * D[0, j] + K[i, 1] * D[1, j] + K[i, 2] * D[2, j]) / edge.w
-            E.a[e, i] += K[i, j] * (P[j] - x[j]) + Z[i, j] * u[j]
+            E.a[e, i] += K[i, j] * (first if j == 0 else P[j] - x[j]) + Z[i, j] * u[j]
+    if edge.load != e:
+        E.a[e, 0] = Z[0, 0] = Z[0, 1] = Z[0, 2] = 0.0
 
 
 @kernel

@@ -111,8 +111,8 @@ def release_first_contact(island_rows, contacts, step, impact_times, x) -> bool:
         for j in range(len(island_rows)):
             k = island_rows[j]
             row = k - step.sizes[0].first_contact
-            c = row // PER_CONTACT
-            if row >= 0 and row % PER_CONTACT == 0 and own_delay[c] > 0.0 and x[j] > 0.0:
+            c = row // PER_CONTACT if row % PER_CONTACT == 0 else -1
+            if 0 <= c < step.sizes[0].contacts and own_delay[c] > 0.0 and x[j] > 0.0:
                 time = time_of_contact(own_delay[c], own_gap[c], step.velocity_after[k])
                 if not released:
                     first = min(first, time)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.constraints.rows import IMPACT_SPEED
-from multibody_cli.contact_solver.friction.problem import PER_CONTACT, first_contact_row
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT, end_of_contacts, first_contact_row
 from multibody_cli.contact_solver.impact_order import TIE
 from multibody_cli.contact_solver.impact_problem import (
     compute_changes,
@@ -70,7 +70,7 @@ def start_passes(problem, island_rows, contacts, step, impact_times, impact):
     for j in range(len(problem.r)):
         impact.u[j] = impact.before[j] if j >= problem.constraint_rows else 0.0
         impact.total[j] = impact.gap[j] = 0.0
-    for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
+    for j in range(first_contact_row(problem), end_of_contacts(problem), PER_CONTACT):
         k = island_rows[j]
         c = contact_of_row(k, step)
         share = contacts[c].delay / step.sizes[0].h
@@ -82,7 +82,7 @@ def start_passes(problem, island_rows, contacts, step, impact_times, impact):
 def time_to_next(problem, island_rows, step, impact_times, impact) -> float:
     """Return the time to the next impact, over the step; infinity if there is none."""
     wait = math.inf
-    for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
+    for j in range(first_contact_row(problem), end_of_contacts(problem), PER_CONTACT):
         if approaches(j, island_rows[j], step, impact_times, impact):
             wait = min(wait, max(impact.gap[j], 0.0) / -impact.u[j])
     return wait
@@ -111,7 +111,7 @@ def touching_bound(problem, impact) -> float:
 @kernel
 def acts_across_gap(problem, island_rows, touching, x, contacts, step, impact) -> bool:
     """Return whether a contact has an impulse whose bodies are apart and meet only through impacts of other bodies."""
-    for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
+    for j in range(first_contact_row(problem), end_of_contacts(problem), PER_CONTACT):
         k = island_rows[j]
         apart = step.closing[k] > touching and impact.free[j] + step.closing[k] > 0.0
         if apart and x[j] > 0.0 and not rebounds(problem, island_rows, contact_of_row(k, step), contacts, step, impact):
@@ -123,7 +123,7 @@ def acts_across_gap(problem, island_rows, touching, x, contacts, step, impact) -
 def rebounds(problem, island_rows, c, contacts, step, impact) -> bool:
     """Return whether the two bodies of contact c rebound from each other."""
     found = False
-    for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
+    for j in range(first_contact_row(problem), end_of_contacts(problem), PER_CONTACT):
         other = contacts[contact_of_row(island_rows[j], step)]
         same = other.body_a == contacts[c].body_a and other.body_b == contacts[c].body_b
         found = found or (same and impact.rebound[j] != 0.0)

@@ -60,8 +60,8 @@ def write_rebounds(problem, island_rows, step, impact):
 
 @kernel
 def contact_of_row(k, step) -> int:
-    """Return the number of the contact with row k of the step; it is negative for rows of joints and constraints."""
-    return (k - step.sizes[0].first_contact) // PER_CONTACT
+    """Return the number of the contact with row k of the step; it is negative for rows of no contact."""
+    return (k - step.sizes[0].first_contact) // PER_CONTACT if k < step.sizes[0].first_resistance else -1
 
 
 @kernel
@@ -91,7 +91,8 @@ def without_motion(problem, impact) -> Factored:
     """Return the problem with the velocities r alone, which are not those of the motion xi0, so that b = r."""
     return Factored(
         problem.B, problem.first, problem.block, problem.start, problem.width, impact.xi0, problem.r, problem.b,
-        problem.w, problem.mu, problem.equalities, problem.constraint_rows, problem.friction_patches, problem.convex,
+        problem.w, problem.mu, problem.loads, problem.equalities, problem.constraint_rows, problem.friction_patches,
+        problem.convex,
     )  # fmt: skip
 
 

@@ -88,8 +88,10 @@ def solve_impacts(problem, options, island_rows, x, contacts, step, impact_times
 # --- a single contact -----------------------------------------------------------------------------------------------
 @kernel
 def only_pressed_normal(problem, x) -> int:
-    """Return the normal row of the only contact with an impulse, if no limit has one; -1 else."""
+    """Return the normal row of the only contact with an impulse, if no limit has one and none resists; else -1."""
     normal = -1
+    if len(problem.loads) > 0:
+        return -1
     for j in range(problem.equalities, problem.constraint_rows):
         if x[j] > 0.0:
             return -1

@@ -179,7 +179,10 @@ def assign_articulations(patches, contacts, step, groups):
         of_row[k, 0] = groups.articulation[patches[(k - sizes.constraint_rows) // PER_CONTACT].child]
         of_row[k, 1] = -1
     for k in range(sizes.first_contact, sizes.rows):
-        contact = contacts[(k - sizes.first_contact) // PER_CONTACT]
+        if k < sizes.first_resistance:
+            contact = contacts[(k - sizes.first_contact) // PER_CONTACT]
+        else:
+            contact = contacts[step.resistances[(k - sizes.first_resistance) // PER_CONTACT].contact]
         a, b = groups.articulation[contact.body_a], groups.articulation[contact.body_b]
         of_row[k, 0] = a
         of_row[k, 1] = b if b != a else -1

@@ -91,6 +91,8 @@ def displace_trees(
             penetrates = penetrates or depth > tolerance
     if not penetrates:
         return False
+    while edges.number[0] > 0 and edges.edges[edges.number[0] - 1].load != edges.number[0] - 1:
+        edges.number[0] -= 1
     for e in range(edges.number[0]):
         edge = edges.edges[e]
         if edge.law == COULOMB:
@@ -124,7 +126,8 @@ def displace_trees(
 def contact_of_normal(k, step) -> int:
     """Return the number of the contact whose normal is row k; -1 if it is another row."""
     row = k - step.sizes[0].first_contact
-    return row // PER_CONTACT if row >= 0 and row % PER_CONTACT == 0 else -1
+    is_normal = row >= 0 and k < step.sizes[0].first_resistance and row % PER_CONTACT == 0
+    return row // PER_CONTACT if is_normal else -1
 
 
 @kernel
@@ -161,7 +164,7 @@ def gather_normals(island_rows, contacts, step, groups, factors, impact_times, s
             scratch.factored.r[m] = gap_at_step_end(k, c, contacts, step, impact_times) if c >= 0 else 0.0
             equalities += c < 0
             m += 1
-    problem = factored_problem(factors.B, blocks, m, 0, (equalities, m, 0, False), scratch.factored)
+    problem = factored_problem(factors.B, blocks, m, 0, 0, (equalities, m, 0, False), scratch.factored)
     n = 0
     for b in range(blocks):
         n += problem.width[b]

@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.resistance import moment_of_row
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.sleeping import contact_sleeps
 from multibody_cli.kernel import kernel
@@ -40,9 +41,9 @@ times the tolerance of the solver.
 """
 
 
-IMPACT, FRICTION, OTHERS, TO_FREE, SIZE = range(5)
-"""Energies of an island in a step, J: dissipated by normals, tangents, and limits and friction patches of joints; by
-contacts relative to the motion without impulses; and the sum of absolute works of contacts.
+IMPACT, FRICTION, ROLLING, OTHERS, TO_FREE, SIZE = range(6)
+"""Energies of an island in a step, J: dissipated by normals, tangents, resistances of contacts, and limits and friction
+patches of joints; by contacts relative to the motion without impulses; and the sum of absolute works of contacts.
 """
 
 
@@ -75,35 +76,52 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
         contact, first = contacts[c], sizes.first_contact + PER_CONTACT * c
         own = energies[groups.row_island[first]]
         for j in range(PER_CONTACT):
-            k = first + j
-            x, before, free = step.x[k], step.velocity_before[k], velocity_after[k]
-            if contact_sleeps(k, groups, sleep):
-                velocity_after[k] = 0.0
-            else:
-                velocity_after[k] += jacobian_product_of_row(step.rows[k], step.terms, bodies, response)
-            contact.impulse[j] = x
-            after = velocity_after[k]
-            own[FRICTION if j > 0 else IMPACT] -= 0.5 * x * (before + after)
-            own[TO_FREE] -= 0.5 * x * (free + after)
-            own[SIZE] += abs(x) * (abs(before) + abs(free) + abs(after))
+            contact.impulse[j] = step.x[first + j]
+            account_row(first + j, FRICTION if j > 0 else IMPACT, groups, sleep, step, bodies, response, own)
         own[IMPACT] -= step.turned_work[first]
         own[FRICTION] += step.turned_work[first]
         contact.mode = contact_mode(
             contact, velocity_after[first + 1], velocity_after[first + 2], step.rows[first].speed
         )
+    for i in range(sizes.resistances):
+        resistance, first = step.resistances[i], sizes.first_resistance + PER_CONTACT * i
+        own, moment = energies[groups.row_island[first]], contacts[resistance.contact].moment
+        for j in range(1, PER_CONTACT):
+            account_row(first + j, ROLLING, groups, sleep, step, bodies, response, own)
+        if resistance.spins:
+            moment[0] = step.x[first + 1]
+        else:
+            moment[1], moment[2] = step.x[first + 1], step.x[first + 2]
     added = 0.0
     for island in range(groups.islands[0]):
         own = energies[island]
+        rolling = max(own[ROLLING], 0.0)
+        own[FRICTION] += own[ROLLING] - rolling
         both = own[IMPACT] + own[FRICTION]
         if min(own[IMPACT], own[FRICTION]) < 0.0 <= both:
             own[IMPACT], own[FRICTION] = (0.0, both) if own[IMPACT] < 0.0 else (both, 0.0)
         ledger[settings.impact_account] += own[IMPACT]
         ledger[settings.friction_account] += own[FRICTION]
-        gain = -max(both, own[TO_FREE]) - own[OTHERS]
+        ledger[settings.rolling_account] += rolling
+        gain = -max(both + rolling, own[TO_FREE]) - own[OTHERS]
         if gain > (ROUND_OFF + 10.0 * settings.options.tolerance) * own[SIZE]:
             added += gain
     diagnostics.energizing_steps[0] += added > 0.0
     diagnostics.added_energy[0] += added
+
+
+@kernel
+def account_row(k, kind, groups, sleep, step, bodies, response, own):
+    """Compute the velocity of a row of a contact after the step, and add its energies to those of its island."""
+    x, before, free = step.x[k], step.velocity_before[k], step.velocity_after[k]
+    if contact_sleeps(k, groups, sleep):
+        step.velocity_after[k] = 0.0
+    else:
+        step.velocity_after[k] += jacobian_product_of_row(step.rows[k], step.terms, bodies, response)
+    after = step.velocity_after[k]
+    own[kind] -= 0.5 * x * (before + after)
+    own[TO_FREE] -= 0.5 * x * (free + after)
+    own[SIZE] += abs(x) * (abs(before) + abs(free) + abs(after))
 
 
 @kernel
@@ -183,6 +201,11 @@ def compute_contact_forces(patches, work, step, joint_friction, contacts, h):
         for j in range(PER_CONTACT):
             row = step.rows[sizes.first_contact + PER_CONTACT * c + j]
             apply_row_impulse(row, step.terms, contacts[c].impulse[j] / h, work.wrenches, work.impulse)
+    for i in range(sizes.resistances):
+        for j in range(1, PER_CONTACT):
+            row = step.rows[sizes.first_resistance + PER_CONTACT * i + j]
+            moment = moment_of_row(contacts, step.resistances[i], j) / h
+            apply_row_impulse(row, step.terms, moment, work.wrenches, work.impulse)
     for i in range(1, len(work.contact_forces)):
         store_force(work.contact_forces[i], load_force(work.wrenches[i]))
 

@@ -38,20 +38,35 @@ SIZES = np.dtype(
         ("equalities", "i8"),  # number of active equality rows, which come first
         ("constraint_rows", "i8"),  # number of these and of active unilateral rows
         ("first_contact", "i8"),  # number of these and of the rows of friction patches: first row of contacts
+        ("first_resistance", "i8"),  # first row of the resistances of contacts, after those of all contacts
         ("rows", "i8"),
         ("contacts", "i8"),
+        ("resistances", "i8"),
     ]
 )
-"""Rows of a step: equalities, unilateral rows (limits), friction patches of joints, and contacts."""
+"""Rows of a step: equalities, unilateral rows (limits), friction patches of joints, contacts, and their resistances."""
+
+RESISTANCE = np.dtype(
+    [
+        ("contact", "i8"),  # number of the contact
+        ("spins", "i8"),  # whether it is about the normal
+        ("coefficient", "f8"),  # m
+    ]
+)
+"""The resistance of a contact to rolling, or to spinning (`resistance`)."""
 
 
 class StepRows(NamedTuple):
-    """The rows of a step, for l bodies, c contacts, p friction patches and e constraint rows; m = e + 3 (p + c)."""
+    """The rows of a step, for l bodies, c contacts with r resistances, p friction patches and e constraint rows.
+
+    There are m = e + 3 (p + c + r) rows.
+    """
 
     sizes: Annotated[Records, 1, SIZES]
-    rows: Records  # (m,) constraint rows, then rows of friction patches, then rows of contacts
+    rows: Records  # (m,) constraint rows, then rows of friction patches, of contacts, and of their resistances
     terms: Records  # (m terms,) terms of these rows
     active_rows: Annotated[Integers, "e"]  # numbers of the active constraint rows
+    resistances: Annotated[Records, "moments", RESISTANCE]
     start: Annotated[Records, "l", BODY]  # twists of the bodies at the start of the step, in the fields w and v
     velocity_before: Annotated[Floats, "m"]  # velocities of the rows of patches and contacts before the step
     velocity_after: Annotated[Floats, "m"]  # velocities of all rows after the step; before its solution, those of v*

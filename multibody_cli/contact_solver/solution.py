@@ -14,6 +14,7 @@ from multibody_cli.contact_solver.friction.problem import (
     FactoredScratch,
     Report,
     delassus_entry,
+    end_of_contacts,
     first_contact_row,
 )
 from multibody_cli.contact_solver.friction.proximal import ProximalScratch, solve_proximal
@@ -23,6 +24,7 @@ from multibody_cli.contact_solver.impact_problem import ImpactWorkspace, worse
 from multibody_cli.contact_solver.impacts import NEWTON, has_impact, solve_impacts
 from multibody_cli.contact_solver.islands import has_nonzero_terms
 from multibody_cli.contact_solver.parameters import solve_island
+from multibody_cli.contact_solver.resistance import normal_of
 from multibody_cli.contact_solver.results import AT_LIMIT, LAW
 from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.multipliers import SOLVED, UNFINISHED
@@ -63,11 +65,12 @@ def number_blocks(island_rows, groups, factors, scratch) -> int:
 
 
 @formula
-def factored_problem(B, blocks, m, contacts, kinds, storage):
-    """Return the problem of m rows with so many blocks and contacts, in the storage."""
+def factored_problem(B, blocks, m, discs, resistances, kinds, storage):
+    """Return the problem of m rows with so many blocks, discs, and resistances among these, in the storage."""
     return Factored(
         B, storage.first[:m], storage.block[:m], storage.start[:blocks], storage.width[:blocks], storage.xi0,
-        storage.r[:m], storage.b[:m], storage.w[:m], storage.mu[:contacts], *kinds,
+        storage.r[:m], storage.b[:m], storage.w[:m], storage.mu[:discs],
+        storage.loads[:resistances], *kinds,
     )  # fmt: skip
 
 
@@ -84,10 +87,24 @@ def gather_island(island_rows, convex, step, groups, factors, scratch):
         patches += sizes.constraint_rows <= k < sizes.first_contact
         gather_row(j, k, step, groups, factors, scratch)
     kinds = (equalities, constraint_rows, patches // PER_CONTACT, convex)
-    contacts = (m - constraint_rows) // PER_CONTACT
-    problem = factored_problem(factors.B, blocks, m, contacts, kinds, scratch.factored)
+    discs, resistances = (m - constraint_rows) // PER_CONTACT, list_loads(island_rows, step, scratch.factored.loads)
+    problem = factored_problem(factors.B, blocks, m, discs, resistances, kinds, scratch.factored)
     remove_ineffective_rows(problem, island_rows, constraint_rows, factors.diagonal_bound)
     return problem
+
+
+@kernel
+def list_loads(island_rows, step, loads) -> int:
+    """List the places of the normals that load the resistances of an island among its rows; return their number."""
+    number = load = 0
+    for j in range(len(island_rows)):
+        own = island_rows[j] - step.sizes[0].first_resistance
+        if own >= 0 and own % PER_CONTACT == 0:
+            while island_rows[load] != normal_of(own // PER_CONTACT, step):
+                load += 1
+            loads[number] = load
+            number += 1
+    return number
 
 
 @kernel
@@ -159,10 +176,15 @@ def initialize_island(problem, island_rows, contacts, step, factors, scratch):
         problem.r[j] = step.r[island_rows[j]]
         scratch.impulses[j] = step.x[island_rows[j]]
     for c in range(len(problem.mu)):
-        k = island_rows[problem.constraint_rows + PER_CONTACT * c]
-        problem.mu[c] = (
-            1.0 if c < problem.friction_patches else contacts[(k - sizes.first_contact) // PER_CONTACT].friction
-        )
+        j = problem.constraint_rows + PER_CONTACT * c
+        k = island_rows[j]
+        if c < problem.friction_patches:
+            problem.mu[c] = 1.0
+        elif k < sizes.first_resistance:
+            problem.mu[c] = contacts[(k - sizes.first_contact) // PER_CONTACT].friction
+        else:
+            problem.mu[c] = step.resistances[(k - sizes.first_resistance) // PER_CONTACT].coefficient
+            problem.r[j] = 0.0
 
 
 @kernel
@@ -173,7 +195,7 @@ def jams(problem, island_rows, x, step) -> bool:
     W_nt . d.  If that is negative, no finite force lets it slide on (Painleve).
     """
     before, first_disc = step.velocity_before, problem.constraint_rows
-    for j in range(first_contact_row(problem), len(problem.r), PER_CONTACT):
+    for j in range(first_contact_row(problem), end_of_contacts(problem), PER_CONTACT):
         k, mu = island_rows[j], problem.mu[(j - first_disc) // PER_CONTACT]
         speed = math.hypot(before[k + 1], before[k + 2])
         sticks = math.hypot(x[j + 1], x[j + 2]) < (1.0 - AT_LIMIT) * mu * x[j]

@@ -253,7 +253,7 @@ def find_jams(system, work, contact_work, h, v) -> bool:
     )
     for e in range(E.number[0]):
         edge, x = E.edges[e], E.x[e]
-        if edge.law != COULOMB or math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * x[0]:
+        if edge.law != COULOMB or edge.load != e or math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * x[0]:
             continue
         along, across, least = before[edge.row + 1], before[edge.row + 2], IMPACT_SPEED * E.rows[edge.row].speed
         speed = math.hypot(along, across)

@@ -26,6 +26,7 @@ POINT = np.dtype(
         ("successor", "i8"),  # number of the same contact in this step, -1 if it is lost
         ("impulse", "f8", 3),  # in world axes, N s
         ("axial", "f8", 3),  # along the normal and the tangents, N s
+        ("moment", "f8", 3),  # of resistances, along the same axes, N m s
     ]
 )
 """One contact of the previous step."""
@@ -51,6 +52,7 @@ def store_warm_start(contacts, count, warm_start):
         t = tangent_of(n)
         store(point.impulse, x.x * n + x.y * t + x.z * cross(n, t))
         store(point.axial, x)
+        store(point.moment, load(contact.moment))
 
 
 @kernel

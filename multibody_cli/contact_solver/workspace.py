@@ -21,7 +21,7 @@ from multibody_cli.contact_solver.tree_friction_workspace import TreeFriction, t
 from multibody_cli.contact_solver.warm_start import WarmStart
 from multibody_cli.contacts.work import DetectionWorkspace, detection_workspace_for
 from multibody_cli.kernel import allocate, records
-from multibody_cli.model import Floats, System
+from multibody_cli.model import Contacts, Floats, System
 
 
 class ContactWorkspace(NamedTuple):
@@ -43,10 +43,16 @@ class ContactWorkspace(NamedTuple):
 
 
 def most_rows(system: System) -> tuple[int, int]:
-    """Return the largest numbers of constraint rows and of discs of friction, at contacts and in joints."""
+    """Return the largest numbers of constraint rows and of discs: friction patches, contacts and resistances."""
     contacts = system.contacts
     others = int(np.count_nonzero(system.rows["primary"] == 0))
-    return others, len(contacts.joint_friction.patches) + contacts.max_contacts
+    return others, len(contacts.joint_friction.patches) + contacts.max_contacts + most_resistances(contacts)
+
+
+def most_resistances(contacts: Contacts) -> int:
+    """Return the largest number of resistances of contacts."""
+    geoms = contacts.geometry.geoms
+    return contacts.max_contacts * sum(bool((geoms[name] > 0.0).any()) for name in ("rolling", "torsional"))
 
 
 def contact_workspace_for(system: System) -> ContactWorkspace:
@@ -58,7 +64,8 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
     rows["weight"], rows["speed"] = 1.0 / tree.length, tree.rate * tree.length
     terms = np.zeros(len(system.terms) + PER_CONTACT * TERMS * discs, TERM)
     r = np.zeros(m if system.coupled else 0)
-    step = allocate(StepRows, m=m, l=n, e=others, rows=records(rows), terms=records(terms), r_without_coupled=r)
+    moments, tables = most_resistances(contacts), {"rows": records(rows), "terms": records(terms)}
+    step = allocate(StepRows, m=m, l=n, e=others, moments=moments, r_without_coupled=r, **tables)
     staggered = staggered_scratch_for(min(m, MAX_STAGGERED_ROWS)) if contacts.options.staggered else ()
     return allocate(
         ContactWorkspace,
@@ -69,7 +76,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         detection=detection_workspace_for(contacts.geometry, max(16, 2 * max_contacts), max_contacts),
         step=step,
         joint_friction=joint_friction_workspace_for(contacts.joint_friction, n),
-        tree_friction=tree_friction_for(system, step.rows, step.terms, others + max_contacts),
+        tree_friction=tree_friction_for(system, step.rows, step.terms, others + max_contacts + moments),
         groups=groups_for(tree, m),
         factors=factors_for(n, m, others),
         island=allocate(IslandWorkspace, m=m, l=n, nodes=n, blocks=n, contacts=discs, staggered=staggered),

@@ -64,6 +64,8 @@ GEOM = np.dtype(
         ("friction", "f8"),  # coefficient at rest
         ("kinetic_friction", "f8"),
         ("stribeck_speed", "f8"),  # m/s; 0 where both coefficients are the same
+        ("rolling", "f8"),  # coefficients of resistance to rolling and spinning, m
+        ("torsional", "f8"),
         ("restitution", "f8"),
     ]
 )
@@ -83,6 +85,7 @@ CONTACT = np.dtype(
         ("feature", "i8"),
         ("mode", "i8"),  # set by the contact solver, as is `impulse`; 0 on detection
         ("impulse", "f8", 3),
+        ("moment", "f8", 3),  # of resistances, about the normal and the tangents; as `impulse`
         ("point", "f8", 3),  # in the world
         ("normal", "f8", 3),
         ("gap", "f8"),
@@ -91,6 +94,8 @@ CONTACT = np.dtype(
         ("friction", "f8"),  # coefficient: at rest on detection, then that of the step
         ("kinetic_friction", "f8"),
         ("stribeck_speed", "f8"),
+        ("rolling", "f8"),  # m
+        ("torsional", "f8"),
         ("restitution", "f8"),
     ]
 )

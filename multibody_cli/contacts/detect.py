@@ -110,6 +110,7 @@ def _sign(contacts, first, last, i, j, geoms):
     """Write geoms, bodies and material of a pair's contacts: friction is the geometric mean.
 
     The Stribeck speed is that of the surface whose friction depends on the slip speed, or the geometric mean of both.
+    Resistances to rolling and spinning are the larger ones, as restitution is.
     """
     a, b = geoms[i], geoms[j]
     for k in range(first, min(last, len(contacts))):
@@ -121,5 +122,7 @@ def _sign(contacts, first, last, i, j, geoms):
         if min(a.stribeck_speed, b.stribeck_speed) > 0.0:
             contact.stribeck_speed = math.sqrt(a.stribeck_speed * b.stribeck_speed)
         contact.restitution = max(a.restitution, b.restitution)
+        contact.rolling, contact.torsional = max(a.rolling, b.rolling), max(a.torsional, b.torsional)
         contact.mode = 0
         store(contact.impulse, ZERO)
+        store(contact.moment, ZERO)

@@ -178,6 +178,8 @@ class Collider(Immutable, eq=False):
         Coefficients of its surface.
     kinetic_friction, stribeck_speed
         Coefficient of friction in fast slip, and the Stribeck speed, m/s, if friction depends on the slip speed.
+    rolling, torsional
+        Coefficients of resistance to rolling and spinning, m.
     group, mask
         Bit masks of the groups it is in, and of the groups it collides with.
     static
@@ -192,6 +194,8 @@ class Collider(Immutable, eq=False):
     restitution: float = 0.0
     kinetic_friction: float | None = None
     stribeck_speed: float = 0.0
+    rolling: float = 0.0
+    torsional: float = 0.0
     group: int = 1
     mask: int = EVERY_GROUP
     static: bool = False
@@ -225,6 +229,7 @@ def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int
         geom["R"] = np.asarray(collider.rotation, dtype=float).T.ravel()  # by columns
         geom["bounding_radius"], geom["restitution"] = form.bounding_radius, collider.restitution
         geom["friction"], geom["stribeck_speed"] = collider.friction, collider.stribeck_speed
+        geom["rolling"], geom["torsional"] = collider.rolling, collider.torsional
         geom["kinetic_friction"] = collider.friction if collider.kinetic_friction is None else collider.kinetic_friction
         first = geom["last_vertex"]
     vertices = [collider.form.vertices for collider in colliders]

@@ -34,6 +34,12 @@ def observe(system, contact_work, rows, samples, k):
             add_force(
                 samples.position[k], samples.contact_force[k], samples.contact_torque[k], body, load(contact.point), f
             )
+        m = load(contact.moment)
+        moment = m.x * n + m.y * t + m.z * cross(n, t)
+        if len(contact_work.step.resistances) > 0:
+            add_moment(samples.contact_torque[k], a, (-1.0 / sizes.h) * moment)
+            add_moment(samples.contact_torque[k], b, (1.0 / sizes.h) * moment)
+            store(samples.contact_moment_impulse[k, c], moment)
         samples.contact_body_a[k, c] = a
         samples.contact_body_b[k, c] = b
         store(samples.contact_point[k, c], load(contact.point))
@@ -52,7 +58,14 @@ def add_force(position, force, torque, body, point, f):
     """Add a force f at a point to the resultant on a body, about the origin of its frame; the world has none."""
     if body >= 0:
         x = position[body]
-        t = cross(point - Vec3(x[0], x[1], x[2]), f)
+        add_moment(torque, body, cross(point - Vec3(x[0], x[1], x[2]), f))
         for i in range(3):
             force[body, i] += f[i]
+
+
+@kernel
+def add_moment(torque, body, t):
+    """Add a moment t to the resultant on a body; the world has none."""
+    if body >= 0:
+        for i in range(3):
             torque[body, i] += t[i]

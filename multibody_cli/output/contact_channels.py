@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 GROUP = "contacts"
 IMPULSES = "impulses"
+MOMENTS = "moments"
 COUNT = f"{GROUP}/count"
 CREEP = f"{GROUP}/creep"
 OFFSET = f"{GROUP}/offset"
@@ -153,6 +154,14 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
         "Friction impulse on body B in the last step before the output.",
         "contact_tangential_impulse",
         role="reaction",
+    ),
+    _vector(
+        f"{GROUP}/moment_impulse",
+        "N m s",
+        "Moment impulse on body B by resistance to rolling and spinning in the last step before the output.",
+        "contact_moment_impulse",
+        role="reaction",
+        element=MOMENTS,
     ),
 )
 """Channels of a scene with contacts."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from multibody_cli.output.channel import AXES, CONTACT, VARIATIONAL_STEPS, Channel, Item
-from multibody_cli.output.contact_channels import GROUP, IMPULSES
+from multibody_cli.output.contact_channels import GROUP, IMPULSES, MOMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,6 +106,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "dissipation": Expansion(_account_items("dissipation"), lambda names: len(names.accounts)),
     GROUP: Expansion(lambda names: [Item()] if names.contacts else []),
     IMPULSES: Expansion(lambda names: [Item()] if names.contacts or names.friction_joints else []),
+    MOMENTS: Expansion(lambda names: [Item()] if names.resists_rolling else []),
     VARIATIONAL_STEPS: Expansion(lambda names: [Item()] if names.variational else []),
 }
 """Elements of a model for each placeholder of a path, or for each `element` of a channel."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from multibody_cli.kernel import bound_kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import complete_state
 from multibody_cli.output.channels import CHANNELS
-from multibody_cli.output.contact_channels import GROUP
+from multibody_cli.output.contact_channels import GROUP, MOMENTS
 from multibody_cli.output.elements import EXPANSIONS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from multibody_cli.output.channel import Channel
     from multibody_cli.output.samples import Samples
 
-OF_CONTACT_STEPS = (GROUP, "friction_joint")
+OF_CONTACT_STEPS = (GROUP, MOMENTS, "friction_joint")
 """Elements whose quantities belong to the last step with contacts or joint friction, not to the state."""
 
 

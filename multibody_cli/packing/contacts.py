@@ -78,6 +78,7 @@ def pack_contacts(
         margin=RELATIVE_MARGIN * min(sizes, default=1.0),
         friction_account=account("dissipation", "contacts/friction") if touches else 0,
         impact_account=account("dissipation", "contacts/impact") if touches else 0,
+        rolling_account=account("dissipation", "contacts/rolling") if scene.resists_rolling else 0,
         options=Options(
             tolerance=settings.tolerance,
             sweeps=settings.max_iterations,
@@ -113,6 +114,8 @@ def colliders_of(
                     settings.restitution if shape.restitution is None else shape.restitution,
                     friction.kinetic,
                     friction.stribeck_speed if friction.differ else 0.0,
+                    friction.rolling,
+                    friction.torsional,
                 )
 
 

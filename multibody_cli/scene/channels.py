@@ -97,6 +97,7 @@ def names_of(scene: SceneSpec) -> SceneNames:
         affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
         contacts=int(scene.contacts is not None),
         friction_joints=scene.friction_joints,
+        resists_rolling=scene.resists_rolling,
         variational=method is not None and method.own_integrator is not None,
     )
 
@@ -133,6 +134,8 @@ def _accounts(scene: SceneSpec) -> Iterator[Account]:
     if scene.contacts is not None:
         yield Account("dissipation", "contacts/friction")
         yield Account("dissipation", "contacts/impact")
+        if scene.resists_rolling:
+            yield Account("dissipation", "contacts/rolling")
     for section, entries in (("springs", scene.springs), ("muscles", scene.muscles), ("forces", scene.forces)):
         for name, entry in entries.items():
             yield Account(element_of(entry).account, f"{section}/{name}")

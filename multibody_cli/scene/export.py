@@ -16,7 +16,7 @@ from multibody_cli.joints.coordinate_fields import limits_schema, motion_schema
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.spec import rotations
-from multibody_cli.spec.friction import friction_schema
+from multibody_cli.spec.friction import FrictionCoefficients, SurfaceFriction, friction_schema
 from multibody_cli.spec.geometry import ROTATION_SCHEMA
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, list_schema
 from multibody_cli.spec.signal import SignalSpec, signal_schema
@@ -171,7 +171,11 @@ _FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "Friction": (
         "Coefficient of dry friction: one number, or a static and a kinetic one with the slip speed between them.",
-        friction_schema(),
+        friction_schema(FrictionCoefficients),
+    ),
+    "ContactFriction": (
+        "Coefficient of dry friction: one number, or several, with resistance to rolling and spinning.",
+        friction_schema(SurfaceFriction),
     ),
     "Vector": ("Three quantities.", list_schema(NUMBER_SCHEMA, 3)),
     "Signal": ("A quantity, an expression of t, or a table {times, values}.", signal_schema()),

@@ -113,6 +113,15 @@ class SceneSpec(Spec):
         """Names of the joints with dry friction."""
         return tuple(name for name, joint in self.joints.items() if has_friction(joint))
 
+    @property
+    def resists_rolling(self) -> bool:
+        """Whether a shape resists rolling or spinning in contacts."""
+        settings = self.contacts
+        shapes = [*self.world.shapes, *(shape for body in self.bodies.values() for shape in body.shapes)]
+        return settings is not None and any(
+            (shape.friction or settings.friction).resists for shape in shapes if shape.contact
+        )
+
     @field_validator("name")
     @classmethod
     def _require_a_name_for_files(cls, name: str) -> str:

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from multibody_cli.alarms.catalogue import DESCRIPTIONS
 from multibody_cli.errors import QuantityError, nearest
-from multibody_cli.spec import Fraction, Friction, PositiveLength, PositiveTime, Quantity, Spec, units
+from multibody_cli.spec import ContactFriction, Fraction, PositiveLength, PositiveTime, Quantity, Spec, units
 from multibody_cli.spec.quantities import WholeNumber, format_value, read_each
 
 AUTO = "auto"
@@ -121,7 +121,9 @@ Rounds = Annotated[int, WholeNumber(1)]
 class ContactsSpec(Spec):
     """Contacts between bodies: with this section, all shapes without `contact: false` take part in contacts."""
 
-    friction: Friction = Field(0.5, validate_default=True, description="Default coefficient of dry friction of shapes.")
+    friction: ContactFriction = Field(
+        0.5, validate_default=True, description="Default coefficients of dry friction of shapes."
+    )
     restitution: Fraction = Field(0.0, description="Default coefficient of restitution of shapes, 0 to 1.")
     impacts: Literal["energetic", "newton", "propagating"] = Field(
         "energetic",

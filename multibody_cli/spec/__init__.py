@@ -6,7 +6,7 @@ in SI units.
 
 from multibody_cli.spec.catalogue import Catalogue
 from multibody_cli.spec.colors import Color
-from multibody_cli.spec.friction import Friction, FrictionCoefficients
+from multibody_cli.spec.friction import ContactFriction, Friction, FrictionCoefficients
 from multibody_cli.spec.geometry import (
     BodyPoint,
     Direction,

@@ -31,7 +31,7 @@ class World:
     def __init__(self, masses, inertias, positions):
         self.positions = np.asarray(positions, float)
         self.mass = np.concatenate([np.r_[np.full(3, m), i] for m, i in zip(masses, inertias, strict=True)])
-        self.equalities, self.limits, self.contacts = [], [], []
+        self.equalities, self.limits, self.contacts, self.loads = [], [], [], []
 
     def rows(self, below, above, point, axes):
         J = np.zeros((len(axes), len(self.mass)))
@@ -43,6 +43,17 @@ class World:
 
     def touch(self, below, above, point, axes=((0, 0, 1), (1, 0, 0), (0, 1, 0))):
         self.contacts.append(self.rows(below, above, point, np.asarray(axes, float)))
+
+    def add_resistance(self, contact, below, above, axes):
+        """A moment of a contact about one or two axes, after all contacts; its first row is the normal."""
+        J = np.zeros((3, len(self.mass)))
+        J[0] = self.contacts[contact][0]
+        for row, axis in zip(J[1:], axes, strict=False):
+            for body, sign in ((below, -1.0), (above, 1.0)):
+                if body != GROUND:
+                    row[6 * body + 3 : 6 * body + 6] = sign * np.asarray(axis)
+        self.loads.append(len(self.equalities) + len(self.limits) + 3 * contact)
+        self.contacts.append(J)
 
     def jacobian(self):
         return np.vstack([*self.equalities, *self.limits, *self.contacts, np.zeros((0, len(self.mass)))])
@@ -82,7 +93,7 @@ def pile(rng, bodies, contacts):
     return world
 
 
-def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, friction_patches=0, **options):
+def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, friction_patches=0, loads=(), **options):
     """(impulses, report) by staggered projections, with work arrays full of rubbish."""
     m = len(r)
     scratch = staggered_scratch_for(m + 3)
@@ -90,7 +101,8 @@ def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, friction_patches=0, **
         array.fill(np.nan)
     x = np.array(np.broadcast_to(guess, m), float)
     mu = np.array(np.broadcast_to(mu, (m - equalities - limits) // 3), float)
-    problem = DenseProblem(np.array(W), np.array(r, float), mu, equalities, equalities + limits, friction_patches)
+    kinds = (np.array(loads, np.int64), equalities, equalities + limits, friction_patches)
+    problem = DenseProblem(np.array(W), np.array(r, float), mu, *kinds)
     return x, stagger(problem, Options(**options), x, scratch)
 
 
@@ -114,7 +126,7 @@ def factored(world, v, mu, r=None, friction_patches=0, convex=False):
     S.width[:], S.xi0[:], S.mu[:] = 6, np.sqrt(mass) * v, mu
     S.r[:] = J @ np.asarray(v, float) if r is None else r
     S.r[constraint_rows : constraint_rows + 3 * friction_patches : 3] = 0.0
-    places = (S.first, S.block, S.start, S.width, S.xi0, S.r, S.b, S.w, S.mu)
+    places = (S.first, S.block, S.start, S.width, S.xi0, S.r, S.b, S.w, S.mu, np.array(world.loads, np.int64))
     return Factored(B.ravel(), *places, len(world.equalities), constraint_rows, friction_patches, convex)
 
 
@@ -142,20 +154,24 @@ def size(W, r, x):
     return max(np.max(np.abs(r[own > 0]) / np.sqrt(own[own > 0]), initial=0), np.sqrt(max(x @ W @ x, 0)))
 
 
-def violation(W, r, mu, x, equalities=0, limits=0):
+def violation(W, r, mu, x, equalities=0, limits=0, loads=()):
     """The worst failing of Coulomb's law, relative to the size of the problem; pulling and exceeding are errors.
 
+    The last discs are moments with the loads of other rows, and a first row without an impulse.
     For a row, a velocity in the norm of W; for friction, what it could dissipate and does not,
     mu alpha |u_t| + beta.u_t, which is 0 in Coulomb's law and else positive.
     """
     u, own, whole = W @ x + r, np.sqrt(np.diag(W)), size(W, r, x)
     worst, first = np.max(np.abs(u[:equalities]) / own[:equalities], initial=0) / whole, equalities + limits
-    one_sided = [*range(equalities, first), *range(first, len(r), 3)]
+    last = len(r) - 3 * len(loads)
+    one_sided = [*range(equalities, first), *range(first, last, 3)]
+    assert not x[last::3].any()
+    of_discs = [*range(first, last, 3), *loads]
     assert (x[one_sided] >= 0).all()
     for i in one_sided:
         worst = max(worst, -u[i] / own[i] / whole, min(x[i] * own[i], u[i] / own[i]) / whole)
-    for i, m in zip(range(first, len(r), 3), np.broadcast_to(mu, (len(r) - first) // 3), strict=True):
-        limit, beta, slip = m * x[i], x[i + 1 : i + 3], u[i + 1 : i + 3]
+    for i, load, m in zip(range(first, len(r), 3), of_discs, np.broadcast_to(mu, len(of_discs)), strict=True):
+        limit, beta, slip = m * x[load], x[i + 1 : i + 3], u[i + 1 : i + 3]
         assert np.hypot(*beta) <= limit * (1 + 2e-16)
         worst = max(worst, (limit * np.hypot(*slip) + beta @ slip) / whole**2)
     return worst

@@ -292,7 +292,7 @@ def test_impulses_whose_size_is_no_finite_number_are_no_solution(wrong):
     set_free_velocity(F, S.xi0)
     compute_offset(F, S.xi0)
     assert natural_map.relative_residual(F, x, S) == np.inf
-    problem = dense.DenseProblem(W, r, F.mu, 0, 0, 0)
+    problem = dense.DenseProblem(W, r, F.mu, F.loads, 0, 0, 0)
     assert dense.relative_residual(problem, x, np.zeros(len(r))) == np.inf
 
 

@@ -72,6 +72,30 @@ def test_an_arm_that_slides_on_the_floor_moves_as_with_rows(tmp_path, monkeypatc
     assert compare(tmp_path, monkeypatch, arm(4), method, 330) > 10
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "coefficients", [{"rolling": 0.005}, {"torsional": 0.01}, {"rolling": 0.005, "torsional": 0.01}]
+)
+def test_a_tip_that_resists_rolling_moves_an_arm_as_with_rows(tmp_path, monkeypatch, method, coefficients):
+    """With torsional resistance, an impact that stops two joints at once solves the rows."""
+    scene = arm(4, contacts={"friction": {"static": 0.4, **coefficients}})
+    impacts = "torsional" in coefficients
+    assert compare(tmp_path, monkeypatch, scene, method, 330, indeterminate=impacts) > 10
+
+
+def test_a_tip_that_resists_rolling_comes_to_rest_on_the_floor(tmp_path):
+    scene = arm(4, contacts={"friction": {"static": 0.4, "rolling": 0.005, "torsional": 0.01}})
+    state, stepper = started(prepared(tmp_path, scene, "simulation.method=aba"))
+    with_rows = 0
+    for _ in range(1500):
+        stepper.contact_work.factors.rank[:] = 0
+        assert stepper.step(state, 1) is None
+        with_rows += stepper.contact_work.factors.rank.any()
+    assert with_rows <= 5
+    assert not stepper.contact_work.diagnostics.unsolved_steps.any()
+    assert np.abs(state.v).max() < 1e-14
+
+
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 0.7853981633974483])
 def test_an_arm_at_a_special_position_moves_as_with_rows(tmp_path, monkeypatch, angle):
     """Straight above the contact, where no joint moves the tip along the normal; and two hinges at right angles."""

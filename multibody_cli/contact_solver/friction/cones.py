@@ -1,6 +1,7 @@
 """Projections of all impulses of a problem by their laws (`contact_solver.laws`); smoothed projections.
 
-The alpha of a friction patch is given and independent of velocities.
+The alpha of a friction patch is given and independent of velocities.  That of the resistance of a contact to rolling is
+the normal impulse of the contact.
 
 Smoothed projections are made from the smoothed projection onto the half line,
 
@@ -21,7 +22,12 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.friction.problem import (
+    PER_CONTACT,
+    end_of_contacts,
+    first_resistance,
+    load_scale,
+)
 from multibody_cli.contact_solver.laws import CONVEX_CONE, COULOMB, EQUALITY, ONE_SIDED, project_by_law
 from multibody_cli.contact_solver.laws.coulomb import direction_of, write_across
 from multibody_cli.kernel import formula, kernel
@@ -33,14 +39,26 @@ def project(problem, y, g, D):
     """Compute the projection of y (m,) into g (m,) and its derivatives into D (m, 3).
 
     Row k of D holds the derivatives by the three rows of the contact of row k.  Rows of constraints have theirs in D[k,
-    0].
+    0].  The first row of a resistance is that of its load: its impulse is 0, and its derivatives those of the normal.
     """
     of_contacts = CONVEX_CONE if problem.convex else COULOMB
     for k in range(problem.constraint_rows):
         project_by_law(EQUALITY if k < problem.equalities else ONE_SIDED, 0.0, k, y, g, D)
-    for c in range(len(problem.mu)):
+    for c in range(first_resistance(problem)):
         law = COULOMB if c < problem.friction_patches else of_contacts
         project_by_law(law, problem.mu[c], problem.constraint_rows + PER_CONTACT * c, y, g, D)
+    for i in range(len(problem.loads)):
+        n, scale = end_of_contacts(problem) + PER_CONTACT * i, load_scale(problem, i)
+        y[n] = scale * y[problem.loads[i]]
+        project_by_law(COULOMB, problem.mu[first_resistance(problem) + i] / scale, n, y, g, D)
+        y[n] = g[n] = 0.0
+
+
+@kernel
+def omit_load(k, D):
+    """Remove the first row of a resistance, with rows from k on: what it stands for is the impulse of the contact."""
+    for j in range(PER_CONTACT):
+        D[k, j] = 0.0
 
 
 # --- smoothed projections ------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT
-from multibody_cli.kernel import Floats, formula, kernel
+from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT, first_resistance
+from multibody_cli.kernel import Floats, Integers, formula, kernel
 from multibody_cli.linalg.free_rows import zero_diagonal
 
 WITHIN = 1.0 - 2.0**-50
@@ -29,7 +29,8 @@ class DenseProblem(NamedTuple):
 
     W: Floats  # (m, m) symmetric, both triangles
     r: Floats  # (m,) velocities of the rows without impulses
-    mu: Floats  # (contacts,) coefficients of friction
+    mu: Floats  # (discs,) coefficients of friction
+    loads: Integers  # (resistances,) normal row of the contact of each trailing disc
     equalities: int
     constraint_rows: int  # number of equalities and of limits
     friction_patches: int  # number of leading contacts whose normal impulse is given
@@ -59,8 +60,10 @@ def tangent_weight(problem, n):
 
 @formula
 def friction_limit(problem, c, x):
-    """Return the radius of the friction disc of contact c."""
-    radius = problem.mu[c] * max(x[normal_row(problem, c)], 0.0)
+    """Return the radius of disc c."""
+    resistance = c - first_resistance(problem)
+    load = problem.loads[resistance] if resistance >= 0 else normal_row(problem, c)
+    radius = problem.mu[c] * max(x[load], 0.0)
     return radius if radius > MIN_FRICTION_IMPULSE else 0.0
 
 
@@ -103,7 +106,7 @@ def relative_residual(problem, x, u) -> float:
         worst = max(worst, abs(u[i]) / math.sqrt(max(problem.W[i, i], floor)))
     for i in range(problem.equalities, problem.constraint_rows):
         worst = max(worst, one_sided_residual(max(problem.W[i, i], floor), x[i], u[i]))
-    for c in range(problem.friction_patches, len(problem.mu)):
+    for c in range(problem.friction_patches, first_resistance(problem)):
         n = normal_row(problem, c)
         worst = max(worst, one_sided_residual(max(problem.W[n, n], floor), x[n], u[n]))
     size = problem_size(problem, x, u)

@@ -24,12 +24,14 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.block_matrix import add_rows, clear, eliminate, substitute
-from multibody_cli.contact_solver.friction.cones import multiply, project
+from multibody_cli.contact_solver.friction.cones import multiply, omit_load, project
 from multibody_cli.contact_solver.friction.problem import (
     PER_CONTACT,
     accumulate_transposed,
     add_row_product,
     compute_row_velocities,
+    first_resistance,
+    load_scale,
 )
 from multibody_cli.kernel import kernel
 
@@ -195,6 +197,7 @@ def fastest_motion(problem, n, scratch) -> tuple[float, float]:
 def compute_step(problem, compliance, x, n, scratch):
     """Add a Newton step with that compliance to x (m,), and its effect to u and xi, from `relative_residual`."""
     matrix, change, constraint_rows = scratch.matrix, scratch.y, problem.constraint_rows
+    contacts = first_resistance(problem)
     clear(n, matrix)
     for k in range(len(x)):
         change[k] = scratch.gamma[k] - x[k]
@@ -207,7 +210,13 @@ def compute_step(problem, compliance, x, n, scratch):
     for c in range(len(problem.mu)):
         k = constraint_rows + PER_CONTACT * c
         if has_derivative(k, scratch.D):
+            if c >= contacts:
+                load = problem.loads[c - contacts]
+                change[k] = load_scale(problem, c - contacts) * (scratch.gamma[load] - x[load])
             eliminate_contact(k, compliance, change, scratch.D)
+            if c >= contacts:
+                change[k] = 0.0
+                omit_load(k, scratch.D)
             add_rows(problem, k, PER_CONTACT, scratch.D, 1.0 / problem.w[k], matrix)
     eliminate(n, matrix)
     step = scratch.step[:n]

@@ -1,6 +1,7 @@
 """Friction problems with a factored Delassus matrix W = B B^T, stored by nonzero blocks; options and reports.
 
-Rows are ordered: equalities, unilateral rows (limits), and three rows for each contact: normal, tangent, tangent.
+Rows are ordered: equalities, unilateral rows (limits), and three rows for each *disc*: friction patches, contacts
+(normal, tangent, tangent), and resistances of contacts to rolling and spinning (`contact_solver.resistance`).
 Impulses x (m,) result in row velocities u = W x + r with the Delassus matrix W = J M^-1 J^T.
 
 Row k of B is the response of row k to the *normal velocities* xi of the articulations it acts on, in which the kinetic
@@ -71,10 +72,11 @@ class Factored(NamedTuple):
     r: Floats  # (m,) velocities of the rows without impulses
     b: Floats  # (m,) offset, see above
     w: Floats  # (m,) scale of each row: its diagonal entry of W, one value for the three rows of a contact
-    mu: Floats  # (contacts,) coefficients of friction
+    mu: Floats  # (discs,) coefficients of friction; of resistances, m
+    loads: Integers  # (resistances,) normal row of the contact of each trailing disc
     equalities: int
     constraint_rows: int  # number of equalities and of limits
-    friction_patches: int  # number of leading contacts that are friction patches: normal impulse given, no normal row
+    friction_patches: int  # number of leading discs that are friction patches: normal impulse given, no normal row
     convex: bool  # whether friction obeys the convex relaxation of Coulomb's law
 
 
@@ -90,12 +92,31 @@ class FactoredScratch(NamedTuple):
     b: Annotated[Floats, "m"]
     w: Annotated[Floats, "m"]
     mu: Annotated[Floats, "contacts"]
+    loads: Annotated[Integers, "contacts"]
 
 
 @formula
 def first_contact_row(problem):
     """Return the first row of the contacts, which follows those of friction patches."""
     return problem.constraint_rows + PER_CONTACT * problem.friction_patches
+
+
+@formula
+def first_resistance(problem):
+    """Return the number of the first disc that is a resistance of a contact; those before have loads of their own."""
+    return len(problem.mu) - len(problem.loads)
+
+
+@formula
+def end_of_contacts(problem):
+    """Return the row after those of the contacts."""
+    return len(problem.r) - PER_CONTACT * len(problem.loads)
+
+
+@formula
+def load_scale(problem, i):
+    """Return the factor from the normal impulse of a contact to the load of resistance i, in the scale of its rows."""
+    return problem.w[problem.loads[i]] / problem.w[end_of_contacts(problem) + PER_CONTACT * i]
 
 
 @kernel
@@ -199,12 +220,15 @@ def block_of_rows(problem, k, rows, side):
 @kernel
 def scale_rows(problem):
     """Compute the row scales w; rows with negligible response are removed from the problem."""
-    largest = 0.0
+    largest, largest_moment, moments = 0.0, 0.0, end_of_contacts(problem)
     for k in range(len(problem.r)):
         problem.w[k] = delassus_entry(problem, k, k)
-        largest = max(largest, problem.w[k])
+        if k < moments:
+            largest = max(largest, problem.w[k])
+        elif (k - moments) % PER_CONTACT > 0:
+            largest_moment = max(largest_moment, problem.w[k])
     for k in range(len(problem.r)):
-        if not problem.w[k] > NEGLIGIBLE * largest:
+        if not problem.w[k] > NEGLIGIBLE * (largest if k < moments else largest_moment):
             problem.r[k] = 0.0
             for side in range(BLOCKS_PER_ROW):
                 problem.block[k, side] = -1
@@ -212,6 +236,8 @@ def scale_rows(problem):
     for c in range(len(problem.mu)):
         n = problem.constraint_rows + PER_CONTACT * c
         a, b, d = problem.w[n + 1], delassus_entry(problem, n + 1, n + 2), problem.w[n + 2]
-        scale = max(problem.w[n], 0.5 * (a + d) + math.sqrt(0.25 * (a - d) * (a - d) + b * b))
+        scale = 0.5 * (a + d) + math.sqrt(0.25 * (a - d) * (a - d) + b * b)
+        if n < moments:
+            scale = max(problem.w[n], scale)
         for k in range(n, n + PER_CONTACT):
             problem.w[k] = scale if scale > 0.0 else 1.0

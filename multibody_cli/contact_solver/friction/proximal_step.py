@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.block_matrix import add_rows, clear, eliminate, substitute
-from multibody_cli.contact_solver.friction.cones import project
+from multibody_cli.contact_solver.friction.cones import omit_load, project
 from multibody_cli.contact_solver.friction.natural_map import relative_residual, set_normal_velocities
 from multibody_cli.contact_solver.friction.problem import (
     PER_CONTACT,
     accumulate_transposed,
     compute_row_velocities,
     copy,
+    first_resistance,
     step_along,
 )
 from multibody_cli.kernel import kernel
@@ -88,6 +89,8 @@ def compute_step(problem, compliance, n, scratch):
         if scratch.D[k, 0] != 0.0 and (
             c >= problem.friction_patches or scratch.D[k + 1, 1] != 0.0 or scratch.D[k + 2, 2] != 0.0
         ):
+            if c >= first_resistance(problem):
+                omit_load(k, scratch.D)
             add_rows(problem, k, PER_CONTACT, scratch.D, 1.0 / (compliance * problem.w[k]), matrix)
     eliminate(n, matrix)
     step = scratch.step[:n]

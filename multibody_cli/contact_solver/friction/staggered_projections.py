@@ -58,7 +58,13 @@ from multibody_cli.contact_solver.friction.dense import (
     scale_to_dissipate,
     tangent_weight,
 )
-from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT, Report, delassus_entry
+from multibody_cli.contact_solver.friction.problem import (
+    MIN_FRICTION_IMPULSE,
+    PER_CONTACT,
+    Report,
+    delassus_entry,
+    first_resistance,
+)
 from multibody_cli.kernel import Floats, allocate, kernel
 from multibody_cli.linalg import free_rows
 from multibody_cli.linalg.free_rows import zero_diagonal
@@ -119,7 +125,7 @@ def solve_staggered(problem, options, x, scratch) -> Report:
     for k in range(m):
         r[k] = problem.r[k] if W[k, k] > floor else 0.0
     kinds = (problem.equalities, problem.constraint_rows, problem.friction_patches)
-    return stagger(DenseProblem(W, r, problem.mu, *kinds), options, x, scratch)
+    return stagger(DenseProblem(W, r, problem.mu, problem.loads, *kinds), options, x, scratch)
 
 
 # --- algorithm 7 ------------------------------------------------------------------------------------------------------
@@ -212,7 +218,7 @@ def solve_contact_program(problem, x, scratch) -> int:
         n = normal_row(problem, c)
         for i in range(n, n + PER_CONTACT):
             scratch.lower[i] = scratch.upper[i] = x[i]
-        if c >= problem.friction_patches:
+        if problem.friction_patches <= c < first_resistance(problem):
             free_row(n, 0.0, x, scratch)
     return solve_multipliers(problem.W, problem.r, scratch.lower[:m], scratch.upper[:m], x, scratch.solver)
 

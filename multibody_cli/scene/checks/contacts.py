@@ -30,6 +30,9 @@ def check_contacts(draft: Draft) -> None:
         return
     _check_shapes(draft)
     _check_pairs(draft, settings)
+    if settings.method == "single_qp" and draft.scene.resists_rolling:
+        message = "`single_qp` has no resistance to rolling: use `proximal`, or omit `rolling` and `torsional`"
+        draft.report(("contacts", "method"), message)
 
 
 def _check_unused_fields(draft: Draft) -> None:

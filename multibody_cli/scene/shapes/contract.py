@@ -13,7 +13,7 @@ from multibody_cli.contacts.forms import Form
 from multibody_cli.immutable import Immutable
 from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.meshes.mesh import Mesh
-from multibody_cli.spec import Color, Density, Fraction, Friction, Position, Rotation, Spec
+from multibody_cli.spec import Color, ContactFriction, Density, Fraction, Position, Rotation, Spec
 from multibody_cli.spec.rotations import IDENTITY, rotation_matrix
 
 
@@ -23,10 +23,10 @@ class ShapeSpec(Spec):
     type: str
     position: Position = Field((0.0, 0.0, 0.0), description="Origin of the shape in the body frame, m.")
     rotation: Rotation = Field(IDENTITY, description="Orientation of the shape in the body frame.")
-    friction: Friction | None = Field(
+    friction: ContactFriction | None = Field(
         None,
-        description="Coefficient of dry friction, one number or {static, kinetic, stribeck_speed}; for two shapes, "
-        "the geometric mean.",
+        description="Coefficient of dry friction, one number or {static, kinetic, stribeck_speed, rolling, torsional}; "
+        "for two shapes, the geometric mean, and the maximum of the latter two.",
     )
     restitution: Fraction | None = Field(
         None, description="Coefficient of restitution; for a pair of shapes, the maximum."

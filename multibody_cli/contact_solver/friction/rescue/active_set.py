@@ -10,6 +10,8 @@ very little compliance shifts loads between the contacts without changing the mo
 is unloaded, which opens, or that reaches the friction limit, which slips.  Iterations that move loads in proportion to
 velocities (`proximal`) would take millions of steps to shift a load by the contradiction of such gaps.
 
+A resistance to rolling sticks or slips in the same way, unless its contact is open.
+
 A contact that was the last to open and closes again is not opened a second time; the loads shift the other way.
 
 Source: the descent and the ratio test are those of primal active sets for quadratic programs; Nocedal and Wright,
@@ -30,7 +32,14 @@ from multibody_cli.contact_solver.friction.natural_map import (
     largest_difference,
     relative_residual,
 )
-from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT, copy
+from multibody_cli.contact_solver.friction.problem import (
+    MIN_FRICTION_IMPULSE,
+    PER_CONTACT,
+    copy,
+    end_of_contacts,
+    first_resistance,
+    load_scale,
+)
 from multibody_cli.contact_solver.laws.coulomb import direction_of, write, write_across
 from multibody_cli.kernel import formula, kernel
 
@@ -136,9 +145,12 @@ def exchange_states(problem, sufficient, x, n, best_residual, scratch) -> tuple[
 @kernel
 def read_states(problem, scratch):
     """Set all states to those of the natural map at y."""
-    for k in range(problem.equalities, len(problem.r)):
+    for k in range(problem.equalities, end_of_contacts(problem)):
         if has_state(problem, k):
             scratch.state[k], _ = natural_state(problem, k, scratch)
+    for i in range(len(problem.loads)):
+        scratch.state[row_of_resistance(problem, i)] = OPEN
+    correct_resistances(problem, 0.0, scratch)
 
 
 @kernel
@@ -148,7 +160,7 @@ def correct_states(problem, undecided, scratch) -> bool:
     Of the open contacts that the map closes, only that of the largest distance closes.
     """
     changed, closing, farthest = False, -1, undecided
-    for k in range(problem.equalities, len(problem.r)):
+    for k in range(problem.equalities, end_of_contacts(problem)):
         if has_state(problem, k):
             state, distance = natural_state(problem, k, scratch)
             if scratch.state[k] == OPEN and state != OPEN and distance > farthest:
@@ -157,7 +169,34 @@ def correct_states(problem, undecided, scratch) -> bool:
                 scratch.state[k], changed = state, True
     if closing >= 0:
         scratch.state[closing], _ = natural_state(problem, closing, scratch)
-    return changed or closing >= 0
+    return correct_resistances(problem, undecided, scratch) or changed or closing >= 0
+
+
+@formula
+def row_of_resistance(problem, i):
+    """Return the first row of resistance i."""
+    return end_of_contacts(problem) + PER_CONTACT * i
+
+
+@kernel
+def correct_resistances(problem, undecided, scratch) -> bool:
+    """Change the states of resistances that differ from the natural map at y; return whether any does.
+
+    Those of open contacts are open, and those of contacts that close have the state of the map.
+    """
+    changed, y, states = False, scratch.y, scratch.state
+    for i in range(len(problem.loads)):
+        k, load = row_of_resistance(problem, i), problem.loads[i]
+        if states[load] == OPEN:
+            states[k] = OPEN
+            continue
+        excess = math.hypot(y[k + 1], y[k + 2]) - problem.mu[first_resistance(problem) + i] * max(y[load], 0.0)
+        state = SLIP if excess > 0.0 else STICK
+        if states[k] == OPEN:
+            states[k] = state
+        elif states[k] != state and abs(excess) * math.sqrt(problem.w[k]) > undecided:
+            states[k], changed = state, True
+    return changed
 
 
 @formula
@@ -201,8 +240,12 @@ def take_branches(problem, scratch):
     for k in range(first):
         pressed = k < problem.equalities or scratch.state[k] != OPEN
         g[k], D[k, 0] = y[k] if pressed else 0.0, 1.0 if pressed else 0.0
+    contacts = first_resistance(problem)
     for c in range(len(problem.mu)):
-        k = first + PER_CONTACT * c
+        k, mu = first + PER_CONTACT * c, problem.mu[c]
+        if c >= contacts:
+            scale = load_scale(problem, c - contacts)
+            y[k], mu = scale * y[problem.loads[c - contacts]], mu / scale
         if scratch.state[k] == OPEN:
             write(k, g, D, 0.0, 0.0, 0.0)
         elif scratch.state[k] == STICK:
@@ -210,11 +253,13 @@ def take_branches(problem, scratch):
             write_across(k, D, 1.0, 0.0, 1.0, 1.0)
             D[k, 0] = 1.0
         else:
-            length, limit = math.hypot(y[k + 1], y[k + 2]), problem.mu[c] * y[k]
+            length, limit = math.hypot(y[k + 1], y[k + 2]), mu * y[k]
             d1, d2 = direction_of(y, k, length)
             write(k, g, D, y[k], limit * d1, limit * d2)
             write_across(k, D, d1, d2, 0.0, min(max(limit / max(length, MIN_FRICTION_IMPULSE), 0.0), 1.0))
-            D[k, 0], D[k + 1, 0], D[k + 2, 0] = 1.0, problem.mu[c] * d1, problem.mu[c] * d2
+            D[k, 0], D[k + 1, 0], D[k + 2, 0] = 1.0, mu * d1, mu * d2
+        if c >= contacts:
+            g[k] = 0.0
 
 
 # --- loads ----------------------------------------------------------------------------------------------------------
@@ -243,6 +288,12 @@ def shift_loads(problem, x, n, opened, reach, scratch) -> int:
         if state == OPEN:
             for k in range(row, row + PER_CONTACT if row >= problem.constraint_rows else row + 1):
                 x[k] = 0.0
+            for i in range(len(problem.loads)):
+                if problem.loads[i] == row:
+                    first = row_of_resistance(problem, i)
+                    scratch.state[first] = OPEN
+                    for k in range(first, first + PER_CONTACT):
+                        x[k] = 0.0
     return row
 
 
@@ -259,18 +310,20 @@ def first_change(problem, reach, scratch) -> tuple[int, float, int]:
             if step[k] < 0.0 and max(x[k], 0.0) < -share * step[k]:
                 row, share, state = k, max(x[k], 0.0) / -step[k], OPEN
             if k >= first and scratch.state[k] == STICK:
-                limit = share_to_limit(problem.mu[(k - first) // PER_CONTACT], k, x, step)
+                resistance = (k - end_of_contacts(problem)) // PER_CONTACT
+                load = problem.loads[resistance] if resistance >= 0 else k
+                limit = share_to_limit(problem.mu[(k - first) // PER_CONTACT], load, k, x, step)
                 if limit < share:
                     row, share, state = k, limit, SLIP
     return row, share, state
 
 
 @kernel
-def share_to_limit(mu, k, x, step) -> float:
-    """Return the share of a step at which the friction of the contact with rows from k on reaches its limit."""
-    a = step[k + 1] ** 2 + step[k + 2] ** 2 - (mu * step[k]) ** 2
-    b = x[k + 1] * step[k + 1] + x[k + 2] * step[k + 2] - mu * mu * x[k] * step[k]
-    c = x[k + 1] ** 2 + x[k + 2] ** 2 - (mu * x[k]) ** 2
+def share_to_limit(mu, load, k, x, step) -> float:
+    """Return the share of a step at which the disc with rows from k on reaches its limit, mu times the row `load`."""
+    a = step[k + 1] ** 2 + step[k + 2] ** 2 - (mu * step[load]) ** 2
+    b = x[k + 1] * step[k + 1] + x[k + 2] * step[k + 2] - mu * mu * x[load] * step[load]
+    c = x[k + 1] ** 2 + x[k + 2] ** 2 - (mu * x[load]) ** 2
     if c >= 0.0:
         return 0.0 if b > 0.0 else math.inf
     root = math.sqrt(max(b * b - a * c, 0.0))

@@ -10,7 +10,13 @@ if the end of the path was reached, and with more if it was not.
 from __future__ import annotations
 
 from multibody_cli.contact_solver.friction.natural_map import keep_if_better, relative_residual, set_normal_velocities
-from multibody_cli.contact_solver.friction.problem import copy
+from multibody_cli.contact_solver.friction.problem import (
+    BLOCKS_PER_ROW,
+    PER_CONTACT,
+    copy,
+    end_of_contacts,
+    first_resistance,
+)
 from multibody_cli.contact_solver.friction.proximal_step import EXACT, NEAR_ROUND_OFF, proximal_iterations
 from multibody_cli.contact_solver.friction.rescue.active_set import exchange_from, exchange_from_natural_maps
 from multibody_cli.contact_solver.friction.rescue.central_path import follow_path
@@ -48,6 +54,7 @@ def rescue(problem, options, sufficient, x, n, best_residual, scratch) -> tuple[
     rounds, met, compliance, first = 0, 0, INITIAL_PATH_COMPLIANCE, INITIAL_SMOOTHING
     while best_residual > close and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
         set_normal_velocities(problem, x, scratch.xi[:n], scratch)
+        give_loads(problem, x)
         new_steps, reached = follow_path(
             problem,
             scratch.xi0,
@@ -60,6 +67,7 @@ def rescue(problem, options, sufficient, x, n, best_residual, scratch) -> tuple[
             scratch.matrix,
         )
         steps += new_steps
+        take_loads(problem, x)
         relative_residual(problem, x, scratch)
         copy(scratch.gamma, scratch.natural, len(x))
         best_residual = keep_if_better(problem, scratch.natural, best_residual, scratch)
@@ -81,3 +89,23 @@ def rescue(problem, options, sufficient, x, n, best_residual, scratch) -> tuple[
         new_steps, best_residual = exchange_from(scratch.best, problem, close, n, best_residual, scratch)
         steps += new_steps
     return rounds, steps, best_residual
+
+
+@kernel
+def give_loads(problem, x):
+    """Replace resistances by friction patches with the loads that x (m,) has: a path follows discs of given radius."""
+    for i in range(len(problem.loads)):
+        k = end_of_contacts(problem) + PER_CONTACT * i
+        x[k] = problem.mu[first_resistance(problem) + i] * max(x[problem.loads[i]], 0.0)
+        for side in range(BLOCKS_PER_ROW):
+            problem.block[k, side] = -1
+
+
+@kernel
+def take_loads(problem, x):
+    """Undo `give_loads`."""
+    for i in range(len(problem.loads)):
+        k = end_of_contacts(problem) + PER_CONTACT * i
+        x[k] = 0.0
+        for side in range(BLOCKS_PER_ROW):
+            problem.block[k, side] = problem.block[problem.loads[i], side]

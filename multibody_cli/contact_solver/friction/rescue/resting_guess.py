@@ -22,7 +22,13 @@ from multibody_cli.contact_solver.friction.natural_map import (
     relative_residual,
 )
 from multibody_cli.contact_solver.friction.problem import copy
-from multibody_cli.contact_solver.friction.rescue.active_set import OPEN, STICK, has_state, take_branches
+from multibody_cli.contact_solver.friction.rescue.active_set import (
+    OPEN,
+    STICK,
+    has_state,
+    row_of_resistance,
+    take_branches,
+)
 from multibody_cli.kernel import kernel
 
 CLOSED = 1e-6
@@ -49,6 +55,8 @@ def guess_rest(problem, sufficient, x, n, scratch) -> int:
     for k in range(problem.equalities, len(problem.r)):
         if has_state(problem, k):
             scratch.state[k] = STICK if problem.r[k] <= CLOSED * size * math.sqrt(problem.w[k]) else OPEN
+    for i in range(len(problem.loads)):
+        scratch.state[row_of_resistance(problem, i)] = scratch.state[problem.loads[i]]
     take_branches(problem, scratch)
     copy(x, guess, len(x))
     compute_step(problem, COMPLIANCE, guess, n, scratch)

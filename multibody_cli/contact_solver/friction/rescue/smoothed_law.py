@@ -10,8 +10,9 @@ z are in the interior of their cones.  With a guess of the impulses and a compli
     u + (|u_t|, 0) + eps (P(y) - guess) = P(y) - y,   u = B xi + b,   xi = xi0 + B^T P(y)
 
 are equations for y and xi.  Eliminating y contact by contact leaves a system for xi with the sparsity of the contact
-graph.  Limits are cones of one dimension; equalities have x = y for all y.  Friction patches have discs of given
-radius, without |u_t|.  The convex relaxation has no |u_t| either.
+graph.  Limits are cones of one dimension; equalities have x = y for all y.  Friction patches, and resistances of
+contacts with the loads of the guess, have discs of given radius, without |u_t|.  The convex relaxation has no |u_t|
+either.
 
 A Newton step changes sigma^2 as well.  Because x and z are nearly linear in sigma^2, steps follow the solution path.
 
@@ -38,6 +39,7 @@ from multibody_cli.contact_solver.friction.problem import (
     accumulate_transposed,
     add_row_product,
     compute_row_velocities,
+    first_resistance,
 )
 from multibody_cli.kernel import Floats, formula, kernel
 
@@ -74,7 +76,13 @@ class SmoothedScratch(NamedTuple):
 @kernel
 def has_cone(problem, c):
     """Return whether contact c has a friction cone, with a limit proportional to its normal impulse."""
-    return c >= problem.friction_patches and problem.mu[c] >= MIN_CONE_FRICTION
+    return not has_disc(problem, c) and problem.mu[c] >= MIN_CONE_FRICTION
+
+
+@formula
+def has_disc(problem, c):
+    """Return whether disc c has a given radius: that of a friction patch, or of a resistance."""
+    return c < problem.friction_patches or c >= first_resistance(problem)
 
 
 @kernel
@@ -116,7 +124,7 @@ def compute_residual(problem, compliance, sigma, xi0, y, xi, smoothed) -> float:
         project_smoothed_half_line(k, square, y, smoothed.x, smoothed.slope, smoothed.square_slope)
     for c in range(len(problem.mu)):
         k = constraint_rows + PER_CONTACT * c
-        if c < problem.friction_patches:
+        if has_disc(problem, c):
             project_smoothed_disc(
                 c, k, square, smoothed.guess[k], y, smoothed.x, smoothed.slope, smoothed.square_slope, smoothed.d
             )
@@ -131,7 +139,7 @@ def compute_residual(problem, compliance, sigma, xi0, y, xi, smoothed) -> float:
         if has_cone(problem, c):
             if not problem.convex:
                 residual[k] += smoothed_speed(k, sigma, smoothed) - SPEED_SMOOTHING * sigma
-        elif c >= problem.friction_patches:
+        elif not has_disc(problem, c):
             for j in range(k + 1, k + PER_CONTACT):
                 smoothed.x[j] = smoothed.slope[j] = smoothed.square_slope[j] = residual[j] = 0.0
     return residual_norm(xi0, xi, m, problem, smoothed)
@@ -177,7 +185,7 @@ def compute_step(problem, compliance, sigma, target, n, smoothed, matrix):
         add_rows(problem, k, 1, smoothed.D, 1.0, matrix)
     for c in range(len(problem.mu)):
         k = constraint_rows + PER_CONTACT * c
-        if c < problem.friction_patches:
+        if has_disc(problem, c):
             eliminate_disc(c, k, compliance, smoothed)
             add_rows(problem, k, PER_CONTACT, smoothed.D, 1.0, matrix)
         elif has_cone(problem, c):
@@ -271,7 +279,7 @@ def back_substitute_rows(problem, sigma, smoothed):
         step[k] *= smoothed.K[k, 0]
     for c in range(len(problem.mu)):
         k = constraint_rows + PER_CONTACT * c
-        if c < problem.friction_patches:
+        if has_disc(problem, c):
             multiply(k, smoothed.K, step)
         elif has_cone(problem, c):
             if not problem.convex:
