@@ -47,12 +47,15 @@ class Piece(Immutable):
     iq, iv
         First indices in q and v.  As in `joints.parts`, a quaternion is (w, x, y, z), the velocity of a ball is in the
         outer frame, and the velocity of a free joint is [linear; angular] in the inner frame.
+    brake
+        Limit of the dry friction of a hinge or a slide, N m or N.
     """
 
     kind: ShapeKind
     axis: Floats
     iq: int
     iv: int
+    brake: float = 0.0
 
 
 class PeerLink(Immutable):
@@ -162,8 +165,13 @@ class Mechanism(Immutable):
 
     @property
     def is_constrained(self) -> bool:
-        """Whether there are closures or collision shapes."""
-        return bool(self.closures or self.solids)
+        """Whether there are closures, collision shapes or brakes."""
+        return bool(self.closures or self.solids or self.has_brakes)
+
+    @property
+    def has_brakes(self) -> bool:
+        """Whether a joint has a brake."""
+        return any(piece.brake > 0.0 for link in self.links for piece in link.pieces)
 
 
 class PeerMotion(NamedTuple):
@@ -235,6 +243,8 @@ class PeerKind(Immutable):
         Largest relative difference of accelerations that counts as agreement with closures, which may be soft.
     contact_models
         Names of the contact models in which a mechanism with collision shapes is built; empty if there are none.
+    brakes
+        Whether joints may have brakes.
     """
 
     name: str
@@ -248,6 +258,7 @@ class PeerKind(Immutable):
     closures: frozenset[ShapeKind] = frozenset()
     closed_agreement: float = AGREEMENT
     contact_models: tuple[str, ...] = ()
+    brakes: bool = False
 
 
 class PeerRefusal(Exception):

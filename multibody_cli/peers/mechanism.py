@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -38,7 +38,8 @@ def mechanism_of(model: Model, state: State, step: float, integrator: str) -> Me
             f"{series(unknown, 'and')}"
         )
     tree = model.system.tree
-    links = tuple(_link(link, tree.parts) for link in tree.links[1:])
+    brakes = _brakes(model)
+    links = tuple(_link(link, tree.parts, brakes) for link in tree.links[1:])
     nq, nv = _sizes_of_tree(tree, model)
     q, v = state.q[:nq].copy(), state.v[:nv].copy()
     rotations = motion_of(links, q, v).rotations if len(tree.closures) else np.zeros((0, 3, 3))
@@ -85,8 +86,8 @@ def _unsupported_shapes(model: Model) -> Iterator[str]:
     contacts = model.system.contacts
     if not contacts:
         return
-    if len(contacts.joint_friction.patches):
-        yield "friction of joints"
+    if np.any(contacts.joint_friction.patches["static_friction"] > 0.0):
+        yield "friction of joints in proportion to their loads"
     geoms = contacts.geometry.geoms
     if not set(geoms["kind"].tolist()) <= set(_SIZES):
         yield "collision shapes other than planes, spheres, capsules and boxes"
@@ -163,7 +164,17 @@ def _matrix(columns: Floats) -> Floats:
     return np.array(columns).reshape(3, 3).T
 
 
-def _link(link: np.void, parts: Records) -> PeerLink:
+def _brakes(model: Model) -> dict[int, float]:
+    """Return the limits of brakes, N m or N, by the coordinates on which they act."""
+    contacts, brakes = model.system.contacts, {}
+    for p, patch in enumerate(contacts.joint_friction.patches if contacts else ()):
+        arm = np.linalg.norm(np.hstack((patch["along_t"], patch["along_f"])))
+        joint = model.system.tree.links[patch["child"]]
+        brakes[int(joint["iv"]) + p - int(patch["first_patch"])] = float(patch["brake"] * arm)
+    return brakes
+
+
+def _link(link: np.void, parts: Records, brakes: Mapping[int, float]) -> PeerLink:
     run = parts[link["first_part"] : link["last_part"]]
     central = np.zeros((3, 3))
     central[np.triu_indices(3)] = link["central"]
@@ -172,7 +183,7 @@ def _link(link: np.void, parts: Records) -> PeerLink:
         parent=int(link["parent"]),
         position=np.array(link["origin"]),
         rotation=_matrix(link["frame"]),
-        pieces=tuple(_piece(part) for part in run),
+        pieces=tuple(replace(_piece(part), brake=brakes.get(int(part["iv"]), 0.0)) for part in run),
         mass=MassProperties(float(link["mass"]), np.array(link["com"]), central),
     )
 

@@ -87,7 +87,8 @@ class _MujocoPeer(Peer):
         self._reset()
         options, softness = self._model.opt, self._model.eq_solimp.copy()
         flags = options.disableflags
-        options.disableflags |= int(self._mujoco.mjtDisableBit.mjDSBL_CONTACT)
+        disabled = self._mujoco.mjtDisableBit
+        options.disableflags |= int(disabled.mjDSBL_CONTACT) | int(disabled.mjDSBL_FRICTIONLOSS)
         self._model.eq_solimp[:, :2] = LARGEST_IMPEDANCE
         self._mujoco.mj_forward(self._model, self._data)
         options.disableflags, self._model.eq_solimp[:] = flags, softness
@@ -219,7 +220,8 @@ def _body(number: int, link: PeerLink) -> str:
     inertia = _row([J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]])
     joints = "".join(
         f'<joint name="{number}.{k}" type="{_JOINTS[piece.kind]}"'
-        + (f' axis="{_row(piece.axis)}"/>' if piece.kind in (ShapeKind.HINGE, ShapeKind.SLIDE) else "/>")
+        + (f' axis="{_row(piece.axis)}"' if piece.kind in (ShapeKind.HINGE, ShapeKind.SLIDE) else "")
+        + (f' frictionloss="{piece.brake!r}"/>' if piece.brake > 0.0 else "/>")
         for k, piece in enumerate(link.pieces)
     )
     return (
@@ -266,4 +268,5 @@ MUJOCO = PeerKind(
     frozenset({ShapeKind.HINGE, ShapeKind.BALL}),
     CLOSED_AGREEMENT,
     tuple(CONTACT_MODELS),
+    True,
 )

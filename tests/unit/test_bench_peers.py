@@ -103,6 +103,23 @@ def test_a_peer_has_the_same_accelerations_of_hinges(tmp_path: Path, name: str) 
     np.testing.assert_allclose(found, accelerations(simulation), rtol=1e-6)
 
 
+BRAKES = HINGES.replace("v: 2}", "v: 2, friction: {torque: 0.3}}").replace(
+    "v: -3}", "v: -3, friction: {coefficient: 0, surface: {radius: 0.02, length: 0.1}, torque: 0.2}}"
+)
+
+
+def test_brakes_of_joints_are_those_of_a_peer(tmp_path: Path) -> None:
+    """Limits are torques, with and without a surface; initial accelerations are those without friction."""
+    (tmp_path / "brakes.yaml").write_text(BRAKES)
+    simulation = prepare(tmp_path / "brakes.yaml")
+    braked = mechanism(simulation)
+    np.testing.assert_allclose([link.pieces[0].brake for link in braked.links], [0.3, 0.2], rtol=1e-15)
+    pytest.importorskip("mujoco")
+    peer = PEERS["mujoco"].build(braked)
+    np.testing.assert_allclose(peer.accelerations(), accelerations(simulation), rtol=1e-6)
+    np.testing.assert_allclose(peer._model.dof_frictionloss, [0.3, 0.2], rtol=1e-15)  # type: ignore[attr-defined]
+
+
 def test_bodies_for_peers_are_in_joint_frames(tree: Write) -> None:
     links = mechanism(tree()).links
     kinds = sorted([piece.kind.name for piece in link.pieces] for link in links)

@@ -191,6 +191,8 @@ def _require_support(mechanism: Mechanism, kind: PeerKind) -> None:
         raise PeerRefusal(f"{kind.name} is not built with loops that {names} closes")
     if mechanism.solids and not kind.contact_models:
         raise PeerRefusal(f"{kind.name} is not built with contacts")
+    if mechanism.has_brakes and not kind.brakes:
+        raise PeerRefusal(f"{kind.name} is not built with brakes of joints")
 
 
 def _timed(ours: _Ours, ready: Sequence[_Built], repeat: int, duration: float | None) -> Iterator[PeerComparison]:
