@@ -128,11 +128,15 @@ def dense_blocks(ours: Bound) -> tuple[np.ndarray, np.ndarray]:
     """J (m, 6 n) and M^-1 (6 n, 6 n) as whole matrices."""
     links, work, n = ours.system.tree.links, ours.work, len(ours.system.tree.links) - 1
     J, inverse = np.zeros((len(work.rows), 6 * n)), np.zeros((6 * n, 6 * n))
-    for r, row in enumerate(work.rows):
-        for term in work.terms[row["first_term"] : row["last_term"]]:
-            if term["body"]:
-                at = 6 * (term["body"] - 1)
-                J[r, at : at + 6] = [*term["t"], *term["f"]]
+    for closure in ours.system.tree.closures:
+        frame = work.bodies[closure["loop_frame"]]
+        R = frame["R"].reshape(3, 3).T  # from the axes of the joint, in which its constraint axes are
+        for r in range(closure["first_row"], closure["last_row"]):
+            moment, force = R @ work.constraint_axes[r]["t"], R @ work.constraint_axes[r]["f"]
+            for body, sign in ((closure["child"], 1.0), (closure["parent"], -1.0)):
+                if body:
+                    about = moment + np.cross(frame["x"] - work.bodies[body]["x"], force)
+                    J[r, 6 * body - 6 : 6 * body] = sign * np.array([*about, *force])
     for i in range(n):
         body, mass = work.bodies[i + 1], links[i + 1]["mass"]
         x, y, z = body["h"]
