@@ -34,6 +34,48 @@ def identifiers(path: Path) -> Iterator[str]:
             yield node.id
 
 
+QUANTITIES = {
+    "A": "inertia; matrix of a linear system",
+    "B": "inertia or matrix beside A",
+    "C": "product of matrices; frame of a child",
+    "D": "derivative; diagonal",
+    "E": "weights of an error",
+    "F": "force",
+    "G": "reaction to impulses; matrix beside A",
+    "H": "coupling of moments and forces of an inertia",
+    "J": "Jacobian; moments of inertia",
+    "K": "stiffness",
+    "L": "lower triangle",
+    "M": "mass matrix; frame of a joint",
+    "N": "matrix of normals; normal",
+    "P": "projection; frame of a parent",
+    "Q": "rows beside P",
+    "R": "rotation",
+    "S": "motion subspace",
+    "U": "upper triangle",
+    "V": "motion",
+    "W": "wrench; Delassus matrix",
+    "X": "transformation; columns of unknowns",
+    "Y": "solution of a block",
+    "Z": "impulse of a velocity",
+}
+"""Capital letters that are names of parameters: physical quantities and matrices, no records of other things."""
+
+COMPONENTS = re.compile("[a-zA-Z]|[xyz]{2}|shape")
+"""Attributes of a quantity."""
+
+
+def records_called_by_letters(path: Path) -> Iterator[str]:
+    """Functions with a parameter of one capital letter that is no quantity, or has fields that are no components."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for letter in (a.arg for a in node.args.args) if isinstance(node, ast.FunctionDef | ast.Lambda) else ():
+            if len(letter) == 1 and letter.isupper():
+                used = [one for one in ast.walk(node) if isinstance(one, ast.Attribute)]
+                fields = [one.attr for one in used if isinstance(one.value, ast.Name) and one.value.id == letter]
+                if letter not in QUANTITIES or not all(map(COMPONENTS.fullmatch, fields)):
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}: {letter}"
+
+
 def docstrings(path: Path) -> Iterator[str]:
     """Docstrings of a module, its classes and its functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -92,6 +134,10 @@ def test_given_up_words_do_not_come_back(folder):
         if not path.relative_to(ROOT).as_posix().startswith(given_up[word])
     }
     assert not found
+
+
+def test_letters_are_physical_quantities():
+    assert not [found for path in PACKAGE.rglob("*.py") for found in records_called_by_letters(path)]
 
 
 def test_the_picture_of_the_layers_is_current():

@@ -47,7 +47,7 @@ def clamped(x, bound):
 
 
 @formula
-def nearest_parameters(w, u, S, v, T):
+def nearest_parameters(w, u, half_u, v, half_v):
     """Parameters s and t of the nearest points of two segments; w leads from the center of the first to the second.
 
     Source: Ericson, Real-Time Collision Detection, 5.1.9.  The determinant is |u x v|^2, which keeps its digits where
@@ -55,9 +55,9 @@ def nearest_parameters(w, u, S, v, T):
     """
     c, a, b, across = dot(u, v), dot(u, w), dot(v, w), cross(u, v)
     determinant = dot(across, across)
-    s = clamped((a - c * b) / determinant if determinant > 0.0 else a, S)
+    s = clamped((a - c * b) / determinant if determinant > 0.0 else a, half_u)
     t = c * s - b
-    if abs(t) > T:
-        t = clamped(t, T)
-        s = clamped(a + c * t, S)
+    if abs(t) > half_v:
+        t = clamped(t, half_v)
+        s = clamped(a + c * t, half_u)
     return s, t
