@@ -24,7 +24,7 @@
     friction_elimination
                     one pass over the bodies of trees and loops: unsymmetric articulated bodies
     joint_columns   joints of this pass, column by column
-    loaded_discs    joints with friction in two directions, as a block
+    two_directional_friction    joints with friction in two directions, as a block
     equation_elimination, joint_equations
                     joints in maximal coordinates, by six equations
     open_loops      the wrenches of joints that close loops

@@ -51,7 +51,7 @@ from multibody_cli.contact_solver.islands import (
     find_articulations,
     find_islands,
     list_body_blocks,
-    mark_separate_patches,
+    mark_patches_of_passes,
     mark_solved,
     reset_reports,
 )
@@ -146,7 +146,7 @@ def solve_trees(system, work, contact_work, contacts, v):
     edges, first = contact_work.tree_friction.edges, step.sizes[0].constraint_rows
     list_edges(system, work, contact_work, step.sizes[0].equalities, first, step.sizes[0].contacts, groups.islands[0])
     for _ in range(2):
-        if mark_separate_patches(joint_friction.separate, first, groups) and solve_tree_friction(
+        if mark_patches_of_passes(joint_friction.solved_by_passes, first, groups) and solve_tree_friction(
             system, work, contact_work, step.sizes[0].h, v, first, system.contacts.options.tolerance
         ):
             mark_solved(joint_friction, step, groups)
@@ -156,8 +156,8 @@ def solve_trees(system, work, contact_work, contacts, v):
         for e in range(edges.number[0]):
             groups.has_other_rows[groups.row_island[edges.edges[e].row]] = 1
         edges.number[0] = edges.pair_count[0] = 0
-    for p in range(len(joint_friction.separate)):
-        joint_friction.separate[p] = 0
+    for p in range(len(joint_friction.solved_by_passes)):
+        joint_friction.solved_by_passes[p] = 0
     load_initial_guess(contacts, joint_friction.previous_impulses, contact_work.warm_start, step)
     load_moments(contacts, contact_work.warm_start, step)
 
@@ -291,7 +291,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     write_rows(patches, contacts, work, step, v)
     set_coefficients(patches, contacts, step, joint_friction, tree_friction.shared)
     # trees
-    has_other_rows = limits + count + count_other_rows(work.rows, tree_friction.satisfied) > 0
+    has_other_rows = limits + count + count_other_rows(work.rows, tree_friction.satisfied_by_tree) > 0
     if (
         has_other_rows
         or not solve_tree_friction(system, work, contact_work, h, v, sizes.constraint_rows, settings.options.tolerance)

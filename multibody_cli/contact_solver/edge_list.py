@@ -25,101 +25,103 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
     of impacts is that of rows.  So are edges beside discs, patches with two slip directions: these have no compliance,
     and where they stick most passes do not end.
     """
-    G, T, E = contact_work.groups, contact_work.tree_friction, contact_work.tree_friction.edges
+    groups, passes, edges = contact_work.groups, contact_work.tree_friction, contact_work.tree_friction.edges
     patches, options, step = len(contact_work.joint_friction.limit), system.contacts.options, contact_work.step
     first = constraint_rows + PER_CONTACT * patches
-    E.number[0] = 0
+    edges.number[0] = 0
     for i in range(islands):
-        G.has_other_rows[i] = 1
+        groups.has_other_rows[i] = 1
     for p in range(patches):
-        G.has_other_rows[island_number(constraint_rows + PER_CONTACT * p, G)] = 0
+        groups.has_other_rows[island_number(constraint_rows + PER_CONTACT * p, groups)] = 0
     for i in range(islands):
-        E.has_discs[i] = 0
+        edges.has_discs[i] = 0
     for p in range(patches):
         if system.contacts.joint_friction.patches[p].slip_directions == 2:
-            E.has_discs[island_number(constraint_rows + PER_CONTACT * p, G)] = 1
+            edges.has_discs[island_number(constraint_rows + PER_CONTACT * p, groups)] = 1
     for r in range(len(work.rows)):
-        if work.rows[r].primary and is_other_row(work.rows[r], T.satisfied[r]):
-            mark_islands(work.rows[r], work.terms, G)
+        if work.rows[r].primary and is_other_row(work.rows[r], passes.satisfied_by_tree[r]):
+            mark_islands(work.rows[r], work.terms, groups)
     for adds in (False, True):
-        E.pair_count[0] = 0
+        edges.pair_count[0] = 0
         for k in range(constraint_rows):
-            if not T.satisfied[contact_work.step.active_rows[k]]:
+            if not passes.satisfied_by_tree[contact_work.step.active_rows[k]]:
                 law = EQUALITY if k < equalities else ONE_SIDED
-                take_edge(adds, k, 1, law, 0.0, k, system.tree.links, G, work, E)
+                take_edge(adds, k, 1, law, 0.0, k, system.tree.links, groups, work, edges)
         for c in range(count):
             k = first + PER_CONTACT * c
             in_order = contact_work.step.rebound[k] == 0.0 and contact_work.impact_times.own_delay[c] == 0.0
             if in_order and not options.convex and not system.coupled:
                 mu = contact_work.detection.contacts[c].friction
-                take_edge(adds, k, PER_CONTACT, COULOMB, mu, k, system.tree.links, G, work, E)
+                take_edge(adds, k, PER_CONTACT, COULOMB, mu, k, system.tree.links, groups, work, edges)
             else:
-                G.has_other_rows[island_number(k, G)] = 1
+                groups.has_other_rows[island_number(k, groups)] = 1
         for i in range(step.sizes[0].resistances):
             k, rows = first + PER_CONTACT * (count + i), 2 if step.resistances[i].spins else PER_CONTACT
             mu = step.resistances[i].coefficient
-            take_edge(adds, k, rows, COULOMB, mu, normal_of(i, step), system.tree.links, G, work, E)
+            take_edge(adds, k, rows, COULOMB, mu, normal_of(i, step), system.tree.links, groups, work, edges)
 
 
 @kernel
-def take_edge(adds, row, count, law, mu, load, links, G, work, E):
+def take_edge(adds, row, count, law, mu, load, links, groups, work, edges):
     """Add the edge of `count` rows from `row` on, with the load of row `load`, or mark its island if it cannot be one.
 
     If it is not loaded by itself, its first row is that of its load, and has no impulse.
     """
-    number = island_number(row, G)
-    if number < 0 or G.has_other_rows[number]:
+    number = island_number(row, groups)
+    if number < 0 or groups.has_other_rows[number]:
         return
-    first, term, pair = row if load == row else row + 1, term_of(E, row), -1
-    w = response_alone(E, first, row + count - first, links, G.body_of_coordinate, work)
-    connects = E.rows[row].last_term > E.rows[row].first_term + 1
-    if connects and w > 0.0 and not E.has_discs[number]:
-        other = E.terms[E.rows[row].first_term + 1].body
-        pair = pair_of(E, term.body, other, -1 if is_internal(E, row, count, work.bodies) else E.number[0])
-    if E.has_discs[number] or not w > 0.0 or (connects and pair < 0):
-        G.has_other_rows[number] = 1
+    first, term, pair = row if load == row else row + 1, term_of(edges, row), -1
+    w = response_alone(edges, first, row + count - first, links, groups.body_of_coordinate, work)
+    connects = edges.rows[row].last_term > edges.rows[row].first_term + 1
+    if connects and w > 0.0 and not edges.has_discs[number]:
+        other = edges.terms[edges.rows[row].first_term + 1].body
+        pair = pair_of(edges, term.body, other, -1 if is_internal(edges, row, count, work.bodies) else edges.number[0])
+    if edges.has_discs[number] or not w > 0.0 or (connects and pair < 0):
+        groups.has_other_rows[number] = 1
     elif adds:
-        edge = E.edges[E.number[0]]
+        edge = edges.edges[edges.number[0]]
         edge.row, edge.rows, edge.law, edge.mu, edge.w, edge.share = row, count, law, mu, w, 1.0
         edge.coordinate, edge.pair = term.iv, pair
-        edge.body = E.pairs[pair, 0] if connects else term.body
-        edge.load = E.number[0]
-        while E.edges[edge.load].row != load:
+        edge.body = edges.pairs[pair, 0] if connects else term.body
+        edge.load = edges.number[0]
+        while edges.edges[edge.load].row != load:
             edge.load -= 1
-        E.number[0] += 1
+        edges.number[0] += 1
 
 
 @kernel
-def pair_of(E, a, b, edge) -> int:
+def pair_of(edges, a, b, edge) -> int:
     """Return the number of a pair of bodies, which is added if it is new; -1 if there are too many.
 
     `edge` is the only edge of the pair, or -1 if all edges that are action and reaction share it.
     """
-    for p in range(E.pair_count[0]):
-        same = (E.pairs[p, 0] == a and E.pairs[p, 1] == b) or (E.pairs[p, 0] == b and E.pairs[p, 1] == a)
-        if same and edge < 0 and E.edge_of_pair[p] < 0:
+    for p in range(edges.pair_count[0]):
+        same = (edges.pairs[p, 0] == a and edges.pairs[p, 1] == b) or (
+            edges.pairs[p, 0] == b and edges.pairs[p, 1] == a
+        )
+        if same and edge < 0 and edges.edge_of_pair[p] < 0:
             return p
-    p = E.pair_count[0]
-    if p == len(E.pairs):
+    p = edges.pair_count[0]
+    if p == len(edges.pairs):
         return -1
-    E.pairs[p, 0], E.pairs[p, 1], E.edge_of_pair[p] = a, b, edge
-    E.pair_count[0] += 1
+    edges.pairs[p, 0], edges.pairs[p, 1], edges.edge_of_pair[p] = a, b, edge
+    edges.pair_count[0] += 1
     return p
 
 
 @kernel
-def response_alone(E, row, count, links, body_of_coordinate, work) -> float:
+def response_alone(edges, row, count, links, body_of_coordinate, work) -> float:
     """Return the largest response of rows if their bodies were free; 0 if that is infinite, or for no edge."""
     largest = 0.0
     for k in range(row, row + count):
-        first, last = E.rows[k].first_term, E.rows[k].last_term
-        if E.terms[first].iv >= 0 and last == first + 1:
-            return response_of_coordinate(E.terms[first], links, body_of_coordinate, work)
-        if last > first + 2 or (E.terms[first].body == E.terms[last - 1].body and last > first + 1):
+        first, last = edges.rows[k].first_term, edges.rows[k].last_term
+        if edges.terms[first].iv >= 0 and last == first + 1:
+            return response_of_coordinate(edges.terms[first], links, body_of_coordinate, work)
+        if last > first + 2 or (edges.terms[first].body == edges.terms[last - 1].body and last > first + 1):
             return 0.0
         w = 0.0
         for j in range(first, last):
-            term = E.terms[j]
+            term = edges.terms[j]
             if term.iv >= 0:
                 return 0.0
             link, W = links[term.body], load_force(term)
@@ -142,10 +144,10 @@ def response_of_coordinate(term, links, body_of_coordinate, work) -> float:
 
 
 @kernel
-def is_internal(E, row, count, bodies) -> bool:
+def is_internal(edges, row, count, bodies) -> bool:
     """Return whether the wrenches of rows on two bodies are action and reaction, up to round-off."""
     for k in range(row, row + count):
-        one, other = E.terms[E.rows[k].first_term], E.terms[E.rows[k].first_term + 1]
+        one, other = edges.terms[edges.rows[k].first_term], edges.terms[edges.rows[k].first_term + 1]
         r = load(bodies[one.body].x) - load(bodies[other.body].x)
         W, back = load_force(one), load_force(other)
         total = shift_force(W, r) + back

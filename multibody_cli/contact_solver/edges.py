@@ -109,29 +109,29 @@ class Edges(NamedTuple):
 
 # --- guess ------------------------------------------------------------------------------------------------------------
 @formula
-def term_of(E, row):
+def term_of(edges, row):
     """Return the first term of a row."""
-    return E.terms[E.rows[row].first_term]
+    return edges.terms[edges.rows[row].first_term]
 
 
 @kernel
-def guess_edges(E, contact_work):
+def guess_edges(edges, contact_work):
     """Begin with the impulses of the last step; what slid slides on with its speed, and what stuck sticks."""
-    for e in range(E.number[0]):
-        edge, pressed, x, u = E.edges[e], False, E.x[e], E.u[e]
+    for e in range(edges.number[0]):
+        edge, pressed, x, u = edges.edges[e], False, edges.x[e], edges.u[e]
         for j in range(PER_CONTACT):
-            x[j] = u[j] = E.r[e, j] = 0.0
+            x[j] = u[j] = edges.r[e, j] = 0.0
         for j in range(edge.rows):
             k = edge.row + j
-            E.r[e, j] = contact_work.step.r[k]
+            edges.r[e, j] = contact_work.step.r[k]
             x[j], u[j] = contact_work.step.x[k], 0.0
             pressed = pressed or x[j] != 0.0
-        load = E.x[edge.load, 0]
+        load = edges.x[edge.load, 0]
         if edge.load != e:
             pressed = load != 0.0
         if not pressed:
             for j in range(edge.rows):
-                u[j] = E.r[e, j]
+                u[j] = edges.r[e, j]
         elif edge.law == COULOMB and math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * load:
             u[1], u[2] = (
                 contact_work.step.velocity_before[edge.row + 1],
@@ -141,43 +141,51 @@ def guess_edges(E, contact_work):
 
 # --- laws -------------------------------------------------------------------------------------------------------------
 @kernel
-def project_edge(E, e):
+def project_edge(edges, e):
     """Compute P(x - u / w) of an edge and its derivative."""
-    edge, P, D = E.edges[e], E.projection[e], E.D[e]
+    edge, P, D = edges.edges[e], edges.projection[e], edges.D[e]
     for i in range(PER_CONTACT):
         for j in range(PER_CONTACT):
             D[i, j] = 0.0
         P[i] = 0.0
-        E.y[i] = E.x[e, i] - E.u[e, i] / edge.w
-    scale = load_scale(E, edge)
-    E.y[0] = scale * E.x[edge.load, 0] - E.u[e, 0] / edge.w
-    project_by_law(edge.law, edge.mu / scale, 0, E.y, P, D)
+        edges.y[i] = edges.x[e, i] - edges.u[e, i] / edge.w
+    scale = load_scale(edges, edge)
+    edges.y[0] = scale * edges.x[edge.load, 0] - edges.u[e, 0] / edge.w
+    project_by_law(edge.law, edge.mu / scale, 0, edges.y, P, D)
     if edge.load != e:
         P[0] = 0.0
 
 
 @formula
-def load_scale(E, edge):
+def load_scale(edges, edge):
     """Return the factor from the impulse of the edge that loads an edge to its load, in the scale of its rows."""
-    return E.edges[edge.load].w / edge.w
+    return edges.edges[edge.load].w / edge.w
 
 
 @kernel
-def linearize_edge(E, e, eps):
+def linearize_edge(edges, e, eps):
     """Compute Z and a of an edge."""
-    edge, D, K, Z, x, u, P = E.edges[e], E.D[e], E.K, E.Z[e], E.x[e], E.u[e], E.projection[e]
+    edge, D, K, Z, x, u, P = (
+        edges.edges[e],
+        edges.D[e],
+        edges.K,
+        edges.Z[e],
+        edges.x[e],
+        edges.u[e],
+        edges.projection[e],
+    )
     for i in range(PER_CONTACT):
         for j in range(PER_CONTACT):
             K[i, j] = (1.0 if i == j else 0.0) - (1.0 - eps) * D[i, j]
     invert(K)
-    first = load_scale(E, edge) * (E.projection[edge.load, 0] - E.x[edge.load, 0])
+    first = load_scale(edges, edge) * (edges.projection[edge.load, 0] - edges.x[edge.load, 0])
     for i in range(PER_CONTACT):
-        E.a[e, i] = x[i]
+        edges.a[e, i] = x[i]
         for j in range(PER_CONTACT):
             Z[i, j] = (K[i, 0] * D[0, j] + K[i, 1] * D[1, j] + K[i, 2] * D[2, j]) / edge.w
-            E.a[e, i] += K[i, j] * (first if j == 0 else P[j] - x[j]) + Z[i, j] * u[j]
+            edges.a[e, i] += K[i, j] * (first if j == 0 else P[j] - x[j]) + Z[i, j] * u[j]
     if edge.load != e:
-        E.a[e, 0] = Z[0, 0] = Z[0, 1] = Z[0, 2] = 0.0
+        edges.a[e, 0] = Z[0, 0] = Z[0, 1] = Z[0, 2] = 0.0
 
 
 @kernel
@@ -193,101 +201,101 @@ def invert(K):
 
 
 @kernel
-def start_compliance(E):
+def start_compliance(edges):
     """Begin with the compliance of the first step."""
-    E.compliance[0] = FIRST_COMPLIANCE
-    E.last[0] = E.least[0] = math.inf
-    E.stalled[0] = E.shifts[0] = 0
+    edges.compliance[0] = FIRST_COMPLIANCE
+    edges.last[0] = edges.least[0] = math.inf
+    edges.stalled[0] = edges.shifts[0] = 0
 
 
 @kernel
-def choose_compliance(E, residual):
+def choose_compliance(edges, residual):
     """Choose the compliance of the next step.
 
     Near a solution it decreases while the residual does not: loads shift between redundant edges until one changes its
     state, by a step in proportion to its inverse.  Far from one, more compliance ends cycles.
     """
-    E.stalled[0] = 0 if residual < E.least[0] else E.stalled[0] + 1
-    E.least[0] = min(E.least[0], residual)
-    if EXACT < residual <= NEAR and residual > SLOW * E.last[0]:
-        E.compliance[0] = max(DECREASE * E.compliance[0], MIN_COMPLIANCE)
-        E.shifts[0] += 1
+    edges.stalled[0] = 0 if residual < edges.least[0] else edges.stalled[0] + 1
+    edges.least[0] = min(edges.least[0], residual)
+    if EXACT < residual <= NEAR and residual > SLOW * edges.last[0]:
+        edges.compliance[0] = max(DECREASE * edges.compliance[0], MIN_COMPLIANCE)
+        edges.shifts[0] += 1
     else:
-        E.compliance[0] = MORE_COMPLIANCE if residual > NEAR and E.stalled[0] >= PATIENCE else COMPLIANCE
-    E.last[0] = residual
+        edges.compliance[0] = MORE_COMPLIANCE if residual > NEAR and edges.stalled[0] >= PATIENCE else COMPLIANCE
+    edges.last[0] = residual
 
 
 # --- a pass -----------------------------------------------------------------------------------------------------------
 @kernel
-def linearize_edges(E, armature):
+def linearize_edges(edges, armature):
     """Replace all edges by inertias and impulses on their bodies and coordinates, for a step from the last x and u."""
-    clear_edges(E, armature)
-    for e in range(E.number[0]):
-        edge = E.edges[e]
-        project_edge(E, e)
-        linearize_edge(E, e, E.compliance[0] * edge.share)
+    clear_edges(edges, armature)
+    for e in range(edges.number[0]):
+        edge = edges.edges[e]
+        project_edge(edges, e)
+        linearize_edge(edges, e, edges.compliance[0] * edge.share)
         if edge.coordinate >= 0:
-            c = term_of(E, edge.row).coefficient
-            E.armature[edge.coordinate] += c * E.Z[e, 0, 0] * c
-            E.impulse[edge.coordinate] += c * (E.a[e, 0] - E.Z[e, 0, 0] * E.r[e, 0])
+            c = term_of(edges, edge.row).coefficient
+            edges.armature[edge.coordinate] += c * edges.Z[e, 0, 0] * c
+            edges.impulse[edge.coordinate] += c * (edges.a[e, 0] - edges.Z[e, 0, 0] * edges.r[e, 0])
         else:
-            add_penalty(E, e)
+            add_penalty(edges, e)
 
 
 @kernel
-def apply_unit_normal(E, e, armature):
+def apply_unit_normal(edges, e, armature):
     """Replace all edges by a unit impulse along the normal of one contact."""
-    clear_edges(E, armature)
-    edge, W = E.edges[e], wrench_of_edge(E, e, 0)
+    clear_edges(edges, armature)
+    edge, W = edges.edges[e], wrench_of_edge(edges, e, 0)
     if edge.pair < 0:
-        store_force(E.of_body[edge.body], W)
-    elif E.edge_of_pair[edge.pair] == e:
-        E.pair_impulse[edge.pair, 0] = 1.0
+        store_force(edges.of_body[edge.body], W)
+    elif edges.edge_of_pair[edge.pair] == e:
+        edges.pair_impulse[edge.pair, 0] = 1.0
     else:
-        add_to_vector(E.pair_impulse[edge.pair], 1.0, W)
+        add_to_vector(edges.pair_impulse[edge.pair], 1.0, W)
 
 
 @kernel
-def clear_edges(E, armature):
+def clear_edges(edges, armature):
     """Replace all edges by the armatures (m,) of the coordinates alone."""
-    for j in range(len(E.armature)):
-        E.armature[j], E.impulse[j], E.on_coordinate[j] = armature[j], 0.0, 0.0
-    for i in range(len(E.of_body) if E.number[0] > 0 else 0):
-        record = E.of_body[i]
+    for j in range(len(edges.armature)):
+        edges.armature[j], edges.impulse[j], edges.on_coordinate[j] = armature[j], 0.0, 0.0
+    for i in range(len(edges.of_body) if edges.number[0] > 0 else 0):
+        record = edges.of_body[i]
         for k in range(9):
             record.J[k] = record.H[k] = record.K[k] = record.M[k] = 0.0
         store_force(record, no_force())
-    for p in range(E.pair_count[0]):
+    for p in range(edges.pair_count[0]):
         for i in range(6):
-            E.pair_impulse[p, i] = 0.0
+            edges.pair_impulse[p, i] = 0.0
             for k in range(6):
-                E.pair_penalty[p, i, k] = 0.0
+                edges.pair_penalty[p, i, k] = 0.0
 
 
 @formula
-def wrench_of_edge(E, e, i):
+def wrench_of_edge(edges, e, i):
     """Return the wrench of a unit impulse of row i of an edge on its body: a row of J."""
-    term = E.terms[E.rows[E.edges[e].row + i].first_term]
-    if E.edges[e].pair >= 0 and term.body != E.edges[e].body:
-        term = E.terms[E.rows[E.edges[e].row + i].first_term + 1]
+    term = edges.terms[edges.rows[edges.edges[e].row + i].first_term]
+    if edges.edges[e].pair >= 0 and term.body != edges.edges[e].body:
+        term = edges.terms[edges.rows[edges.edges[e].row + i].first_term + 1]
     return load_force(term)
 
 
 @kernel
-def add_penalty(E, e):
+def add_penalty(edges, e):
     """Add J^T Z J and J^T (a - Z r) of an edge to those of its body, or of its pair of bodies."""
-    edge, Z, a, r = E.edges[e], E.Z[e], E.a[e], E.r[e]
+    edge, Z, a, r = edges.edges[e], edges.Z[e], edges.a[e], edges.r[e]
     for i in range(edge.rows):
-        W, by, x = wrench_of_edge(E, e, i), no_force(), a[i]
+        W, by, x = wrench_of_edge(edges, e, i), no_force(), a[i]
         for j in range(edge.rows):
-            by = by + Z[i, j] * wrench_of_edge(E, e, j)
+            by = by + Z[i, j] * wrench_of_edge(edges, e, j)
             x -= Z[i, j] * r[j]
-        if edge.pair >= 0 and E.edge_of_pair[edge.pair] == e:
-            E.pair_impulse[edge.pair, i] = x
+        if edge.pair >= 0 and edges.edge_of_pair[edge.pair] == e:
+            edges.pair_impulse[edge.pair, i] = x
             for j in range(edge.rows):
-                E.pair_penalty[edge.pair, i, j] = Z[i, j]
+                edges.pair_penalty[edge.pair, i, j] = Z[i, j]
         elif edge.pair >= 0:
-            C, c = E.pair_penalty[edge.pair], E.pair_impulse[edge.pair]
+            C, c = edges.pair_penalty[edge.pair], edges.pair_impulse[edge.pair]
             add_to_vector(C[0], W.t.x, by)
             add_to_vector(C[1], W.t.y, by)
             add_to_vector(C[2], W.t.z, by)
@@ -296,7 +304,7 @@ def add_penalty(E, e):
             add_to_vector(C[5], W.f.z, by)
             add_to_vector(c, x, W)
         else:
-            record = E.of_body[edge.body]
+            record = edges.of_body[edge.body]
             store(record.J, load(record.J) + outer(W.t, by.t))
             store(record.H, load(record.H) + outer(W.t, by.f))
             store(record.K, load(record.K) + outer(W.f, by.t))
@@ -316,75 +324,75 @@ def add_to_vector(vector, factor, W):
 
 
 @kernel
-def read_edges(E, bodies, change):
+def read_edges(edges, bodies, change):
     """Compute velocities and impulses of all edges after a pass, from the changes of the bodies and of the rates."""
-    for e in range(E.number[0]):
-        edge = E.edges[e]
+    for e in range(edges.number[0]):
+        edge = edges.edges[e]
         for i in range(edge.rows):
-            row, E.u[e, i] = E.rows[edge.row + i], E.r[e, i]
+            row, edges.u[e, i] = edges.rows[edge.row + i], edges.r[e, i]
             for k in range(row.first_term, row.last_term):
                 if edge.coordinate >= 0:
-                    E.u[e, i] += E.terms[k].coefficient * change[edge.coordinate]
+                    edges.u[e, i] += edges.terms[k].coefficient * change[edge.coordinate]
                 else:
-                    E.u[e, i] += power(load_motion_change(bodies[E.terms[k].body]), load_force(E.terms[k]))
+                    edges.u[e, i] += power(load_motion_change(bodies[edges.terms[k].body]), load_force(edges.terms[k]))
         for i in range(edge.rows):
-            E.x[e, i] = E.a[e, i]
+            edges.x[e, i] = edges.a[e, i]
             for j in range(edge.rows):
-                E.x[e, i] -= E.Z[e, i, j] * E.u[e, j]
+                edges.x[e, i] -= edges.Z[e, i, j] * edges.u[e, j]
         if edge.coordinate >= 0:
-            E.on_coordinate[edge.coordinate] += term_of(E, edge.row).coefficient * E.x[e, 0]
+            edges.on_coordinate[edge.coordinate] += term_of(edges, edge.row).coefficient * edges.x[e, 0]
 
 
 @kernel
-def apply_edge_impulses(E, wrenches):
+def apply_edge_impulses(edges, wrenches):
     """Add the impulses of the edges at bodies to the wrenches on these."""
-    for e in range(E.number[0]):
-        edge = E.edges[e]
+    for e in range(edges.number[0]):
+        edge = edges.edges[e]
         if edge.coordinate < 0:
             for i in range(edge.rows):
-                row = E.rows[edge.row + i]
+                row = edges.rows[edge.row + i]
                 for k in range(row.first_term, row.last_term):
-                    record = wrenches[E.terms[k].body]
-                    store_force(record, load_force(record) + E.x[e, i] * load_force(E.terms[k]))
+                    record = wrenches[edges.terms[k].body]
+                    store_force(record, load_force(record) + edges.x[e, i] * load_force(edges.terms[k]))
 
 
 @kernel
-def edge_residual(E, worst, size) -> float:
+def edge_residual(edges, worst, size) -> float:
     """Return the largest |x - P(x - u / w)| sqrt(w) relative to the size of the problem; infinity for no number.
 
     `worst` and `size` are those of other rows.
     """
-    size, total = max(size, LEAST_SIZE * E.motion[0]), 0.0
-    for e in range(E.number[0]):
-        edge = E.edges[e]
+    size, total = max(size, LEAST_SIZE * edges.motion[0]), 0.0
+    for e in range(edges.number[0]):
+        edge = edges.edges[e]
         unit = math.sqrt(edge.w)
-        project_edge(E, e)
+        project_edge(edges, e)
         for i in range(edge.rows):
-            size = max(size, abs(E.r[e, i]) / unit, abs(E.x[e, i]) * unit)
-            worst = max(worst, abs(E.x[e, i] - E.projection[e, i]) * unit)
-            total += 0.0 * E.x[e, i]
+            size = max(size, abs(edges.r[e, i]) / unit, abs(edges.x[e, i]) * unit)
+            worst = max(worst, abs(edges.x[e, i] - edges.projection[e, i]) * unit)
+            total += 0.0 * edges.x[e, i]
     if total != 0.0:
         return math.inf
     return worst / size if size > 0.0 else worst
 
 
 @kernel
-def rescale_edges(E):
+def rescale_edges(edges):
     """Scale the compliance of an edge by the response that the last pass had along its impulses."""
-    for e in range(E.number[0]):
-        edge, work, square = E.edges[e], 0.0, 0.0
+    for e in range(edges.number[0]):
+        edge, work, square = edges.edges[e], 0.0, 0.0
         for i in range(edge.rows):
-            work += E.x[e, i] * (E.u[e, i] - E.r[e, i])
-            square += E.x[e, i] * E.x[e, i]
+            work += edges.x[e, i] * (edges.u[e, i] - edges.r[e, i])
+            square += edges.x[e, i] * edges.x[e, i]
         if work > LEAST_RESPONSE * edge.w * square:
             edge.share = min(work / (edge.w * square), 1.0)
 
 
 @kernel
-def store_edges(E, x):
+def store_edges(edges, x):
     """Store the impulses of all edges in x (m,), exactly admissible."""
-    for e in range(E.number[0]):
-        edge = E.edges[e]
-        project_edge(E, e)
+    for e in range(edges.number[0]):
+        edge = edges.edges[e]
+        project_edge(edges, e)
         for i in range(edge.rows):
-            x[edge.row + i] = E.projection[e, i]
+            x[edge.row + i] = edges.projection[e, i]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from multibody_cli.constraint_solver.row_elimination import common_ancestor, order_of_elimination
-from multibody_cli.kernel import records
+from multibody_cli.kernel import allocate, records
 from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records, System
 
 AXES = 6
@@ -111,50 +111,50 @@ class TreeOfBodies(NamedTuple):
     """Work arrays for n bodies, j loop joints, l loops, s slots and g blocks; empty where no pass uses them."""
 
     nodes: Records  # (n + j,)
-    links: Records  # (n,)
-    slots: Records  # (s,)
-    pairs: Integers  # addresses in G
-    loops: Records  # (l,)
+    links: Annotated[Records, "n", LINK]
+    slots: Annotated[Records, "s", SLOT]
+    pairs: Annotated[Integers, "open_pairs"]  # addresses in G
+    loops: Annotated[Records, "l", LOOP]
     joint_of_row: Integers  # (rows,) the loop joint to which a constraint row belongs, -1 for none
-    loop_of_joint: Integers  # (j,)
-    number: Integers  # (1,) of loops
-    slots_used: Integers  # (1,)
-    blocks_used: Integers  # (1,) of G
+    loop_of_joint: Annotated[Integers, "joints"]
+    number: Annotated[Integers, 1]  # of loops
+    slots_used: Annotated[Integers, 1]
+    blocks_used: Annotated[Integers, 1]  # of G
     pairs_planned: Integers  # (1,) number of pairs in the plan, -1 without a plan
     max_pairs: Integers  # (1,)
-    later: Integers  # (l, k) loops coupled to one and eliminated after it
-    later_count: Integers  # (l,)
-    neighbours: Records
-    updates: Integers  # addresses in G
+    later: Annotated[Integers, "l", "k"]  # loops coupled to one and eliminated after it
+    later_count: Annotated[Integers, "l"]
+    neighbours: Annotated[Records, "couplings", NEIGHBOUR]
+    updates: Annotated[Integers, "addresses"]  # addresses in G
     axes: Records  # constraint axes of joints in joint coordinates, world axes
-    axes_are_known: Integers  # (1,) whether they are those of the present step
-    motion: Floats  # (6, 6) B
-    load: Floats  # (6, 6) L
-    free: Floats  # (6, 6) L without friction
-    rhs: Floats  # (6,) c, then c - L p
-    matrix: Floats  # (6, 6) factors of B + L A, or of B G + L
-    order: Integers  # (6,)
+    axes_are_known: Annotated[Integers, 1]  # whether they are those of the present step
+    motion: Annotated[Floats, "six", "six"]  # B
+    load: Annotated[Floats, "six", "six"]  # L
+    free: Annotated[Floats, "six", "six"]  # L without friction
+    rhs: Annotated[Floats, "six"]  # c, then c - L p
+    matrix: Annotated[Floats, "six", "six"]  # factors of B + L A, or of B G + L
+    order: Annotated[Integers, "six"]
     sizes: Floats  # (6,) of the components of wrenches: the length of the mechanism for moments, 1 for forces
-    scales: Floats  # (6,) of rows of a matrix
-    column: Floats  # (6,)
-    solution: Floats  # (6,)
-    product: Floats  # (6, 6)
-    combination: Floats  # (6, 6) independent equations of motion of a loop joint, and those without effect
-    effects: Floats  # (6, 6) of these on one another
-    effect: Floats  # (6,) of each on itself
-    ineffective: Floats  # (6,) effect up to which they have none
-    equation: Integers  # (6,) their numbers among the equations of the joint
-    Y: Floats  # (n, 6, 6) columns of Y
-    y: Floats  # (n, 6)
-    P: Floats  # (s, 6, 6) columns of P
-    Q: Floats  # (s, 6, 6) rows of Q
-    Z: Floats  # (s, 6, 6) of joints eliminated by columns, one row for each
-    rate: Floats  # (s, 6) Q_c S of one column
-    G: Floats  # (g, 6, 6)
-    g: Floats  # (l, 6)
-    K: Floats  # (l, 6, 6)
-    w: Floats  # (l, 6)
-    wrench: Floats  # (l, 6) of each loop joint on its child, about the origin of its frame
+    scales: Annotated[Floats, AXES]  # of rows of a matrix
+    column: Annotated[Floats, "six"]
+    solution: Annotated[Floats, "six"]
+    product: Annotated[Floats, "six", "six"]
+    combination: Annotated[Floats, "six", "six"]  # independent equations of a loop joint, and those without effect
+    effects: Annotated[Floats, "six", "six"]  # of these on one another
+    effect: Annotated[Floats, "six"]  # of each on itself
+    ineffective: Annotated[Floats, "six"]  # effect up to which they have none
+    equation: Annotated[Integers, "six"]  # their numbers among the equations of the joint
+    Y: Annotated[Floats, "n", "six", "six"]  # columns of Y
+    y: Annotated[Floats, "n", "six"]
+    P: Annotated[Floats, "s", "six", "six"]  # columns of P
+    Q: Annotated[Floats, "s", "six", "six"]  # rows of Q
+    Z: Annotated[Floats, "s", "six", "six"]  # of joints eliminated by columns, one row for each
+    rate: Annotated[Floats, "s", "six"]  # Q_c S of one column
+    G: Annotated[Floats, "l + 2 * couplings", "six", "six"]
+    g: Annotated[Floats, "l", "six"]
+    K: Annotated[Floats, "l", "six", "six"]
+    w: Annotated[Floats, "l", "six"]
+    wrench: Annotated[Floats, "l", "six"]  # of each loop joint on its child, about the origin of its frame
 
 
 def tree_of_bodies_for(system: System, connects: bool) -> TreeOfBodies:
@@ -169,52 +169,23 @@ def tree_of_bodies_for(system: System, connects: bool) -> TreeOfBodies:
     def table(rows: Sequence[tuple[int, ...]], dtype: np.dtype[np.void]) -> Records:
         return records(np.array(rows, dtype))
 
-    return TreeOfBodies(
+    return allocate(
+        TreeOfBodies,
+        n=n,
+        s=s,
+        l=loops,
+        k=later,
+        six=six,
+        couplings=couplings,
+        addresses=updates,
+        joints=joints,
+        open_pairs=open_pairs,
         nodes=table(plan.nodes if plan else [], NODE),
-        links=records(np.zeros(n, LINK)),
-        slots=records(np.zeros(s, SLOT)),
-        pairs=np.zeros(open_pairs, np.int64),
-        loops=records(np.zeros(loops, LOOP)),
         joint_of_row=plan.joint_of_row() if plan else np.full(len(system.rows), -1),
-        loop_of_joint=np.zeros(joints, np.int64),
-        number=np.zeros(1, np.int64),
-        slots_used=np.zeros(1, np.int64),
-        blocks_used=np.zeros(1, np.int64),
         pairs_planned=np.full(1, -1),
         max_pairs=np.full(1, pairs),
-        later=np.zeros((loops, later), np.int64),
-        later_count=np.zeros(loops, np.int64),
-        neighbours=records(np.zeros(couplings, NEIGHBOUR)),
-        updates=np.zeros(updates, np.int64),
         axes=records(np.zeros(plan.axes if plan else 0, CONSTRAINT_AXIS)),
-        axes_are_known=np.zeros(1, np.int64),
         sizes=np.repeat([system.tree.length, 1.0], 3),
-        scales=np.zeros(AXES),
-        motion=np.zeros((six, six)),
-        load=np.zeros((six, six)),
-        free=np.zeros((six, six)),
-        rhs=np.zeros(six),
-        matrix=np.zeros((six, six)),
-        order=np.zeros(six, np.int64),
-        column=np.zeros(six),
-        solution=np.zeros(six),
-        product=np.zeros((six, six)),
-        combination=np.zeros((six, six)),
-        effects=np.zeros((six, six)),
-        effect=np.zeros(six),
-        ineffective=np.zeros(six),
-        equation=np.zeros(six, np.int64),
-        Y=np.zeros((n, six, six)),
-        y=np.zeros((n, six)),
-        P=np.zeros((s, six, six)),
-        Q=np.zeros((s, six, six)),
-        Z=np.zeros((s, six, six)),
-        rate=np.zeros((s, six)),
-        G=np.zeros((loops + 2 * couplings, six, six)),
-        g=np.zeros((loops, six)),
-        K=np.zeros((loops, six, six)),
-        w=np.zeros((loops, six)),
-        wrench=np.zeros((loops, six)),
     )
 
 

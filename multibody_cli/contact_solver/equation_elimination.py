@@ -31,59 +31,59 @@ from multibody_cli.tree.articulated_body import add_column_motion, load_motion_c
 
 
 @kernel
-def determinant(B, A, load) -> float:
+def determinant(plan, A, load) -> float:
     """Factor B + L A, with the rows of L in `load` (6, 6), and return the determinant."""
     for e in range(AXES):
         L = load_vector(load[e])
-        store_vector(B.matrix[e], load_vector(B.motion[e]) + transposed(A, Motion(L.t, L.f)))
-    return factored_determinant(B)
+        store_vector(plan.matrix[e], load_vector(plan.motion[e]) + transposed(A, Motion(L.t, L.f)))
+    return factored_determinant(plan)
 
 
 @kernel
-def factor_joint(system, work, joint_friction, T, h, node, A) -> bool:
+def factor_joint(system, work, joint_friction, passes, h, node, A) -> bool:
     """Factor the equations of the joint that leads to a body with inertia A; return False if the matrix is singular.
 
     If the joint jams, its patches slide without friction, or stick.
     """
-    B, sliding = T.bodies, 0
+    plan, sliding = passes.bodies, 0
     for p in range(node.first_patch, node.last_patch):
-        sliding += T.state[p] != STICKS
-    write_equations(system, work, joint_friction, T, h, node)
+        sliding += passes.state[p] != STICKS
+    write_equations(system, work, joint_friction, passes, h, node)
     if sliding > 0:
-        unloaded = determinant(B, A, B.free)
-        loaded = determinant(B, A, B.load)
-        if not jams_with(loaded, unloaded, T):
+        unloaded = determinant(plan, A, plan.free)
+        loaded = determinant(plan, A, plan.load)
+        if not jams_with(loaded, unloaded, passes):
             return True
         for p in range(node.first_patch, node.last_patch):
-            if T.state[p] != STICKS:
-                jam(p, T)
-        write_equations(system, work, joint_friction, T, h, node)
-    return determinant(B, A, B.load) != 0.0
+            if passes.state[p] != STICKS:
+                jam(p, passes)
+        write_equations(system, work, joint_friction, passes, h, node)
+    return determinant(plan, A, plan.load) != 0.0
 
 
 @kernel
-def eliminate_equations(system, work, joint_friction, T, h, i) -> bool:
+def eliminate_equations(system, work, joint_friction, passes, h, i) -> bool:
     """Replace inertia and bias impulse of body i by those of its joint; return False if its equations are singular.
 
     With V = Y V_parent + y - sum_c Z_c W_c, these are A Y and A y + p.
     """
-    B, node, record = T.bodies, T.bodies.nodes[i], T.inertias[i]
+    plan, node, record = passes.bodies, passes.bodies.nodes[i], passes.inertias[i]
     inner = load(work.bodies[i].x) - origin_of(node, work.bodies)
     A, p = shifted(load_inertia(record), inner), shift_force(load_force(record), inner)
-    store_disc_inertias(system, work, T, node)
-    if not factor_joint(system, work, joint_friction, T, h, node, A):
+    store_disc_inertias(system, work, passes, node)
+    if not factor_joint(system, work, joint_friction, passes, h, node, A):
         return False
     for e in range(AXES):
-        L = load_vector(B.load[e])
-        B.rhs[e] -= power(Motion(L.t, L.f), p)
-    solve_dense(B.matrix, B.order, B.rhs, B.y[i])
+        L = load_vector(plan.load[e])
+        plan.rhs[e] -= power(Motion(L.t, L.f), p)
+    solve_dense(plan.matrix, plan.order, plan.rhs, plan.y[i])
     for k in range(AXES):
         for e in range(AXES):
-            B.column[e] = B.motion[e, k]
-        solve_dense(B.matrix, B.order, B.column, B.Y[i, k])
-    pass_equations(B, i, A, inner)
-    y = load_vector(B.y[i])
-    store_inertia(record, product_of(A, B.Y[i]))
+            plan.column[e] = plan.motion[e, k]
+        solve_dense(plan.matrix, plan.order, plan.column, plan.Y[i, k])
+    pass_equations(plan, i, A, inner)
+    y = load_vector(plan.y[i])
+    store_inertia(record, product_of(A, plan.Y[i]))
     store_force(record, p + times(A, Motion(y.t, y.f)))
     return True
 
@@ -104,23 +104,23 @@ def column_product(A, column):
 
 
 @kernel
-def move_equations(system, work, T, i, change):
+def move_equations(system, work, passes, i, change):
     """Compute the changes of the rates of the joint of body i, and that of its motion, from that of its parent.
 
     In joint coordinates the motion is computed again from the rates.
     """
-    B, bodies, driven = T.bodies, work.bodies, system.tree.driven
-    node, link, iv = B.nodes[i], B.links[i], system.tree.links[i].iv
-    V, x = load_vector(B.y[i]), origin_of(node, bodies)
+    plan, bodies, driven = passes.bodies, work.bodies, system.tree.driven
+    node, link, iv = plan.nodes[i], plan.links[i], system.tree.links[i].iv
+    V, x = load_vector(plan.y[i]), origin_of(node, bodies)
     if node.frame > 0:
         outer = shift_motion(load_motion_change(bodies[node.parent]), x - load(bodies[node.parent].x))
-        store_vector(B.column, Force(outer.w, outer.v))
+        store_vector(plan.column, Force(outer.w, outer.v))
         for k in range(AXES):
-            V = V + B.column[k] * load_vector(B.Y[i, k])
-    store_vector(B.solution, V)
+            V = V + plan.column[k] * load_vector(plan.Y[i, k])
+    store_vector(plan.solution, V)
     for s in range(link.first_slot, link.last_open):
-        add_vector_product(B.solution, B.Z[s], B.wrench[B.slots[s].loop], -1.0)
-    V = load_vector(B.solution)
+        add_vector_product(plan.solution, plan.Z[s], plan.wrench[plan.slots[s].loop], -1.0)
+    V = load_vector(plan.solution)
     dV = shift_motion(Motion(V.t, V.f), load(bodies[i].x) - x)
     if node.is_loop_joint or node.frame == 0:
         store(change[iv : iv + 3], dV.v)

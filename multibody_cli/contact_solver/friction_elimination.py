@@ -8,7 +8,7 @@ From the leaves to the ground, the wrench that a joint transmits is W = A V + p,
 p of all bodies beyond the joint, and further unknowns where loops are open (`open_loops`).  A joint is eliminated
 
     by columns     if its patches slip in one direction, or it has none (`joint_columns`)
-    as a block     if they slip in two directions (`loaded_discs`)
+    as a block     if they slip in two directions (`two_directional_friction`)
     by equations   in maximal coordinates, and if they slip in two directions where loops are open (`joint_equations`)
 
 An edge at a body is part of its inertia, and one at a coordinate of the armature (`edges`).
@@ -30,7 +30,6 @@ from multibody_cli.contact_solver.joint_equations import (
     relative_twist,
     slip_wrenches,
 )
-from multibody_cli.contact_solver.loaded_discs import compute_disc_slips, eliminate_discs, move_discs, rests
 from multibody_cli.contact_solver.open_loops import (
     close_loops,
     close_loops_at_ground,
@@ -46,6 +45,12 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     store_own_inertia,
     store_vector,
 )
+from multibody_cli.contact_solver.two_directional_friction import (
+    compute_disc_slips,
+    eliminate_discs,
+    is_at_rest,
+    move_discs,
+)
 from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, dot, power, rotated_force, shift_force
@@ -57,23 +62,23 @@ from multibody_cli.tree.jacobian import column_of
 
 # --- elimination ------------------------------------------------------------------------------------------------------
 @kernel
-def eliminate_bodies(system, work, joint_friction, T, h, v) -> bool:
+def eliminate_bodies(system, work, joint_friction, passes, h, v) -> bool:
     """Inward pass: eliminate every joint and loop; return False if a matrix is singular."""
-    B, links, bodies, inertias = T.bodies, system.tree.links, work.bodies, T.inertias
-    find_axes(system.tree, work, B)
+    plan, links, bodies, inertias = passes.bodies, system.tree.links, work.bodies, passes.inertias
+    find_axes(system.tree, work, plan)
     for i in range(1, len(links)):
-        store_own_inertia(inertias[i], rigid_body_inertia(links[i], bodies[i]), T, i)
-    start_loops(bodies, B, T.edges)
+        store_own_inertia(inertias[i], rigid_body_inertia(links[i], bodies[i]), passes, i)
+    start_loops(bodies, plan, passes.edges)
     for i in range(len(links) - 1, 0, -1):
-        node, link = B.nodes[i], B.links[i]
-        if link.last_slot > link.last_open and not close_loops(system, work, joint_friction, T, h, i):
+        node, link = plan.nodes[i], plan.links[i]
+        if link.last_slot > link.last_open and not close_loops(system, work, joint_friction, passes, h, i):
             return False
         if node.elimination == BY_COLUMNS:
-            regular = eliminate_columns(system, work, joint_friction, T, h, v, i)
+            regular = eliminate_columns(system, work, joint_friction, passes, h, v, i)
         elif node.elimination == BY_EQUATIONS:
-            regular = eliminate_equations(system, work, joint_friction, T, h, i)
+            regular = eliminate_equations(system, work, joint_friction, passes, h, i)
         else:
-            regular = eliminate_discs(system, work, joint_friction, T, h, v, i)
+            regular = eliminate_discs(system, work, joint_friction, passes, h, v, i)
         if not regular:
             return False
         if node.parent > 0:
@@ -81,8 +86,8 @@ def eliminate_bodies(system, work, joint_friction, T, h, v) -> bool:
             add_inertia(outer, shifted(load_inertia(record), r))
             store_force(outer, load_force(outer) + shift_force(load_force(record), r))
             if link.last_open > link.first_slot:
-                pass_to_parent(B, link, r)
-    return close_loops_at_ground(system, work, joint_friction, T, h)
+                pass_to_parent(plan, link, r)
+    return close_loops_at_ground(system, work, joint_friction, passes, h)
 
 
 @formula
@@ -94,76 +99,76 @@ def add_inertia(record, A):
 
 # --- the kernels of a pass --------------------------------------------------------------------------------------------
 @kernel
-def solve_motion_of_bodies(system, work, joint_friction, T, h, v) -> bool:
+def solve_motion_of_bodies(system, work, joint_friction, passes, h, v) -> bool:
     """`contact_solver.parameters.solve_motion` without implicit forces on bodies."""
-    B, tree, bodies, change = T.bodies, system.tree, work.bodies, work.response
-    if not eliminate_bodies(system, work, joint_friction, T, h, v):
+    plan, tree, bodies, change = passes.bodies, system.tree, work.bodies, work.response
+    if not eliminate_bodies(system, work, joint_friction, passes, h, v):
         return False
     store_motion_change(bodies[0], Motion(ZERO, ZERO))
-    for c in range(B.number[0] - 1, -1, -1):
-        if B.loops[c].slot < 0:
-            solve_loop(B, c)
+    for c in range(plan.number[0] - 1, -1, -1):
+        if plan.loops[c].slot < 0:
+            solve_loop(plan, c)
     for i in range(1, len(tree.links)):
-        node, link = B.nodes[i], B.links[i]
+        node, link = plan.nodes[i], plan.links[i]
         if node.elimination == BY_COLUMNS:
-            move_columns(system, work, T, i, change)
+            move_columns(system, work, passes, i, change)
         elif node.elimination == BY_EQUATIONS:
-            move_equations(system, work, T, i, change)
+            move_equations(system, work, passes, i, change)
         else:
-            move_discs(system, work, T, i, change)
+            move_discs(system, work, passes, i, change)
         if link.last_slot > link.last_open:
             dV = load_motion_change(bodies[i])
-            store_vector(B.column, Force(dV.w, dV.v))
+            store_vector(plan.column, Force(dV.w, dV.v))
             for s in range(link.last_slot - 1, link.last_open - 1, -1):
-                solve_loop(B, B.slots[s].loop)
+                solve_loop(plan, plan.slots[s].loop)
     compute_loop_rates(tree, change, work)
     return True
 
 
 @kernel
-def compute_slips_of_bodies(system, work, joint_friction, T, v):
+def compute_slips_of_bodies(system, work, joint_friction, passes, v):
     """`contact_solver.parameters.compute_slips`, from the rates of joints, and else from the motions of the bodies."""
     patches, bodies = system.contacts.joint_friction.patches, work.bodies
     for p in range(len(patches)):
-        patch, j = patches[p], T.coordinate[p]
-        elimination = T.bodies.nodes[patch.row].elimination if patch.row < len(system.tree.links) else BY_EQUATIONS
+        patch, j = patches[p], passes.coordinate[p]
+        elimination = passes.bodies.nodes[patch.row].elimination if patch.row < len(system.tree.links) else BY_EQUATIONS
         if elimination == BY_COLUMNS:
             rate = v[j] + work.response[j]
-            T.slip[p, 0] = slip_per_rate(patch, bodies, work.columns[j]) * rate + joint_friction.slip_changes[p, 0]
+            passes.slip[p, 0] = slip_per_rate(patch, bodies, work.columns[j]) * rate + joint_friction.slip_changes[p, 0]
         elif elimination == BY_EQUATIONS:
             frame, parent, child = bodies[patch.row], bodies[patch.parent], bodies[patch.child]
             along, across = slip_wrenches(patch, bodies)
             V = relative_twist(patch, bodies) + at_frame(load_motion_change(child), child, frame)
             V = V - at_frame(load_motion_change(parent), parent, frame)
-            moves = 0.0 if rests(patch, T) and patch.slip_directions == 2 else 1.0
-            T.slip[p, 0] = moves * (power(V, along) + joint_friction.slip_changes[p, 0])
-            T.slip[p, 1] = moves * (power(V, across) + joint_friction.slip_changes[p, 1])
+            moves = 0.0 if is_at_rest(patch, passes) and patch.slip_directions == 2 else 1.0
+            passes.slip[p, 0] = moves * (power(V, along) + joint_friction.slip_changes[p, 0])
+            passes.slip[p, 1] = moves * (power(V, across) + joint_friction.slip_changes[p, 1])
         elif p == patch.first_patch:
-            compute_disc_slips(patches, p, T.joints[p], work, joint_friction, T, v)
+            compute_disc_slips(patches, p, passes.joints[p], work, joint_friction, passes, v)
 
 
 @template(add_implicit_impulses)
-def transmit_changes_of_bodies(system, work, T):
+def transmit_changes_of_bodies(system, work, passes):
     """`contact_solver.parameters.transmit_changes`, body by body."""
-    B, links, bodies, wrenches = T.bodies, system.tree.links, work.bodies, work.wrenches
+    plan, links, bodies, wrenches = passes.bodies, system.tree.links, work.bodies, work.wrenches
     clear_impulses(work)
     add_implicit_impulses(system, work)
-    apply_edge_impulses(T.edges, wrenches)
-    for k in range(len(B.loop_of_joint)):
-        node, W = B.nodes[len(links) + k], load_vector(B.wrench[B.loop_of_joint[k]])
+    apply_edge_impulses(passes.edges, wrenches)
+    for k in range(len(plan.loop_of_joint)):
+        node, W = plan.nodes[len(links) + k], load_vector(plan.wrench[plan.loop_of_joint[k]])
         add_impulse(wrenches[node.child], shift_force(W, origin_of(node, bodies) - load(bodies[node.child].x)))
         add_impulse(wrenches[node.parent], shift_force(-1.0 * W, origin_of(node, bodies) - load(bodies[node.parent].x)))
     for i in range(len(links)):
         store_force(wrenches[i], -load_force(wrenches[i]))
     for i in range(len(links) - 1, 0, -1):
-        node = B.nodes[i]
+        node = plan.nodes[i]
         W = load_force(wrenches[i]) + rigid_body_inertia(links[i], bodies[i]) @ load_motion_change(bodies[i])
         store_force(wrenches[i], W)
         add_impulse(wrenches[node.parent], shift_force(W, load(bodies[i].x) - load(bodies[node.parent].x)))
         if node.is_loop_joint:
             store_force(wrenches[node.frame], shift_force(W, load(bodies[i].x) - origin_of(node, bodies)))
-    for k in range(len(B.loop_of_joint)):
-        store_force(wrenches[B.nodes[len(links) + k].frame], load_vector(B.wrench[B.loop_of_joint[k]]))
+    for k in range(len(plan.loop_of_joint)):
+        store_force(wrenches[plan.nodes[len(links) + k].frame], load_vector(plan.wrench[plan.loop_of_joint[k]]))
 
 
 @formula
@@ -173,12 +178,12 @@ def add_impulse(record, W):
 
 
 @kernel
-def store_loop_multipliers(system, work, B, active_rows, x):
+def store_loop_multipliers(system, work, plan, active_rows, x):
     """Store the multipliers of the first len(x) active rows, as far as they are those of loops."""
     for k in range(len(x)):
-        joint = B.joint_of_row[active_rows[k]]
+        joint = plan.joint_of_row[active_rows[k]]
         if joint >= 0:
-            node, total = B.nodes[len(B.links) + joint], load_vector(B.wrench[B.loop_of_joint[joint]])
+            node, total = plan.nodes[len(plan.links) + joint], load_vector(plan.wrench[plan.loop_of_joint[joint]])
             W = total
             for j in range(node.iv, node.iv + node.nv):
                 if not system.tree.driven[j]:

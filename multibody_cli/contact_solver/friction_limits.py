@@ -7,9 +7,6 @@ after it        friction of all patches, loads, and the limits in proportion to 
 from __future__ import annotations
 
 from multibody_cli.contact_solver.joint_friction import joint_reaction
-from multibody_cli.contact_solver.loaded_discs import (
-    balance_discs,
-)
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMMED,
@@ -17,6 +14,9 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     STICKS,
     load_vector,
     store_vector,
+)
+from multibody_cli.contact_solver.two_directional_friction import (
+    balance_discs,
 )
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.linalg.dense_lu import factor_scaled, solve_dense_transposed
@@ -27,33 +27,33 @@ from multibody_cli.tree.jacobian import column_of
 
 
 @kernel
-def write_load_shares(table, joint_friction, T) -> bool:
+def write_load_shares(table, joint_friction, passes) -> bool:
     """Compute g of all sliding joints for the present signs; return False if a matrix is singular.
 
     That of a patch with one slip direction is kept until its state, its coefficient or a sign changes.
     """
     patches, points, loads, regular = table.patches, table.points, table.loads, True
     for p in range(len(patches)):
-        if T.jams[p] == JAMS:
-            T.jams[p] = JAMMED
-        if T.state[p] != STICKS and (T.shared[p] != T.state[p] or patches[p].slip_directions == 2):
+        if passes.jams[p] == JAMS:
+            passes.jams[p] = JAMMED
+        if passes.state[p] != STICKS and (passes.shared[p] != passes.state[p] or patches[p].slip_directions == 2):
             patch, total = patches[p], no_force()
-            scale = T.state[p] * joint_friction.coefficient[p]
-            matrix = T.matrix[p]
+            scale = passes.state[p] * joint_friction.coefficient[p]
+            matrix = passes.matrix[p]
             for a in range(6):
                 for b in range(6):
                     matrix[a, b] = 1.0 if a == b else 0.0
             for k in range(patch.first_point, patch.last_point):
                 C, point = no_force(), points[k]
                 for i in range(point.first_load, point.last_load):
-                    C = C + T.signs[i] * load_force(loads[i])
-                subtract_outer(matrix, scale * unit_friction(point, T.direction[p, 0], T.direction[p, 1]), C)
+                    C = C + passes.signs[i] * load_force(loads[i])
+                subtract_outer(matrix, scale * unit_friction(point, passes.direction[p, 0], passes.direction[p, 1]), C)
                 total = total + C
-            T.shared[p] = T.state[p]
-            if not factor_scaled(matrix, T.order[p], T.bodies.sizes, T.bodies.scales):
-                T.shared[p], regular = STICKS, False
-            store_vector(T.vector, -scale * total)
-            solve_dense_transposed(matrix, T.order[p], T.vector, T.share[p])
+            passes.shared[p] = passes.state[p]
+            if not factor_scaled(matrix, passes.order[p], passes.bodies.sizes, passes.bodies.scales):
+                passes.shared[p], regular = STICKS, False
+            store_vector(passes.vector, -scale * total)
+            solve_dense_transposed(matrix, passes.order[p], passes.vector, passes.share[p])
     return regular
 
 
@@ -99,34 +99,36 @@ def slip_per_rate(patch, bodies, column):
 
 # --- friction and limits from a pass ----------------------------------------------------------------------------------
 @kernel
-def compute_friction(system, work, joint_friction, T, h):
+def compute_friction(system, work, joint_friction, passes, h):
     """Compute the friction x of all patches from the impulses that the joints transmit."""
     patches = system.contacts.joint_friction.patches
     for p in range(len(patches)):
-        patch, j = patches[p], T.coordinate[p]
+        patch, j = patches[p], passes.coordinate[p]
         carried = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
         store_force(joint_friction.transmitted[p], carried)
         if patch.slip_directions == 2:
             if p == patch.first_patch:
-                balance_discs(patches, p, T.joints[p], work, joint_friction, T, h)
-        elif T.state[p] == STICKS:
+                balance_discs(patches, p, passes.joints[p], work, joint_friction, passes, h)
+        elif passes.state[p] == STICKS:
             torque = power(column_of(work.columns[j]), load_force(work.wrenches[patch.row]))
             slip = slip_per_rate(patch, work.bodies, work.columns[j])
-            T.friction[p, 0] = (torque + work.armature[j] * work.response[j] - T.edges.on_coordinate[j]) / slip
+            passes.friction[p, 0] = (
+                torque + work.armature[j] * work.response[j] - passes.edges.on_coordinate[j]
+            ) / slip
         else:
-            g = load_vector(T.share[p])
-            T.friction[p, 0] = T.applied[p, 0] + (dot(g.t, carried.t) + dot(g.f, carried.f))
+            g = load_vector(passes.share[p])
+            passes.friction[p, 0] = passes.applied[p, 0] + (dot(g.t, carried.t) + dot(g.f, carried.f))
 
 
 @kernel
-def clear_loads(T):
+def clear_loads(passes):
     """Clear the largest load of each branch."""
-    for i in range(len(T.largest_load)):
-        T.largest_load[i] = 0.0
+    for i in range(len(passes.largest_load)):
+        passes.largest_load[i] = 0.0
 
 
 @kernel
-def compute_limit(p, patch, W, table, joint_friction, T):
+def compute_limit(p, patch, W, table, joint_friction, passes):
     """Compute loads and limit of patch p due to the reaction W, their signs, and the largest load of its branch."""
     points, loads, load_sum = table.points, table.loads, 0.0
     for k in range(patch.first_point, patch.last_point):
@@ -135,11 +137,11 @@ def compute_limit(p, patch, W, table, joint_friction, T):
             c = load_force(loads[i])
             a = dot(c.t, W.t) + dot(c.f, W.f)
             sign = 1.0 if a >= 0.0 else -1.0
-            if sign != T.signs[i]:
-                T.signs[i], T.shared[p] = sign, STICKS
+            if sign != passes.signs[i]:
+                passes.signs[i], passes.shared[p] = sign, STICKS
             at_point += abs(a)
         joint_friction.normal_loads[k] = at_point
         load_sum += at_point
     joint_friction.limit[p] = joint_friction.coefficient[p] * load_sum + joint_friction.brake[p]
-    base = T.base[patch.child]
-    T.largest_load[base] = max(T.largest_load[base], load_sum)
+    base = passes.base[patch.child]
+    passes.largest_load[base] = max(passes.largest_load[base], load_sum)

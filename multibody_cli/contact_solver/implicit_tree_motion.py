@@ -32,43 +32,47 @@ TOLERANCE = 1e-13
 
 
 @template(add_implicit_impulses, solve_motion_once)
-def solve_motion_implicitly(system, work, joint_friction, T, h, v) -> bool:
+def solve_motion_implicitly(system, work, joint_friction, passes, h, v) -> bool:
     """`contact_solver.parameters.solve_motion` with implicit forces on bodies; False also without convergence."""
-    C, bodies, motion = T.coupling, work.bodies, 0.0
-    write_blocks(system, work, C)
+    coupling, bodies, motion = passes.coupling, work.bodies, 0.0
+    write_blocks(system, work, coupling)
     for iteration in range(MAX_PASSES):
-        if not solve_motion_once(system, work, joint_friction, T, h, v):
+        if not solve_motion_once(system, work, joint_friction, passes, h, v):
             return False
         clear_impulses(work)
         add_implicit_impulses(system, work)
         error = 0.0
-        for i in range(1, len(C.blocks)):
-            V, moment, force = load_motion_change(bodies[i]), C.moment[i], C.force[i]
-            r = load_force(work.wrenches[i]) + load_inertia(C.blocks[i]) @ V
-            store_force(C.x.wrenches[i], scaled(r, 1.0 / moment, 1.0 / force))
-            store_force(C.gap.wrenches[i], scaled(r - load_force(C.impulses[i]), 1.0 / moment, 1.0 / force))
-            error = max(error, largest(load_force(C.gap.wrenches[i])))
+        for i in range(1, len(coupling.blocks)):
+            V, moment, force = load_motion_change(bodies[i]), coupling.moment[i], coupling.force[i]
+            r = load_force(work.wrenches[i]) + load_inertia(coupling.blocks[i]) @ V
+            store_force(coupling.x.wrenches[i], scaled(r, 1.0 / moment, 1.0 / force))
+            store_force(
+                coupling.gap.wrenches[i], scaled(r - load_force(coupling.impulses[i]), 1.0 / moment, 1.0 / force)
+            )
+            error = max(error, largest(load_force(coupling.gap.wrenches[i])))
             motion = max(motion, largest(scaled(Force(V.w, V.v), moment, force)))
         if not math.isfinite(error) or error <= TOLERANCE * motion:
             return error <= TOLERANCE * motion
-        store_iteration(C.iterations, C.gap.numbers, C.x.numbers, iteration == 0)
-        extrapolate_unweighted(C.iterations, C.x.numbers)
-        for i in range(1, len(C.blocks)):
-            store_force(C.impulses[i], scaled(load_force(C.x.wrenches[i]), C.moment[i], C.force[i]))
+        store_iteration(coupling.iterations, coupling.gap.numbers, coupling.x.numbers, iteration == 0)
+        extrapolate_unweighted(coupling.iterations, coupling.x.numbers)
+        for i in range(1, len(coupling.blocks)):
+            store_force(
+                coupling.impulses[i], scaled(load_force(coupling.x.wrenches[i]), coupling.moment[i], coupling.force[i])
+            )
     return False
 
 
 @kernel
-def write_blocks(system, work, C):
+def write_blocks(system, work, coupling):
     """Compute the diagonal blocks of all bodies, and the scales of moments and forces on them."""
     h, links, bodies = work.implicit_coefficients[0], system.tree.links, work.bodies
-    for i in range(len(C.blocks)):
-        store_inertia(C.blocks[i], no_inertia())
-        store_force(C.x.wrenches[i], no_force())
-    add_stiffness_blocks(system.forces, work.implicit_solve.time[0], bodies, h * h, h, C.blocks)
-    for i in range(1, len(C.blocks)):
-        A = rigid_body_inertia(links[i], bodies[i]) + load_inertia(C.blocks[i])
-        C.moment[i], C.force[i] = scale_of(A.J), scale_of(A.M)
+    for i in range(len(coupling.blocks)):
+        store_inertia(coupling.blocks[i], no_inertia())
+        store_force(coupling.x.wrenches[i], no_force())
+    add_stiffness_blocks(system.forces, work.implicit_solve.time[0], bodies, h * h, h, coupling.blocks)
+    for i in range(1, len(coupling.blocks)):
+        A = rigid_body_inertia(links[i], bodies[i]) + load_inertia(coupling.blocks[i])
+        coupling.moment[i], coupling.force[i] = scale_of(A.J), scale_of(A.M)
 
 
 @formula

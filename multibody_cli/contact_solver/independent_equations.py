@@ -22,28 +22,28 @@ from multibody_cli.spatial.products import shift_force
 
 
 @kernel
-def write_independent_equations(system, work, joint_friction, T, h, c):
+def write_independent_equations(system, work, joint_friction, passes, h, c):
     """Write the equations of a loop joint, with gauges in place of equations of motion that depend on others."""
-    B = T.bodies
-    node = B.nodes[B.loops[c].node]
-    write_equations(system, work, joint_friction, T, h, node)
-    count = write_effects(system.tree.links, work, B, node, B.G[c])
+    plan = passes.bodies
+    node = plan.nodes[plan.loops[c].node]
+    write_equations(system, work, joint_friction, passes, h, node)
+    count = write_effects(system.tree.links, work, plan, node, plan.G[c])
     for n in range(count):
-        e = next_pivot(B, count, n)
+        e = next_pivot(plan, count, n)
         if e < 0:
-            write_gauges(B, count, n)
+            write_gauges(plan, count, n)
             return
-        exchange_rows(B, n, e)
+        exchange_rows(plan, n, e)
         for k in range(n + 1, count):
-            factor = B.effects[k, n] / B.effects[n, n]
+            factor = plan.effects[k, n] / plan.effects[n, n]
             for j in range(n, count):
-                B.effects[k, j] -= factor * B.effects[n, j]
+                plan.effects[k, j] -= factor * plan.effects[n, j]
             for j in range(AXES):
-                B.combination[k, j] -= factor * B.combination[n, j]
+                plan.combination[k, j] -= factor * plan.combination[n, j]
 
 
 @kernel
-def write_effects(links, work, B, node, G) -> int:
+def write_effects(links, work, plan, node, G) -> int:
     """Write the equations of motion of a joint into `combination`, and their responses to one another into `effects`.
 
     Return their number.
@@ -55,59 +55,59 @@ def write_effects(links, work, B, node, G) -> int:
     for e in range(AXES):
         is_motion = True
         for k in range(AXES):
-            is_motion = is_motion and B.free[e, k] == 0.0
-            B.combination[count, k] = B.motion[e, k]
+            is_motion = is_motion and plan.free[e, k] == 0.0
+            plan.combination[count, k] = plan.motion[e, k]
         if is_motion:
-            W = load_vector(B.motion[e])
+            W = load_vector(plan.motion[e])
             at_child = shift_force(W, x - load(inner.x))
-            B.ineffective[count] = ineffective_response(links[node.child], inner, at_child, s_f, s_t)
+            plan.ineffective[count] = ineffective_response(links[node.child], inner, at_child, s_f, s_t)
             if node.parent > 0:
                 at_parent = shift_force(W, x - load(outer.x))
-                B.ineffective[count] += ineffective_response(links[node.parent], outer, at_parent, s_f, s_t)
-            B.equation[count] = e
+                plan.ineffective[count] += ineffective_response(links[node.parent], outer, at_parent, s_f, s_t)
+            plan.equation[count] = e
             count += 1
     for a in range(count):
         for k in range(AXES):
-            B.column[k] = 0.0
+            plan.column[k] = 0.0
             for e in range(AXES):
-                B.column[k] += B.combination[a, e] * G[e, k]
+                plan.column[k] += plan.combination[a, e] * G[e, k]
         for b in range(count):
-            B.effects[a, b] = 0.0
+            plan.effects[a, b] = 0.0
             for k in range(AXES):
-                B.effects[a, b] += B.column[k] * B.combination[b, k]
-        B.effect[a] = B.effects[a, a]
+                plan.effects[a, b] += plan.column[k] * plan.combination[b, k]
+        plan.effect[a] = plan.effects[a, a]
     return count
 
 
 @kernel
-def next_pivot(B, count, n) -> int:
+def next_pivot(plan, count, n) -> int:
     """Return the equation of motion with the largest part of its effect left, or -1 if all depend on the first n."""
     best, largest = -1, DEPENDENT_PIVOT
     for k in range(n, count):
-        if B.effects[k, k] > B.ineffective[k] and B.effects[k, k] > largest * B.effect[k]:
-            best, largest = k, B.effects[k, k] / B.effect[k]
+        if plan.effects[k, k] > plan.ineffective[k] and plan.effects[k, k] > largest * plan.effect[k]:
+            best, largest = k, plan.effects[k, k] / plan.effect[k]
     return best
 
 
 @kernel
-def exchange_rows(B, n, k):
+def exchange_rows(plan, n, k):
     """Exchange the equations of motion n and k."""
     for j in range(AXES):
-        B.combination[n, j], B.combination[k, j] = B.combination[k, j], B.combination[n, j]
-        B.effects[n, j], B.effects[k, j] = B.effects[k, j], B.effects[n, j]
+        plan.combination[n, j], plan.combination[k, j] = plan.combination[k, j], plan.combination[n, j]
+        plan.effects[n, j], plan.effects[k, j] = plan.effects[k, j], plan.effects[n, j]
     for j in range(AXES):
-        B.effects[j, n], B.effects[j, k] = B.effects[j, k], B.effects[j, n]
-    B.effect[n], B.effect[k] = B.effect[k], B.effect[n]
-    B.ineffective[n], B.ineffective[k] = B.ineffective[k], B.ineffective[n]
-    B.equation[n], B.equation[k] = B.equation[k], B.equation[n]
+        plan.effects[j, n], plan.effects[j, k] = plan.effects[j, k], plan.effects[j, n]
+    plan.effect[n], plan.effect[k] = plan.effect[k], plan.effect[n]
+    plan.ineffective[n], plan.ineffective[k] = plan.ineffective[k], plan.ineffective[n]
+    plan.equation[n], plan.equation[k] = plan.equation[k], plan.equation[n]
 
 
 @kernel
-def write_gauges(B, count, first):
+def write_gauges(plan, count, first):
     """Replace the equations of motion from `first` on, whose combinations have no effect, by gauges of the wrench."""
     for n in range(first, count):
-        e = B.equation[n]
+        e = plan.equation[n]
         for k in range(AXES):
-            B.motion[e, k] = 0.0
-            B.load[e, k] = B.free[e, k] = B.combination[n, k]
-        B.rhs[e] = 0.0
+            plan.motion[e, k] = 0.0
+            plan.load[e, k] = plan.free[e, k] = plan.combination[n, k]
+        plan.rhs[e] = 0.0

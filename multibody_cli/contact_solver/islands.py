@@ -240,18 +240,18 @@ def island_number(k, groups):
 
 # --- friction of joints apart from all other rows ---------------------------------------------------------------------
 @kernel
-def count_other_rows(rows, satisfied) -> int:
-    """Return the number of active equality rows that the passes over a tree do not satisfy (`satisfied`)."""
+def count_other_rows(rows, satisfied_by_tree) -> int:
+    """Return the number of active equality rows that the passes over a tree do not satisfy."""
     count = 0
     for r in range(len(rows)):
-        count += is_other_row(rows[r], satisfied[r])
+        count += is_other_row(rows[r], satisfied_by_tree[r])
     return count
 
 
 @formula
-def is_other_row(row, satisfied):
+def is_other_row(row, satisfied_by_tree):
     """Return whether a row is an active equality that the passes over a tree do not satisfy."""
-    return row.active == 1 and not row.one_sided and not satisfied
+    return row.active == 1 and not row.one_sided and not satisfied_by_tree
 
 
 @kernel
@@ -265,12 +265,12 @@ def mark_islands(row, terms, groups):
 
 
 @kernel
-def mark_separate_patches(separate, first, groups) -> bool:
+def mark_patches_of_passes(solved_by_passes, first, groups) -> bool:
     """Mark the friction patches, with rows from `first` on, in islands without other rows; return whether any are."""
     found = False
-    for p in range(len(separate)):
-        separate[p] = groups.has_other_rows[groups.row_island[first + PER_CONTACT * p]] == 0
-        found = found or separate[p] != 0
+    for p in range(len(solved_by_passes)):
+        solved_by_passes[p] = groups.has_other_rows[groups.row_island[first + PER_CONTACT * p]] == 0
+        found = found or solved_by_passes[p] != 0
     return found
 
 

@@ -36,42 +36,52 @@ from multibody_cli.tree.jacobian import column_of
 
 
 @kernel
-def eliminate_columns(system, work, joint_friction, T, h, v, i) -> bool:
+def eliminate_columns(system, work, joint_friction, passes, h, v, i) -> bool:
     """Eliminate the joint of body i from its inertia and bias impulse, in place; return False if one has D = 0."""
-    tree, patches, B = system.tree, system.contacts.joint_friction.patches, T.bodies
-    node, link, bodies, armature, record = B.nodes[i], B.links[i], work.bodies, T.edges.armature, T.inertias[i]
+    tree, patches, plan = system.tree, system.contacts.joint_friction.patches, passes.bodies
+    node, link, bodies, armature, record = (
+        plan.nodes[i],
+        plan.links[i],
+        work.bodies,
+        passes.edges.armature,
+        passes.inertias[i],
+    )
     A, p, passed = load_inertia(record), load_force(record), link.last_open > link.first_slot
     for j in range(node.iv, node.iv + node.nv):
         if tree.driven[j]:
             continue
-        S, column, k = column_of(work.columns[j]), T.columns[j], T.patch[j]
+        S, column, k = column_of(work.columns[j]), passes.columns[j], passes.patch[j]
         U, left, u = times(A, S), S, 0.0
         free = D = power(S, U) + armature[j]
-        if k >= 0 and T.state[k] != STICKS:
-            R, g, F = patch_axes(patches[k], bodies), load_vector(T.share[k]), load_force(joint_friction.reactions[k])
+        if k >= 0 and passes.state[k] != STICKS:
+            R, g, F = (
+                patch_axes(patches[k], bodies),
+                load_vector(passes.share[k]),
+                load_force(joint_friction.reactions[k]),
+            )
             sigma = slip_per_rate(patches[k], bodies, work.columns[j])
             left = S - sigma * Motion(R @ g.t, R @ g.f)
-            u = sigma * (h * (dot(g.t, F.t) + dot(g.f, F.f)) + T.applied[k, 0])
+            u = sigma * (h * (dot(g.t, F.t) + dot(g.f, F.f)) + passes.applied[k, 0])
             D = power(left, U) + armature[j]
-            if jams_with(D, free, T):
+            if jams_with(D, free, passes):
                 left, u, D = S, 0.0, free
-                jam(k, T)
-        if k >= 0 and determines_rate(k, T):
+                jam(k, passes)
+        if k >= 0 and determines_rate(k, passes):
             sigma = slip_per_rate(patches[k], bodies, work.columns[j])
             column.u = -v[j] - joint_friction.slip_changes[k, 0] / sigma
             p = p + column.u * U
             if passed:
-                pass_given_rate(B, link, S, column.u)
+                pass_given_rate(plan, link, S, column.u)
             continue
         if not abs(D) > 0.0:
             return False
-        u = u + T.edges.impulse[j] - power(left, p)
+        u = u + passes.edges.impulse[j] - power(left, p)
         V = transposed(A, left)
         store(column.Vt, V.t)
         store(column.Vf, V.f)
         column.dinv, column.u = 1.0 / D, u
         if passed:
-            pass_column(B, link, j - node.iv, S, left, U, V, column.dinv, u)
+            pass_column(plan, link, j - node.iv, S, left, U, V, column.dinv, u)
         A, p = minus_outer(A, column.dinv * U, V), p + (column.dinv * u) * U
     store_inertia(record, A)
     store_force(record, p)
@@ -79,20 +89,20 @@ def eliminate_columns(system, work, joint_friction, T, h, v, i) -> bool:
 
 
 @kernel
-def move_columns(system, work, T, i, change):
+def move_columns(system, work, passes, i, change):
     """Compute the changes of the rates of the joint of body i, and that of its motion, from that of its parent."""
-    B, body, driven = T.bodies, work.bodies[i], system.tree.driven
-    node, link = B.nodes[i], B.links[i]
+    plan, body, driven = passes.bodies, work.bodies[i], system.tree.driven
+    node, link = plan.nodes[i], plan.links[i]
     dV = shift_motion(load_motion_change(work.bodies[node.parent]), load(body.r))
     for j in range(node.iv + node.nv - 1, node.iv - 1, -1):
         change[j] = 0.0
         if not driven[j]:
-            column, k = T.columns[j], T.patch[j]
+            column, k = passes.columns[j], passes.patch[j]
             change[j] = column.u
-            if k < 0 or not determines_rate(k, T):
+            if k < 0 or not determines_rate(k, passes):
                 u = column.u - power(dV, Force(load(column.Vt), load(column.Vf)))
                 for s in range(link.first_slot, link.last_open):
-                    u -= dot_vectors(B.Z[s, j - node.iv], B.wrench[B.slots[s].loop])
+                    u -= dot_vectors(plan.Z[s, j - node.iv], plan.wrench[plan.slots[s].loop])
                 change[j] = column.dinv * u
             dV = add_column_motion(dV, work.columns[j], change[j])
     store_motion_change(body, dV)

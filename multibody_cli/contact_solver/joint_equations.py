@@ -10,21 +10,13 @@ A joint has six equations in V, W, and the motion of the parent,
     S . W - sum_p (S . s_p) x_p(W, V - V_parent) = 0     each other column S: the force along it is that of the friction
     N . W = 0                                            each direction in which a loop joint of planar bodies acts not
 
-in which the friction x of patches that slide is linear (`tree_friction`, `loaded_discs`); implicit forces of the joint
-add an armature times the rate.  Columns of prescribed coordinates count as constraint axes.
+in which the friction x of patches that slide is linear (`tree_friction`); implicit forces of the joint add an
+armature times the rate.  Columns of prescribed coordinates count as constraint axes.
 """
 
 from __future__ import annotations
 
 from multibody_cli.contact_solver.elimination_workspace import AXES, BY_EQUATIONS
-from multibody_cli.contact_solver.loaded_discs import (
-    count_sticking,
-    joint_columns,
-    joint_values,
-    products,
-    rests,
-    store_slip_inertia,
-)
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.tree_friction_workspace import (
     STICKS,
@@ -32,6 +24,14 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     load_inertia,
     load_vector,
     store_vector,
+)
+from multibody_cli.contact_solver.two_directional_friction import (
+    count_sticking,
+    is_at_rest,
+    joint_columns,
+    joint_values,
+    products,
+    store_slip_inertia,
 )
 from multibody_cli.joints.directions import complete, find_constraint_axes, find_dual_basis, orthonormalize
 from multibody_cli.kernel import formula, kernel
@@ -46,69 +46,76 @@ WORLD = Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
 
 # --- equations of a joint ---------------------------------------------------------------------------------------------
 @kernel
-def find_axes(tree, work, B):
+def find_axes(tree, work, plan):
     """Compute constraint axes and dual bases of joints in joint coordinates, once for each step."""
-    if not B.axes_are_known[0]:
-        B.axes_are_known[0] = 1
-        for i in range(1, len(B.links)):
-            node = B.nodes[i]
+    if not plan.axes_are_known[0]:
+        plan.axes_are_known[0] = 1
+        for i in range(1, len(plan.links)):
+            node = plan.nodes[i]
             if node.elimination == BY_EQUATIONS and not node.is_loop_joint and node.frame > 0:
                 first, last = node.iv, node.iv + node.nv
-                axes = B.axes[node.first_axis : node.last_axis]
+                axes = plan.axes[node.first_axis : node.last_axis]
                 find_dual_basis(work.columns, first, last, tree.driven, work.basis, work.dual_basis)
                 find_constraint_axes(work.columns, first, last, tree.driven, WORLD, axes[:0], work.basis, axes)
 
 
 @kernel
-def write_equations(system, work, joint_friction, T, h, node):
+def write_equations(system, work, joint_friction, passes, h, node):
     """Write B, L and c of a joint, with the friction of the present states."""
-    B, patches, columns, driven = T.bodies, system.contacts.joint_friction.patches, work.columns, system.tree.driven
+    plan, patches, columns, driven = (
+        passes.bodies,
+        system.contacts.joint_friction.patches,
+        work.columns,
+        system.tree.driven,
+    )
     for e in range(AXES):
-        store_vector(B.motion[e], no_force())
-        store_vector(B.load[e], no_force())
-        store_vector(B.free[e], no_force())
-        B.rhs[e] = 0.0
+        store_vector(plan.motion[e], no_force())
+        store_vector(plan.load[e], no_force())
+        store_vector(plan.free[e], no_force())
+        plan.rhs[e] = 0.0
     first, last, e = node.first_patch, node.last_patch, 0
     for r in range(node.first_axis, node.last_axis):
-        axis = load_force(work.constraint_axes[r] if node.is_loop_joint else B.axes[r])
-        store_vector(B.motion[e], rotated_force(load(work.bodies[node.frame].R), axis) if node.is_loop_joint else axis)
+        axis = load_force(work.constraint_axes[r] if node.is_loop_joint else plan.axes[r])
+        store_vector(
+            plan.motion[e], rotated_force(load(work.bodies[node.frame].R), axis) if node.is_loop_joint else axis
+        )
         e += 1
     if node.frame == 0:
         for k in range(AXES):
-            B.load[k, k] = B.free[k, k] = 1.0
+            plan.load[k, k] = plan.free[k, k] = 1.0
         return
-    complete_equations(node, work, driven, B, e)
+    complete_equations(node, work, driven, plan, e)
     discs = first < last and patches[first].slip_directions == 2
-    if discs and rests(patches[first], T):
+    if discs and is_at_rest(patches[first], passes):
         for k in range(node.nv):  # the slips of the first disc, and one of the second
-            write_rest(patches[first + k // 2], first + k // 2, k % 2 == 1, work, joint_friction, B, e + k)
+            write_rest(patches[first + k // 2], first + k // 2, k % 2 == 1, work, joint_friction, plan, e + k)
         return
-    if discs and count_sticking(patches[first], T) == 1:
+    if discs and count_sticking(patches[first], passes) == 1:
         for p in range(first, last):
-            if T.state[p] == STICKS:
-                write_rest(patches[p], p, False, work, joint_friction, B, e)
-                write_rest(patches[p], p, True, work, joint_friction, B, e + 1)
-                n = free_rates(node, columns, load_vector(B.motion[e]), load_vector(B.motion[e + 1]))
+            if passes.state[p] == STICKS:
+                write_rest(patches[p], p, False, work, joint_friction, plan, e)
+                write_rest(patches[p], p, True, work, joint_friction, plan, e + 1)
+                n = free_rates(node, columns, load_vector(plan.motion[e]), load_vector(plan.motion[e + 1]))
                 x, y, z = joint_columns(columns, node)
-                write_balance(patches, first, last, n.x * x + n.y * y + n.z * z, work, joint_friction, T, h, e + 2)
-                add_armature(B, e + 2, node, 0, n.x, T.edges, work)
-                add_armature(B, e + 2, node, 1, n.y, T.edges, work)
-                add_armature(B, e + 2, node, 2, n.z, T.edges, work)
+                write_balance(patches, first, last, n.x * x + n.y * y + n.z * z, work, joint_friction, passes, h, e + 2)
+                add_armature(plan, e + 2, node, 0, n.x, passes.edges, work)
+                add_armature(plan, e + 2, node, 1, n.y, passes.edges, work)
+                add_armature(plan, e + 2, node, 2, n.z, passes.edges, work)
         return
     for j in range(node.nv):
         if driven[node.iv + j]:
             continue
-        if first < last and not discs and determines_rate(first + j, T):
-            write_rest(patches[first + j], first + j, False, work, joint_friction, B, e)
+        if first < last and not discs and determines_rate(first + j, passes):
+            write_rest(patches[first + j], first + j, False, work, joint_friction, plan, e)
         else:
             S = column_of(columns[node.iv + j])
-            write_balance(patches, first, last, S, work, joint_friction, T, h, e)
-            add_armature(B, e, node, j, 1.0, T.edges, work)
+            write_balance(patches, first, last, S, work, joint_friction, passes, h, e)
+            add_armature(plan, e, node, j, 1.0, passes.edges, work)
         e += 1
 
 
 @kernel
-def complete_equations(node, work, driven, B, axes):
+def complete_equations(node, work, driven, plan, axes):
     """Write the last equations of a loop joint of planar bodies, which has no wrench across their plane."""
     count = axes
     for j in range(node.iv, node.iv + node.nv):
@@ -116,7 +123,7 @@ def complete_equations(node, work, driven, B, axes):
     if count == AXES:
         return
     for e in range(axes):
-        store_vector(work.basis[e], load_vector(B.motion[e]))
+        store_vector(work.basis[e], load_vector(plan.motion[e]))
     for j in range(node.iv, node.iv + node.nv):
         if not driven[j]:
             store_vector(work.basis[axes], load_force(work.dual_basis[j]))
@@ -124,7 +131,7 @@ def complete_equations(node, work, driven, B, axes):
     for e in range(axes, AXES):
         complete(work.basis, e)
         for k in range(AXES):
-            B.load[e, k] = B.free[e, k] = work.basis[e, k]
+            plan.load[e, k] = plan.free[e, k] = work.basis[e, k]
 
 
 @formula
@@ -150,13 +157,13 @@ def relative_twist(patch, bodies):
 
 
 @kernel
-def write_rest(patch, p, across, work, joint_friction, B, e):
+def write_rest(patch, p, across, work, joint_friction, plan, e):
     """Write the equation of a slip that stops."""
     s, other = slip_wrenches(patch, work.bodies)
     if across:
         s = other
-    store_vector(B.motion[e], s)
-    B.rhs[e] = -power(relative_twist(patch, work.bodies), s) - joint_friction.slip_changes[p, 1 if across else 0]
+    store_vector(plan.motion[e], s)
+    plan.rhs[e] = -power(relative_twist(patch, work.bodies), s) - joint_friction.slip_changes[p, 1 if across else 0]
 
 
 @formula
@@ -167,35 +174,35 @@ def free_rates(node, columns, along, across):
 
 
 @formula
-def add_armature(B, e, node, j, rate, E, work):
+def add_armature(plan, e, node, j, rate, edges, work):
     """Add armature and impulse of coordinate j of a joint to the balance along a column that moves it with a rate."""
-    factor = rate * E.armature[node.iv + j]
-    store_vector(B.motion[e], load_vector(B.motion[e]) + factor * load_force(work.dual_basis[node.iv + j]))
-    B.rhs[e] += rate * E.impulse[node.iv + j]
+    factor = rate * edges.armature[node.iv + j]
+    store_vector(plan.motion[e], load_vector(plan.motion[e]) + factor * load_force(work.dual_basis[node.iv + j]))
+    plan.rhs[e] += rate * edges.impulse[node.iv + j]
 
 
 @kernel
-def write_balance(patches, first, last, S, work, joint_friction, T, h, e):
+def write_balance(patches, first, last, S, work, joint_friction, passes, h, e):
     """Write the balance of force and friction along a column S of a joint with the patches [first, last)."""
-    B, L, K_row, c = T.bodies, S, no_force(), 0.0
+    plan, L, K_row, c = passes.bodies, S, no_force(), 0.0
     for p in range(first, last):
-        if T.state[p] != STICKS:
+        if passes.state[p] != STICKS:
             along, across = slip_wrenches(patches[p], work.bodies)
-            R, g, K = patch_axes(patches[p], work.bodies), load_vector(T.share[p]), T.drag[p]
+            R, g, K = patch_axes(patches[p], work.bodies), load_vector(passes.share[p]), passes.drag[p]
             F, V = load_force(joint_friction.reactions[p]), relative_twist(patches[p], work.bodies)
             a, b = power(S, along), power(S, across)
-            limited = T.direction[p, 0] * a + T.direction[p, 1] * b
+            limited = passes.direction[p, 0] * a + passes.direction[p, 1] * b
             by_along, by_across = a * K[0, 0] + b * K[1, 0], a * K[0, 1] + b * K[1, 1]
             u = power(V, along) + joint_friction.slip_changes[p, 0]
             w = power(V, across) + joint_friction.slip_changes[p, 1]
             L = L - limited * Motion(R @ g.t, R @ g.f)
             K_row = K_row + by_along * along + by_across * across
             c += limited * h * (dot(g.t, F.t) + dot(g.f, F.f)) - by_along * u - by_across * w
-            c += a * T.applied[p, 0] + b * T.applied[p, 1]
-    store_vector(B.load[e], Force(L.w, L.v))
-    store_vector(B.free[e], Force(S.w, S.v))
-    store_vector(B.motion[e], K_row)
-    B.rhs[e] = c
+            c += a * passes.applied[p, 0] + b * passes.applied[p, 1]
+    store_vector(plan.load[e], Force(L.w, L.v))
+    store_vector(plan.free[e], Force(S.w, S.v))
+    store_vector(plan.motion[e], K_row)
+    plan.rhs[e] = c
 
 
 @formula
@@ -205,19 +212,19 @@ def origin_of(node, bodies):
 
 
 @kernel
-def store_disc_inertias(system, work, T, node):
+def store_disc_inertias(system, work, passes, node):
     """Store the inertias of the discs of a joint against slip, with that of all bodies beyond its child."""
     patches, bodies = system.contacts.joint_friction.patches, work.bodies
     first, last = node.first_patch, node.last_patch
     if first < last and patches[first].slip_directions == 2:
         r = load(bodies[node.child].x) - origin_of(node, bodies)
-        A = shifted(load_inertia(T.inertias[node.child]), r)
+        A = shifted(load_inertia(passes.inertias[node.child]), r)
         x, y, z = joint_columns(work.columns, node)
-        armature = joint_values(T.edges.armature, node, 1.0)
+        armature = joint_values(passes.edges.armature, node, 1.0)
         rotors = Mat3(Vec3(armature.x, 0.0, 0.0), Vec3(0.0, armature.y, 0.0), Vec3(0.0, 0.0, armature.z))
         mass = rotors + Mat3(
             products(x, y, z, times(A, x)), products(x, y, z, times(A, y)), products(x, y, z, times(A, z))
         )
         for p in range(first, last):
             along, across = slip_wrenches(patches[p], bodies)
-            store_slip_inertia(T.slip_inertia[p], mass, products(x, y, z, along), products(x, y, z, across))
+            store_slip_inertia(passes.slip_inertia[p], mass, products(x, y, z, along), products(x, y, z, across))

@@ -70,7 +70,7 @@ class JointFrictionWorkspace(NamedTuple):
     previous_impulses: Annotated[Floats, "p", PER_CONTACT]  # limit and friction impulses of the last solution or step
     friction: Annotated[Records, "p", WRENCH]  # that of the previous step, in the axes of M, for output, N m and N
     worst: Annotated[Integers, 2]  # patch that disagrees most in the present iteration, and in the last unsolved step
-    separate: Annotated[Integers, "p"]  # whether a patch is in an island that passes over trees have solved
+    solved_by_passes: Annotated[Integers, "p"]  # whether a patch is in an island that passes over trees have solved
     slip_changes: Annotated[Floats, "p", PER_CONTACT - 1]  # mean slip velocity of the step less that after the impulses
 
 
@@ -258,13 +258,13 @@ def update_friction_limits(system, work, joint_friction, groups, step, reports) 
         reports.converged[island] = 1
         largest_load[island] = 0.0
     for p in range(len(patches)):
-        if not joint_friction.separate[p] and coefficient[p] > 0.0:
+        if not joint_friction.solved_by_passes[p] and coefficient[p] > 0.0:
             island = groups.row_island[sizes.constraint_rows + PER_CONTACT * p]
             load = (joint_friction.limit[p] - joint_friction.brake[p]) / coefficient[p]
             largest_load[island] = max(largest_load[island], load)
     worst, again = 0.0, False
     for p in range(len(patches)):
-        if joint_friction.separate[p]:
+        if joint_friction.solved_by_passes[p]:
             continue
         k, limit = sizes.constraint_rows + PER_CONTACT * p, joint_friction.limit[p]
         island = groups.row_island[k]

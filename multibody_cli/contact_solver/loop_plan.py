@@ -14,44 +14,44 @@ from multibody_cli.kernel import kernel
 
 
 @kernel
-def plan_loops(B, pairs, count) -> bool:
+def plan_loops(plan, pairs, count) -> bool:
     """Plan the loops of all joints and of the first `count` pairs; return False if the tables are too small."""
-    B.pairs_planned[0] = -1
-    if count > B.max_pairs[0]:
+    plan.pairs_planned[0] = -1
+    if count > plan.max_pairs[0]:
         return False
-    order_loops(B, pairs, count)
-    if not number_slots(B):
+    order_loops(plan, pairs, count)
+    if not number_slots(plan):
         return False
-    fill_slots(B)
-    if not couple_loops(B):
+    fill_slots(plan)
+    if not couple_loops(plan):
         return False
-    address_couplings(B)
-    B.pairs_planned[0] = count
+    address_couplings(plan)
+    plan.pairs_planned[0] = count
     return True
 
 
 # --- order ------------------------------------------------------------------------------------------------------------
 @kernel
-def order_loops(B, pairs, count):
+def order_loops(plan, pairs, count):
     """List all loops, those that close at later bodies first; joints are in this order already."""
-    joints = len(B.nodes) - len(B.links)
+    joints = len(plan.nodes) - len(plan.links)
     for k in range(joints + count):
         c, pair = k, k - joints
         if pair < 0:
-            child, parent = B.nodes[len(B.links) + k].child, B.nodes[len(B.links) + k].parent
+            child, parent = plan.nodes[len(plan.links) + k].child, plan.nodes[len(plan.links) + k].parent
         else:
             child, parent = pairs[pair, 0], pairs[pair, 1]
-        at = common_ancestor(B, child, parent)
-        while c > 0 and B.loops[c - 1].closes_at < at:
-            move_loop(B.loops[c - 1], B.loops[c])
+        at = common_ancestor(plan, child, parent)
+        while c > 0 and plan.loops[c - 1].closes_at < at:
+            move_loop(plan.loops[c - 1], plan.loops[c])
             c -= 1
-        loop = B.loops[c]
+        loop = plan.loops[c]
         loop.child, loop.parent, loop.closes_at, loop.pair = child, parent, at, pair
-        loop.node = len(B.links) + k if pair < 0 else -1
-    B.number[0] = joints + count
-    for c in range(B.number[0]):
-        if B.loops[c].node >= 0:
-            B.loop_of_joint[B.loops[c].node - len(B.links)] = c
+        loop.node = len(plan.links) + k if pair < 0 else -1
+    plan.number[0] = joints + count
+    for c in range(plan.number[0]):
+        if plan.loops[c].node >= 0:
+            plan.loop_of_joint[plan.loops[c].node - len(plan.links)] = c
 
 
 @kernel
@@ -62,151 +62,151 @@ def move_loop(loop, to):
 
 
 @kernel
-def common_ancestor(B, a, b) -> int:
+def common_ancestor(plan, a, b) -> int:
     """Return the last common ancestor of two bodies; parents come before their children."""
     while a != b:
         if a > b:
-            a = B.nodes[a].parent
+            a = plan.nodes[a].parent
         else:
-            b = B.nodes[b].parent
+            b = plan.nodes[b].parent
     return a
 
 
 # --- slots ------------------------------------------------------------------------------------------------------------
 @kernel
-def number_slots(B) -> bool:
+def number_slots(plan) -> bool:
     """Number the slots of all bodies, first of the loops that are open, then of those that close."""
-    links = B.links
+    links = plan.links
     for i in range(len(links)):
         links[i].last_open = links[i].last_slot = 0
-    for c in range(B.number[0]):
-        loop = B.loops[c]
+    for c in range(plan.number[0]):
+        loop = plan.loops[c]
         if loop.closes_at > 0:
             links[loop.closes_at].last_slot += 1
         for end in (loop.child, loop.parent):
             while end != loop.closes_at:
                 links[end].last_open += 1
-                end = B.nodes[end].parent
+                end = plan.nodes[end].parent
     slots = pairs = 0
     for i in range(len(links)):
         is_open, closing = links[i].last_open, links[i].last_slot
         links[i].first_slot, links[i].first_pair = slots, pairs
         links[i].last_open, links[i].last_slot = slots, slots + is_open  # advanced by `fill_slots`
         slots, pairs = slots + is_open + closing, pairs + is_open * is_open
-    B.slots_used[0] = slots
-    return slots <= len(B.slots) and pairs <= len(B.pairs)
+    plan.slots_used[0] = slots
+    return slots <= len(plan.slots) and pairs <= len(plan.pairs)
 
 
 @kernel
-def fill_slots(B):
+def fill_slots(plan):
     """List the loops in the slots of the bodies, with the slots of the parents."""
-    for c in range(B.number[0]):
-        loop = B.loops[c]
+    for c in range(plan.number[0]):
+        loop = plan.loops[c]
         loop.slot = -1
         if loop.closes_at > 0:
-            link = B.links[loop.closes_at]
+            link = plan.links[loop.closes_at]
             loop.slot = link.last_slot
-            B.slots[loop.slot].loop, B.slots[loop.slot].outer = c, -1
+            plan.slots[loop.slot].loop, plan.slots[loop.slot].outer = c, -1
             link.last_slot += 1
-        loop.child_slot = open_to_ancestor(B, c, loop.child)
-        loop.parent_slot = open_to_ancestor(B, c, loop.parent)
+        loop.child_slot = open_to_ancestor(plan, c, loop.child)
+        loop.parent_slot = open_to_ancestor(plan, c, loop.parent)
 
 
 @kernel
-def open_to_ancestor(B, c, end) -> int:
+def open_to_ancestor(plan, c, end) -> int:
     """List a loop at all bodies from one of its ends to where it closes; return its slot at that end."""
-    loop, first, last = B.loops[c], B.loops[c].slot, -1
+    loop, first, last = plan.loops[c], plan.loops[c].slot, -1
     while end != loop.closes_at:
-        link = B.links[end]
+        link = plan.links[end]
         s = link.last_open
         link.last_open += 1
-        B.slots[s].loop, B.slots[s].outer = c, loop.slot
+        plan.slots[s].loop, plan.slots[s].outer = c, loop.slot
         if last < 0:
             first = s
         else:
-            B.slots[last].outer = s
-        last, end = s, B.nodes[end].parent
+            plan.slots[last].outer = s
+        last, end = s, plan.nodes[end].parent
     return first
 
 
 # --- couplings --------------------------------------------------------------------------------------------------------
 @kernel
-def couple_loops(B) -> bool:
+def couple_loops(plan) -> bool:
     """List for each loop those that are coupled to it and eliminated later; fill-in included."""
-    for c in range(B.number[0]):
-        B.later_count[c] = 0
-    for i in range(len(B.links)):
-        for s in range(B.links[i].first_slot, B.links[i].last_open):
-            for other in range(s + 1, B.links[i].last_open):
-                if not couple(B, B.slots[s].loop, B.slots[other].loop):
+    for c in range(plan.number[0]):
+        plan.later_count[c] = 0
+    for i in range(len(plan.links)):
+        for s in range(plan.links[i].first_slot, plan.links[i].last_open):
+            for other in range(s + 1, plan.links[i].last_open):
+                if not couple(plan, plan.slots[s].loop, plan.slots[other].loop):
                     return False
     couplings = updates = 0
-    for c in range(B.number[0]):
-        count = B.later_count[c]
+    for c in range(plan.number[0]):
+        count = plan.later_count[c]
         for a in range(count):
             for b in range(a + 1, count):
-                one, other = B.later[c, a], B.later[c, b]
-                if not couple(B, min(one, other), max(one, other)):
+                one, other = plan.later[c, a], plan.later[c, b]
+                if not couple(plan, min(one, other), max(one, other)):
                     return False
-        loop = B.loops[c]
+        loop = plan.loops[c]
         loop.first_neighbour, loop.last_neighbour, loop.first_update = couplings, couplings + count, updates
         couplings, updates = couplings + count, updates + count * count
-    B.blocks_used[0] = B.number[0] + 2 * couplings
-    return couplings <= len(B.neighbours) and updates <= len(B.updates) and B.blocks_used[0] <= len(B.G)
+    plan.blocks_used[0] = plan.number[0] + 2 * couplings
+    return couplings <= len(plan.neighbours) and updates <= len(plan.updates) and plan.blocks_used[0] <= len(plan.G)
 
 
 @kernel
-def couple(B, c, d) -> bool:
+def couple(plan, c, d) -> bool:
     """Add loop d to those that are eliminated after c and coupled to it."""
-    count = B.later_count[c]
+    count = plan.later_count[c]
     for k in range(count):
-        if B.later[c, k] == d:
+        if plan.later[c, k] == d:
             return True
-    if count == B.later.shape[1]:
+    if count == plan.later.shape[1]:
         return False
-    B.later[c, count] = d
-    B.later_count[c] += 1
+    plan.later[c, count] = d
+    plan.later_count[c] += 1
     return True
 
 
 @kernel
-def address_couplings(B):
+def address_couplings(plan):
     """Write the addresses in G of all neighbours, of their pairs, and of the pairs of loops that are open at a body."""
-    for c in range(B.number[0]):
-        loop, update = B.loops[c], B.loops[c].first_update
+    for c in range(plan.number[0]):
+        loop, update = plan.loops[c], plan.loops[c].first_update
         for k in range(loop.first_neighbour, loop.last_neighbour):
-            one, d = B.neighbours[k], B.later[c, k - loop.first_neighbour]
-            one.loop, one.coupling, one.transposed = d, address(B, c, d), address(B, d, c)
-            one.slot = slot_of(B, loop.closes_at, d)
-        for a in range(B.later_count[c]):
-            for b in range(B.later_count[c]):
-                B.updates[update] = address(B, B.later[c, a], B.later[c, b])
+            one, d = plan.neighbours[k], plan.later[c, k - loop.first_neighbour]
+            one.loop, one.coupling, one.transposed = d, address(plan, c, d), address(plan, d, c)
+            one.slot = slot_of(plan, loop.closes_at, d)
+        for a in range(plan.later_count[c]):
+            for b in range(plan.later_count[c]):
+                plan.updates[update] = address(plan, plan.later[c, a], plan.later[c, b])
                 update += 1
-    for i in range(len(B.links)):
-        link, pair = B.links[i], B.links[i].first_pair
+    for i in range(len(plan.links)):
+        link, pair = plan.links[i], plan.links[i].first_pair
         for a in range(link.first_slot, link.last_open):
             for b in range(link.first_slot, link.last_open):
-                B.pairs[pair] = address(B, B.slots[a].loop, B.slots[b].loop)
+                plan.pairs[pair] = address(plan, plan.slots[a].loop, plan.slots[b].loop)
                 pair += 1
 
 
 @kernel
-def address(B, c, d) -> int:
+def address(plan, c, d) -> int:
     """Return the address in G of the block of the equations of loop c and the wrench of loop d."""
     if c == d:
         return c
     first, other, k = min(c, d), max(c, d), 0
-    while B.later[first, k] != other:
+    while plan.later[first, k] != other:
         k += 1
-    k += B.loops[first].first_neighbour
-    return B.number[0] + 2 * k + (1 if c > d else 0)
+    k += plan.loops[first].first_neighbour
+    return plan.number[0] + 2 * k + (1 if c > d else 0)
 
 
 @kernel
-def slot_of(B, i, d) -> int:
+def slot_of(plan, i, d) -> int:
     """Return the slot of a loop at a body; -1 at the ground."""
     if i > 0:
-        for s in range(B.links[i].first_slot, B.links[i].last_slot):
-            if B.slots[s].loop == d:
+        for s in range(plan.links[i].first_slot, plan.links[i].last_slot):
+            if plan.slots[s].loop == d:
                 return s
     return -1

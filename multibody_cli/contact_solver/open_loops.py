@@ -95,14 +95,14 @@ def add_vector_product(y, A, x, factor):
 
 
 @kernel
-def solve_columns(B, X, Z):
-    """Write S^-1 X into Z, both (6, 6), for the factors S in B.matrix."""
+def solve_columns(plan, X, Z):
+    """Write S^-1 X into Z, both (6, 6), for the factors S in plan.matrix."""
     for k in range(AXES):
         for e in range(AXES):
-            B.column[e] = X[e, k]
-        solve_dense(B.matrix, B.order, B.column, B.solution)
+            plan.column[e] = X[e, k]
+        solve_dense(plan.matrix, plan.order, plan.column, plan.solution)
         for e in range(AXES):
-            Z[e, k] = B.solution[e]
+            Z[e, k] = plan.solution[e]
 
 
 @formula
@@ -113,34 +113,37 @@ def add_row(Q, e, W):
 
 # --- start ------------------------------------------------------------------------------------------------------------
 @kernel
-def start_loops(bodies, B, E):
+def start_loops(bodies, plan, edges):
     """Set P and Q of the bodies at both ends of all loops, and all other matrices to 0."""
-    for s in range(B.slots_used[0]):
-        clear_matrix(B.P[s])
-        clear_matrix(B.Q[s])
-    for block in range(B.blocks_used[0]):
-        clear_matrix(B.G[block])
-    for c in range(B.number[0]):
-        loop = B.loops[c]
+    for s in range(plan.slots_used[0]):
+        clear_matrix(plan.P[s])
+        clear_matrix(plan.Q[s])
+    for block in range(plan.blocks_used[0]):
+        clear_matrix(plan.G[block])
+    for c in range(plan.number[0]):
+        loop = plan.loops[c]
         for e in range(AXES):
-            B.g[c, e] = 0.0
-        if loop.pair >= 0 and E.edge_of_pair[loop.pair] >= 0:
-            start_edge(B, E, E.edges[E.edge_of_pair[loop.pair]], loop)
+            plan.g[c, e] = 0.0
+        if loop.pair >= 0 and edges.edge_of_pair[loop.pair] >= 0:
+            start_edge(plan, edges, edges.edges[edges.edge_of_pair[loop.pair]], loop)
             continue
-        x = load(bodies[B.nodes[loop.node].frame if loop.node >= 0 else loop.child].x)
-        start_end(B, loop.child_slot, x - load(bodies[loop.child].x), 1.0)
-        start_end(B, loop.parent_slot, x - load(bodies[loop.parent].x), -1.0)
+        x = load(bodies[plan.nodes[loop.node].frame if loop.node >= 0 else loop.child].x)
+        start_end(plan, loop.child_slot, x - load(bodies[loop.child].x), 1.0)
+        start_end(plan, loop.parent_slot, x - load(bodies[loop.parent].x), -1.0)
 
 
 @kernel
-def start_edge(B, E, edge, loop):
+def start_edge(plan, edges, edge, loop):
     """Set P and Q of the bodies of an edge, whose unknowns are the impulses of its rows."""
     for e in range(edge.rows):
-        row = E.rows[edge.row + e]
+        row = edges.rows[edge.row + e]
         for k in range(row.first_term, row.last_term):
-            slot, W = loop.child_slot if E.terms[k].body == loop.child else loop.parent_slot, load_force(E.terms[k])
-            store_vector(B.P[slot, e], -W)
-            store_vector(B.Q[slot, e], W)
+            slot, W = (
+                loop.child_slot if edges.terms[k].body == loop.child else loop.parent_slot,
+                load_force(edges.terms[k]),
+            )
+            store_vector(plan.P[slot, e], -W)
+            store_vector(plan.Q[slot, e], W)
 
 
 @kernel
@@ -152,27 +155,27 @@ def clear_matrix(A):
 
 
 @kernel
-def start_end(B, slot, r, sign):
+def start_end(plan, slot, r, sign):
     """Set P and Q of one end of a loop, whose wrench times `sign` acts on the body at r."""
     if slot >= 0:
         for e in range(AXES):
             for k in range(AXES):
-                B.column[k] = sign if k == e else 0.0
-            W = shift_force(load_vector(B.column), r)
-            store_vector(B.P[slot, e], -W)
-            store_vector(B.Q[slot, e], W)
+                plan.column[k] = sign if k == e else 0.0
+            W = shift_force(load_vector(plan.column), r)
+            store_vector(plan.P[slot, e], -W)
+            store_vector(plan.Q[slot, e], W)
 
 
 # --- joints that loops pass -------------------------------------------------------------------------------------------
 @kernel
-def pass_column(B, link, k, S, left, U, V, dinv, u):
+def pass_column(plan, link, k, S, left, U, V, dinv, u):
     """Eliminate column k of the joint of a body from all loops that are open there.
 
     Its rate is dinv (u - V . V_parent - sum_c Z_c W_c), with Z_c = left P_c.
     """
     first, count = link.first_slot, link.last_open - link.first_slot
     for s in range(first, link.last_open):
-        P, Q, Z, rate, g = B.P[s], B.Q[s], B.Z[s, k], B.rate[s], B.g[B.slots[s].loop]
+        P, Q, Z, rate, g = plan.P[s], plan.Q[s], plan.Z[s, k], plan.rate[s], plan.g[plan.slots[s].loop]
         for e in range(AXES):
             Z[e], rate[e] = power(left, load_vector(P[e])), power(S, load_vector(Q[e]))
             add_row(P, e, (-dinv * Z[e]) * U)
@@ -180,129 +183,129 @@ def pass_column(B, link, k, S, left, U, V, dinv, u):
             g[e] += rate[e] * dinv * u
     for a in range(count):
         for b in range(count):
-            G, rate, Z = B.G[B.pairs[link.first_pair + count * a + b]], B.rate[first + a], B.Z[first + b, k]
+            G, rate, Z = plan.G[plan.pairs[link.first_pair + count * a + b]], plan.rate[first + a], plan.Z[first + b, k]
             for e in range(AXES):
                 for j in range(AXES):
                     G[e, j] -= dinv * rate[e] * Z[j]
 
 
 @kernel
-def pass_given_rate(B, link, S, change):
+def pass_given_rate(plan, link, S, change):
     """Add the motion of a column with a given change of its rate to all loops that are open at a body."""
     for s in range(link.first_slot, link.last_open):
         for e in range(AXES):
-            B.g[B.slots[s].loop, e] += power(S, load_vector(B.Q[s, e])) * change
+            plan.g[plan.slots[s].loop, e] += power(S, load_vector(plan.Q[s, e])) * change
 
 
 @kernel
-def pass_equations(B, i, A, inner):
+def pass_equations(plan, i, A, inner):
     """Eliminate the joint of body i, with its equations factored, from all loops that are open there.
 
     A and y are about the origin of the joint; `inner` leads from there to the body.
     """
-    link = B.links[i]
+    link = plan.links[i]
     first, count = link.first_slot, link.last_open - link.first_slot
     for s in range(first, link.last_open):
-        P, Q = B.P[s], B.Q[s]
+        P, Q = plan.P[s], plan.Q[s]
         for e in range(AXES):
             store_vector(Q[e], shift_force(load_vector(Q[e]), inner))
             store_vector(P[e], shift_force(load_vector(P[e]), inner))
         for k in range(AXES):
             for e in range(AXES):
-                B.column[e] = 0.0
+                plan.column[e] = 0.0
                 for j in range(AXES):
-                    B.column[e] += B.load[e, j] * P[k, j]
-            solve_dense(B.matrix, B.order, B.column, B.solution)
+                    plan.column[e] += plan.load[e, j] * P[k, j]
+            solve_dense(plan.matrix, plan.order, plan.column, plan.solution)
             for e in range(AXES):
-                B.Z[s, e, k] = B.solution[e]
+                plan.Z[s, e, k] = plan.solution[e]
     for a in range(count):
-        add_vector_product(B.g[B.slots[first + a].loop], B.Q[first + a], B.y[i], 1.0)
+        add_vector_product(plan.g[plan.slots[first + a].loop], plan.Q[first + a], plan.y[i], 1.0)
         for b in range(count):
-            subtract_product(B.G[B.pairs[link.first_pair + count * a + b]], B.Q[first + a], B.Z[first + b])
+            subtract_product(plan.G[plan.pairs[link.first_pair + count * a + b]], plan.Q[first + a], plan.Z[first + b])
     for s in range(first, link.last_open):
-        P, Q, Z = B.P[s], B.Q[s], B.Z[s]
+        P, Q, Z = plan.P[s], plan.Q[s], plan.Z[s]
         for k in range(AXES):
             W = Force(Vec3(Z[0, k], Z[1, k], Z[2, k]), Vec3(Z[3, k], Z[4, k], Z[5, k]))
             add_row(P, k, -times(A, Motion(W.t, W.f)))
         for e in range(AXES):
             for k in range(AXES):
-                B.column[k] = 0.0
+                plan.column[k] = 0.0
                 for j in range(AXES):
-                    B.column[k] += Q[e, j] * B.Y[i, k, j]
-            store_vector(Q[e], load_vector(B.column))
+                    plan.column[k] += Q[e, j] * plan.Y[i, k, j]
+            store_vector(Q[e], load_vector(plan.column))
 
 
 @kernel
-def pass_to_parent(B, link, outer):
+def pass_to_parent(plan, link, outer):
     """Add P and Q of all loops that are open at a body, or at its joint, to its parent; `outer` leads there from it."""
     for s in range(link.first_slot, link.last_open):
-        to = B.slots[s].outer
+        to = plan.slots[s].outer
         if to >= 0:
             for e in range(AXES):
-                add_row(B.P[to], e, shift_force(load_vector(B.P[s, e]), outer))
-                add_row(B.Q[to], e, shift_force(load_vector(B.Q[s, e]), outer))
+                add_row(plan.P[to], e, shift_force(load_vector(plan.P[s, e]), outer))
+                add_row(plan.Q[to], e, shift_force(load_vector(plan.Q[s, e]), outer))
 
 
 # --- loops that close -------------------------------------------------------------------------------------------------
 @kernel
-def close_loops(system, work, joint_friction, T, h, i) -> bool:
+def close_loops(system, work, joint_friction, passes, h, i) -> bool:
     """Eliminate the loops that close at body i from its inertia and bias impulse; return False if one is singular."""
-    B = T.bodies
-    for s in range(B.links[i].last_open, B.links[i].last_slot):
-        if not eliminate_loop(system, work, joint_friction, T, h, B.slots[s].loop):
+    plan = passes.bodies
+    for s in range(plan.links[i].last_open, plan.links[i].last_slot):
+        if not eliminate_loop(system, work, joint_friction, passes, h, plan.slots[s].loop):
             return False
-        close_loop(T.inertias[i], B, B.slots[s].loop)
+        close_loop(passes.inertias[i], plan, plan.slots[s].loop)
     return True
 
 
 @kernel
-def close_loops_at_ground(system, work, joint_friction, T, h) -> bool:
+def close_loops_at_ground(system, work, joint_friction, passes, h) -> bool:
     """Eliminate the loops that close at the ground; return False if one is singular."""
-    for c in range(T.bodies.number[0]):
-        if T.bodies.loops[c].slot < 0 and not eliminate_loop(system, work, joint_friction, T, h, c):
+    for c in range(passes.bodies.number[0]):
+        if passes.bodies.loops[c].slot < 0 and not eliminate_loop(system, work, joint_friction, passes, h, c):
             return False
     return True
 
 
 @kernel
-def eliminate_loop(system, work, joint_friction, T, h, c) -> bool:
+def eliminate_loop(system, work, joint_friction, passes, h, c) -> bool:
     """Compute K and w of a loop, and eliminate it from the loops coupled to it; return False if it is singular."""
-    B = T.bodies
-    loop = B.loops[c]
-    if not factor_loop(system, work, joint_friction, T, h, c):
+    plan = passes.bodies
+    loop = plan.loops[c]
+    if not factor_loop(system, work, joint_friction, passes, h, c):
         return False
     for e in range(AXES):
         for k in range(AXES):
-            B.rhs[e] -= B.motion[e, k] * B.g[c, k]
-    solve_dense(B.matrix, B.order, B.rhs, B.w[c])
-    solve_columns(B, B.motion, B.K[c])
+            plan.rhs[e] -= plan.motion[e, k] * plan.g[c, k]
+    solve_dense(plan.matrix, plan.order, plan.rhs, plan.w[c])
+    solve_columns(plan, plan.motion, plan.K[c])
     for k in range(loop.first_neighbour, loop.last_neighbour):
-        one = B.neighbours[k]
-        write_product(B.product, B.K[c], B.G[one.coupling])
+        one = plan.neighbours[k]
+        write_product(plan.product, plan.K[c], plan.G[one.coupling])
         update = loop.first_update + k - loop.first_neighbour
         for n in range(loop.first_neighbour, loop.last_neighbour):
-            subtract_product(B.G[B.updates[update]], B.G[B.neighbours[n].transposed], B.product)
+            subtract_product(plan.G[plan.updates[update]], plan.G[plan.neighbours[n].transposed], plan.product)
             update += loop.last_neighbour - loop.first_neighbour
         if loop.slot >= 0:
-            subtract_transposed_product(B.P[one.slot], B.product, B.P[loop.slot])
-        add_vector_product(B.g[one.loop], B.G[one.transposed], B.w[c], 1.0)
+            subtract_transposed_product(plan.P[one.slot], plan.product, plan.P[loop.slot])
+        add_vector_product(plan.g[one.loop], plan.G[one.transposed], plan.w[c], 1.0)
     return True
 
 
 @kernel
-def close_loop(record, B, c):
+def close_loop(record, plan, c):
     """Eliminate a loop from the inertia and the bias impulse of the body where it closes, and from Q of all others."""
-    loop = B.loops[c]
-    write_product(B.product, B.K[c], B.Q[loop.slot])
+    loop = plan.loops[c]
+    write_product(plan.product, plan.K[c], plan.Q[loop.slot])
     for k in range(loop.first_neighbour, loop.last_neighbour):
-        subtract_product(B.Q[B.neighbours[k].slot], B.G[B.neighbours[k].transposed], B.product)
+        subtract_product(plan.Q[plan.neighbours[k].slot], plan.G[plan.neighbours[k].transposed], plan.product)
     p = load_force(record)
     for e in range(AXES):
-        p = p + B.w[c, e] * load_vector(B.P[loop.slot, e])
+        p = p + plan.w[c, e] * load_vector(plan.P[loop.slot, e])
         for k in range(AXES):
-            B.matrix[e, k] = 0.0
-    subtract_transposed_product(B.matrix, B.P[loop.slot], B.product)
-    A, D = load_inertia(record), B.matrix
+            plan.matrix[e, k] = 0.0
+    subtract_transposed_product(plan.matrix, plan.P[loop.slot], plan.product)
+    A, D = load_inertia(record), plan.matrix
     store_inertia(
         record,
         UnsymmetricInertia(
@@ -320,75 +323,75 @@ def corner(D):
 
 # --- equations of a loop ----------------------------------------------------------------------------------------------
 @kernel
-def factor_loop(system, work, joint_friction, T, h, c) -> bool:
+def factor_loop(system, work, joint_friction, passes, h, c) -> bool:
     """Factor the equations of a loop; return False if the matrix is singular.
 
     If the joint jams, its patches slide without friction, or stick.
     """
-    B, sliding = T.bodies, 0
-    if B.loops[c].pair >= 0:
-        write_pair_equations(B, T.edges, B.loops[c].pair)
-        return determinant_of_loop(B, B.G[c], B.load) != 0.0
-    node = B.nodes[B.loops[c].node]
+    plan, sliding = passes.bodies, 0
+    if plan.loops[c].pair >= 0:
+        write_pair_equations(plan, passes.edges, plan.loops[c].pair)
+        return determinant_of_loop(plan, plan.G[c], plan.load) != 0.0
+    node = plan.nodes[plan.loops[c].node]
     for p in range(node.first_patch, node.last_patch):
-        sliding += T.state[p] != STICKS
-    store_disc_inertias(system, work, T, node)
-    write_independent_equations(system, work, joint_friction, T, h, c)
+        sliding += passes.state[p] != STICKS
+    store_disc_inertias(system, work, passes, node)
+    write_independent_equations(system, work, joint_friction, passes, h, c)
     if sliding > 0:
-        unloaded = determinant_of_loop(B, B.G[c], B.free)
-        loaded = determinant_of_loop(B, B.G[c], B.load)
-        if not jams_with(loaded, unloaded, T):
+        unloaded = determinant_of_loop(plan, plan.G[c], plan.free)
+        loaded = determinant_of_loop(plan, plan.G[c], plan.load)
+        if not jams_with(loaded, unloaded, passes):
             return True
         for p in range(node.first_patch, node.last_patch):
-            if T.state[p] != STICKS:
-                jam(p, T)
-        write_independent_equations(system, work, joint_friction, T, h, c)
-    return determinant_of_loop(B, B.G[c], B.load) != 0.0
+            if passes.state[p] != STICKS:
+                jam(p, passes)
+        write_independent_equations(system, work, joint_friction, passes, h, c)
+    return determinant_of_loop(plan, plan.G[c], plan.load) != 0.0
 
 
 @kernel
-def write_pair_equations(B, E, pair):
+def write_pair_equations(plan, edges, pair):
     """Write the equations of the edges between two bodies, with the identity as L."""
     for e in range(AXES):
-        B.rhs[e] = E.pair_impulse[pair, e]
+        plan.rhs[e] = edges.pair_impulse[pair, e]
         for k in range(AXES):
-            B.motion[e, k], B.load[e, k] = E.pair_penalty[pair, e, k], 1.0 if e == k else 0.0
+            plan.motion[e, k], plan.load[e, k] = edges.pair_penalty[pair, e, k], 1.0 if e == k else 0.0
 
 
 @kernel
-def determinant_of_loop(B, G, load) -> float:
+def determinant_of_loop(plan, G, load) -> float:
     """Factor B G + L, with the rows of L in `load` (6, 6), and return the determinant."""
-    write_product(B.matrix, B.motion, G)
+    write_product(plan.matrix, plan.motion, G)
     for e in range(AXES):
         for k in range(AXES):
-            B.matrix[e, k] += load[e, k]
-    return factored_determinant(B)
+            plan.matrix[e, k] += load[e, k]
+    return factored_determinant(plan)
 
 
 @kernel
-def factored_determinant(B) -> float:
-    """Factor B.matrix in place and return the determinant."""
-    if not factor_scaled(B.matrix, B.order, B.sizes, B.scales):
+def factored_determinant(plan) -> float:
+    """Factor plan.matrix in place and return the determinant."""
+    if not factor_scaled(plan.matrix, plan.order, plan.sizes, plan.scales):
         return 0.0
     value = 1.0
     for e in range(AXES):
-        value *= B.matrix[e, e]
+        value *= plan.matrix[e, e]
         for k in range(e):
-            if B.order[k] > B.order[e]:
+            if plan.order[k] > plan.order[e]:
                 value = -value
     return value
 
 
 # --- outward ----------------------------------------------------------------------------------------------------------
 @kernel
-def solve_loop(B, c):
-    """Compute the wrench of a loop joint from those of its neighbours, and the motion in B.column where it closes."""
-    loop, E = B.loops[c], B.rhs
+def solve_loop(plan, c):
+    """Compute the wrench of a loop joint from those of its neighbours, and the motion where it closes."""
+    loop, E = plan.loops[c], plan.rhs
     for e in range(AXES):
         E[e] = 0.0
-        B.wrench[c, e] = B.w[c, e]
+        plan.wrench[c, e] = plan.w[c, e]
     for k in range(loop.first_neighbour, loop.last_neighbour):
-        add_vector_product(E, B.G[B.neighbours[k].coupling], B.wrench[B.neighbours[k].loop], 1.0)
+        add_vector_product(E, plan.G[plan.neighbours[k].coupling], plan.wrench[plan.neighbours[k].loop], 1.0)
     if loop.slot >= 0:
-        add_vector_product(E, B.Q[loop.slot], B.column, 1.0)
-    add_vector_product(B.wrench[c], B.K[c], E, -1.0)
+        add_vector_product(E, plan.Q[loop.slot], plan.column, 1.0)
+    add_vector_product(plan.wrench[c], plan.K[c], E, -1.0)

@@ -72,14 +72,14 @@ def update_coupled_impulses(system: Any, work: Any, groups: Any, step: Any, repo
 
 
 @kernel_parameter
-def solve_motion_once(system: Any, work: Any, joint_friction: Any, T: Any, h: float, v: Any) -> bool:
-    """`solve_motion` for given impulses of the forces between bodies, `T.coupling`, by one pass."""
+def solve_motion_once(system: Any, work: Any, joint_friction: Any, passes: Any, h: float, v: Any) -> bool:
+    """`solve_motion` for given impulses of the forces between bodies, `passes.coupling`, by one pass."""
     raise NotImplementedError
 
 
 @optional_kernel_parameter
-def solve_motion(system: Any, work: Any, joint_friction: Any, T: Any, h: float, v: Any) -> bool:
-    """Compute the change `work.response` (nv,) of v (nv,), and of the motion of the bodies, for the states of `T`.
+def solve_motion(system: Any, work: Any, joint_friction: Any, passes: Any, h: float, v: Any) -> bool:
+    """Compute the change `work.response` (nv,) of v (nv,), and of the motion of the bodies, for the states of `passes`.
 
     Return False if a joint cannot be eliminated.
     """
@@ -87,12 +87,12 @@ def solve_motion(system: Any, work: Any, joint_friction: Any, T: Any, h: float, 
 
 
 @kernel_parameter
-def compute_slips(system: Any, work: Any, joint_friction: Any, T: Any, v: Any) -> None:
-    """Compute the slip velocities `T.slip` (p, 2) of all patches after the step."""
+def compute_slips(system: Any, work: Any, joint_friction: Any, passes: Any, v: Any) -> None:
+    """Compute the slip velocities `passes.slip` (p, 2) of all patches after the step."""
 
 
 @kernel_parameter
-def transmit_changes(system: Any, work: Any, T: Any) -> None:
+def transmit_changes(system: Any, work: Any, passes: Any) -> None:
     """Compute the impulses that all joints transmit, friction included, into `work.wrenches`."""
 
 

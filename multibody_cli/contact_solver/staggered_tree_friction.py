@@ -43,10 +43,10 @@ from multibody_cli.contact_solver.joint_friction import (
     reset_limit_iteration,
     share_of_points,
 )
-from multibody_cli.contact_solver.loaded_discs import add_drag, clear_drag
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.tree_friction_workspace import STICKS, clear_share, store_vector
+from multibody_cli.contact_solver.two_directional_friction import add_drag, clear_drag
 from multibody_cli.kernel import kernel, template
 from multibody_cli.spatial.memory import load_force
 
@@ -64,42 +64,41 @@ SUFFICIENT_DECREASE = 1e-4
 
 
 @kernel
-def start_sweeps(joint_friction, T):
+def start_sweeps(joint_friction, passes):
     """Take friction and limits of the previous step as a first guess."""
-    for p in range(len(T.limit)):
-        T.limit[p] = joint_friction.previous_impulses[p, 0]
-        T.target[p, 0] = joint_friction.previous_impulses[p, 1]
-        T.target[p, 1] = joint_friction.previous_impulses[p, 2]
-    for k in range(len(T.normal_load)):
-        T.normal_load[k] = joint_friction.normal_loads[k]
+    for p in range(len(passes.limit)):
+        passes.limit[p] = joint_friction.previous_impulses[p, 0]
+        passes.target[p, 0] = joint_friction.previous_impulses[p, 1]
+        passes.target[p, 1] = joint_friction.previous_impulses[p, 2]
+    for k in range(len(passes.normal_load)):
+        passes.normal_load[k] = joint_friction.normal_loads[k]
     reset_limit_iteration(joint_friction)
 
 
 @template(solve_motion, compute_slips, transmit_changes)
-def sweep(system, work, joint_friction, T, h, v, tolerance) -> tuple[bool, float]:
+def sweep(system, work, joint_friction, passes, h, v, tolerance) -> tuple[bool, float]:
     """Compute friction for the present limits, and the limits for this friction, from the results of the last sweep.
 
     Return whether all agree, and the largest relative error of a limit.  The changes of all rates go to `work.response`
-    (nv,), the friction to T.friction (p, 2), its limits to `joint_friction.limit` (p,), and the states of all joints to
-    T.state (p,).
+    (nv,), friction and states to `passes`, and limits to `joint_friction.limit` (p,).
     """
-    for p in range(len(T.limit)):
-        clear_share(p, T)
-        set_within_limit(p, T.target[p, 0], T.target[p, 1], T.friction, T)
-    for k in range(len(T.normal_load)):
-        joint_friction.normal_loads[k] = T.normal_load[k]
-    solved = project(system, work, joint_friction, T, h, v, tolerance)
-    compute_limits(system, joint_friction, T)
-    agree, residual = update_limits(system, joint_friction, T, tolerance)
+    for p in range(len(passes.limit)):
+        clear_share(p, passes)
+        set_within_limit(p, passes.target[p, 0], passes.target[p, 1], passes.friction, passes)
+    for k in range(len(passes.normal_load)):
+        joint_friction.normal_loads[k] = passes.normal_load[k]
+    solved = project(system, work, joint_friction, passes, h, v, tolerance)
+    compute_limits(system, joint_friction, passes)
+    agree, residual = update_limits(system, joint_friction, passes, tolerance)
     return solved and agree, residual
 
 
 # --- friction for given limits ----------------------------------------------------------------------------------------
 @kernel
-def set_within_limit(p, x, y, friction, T):
+def set_within_limit(p, x, y, friction, passes):
     """Store the friction (x, y) of patch p in `friction` (p, 2), or the nearest within its limit."""
     size = math.hypot(x, y)
-    scale = T.limit[p] / size if size > T.limit[p] else 1.0
+    scale = passes.limit[p] / size if size > passes.limit[p] else 1.0
     friction[p, 0], friction[p, 1] = scale * x, scale * y
 
 
@@ -111,179 +110,193 @@ def copy_vectors(source, copy):
 
 
 @template(solve_motion, compute_slips, transmit_changes)
-def exchange_states(system, work, joint_friction, T, h, v, tolerance) -> bool:
+def exchange_states(system, work, joint_friction, passes, h, v, tolerance) -> bool:
     """Like `project`, by exchanging all states that disagree at once, without discs; return False if they go on to."""
     patches = system.contacts.joint_friction.patches
-    for p in range(len(T.state)):
+    for p in range(len(passes.state)):
         if patches[p].slip_directions == 2:
             return False
-        clear_drag(p, T)
-        apply_state(p, abs(T.friction[p, 0]) >= (1.0 - AT_LIMIT) * T.limit[p], T)
+        clear_drag(p, passes)
+        apply_state(p, abs(passes.friction[p, 0]) >= (1.0 - AT_LIMIT) * passes.limit[p], passes)
     for _ in range(MAX_EXCHANGES):
-        if not move(system, work, joint_friction, T, h, v):
+        if not move(system, work, joint_friction, passes, h, v):
             return False
-        transmit_changes(system, work, T)
-        compute_friction(system, work, joint_friction, T, h)
-        if states_agree(T, tolerance):
+        transmit_changes(system, work, passes)
+        compute_friction(system, work, joint_friction, passes, h)
+        if states_agree(passes, tolerance):
             return True
-        for p in range(len(T.state)):
-            if T.state[p] == STICKS:
-                apply_state(p, abs(T.friction[p, 0]) > T.limit[p], T)
-            elif T.state[p] * T.slip[p, 0] < 0.0:
-                T.state[p] = STICKS
+        for p in range(len(passes.state)):
+            if passes.state[p] == STICKS:
+                apply_state(p, abs(passes.friction[p, 0]) > passes.limit[p], passes)
+            elif passes.state[p] * passes.slip[p, 0] < 0.0:
+                passes.state[p] = STICKS
     return False
 
 
 @kernel
-def apply_state(p, slides, T):
+def apply_state(p, slides, passes):
     """Let a patch stick, or slide against its friction with that of its limit."""
-    T.state[p] = STICKS
+    passes.state[p] = STICKS
     if slides:
-        T.state[p] = -1 if T.friction[p, 0] > 0.0 else 1
-    T.applied[p, 0], T.applied[p, 1] = -T.state[p] * T.limit[p], 0.0
+        passes.state[p] = -1 if passes.friction[p, 0] > 0.0 else 1
+    passes.applied[p, 0], passes.applied[p, 1] = -passes.state[p] * passes.limit[p], 0.0
 
 
 @template(solve_motion, compute_slips, transmit_changes)
-def project(system, work, joint_friction, T, h, v, tolerance) -> bool:
+def project(system, work, joint_friction, passes, h, v, tolerance) -> bool:
     """Compute friction within the limits, and the motion that it causes; return False if the iteration does not end."""
-    patches, count = system.contacts.joint_friction.patches, len(T.state)
-    copy_vectors(T.friction, T.start)
-    if exchange_states(system, work, joint_friction, T, h, v, tolerance):
+    patches, count = system.contacts.joint_friction.patches, len(passes.state)
+    copy_vectors(passes.friction, passes.start)
+    if exchange_states(system, work, joint_friction, passes, h, v, tolerance):
         return True
-    copy_vectors(T.start, T.friction)
+    copy_vectors(passes.start, passes.friction)
     for p in range(count):
-        T.applied[p, 0] = T.applied[p, 1] = 0.0
-    if not slide_freely(system, work, joint_friction, T, h, v):
+        passes.applied[p, 0] = passes.applied[p, 1] = 0.0
+    if not slide_freely(system, work, joint_friction, passes, h, v):
         return False
-    copy_vectors(T.slip, T.free_slip)
-    copy_vectors(T.friction, T.applied)
-    if not slide_freely(system, work, joint_friction, T, h, v):
+    copy_vectors(passes.slip, passes.free_slip)
+    copy_vectors(passes.friction, passes.applied)
+    if not slide_freely(system, work, joint_friction, passes, h, v):
         return False
     for _ in range(MAX_NEWTON_STEPS):
-        before = dissipation_function(T)
+        before = dissipation_function(passes)
         for p in range(count):
-            set_state(patches[p], p, T)
-        copy_vectors(T.slip, T.gradient)
-        copy_vectors(T.friction, T.start)
-        if not move(system, work, joint_friction, T, h, v):
+            set_state(patches[p], p, passes)
+        copy_vectors(passes.slip, passes.gradient)
+        copy_vectors(passes.friction, passes.start)
+        if not move(system, work, joint_friction, passes, h, v):
             return False
-        transmit_changes(system, work, T)
-        compute_friction(system, work, joint_friction, T, h)
-        if states_agree(T, tolerance):
+        transmit_changes(system, work, passes)
+        compute_friction(system, work, joint_friction, passes, h)
+        if states_agree(passes, tolerance):
             return True
-        copy_vectors(T.friction, T.target)
+        copy_vectors(passes.friction, passes.target)
         fraction = 1.0
         for _ in range(MAX_BACKTRACKING):
             slope = 0.0
             for p in range(count):
-                x, y = T.start[p, 0], T.start[p, 1]
+                x, y = passes.start[p, 0], passes.start[p, 1]
                 set_within_limit(
-                    p, x + fraction * (T.target[p, 0] - x), y + fraction * (T.target[p, 1] - y), T.friction, T
+                    p,
+                    x + fraction * (passes.target[p, 0] - x),
+                    y + fraction * (passes.target[p, 1] - y),
+                    passes.friction,
+                    passes,
                 )
-                slope += T.gradient[p, 0] * (T.friction[p, 0] - x) + T.gradient[p, 1] * (T.friction[p, 1] - y)
-            copy_vectors(T.friction, T.applied)
-            if not slide_freely(system, work, joint_friction, T, h, v):
+                slope += passes.gradient[p, 0] * (passes.friction[p, 0] - x) + passes.gradient[p, 1] * (
+                    passes.friction[p, 1] - y
+                )
+            copy_vectors(passes.friction, passes.applied)
+            if not slide_freely(system, work, joint_friction, passes, h, v):
                 return False
-            if dissipation_function(T) <= before + SUFFICIENT_DECREASE * slope:
+            if dissipation_function(passes) <= before + SUFFICIENT_DECREASE * slope:
                 break
             fraction *= 0.5
     return False
 
 
 @kernel
-def set_state(patch, p, T):
+def set_state(patch, p, passes):
     """Set the state of a patch for the next Newton step: it slides if it is at its limit and the slip opposes it.
 
     The friction of a disc moves along the tangent of its limit, against the slip.
     """
-    x, y, limit = T.friction[p, 0], T.friction[p, 1], T.limit[p]
+    x, y, limit = passes.friction[p, 0], passes.friction[p, 1], passes.limit[p]
     size = math.hypot(x, y)
-    T.state[p] = STICKS
-    clear_drag(p, T)
-    if size >= (1.0 - AT_LIMIT) * limit and x * T.slip[p, 0] + y * T.slip[p, 1] <= 0.0:
-        T.state[p] = 1
-        speed = math.hypot(T.slip[p, 0], T.slip[p, 1])
+    passes.state[p] = STICKS
+    clear_drag(p, passes)
+    if size >= (1.0 - AT_LIMIT) * limit and x * passes.slip[p, 0] + y * passes.slip[p, 1] <= 0.0:
+        passes.state[p] = 1
+        speed = math.hypot(passes.slip[p, 0], passes.slip[p, 1])
         if patch.slip_directions == 1:
-            T.state[p] = -1 if x > 0.0 else 1
+            passes.state[p] = -1 if x > 0.0 else 1
         elif size > 0.0:
-            T.direction[p, 0], T.direction[p, 1] = -x / size, -y / size
+            passes.direction[p, 0], passes.direction[p, 1] = -x / size, -y / size
             if speed > 0.0:
-                add_drag(p, -y / size, x / size, -y / size * limit / speed, x / size * limit / speed, T)
-        T.applied[p, 0] = -T.state[p] * limit * T.direction[p, 0]
-        T.applied[p, 1] = -T.state[p] * limit * T.direction[p, 1]
+                add_drag(p, -y / size, x / size, -y / size * limit / speed, x / size * limit / speed, passes)
+        passes.applied[p, 0] = -passes.state[p] * limit * passes.direction[p, 0]
+        passes.applied[p, 1] = -passes.state[p] * limit * passes.direction[p, 1]
 
 
 @kernel
-def dissipation_function(T):
+def dissipation_function(passes):
     """Return 1/2 x . W x + x . u0 of the friction whose slips were computed last."""
     total = 0.0
-    for p in range(len(T.friction)):
+    for p in range(len(passes.friction)):
         for j in range(2):
-            total += 0.5 * T.friction[p, j] * (T.slip[p, j] + T.free_slip[p, j])
+            total += 0.5 * passes.friction[p, j] * (passes.slip[p, j] + passes.free_slip[p, j])
     return total
 
 
 @kernel
-def states_agree(T, tolerance) -> bool:
+def states_agree(passes, tolerance) -> bool:
     """Return whether friction is within the limits, and slips oppose the friction of sliding joints."""
-    for p in range(len(T.state)):
-        limit = T.limit[p]
-        if T.state[p] == STICKS:
-            if math.hypot(T.friction[p, 0], T.friction[p, 1]) > (1.0 + tolerance) * limit:
+    for p in range(len(passes.state)):
+        limit = passes.limit[p]
+        if passes.state[p] == STICKS:
+            if math.hypot(passes.friction[p, 0], passes.friction[p, 1]) > (1.0 + tolerance) * limit:
                 return False
         elif limit > 0.0:
-            along = T.direction[p, 0] * T.slip[p, 0] + T.direction[p, 1] * T.slip[p, 1]
-            change = math.hypot(T.friction[p, 0] - T.applied[p, 0], T.friction[p, 1] - T.applied[p, 1])
-            if T.state[p] * along < 0.0 or change > tolerance * limit:
+            along = passes.direction[p, 0] * passes.slip[p, 0] + passes.direction[p, 1] * passes.slip[p, 1]
+            change = math.hypot(
+                passes.friction[p, 0] - passes.applied[p, 0], passes.friction[p, 1] - passes.applied[p, 1]
+            )
+            if passes.state[p] * along < 0.0 or change > tolerance * limit:
                 return False
     return True
 
 
 @template(solve_motion, compute_slips)
-def slide_freely(system, work, joint_friction, T, h, v) -> bool:
+def slide_freely(system, work, joint_friction, passes, h, v) -> bool:
     """Compute the slip velocities after the step if the friction `applied` acts and no joint sticks: see `move`."""
-    for p in range(len(T.state)):
-        T.state[p] = 1
-        clear_drag(p, T)
-    return move(system, work, joint_friction, T, h, v)
+    for p in range(len(passes.state)):
+        passes.state[p] = 1
+        clear_drag(p, passes)
+    return move(system, work, joint_friction, passes, h, v)
 
 
 @template(solve_motion, compute_slips)
-def move(system, work, joint_friction, T, h, v) -> bool:
+def move(system, work, joint_friction, passes, h, v) -> bool:
     """Compute the changes of all rates, and the slip velocities after the step; return False without a solution."""
-    solved = solve_motion(system, work, joint_friction, T, h, v)
-    compute_slips(system, work, joint_friction, T, v)
+    solved = solve_motion(system, work, joint_friction, passes, h, v)
+    compute_slips(system, work, joint_friction, passes, v)
     return solved
 
 
 # --- limits for given friction ----------------------------------------------------------------------------------------
 @kernel
-def compute_limits(system, joint_friction, T):
+def compute_limits(system, joint_friction, passes):
     """Compute the limits of all patches from the impulses that the joints transmit."""
     table = system.contacts.joint_friction
-    clear_loads(T)
+    clear_loads(passes)
     for p in range(len(table.patches)):
         patch, carried = table.patches[p], load_force(joint_friction.transmitted[p])
         share = share_of_points(joint_friction, p)
-        x, y = share * T.friction[p, 0], share * T.friction[p, 1]
+        x, y = share * passes.friction[p, 0], share * passes.friction[p, 1]
         W = carried - friction_wrench(patch, x, y, table.points, joint_friction.normal_loads)
-        store_vector(T.reaction[p], W)
-        compute_limit(p, patch, W, table, joint_friction, T)
-    for k in range(len(T.normal_load)):
-        T.normal_load[k] = joint_friction.normal_loads[k]
+        store_vector(passes.reaction[p], W)
+        compute_limit(p, patch, W, table, joint_friction, passes)
+    for k in range(len(passes.normal_load)):
+        passes.normal_load[k] = joint_friction.normal_loads[k]
 
 
 @kernel
-def update_limits(system, joint_friction, T, tolerance) -> tuple[bool, float]:
+def update_limits(system, joint_friction, passes, tolerance) -> tuple[bool, float]:
     """Replace limits that disagree with those due to the friction; return whether all agree, and the largest error."""
     patches, agree, residual = system.contacts.joint_friction.patches, True, 0.0
     for p in range(len(patches)):
-        used, limit, friction = T.limit[p], joint_friction.limit[p], math.hypot(T.friction[p, 0], T.friction[p, 1])
-        scale = joint_friction.coefficient[p] * T.largest_load[T.base[patches[p].child]] + joint_friction.brake[p]
+        used, limit, friction = (
+            passes.limit[p],
+            joint_friction.limit[p],
+            math.hypot(passes.friction[p, 0], passes.friction[p, 1]),
+        )
+        scale = (
+            joint_friction.coefficient[p] * passes.largest_load[passes.base[patches[p].child]] + joint_friction.brake[p]
+        )
         error = abs(limit - used) if friction >= (1.0 - AT_LIMIT) * used else friction - limit
         if error > tolerance * scale:
             agree = False
-            T.limit[p] = next_limit(used, limit, joint_friction.secant[p])
+            passes.limit[p] = next_limit(used, limit, joint_friction.secant[p])
         elif scale > 0.0:
             residual = max(residual, error / scale)
     return agree, residual

@@ -20,7 +20,8 @@ slides if its friction exceeds its limit; a sliding one sticks if its rate has t
 has without the friction of the joint unless friction increases with the slip by more than the slip requires: the joint
 jams.  D without friction is positive unless joints beyond jam.
 
-The patches of spherical, cylindrical and planar joints slip in two directions (`loaded_discs`).  The direction of slip
+The patches of spherical, cylindrical and planar joints slip in two directions
+(`two_directional_friction`).  The direction of slip
 is then unknown as well, and converges quadratically.  A disc that exceeds its limit slides against its last friction,
 first with the speed at which the inertia of its joint would move under the excess.  A disc sticks if its slip reverses,
 or slows down to a tenth in a pass while its friction is below its limit.
@@ -80,7 +81,6 @@ from multibody_cli.contact_solver.friction_states import (
 from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench, share_of_points
 from multibody_cli.contact_solver.laws import COULOMB
-from multibody_cli.contact_solver.loaded_discs import rests, share_torque, write_drags
 from multibody_cli.contact_solver.loop_plan import plan_loops
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.results import AT_LIMIT
@@ -91,6 +91,7 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     load_vector,
     store_vector,
 )
+from multibody_cli.contact_solver.two_directional_friction import distribute_torque, is_at_rest, linearize_friction
 from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
@@ -137,29 +138,29 @@ def passes_for(system: System, impulses: Any) -> Passes | None:
 
 # --- friction and loads -----------------------------------------------------------------------------------------------
 @kernel
-def compute_loads(system, joint_friction, T):
+def compute_loads(system, joint_friction, passes):
     """Compute loads, their signs, and limits of all joints from the impulses that they transmit, and their friction."""
     table = system.contacts.joint_friction
-    clear_loads(T)
+    clear_loads(passes)
     for p in range(len(table.patches)):
-        patch, x, y = table.patches[p], T.friction[p, 0], T.friction[p, 1]
+        patch, x, y = table.patches[p], passes.friction[p, 0], passes.friction[p, 1]
         carried = load_force(joint_friction.transmitted[p])
         W = carried
-        if T.state[p] != STICKS and T.jams[p] != JAMS:
-            store_vector(T.vector, carried)
-            solve_dense(T.matrix[p], T.order[p], T.vector, T.reaction[p])
-            W = load_vector(T.reaction[p])
-        if T.state[p] != STICKS and patch.slip_directions == 2:
+        if passes.state[p] != STICKS and passes.jams[p] != JAMS:
+            store_vector(passes.vector, carried)
+            solve_dense(passes.matrix[p], passes.order[p], passes.vector, passes.reaction[p])
+            W = load_vector(passes.reaction[p])
+        if passes.state[p] != STICKS and patch.slip_directions == 2:
             distribute_normal_load(patch, W, table, joint_friction.normal_loads)
-        if T.state[p] == STICKS or patch.slip_directions == 2:
+        if passes.state[p] == STICKS or patch.slip_directions == 2:
             share = share_of_points(joint_friction, p)
             W = carried - friction_wrench(patch, share * x, share * y, table.points, joint_friction.normal_loads)
-        store_vector(T.reaction[p], W)
-        compute_limit(p, patch, W, table, joint_friction, T)
+        store_vector(passes.reaction[p], W)
+        compute_limit(p, patch, W, table, joint_friction, passes)
     for p in range(len(table.patches)):
         patch = table.patches[p]
-        if patch.slip_directions == 2 and p == patch.first_patch < patch.last_patch - 1 and rests(patch, T):
-            share_torque(table.patches, p, joint_friction, T)
+        if patch.slip_directions == 2 and p == patch.first_patch < patch.last_patch - 1 and is_at_rest(patch, passes):
+            distribute_torque(table.patches, p, joint_friction, passes)
 
 
 # --- step -------------------------------------------------------------------------------------------------------------
@@ -169,72 +170,76 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
 
     Return False if the iteration does not end.
     """
-    joint_friction, T = contact_work.joint_friction, contact_work.tree_friction
-    pairs = T.edges.pair_count[0]
-    if (pairs > 0 or T.bodies.pairs_planned[0] != 0) and not plan_loops(T.bodies, T.edges.pairs, pairs):
+    joint_friction, passes = contact_work.joint_friction, contact_work.tree_friction
+    pairs = passes.edges.pair_count[0]
+    if (pairs > 0 or passes.bodies.pairs_planned[0] != 0) and not plan_loops(passes.bodies, passes.edges.pairs, pairs):
         return False
     write_ball_columns(system.tree, work)
-    T.bodies.axes_are_known[0] = 0
-    guess_states(system, contact_work, T, first)
+    passes.bodies.axes_are_known[0] = 0
+    guess_states(system, contact_work, passes, first)
     most = MAX_ITERATIONS
-    for i in range(len(T.discs)):
-        if T.discs[i] >= 0:
+    for i in range(len(passes.discs)):
+        if passes.discs[i] >= 0:
             most = MAX_DISC_ITERATIONS
-    passes, residual, softens = -1, 0.0, most == MAX_ITERATIONS and len(T.bodies.loop_of_joint) + T.edges.number[0] > 0
-    T.soft[0] = 0
-    if T.edges.number[0] == 0:
-        passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, most)
-        if passes < 0 and read_first_loads(system, work, contact_work, T, h, v, first):
-            passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, most)
-    if passes < 0 and softens and scale_patches(system, work, T):
-        T.soft[0] = 1
-        guess_states(system, contact_work, T, first)
-        guess_edges(T.edges, contact_work)
-        T.edges.motion[0] = speed_of_bodies(system.tree.links, work.bodies)
-        passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, MAX_EDGE_ITERATIONS)
-        T.soft[0] = 0
-    if passes < 0:
-        if T.edges.number[0] > 0:
+    steps, residual, softens = (
+        -1,
+        0.0,
+        most == MAX_ITERATIONS and len(passes.bodies.loop_of_joint) + passes.edges.number[0] > 0,
+    )
+    passes.soft[0] = 0
+    if passes.edges.number[0] == 0:
+        steps, residual = solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
+        if steps < 0 and read_first_loads(system, work, contact_work, passes, h, v, first):
+            steps, residual = solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
+    if steps < 0 and softens and scale_patches(system, work, passes):
+        passes.soft[0] = 1
+        guess_states(system, contact_work, passes, first)
+        guess_edges(passes.edges, contact_work)
+        passes.edges.motion[0] = speed_of_bodies(system.tree.links, work.bodies)
+        steps, residual = solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, MAX_EDGE_ITERATIONS)
+        passes.soft[0] = 0
+    if steps < 0:
+        if passes.edges.number[0] > 0:
             return False
-        sweeps, residual = solve_in_turn(system, work, joint_friction, T, h, v, tolerance)
+        sweeps, residual = alternate(system, work, joint_friction, passes, h, v, tolerance)
         if sweeps < 0:
             return False
-        passes = most + sweeps
+        steps = most + sweeps
     if find_jams(system, work, contact_work, h, v):
-        T.soft[0] = 1
-        again, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, MAX_EDGE_ITERATIONS)
-        T.soft[0] = 0
+        passes.soft[0] = 1
+        again, residual = solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, MAX_EDGE_ITERATIONS)
+        passes.soft[0] = 0
         if again < 0:
             return False
-    for p in range(len(T.state)):
+    for p in range(len(passes.state)):
         k = first + PER_CONTACT * p
         contact_work.step.x[k] = joint_friction.limit[p]
-        contact_work.step.x[k + 1] = T.friction[p, 0]
-        contact_work.step.x[k + 2] = T.friction[p, 1]
-    store_edges(T.edges, contact_work.step.x)
-    store_loop_multipliers(system, work, T.bodies, contact_work.step.active_rows, contact_work.step.x[:first])
-    contact_work.diagnostics.newton_steps[0] = max(contact_work.diagnostics.newton_steps[0], passes)
+        contact_work.step.x[k + 1] = passes.friction[p, 0]
+        contact_work.step.x[k + 2] = passes.friction[p, 1]
+    store_edges(passes.edges, contact_work.step.x)
+    store_loop_multipliers(system, work, passes.bodies, contact_work.step.active_rows, contact_work.step.x[:first])
+    contact_work.diagnostics.newton_steps[0] = max(contact_work.diagnostics.newton_steps[0], steps)
     contact_work.diagnostics.max_residual[0] = max(contact_work.diagnostics.max_residual[0], residual)
     return True
 
 
 @template(solve_motion, transmit_changes)
-def read_first_loads(system, work, contact_work, T, h, v, first) -> bool:
+def read_first_loads(system, work, contact_work, passes, h, v, first) -> bool:
     """Take the signs of the loads from the motion without friction, if no joint was loaded before; return whether so.
 
     States are guessed again.
     """
     joint_friction = contact_work.joint_friction
-    for p in range(len(T.state)):
+    for p in range(len(passes.state)):
         if joint_friction.previous_impulses[p, 0] > 0.0:
             return False
-    slide_without_friction(joint_friction, T)
-    if not solve_motion(system, work, joint_friction, T, h, v):
+    slide_without_friction(joint_friction, passes)
+    if not solve_motion(system, work, joint_friction, passes, h, v):
         return False
-    transmit_changes(system, work, T)
-    compute_friction(system, work, joint_friction, T, h)
-    compute_loads(system, joint_friction, T)
-    guess_states(system, contact_work, T, first)
+    transmit_changes(system, work, passes)
+    compute_friction(system, work, joint_friction, passes, h)
+    compute_loads(system, joint_friction, passes)
+    guess_states(system, contact_work, passes, first)
     return True
 
 
@@ -245,73 +250,73 @@ def find_jams(system, work, contact_work, h, v) -> bool:
     Return whether there are any, so that the motion is to be computed again.  The responses are those of joints without
     friction.
     """
-    T, E, before, found = (
+    passes, edges, before, found = (
         contact_work.tree_friction,
         contact_work.tree_friction.edges,
         contact_work.step.velocity_before,
         False,
     )
-    for e in range(E.number[0]):
-        edge, x = E.edges[e], E.x[e]
+    for e in range(edges.number[0]):
+        edge, x = edges.edges[e], edges.x[e]
         if edge.law != COULOMB or edge.load != e or math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * x[0]:
             continue
-        along, across, least = before[edge.row + 1], before[edge.row + 2], IMPACT_SPEED * E.rows[edge.row].speed
+        along, across, least = before[edge.row + 1], before[edge.row + 2], IMPACT_SPEED * edges.rows[edge.row].speed
         speed = math.hypot(along, across)
         if not (speed > least and before[edge.row] > -least):
             continue
         if not found:
-            for p in range(len(T.state)):
-                T.kept_state[p] = T.state[p]
-            slide_without_friction(contact_work.joint_friction, T)
+            for p in range(len(passes.state)):
+                passes.kept_state[p] = passes.state[p]
+            slide_without_friction(contact_work.joint_friction, passes)
         found = True
-        apply_unit_normal(E, e, work.armature)
-        if solve_motion(system, work, contact_work.joint_friction, T, h, v):
+        apply_unit_normal(edges, e, work.armature)
+        if solve_motion(system, work, contact_work.joint_friction, passes, h, v):
             dV = load_motion_change(work.bodies[edge.body])
-            normal = power(dV, load_force(term_of(E, edge.row)))
-            pressing = along * power(dV, load_force(term_of(E, edge.row + 1)))
-            pressing += across * power(dV, load_force(term_of(E, edge.row + 2)))
+            normal = power(dV, load_force(term_of(edges, edge.row)))
+            pressing = along * power(dV, load_force(term_of(edges, edge.row + 1)))
+            pressing += across * power(dV, load_force(term_of(edges, edge.row + 2)))
             if normal * speed < edge.mu * pressing:
-                E.jams[0] = 1
-    for p in range(len(T.state) if found else 0):
-        T.state[p] = T.kept_state[p]
+                edges.jams[0] = 1
+    for p in range(len(passes.state) if found else 0):
+        passes.state[p] = passes.kept_state[p]
     return found
 
 
 @template(solve_motion, compute_slips, transmit_changes)
-def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tuple[int, float]:
+def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most) -> tuple[int, float]:
     """Solve for friction, loads and motion by Newton's method from the present states and signs.
 
     Return the number of passes, or -1 if more than `most` are needed, and the largest relative error of a limit.
     """
     table = system.contacts.joint_friction
-    for p in range(len(T.state)):
-        T.jams[p] = 0
-        T.applied[p, 0] = T.applied[p, 1] = 0.0
-    E, polished = T.edges, False
-    start_compliance(E)
+    for p in range(len(passes.state)):
+        passes.jams[p] = 0
+        passes.applied[p, 0] = passes.applied[p, 1] = 0.0
+    edges, polished = passes.edges, False
+    start_compliance(edges)
     for iteration in range(most):
-        regular = write_load_shares(table, joint_friction, T)
-        write_drags(table.patches, joint_friction, T)
-        linearize_edges(E, work.armature)
-        if T.soft[0]:
-            soften_sticking(system, work, joint_friction, T, v)
-        if not (regular and solve_motion(system, work, joint_friction, T, h, v)):
+        regular = write_load_shares(table, joint_friction, passes)
+        linearize_friction(table.patches, joint_friction, passes)
+        linearize_edges(edges, work.armature)
+        if passes.soft[0]:
+            soften_sticking(system, work, joint_friction, passes, v)
+        if not (regular and solve_motion(system, work, joint_friction, passes, h, v)):
             return -1, 0.0
-        read_edges(E, work.bodies, work.response)
-        compute_slips(system, work, joint_friction, T, v)
-        transmit_changes(system, work, T)
-        compute_friction(system, work, joint_friction, T, h)
-        compute_loads(system, joint_friction, T)
+        read_edges(edges, work.bodies, work.response)
+        compute_slips(system, work, joint_friction, passes, v)
+        transmit_changes(system, work, passes)
+        compute_friction(system, work, joint_friction, passes, h)
+        compute_loads(system, joint_friction, passes)
         if iteration == 0:
-            rescale_edges(E)
-        worst, size = residual_of_sticking(table.patches, T)
-        of_edges = edge_residual(E, worst, size)
-        few = iteration < FEW_EDGE_ITERATIONS and E.shifts[0] < MAX_SHIFTS
+            rescale_edges(edges)
+        worst, size = residual_of_sticking(table.patches, passes)
+        of_edges = edge_residual(edges, worst, size)
+        few = iteration < FEW_EDGE_ITERATIONS and edges.shifts[0] < MAX_SHIFTS
         required = EXACT if few else max(tolerance, EXACT)
-        exact = not T.soft[0] or (of_edges <= required and E.compliance[0] == COMPLIANCE)
-        choose_compliance(E, of_edges if few else 0.0)
-        switches = len(T.state) if iteration % (2 * JOINT_ITERATIONS) < JOINT_ITERATIONS else 1
-        agree, residual = update_states(system, joint_friction, T, tolerance, switches)
+        exact = not passes.soft[0] or (of_edges <= required and edges.compliance[0] == COMPLIANCE)
+        choose_compliance(edges, of_edges if few else 0.0)
+        switches = len(passes.state) if iteration % (2 * JOINT_ITERATIONS) < JOINT_ITERATIONS else 1
+        agree, residual = update_states(system, joint_friction, passes, tolerance, switches)
         if agree and exact:
             if polished or of_edges <= ROUND_OFF or not few:
                 return iteration + 1, residual
@@ -320,21 +325,21 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
 
 
 @template(solve_motion, compute_slips, transmit_changes)
-def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int, float]:
+def alternate(system, work, joint_friction, passes, h, v, tolerance) -> tuple[int, float]:
     """Solve for friction and loads in turn; after 1, 2, 4, ... sweeps, solve at once from the states so found.
 
     Return the number of sweeps, or -1 if they do not end, and the largest relative error of a limit.
     """
-    start_sweeps(joint_friction, T)
+    start_sweeps(joint_friction, passes)
     next_attempt = FIRST_ATTEMPT
-    for count in range(1, (MAX_LOOP_SWEEPS if len(T.bodies.loop_of_joint) > 0 else MAX_SWEEPS) + 1):
-        agree, residual = sweep(system, work, joint_friction, T, h, v, tolerance)
+    for count in range(1, (MAX_LOOP_SWEEPS if len(passes.bodies.loop_of_joint) > 0 else MAX_SWEEPS) + 1):
+        agree, residual = sweep(system, work, joint_friction, passes, h, v, tolerance)
         if agree:
             return count, residual
         if count == next_attempt:
             next_attempt *= 2
-            T.kept[0] = 1
-            passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, JOINT_ITERATIONS)
-            if passes > 0:
+            passes.kept[0] = 1
+            steps, residual = solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, JOINT_ITERATIONS)
+            if steps > 0:
                 return count, residual
     return -1, 0.0

@@ -28,12 +28,12 @@ STICKS = 0
 JAMS, JAMMED = 1, 2
 """A joint jams in this pass, or has jammed in an earlier pass of this solution and has not stuck since."""
 
-LOADED_INERTIA = np.dtype(
+ARTICULATED_INERTIA = np.dtype(
     [("J", "f8", 9), ("H", "f8", 9), ("K", "f8", 9), ("M", "f8", 9), ("t", "f8", 3), ("f", "f8", 3)]
 )
 """Articulated inertia and bias impulse of a body."""
 
-LOADED_COLUMN = np.dtype(
+ELIMINATED_COLUMN = np.dtype(
     [
         ("Vt", "f8", 3),  # V = A^T (S - sigma g); of a joint with discs, Y = D^-1 V
         ("Vf", "f8", 3),
@@ -69,46 +69,50 @@ class TreeFriction(NamedTuple):
     coupling: BodyCoupling
     bodies: TreeOfBodies
     edges: Edges
-    satisfied: Integers  # (rows,) whether a pass satisfies a constraint row: those of joints
+    satisfied_by_tree: Integers  # (rows,) whether a pass satisfies a constraint row: those of joints
     joints: Records  # (p,) coordinates of the joint of a patch
     patch: Integers  # (m,) patch whose slip velocity is in proportion to the rate of a coordinate, -1 for none
     coordinate: Integers  # (p,) that coordinate; the first of the joint of a disc
     discs: Integers  # (n,) first patch of a joint with discs between a body and its parent, -1 for none
     base: Integers  # (n,) a body that all bodies have in common to which joints connect a body apart from the ground
-    round_off: Floats  # (1,) slip velocity that counts as 0 in loops; 0 in trees
-    inertias: Records  # (n,)
-    columns: Records  # (m,)
-    state: Integers  # (p,) sign of the slip along `direction`, or STICKS
-    kept_state: Integers  # (p,) `state`, while contacts that stop are examined
-    w: Floats  # (p,) response of a patch with one slip direction, if its body were free from others
-    jams: Integers  # (p,) JAMS or JAMMED if D of a joint that slides is or was not positive, else 0
+    round_off: Annotated[Floats, 1]  # slip velocity that counts as 0 in loops; 0 in trees
+    inertias: Annotated[Records, "n", ARTICULATED_INERTIA]
+    columns: Annotated[Records, "m", ELIMINATED_COLUMN]
+    state: Annotated[Integers, "p"]  # sign of the slip along `direction`, or STICKS
+    kept_state: Annotated[Integers, "p"]  # `state`, while contacts that stop are examined
+    w: Annotated[Floats, "p"]  # response of a patch with one slip direction, if its body were free from others
+    jams: Annotated[Integers, "p"]  # JAMS or JAMMED if D of a joint that slides is or was not positive, else 0
     time: Floats  # (1,) start of the last step, s
-    repeats: Integers  # (1,) whether this step is solved again: variational steps iterate
-    soft: Integers  # (1,) whether patches that stick have compliance: beside edges, and where loops are redundant
-    kept: Integers  # (1,) whether no state has changed since the last sweep (`staggered_tree_friction`)
+    repeats: Annotated[Integers, 1]  # whether this step is solved again: variational steps iterate
+    soft: Annotated[
+        Integers, 1
+    ]  # whether patches that stick have compliance: beside edges, and where loops are redundant
+    kept: Annotated[Integers, 1]  # whether no state has changed since the last sweep (`staggered_tree_friction`)
     direction: Floats  # (p, 2) unit vector; (1, 0) if there is one slip direction
-    earlier: Floats  # (p, 3) slip velocity, friction and limit that the last step began with
-    speed: Floats  # (p,) speed of the slip along the direction of a disc that slides; 0 if it is not known
-    drag: Floats  # (p, 2, 2) K of a disc that slides
-    weight: Floats  # (p,) weights of the shares of a torque (`share_torque`)
-    slip_inertia: Floats  # (p, 3) inertia of a disc against slip: along, product, across
+    earlier: Annotated[Floats, "p", 3]  # slip velocity, friction and limit that the last step began with
+    speed: Annotated[Floats, "p"]  # speed of the slip along the direction of a disc that slides; 0 if it is not known
+    drag: Annotated[Floats, "p", 2, 2]  # K of a disc that slides
+    weight: Annotated[Floats, "p"]  # weights of the shares of a torque (`distribute_torque`)
+    slip_inertia: Annotated[Floats, "p", 3]  # inertia of a disc against slip: along, product, across
     signs: Floats  # (loads,) signs of the loads
-    shared: Integers  # (p,) the state for which `share` and `matrix` are those of the present signs, or STICKS
-    share: Floats  # (p, 6) g, in the joint frame
-    matrix: Floats  # (p, 6, 6) factors of 1 - s mu sum w C^T
-    order: Integers  # (p, 6)
-    reaction: Floats  # (p, 6) W
-    friction: Floats  # (p, 2) x
-    slip: Floats  # (p, 2) slip velocities after the step
-    applied: Floats  # (p, 2) part of x that depends neither on the loads nor on the slip
-    limit: Floats  # (p,) given limits (`staggered_tree_friction`, as all that follow)
-    free_slip: Floats  # (p, 2) slip velocities without friction
-    start: Floats  # (p, 2) x before a Newton step
-    gradient: Floats  # (p, 2) slip velocities before it
-    target: Floats  # (p, 2) x after it, without limits
-    normal_load: Floats  # (points,) normal loads of the last sweep
-    largest_load: Floats  # (n,) largest sum of loads in a branch, by its first body
-    vector: Floats  # (6,) scratch
+    shared: Annotated[
+        Integers, "p"
+    ]  # the state for which `share` and `matrix` are those of the present signs, or STICKS
+    share: Annotated[Floats, "p", 6]  # g, in the joint frame
+    matrix: Annotated[Floats, "p", 6, 6]  # factors of 1 - s mu sum w C^T
+    order: Annotated[Integers, "p", 6]
+    reaction: Annotated[Floats, "p", 6]  # W
+    friction: Annotated[Floats, "p", 2]  # x
+    slip: Annotated[Floats, "p", 2]  # slip velocities after the step
+    applied: Annotated[Floats, "p", 2]  # part of x that depends neither on the loads nor on the slip
+    limit: Annotated[Floats, "p"]  # given limits (`staggered_tree_friction`, as all that follow)
+    free_slip: Annotated[Floats, "p", 2]  # slip velocities without friction
+    start: Annotated[Floats, "p", 2]  # x before a Newton step
+    gradient: Annotated[Floats, "p", 2]  # slip velocities before it
+    target: Annotated[Floats, "p", 2]  # x after it, without limits
+    normal_load: Annotated[Floats, "points"]  # normal loads of the last sweep
+    largest_load: Annotated[Floats, "n"]  # largest sum of loads in a branch, by its first body
+    vector: Annotated[Floats, 6]  # scratch
 
 
 def first_coordinates(system: System) -> Integers:
@@ -156,92 +160,66 @@ def tree_friction_for(system: System, rows: Records, terms: Records, edges: int)
     coupled = n if system.implicit else 0
     gap, x, iterations = cells_for(coupled), cells_for(coupled), iterations_for(CELL * coupled)
     bodies = tree_of_bodies_for(system, edges > 0)
-    return TreeFriction(
+    return allocate(
+        TreeFriction,
+        n=n,
+        p=p,
+        m=len(tree.driven),
+        points=len(table.points),
         coupling=allocate(BodyCoupling, n=coupled, gap=gap, x=x, iterations=iterations),
         bodies=bodies,
         edges=allocate(Edges, rows=rows, terms=terms, e=edges, n=n, m=len(tree.driven), p=bodies.max_pairs[0]),
-        satisfied=satisfied,
+        satisfied_by_tree=satisfied,
         joints=joints_of_patches(system),
         patch=patch,
         coordinate=coordinate,
         discs=discs,
         base=base,
-        round_off=np.zeros(1),
-        inertias=records(np.zeros(n, LOADED_INERTIA)),
-        columns=records(np.zeros(len(tree.driven), LOADED_COLUMN)),
-        state=np.zeros(p, np.int64),
-        kept_state=np.zeros(p, np.int64),
-        w=np.zeros(p),
-        jams=np.zeros(p, np.int64),
         time=np.full(1, np.nan),
-        repeats=np.zeros(1, np.int64),
-        soft=np.zeros(1, np.int64),
-        kept=np.zeros(1, np.int64),
         direction=np.tile([1.0, 0.0], (p, 1)),
-        earlier=np.zeros((p, 3)),
-        speed=np.zeros(p),
-        drag=np.zeros((p, 2, 2)),
-        weight=np.zeros(p),
-        slip_inertia=np.zeros((p, 3)),
         signs=np.ones(len(table.loads)),
-        shared=np.zeros(p, np.int64),
-        share=np.zeros((p, 6)),
-        matrix=np.zeros((p, 6, 6)),
-        order=np.zeros((p, 6), np.int64),
-        reaction=np.zeros((p, 6)),
-        friction=np.zeros((p, 2)),
-        slip=np.zeros((p, 2)),
-        applied=np.zeros((p, 2)),
-        limit=np.zeros(p),
-        free_slip=np.zeros((p, 2)),
-        start=np.zeros((p, 2)),
-        gradient=np.zeros((p, 2)),
-        target=np.zeros((p, 2)),
-        normal_load=np.zeros(len(table.points)),
-        largest_load=np.zeros(n),
-        vector=np.zeros(6),
     )
 
 
 @formula
-def determines_rate(p, T):
+def determines_rate(p, passes):
     """Return whether a patch that sticks determines the rate of its joint, without compliance."""
-    return T.state[p] == STICKS and not T.soft[0]
+    return passes.state[p] == STICKS and not passes.soft[0]
 
 
 @formula
-def clear_share(p, T):
+def clear_share(p, passes):
     """Set g of a patch to 0."""
-    T.shared[p] = STICKS
-    store_vector(T.share[p], no_force())
+    passes.shared[p] = STICKS
+    store_vector(passes.share[p], no_force())
 
 
 @formula
-def jams_with(D, free, T):
+def jams_with(D, free, passes):
     """Return whether a sliding joint jams, with D and its value without its own friction.
 
     The latter is negative where joints beyond jam: then both are.  The states of a sweep that nothing contradicts are
     those of a solution whatever the sign of D, which is not that of a joint alone.
     """
-    size = abs(D) if T.kept[0] else D if free > 0.0 else -D
+    size = abs(D) if passes.kept[0] else D if free > 0.0 else -D
     return not size > MIN_PIVOT * abs(free)
 
 
 @kernel
-def jam(k, T):
+def jam(k, passes):
     """Let a joint that jams slide without friction in this pass; let it stick if it jams in a later pass again.
 
     Its friction less its limit is a concave function of the friction.  Where the joint does not stick, that function
     has a zero, and Newton's method finds it from below, with the signs of the loads without friction.
     """
-    if T.jams[k]:
-        T.state[k], T.jams[k] = STICKS, 0
+    if passes.jams[k]:
+        passes.state[k], passes.jams[k] = STICKS, 0
     else:
-        T.jams[k] = JAMS
-        clear_share(k, T)
-        T.applied[k, 0] = T.applied[k, 1] = 0.0
+        passes.jams[k] = JAMS
+        clear_share(k, passes)
+        passes.applied[k, 0] = passes.applied[k, 1] = 0.0
         for i in range(2):
-            T.drag[k, i, 0] = T.drag[k, i, 1] = 0.0
+            passes.drag[k, i, 0] = passes.drag[k, i, 1] = 0.0
 
 
 # --- records ----------------------------------------------------------------------------------------------------------
@@ -265,14 +243,14 @@ def load_inertia(record):
 
 
 @formula
-def store_own_inertia(record, A, T, i):
+def store_own_inertia(record, A, passes, i):
     """Store the inertia A of body i alone and its bias impulse, with those of implicit forces."""
     p = no_force()
-    if len(T.coupling.blocks) > 0:
-        A, p = A + load_block(T.coupling.blocks[i]), -load_force(T.coupling.impulses[i])
+    if len(passes.coupling.blocks) > 0:
+        A, p = A + load_block(passes.coupling.blocks[i]), -load_force(passes.coupling.impulses[i])
     own, H = UnsymmetricInertia(full(A.J), A.H, transposed_matrix(A.H), full(A.M)), A.H
-    if T.edges.number[0] > 0:
-        penalty = T.edges.of_body[i]
+    if passes.edges.number[0] > 0:
+        penalty = passes.edges.of_body[i]
         B = load_inertia(penalty)
         own, p = UnsymmetricInertia(own.J + B.J, H + B.H, own.K + B.K, own.M + B.M), p - load_force(penalty)
     store_inertia(record, own)

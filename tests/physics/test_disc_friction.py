@@ -23,8 +23,8 @@ from scipy.optimize import minimize
 from multibody_cli import MemorySink
 from multibody_cli.contact_solver import tree_friction
 from multibody_cli.contact_solver.friction_limits import compute_limit, write_load_shares
-from multibody_cli.contact_solver.loaded_discs import write_drags
 from multibody_cli.contact_solver.tree_friction_workspace import load_vector
+from multibody_cli.contact_solver.two_directional_friction import linearize_friction
 
 G, MASS, MU = 9.81, 1.5, 0.4
 DOWN = np.array([0.0, 0.0, -G])
@@ -392,7 +392,7 @@ def test_the_drag_of_a_disc_is_the_derivative_of_its_friction(tmp_path):
                 compute_limit(p, patch, load_vector(T.reaction[p]), table, loads, T)
         T.friction[:], T.speed[:] = friction, np.linalg.norm(slips, axis=1)
         np.testing.assert_allclose(np.linalg.norm(friction, axis=1), loads.limit, rtol=1e-12)
-        write_drags(table.patches, loads, T)
+        linearize_friction(table.patches, loads, T)
         drag = T.drag.copy()
         np.testing.assert_allclose(T.applied, 0.0, atol=1e-14)
         for j in range(2):

@@ -320,7 +320,7 @@ def test_trees_with_contacts_and_limits_move_as_with_rows(tmp_path, monkeypatch,
         for _ in range(80):
             assert stepper.step(state, 1) is None
             if not with_rows and work.step.sizes["contacts"][0] + work.step.sizes["constraint_rows"][0] > 0:
-                touched.add(tuple(work.joint_friction.separate))
+                touched.add(tuple(work.joint_friction.solved_by_passes))
         assert work.diagnostics.unsolved_steps[0] == 0
         ends.append((state, work.joint_friction.previous_impulses[:4, 1].copy(), touched))
     (one, friction, touched), (other, expected, _) = ends

@@ -92,7 +92,7 @@ FIRST = {
     "contact_solver/results.py": ("tests/physics/test_joint_friction.py", "tests/physics/test_contact_steps.py"),
     "contact_solver/rows.py": ("tests/physics/test_contact_steps.py",),
     "contact_solver/friction/": ("tests/friction",),
-    "contact_solver/loaded_discs.py": ("tests/physics/test_disc_friction.py",),
+    "contact_solver/two_directional_friction.py": ("tests/physics/test_disc_friction.py",),
     "contact_solver/friction_limits.py": ("tests/physics/test_tree_friction.py",),
     "contact_solver/joint_columns.py": ("tests/physics/test_tree_friction.py",),
     "contact_solver/staggered_tree_friction.py": ("tests/physics/test_tree_friction.py",),

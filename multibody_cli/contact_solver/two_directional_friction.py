@@ -73,40 +73,40 @@ NEAR_LIMIT = 0.9
 
 # --- law of a disc ----------------------------------------------------------------------------------------------------
 @kernel
-def write_drags(patches, joint_friction, T):
+def linearize_friction(patches, joint_friction, passes):
     """Compute the drags of all discs that slide, from friction and limits of the last pass; and those of brakes."""
     for p in range(len(patches)):
-        speed = T.speed[p]
+        speed = passes.speed[p]
         if patches[p].slip_directions == 1:
-            T.applied[p, 0] = -T.state[p] * joint_friction.brake[p]
+            passes.applied[p, 0] = -passes.state[p] * joint_friction.brake[p]
             continue
-        T.applied[p, 0] = T.applied[p, 1] = 0.0
-        clear_drag(p, T)
-        if T.state[p] != STICKS and speed > 0.0:
-            n, m, limit = T.direction[p, 0], T.direction[p, 1], joint_friction.limit[p]
-            size = math.hypot(T.friction[p, 0], T.friction[p, 1])
+        passes.applied[p, 0] = passes.applied[p, 1] = 0.0
+        clear_drag(p, passes)
+        if passes.state[p] != STICKS and speed > 0.0:
+            n, m, limit = passes.direction[p, 0], passes.direction[p, 1], joint_friction.limit[p]
+            size = math.hypot(passes.friction[p, 0], passes.friction[p, 1])
             scale = limit / size if size > limit else 1.0
-            T.applied[p, 0] = scale * T.friction[p, 0] + limit * n
-            T.applied[p, 1] = scale * T.friction[p, 1] + limit * m
-            add_drag(p, -limit * m, limit * n, -m / speed, n / speed, T)
-            add_drag(p, T.applied[p, 0], T.applied[p, 1], n / speed, m / speed, T)
+            passes.applied[p, 0] = scale * passes.friction[p, 0] + limit * n
+            passes.applied[p, 1] = scale * passes.friction[p, 1] + limit * m
+            add_drag(p, -limit * m, limit * n, -m / speed, n / speed, passes)
+            add_drag(p, passes.applied[p, 0], passes.applied[p, 1], n / speed, m / speed, passes)
 
 
 @formula
-def clear_drag(p, T):
+def clear_drag(p, passes):
     """Set the drag of a disc to 0."""
     for i in range(2):
         for j in range(2):
-            T.drag[p, i, j] = 0.0
+            passes.drag[p, i, j] = 0.0
 
 
 @formula
-def add_drag(p, x, y, a, b, T):
+def add_drag(p, x, y, a, b, passes):
     """Add (x, y) (a, b)^T to the drag of a disc."""
-    T.drag[p, 0, 0] += x * a
-    T.drag[p, 0, 1] += x * b
-    T.drag[p, 1, 0] += y * a
-    T.drag[p, 1, 1] += y * b
+    passes.drag[p, 0, 0] += x * a
+    passes.drag[p, 0, 1] += x * b
+    passes.drag[p, 1, 0] += y * a
+    passes.drag[p, 1, 1] += y * b
 
 
 # --- coordinates of a joint -------------------------------------------------------------------------------------------
@@ -149,18 +149,18 @@ def slip_rows(patch, columns, link, bodies):
 
 
 @kernel
-def count_sticking(patch, T) -> int:
+def count_sticking(patch, passes) -> int:
     """Return the number of discs of a joint that stick."""
     count = 0
     for k in range(patch.first_patch, patch.last_patch):
-        count += T.state[k] == STICKS
+        count += passes.state[k] == STICKS
     return count
 
 
 @kernel
-def rests(patch, T) -> bool:
+def is_at_rest(patch, passes) -> bool:
     """Return whether discs that stick determine all rates of a joint."""
-    return count_sticking(patch, T) >= min(2, patch.last_patch - patch.first_patch)
+    return count_sticking(patch, passes) >= min(2, patch.last_patch - patch.first_patch)
 
 
 @formula
@@ -184,42 +184,46 @@ def cofactors(A):
 
 # --- elimination ------------------------------------------------------------------------------------------------------
 @kernel
-def eliminate_discs(system, work, joint_friction, T, h, v, i) -> bool:
+def eliminate_discs(system, work, joint_friction, passes, h, v, i) -> bool:
     """Eliminate the joint of body i from its inertia and bias impulse, in place; return False if D is singular."""
     patches, link, bodies = system.contacts.joint_friction.patches, system.tree.links[i], work.bodies
-    first = T.discs[i]
+    first = passes.discs[i]
     last = patches[first].last_patch
-    A, p = load_inertia(T.inertias[i]), load_force(T.inertias[i])
+    A, p = load_inertia(passes.inertias[i]), load_force(passes.inertias[i])
     x, y, z = joint_columns(work.columns, link)
     Ux, Uy, Uz = times(A, x), times(A, y), times(A, z)
-    armature, changes = joint_values(T.edges.armature, link, 1.0), joint_friction.slip_changes
+    armature, changes = joint_values(passes.edges.armature, link, 1.0), joint_friction.slip_changes
     rotors = Mat3(Vec3(armature.x, 0.0, 0.0), Vec3(0.0, armature.y, 0.0), Vec3(0.0, 0.0, armature.z))
     mass = rotors + Mat3(products(x, y, z, Ux), products(x, y, z, Uy), products(x, y, z, Uz))
     for attempt in range(2):
-        sticking, change, free = count_sticking(patches[first], T), ZERO, ZERO
+        sticking, change, free = count_sticking(patches[first], passes), ZERO, ZERO
         if sticking > 0:
             for k in range(first, last):
                 along, across = slip_rows(patches[k], work.columns, link, bodies)
-                store_slip_inertia(T.slip_inertia[k], mass, along, across)
+                store_slip_inertia(passes.slip_inertia[k], mass, along, across)
             change = resting_rates(patches, first, link, work, joint_friction) - joint_values(v, link, 0.0)
         rates, p0 = joint_values(v, link, 0.0) + change, p + (change.x * Ux + change.y * Uy + change.z * Uz)
         if sticking >= min(2, last - first):
-            store_columns(T.columns, link, no_force(), no_force(), no_force(), change)
-            store_force(T.inertias[i], p0)
+            store_columns(passes.columns, link, no_force(), no_force(), no_force(), change)
+            store_force(passes.inertias[i], p0)
             return True
         Lx, Ly, Lz, D, loaded = x, y, z, mass, mass
-        force = joint_values(T.edges.impulse, link, 0.0) - scaled(armature, change)
+        force = joint_values(passes.edges.impulse, link, 0.0) - scaled(armature, change)
         for k in range(first, last):
             along, across = slip_rows(patches[k], work.columns, link, bodies)
-            if T.state[k] == STICKS:
+            if passes.state[k] == STICKS:
                 free = cross(along, across)
             else:
                 R, F, g = (
                     patch_axes(patches[k], bodies),
                     load_force(joint_friction.reactions[k]),
-                    load_vector(T.share[k]),
+                    load_vector(passes.share[k]),
                 )
-                a, G, K = T.direction[k, 0] * along + T.direction[k, 1] * across, Motion(R @ g.t, R @ g.f), T.drag[k]
+                a, G, K = (
+                    passes.direction[k, 0] * along + passes.direction[k, 1] * across,
+                    Motion(R @ g.t, R @ g.f),
+                    passes.drag[k],
+                )
                 Lx, Ly, Lz = Lx - a.x * G, Ly - a.y * G, Lz - a.z * G
                 drag = outer(along, K[0, 0] * along + K[0, 1] * across) + outer(
                     across, K[1, 0] * along + K[1, 1] * across
@@ -227,27 +231,27 @@ def eliminate_discs(system, work, joint_friction, T, h, v, i) -> bool:
                 D, loaded = D + drag, loaded + drag - outer(a, Vec3(power(G, Ux), power(G, Uy), power(G, Uz)))
                 u, w = dot(along, rates) + changes[k, 0], dot(across, rates) + changes[k, 1]
                 force = force + (h * (dot(g.t, F.t) + dot(g.f, F.f))) * a
-                force = force + (T.applied[k, 0] - K[0, 0] * u - K[0, 1] * w) * along
-                force = force + (T.applied[k, 1] - K[1, 0] * u - K[1, 1] * w) * across
+                force = force + (passes.applied[k, 0] - K[0, 0] * u - K[0, 1] * w) * along
+                force = force + (passes.applied[k, 1] - K[1, 0] * u - K[1, 1] * w) * across
         E, determinant = cofactors(loaded)
         _, unloaded = cofactors(D)
         if sticking > 0:
             E, determinant, unloaded = outer(free, free), dot(free, loaded @ free), dot(free, D @ free)
-        if not jams_with(determinant, unloaded, T):
+        if not jams_with(determinant, unloaded, passes):
             break
         if attempt > 0:
             return False
         for k in range(first, last):
-            if T.state[k] != STICKS:
-                jam(k, T)
+            if passes.state[k] != STICKS:
+                jam(k, passes)
     scale, Vx, Vy, Vz = 1.0 / determinant, transposed(A, Lx), transposed(A, Ly), transposed(A, Lz)
     change = change + scale * transposed_times(E, force - products(Lx, Ly, Lz, p0))
     Yx = scale * (E.x.x * Vx + E.x.y * Vy + E.x.z * Vz)
     Yy = scale * (E.y.x * Vx + E.y.y * Vy + E.y.z * Vz)
     Yz = scale * (E.z.x * Vx + E.z.y * Vy + E.z.z * Vz)
-    store_columns(T.columns, link, Yx, Yy, Yz, change)
-    store_inertia(T.inertias[i], minus_outer(minus_outer(minus_outer(A, Ux, Yx), Uy, Yy), Uz, Yz))
-    store_force(T.inertias[i], p + (change.x * Ux + change.y * Uy + change.z * Uz))
+    store_columns(passes.columns, link, Yx, Yy, Yz, change)
+    store_inertia(passes.inertias[i], minus_outer(minus_outer(minus_outer(A, Ux, Yx), Uy, Yy), Uz, Yz))
+    store_force(passes.inertias[i], p + (change.x * Ux + change.y * Uy + change.z * Uz))
     return True
 
 
@@ -269,13 +273,13 @@ def store_column(column, Y, change):
 
 
 @kernel
-def move_discs(system, work, T, i, change):
+def move_discs(system, work, passes, i, change):
     """Compute the changes of the rates of the joint of body i, and that of its motion, from that of its parent."""
-    node, body = T.bodies.nodes[i], work.bodies[i]
+    node, body = passes.bodies.nodes[i], work.bodies[i]
     of_parent = shift_motion(load_motion_change(work.bodies[node.parent]), load(body.r))
     dV = of_parent
     for j in range(node.iv, node.iv + node.nv):
-        column = T.columns[j]
+        column = passes.columns[j]
         change[j] = column.u - power(of_parent, Force(load(column.Vt), load(column.Vf)))
         dV = add_column_motion(dV, work.columns[j], change[j])
     store_motion_change(body, dV)
@@ -283,18 +287,18 @@ def move_discs(system, work, T, i, change):
 
 # --- slip and friction ------------------------------------------------------------------------------------------------
 @kernel
-def compute_disc_slips(patches, first, link, work, joint_friction, T, v):
+def compute_disc_slips(patches, first, link, work, joint_friction, passes, v):
     """Compute the slip velocities of the discs of a joint after the step."""
     rates = joint_values(v, link, 0.0) + joint_values(work.response, link, 0.0)
-    moves = 0.0 if rests(patches[first], T) else 1.0
+    moves = 0.0 if is_at_rest(patches[first], passes) else 1.0
     for k in range(first, patches[first].last_patch):
         along, across = slip_rows(patches[k], work.columns, link, work.bodies)
-        T.slip[k, 0] = moves * (dot(along, rates) + joint_friction.slip_changes[k, 0])
-        T.slip[k, 1] = moves * (dot(across, rates) + joint_friction.slip_changes[k, 1])
+        passes.slip[k, 0] = moves * (dot(along, rates) + joint_friction.slip_changes[k, 0])
+        passes.slip[k, 1] = moves * (dot(across, rates) + joint_friction.slip_changes[k, 1])
 
 
 @kernel
-def balance_discs(patches, first, link, work, joint_friction, T, h):
+def balance_discs(patches, first, link, work, joint_friction, passes, h):
     """Compute the friction of the discs of a joint from the impulses that it transmits.
 
     Discs that slide have the friction of the pass.  The others change theirs by as little as balances the joint; if
@@ -302,20 +306,20 @@ def balance_discs(patches, first, link, work, joint_friction, T, h):
     """
     bodies, W = work.bodies, load_force(work.wrenches[patches[first].row])
     x, y, z = joint_columns(work.columns, link)
-    sticking, count = count_sticking(patches[first], T), 0
+    sticking, count = count_sticking(patches[first], passes), 0
     change, armature = joint_values(work.response, link, 0.0), joint_values(work.armature, link, 0.0)
     rest, total, normal = products(x, y, z, W) + scaled(armature, change), NO_MATRIX, ZERO
-    rest = rest - joint_values(T.edges.on_coordinate, link, 0.0)
+    rest = rest - joint_values(passes.edges.on_coordinate, link, 0.0)
     for k in range(first, patches[first].last_patch):
         along, across = slip_rows(patches[k], work.columns, link, bodies)
-        if T.state[k] != STICKS:
-            g, K, u, w = load_vector(T.share[k]), T.drag[k], T.slip[k, 0], T.slip[k, 1]
+        if passes.state[k] != STICKS:
+            g, K, u, w = load_vector(passes.share[k]), passes.drag[k], passes.slip[k, 0], passes.slip[k, 1]
             carried = h * load_force(joint_friction.reactions[k]) + joint_reaction(patches[k], work)
             limited = dot(g.t, carried.t) + dot(g.f, carried.f)
-            T.friction[k, 0] = T.applied[k, 0] + T.direction[k, 0] * limited - K[0, 0] * u - K[0, 1] * w
-            T.friction[k, 1] = T.applied[k, 1] + T.direction[k, 1] * limited - K[1, 0] * u - K[1, 1] * w
-        rest = rest - (T.friction[k, 0] * along + T.friction[k, 1] * across)
-        if T.state[k] == STICKS or sticking == 0:
+            passes.friction[k, 0] = passes.applied[k, 0] + passes.direction[k, 0] * limited - K[0, 0] * u - K[0, 1] * w
+            passes.friction[k, 1] = passes.applied[k, 1] + passes.direction[k, 1] * limited - K[1, 0] * u - K[1, 1] * w
+        rest = rest - (passes.friction[k, 0] * along + passes.friction[k, 1] * across)
+        if passes.state[k] == STICKS or sticking == 0:
             count += 1
             normal = cross(along, across)
             total = total + outer(along, along) + outer(across, across)
@@ -324,14 +328,14 @@ def balance_discs(patches, first, link, work, joint_friction, T, h):
     E, determinant = cofactors(total)
     correction = (1.0 / determinant) * (E @ rest)
     for k in range(first, patches[first].last_patch):
-        if T.state[k] == STICKS or sticking == 0:
+        if passes.state[k] == STICKS or sticking == 0:
             along, across = slip_rows(patches[k], work.columns, link, bodies)
-            T.friction[k, 0] += dot(along, correction)
-            T.friction[k, 1] += dot(across, correction)
+            passes.friction[k, 0] += dot(along, correction)
+            passes.friction[k, 1] += dot(across, correction)
 
 
 @kernel
-def share_torque(patches, first, joint_friction, T):
+def distribute_torque(patches, first, joint_friction, passes):
     """Share the torque of a ball at rest between its discs, within their limits if possible.
 
     With weights w of the discs, x = w (the part of a vector d in the plane of the disc) balances the torque.  The
@@ -340,34 +344,38 @@ def share_torque(patches, first, joint_friction, T):
     """
     last, torque, largest, excess = patches[first].last_patch, ZERO, 0.0, 0.0
     for k in range(first, last):
-        torque = torque + T.friction[k, 0] * load(patches[k].along_t) + T.friction[k, 1] * load(patches[k].across_t)
+        torque = (
+            torque
+            + passes.friction[k, 0] * load(patches[k].along_t)
+            + passes.friction[k, 1] * load(patches[k].across_t)
+        )
         largest = max(largest, joint_friction.limit[k])
-        T.state[k], T.weight[k] = STICKS, joint_friction.limit[k]
+        passes.state[k], passes.weight[k] = STICKS, joint_friction.limit[k]
     if not largest > 0.0:
         return
     for _ in range(MAX_SHARES):
         total, excess, smallest = NO_MATRIX, 0.0, math.inf
         for k in range(first, last):
-            smallest = min(smallest, T.weight[k] if T.weight[k] > 0.0 else smallest)
+            smallest = min(smallest, passes.weight[k] if passes.weight[k] > 0.0 else smallest)
         for k in range(first, last):
-            T.weight[k] = min(max(T.weight[k] / smallest, 1.0 / MAX_WEIGHT), MAX_WEIGHT)
+            passes.weight[k] = min(max(passes.weight[k] / smallest, 1.0 / MAX_WEIGHT), MAX_WEIGHT)
             a, b = load(patches[k].along_t), load(patches[k].across_t)
-            total = total + T.weight[k] * (outer(a, a) + outer(b, b))
+            total = total + passes.weight[k] * (outer(a, a) + outer(b, b))
         E, determinant = cofactors(total)
         d = (1.0 / determinant) * (E @ torque)
         for k in range(first, last):
             x, y = dot(load(patches[k].along_t), d), dot(load(patches[k].across_t), d)
-            T.friction[k, 0], T.friction[k, 1] = T.weight[k] * x, T.weight[k] * y
-            size, limit = math.hypot(T.friction[k, 0], T.friction[k, 1]), joint_friction.limit[k]
+            passes.friction[k, 0], passes.friction[k, 1] = passes.weight[k] * x, passes.weight[k] * y
+            size, limit = math.hypot(passes.friction[k, 0], passes.friction[k, 1]), joint_friction.limit[k]
             excess = max(excess, size - limit)
-            T.weight[k] *= limit / max(size, limit / MAX_WEIGHT) if limit > 0.0 else 0.0
+            passes.weight[k] *= limit / max(size, limit / MAX_WEIGHT) if limit > 0.0 else 0.0
         if excess <= 0.0:
             return
     exceeding = 0
     for k in range(first, last):
-        exceeding += math.hypot(T.friction[k, 0], T.friction[k, 1]) > joint_friction.limit[k]
+        exceeding += math.hypot(passes.friction[k, 0], passes.friction[k, 1]) > joint_friction.limit[k]
     for k in range(first, last):
-        size, limit = math.hypot(T.friction[k, 0], T.friction[k, 1]), joint_friction.limit[k]
+        size, limit = math.hypot(passes.friction[k, 0], passes.friction[k, 1]), joint_friction.limit[k]
         if exceeding == 1 and NEAR_LIMIT * limit < size < limit + excess:
-            T.friction[k, 0] *= (limit + excess) / size
-            T.friction[k, 1] *= (limit + excess) / size
+            passes.friction[k, 0] *= (limit + excess) / size
+            passes.friction[k, 1] *= (limit + excess) / size
