@@ -29,6 +29,7 @@ def names_of(joints=(("hinge", (ANGLE,)),), bodies=("arm", "hand"), accounts=(),
         rows=(),
         constraint_entries=(),
         contacts=contacts,
+        resists_rolling=contacts > 0,
     )
 
 

@@ -27,7 +27,7 @@ from multibody_cli.output.sink import MemorySink, Outcome, ThinningSink, block_r
 from multibody_cli.output.trajectory import read_trajectory
 
 TIME = np.linspace(0.0, 2.0, 25)
-SAMPLES = samples_of(TOUCHING, TIME, seed=7)
+SAMPLES = samples_of(TOUCHING, TIME, seed=10)
 DONE = Outcome("complete", "", 24)
 
 FIELDS = {
@@ -38,6 +38,7 @@ FIELDS = {
     "gap": lambda samples: samples.contact_gap,
     "normal_impulse": lambda samples: samples.contact_normal_impulse,
     "tangential_impulse": lambda samples: samples.contact_tangential_impulse,
+    "moment_impulse": lambda samples: samples.contact_moment_impulse,
     "mode": lambda samples: samples.contact_mode,
 }
 """Where the numbers of a flat channel come from: (K, C, ...)."""
@@ -184,7 +185,7 @@ def test_every_kind_of_row_is_known_and_has_its_scale():
     assert kinds["contacts/count"] == kinds["contacts/creep"] == INSTANT
     shared = {channel.path for channel in CONTACT_CHANNELS if channel.element == "impulses"}  # with friction of joints
     assert shared == {"contacts/residual", "contacts/unsolved"}
-    assert {channel.element for channel in CONTACT_CHANNELS if channel.path not in shared} == {"contacts"}
+    assert {channel.element for channel in CONTACT_CHANNELS if channel.path not in shared} == {"contacts", "moments"}
 
 
 def test_a_flat_dataset_is_marked_and_has_the_scale_of_its_contacts(written):

@@ -89,7 +89,7 @@ def test_a_changed_mode_is_reported_as_the_cause(compared):
     assert comparison.first_difference.time == TIME[5]
     found = [finding.path for finding in comparison.first_difference.findings]
     assert found[0] == "contacts/mode"
-    assert set(found[1:]) == {"contacts/normal_impulse", "contacts/tangential_impulse"}
+    assert set(found[1:]) == {f"contacts/{name}_impulse" for name in ("normal", "tangential", "moment")}
 
 
 def test_a_contact_missing_in_one_run_is_a_difference(compared):
@@ -117,6 +117,7 @@ def test_the_order_of_bodies_is_irrelevant(compared):
         contact_body_b=np.where(a < 0, -1, 1 - a),
         contact_normal=-SAMPLES.contact_normal,
         contact_tangential_impulse=-SAMPLES.contact_tangential_impulse,
+        contact_moment_impulse=-SAMPLES.contact_moment_impulse,
         **{name: getattr(SAMPLES, name)[:, ::-1] for name in per_body},
     )
     of_contacts = {channel.path for channel in CONTACT_CHANNELS}
@@ -134,6 +135,7 @@ def test_the_order_of_the_two_bodies_is_irrelevant(compared):
         contact_body_b=SAMPLES.contact_body_a,
         contact_normal=turned * SAMPLES.contact_normal,
         contact_tangential_impulse=turned * SAMPLES.contact_tangential_impulse,
+        contact_moment_impulse=turned * SAMPLES.contact_moment_impulse,
     )
     assert compared(result).same
     found = compared(result._replace(contact_tangential_impulse=SAMPLES.contact_tangential_impulse))
