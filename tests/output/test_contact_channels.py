@@ -264,7 +264,7 @@ def test_a_killed_run_can_be_read_up_to_its_last_block(tmp_path):
 import os, sys
 from fakes import *
 from multibody_cli.output.hdf5 import Hdf5Sink
-samples = samples_of(TOUCHING, np.linspace(0.0, 2.0, 25), seed=7)
+samples = samples_of(TOUCHING, np.linspace(0.0, 2.0, 25), seed=10)
 sink = Hdf5Sink(sys.argv[1])
 sink.open(header_of(TOUCHING, block_rows=10))
 sink.write(part_of(samples, 0, 10), 10)
