@@ -47,6 +47,13 @@ def project(problem, y, g, D):
     for c in range(first_resistance(problem)):
         law = COULOMB if c < problem.friction_patches else of_contacts
         project_by_law(law, problem.mu[c], problem.constraint_rows + PER_CONTACT * c, y, g, D)
+    if len(problem.loads) > 0:
+        project_resistances(problem, y, g, D)
+
+
+@kernel
+def project_resistances(problem, y, g, D):
+    """`project` for the resistances of contacts."""
     for i in range(len(problem.loads)):
         n, scale = end_of_contacts(problem) + PER_CONTACT * i, load_scale(problem, i)
         y[n] = scale * y[problem.loads[i]]

@@ -16,6 +16,7 @@ from multibody_cli.contact_solver.friction.problem import (
     accumulate_transposed,
     compute_row_velocities,
     copy,
+    end_of_contacts,
     first_resistance,
     step_along,
 )
@@ -77,6 +78,16 @@ def equation_residual(problem, compliance, proximal_point, xi, scratch) -> tuple
 
 
 @kernel
+def add_resistances(problem, compliance, scratch):
+    """Add the resistances of contacts to the matrix."""
+    for i in range(len(problem.loads)):
+        k = end_of_contacts(problem) + PER_CONTACT * i
+        if scratch.D[k, 0] != 0.0:
+            omit_load(k, scratch.D)
+            add_rows(problem, k, PER_CONTACT, scratch.D, 1.0 / (compliance * problem.w[k]), scratch.matrix)
+
+
+@kernel
 def compute_step(problem, compliance, n, scratch):
     """Compute the Newton step from the result of `equation_residual` into `scratch.step`."""
     matrix = scratch.matrix
@@ -84,14 +95,14 @@ def compute_step(problem, compliance, n, scratch):
     for k in range(problem.constraint_rows):
         if scratch.D[k, 0] != 0.0:
             add_rows(problem, k, 1, scratch.D, 1.0 / (compliance * problem.w[k]), matrix)
-    for c in range(len(problem.mu)):
+    for c in range(first_resistance(problem)):
         k = problem.constraint_rows + PER_CONTACT * c
         if scratch.D[k, 0] != 0.0 and (
             c >= problem.friction_patches or scratch.D[k + 1, 1] != 0.0 or scratch.D[k + 2, 2] != 0.0
         ):
-            if c >= first_resistance(problem):
-                omit_load(k, scratch.D)
             add_rows(problem, k, PER_CONTACT, scratch.D, 1.0 / (compliance * problem.w[k]), matrix)
+    if len(problem.loads) > 0:
+        add_resistances(problem, compliance, scratch)
     eliminate(n, matrix)
     step = scratch.step[:n]
     for i in range(n):
