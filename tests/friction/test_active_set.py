@@ -54,7 +54,7 @@ def test_friction_reaches_its_limit_within_a_shift():
     for _ in range(200):
         x, step, mu = rng.normal(size=3), rng.normal(size=3), rng.uniform(0.1, 1.0)
         x[0] = np.hypot(x[1], x[2]) / mu * rng.uniform(1.0, 2.0)
-        share = active_set.share_to_limit(mu, 0, x, step)
+        share = active_set.share_to_limit(mu, 0, 0, x, step)
         shares = np.linspace(0.0, min(share, 10.0), 50)[:-1]
         along = x[:, None] + step[:, None] * shares
         assert (np.hypot(along[1], along[2]) <= mu * np.abs(along[0]) * (1 + 1e-9)).all()

@@ -19,15 +19,11 @@ class Island(NamedTuple):
     staggered: Any
 
 
-class Workspace(NamedTuple):
-    island: Island
-
-
 def solve_island(world, v):
     problem = factored(world, v, 0.5)
     x = np.full(len(problem.r), np.nan)
-    workspace = Workspace(Island(proximal_scratch(world), staggered_scratch_for(MAX_STAGGERED_ROWS)))
-    return x, solve_island_by_staggered_projections(problem, Options(staggered=True), x, workspace)
+    island = Island(proximal_scratch(world), staggered_scratch_for(MAX_STAGGERED_ROWS))
+    return x, solve_island_by_staggered_projections(problem, Options(staggered=True), x, island)
 
 
 def test_a_large_island_is_solved_by_the_proximal_method_and_reported():

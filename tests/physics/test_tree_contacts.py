@@ -263,7 +263,7 @@ def test_an_arm_that_folds_onto_itself_moves_as_with_rows(tmp_path, monkeypatch,
         scene["joints"][f"joint{i}"] |= {"axis": [0, 1, 0], "q": [0.3, 0.0, 1.9, 1.9][i]}
     scene["joints"]["joint3"]["v"] = 4.0
     scene["bodies"]["link1"]["shapes"].append({"type": "sphere", "radius": 0.1})
-    assert compare(tmp_path, monkeypatch, scene, method, 250) > 10
+    assert compare(tmp_path, monkeypatch, scene, method, 130) > 10
 
 
 @pytest.mark.parametrize("method", ["aba", "redmax"])
