@@ -165,15 +165,8 @@ def load_scale(edges, edge):
 @kernel
 def linearize_edge(edges, e, eps):
     """Compute Z and a of an edge."""
-    edge, D, K, Z, x, u, P = (
-        edges.edges[e],
-        edges.D[e],
-        edges.K,
-        edges.Z[e],
-        edges.x[e],
-        edges.u[e],
-        edges.projection[e],
-    )
+    edge, D, K, Z = edges.edges[e], edges.D[e], edges.K, edges.Z[e]
+    x, u, P = edges.x[e], edges.u[e], edges.projection[e]
     for i in range(PER_CONTACT):
         for j in range(PER_CONTACT):
             K[i, j] = (1.0 if i == j else 0.0) - (1.0 - eps) * D[i, j]
@@ -324,17 +317,24 @@ def add_to_vector(vector, factor, W):
 
 
 @kernel
+def add_change_of_row(velocity, edges, edge, i, bodies, change) -> float:
+    """Return the velocity of row i of an edge after a pass, from that before."""
+    row = edges.rows[edge.row + i]
+    for k in range(row.first_term, row.last_term):
+        if edge.coordinate >= 0:
+            velocity += edges.terms[k].coefficient * change[edge.coordinate]
+        else:
+            velocity += power(load_motion_change(bodies[edges.terms[k].body]), load_force(edges.terms[k]))
+    return velocity
+
+
+@kernel
 def read_edges(edges, bodies, change):
     """Compute velocities and impulses of all edges after a pass, from the changes of the bodies and of the rates."""
     for e in range(edges.number[0]):
         edge = edges.edges[e]
         for i in range(edge.rows):
-            row, edges.u[e, i] = edges.rows[edge.row + i], edges.r[e, i]
-            for k in range(row.first_term, row.last_term):
-                if edge.coordinate >= 0:
-                    edges.u[e, i] += edges.terms[k].coefficient * change[edge.coordinate]
-                else:
-                    edges.u[e, i] += power(load_motion_change(bodies[edges.terms[k].body]), load_force(edges.terms[k]))
+            edges.u[e, i] = add_change_of_row(edges.r[e, i], edges, edge, i, bodies, change)
         for i in range(edge.rows):
             edges.x[e, i] = edges.a[e, i]
             for j in range(edge.rows):

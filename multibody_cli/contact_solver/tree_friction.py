@@ -43,6 +43,7 @@ from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.edges import (
     EXACT,
     ROUND_OFF,
+    add_change_of_row,
     apply_unit_normal,
     choose_compliance,
     edge_residual,
@@ -52,7 +53,6 @@ from multibody_cli.contact_solver.edges import (
     rescale_edges,
     start_compliance,
     store_edges,
-    term_of,
 )
 from multibody_cli.contact_solver.elimination_workspace import is_supported
 from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE
@@ -96,8 +96,6 @@ from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
 from multibody_cli.spatial.memory import load_force
-from multibody_cli.spatial.products import power
-from multibody_cli.tree.articulated_body import load_motion_change
 from multibody_cli.tree.jacobian import write_ball_columns
 
 MAX_ITERATIONS, MAX_DISC_ITERATIONS = 12, 240
@@ -271,10 +269,9 @@ def find_jams(system, work, contact_work, h, v) -> bool:
         found = True
         apply_unit_normal(edges, e, work.armature)
         if solve_motion(system, work, contact_work.joint_friction, passes, h, v):
-            dV = load_motion_change(work.bodies[edge.body])
-            normal = power(dV, load_force(term_of(edges, edge.row)))
-            pressing = along * power(dV, load_force(term_of(edges, edge.row + 1)))
-            pressing += across * power(dV, load_force(term_of(edges, edge.row + 2)))
+            normal = add_change_of_row(0.0, edges, edge, 0, work.bodies, work.response)
+            pressing = along * add_change_of_row(0.0, edges, edge, 1, work.bodies, work.response)
+            pressing += across * add_change_of_row(0.0, edges, edge, 2, work.bodies, work.response)
             if normal * speed < edge.mu * pressing:
                 edges.jams[0] = 1
     for p in range(len(passes.state) if found else 0):

@@ -346,3 +346,23 @@ def test_a_foot_that_jams_is_reported_as_with_rows(tmp_path, monkeypatch):
         assert work.factors.rank.any() == with_rows
         first.append(steps)
     assert first[0] == first[1] < 300
+
+
+def test_whether_a_foot_jams_depends_on_the_responses_of_both_bodies(tmp_path, monkeypatch):
+    """A light plate on a vertical rail, which a force lifts, is below the foot."""
+    rod = {"type": "cylinder", "radius": 0.02, "length": 0.3, "contact": False}
+    ball = {"type": "sphere", "radius": 0.03, "position": [0, 0, -0.15]}
+    above, below = {"position": [0, 0, 0.15]}, {"position": [0, 0, -0.15]}
+    bodies = {name: {"mass": 2.0, "shapes": [rod]} for name in ("trunk", "thigh", "shank")}
+    bodies["shank"]["shapes"] = [rod, ball]
+    bodies["trunk"] |= {"position": [0, 0, 0.6], "velocity": {"angular": [1.4, -1.4, 0.2], "linear": [2.1, 0.3, -0.5]}}
+    bodies["plate"] = {"shapes": [{"type": "box", "size": [4, 4, 0.1], "density": 1}]}
+    joint = {"friction": JOURNAL, "origin": below, "child_origin": above}
+    hip, knee = {"type": "universal", "q": [-0.3, -0.1]}, {"type": "revolute", "axis": [0, 1, 0], "q": -0.1}
+    joints = {"hip": joint | hip | {"parent": "trunk", "child": "thigh"}}
+    joints["knee"] = joint | knee | {"parent": "thigh", "child": "shank"}
+    rail = {"coefficient": 0.2, "surface": {"size": [0.1, 0.1, 0.2]}}
+    joints["rail"] = {"type": "prismatic", "child": "plate", "axis": [0, 0, 1], "force": 44.0, "friction": rail}
+    joints["rail"]["origin"] = {"position": [0, 0, -0.33]}
+    scene = simulated(bodies, joints) | {"contacts": {"friction": 4.0, "pairs": [["shank", "plate"]]}}
+    assert compare(tmp_path, monkeypatch, scene, "aba", 90) > 0
