@@ -63,7 +63,8 @@ def set_rebounds(work) -> float:
         if row.restitution > 0.0 and row.active == 1 and before < -IMPACT_SPEED * row.speed:
             path = row.start_error + row.depth
             share = row.depth / path if path > 0.0 else 0.0
-            lag = work.dual.lag[0] * (row.residual - before)
+            turned = work.dual.step[0] * row.bias  # by a limit that curves, at constant velocity
+            lag = work.dual.lag[0] * (row.residual - before - turned)
             square = (1.0 - share) * (row.residual + lag) ** 2 + share * (before + lag) ** 2
             u = -math.sqrt(min(square, (row.residual + lag) ** 2))
             row.approach, row.rebound = u + lag, max(-row.restitution * u - lag, 0.0)

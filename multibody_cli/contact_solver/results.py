@@ -64,8 +64,8 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
     """Add the energy dissipated by contacts to the ledger; store impulse, mode and velocity after the step of each.
 
     The division between normals and tangents depends on the changes of slip within the step.  A part that would be
-    negative is set off against the other, unless both together are: the impulses may then have added energy
-    (`impacts`), and the step is counted.
+    negative is set off against the other, and against that of moments, unless all together are: the impulses may then
+    have added energy (`impacts`), and the step is counted.
     """
     sizes, energies, velocity_after = step.sizes[0], diagnostics.energies, step.velocity_after
     for island in range(groups.islands[0]):
@@ -98,13 +98,16 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
         rolling = max(own[ROLLING], 0.0)
         own[FRICTION] += own[ROLLING] - rolling
         both = own[IMPACT] + own[FRICTION]
-        if min(own[IMPACT], own[FRICTION]) < 0.0 <= both:
+        noise = (ROUND_OFF + 10.0 * settings.options.tolerance) * own[SIZE]
+        if min(own[IMPACT], own[FRICTION]) < 0.0 and both >= -noise:
             own[IMPACT], own[FRICTION] = (0.0, both) if own[IMPACT] < 0.0 else (both, 0.0)
+        elif both < 0.0 and both + rolling >= -noise:
+            own[IMPACT], own[FRICTION], rolling, both = 0.0, 0.0, both + rolling, 0.0
         ledger[settings.impact_account] += own[IMPACT]
         ledger[settings.friction_account] += own[FRICTION]
         ledger[settings.rolling_account] += rolling
         gain = -max(both + rolling, own[TO_FREE]) - own[OTHERS]
-        if gain > (ROUND_OFF + 10.0 * settings.options.tolerance) * own[SIZE]:
+        if gain > noise:
             added += gain
     diagnostics.energizing_steps[0] += added > 0.0
     diagnostics.added_energy[0] += added

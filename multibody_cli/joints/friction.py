@@ -68,8 +68,8 @@ class BrakeSpec(FrictionSpec):
 
     @model_validator(mode="after")
     def _require_friction(self) -> Self:
-        if self.surface is None and (self.coefficient.static > 0.0 or self.brake == 0.0):
-            name = next(name for name in type(self).model_fields if name not in BrakeSpec.model_fields)
+        name = next(name for name in type(self).model_fields if name not in BrakeSpec.model_fields)
+        if self.surface is None and (self.coefficient.static > 0.0 or name not in self.model_fields_set):
             raise ValueError(f"expected `coefficient` and `surface`, `{name}`, or all of them")
         return self
 

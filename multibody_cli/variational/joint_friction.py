@@ -219,9 +219,10 @@ def write_loop_impulses(tree, work, step, h):
 def load_sum(patch, W, table) -> float:
     """Return the sum of the normal loads of a patch due to a wrench."""
     total = 0.0
-    for i in range(table.points[patch.first_point].first_load, table.points[patch.last_point - 1].last_load):
-        a = load_force(table.loads[i])
-        total += abs(dot(a.t, W.t) + dot(a.f, W.f))
+    for k in range(patch.first_point, patch.last_point):
+        for i in range(table.points[k].first_load, table.points[k].last_load):
+            a = load_force(table.loads[i])
+            total += abs(dot(a.t, W.t) + dot(a.f, W.f))
     return total
 
 

@@ -169,3 +169,8 @@ def test_chains_of_brakes_take_few_passes(tmp_path):
 def test_friction_without_a_limit_is_refused(tmp_path, friction, message):
     with pytest.raises(Exception, match=message):
         braked(tmp_path, {"type": "revolute", "friction": friction}, "aba", 0.1)
+
+
+def test_a_brake_of_limit_0_is_open(tmp_path):
+    v = braked(tmp_path, {"type": "revolute", "v": 3.0, "friction": {"torque": 0}}, "aba", 0.1)("joints/axle/v")
+    np.testing.assert_array_equal(v, 3.0)

@@ -168,3 +168,22 @@ def test_the_ledger_has_the_energy_that_impacts_friction_and_rolling_take(tmp_pa
     assert min(cause[-1] for cause in causes) > 1e-4
     kinetic = run.channel("energy/kinetic").values
     np.testing.assert_allclose(kinetic + sum(causes), kinetic[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("spin", "turn"), [([0.2, 6.8, 6.1], [-0.5, -0.3, -0.5]), ([7.9, 3.7, -4.8], [-0.2, -0.3, 2.4])]
+)
+def test_no_cause_of_dissipation_adds_energy(tmp_path, spin, turn):
+    """In an elastic impact of a box with moments, friction adds what these or the normal dissipate."""
+    box = "shapes: [{type: box, size: [0.1, 0.08, 0.06]}], mass: 1, position: [0, 0, 0.08]"
+    motion = f"rotation: {{rotvec: {turn}}}, velocity: {{linear: [0.5, 0, -1], angular: {spin}}}"
+    scene = (
+        f"{HEAD}world: {{shapes: [{{type: plane}}]}}\nbodies: {{box: {{{box}, {motion}}}}}\n"
+        "contacts: {friction: {static: 0.5, rolling: 0.04, torsional: 0.06}, restitution: 1}\n"
+    )
+    steps = ("gravity=[0, 0, 0]", "simulation.duration=80 ms", "simulation.step=2 ms", "output.every=2 ms")
+    run = final(tmp_path, scene, *steps)
+    accounts = [
+        run.channel(f"energy/dissipation/contacts/{cause}").values for cause in ("impact", "friction", "rolling")
+    ]
+    assert min(np.diff(account).min() for account in accounts) > -1e-9

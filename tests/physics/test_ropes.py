@@ -194,3 +194,12 @@ def test_a_rope_along_a_straight_arm_does_not_act(tmp_path, method):
         ends.append(found("joints/joint0/q")[-1])
         assert np.isfinite(found("bodies/position")).all()
     np.testing.assert_allclose(*ends, atol=1e-6)
+
+
+@every_method
+def test_a_ball_that_bounces_within_an_elastic_rope_gains_no_energy(tmp_path, method):
+    """The rate of an approach changes as the rope turns, at constant velocity; 24 impacts lose little."""
+    bodies, rope = {"ball": ball([0.3, 0, 0], [1, 2, 0.5])}, between("world", "ball", limits=[None, L], restitution=1.0)
+    energy = runs(tmp_path, bodies, rope, method, 20.0, gravity=[0, 0, 0])("energy/kinetic")
+    assert np.diff(energy).max() < 1e-5
+    assert 0.995 * energy[0] < energy[-1] < (1.0 + 1e-6) * energy[0]
