@@ -155,7 +155,7 @@ def solve_trees(system, work, contact_work, contacts, v):
             break
         for e in range(edges.number[0]):
             groups.has_other_rows[groups.row_island[edges.edges[e].row]] = 1
-        edges.number[0] = edges.pair_count[0] = 0
+        edges.number[0] = edges.pair_count[0] = edges.jams[0] = 0
     for p in range(len(joint_friction.solved_by_passes)):
         joint_friction.solved_by_passes[p] = 0
     load_initial_guess(contacts, joint_friction.previous_impulses, contact_work.warm_start, step)
@@ -264,6 +264,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     impact_times, reports, diagnostics = contact_work.impact_times, contact_work.reports, contact_work.diagnostics
     # reactions
     update_joint_reactions(system, work, joint_friction)
+    for p in range(len(patches)):
+        joint_friction.solved_by_passes[p] = 0
     tree_friction.edges.number[0] = tree_friction.edges.pair_count[0] = tree_friction.edges.jams[0] = 0
     tree_friction.repeats[0] = tree_friction.time[0] == t
     tree_friction.time[0] = t

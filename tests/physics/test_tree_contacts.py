@@ -133,6 +133,18 @@ def test_edges_keep_nothing_from_one_step_to_the_next(tmp_path):
     assert ends[0] == ends[1]
 
 
+def test_rows_keep_nothing_of_a_step_that_passes_solved(tmp_path, monkeypatch):
+    """Where passes end with the contacts of one step, but not with the joints of the next, its rows solve for these."""
+    simulation, ends = prepared(tmp_path, arm(4, 3.0), "simulation.method=aba"), []
+    for solved in (0, 1):
+        state, stepper = started_with_rows(monkeypatch, simulation)
+        for _ in range(20):
+            stepper.contact_work.joint_friction.solved_by_passes[:] = solved
+            assert stepper.step(state, 1) is None
+        ends.append(state.v.tobytes())
+    assert ends[0] == ends[1]
+
+
 @pytest.mark.parametrize("method", ["aba", "redmax"])
 def test_a_limit_and_the_floor_hold_an_arm_at_once(tmp_path, method):
     """Four joints, a limit and a contact stop in one step: more rows than degrees of freedom."""
