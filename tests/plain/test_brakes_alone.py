@@ -16,3 +16,30 @@ def test_a_brake_alone_has_no_points(method):
     bodies = {"wheel": {"mass": 2, "inertia": {"principal": [0.2, 0.2, 0.2]}}}
     run = start({"bodies": bodies, "joints": joints}, method, "semi_implicit_euler", step=0.01)
     assert np.abs(run.advance(0.03).state.v).max() == pytest.approx(2.0 - 2.5 * 0.03, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("loop", [False, True])
+def test_brakes_of_a_cross_and_of_a_loop_have_no_points(method, loop):
+    """A rod on a cross; or two rods that a further hinge connects to the ground, of which all joints stick."""
+    rod = {"mass": 1, "inertia": {"principal": [0.1, 0.1, 0.1]}, "com": [0.2, 0, 0]}
+    joints = {"cross": {"type": "universal", "child": "rod", "v": [1.0, 0.5], "friction": {"torque": 1.0}}}
+    bodies = {"rod": rod}
+    if loop:
+        hinge = {"type": "revolute", "axis": [0, 0, 1], "friction": {"torque": 5.0}}
+        joints = {
+            "one": hinge | {"child": "rod"},
+            "two": hinge | {"parent": "rod", "child": "bar", "origin": {"position": [1, 0, 0]}, "q": "90 deg"},
+            "three": hinge
+            | {
+                "child": "bar",
+                "origin": {"position": [1, 1, 0]},
+                "child_origin": {"position": [1, 0, 0]},
+                "q": "90 deg",
+            },
+        }
+        bodies["bar"] = rod
+    scene = {"bodies": bodies, "joints": joints, "gravity": [0, 0, 0]}
+    run = start(scene, method, "semi_implicit_euler", step=0.01)
+    v = np.abs(run.state.v).max()
+    assert np.abs(run.advance(0.03).state.v).max() <= v + 1e-15
