@@ -107,10 +107,10 @@ class Support(NamedTuple):
 def row_elimination_for(system: System) -> RowElimination | None:
     """Return the elimination of the equality rows of a system; None where it has no advantage.
 
-    Rows with bounds, rows of the coordinates of loop joints, and all rows of systems with markers are rows of the
-    Delassus matrix; rows of nodes are eliminated in maximal coordinates.
+    Rows with bounds, rows of the coordinates of loop joints, and all rows of systems with markers, or with implicit
+    forces beside coupled ones, are rows of the Delassus matrix; rows of nodes are eliminated in maximal coordinates.
     """
-    if len(system.tree.markers) > 0 or len(system.rows) == 0:
+    if len(system.tree.markers) > 0 or len(system.rows) == 0 or (system.implicit and system.coupled):
         return None
     supports = _supports_of(system)
     ineffective = set(np.flatnonzero(~system.tree.has_effect).tolist()) & set(supports)
