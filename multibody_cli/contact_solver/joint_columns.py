@@ -13,7 +13,6 @@ Source: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1.
 
 from __future__ import annotations
 
-from multibody_cli.contact_solver.elimination_workspace import AXES
 from multibody_cli.contact_solver.friction_limits import slip_per_rate
 from multibody_cli.contact_solver.open_loops import pass_column, pass_given_rate
 from multibody_cli.contact_solver.rows import patch_axes
@@ -27,6 +26,7 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     store_inertia,
 )
 from multibody_cli.kernel import kernel
+from multibody_cli.linalg.vectors import inner_product
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import dot, power, shift_motion
 from multibody_cli.spatial.unsymmetric_inertia import minus_outer, times, transposed
@@ -102,16 +102,7 @@ def move_columns(system, work, passes, i, change):
             if k < 0 or not determines_rate(k, passes):
                 u = column.u - power(dV, Force(load(column.Vt), load(column.Vf)))
                 for s in range(link.first_slot, link.last_open):
-                    u -= dot_vectors(plan.Z[s, j - node.iv], plan.wrench[plan.slots[s].loop])
+                    u -= inner_product(plan.Z[s, j - node.iv], plan.wrench[plan.slots[s].loop])
                 change[j] = column.dinv * u
             dV = add_column_motion(dV, work.columns[j], change[j])
     store_motion_change(body, dV)
-
-
-@kernel
-def dot_vectors(a, b) -> float:
-    """Return the scalar product of two vectors (6,)."""
-    total = 0.0
-    for e in range(AXES):
-        total += a[e] * b[e]
-    return total

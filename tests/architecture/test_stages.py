@@ -67,7 +67,7 @@ def pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def origins(function: Any) -> dict[str, list[str]]:
-    """The path from a parameter to each name of a function that stands for a part of it."""
+    """The path from a parameter to each local name of a part of it."""
     found = {name: [name] for name in parameters(function)}
     for node in ast.walk(tree_of(function)):
         for target, value in pairs(node) if isinstance(node, ast.Assign) else ():

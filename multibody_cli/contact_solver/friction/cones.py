@@ -63,7 +63,7 @@ def project_resistances(problem, y, g, D):
 
 @kernel
 def omit_load(k, D):
-    """Remove the first row of a resistance, with rows from k on: what it stands for is the impulse of the contact."""
+    """Remove the first row of a resistance, with rows from k on: the impulse of its load acts through the contact."""
     for j in range(PER_CONTACT):
         D[k, j] = 0.0
 
