@@ -16,11 +16,11 @@ from multibody_cli.output.dataset import dataset_of
 from multibody_cli.output.series import series_of
 from multibody_cli.output.sink import MemorySink, Sink, TeeSink
 from multibody_cli.output.trajectory import read_trajectory, sources_of
-from multibody_cli.scene.dump import flow
 from multibody_cli.studies.expect import evaluate
 from multibody_cli.studies.simulation import prepare
 from multibody_cli.studies.verdict import Verdict
 from multibody_cli.timeline import Callbacks, Summary
+from multibody_cli.yaml_values import flow
 
 if TYPE_CHECKING:
     import xarray

@@ -13,9 +13,9 @@ from multibody_cli.expressions import CONSTANTS, SIGNAL, TEMPLATE, Dialect
 from multibody_cli.expressions.words import ARITIES
 from multibody_cli.limits import LIMITS
 from multibody_cli.methods import METHODS
-from multibody_cli.scene.dump import flow
 from multibody_cli.spec import units
 from multibody_cli.spec.rotations import FORMS
+from multibody_cli.yaml_values import flow
 
 _WIDTH: dict[str, Any] = {"terminal_width": 100, "max_content_width": 100}
 

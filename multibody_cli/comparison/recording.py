@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.document.formats import yaml
-from multibody_cli.document.nodes import Problems, format_path, plain
 from multibody_cli.errors import ResultError, SceneError, shortened
 from multibody_cli.model import Floats, Integers
+from multibody_cli.nodes import Problems, format_path, plain
 from multibody_cli.output.channel import CONTACT, INSTANT, Array
 from multibody_cli.output.channels import declaration_of
 from multibody_cli.output.contact_channels import INSTANT_OF_CONTACT

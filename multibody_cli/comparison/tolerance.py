@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from multibody_cli.document.document import read_document
-from multibody_cli.document.nodes import Node, Problems
 from multibody_cli.errors import nearest
 from multibody_cli.immutable import Immutable
 from multibody_cli.limits import Usage
+from multibody_cli.nodes import Node, Problems
 from multibody_cli.output.channel import matches
 from multibody_cli.output.result_file import Dataset
 

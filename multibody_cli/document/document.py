@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 
 from multibody_cli.document.formats import read_text
-from multibody_cli.document.nodes import Mark, Node, Problems, refusal
 from multibody_cli.limits import LimitError, Usage
+from multibody_cli.nodes import Mark, Node, Problems, refusal
 
 ENCODING = "utf-8-sig"
 """Encoding of the files of a scene: UTF-8, with or without a mark of byte order."""

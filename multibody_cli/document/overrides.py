@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from multibody_cli.document.formats import yaml
-from multibody_cli.document.nodes import (
+from multibody_cli.errors import ExpressionError, QuantityError, SceneError, closest, nearest
+from multibody_cli.expressions import STATE, constant, parse, require_names, with_values
+from multibody_cli.immutable import Immutable
+from multibody_cli.nodes import (
     UNKNOWN,
     Mark,
     Node,
@@ -20,9 +23,6 @@ from multibody_cli.document.nodes import (
     node_from_value,
     sequence,
 )
-from multibody_cli.errors import ExpressionError, QuantityError, SceneError, closest, nearest
-from multibody_cli.expressions import STATE, constant, parse, require_names, with_values
-from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
 from multibody_cli.spec.quantities import format_value
 

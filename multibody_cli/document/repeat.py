@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, Problems, format_path, mapping, sequence
 from multibody_cli.document.templates import Scope, substitute
 from multibody_cli.errors import nearest
 from multibody_cli.immutable import Immutable
 from multibody_cli.limits import LimitError
+from multibody_cli.nodes import UNKNOWN, Mark, Node, Path, Problems, format_path, mapping, sequence
 from multibody_cli.spec.quantities import format_value
 
 MAPPINGS = ("bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands", "sensors")

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
-from multibody_cli.document.nodes import UNKNOWN, Node, Problems, find, mapping, plain
 from multibody_cli.document.overrides import apply_override, fill_parameters, read_override
 from multibody_cli.document.repeat import ELEMENTS, expand, number_of_elements
 from multibody_cli.document.source import RESOLVED_KEYS, SceneSource, file_of, read_root
@@ -15,6 +14,7 @@ from multibody_cli.document.templates import Scope, names_in, substitute
 from multibody_cli.errors import QuantityError
 from multibody_cli.expressions import CONSTANTS, FUNCTIONS
 from multibody_cli.limits import LimitError, Usage
+from multibody_cli.nodes import UNKNOWN, Node, Problems, find, mapping, plain
 from multibody_cli.spec import units
 
 # --- the section `vars:` of a scene: named values, which may refer to each other in any order -------------------------

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from multibody_cli.document.document import read_document
-from multibody_cli.document.nodes import DEEPEST, Mark, Node, Problems, mapping, sequence
 from multibody_cli.immutable import Immutable
 from multibody_cli.limits import Usage
+from multibody_cli.nodes import DEEPEST, Mark, Node, Problems, mapping, sequence
 
 # --- the key `include:` of a scene: sections of other files, merged by name -------------------------------------------
 OWN = frozenset({"mbsim", "name", "description", "include"})

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from multibody_cli.document.nodes import DEEPEST, UNKNOWN, Node, Path, Problems, mapping, node_from_value, sequence
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import TEMPLATE, parse, require_names
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.limits import LimitError, Usage
+from multibody_cli.nodes import DEEPEST, UNKNOWN, Node, Path, Problems, mapping, node_from_value, sequence
 
 _TEMPLATE = re.compile(r"\$\{([^{}]*)\}")
 

@@ -20,10 +20,10 @@ import numpy as np
 from multibody_cli.alarms.catalogue import JUMPS, SIGNALS
 from multibody_cli.alarms.contract import Raised, Remedy
 from multibody_cli.alarms.remedies import DIVISORS, reduce_step
-from multibody_cli.document.nodes import Path, format_path
 from multibody_cli.kernel import kernel
 from multibody_cli.knots import knots_of
 from multibody_cli.model import Floats
+from multibody_cli.nodes import Path, format_path
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.simulation import SimulationSpec

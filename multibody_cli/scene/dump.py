@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from multibody_cli.document.formats.yaml import scalar
 from multibody_cli.mass import Floats, MassProperties
-
-_PLAIN = re.compile(r"[A-Za-z_][\w./+*-]*( [\w./+*-]+)*", re.ASCII)
-_UNPRINTABLE = "[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-"""Expression of characters that YAML escapes; it takes 3 ms to compile."""
+from multibody_cli.yaml_values import flow, word
 
 
 def dump_resolved(data: Mapping[str, Any]) -> str:
@@ -20,13 +14,13 @@ def dump_resolved(data: Mapping[str, Any]) -> str:
     lines = []
     for section, content in data.items():
         if isinstance(content, dict) and content:
-            lines.append(f"{_word(section)}:")
-            lines += [f"  {_word(name)}: {flow(entry)}" for name, entry in content.items()]
+            lines.append(f"{word(section)}:")
+            lines += [f"  {word(name)}: {flow(entry)}" for name, entry in content.items()]
         elif isinstance(content, list) and content and isinstance(content[0], dict):
-            lines.append(f"{_word(section)}:")
+            lines.append(f"{word(section)}:")
             lines += [f"  - {flow(entry)}" for entry in content]
         else:
-            lines.append(f"{_word(section)}: {flow(content)}")
+            lines.append(f"{word(section)}: {flow(content)}")
     return "\n".join(lines) + "\n"
 
 
@@ -74,28 +68,3 @@ def without_files(
 
 def _names_a_file(entry: Mapping[str, Any]) -> bool:
     return any("file" in shape for shape in entry.get("shapes", ()))
-
-
-def flow(value: Any) -> str:
-    """Return a value on one line."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_word(key)}: {flow(entry)}" for key, entry in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(flow, value)) + "]"
-    if isinstance(value, str):
-        return _word(value)
-    if value is None or isinstance(value, bool):
-        return _WORDS[value]
-    return repr(value).replace("inf", ".inf").replace("nan", ".nan")
-
-
-_WORDS = {None: "null", True: "true", False: "false"}
-
-
-def _word(text: str) -> str:
-    if _PLAIN.fullmatch(text) and isinstance(scalar(text), str):
-        return text
-    quoted = json.dumps(text, ensure_ascii=False)
-    if quoted.isascii() and quoted.isprintable():
-        return quoted
-    return re.sub(_UNPRINTABLE, lambda match: f"\\U{ord(match[0]):08x}", quoted)

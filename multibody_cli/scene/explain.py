@@ -9,8 +9,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import ValidationError
 
-from multibody_cli.document.nodes import Path
 from multibody_cli.errors import nearest
+from multibody_cli.nodes import Path
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import Catalogue, Spec
 from multibody_cli.spec.quantities import format_value

@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from multibody_cli.document.nodes import Node, Problems, find, format_path, mapping, plain, sequence
 from multibody_cli.document.overrides import is_override
 from multibody_cli.document.resolve import resolve
 from multibody_cli.document.source import SceneSource, file_of
@@ -19,6 +18,7 @@ from multibody_cli.immutable import Immutable, replace
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.methods.options import ImplicitOptions
+from multibody_cli.nodes import Node, Problems, find, format_path, mapping, plain, sequence
 from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, remove_invalid
 from multibody_cli.scene.dump import dump_resolved

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.document.nodes import Node, Path, find, format_path
 from multibody_cli.interpolation import overshoot
+from multibody_cli.nodes import Node, Path, find, format_path
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import SignalSpec, Spec
 

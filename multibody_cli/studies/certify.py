@@ -14,13 +14,13 @@ from multibody_cli.output.certificate import Certificate, ErrorBar
 from multibody_cli.output.channel import INSTANT, matches
 from multibody_cli.output.selection import select
 from multibody_cli.output.trajectory import Trajectory, sources_of
-from multibody_cli.scene.dump import flow
 from multibody_cli.scene.expect import CertifiedExpectation
 from multibody_cli.spec.units import behind_number
 from multibody_cli.studies.error_bars import PERTURBATION, ErrorBars, Flags, RefinedRuns, Refinement, estimate
 from multibody_cli.studies.expect import blank_trajectory
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.timeline import Callbacks
+from multibody_cli.yaml_values import flow
 
 Prepare = Callable[[tuple[str, ...]], PreparedSimulation]
 

@@ -7,7 +7,7 @@ from scene_texts import HEAD, load
 from test_resolve import CHAIN
 
 from multibody_cli.document.formats import yaml
-from multibody_cli.document.nodes import Problems, plain
+from multibody_cli.nodes import Problems, plain
 from multibody_cli.scene.dump import dump_resolved
 
 

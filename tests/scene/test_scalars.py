@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from multibody_cli.document.formats.yaml import scalar
+from multibody_cli.yaml_values import scalar
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 
 from multibody_cli.document.formats import yaml
-from multibody_cli.document.nodes import Node, Problems
+from multibody_cli.nodes import Node, Problems
 
 Reader = Callable[[str, str, Problems], Node]
 """Function `read(text, shown, problems)` that returns the tree of a text, with the place of each value.

@@ -7,9 +7,9 @@ from typing import Any
 
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec
-from multibody_cli.document.nodes import Path
 from multibody_cli.errors import QuantityError
 from multibody_cli.joints.coordinate_fields import CONTROL_KINDS
+from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.constraints import find_coordinate
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.timing import integer_multiple, is_adaptive

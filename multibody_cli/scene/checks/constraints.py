@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from multibody_cli.constraints.contract import ConstraintSpec
-from multibody_cli.document.nodes import Path
 from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.spec import WORLD, JointSpec
+from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.spec.entries import split_coordinate
 

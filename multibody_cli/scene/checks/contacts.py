@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from multibody_cli.document.nodes import Path, find
 from multibody_cli.errors import Refused
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.nodes import Path, find
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
-from multibody_cli.document.nodes import Node, Path, Problems
 from multibody_cli.document.repeat import MAPPINGS
 from multibody_cli.errors import nearest
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.spec import WORLD
+from multibody_cli.nodes import Node, Path, Problems
 from multibody_cli.scene.schema import SceneSpec
 
 Entry = TypeVar("Entry")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from multibody_cli.document.nodes import Path, find
 from multibody_cli.joints.spec import MovingJointSpec
+from multibody_cli.nodes import Path, find
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.shapes.contract import ShapeSpec
 from multibody_cli.scene.shapes.mesh import MeshSpec

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from multibody_cli.document.nodes import Path
 from multibody_cli.errors import QuantityError
 from multibody_cli.limits import LimitError
+from multibody_cli.nodes import Path
 from multibody_cli.output.contact_channels import find_pair, suggest
 from multibody_cli.scene.channels import OF_EACH_CONTACT, OF_PAIR, ChannelUnits, channels
 from multibody_cli.scene.checks.draft import Draft

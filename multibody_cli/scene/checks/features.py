@@ -9,12 +9,12 @@ from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.constraints.relation import CouplingSpec
-from multibody_cli.document.nodes import Path
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.nodes import Path
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import SceneSpec, between_bodies

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from pydantic import ValidationError
 
-from multibody_cli.document.nodes import find
 from multibody_cli.document.overrides import is_override
 from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.limits import LimitError
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.nodes import find
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.explain import explain
 from multibody_cli.scene.timing import integer_multiple, is_adaptive, timing

@@ -11,12 +11,12 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, Field, ValidationError
 
 from multibody_cli.document.document import read_document
-from multibody_cli.document.nodes import Problems, plain
 from multibody_cli.errors import ArgumentError, QuantityError, nearest
 from multibody_cli.immutable import Immutable, asdict
 from multibody_cli.limits import Usage
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.nodes import Problems, plain
 from multibody_cli.peers import PEERS
 from multibody_cli.scene.explain import explain
 from multibody_cli.spec import Quantity, Spec, units

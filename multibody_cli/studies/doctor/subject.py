@@ -10,12 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
-from multibody_cli.document.nodes import format_path
 from multibody_cli.document.source import SceneSource
 from multibody_cli.immutable import Immutable
 from multibody_cli.initial.initial_state import initial_samples
 from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearization, linearization_of
 from multibody_cli.model import Model, State
+from multibody_cli.nodes import format_path
 from multibody_cli.output.samples import Samples
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.schema import SceneSpec

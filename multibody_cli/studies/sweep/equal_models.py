@@ -17,8 +17,6 @@ from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.monitor import alarms_of, quiet_runs
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.compile import with_start, without_check_of_step
-from multibody_cli.document.formats.yaml import scalar
-from multibody_cli.document.nodes import Path
 from multibody_cli.document.overrides import path_of
 from multibody_cli.errors import MbsimError
 from multibody_cli.immutable import Immutable, replace
@@ -28,6 +26,7 @@ from multibody_cli.joints.contract import Part, PartCode, start_of_coordinates
 from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
 from multibody_cli.methods.contract import Report
 from multibody_cli.model import Floats, Integers, JointEntry
+from multibody_cli.nodes import Path
 from multibody_cli.output.recorder import RunsObserver, States
 from multibody_cli.output.rows import Row
 from multibody_cli.output.samples import Samples, samples_for
@@ -48,6 +47,7 @@ from multibody_cli.studies.sweep.kept_channels import (
 )
 from multibody_cli.studies.sweep.lanes import Lanes
 from multibody_cli.timeline import with_alarms
+from multibody_cli.yaml_values import scalar
 
 BYTES_AT_ONCE = 2**24
 """Size of the samples that are observed by one call, at least those of one run."""

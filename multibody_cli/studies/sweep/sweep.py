@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.document.nodes import plain
 from multibody_cli.document.source import UnreadScene, read_scene
 from multibody_cli.errors import ArgumentError, OutputError, Refused, ResultError, SceneError
 from multibody_cli.immutable import Immutable, asdict, replace
 from multibody_cli.model import Integers
+from multibody_cli.nodes import plain
 from multibody_cli.output.checkpoint import target
 from multibody_cli.output.file_replacement import require_replaceable
 from multibody_cli.output.row_file import RowFile, row_file_path

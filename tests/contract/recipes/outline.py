@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from multibody_cli.document.formats.yaml import scalar
-from multibody_cli.document.nodes import DEEPEST, Mark, Node, Problems, mapping, refusal
+from multibody_cli.nodes import DEEPEST, Mark, Node, Problems, mapping, refusal
+from multibody_cli.yaml_values import scalar
 
 
 def read(text: str, shown: str, problems: Problems) -> Node:

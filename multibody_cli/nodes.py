@@ -1,4 +1,4 @@
-"""Nodes of a scene document: plain values with their position in the text."""
+"""Trees of plain values with their positions in files, and the problems of these positions."""
 
 from __future__ import annotations
 
