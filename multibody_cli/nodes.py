@@ -161,10 +161,11 @@ MOST = 1000
 
 
 class Problems:
-    """Collects the problems of a scene."""
+    """Collects the problems of a scene, and warnings, which do not prevent a run."""
 
     def __init__(self) -> None:
         self._found: list[tuple[Mark, Problem]] = []
+        self.warnings: list[str] = []
 
     def __len__(self) -> int:
         return len(self._found)

@@ -43,7 +43,13 @@ TESTS = Path(__file__).parent
 PURE = {
     *("architecture", "comparison", "expressions", "meshes", "output", "pictures", "scene", "spec"),
     *("joints/test_specs.py", "regression/test_mutate.py", "unit/test_bench_analysis.py", "unit/test_elimination.py"),
-    *("sweep/test_designs.py", "render/test_binary.py", "unit/test_allocation.py", "unit/test_mass.py"),
+    *(
+        "sweep/test_designs.py",
+        "render/test_binary.py",
+        "foreign/test_ledger.py",
+        "unit/test_allocation.py",
+        "unit/test_mass.py",
+    ),
 }
 """Folders and files of pure tests."""
 

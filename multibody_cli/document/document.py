@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 
 from multibody_cli.document.formats import read_text
+from multibody_cli.foreign import is_foreign, read_model
+from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.options import Options
 from multibody_cli.limits import LimitError, Usage
 from multibody_cli.nodes import Mark, Node, Problems, refusal
 
@@ -33,6 +36,8 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, 
     SceneError
         The file cannot be read, exceeds a limit, or is not of its format.
     """
+    if is_foreign(shown):
+        return _read_foreign(FilePath(shown), problems, usage, text)
     try:
         content = read_bytes(path, usage).decode(ENCODING) if text is None else _counted_text(text, usage)
     except LimitError as error:
@@ -48,6 +53,14 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, 
     except LimitError as error:
         raise refusal(root.mark, str(error)) from None
     return root
+
+
+def _read_foreign(path: FilePath, problems: Problems, usage: Usage, text: str | None) -> Node:
+    """Read a model of another program, and warn of what it has that the scene lacks."""
+    draft = read_model(path, Options(), problems, usage, None if text is None else text.encode())
+    if losses := Report(draft.ledger).summary:
+        problems.warnings.append(f"{path}: imported: {losses}: `mbsim import {path}` lists them")
+    return draft.tree()
 
 
 def _counted_text(text: str, usage: Usage) -> str:

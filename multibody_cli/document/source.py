@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from multibody_cli.document.document import read_document
+from multibody_cli.foreign import is_foreign
 from multibody_cli.immutable import Immutable
 from multibody_cli.limits import Usage
 from multibody_cli.nodes import DEEPEST, Mark, Node, Problems, mapping, sequence
@@ -15,6 +16,10 @@ from multibody_cli.nodes import DEEPEST, Mark, Node, Problems, mapping, sequence
 # --- the key `include:` of a scene: sections of other files, merged by name -------------------------------------------
 OWN = frozenset({"mbsim", "name", "description", "include"})
 """Keys that describe a single file and are not merged."""
+
+
+SETTINGS = frozenset({"gravity", "contacts", "simulation", "output"})
+"""Sections of settings; those of an included model of another program are defaults."""
 
 
 def read_with_includes(path: Path, problems: Problems, usage: Usage, text: str | None = None) -> Node:
@@ -83,6 +88,8 @@ class _Reader:
                 continue
             if key not in entries:
                 entries[key], keys[key] = node, root.keys[key]
+            elif key in SETTINGS and is_foreign(keys[key].file):
+                entries[key], keys[key] = _replaced(entries[key], node), root.keys[key]
             else:
                 entries[key] = self._merge_section(key, entries[key], keys[key], node, root.keys[key])
 
@@ -100,6 +107,15 @@ class _Reader:
 
     def _report_clash(self, path: tuple[str, ...], second: Mark, first: Mark) -> None:
         self.problems.add(second, path, f"already defined in {first}")
+
+
+def _replaced(default: Node, node: Node) -> Node:
+    """Return the values of a section, and those of its default that it lacks."""
+    if type(default.value) is not dict or type(node.value) is not dict:
+        return node
+    assert default.keys is not None
+    assert node.keys is not None
+    return mapping({**default.value, **node.value}, node.mark, {**default.keys, **node.keys})
 
 
 RESOLVED_KEYS = frozenset({"vars", "include", "repeat"})
@@ -153,11 +169,14 @@ class ReadScene(NamedTuple):
         Its tree.
     usage
         Counts of the limits after reading.
+    warnings
+        Warnings of the reader.
     """
 
     source: UnreadScene
     root: Node
     usage: Usage
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return str(self.source)
@@ -185,12 +204,13 @@ def read_scene(source: UnreadScene) -> ReadScene:
     problems = Problems()
     root, usage = read_root(source, problems)
     problems.raise_any()
-    return ReadScene(source, root, usage)
+    return ReadScene(source, root, usage, tuple(problems.warnings))
 
 
 def read_root(source: SceneSource, problems: Problems) -> tuple[Node, Usage]:
     """Read a scene, unless it is read already; return its tree and the counts of the limits."""
     if isinstance(source, ReadScene):
+        problems.warnings += source.warnings
         return source.root, source.usage.copy()
     usage = Usage()
     if isinstance(source, StoredScene):

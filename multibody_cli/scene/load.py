@@ -127,7 +127,7 @@ def load_scene(source: SceneSource, overrides: Sequence[str] = ()) -> LoadedScen
         # a result file that holds the scene must be loadable with the duration of the option
         data["expect"] = [data["expect"][index] for index in draft.kept]
         tree = _with_expectations(tree, draft.kept)
-    return LoadedScene(draft.scene, data, tree, (*notes, *_warnings(draft.scene, data, tree)))
+    return LoadedScene(draft.scene, data, tree, (*problems.warnings, *notes, *_warnings(draft.scene, data, tree)))
 
 
 def _name_of(path: Path) -> str:

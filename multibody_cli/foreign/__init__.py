@@ -1,0 +1,117 @@
+"""Models of other programs: URDF and others, read into scenes; see `contract.py`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path, PurePath
+
+from multibody_cli.errors import series
+from multibody_cli.foreign.contract import Format
+from multibody_cli.foreign.draft import Draft
+from multibody_cli.foreign.ledger import Ledger, Report
+from multibody_cli.foreign.markup import parse
+from multibody_cli.foreign.merging import fix_massless_leaves, merge_links, settle_bases
+from multibody_cli.foreign.options import Options
+from multibody_cli.foreign.reading import Reading
+from multibody_cli.limits import LimitError, Usage
+from multibody_cli.nodes import Mark, Problems, refusal
+from multibody_cli.registry import Registry
+
+SUFFIXES = {
+    "urdf": (".urdf", ".xml"),
+}
+"""Suffixes of the files of each format; several formats of one suffix differ by the root element."""
+
+
+def _format(name: str) -> Format:
+    found: Format = import_module(f"{__name__}.{name}").FORMAT
+    return found
+
+
+FORMATS = Registry(SUFFIXES, _format)
+"""Every format by the name of its module."""
+
+
+def is_foreign(path: str | PurePath) -> bool:
+    """Whether a file is a model of another program, by its suffix."""
+    return bool(_candidates(path))
+
+
+def _candidates(path: str | PurePath) -> list[str]:
+    suffix = PurePath(path).suffix.lower()
+    return [name for name, suffixes in SUFFIXES.items() if suffix in suffixes]
+
+
+def read_model(
+    path: Path, options: Options, problems: Problems, usage: Usage | None = None, content: bytes | None = None
+) -> Draft:
+    """Read a model of another program.
+
+    Parameters
+    ----------
+    path
+        The file; messages name it as it is written here.
+    options
+        Choices of the user.
+    problems
+        Collects errors that do not stop the reader, and a warning with the number of losses.
+    usage
+        Counts the bytes of all files, and their values.
+    content
+        The content, if it is not read from the file.
+
+    Raises
+    ------
+    SceneError
+        The file cannot be read, is of no known format, or has errors.
+    """
+    usage = usage or Usage()
+    shown = str(path)
+    document = parse(_content(path, usage) if content is None else content, shown, usage)
+    root = document.root
+    reading = Reading(path, options, problems, Ledger(), usage)
+    reading.ledger.add_source(root)
+    for mark, remark in document.remarks:
+        reading.ledger.note(mark, remark)
+    draft = _format_of(path, root.tag, root.mark).read(root, reading)
+    problems.raise_any()
+    complete(draft, options, problems)
+    report = Report(draft.ledger)
+    if options.strict:
+        for entry in report.losses:
+            problems.add(entry.element.mark, (), f"{entry.item}: {entry.fate}: {entry.message}")
+    problems.raise_any()
+    return draft
+
+
+def _content(path: Path, usage: Usage) -> bytes:
+    mark = Mark(str(path))
+    try:
+        with path.open("rb") as file:
+            content = file.read(usage.left("bytes") + 1)
+        usage.add("bytes", len(content))
+    except LimitError as error:
+        raise refusal(mark, str(error)) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise refusal(mark, f"cannot read the file: {reason}") from None
+    return content
+
+
+def _format_of(path: Path, tag: str, mark: Mark) -> Format:
+    candidates = [FORMATS[name] for name in _candidates(path) or SUFFIXES]
+    for found in candidates:
+        if tag in found.roots:
+            return found
+    known = series([f"<{root}> ({found.title})" for found in candidates for root in found.roots], "or")
+    raise refusal(mark, f"expected the root element {known}, found <{tag}>")
+
+
+def complete(draft: Draft, options: Options, problems: Problems) -> None:
+    """Do what all formats need: merge links, and settle leaves without mass and bases."""
+    if all(body.is_massless for body in draft.bodies.values()):
+        message = "no body has a mass: `--density 1000` computes masses from the shapes"
+        problems.stop(Mark(str(draft.source)), (), message)
+    merge_links(draft, options.merge)
+    fix_massless_leaves(draft)
+    settle_bases(draft, options.base)

@@ -1,0 +1,259 @@
+"""The draft of a scene: bodies, joints and shapes with their poses, all else in the words of the scene format.
+
+Each element has its origin, a place in the source.  The tree of a draft has these places as marks, so that errors of
+the scene name the file of the other program.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from multibody_cli.foreign.frames import IDENTITY, Pose
+from multibody_cli.foreign.ledger import Ledger
+from multibody_cli.foreign.markup import Element
+from multibody_cli.mass import MassProperties
+from multibody_cli.nodes import Mark, Node, Problems, mapping, sequence
+
+Added = TypeVar("Added")
+
+WORLD = "world"
+"""Name of the body that does not move."""
+
+
+class Origin(NamedTuple):
+    """The place of an element in the source, and a remark on what was derived from it."""
+
+    mark: Mark
+    remark: str = ""
+
+
+class Placed(NamedTuple):
+    """A value of the scene with its origin; dictionaries and lists in it may contain other placed values."""
+
+    value: Any
+    origin: Origin
+
+
+@dataclass
+class Shape:
+    """A shape: `fields` as `type` and `size` of the scene format, its pose in the body, and its mesh file."""
+
+    fields: dict[str, Any]
+    origin: Origin
+    pose: Pose = IDENTITY
+    mesh: Path | None = None
+
+
+@dataclass
+class Point:
+    """A named frame of a body."""
+
+    pose: Pose
+    origin: Origin
+
+
+@dataclass
+class Body:
+    """A body.
+
+    Parameters
+    ----------
+    name, origin
+        Its name, and its place in the source.
+    mass
+        Mass properties about the center of mass, in the axes of the body; None if the source has none.
+    inertia
+        The inertia in a form of the scene format, if the source writes it so; empty if it is derived.
+    shapes, points
+        Shapes, and named frames.
+    pose
+        Initial pose of a body without an inboard joint.
+    fields
+        Other fields of the scene format.
+    """
+
+    name: str
+    origin: Origin
+    mass: MassProperties | None = None
+    inertia: dict[str, Any] = field(default_factory=dict)
+    shapes: list[Shape] = field(default_factory=list)
+    points: dict[str, Point] = field(default_factory=dict)
+    pose: Pose = IDENTITY
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_massless(self) -> bool:
+        """Whether it has neither mass nor a density to compute it from."""
+        return (self.mass is None or self.mass.mass == 0.0) and "density" not in self.fields
+
+
+@dataclass
+class Joint:
+    """A joint: `pose` of its frame in the parent, `child_pose` of it in the child, and `fields` of its type."""
+
+    name: str
+    origin: Origin
+    type: str
+    parent: str
+    child: str
+    pose: Pose = IDENTITY
+    child_pose: Pose = IDENTITY
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+class Draft:
+    """A model of another program, on its way to a scene.
+
+    Parameters
+    ----------
+    source
+        Its file.
+    ledger
+        Fates of the items of the source.
+    problems
+        Collects names that are used twice.
+
+    Attributes
+    ----------
+    bodies, joints
+        By name, in the order of the source.
+    world
+        Shapes and points of the world.
+    elements
+        Entries of other sections by name: `elements["couplings"]["pinch"]`.
+    settings
+        Other sections: `gravity`, `contacts`, `simulation`, `states`.
+    """
+
+    def __init__(self, source: Path, ledger: Ledger, problems: Problems) -> None:
+        self.source = source
+        self.ledger = ledger
+        self._problems = problems
+        self.world = Body(WORLD, Origin(Mark(str(source))))
+        self.bodies: dict[str, Body] = {}
+        self.joints: dict[str, Joint] = {}
+        self.elements: dict[str, dict[str, Placed]] = {}
+        self.settings: dict[str, Placed] = {}
+
+    def add_body(self, name: str, element: Element) -> Body:
+        """Add a body."""
+        return self._added("bodies", self.bodies, Body(name, Origin(element.mark)), name, element)
+
+    def add_joint(self, name: str, element: Element, type_: str, parent: str, child: str) -> Joint:
+        """Add a joint."""
+        joint = Joint(name, Origin(element.mark), type_, parent, child)
+        return self._added("joints", self.joints, joint, name, element)
+
+    def add(self, section: str, name: str, element: Element, **fields: Any) -> None:
+        """Add an entry of another section."""
+        entry = Placed(fields, Origin(element.mark))
+        self._added(section, self.elements.setdefault(section, {}), entry, name, element)
+
+    def set(self, section: str, element: Element, value: Any) -> None:
+        """Set a section that has no named entries."""
+        self.settings[section] = Placed(value, Origin(element.mark))
+
+    def body(self, name: str) -> Body:
+        """Return a body, or the world."""
+        return self.world if name == WORLD else self.bodies[name]
+
+    def inboard(self, name: str) -> list[Joint]:
+        """Return the joints whose child is a body."""
+        return [joint for joint in self.joints.values() if joint.child == name]
+
+    def _added(self, section: str, entries: dict[str, Any], entry: Added, name: str, element: Element) -> Added:
+        """Add an entry to a section; report a name that is used already."""
+        if name in entries:
+            line = entries[name].origin.mark.line
+            self._problems.add(element.mark, (), f"{element}: the name is already used in line {line} ({section})")
+        else:
+            entries[name] = entry
+        return entry
+
+    def sections(self, folder: Path) -> dict[str, Any]:
+        """Return the scene, with placed values.
+
+        Parameters
+        ----------
+        folder
+            The folder that names of files are relative to.
+        """
+        found: dict[str, Any] = {"mbsim": 1}
+        settings = dict(self.settings)
+        if "gravity" in settings:
+            found["gravity"] = settings.pop("gravity")
+        if self.world.shapes:
+            found["world"] = {"shapes": [_shape_data(shape, folder) for shape in self.world.shapes]}
+        moved = {joint.child for joint in self.joints.values()}
+        found["bodies"] = {
+            name: Placed(_body_data(body, folder, name not in moved), body.origin) for name, body in self.bodies.items()
+        }
+        found["joints"] = {name: Placed(_joint_data(joint), joint.origin) for name, joint in self.joints.items()}
+        found |= {section: dict(entries) for section, entries in self.elements.items() if entries}
+        found |= settings
+        return {key: value for key, value in found.items() if value != {}}
+
+    def tree(self) -> Node:
+        """Return the scene as a tree whose marks are places in the source."""
+        return _node(self.sections(self.source.parent), Mark(str(self.source)))
+
+
+def _shape_data(shape: Shape, folder: Path) -> Placed:
+    file = {} if shape.mesh is None else {"file": _relative(shape.mesh, folder)}
+    type_ = {"type": shape.fields["type"]}
+    return Placed({**type_, **file, **shape.fields, **shape.pose.data()}, shape.origin)
+
+
+def _relative(path: Path, folder: Path) -> str:
+    try:
+        return os.path.relpath(path, folder)
+    except ValueError:  # another drive
+        return str(path)
+
+
+def _body_data(body: Body, folder: Path, is_root: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if body.mass is not None:
+        found["mass"] = body.mass.mass
+        if body.mass.com.any():
+            found["com"] = body.mass.com.tolist()
+        found["inertia"] = body.inertia or _inertia_data(body.mass)
+    found |= body.fields
+    if body.shapes:
+        found["shapes"] = [_shape_data(shape, folder) for shape in body.shapes]
+    return found | (body.pose.data() if is_root else {})
+
+
+def _inertia_data(mass: MassProperties) -> dict[str, Any]:
+    inertia = mass.inertia
+    if not (inertia - np.diag(inertia.diagonal())).any():
+        return {"principal": inertia.diagonal().tolist()}
+    return {"matrix": ((inertia + inertia.T) / 2).tolist()}
+
+
+def _joint_data(joint: Joint) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": joint.type}
+    if joint.parent != WORLD:
+        found["parent"] = joint.parent
+    found["child"] = joint.child
+    for key, pose in (("origin", joint.pose), ("child_origin", joint.child_pose)):
+        if data := pose.data():
+            found[key] = data
+    return found | joint.fields
+
+
+def _node(value: Any, mark: Mark) -> Node:
+    """Return the tree of a value, whose parts without an origin have the place of what contains them."""
+    if isinstance(value, Placed):
+        return _node(value.value, value.origin.mark)
+    if isinstance(value, dict):
+        keys = {key: entry.origin.mark if isinstance(entry, Placed) else mark for key, entry in value.items()}
+        return mapping({key: _node(entry, mark) for key, entry in value.items()}, mark, keys)
+    if isinstance(value, list | tuple):
+        return sequence([_node(entry, mark) for entry in value], mark)
+    return Node(value, mark)

@@ -1,0 +1,119 @@
+"""Poses of frames: as the source writes them, composed and inverted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.immutable import Immutable
+from multibody_cli.mass import Floats
+
+ROUND_OFF = 1e-15
+"""Components of a composed position below this fraction of its terms are round-off, and 0."""
+
+
+class Pose(Immutable, eq=False):
+    """The pose of a frame in another one: x_outside = position + rotation x_inside.
+
+    Parameters
+    ----------
+    position
+        (3,) position of its origin, m.
+    rotation
+        (3, 3) rotation matrix.
+    written
+        The rotation in a form of the scene format, if the source writes it; empty if it is derived.
+    """
+
+    position: Floats
+    rotation: Floats
+    written: Mapping[str, Any] = {}
+
+    @staticmethod
+    def of_euler(position: Sequence[float] | Floats, angles: Sequence[float]) -> Pose:
+        """Return the pose with Euler angles about the fixed axes x, y, z in this order, rad: `rpy` of URDF and SDF."""
+        r, p, y = angles
+        (cr, cp, cy), (sr, sp, sy) = np.cos((r, p, y)), np.sin((r, p, y))
+        rotation = np.array(
+            [
+                [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+                [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+                [-sp, cp * sr, cp * cr],
+            ]
+        )
+        return Pose(np.array(position, dtype=float), rotation, {"euler": list(angles), "order": "xyz"})
+
+    @staticmethod
+    def of_quaternion(position: Sequence[float] | Floats, quaternion: Sequence[float]) -> Pose:
+        """Return the pose with a quaternion (w, x, y, z) of any length."""
+        w, x, y, z = np.array(quaternion, dtype=float) / np.linalg.norm(quaternion)
+        rotation = np.array(
+            [
+                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+            ]
+        )
+        return Pose(np.array(position, dtype=float), rotation, {"quaternion": list(quaternion)})
+
+    @property
+    def turns(self) -> bool:
+        """Whether the rotation is not the identity."""
+        return not np.array_equal(self.rotation, np.eye(3))
+
+    def at(self, inner: Pose) -> Pose:
+        """Return the pose, outside, of a frame with the pose `inner` in this frame."""
+        if not self.turns and not self.position.any():
+            return inner
+        if not inner.turns and not inner.position.any():
+            return self
+        shift = self.rotation @ inner.position
+        position = self.position + shift
+        position[np.abs(position) <= ROUND_OFF * (np.abs(self.position) + np.abs(inner.position).max())] = 0.0
+        if not self.turns or not inner.turns:
+            return Pose(position, *((self.rotation, self.written) if self.turns else (inner.rotation, inner.written)))
+        return Pose(position, self.rotation @ inner.rotation)
+
+    @property
+    def inverse(self) -> Pose:
+        """The pose of the outer frame in this one."""
+        return Pose(0.0 - self.rotation.T @ self.position, self.rotation.T if self.turns else self.rotation)
+
+    def data(self) -> dict[str, Any]:
+        """Return the pose as `position` and `rotation` of the scene format, without those that are zero."""
+        found: dict[str, Any] = {}
+        if self.position.any():
+            found["position"] = self.position.tolist()
+        if self.turns:
+            found["rotation"] = dict(self.written) or {"quaternion": quaternion_of(self.rotation)}
+        return found
+
+
+IDENTITY = Pose(np.zeros(3), np.eye(3))
+"""The pose of a frame that coincides with the outer one."""
+
+
+def turned_to(axis: Floats) -> Pose:
+    """Return a frame whose z axis is a unit vector (3,), by the smallest rotation."""
+    x, y, z = axis
+    if z <= -1.0 + 1e-12:
+        return Pose.of_quaternion(np.zeros(3), (0.0, 1.0, 0.0, 0.0))
+    return Pose.of_quaternion(np.zeros(3), (1.0 + z, -y, x, 0.0))
+
+
+def quaternion_of(rotation: Floats) -> list[float]:
+    """Return the unit quaternion (w, x, y, z), w >= 0, of a rotation matrix, from its largest component."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation
+    squares = np.array([1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz])
+    rows = (
+        (squares[0], zy - yz, xz - zx, yx - xy),
+        (zy - yz, squares[1], xy + yx, xz + zx),
+        (xz - zx, xy + yx, squares[2], yz + zy),
+        (yx - xy, xz + zx, yz + zy, squares[3]),
+    )
+    found = np.array(rows[int(np.argmax(squares))])
+    found /= np.linalg.norm(found)
+    unit: list[float] = (found if found[0] >= 0.0 else -found).tolist()
+    return unit

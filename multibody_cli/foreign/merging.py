@@ -1,0 +1,161 @@
+"""Links that are fixed to each other become one body: sums of inertias, re-framed joints, and points for lost frames.
+
+A leaf without mass on a moving joint makes the mass matrix singular; its joint becomes fixed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal
+
+from multibody_cli.foreign.draft import WORLD, Draft, Joint, Origin, Placed, Point
+from multibody_cli.foreign.frames import Pose
+from multibody_cli.mass import summed
+
+End = Literal["parent", "child"]
+
+
+def merge_links(draft: Draft, which: str) -> None:
+    """Merge links of fixed joints.
+
+    A body that another element names, such as a force, is not merged.
+
+    Parameters
+    ----------
+    draft
+        The model.
+    which
+        `frames`: links without mass with a link that they are fixed to; `all`: also those with mass; `none`.
+    """
+    if which == "none":
+        return
+    merger = _Merger(draft)
+    ends: tuple[End, End] = ("child", "parent")  # frames into the links that carry them, then frames that carry links
+    for end in ends:
+        for joint in list(draft.joints.values()):
+            if joint.type == "fixed" and merger.may_absorb(joint, end, which):
+                merger.merge(joint, end)
+
+
+def fix_massless_leaves(draft: Draft) -> None:
+    """Merge bodies without mass at the ends of moving joints with their parents, and say so in the ledger."""
+    merger = _Merger(draft)
+    left = list(draft.bodies)
+    while left:
+        name = left.pop()
+        joints = merger.joints[name]
+        if name not in draft.bodies or name in merger.named or not draft.bodies[name].is_massless:
+            continue
+        if len(joints) == 1 and joints[0].child == name and joints[0].type != "fixed":
+            joint = joints[0]
+            left.append(joint.parent)
+            _drop_relations_of(draft, joint)
+            what = f"joint `{joint.name}` is fixed: `{name}` at its end has no mass, and the joint would move nothing"
+            draft.ledger.note(joint.origin.mark, what)
+            merger.merge(joint, "child")
+
+
+def settle_bases(draft: Draft, base: str | None) -> None:
+    """Fix bodies without an inboard joint to the world, or leave them free.
+
+    Parameters
+    ----------
+    draft
+        The model.
+    base
+        `fixed` or `free`; None: a body without mass becomes part of the world, any other one is free.
+    """
+    merger = _Merger(draft)
+    moved = {joint.child for joint in draft.joints.values()}
+    for name, body in list(draft.bodies.items()):
+        if name in moved:
+            continue
+        if body.is_massless and merger.joints[name]:
+            draft.ledger.note(body.origin.mark, f"`{name}` has no mass, and is fixed to the world")
+            merger.absorb(WORLD, name, body.pose)
+        elif base == "fixed":
+            joint = f"{name}_to_world"
+            draft.joints[joint] = Joint(
+                joint, Origin(body.origin.mark, "--fixed"), "fixed", WORLD, name, pose=body.pose
+            )
+        elif base is None:
+            draft.ledger.note(body.origin.mark, f"`{name}` is free: no joint connects it to the world")
+
+
+class _Merger:
+    """Joins bodies of a draft, with the joints of each body at hand."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self.named = set(_words([*draft.elements.values(), *draft.settings.values()]))
+        self.joints: defaultdict[str, list[Joint]] = defaultdict(list)
+        for joint in draft.joints.values():
+            self.joints[joint.parent].append(joint)
+            self.joints[joint.child].append(joint)
+
+    def may_absorb(self, joint: Joint, end: End, which: str) -> bool:
+        """Whether the body at one end of a joint can become part of the other one."""
+        guest, host = (joint.child, joint.parent) if end == "child" else (joint.parent, joint.child)
+        if guest in (WORLD, host) or guest in self.named or not {guest, host} <= {WORLD, *self._draft.bodies}:
+            return False
+        return self._draft.bodies[guest].is_massless or (which == "all" and end == "child" and host != WORLD)
+
+    def merge(self, joint: Joint, end: End) -> None:
+        """Join the bodies of a joint in its zero position; the body at `end` becomes part of the other one."""
+        child_in_parent = joint.pose.at(joint.child_pose.inverse)
+        guest, host = (joint.child, joint.parent) if end == "child" else (joint.parent, joint.child)
+        if end == "parent":  # the host takes the place of its parent
+            self._draft.body(host).pose = self._draft.body(guest).pose.at(child_in_parent)
+        self._remove(joint)
+        self.absorb(host, guest, child_in_parent if end == "child" else child_in_parent.inverse)
+
+    def absorb(self, host: str, guest: str, pose: Pose) -> None:
+        """Make a body part of another one, or of the world; `pose` is that of the guest's frame in the host's."""
+        kept, lost = self._draft.body(host), self._draft.bodies.pop(guest)
+        if lost.mass is not None and host != WORLD:
+            moved = lost.mass.moved(pose.position, pose.rotation)
+            kept.mass = moved if kept.mass is None else summed((kept.mass, moved))
+            kept.inertia = {}
+            kept.origin = Origin(kept.origin.mark, f"with {guest}")
+        kept.shapes += [replace(shape, pose=pose.at(shape.pose)) for shape in lost.shapes]
+        kept.points |= {guest: Point(pose, lost.origin)}
+        kept.points |= {name: replace(point, pose=pose.at(point.pose)) for name, point in lost.points.items()}
+        for joint in self.joints.pop(guest, []):
+            if joint.parent == guest:
+                joint.parent, joint.pose = host, pose.at(joint.pose)
+            if joint.child == guest:
+                joint.child, joint.child_pose = host, pose.at(joint.child_pose)
+            if joint.type == "fixed" and joint.parent == joint.child:
+                self._remove(joint)
+            else:
+                self.joints[host].append(joint)
+
+    def _remove(self, joint: Joint) -> None:
+        del self._draft.joints[joint.name]
+        for name in {joint.parent, joint.child}:
+            self.joints[name] = [one for one in self.joints[name] if one is not joint]
+
+
+def _drop_relations_of(draft: Draft, joint: Joint) -> None:
+    """Remove couplings and actuators of a joint."""
+    for entries in draft.elements.values():
+        for name, entry in list(entries.items()):
+            if joint.name in set(_words(entry)):
+                draft.ledger.note(entry.origin.mark, f"`{name}` has no effect: joint `{joint.name}` is fixed")
+                del entries[name]
+
+
+def _words(value: Any) -> Iterator[str]:
+    """Yield all texts in a value."""
+    if isinstance(value, Placed):
+        yield from _words(value.value)
+    elif isinstance(value, dict):
+        yield from (key for key in value if isinstance(key, str))
+        yield from _words(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from _words(entry)
+    elif isinstance(value, str):
+        yield value

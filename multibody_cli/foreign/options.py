@@ -1,0 +1,42 @@
+"""Choices of the user for an import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from multibody_cli.immutable import Immutable
+
+
+class Options(Immutable):
+    """Choices of the user; the defaults are those of the verbs that run a model directly.
+
+    Parameters
+    ----------
+    merge
+        Which links that a fixed joint connects become one body: `frames`, those without mass; `all`; `none`.
+    density
+        Density of the shapes of bodies without inertia, kg/m^3; None leaves them without.
+    repair
+        Whether an inertia that no body has is replaced by the nearest possible one.
+    decompose
+        Whether meshes that are not convex are decomposed into convex parts, instead of replaced by their hull.
+    packages
+        Folders of packages by name, for meshes `package://NAME/...`.
+    base
+        Whether root bodies are `fixed` to the world or `free`; None follows the file: fixed without mass, else free.
+    state
+        Name of the initial state, of several that the file holds.
+    strict
+        Whether losses are errors.
+    """
+
+    merge: Literal["frames", "all", "none"] = "frames"
+    density: float | None = None
+    repair: bool = False
+    decompose: bool = False
+    packages: Mapping[str, Path] = {}
+    base: Literal["fixed", "free"] | None = None
+    state: str | None = None
+    strict: bool = False

@@ -1,0 +1,106 @@
+"""A URDF has the mass matrix and the bias of its links, computed here from the file by products of 4x4 matrices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import mbsim
+from multibody_cli.foreign import read_model
+from multibody_cli.foreign.options import Options
+from multibody_cli.foreign.writing import text
+from multibody_cli.nodes import Problems
+
+ROBOT = Path(__file__).with_name("robot.urdf")
+GRAVITY = np.array([0.0, 0.0, -9.81])
+
+
+def numbers(element: ElementTree.Element | None, name: str, default: str) -> np.ndarray:
+    return np.array((default if element is None else element.get(name, default)).split(), dtype=float)
+
+
+def transform(element: ElementTree.Element | None) -> np.ndarray:
+    found = np.eye(4)
+    for axis, angle in zip(np.eye(3), numbers(element, "rpy", "0 0 0"), strict=True):
+        found[:3, :3] = turn(axis, angle) @ found[:3, :3]
+    found[:3, 3] = numbers(element, "xyz", "0 0 0")
+    return found
+
+
+def turn(axis: np.ndarray, angle: float) -> np.ndarray:
+    """Rodrigues' formula."""
+    cross = np.cross(np.eye(3), axis)
+    return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
+
+
+def poses(robot: ElementTree.Element, q: dict[str, float]) -> dict[str, np.ndarray]:
+    """World poses of all links, the root at the origin."""
+    found = {"base": np.eye(4)}
+    joints = robot.findall("joint")
+    while joints:
+        joint = joints.pop(0)
+        parent, child = joint.find("parent").get("link"), joint.find("child").get("link")
+        if parent not in found:
+            joints.append(joint)
+            continue
+        motion, axis = np.eye(4), numbers(joint.find("axis"), "xyz", "1 0 0")
+        if joint.get("type") == "prismatic":
+            motion[:3, 3] = q[joint.get("name")] * axis
+        elif joint.get("type") != "fixed":
+            motion[:3, :3] = turn(axis, q[joint.get("name")])
+        found[child] = found[parent] @ transform(joint.find("origin")) @ motion
+    return found
+
+
+def kinetic_and_potential(robot: ElementTree.Element, q: np.ndarray, v: np.ndarray) -> tuple[float, float]:
+    """Energies, the former by central differences of the poses of all links."""
+    names = ("shoulder", "elbow", "slide")
+
+    def placed(values: np.ndarray) -> dict[str, np.ndarray]:
+        named = dict(zip(names, values, strict=True))
+        return poses(robot, named | {"opposite": 2 * named["slide"] + 0.005})
+
+    h = 1e-5
+    now, before, after = placed(q), placed(q - h * v), placed(q + h * v)
+    kinetic = potential = 0.0
+    for link in robot.findall("link"):
+        inertial = link.find("inertial")
+        if inertial is None:
+            continue
+        name, inner = link.get("name"), transform(inertial.find("origin"))
+        mass = float(inertial.find("mass").get("value"))
+        xx, xy, xz, yy, yz, zz = (
+            float(inertial.find("inertia").get(key)) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        )
+        rate = (after[name] - before[name]) @ inner / (2 * h)
+        here = now[name] @ inner
+        spin = here[:3, :3].T @ rate[:3, :3]
+        angular = np.array([spin[2, 1] - spin[1, 2], spin[0, 2] - spin[2, 0], spin[1, 0] - spin[0, 1]]) / 2
+        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        kinetic += mass * rate[:3, 3] @ rate[:3, 3] / 2 + angular @ inertia @ angular / 2
+        potential -= mass * GRAVITY @ here[:3, 3]
+    return kinetic, potential
+
+
+@pytest.mark.filterwarnings("ignore:.*contacts are disabled")
+@pytest.mark.parametrize("merge", ["frames", "all"])
+def test_energies_are_those_of_the_links(merge: str, tmp_path: Path) -> None:
+    """Kinetic and potential energy of random states, whichever links are merged."""
+    robot = ElementTree.parse(ROBOT).getroot()
+    path = tmp_path / "scene.yaml"
+    draft = read_model(ROBOT, Options(merge=merge), Problems())
+    path.write_text(text(draft, tmp_path))
+    assert len(draft.bodies) == {"frames": 5, "all": 4}[merge]
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        q, v = rng.uniform(0.02, 0.1, 3), rng.uniform(-1, 1, 3)
+        state = {"simulation.duration": 0.001}
+        for name, angle, rate in zip(("shoulder", "elbow", "slide"), q.tolist(), v.tolist(), strict=True):
+            state |= {f"joints.{name}.q": angle, f"joints.{name}.v": rate}
+        run = mbsim.load(path, state).run()
+        kinetic, potential = kinetic_and_potential(robot, q, v)
+        assert float(run["energy/kinetic"][0]) == pytest.approx(kinetic, rel=1e-8)
+        assert float(run["energy/potential"][0]) == pytest.approx(potential, rel=1e-12)
