@@ -201,6 +201,8 @@ class JointEntry(Immutable):
         Allowed interval of each coordinate; the run stops outside. Empty if all coordinates are unbounded.
     sizes
         Typical norm of each column of the motion subspace, for joints given by a joint map.
+    numbers
+        Index of each coordinate in the slice of q; of a coordinate of a rotation, in its quaternion.
     """
 
     name: str
@@ -212,6 +214,7 @@ class JointEntry(Immutable):
     same: tuple[str, ...] = ()
     domains: tuple[tuple[float, float], ...] = ()
     sizes: tuple[float, ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
 class RowName(Immutable):

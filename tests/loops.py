@@ -186,6 +186,14 @@ def joint_kinds(pitch: float = 0.5) -> dict[str, Data]:
                 {"type": "screw", "axis": [1, 1, 1], "pitch": -0.7},
             ],
         },
+        "anchors": {
+            "type": "composite",
+            "parts": [
+                {"type": "revolute", "axis": [0, 1, 0], "position": [0.3, 0.1, -0.2]},
+                {"type": "revolute", "axis": [1, 0, 0], "position": [0.0, -0.4, 0.2]},
+                {"type": "revolute", "axis": [2, 1, -2], "position": [-0.2, 0.0, 0.5]},
+            ],
+        },
     }
 
 

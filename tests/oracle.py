@@ -79,6 +79,10 @@ def across(part: Part, q: np.ndarray, rates: np.ndarray) -> tuple[Jet, Jet]:
     if part.code == PartCode.FREE:
         R, spin = rotation_of_quaternion(q[3:]), hat(rates[:, 3:])
         return Jet(R, spin @ R, spin @ spin @ R), Jet(q[:3, None], rates[:, :3, None], still.second)
+    if part.code == PartCode.OFFSET:
+        at_rest = np.zeros((n, 3, 3), dtype)
+        d = Jet(np.array(part.slide, dtype)[:, None], still.first, still.second)
+        return Jet(np.eye(3, dtype=dtype), at_rest, at_rest), d
     if part.code == PartCode.GENERATED:
         return pose_of_shape(part, q, rates)
     raise NotImplementedError(part)

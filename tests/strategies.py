@@ -20,6 +20,7 @@ from multibody_cli.joints.contract import (
     ball,
     exponential_ball,
     floating,
+    offset,
     screwing,
     sliding,
     turning,
@@ -49,6 +50,8 @@ runs_of_parts = st.one_of(
     st.just((sliding(X), sliding(Y), turning(Z))),  # free in a plane
     st.just((ball(), sliding(Z))),  # a telescope on a ball
     st.just((sliding(OBLIQUE), ball())),
+    st.just((offset(OBLIQUE), turning(X), offset((0.3, -0.2, 0.1)), turning(Z), offset((-0.9, 0.5, -0.7)))),
+    st.just((offset((0.2, 0.4, -0.3)), ball(), offset((0.0, 0.5, 0.0)), turning(OBLIQUE))),
     st.lists(single_screws, min_size=2, max_size=3, unique_by=lambda part: line_of(part)).map(tuple),
     st.sampled_from([SHAPES[name] for name in IN_TREES]),
 )

@@ -257,6 +257,10 @@ def _mapped(emitter: Emitter, part: PartStructure, iq: int, iv: int, first: int)
     yield Step(R, p, _columns(emitter, part, iv, 0, S), v, bias)
 
 
+def _offset(emitter: Emitter, _part: PartStructure, _iq: int, _iv: int, first: int) -> Iterator[Step]:
+    yield Step(UNIT, emitter.vector(first))
+
+
 class ShapeConstants(Constants):
     """The constants of a joint map among the constants of a link."""
 
@@ -297,5 +301,6 @@ _STEPS: dict[PartCode, Callable[[Emitter, PartStructure, int, int, int], Iterato
     PartCode.EXPONENTIAL: _exponential,
     PartCode.FREE: _free,
     PartCode.GENERATED: _mapped,
+    PartCode.OFFSET: _offset,
 }
 """Functions that yield the steps of a part, by the code of the part."""

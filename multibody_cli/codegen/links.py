@@ -39,8 +39,8 @@ class PartStructure(NamedTuple):
     """Everything that the text of a part depends on.
 
     `driven` and `has_armature` report for each coordinate whether its motion is prescribed, and whether it may have an
-    inertia of its own.  `constant_count` is the number of constants: `turn` and `slide` of a screw, or those of a joint
-    map.
+    inertia of its own.  `constant_count` is the number of constants: `turn` and `slide` of a screw, the displacement of
+    an offset, or those of a joint map.
     """
 
     code: PartCode
@@ -137,6 +137,8 @@ def _constants_of(part: Any, A: Floats, tree: Tree) -> list[float]:
         if part["turn"].any():
             return [1.0, 0.0, 0.0, float(A[:, 0] @ part["slide"]), 0.0, 0.0]
         return [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+    if part["code"] == PartCode.OFFSET:
+        return [float(x) for x in part["slide"]]
     if part["code"] == PartCode.GENERATED:
         later = [first for first in tree.parts["first_constant"] if first > part["first_constant"]]
         last = min(later, default=len(tree.constants))

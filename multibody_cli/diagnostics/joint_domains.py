@@ -91,7 +91,7 @@ class JointDomainMonitor:
             joint, time = self._joints[k], self._least_times[k]
             turns = [i for i, kind in enumerate(joint.coordinates) if kind is Coordinate.ANGLE]
             is_gimbal = len(turns) == 3 and not self._has_map(joint)
-            angle = self._least_q[k][joint.positions][turns[1]] if is_gimbal else 0.0
+            angle = self._least_q[k][joint.positions][joint.numbers[turns[1]]] if is_gimbal else 0.0
             where = f", where its angle {turns[1] + 1} is {angle:.3g} rad" if is_gimbal else ""
             yield Raised(
                 "joints",
@@ -138,7 +138,7 @@ def _first_violation(joints: Iterable[JointEntry], state: State) -> str:
 
 def _joint_violation(joint: JointEntry, state: State) -> str:
     for k, (lower, upper) in enumerate(joint.domains):
-        q = state.q[joint.positions][k]
+        q = state.q[joint.positions][joint.numbers[k]]
         if not lower - WITHIN <= q <= upper + WITHIN:
             place = "" if len(joint.coordinates) == 1 else f" coordinate {k + 1} of"
             return (

@@ -208,6 +208,10 @@ def _screw(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMap
     return factors
 
 
+def _offset(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
+    return [Shift(vector_of(part["slide"]))]
+
+
 def _ball(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
     return [_Ball(coordinates.q[part["iq"] : part["iq"] + 4], int(part["iv"]))]
 
@@ -276,4 +280,5 @@ _FACTORS: Mapping[PartCode, Callable[[Any, Tree, Coordinates, JointMaps, Floats]
     PartCode.EXPONENTIAL: _exponential,
     PartCode.FREE: _free,
     PartCode.GENERATED: _generated,
+    PartCode.OFFSET: _offset,
 }

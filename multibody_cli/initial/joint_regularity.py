@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.contract import Part
-from multibody_cli.joints.domain import DomainJointSpec
+from multibody_cli.joints.contract import Part, numbers_of
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import JointConfiguration, configuration_at, sampled_configurations
@@ -74,13 +73,14 @@ def _around(joint: JointSpec, parts: tuple[Part, ...], q: Floats) -> tuple[tuple
     """Return the typical norms of the columns, and the columns at the start."""
     here = configuration_at(parts, q).columns
     sizes = np.linalg.norm(here, axis=0)
-    domains = joint.own_domains if isinstance(joint, DomainJointSpec) else ()
-    for k in range(sum(part.nv for part in parts if part.joint_map)):
+    mapped = [part.joint_map is not None for part in parts for _ in range(part.nv)]
+    for k in np.flatnonzero(mapped):
+        place = numbers_of(parts)[k]
         for step in AROUND:
             moved = q.copy()
-            moved[k] += step
-            if domains:
-                moved[k] = np.clip(moved[k], *domains[k])
+            moved[place] += step
+            if joint.own_domains:
+                moved[place] = np.clip(moved[place], *joint.own_domains[k])
             sizes = np.fmax(sizes, np.linalg.norm(configuration_at(parts, moved).columns, axis=0))
     return tuple(np.where(sizes > 0.0, sizes, 1.0).tolist()), here
 

@@ -52,6 +52,10 @@ def proposed_start(
 
 def _written(joint: Any, q: Floats) -> str:
     """Return q (nq,) of a joint in the form of its field `q`."""
+    if joint.joints != (joint,):
+        sizes = [sum(part.nq for part in JOINTS[one.type].parts(one)) for one in joint.joints]
+        each = np.split(q, np.cumsum(sizes)[:-1])
+        return f"[{', '.join(map(_written, joint.joints, each))}]"
     if isinstance(joint.q, Pose):
         return f"{{position: {_numbers(q[:3])}, rotation: {_rotation(q[3:])}}}"
     count = len(joint.coordinates)

@@ -24,7 +24,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.joints.coordinate_fields import Coordinate as Coordinate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from multibody_cli.joints.friction import FrictionPatch
     from multibody_cli.joints.joint_map import JointMap
@@ -41,6 +41,7 @@ class PartCode(IntEnum):
     EXPONENTIAL = 2
     FREE = 3
     GENERATED = 4
+    OFFSET = 5
 
 
 class Part(Immutable):
@@ -54,7 +55,7 @@ class Part(Immutable):
         One entry for each velocity of the part.
     turn, slide
         Constants of a screw: angular and linear velocity per unit of the coordinate, in the part's frame
-        (rad and m per rad, or m per m).  Zero for the other kinds.
+        (rad and m per rad, or m per m).  Of an offset, `slide` is the displacement, m.  Zero for the other kinds.
     joint_map, constants
         Formulas of a generated part, and their constants.
     regular_coordinates
@@ -120,6 +121,11 @@ def floating() -> Part:
     return Part(PartCode.FREE, (Coordinate.LENGTH,) * 3 + (Coordinate.ANGLE,) * 3)
 
 
+def offset(displacement: Vector) -> Part:
+    """Constant displacement between two other parts, m: no coordinates, S is empty."""
+    return Part(PartCode.OFFSET, (), slide=displacement)
+
+
 def generated_part(
     joint_map: JointMap,
     coordinates: Sequence[Coordinate],
@@ -134,6 +140,16 @@ def generated_part(
         constants=tuple(constants),
         regular_coordinates=tuple(regular_coordinates),
     )
+
+
+def numbers_of(parts: Iterable[Part]) -> tuple[int, ...]:
+    """Return the index in q of each coordinate that is a number of its own; of a rotation, those in its quaternion."""
+    numbers: list[int] = []
+    iq = 0
+    for part in parts:
+        numbers += range(iq, iq + part.nv)
+        iq += part.nq
+    return tuple(numbers)
 
 
 class JointStart(Immutable):

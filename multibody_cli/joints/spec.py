@@ -62,6 +62,21 @@ class JointSpec(Spec):
         return tuple(signal is not None for signal in motion.signals) if motion else (False,) * len(self.coordinates)
 
     @property
+    def own_domains(self) -> tuple[tuple[float, float], ...]:
+        """Least and greatest value of each coordinate for which the joint is defined; empty if all are unbounded."""
+        return ()
+
+    @property
+    def domains(self) -> tuple[tuple[float, float], ...]:
+        """Interval of each coordinate outside of which the run stops; empty if all are unbounded."""
+        return ()
+
+    @property
+    def joints(self) -> Sequence[JointSpec]:
+        """The joints of which it consists, one after the other: of a composite joint its parts, else itself."""
+        return (self,)
+
+    @property
     def surfaces(self) -> Sequence[tuple[Literal["F", "M"], Any]]:
         """Surfaces that touch in the joint (`SurfaceForm`), each with its frame: F of the parent or M of the child."""
         return ()

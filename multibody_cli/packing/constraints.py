@@ -46,7 +46,6 @@ def add_constraints(
 
 def _add_limits(name: str, joint: MovingJointSpec, context: Context, rows: RowPacker, tables: TablePacker) -> None:
     account = context.packer.account("dissipation", f"joints/{name}/limits")
-    iq, iv = context.joints[name]
     for k, pair in enumerate(joint.bounds or ()):
         for bound, sign, words in zip(pair or (-math.inf, math.inf), (1.0, -1.0), ("lower", "upper"), strict=True):
             if math.isfinite(bound):
@@ -58,7 +57,7 @@ def _add_limits(name: str, joint: MovingJointSpec, context: Context, rows: RowPa
                     account=account,
                     restitution=joint.restitution,
                 )
-                tables.add(limit.TABLE, [(0, 0, iq + k, iv + k, bound, sign)], row, term)
+                tables.add(limit.TABLE, [(0, 0, *context.coordinate(f"{name}/{k}"), bound, sign)], row, term)
 
 
 def _add_element(

@@ -14,6 +14,7 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.layout import placement
 from multibody_cli.packing.markers import Markers
+from multibody_cli.packing.quantities import CoordinateReference
 from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
@@ -29,8 +30,6 @@ class Context(Immutable):
         Row of each body by its name.
     frames
         Body frames in the joint frames, by row.
-    joints
-        First index of each joint in q and in v, by its name.
     packer
         Packs functions of time and forces.
     markers
@@ -43,7 +42,6 @@ class Context(Immutable):
 
     rows: Mapping[str, int]
     frames: Mapping[int, Placement]
-    joints: Mapping[str, tuple[int, int]]
     packer: ForcePacker
     markers: Markers
     masses: Mapping[str, MassProperties]
@@ -89,8 +87,7 @@ class Context(Immutable):
     def coordinate(self, name: str) -> tuple[int, int]:
         """Return the index of a coordinate in q and in v."""
         joint, index = split_coordinate(name)
-        iq, iv = self.joints[joint]
-        return iq + int(index or 0), iv + int(index or 0)
+        return self.packer.quantities.places[CoordinateReference(joint, int(index or 0))]
 
     def signal(self, spec: SignalSpec) -> int:
         """Return the number of a function of time."""

@@ -13,7 +13,7 @@ from multibody_cli.forces.cable import POINT
 from multibody_cli.forces.contract import ForceElement, JointPackingContext, RotationCoordinates, ScalarCoordinate
 from multibody_cli.forces.elements import ELEMENTS, PLACES, Forces, coupled_pairs, element_of, elements_of_joint
 from multibody_cli.forces.muscle import MuscleSpec
-from multibody_cli.joints.contract import JointStart, Part, PartCode
+from multibody_cli.joints.contract import JointStart, Part, PartCode, numbers_of
 from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY, Motions
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import records
@@ -56,11 +56,11 @@ class ForcePacker:
                 self._add(element, (*record, accounts[fields.cause]))
         if spec.motion is not None:
             account = self.account("work", f"joints/{name}/motion")
-            for k, prescribed in enumerate(spec.motion.signals):
+            for k, (prescribed, place) in enumerate(zip(spec.motion.signals, numbers_of(parts), strict=True)):
                 if prescribed is not None:
                     # a table of positions is `cubic` or `pchip`: it also determines velocities and accelerations
                     number = self.signal(prescribed)
-                    self._motions.append((iq + k, iv + k, _GIVEN[spec.motion.given], number, row, account))
+                    self._motions.append((iq + place, iv + k, _GIVEN[spec.motion.given], number, row, account))
 
     def add(self, section: str, name: str, spec: Spec, context: PackingContext) -> None:
         """Add an entry of `forces:`, `springs:` or `muscles:`."""

@@ -237,7 +237,7 @@ def moves_in_plane(scene: SceneSpec, joint: JointSpec) -> bool:
     if np.abs(n - normal).max() > EXACTLY_IN_PLANE or rise > EXACTLY_IN_PLANE * farthest:
         return False
     return all(
-        part.code == PartCode.SCREW
+        part.code in (PartCode.SCREW, PartCode.OFFSET)
         and np.linalg.norm(np.cross(n, part.turn)) <= EXACTLY_IN_PLANE
         and abs(n @ np.array(part.slide)) <= EXACTLY_IN_PLANE * np.linalg.norm(part.slide)
         for part in JOINTS[joint.type].parts(joint)

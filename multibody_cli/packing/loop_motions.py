@@ -80,8 +80,9 @@ def screws_of(parts: Sequence[Part], driven: Sequence[bool], R: Floats = _AXES) 
     """Return the screws of a sequence of parts at zero angles; R (3, 3) is the orientation of the first part."""
     turns, slides, free, first = [np.zeros((0, 3))], [np.zeros((0, 3))], [], 0
     for part in parts:
-        if part.code is PartCode.SCREW:
-            own, is_free = (np.array([part.turn]), np.array([part.slide])), not driven[first]
+        if part.code in (PartCode.SCREW, PartCode.OFFSET):  # an offset is a translation that is not free
+            own = np.array([part.turn]), np.array([part.slide])
+            is_free = part.nv > 0 and not driven[first]
         else:
             own, is_free = _SCREWS_OF_PARTS[part.code], True
         turns.append(own[0] @ R.T)

@@ -12,7 +12,7 @@ from multibody_cli.forces.coupled import coupled_forces_of
 from multibody_cli.forces.elements import MUSCLES, Forces
 from multibody_cli.immutable import replace
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.domain import DomainJointSpec
+from multibody_cli.joints.contract import numbers_of
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import frozen, records
 from multibody_cli.mass import MassProperties
@@ -102,8 +102,7 @@ def pack_model(
     joints = tuple(_joint_entries(scene, layout, packed, sizes))
     packer, rows, tables = ForcePacker(), _rows_of_loops(layout, packed.tree), TablePacker()
     _add_joint_forces(scene, joints, packer)
-    places = {joint.name: (joint.positions.start, joint.columns.start) for joint in joints}
-    context = Context(layout.rows, packed.frames, places, packer, layout.markers, masses, simulation.duration)
+    context = Context(layout.rows, packed.frames, packer, layout.markers, masses, simulation.duration)
     add_section(loaded, "forces", context)
     reductions = ReductionPacker(packed.tree.driven)
     add_constraints(scene, context, rows, tables, reductions)
@@ -170,9 +169,10 @@ def _joint_entries(
         iq, iv = packed.first_q[row], packed.first_v[row]
         columns, positions = slice(iv, iv + len(joint.coordinates)), slice(iq, iq + sum(part.nq for part in parts))
         same = tuple(word for part in parts for word in part.same)
-        domains = joint.domains if isinstance(joint, DomainJointSpec) else ()
-        coordinates, own = joint.coordinates, sizes.get(name, ())
-        yield JointEntry(name, joint.type, coordinates, columns, positions, row, same, domains, own)
+        numbers, own = numbers_of(parts), sizes.get(name, ())
+        yield JointEntry(
+            name, joint.type, joint.coordinates, columns, positions, row, same, joint.domains, own, numbers
+        )
 
 
 def _rows_of_loops(layout: Layout, tree: Tree) -> RowPacker:

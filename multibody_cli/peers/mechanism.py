@@ -72,6 +72,7 @@ def _unsupported_features(model: Model) -> Iterator[str]:
         **forces.counts,
         "affine bodies": len(model.names.affine),
         "rotations in exponential coordinates": len(tree.exponentials),
+        "parts of joints with a `position`": int(np.count_nonzero(tree.parts["code"] == PartCode.OFFSET)),
         "joints along splines, curves, surfaces or formulas": int(
             np.count_nonzero(tree.parts["code"] == PartCode.GENERATED)
         ),

@@ -11,7 +11,6 @@ import numpy as np
 from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate
-from multibody_cli.joints.domain import DomainJointSpec
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.meshes import solids
 from multibody_cli.meshes.mesh import Mesh, merged
@@ -229,7 +228,7 @@ def _ranges(trajectory: Trajectory, name: str, joint: JointSpec) -> Floats:
     q = trajectory.channel(path).values if path in trajectory.paths else np.zeros((1, n))
     q = q[np.isfinite(q).all(axis=1)]
     low, high = (q.min(axis=0), q.max(axis=0)) if len(q) else (np.zeros(n), np.zeros(n))
-    if not isinstance(joint, DomainJointSpec):
+    if not joint.own_domains:
         return np.stack([low, high], axis=1)
     middle, half = 0.5 * (low + high), 0.6 * (high - low)
     least = np.array([np.pi if kind is Coordinate.ANGLE else 0.5 for kind in joint.coordinates])

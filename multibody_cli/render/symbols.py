@@ -91,9 +91,12 @@ def joint_symbols(joint: JointSpec, ranges: Floats, size: float) -> Iterator[Sym
     size
         Radius of a pin, m.
     """
-    parts = JOINTS[joint.type].parts(joint)
+    every = JOINTS[joint.type].parts(joint)
+    anchors = np.cumsum([part.slide if part.code is PartCode.OFFSET else (0.0, 0.0, 0.0) for part in every], axis=0)
+    moving = [k for k, part in enumerate(every) if part.code is not PartCode.OFFSET]
+    parts = [every[k] for k in moving]
     column = 0
-    for k, part in enumerate(parts):
+    for k, (part, anchor) in enumerate(zip(parts, anchors[moving], strict=True)):
         span = ranges[column : column + part.nv]
         column += part.nv
         place = _frame_of(parts, k)
@@ -102,7 +105,7 @@ def joint_symbols(joint: JointSpec, ranges: Floats, size: float) -> Iterator[Sym
         mesh = _MESHES[part.code](part, span, size)
         if mesh is not None:
             is_surface = part.code is PartCode.GENERATED and part.nv == 2
-            yield Symbol(place, mesh, SURFACE_COLOR if is_surface else STEEL)
+            yield Symbol(place, mesh.moved(anchor, np.eye(3)), SURFACE_COLOR if is_surface else STEEL)
 
 
 def surface_symbols(joint: JointSpec, ranges: Floats) -> Iterator[Symbol]:

@@ -259,6 +259,13 @@ def moved_error(error: ValueError, *location: int | str) -> ValidationError:
     return ValidationError.from_exception_data("value", _details(error, *location))
 
 
+def relocated_details(
+    error: ValidationError, place: Callable[[tuple[int | str, ...]], tuple[int | str, ...]]
+) -> list[InitErrorDetails]:
+    """Return the details of an error of a value that was read in another form, each location moved to its `place`."""
+    return [_moved({**detail, "loc": ()}, place(detail["loc"])) for detail in error.errors(include_url=False)]
+
+
 def _details(error: ValueError, *location: int | str) -> list[InitErrorDetails]:
     if not isinstance(error, ValidationError):
         return [_detail(str(error), location, None)]

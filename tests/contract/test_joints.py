@@ -20,6 +20,7 @@ from multibody_cli.joints.contract import (
     ball,
     exponential_ball,
     floating,
+    offset,
     screwing,
     sliding,
     turning,
@@ -46,6 +47,8 @@ RUNS = {
     "exponential, slider, hinge": (exponential_ball(), sliding(OBLIQUE), turning(Z)),
     "screw after free": (floating(), screwing(OBLIQUE, 0.2)),
     "a hinge driven aside": (turning(Z), turning(X), turning(Z), sliding(Y)),
+    "hinges about two points": (offset(X), turning(Z), offset(OBLIQUE), turning(X), offset((-0.3, 0.0, 0.7))),
+    "a ball between offsets, and a hinge": (offset(Y), ball(), offset(OBLIQUE), turning(Z)),
     "two shapes about a hinge": (*SHAPES["torus on ellipsoid"], turning(OBLIQUE), *SHAPES["spline curve"]),
 } | SHAPES
 """All parts, alone and after one another."""
@@ -185,6 +188,18 @@ def turned(axis, angle):
     return Rotation.from_rotvec(np.multiply(angle, axis)).as_matrix()
 
 
+def about(anchor, R, d=(0.0, 0.0, 0.0)):
+    """A rotation about a point, then a displacement, as a matrix (4, 4)."""
+    X = np.eye(4)
+    X[:3, :3], X[:3, 3] = R, np.add(anchor, d) - R @ anchor
+    return X
+
+
+def of_matrix(X):
+    return X[:3, :3], X[:3, 3]
+
+
+ANCHORS = ([0.3, -0.1, 0.5], [0.0, 0.0, 0.0], [-0.2, 0.4, 0.1])
 AXIS = np.array([1.0, -2.0, 2.0]) / 3.0
 POSES = {
     "fixed": lambda q: (np.eye(3), np.zeros(3)),
@@ -196,10 +211,10 @@ POSES = {
     "planar": lambda q: (np.eye(3), np.array([q[0], q[1], 0.0])),
     "translational": lambda q: (np.eye(3), np.array(q)),
     "free2d": lambda q: (turned(Z, q[2]), np.array([q[0], q[1], 0.0])),
-    "composite": lambda q: (
-        turned(AXIS, q[0]) @ turned(Y, q[2]),
-        turned(AXIS, q[0])
-        @ (np.array([q[1], 0.0, 0.0]) + turned(Y, q[2]) @ np.array([0.0, 0.1 * q[2] / (2 * math.pi), 0.0])),
+    "composite": lambda q: of_matrix(
+        about(ANCHORS[0], turned(AXIS, q[0]))
+        @ about(ANCHORS[1], np.eye(3), [q[1], 0.0, 0.0])
+        @ about(ANCHORS[2], turned(Y, q[2]), [0.0, 0.1 * q[2] / (2 * math.pi), 0.0])
     ),
 }
 """Pose of the child's joint frame in the parent's, by its coordinates, straight from the words of the scene format."""
@@ -209,9 +224,9 @@ EXTRA = {
     "screw": {"pitch": 0.25},
     "composite": {
         "parts": [
-            {"type": "revolute", "axis": AXIS.tolist()},
+            {"type": "revolute", "axis": AXIS.tolist(), "position": ANCHORS[0]},
             {"type": "prismatic", "axis": [1, 0, 0]},
-            {"type": "screw", "axis": [0, 1, 0], "pitch": 0.1},
+            {"type": "screw", "axis": [0, 1, 0], "pitch": 0.1, "position": ANCHORS[2]},
         ]
     },
 }

@@ -87,7 +87,7 @@ def test_units_by_coordinate():
 def test_composite_reads_units_by_its_parts():
     joint = spec("composite", q=["1 mm", "90 deg", "180 deg"])
     assert joint.coordinates == (Coordinate.LENGTH, Coordinate.ANGLE, Coordinate.ANGLE)
-    assert joint.q == pytest.approx((1e-3, math.pi / 2, math.pi))
+    assert JOINTS["composite"].start(joint).q == pytest.approx((1e-3, math.pi / 2, math.pi))
 
 
 def test_pitch_is_travel_for_a_turn():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from multibody_cli.joints.contract import PartCode
-from multibody_cli.joints.parts import ball, exponential, free, generated, screw
+from multibody_cli.joints.parts import ball, exponential, free, generated, offset, screw
 from multibody_cli.joints.parts.crossing import rotate_columns, step_across
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load
 
-SCREW, BALL, EXPONENTIAL, FREE, GENERATED = map(int, PartCode)
+SCREW, BALL, EXPONENTIAL, FREE, GENERATED, OFFSET = map(int, PartCode)
 
 
 @kernel
@@ -25,6 +25,8 @@ def cross_part(part, frame, q, v, columns, generated_buffers):
         step_across(frame, free.across(P, part.iq, part.iv, q, v, columns))
     elif part.code == GENERATED:
         step_across(frame, generated.across(part, P, q, v, generated_buffers, columns))
+    elif part.code == OFFSET:
+        step_across(frame, offset.across(part, P))
 
 
 @kernel
