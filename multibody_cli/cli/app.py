@@ -30,6 +30,7 @@ VERBS = (
     "certify",
     "validate",
     "info",
+    "import",
     "doctor",
     "fit",
     "plot",

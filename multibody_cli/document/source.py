@@ -99,9 +99,14 @@ class _Reader:
         if type(first.value) is dict and type(second.value) is dict:
             assert first.keys is not None
             assert second.keys is not None
+            entries = {**first.value, **second.value}
             for name in first.value.keys() & second.value.keys():
-                self._report_clash((key, name), second.keys[name], first.keys[name])
-            return mapping({**first.value, **second.value}, second.mark, {**first.keys, **second.keys})
+                one, other = first.value[name], second.value[name]
+                if type(one.value) is list and type(other.value) is list:  # as `world.shapes`
+                    entries[name] = sequence(one.value + other.value, other.mark)
+                else:
+                    self._report_clash((key, name), second.keys[name], first.keys[name])
+            return mapping(entries, second.mark, {**first.keys, **second.keys})
         self._report_clash((key,), second_mark, first_mark)
         return second
 

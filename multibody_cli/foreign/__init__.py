@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from multibody_cli.errors import series
 from multibody_cli.foreign.contract import Format
 from multibody_cli.foreign.draft import Draft
+from multibody_cli.foreign.inertia import give_density, repair
 from multibody_cli.foreign.ledger import Ledger, Report
 from multibody_cli.foreign.markup import parse
 from multibody_cli.foreign.merging import fix_massless_leaves, merge_links, settle_bases
@@ -69,7 +70,7 @@ def read_model(
     shown = str(path)
     document = parse(_content(path, usage) if content is None else content, shown, usage)
     root = document.root
-    reading = Reading(path, options, problems, Ledger(), usage)
+    reading = Reading(path, options, problems, Ledger(shown), usage)
     reading.ledger.add_source(root)
     for mark, remark in document.remarks:
         reading.ledger.note(mark, remark)
@@ -108,10 +109,14 @@ def _format_of(path: Path, tag: str, mark: Mark) -> Format:
 
 
 def complete(draft: Draft, options: Options, problems: Problems) -> None:
-    """Do what all formats need: merge links, and settle leaves without mass and bases."""
+    """Do what all formats need: masses from densities, merged links, leaves without mass, bases, possible inertias."""
+    if options.density is not None:
+        give_density(draft, options.density)
     if all(body.is_massless for body in draft.bodies.values()):
-        message = "no body has a mass: `--density 1000` computes masses from the shapes"
-        problems.stop(Mark(str(draft.source)), (), message)
+        remedy = f"`mbsim import {draft.source} --density 1000 -o SCENE` computes masses from the shapes"
+        problems.stop(Mark(str(draft.source)), (), f"no body has a mass: {remedy}")
     merge_links(draft, options.merge)
     fix_massless_leaves(draft)
     settle_bases(draft, options.base)
+    if options.repair:
+        repair(draft)

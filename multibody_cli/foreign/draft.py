@@ -31,6 +31,10 @@ class Origin(NamedTuple):
     mark: Mark
     remark: str = ""
 
+    def with_remark(self, remark: str) -> Origin:
+        """Return the origin with another remark behind those that it has."""
+        return Origin(self.mark, f"{self.remark}, {remark}" if self.remark else remark)
+
 
 class Placed(NamedTuple):
     """A value of the scene with its origin; dictionaries and lists in it may contain other placed values."""
@@ -88,8 +92,13 @@ class Body:
 
     @property
     def is_massless(self) -> bool:
-        """Whether it has neither mass nor a density to compute it from."""
-        return (self.mass is None or self.mass.mass == 0.0) and "density" not in self.fields
+        """Whether it has neither mass nor shapes with a density."""
+        return (self.mass is None or self.mass.mass == 0.0) and not self.has_density
+
+    @property
+    def has_density(self) -> bool:
+        """Whether its mass follows from densities of its shapes."""
+        return "density" in self.fields or any("density" in shape.fields for shape in self.shapes)
 
 
 @dataclass

@@ -57,12 +57,13 @@ class Entry(NamedTuple):
 
 
 class Ledger:
-    """Collects the fates of the items of one or more source files.
+    """Collects the fates of the items of a model, whose `source` may include other files.
 
     A later fate of an item replaces an earlier one, so that each has one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, source: str) -> None:
+        self.source = source
         self._fates: dict[tuple[int, str], Entry] = {}
         self._roots: list[Element] = []
         self.notes: list[tuple[Mark, str]] = []
@@ -128,6 +129,7 @@ class Report:
     """The entries of a ledger, counted and formatted."""
 
     def __init__(self, ledger: Ledger) -> None:
+        self.source = ledger.source
         self.entries = list(ledger.entries())
         self.notes = ledger.notes
 
@@ -151,15 +153,37 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report; items with one message are one line with their places."""
-        yield f"{self.count('kept')} elements and attributes are kept; {self.summary or 'nothing is lost'}"
+        losses = self.summary or "nothing is lost"
+        yield f"{self.source}: {self.count('kept')} elements and attributes are kept; {losses}"
         for fate, title in TITLES.items():
-            groups = _grouped([entry for entry in self.entries if entry.fate == fate])
+            groups = self._grouped([entry for entry in self.entries if entry.fate == fate])
             if groups:
                 yield f"{title}:"
             yield from (f"  {line}" for line in groups)
         if self.notes:
             yield "notes:"
-            yield from (f"  {mark.file}:{mark.line}: {text}" if mark.line else f"  {text}" for mark, text in self.notes)
+            yield from (f"  {self._place(mark)}{text}" for mark, text in self.notes)
+
+    def _place(self, mark: Mark) -> str:
+        """Return the start of a line: the place of an item, with its file if that is not the source."""
+        if mark.file != self.source:
+            return f"{mark}: "
+        return f"line {mark.line}: " if mark.line else ""
+
+    def _grouped(self, entries: Sequence[Entry]) -> list[str]:
+        groups: dict[tuple[str, str, str], list[Entry]] = {}
+        for entry in entries:
+            groups.setdefault((entry.element.mark.file, entry.item, entry.message), []).append(entry)
+        return [self._line(item, message, group) for (_, item, message), group in groups.items()]
+
+    def _line(self, item: str, message: str, group: Sequence[Entry]) -> str:
+        first, *others = group
+        place = self._place(first.element.mark)
+        if not others:
+            name = first.element.attributes.get("name")
+            return place + (f"{item} `{name}`: " if name else f"{item}: ") + message
+        lines = listed([str(entry.element.mark.line) for entry in others], 5)
+        return f"{place}{item}, {len(group)} times: {message} (also in lines {lines})"
 
     def data(self) -> dict[str, Any]:
         """Return the report as plain data, for JSON."""
@@ -179,20 +203,3 @@ class Report:
             ],
             "notes": [{"file": mark.file, "line": mark.line, "text": text} for mark, text in self.notes],
         }
-
-
-def _grouped(entries: Sequence[Entry]) -> list[str]:
-    groups: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault((entry.element.mark.file, entry.item, entry.message), []).append(entry)
-    return [_line(*key, group) for key, group in groups.items()]
-
-
-def _line(file: str, item: str, message: str, group: Sequence[Entry]) -> str:
-    first, *others = group
-    place = f"{file}:{first.element.mark.line}: "
-    if not others:
-        name = first.element.attributes.get("name")
-        return place + (f"{item} `{name}`: " if name else f"{item}: ") + message
-    lines = listed([str(entry.element.mark.line) for entry in others], 5)
-    return f"{place}{item}, {len(group)} times: {message} (also in lines {lines})"

@@ -100,7 +100,10 @@ class _Merger:
         guest, host = (joint.child, joint.parent) if end == "child" else (joint.parent, joint.child)
         if guest in (WORLD, host) or guest in self.named or not {guest, host} <= {WORLD, *self._draft.bodies}:
             return False
-        return self._draft.bodies[guest].is_massless or (which == "all" and end == "child" and host != WORLD)
+        kept, lost = self._draft.body(host), self._draft.bodies[guest]
+        if lost.is_massless or kept.is_massless:
+            return lost.is_massless
+        return which == "all" and end == "child" and host != WORLD and not (kept.has_density or lost.has_density)
 
     def merge(self, joint: Joint, end: End) -> None:
         """Join the bodies of a joint in its zero position; the body at `end` becomes part of the other one."""
@@ -118,15 +121,17 @@ class _Merger:
             moved = lost.mass.moved(pose.position, pose.rotation)
             kept.mass = moved if kept.mass is None else summed((kept.mass, moved))
             kept.inertia = {}
-            kept.origin = Origin(kept.origin.mark, f"with {guest}")
+        kept.origin = kept.origin.with_remark(f"with {guest}" if not kept.origin.remark else guest)
         kept.shapes += [replace(shape, pose=pose.at(shape.pose)) for shape in lost.shapes]
         kept.points |= {guest: Point(pose, lost.origin)}
         kept.points |= {name: replace(point, pose=pose.at(point.pose)) for name, point in lost.points.items()}
         for joint in self.joints.pop(guest, []):
             if joint.parent == guest:
                 joint.parent, joint.pose = host, pose.at(joint.pose)
+                joint.origin = joint.origin.with_remark(f"on {guest}")
             if joint.child == guest:
                 joint.child, joint.child_pose = host, pose.at(joint.child_pose)
+                joint.origin = joint.origin.with_remark(f"to {guest}")
             if joint.type == "fixed" and joint.parent == joint.child:
                 self._remove(joint)
             else:

@@ -159,8 +159,7 @@ def _scale(reading: Reading, mesh: Element) -> dict[str, Any]:
     x, y, z = reading.numbers(mesh, "scale", 3, (1.0, 1.0, 1.0))
     if x == y == z and x > 0.0:
         return {} if x == 1.0 else {"scale": x}
-    reading.ledger.approximate(mesh, f"scaled by {x:g} in all directions", attribute="scale")
-    return {"scale": abs(x)}
+    return {"scale": [x, y, z]}
 
 
 def _material(reading: Reading, visual: Element, colors: dict[str, list[float] | None]) -> list[float] | None:

@@ -66,12 +66,18 @@ def _unplaced(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without origins; whole numbers have no decimal point."""
+    """Return a value without origins, and with short numbers."""
     value = _unplaced(value)
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return int(value)
-    return value
+    return _rounded(value) if isinstance(value, float) else value
+
+
+def _rounded(value: float) -> float | int:
+    """Return a number as a person would write it: without round-off behind a short one."""
+    short = float(f"{value:.14g}")
+    if len(repr(short)) < len(repr(value)) - 3:  # as 0.3 for 0.30000000000000004
+        value = short
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value

@@ -106,7 +106,7 @@ def _rigid_mass_properties(body: BodySpec, file_of: Callable[[str, int], Path]) 
     solids = [
         (shape, volume_of(shape, file_of(getattr(shape, "file", ""), k)))
         for k, shape in enumerate(body.shapes)
-        if (volume_of := SHAPES[shape.type].volume) is not None
+        if (volume_of := SHAPES[shape.type].volume) is not None and getattr(shape, "density", None) != 0.0
     ]
     volume = sum(solid.volume for _, solid in solids)
     if solids and volume == 0.0:

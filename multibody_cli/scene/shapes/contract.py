@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -13,7 +13,7 @@ from multibody_cli.contacts.forms import Form
 from multibody_cli.immutable import Immutable
 from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.meshes.mesh import Mesh
-from multibody_cli.spec import Color, ContactFriction, Density, Fraction, Position, Rotation, Spec
+from multibody_cli.spec import Color, ContactFriction, Fraction, Position, Quantity, Rotation, Spec, units
 from multibody_cli.spec.rotations import IDENTITY, rotation_matrix
 
 
@@ -47,7 +47,9 @@ class ShapeSpec(Spec):
 class SolidSpec(ShapeSpec):
     """A shape with volume and mass."""
 
-    density: Density | None = Field(None, description="Density, kg/m^3. Default: that of the body.")
+    density: Annotated[float, Quantity(units.DENSITY, least=0.0)] | None = Field(
+        None, description="Density, kg/m^3; 0 for a shape without mass, as in pictures. Default: that of the body."
+    )
 
 
 class VolumeProperties(NamedTuple):

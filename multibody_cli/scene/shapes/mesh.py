@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.contacts import forms
 from multibody_cli.errors import Refused
@@ -16,7 +16,8 @@ from multibody_cli.limits import LimitError, require_within
 from multibody_cli.mass import Floats
 from multibody_cli.meshes.mesh import Mesh, creased
 from multibody_cli.scene.shapes.contract import ShapeKind, SolidSpec, VolumeProperties
-from multibody_cli.spec import Position, Quantity, units
+from multibody_cli.spec import Position, Quantity, Vector, Vector3, units
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, list_schema
 
 CONVEX = 1e-6
 """Tolerance of convexity relative to the size of the mesh; files store about seven digits."""
@@ -27,8 +28,8 @@ FLAT = 1e-9
 DIGITS, SMALLEST = 8, 1e-100
 """Digits, relative to the extent of a mesh, in which vertices at one position agree; smallest extent."""
 
-FORMATS = (".stl", ".obj", ".ply", ".off")
-"""Formats of mesh files: those that cannot refer to other files, and are not archives."""
+FORMATS = (".stl", ".obj", ".ply", ".off", ".dae")
+"""Formats of mesh files: those of which no other file is read, and that are not archives."""
 
 CREASE = 0.7
 """Angle of an edge above which a picture shows it, rad."""
@@ -44,11 +45,25 @@ class MeshSpec(SolidSpec):
     """
 
     type: Literal["mesh"]
-    file: str = Field("", description="Mesh file (STL, OBJ, PLY or OFF), relative to the scene file.")
+    file: str = Field("", description="Mesh file (STL, OBJ, PLY, OFF or COLLADA), relative to the scene file.")
     vertices: tuple[Position, ...] = Field(
         (), description="Instead of a file, points of which the mesh is the convex hull."
     )
-    scale: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(1.0, description="Length unit of the file, m.")
+    scale: Vector = Field(
+        (1.0, 1.0, 1.0),
+        description="Length unit of the file, m: a number, or one along each of its axes; a negative one mirrors.",
+        json_schema_extra={"anyOf": [NUMBER_SCHEMA, list_schema(NUMBER_SCHEMA, 3)]},
+    )
+
+    @field_validator("scale", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_scale(cls, value: Any) -> Vector:
+        if not isinstance(value, list | tuple):
+            return (Quantity(units.NUMBER, above=0.0).read(value),) * 3
+        scale = Vector3(units.NUMBER).read(value)
+        if not all(scale):
+            raise ValueError("expected numbers other than 0")
+        return scale
 
     @model_validator(mode="after")
     def _require_one_source(self) -> Self:
@@ -64,12 +79,31 @@ class MeshSpec(SolidSpec):
 
 
 def surface_of(shape: MeshSpec, file: Path) -> Any:
-    """Read the surface of a mesh, scaled; a `trimesh.Trimesh`.
+    """Read the closed surface of a mesh, scaled; a `trimesh.Trimesh`.
 
     Raises
     ------
     Refused
-        The mesh cannot be read, exceeds a limit, is not closed, or is oriented inward.
+        As in `triangles_of`, or if the mesh is not closed or is oriented inward.
+    """
+    mesh = triangles_of(shape, file)
+    if shape.vertices:
+        return mesh
+    if not mesh.is_watertight:
+        raise Refused(f"the mesh {file} is not closed, so its volume is undefined")
+    volume = float(mesh.volume)
+    if volume <= 0.0:
+        raise Refused(f"the mesh {file} has the volume {volume:g}: its triangles must be oriented outward")
+    return mesh
+
+
+def triangles_of(shape: MeshSpec, file: Path) -> Any:
+    """Read the triangles of a mesh, scaled, whether they are closed or not; a `trimesh.Trimesh`.
+
+    Raises
+    ------
+    Refused
+        The mesh cannot be read, or exceeds a limit.
     """
     try:
         import trimesh
@@ -82,6 +116,7 @@ def surface_of(shape: MeshSpec, file: Path) -> Any:
     try:
         require_within("bytes", file.stat().st_size)
         mesh = trimesh.load_mesh(BytesIO(file.read_bytes()), file_type=file.suffix.lower()[1:], process=False)
+        mesh.apply_scale(_unit_of(mesh))
         if not len(mesh.faces):
             raise Refused(f"the mesh {file} has no triangles")
         # a file may repeat a vertex for its normals and texture coordinates
@@ -91,13 +126,14 @@ def surface_of(shape: MeshSpec, file: Path) -> Any:
         raise
     except Exception as error:  # a reader of many formats fails in many ways
         raise Refused(f"the mesh {file} cannot be read: {error}") from None
-    if not mesh.is_watertight:
-        raise Refused(f"the mesh {file} is not closed, so its volume is undefined")
-    mesh.apply_scale(shape.scale)
-    volume = float(mesh.volume)
-    if volume <= 0.0:
-        raise Refused(f"the mesh {file} has the volume {volume:g}: its triangles must be oriented outward")
+    mesh.apply_transform(np.diag([*shape.scale, 1.0]))  # which turns triangles that are mirrored
     return mesh
+
+
+def _unit_of(mesh: Any) -> float:
+    """Return the unit of length that a file states, m; 1 if it states none."""
+    number, times, _ = str(mesh.metadata.get("units", "")).partition(" * meters")
+    return float(number) if times else 1.0
 
 
 def convex_vertices(shape: MeshSpec, file: Path) -> Floats:
@@ -151,7 +187,7 @@ def form(shape: MeshSpec, file: Path) -> forms.Form:
 
 def mesh(shape: MeshSpec, file: Path) -> Mesh:
     """Return the surface in pictures."""
-    surface = surface_of(shape, file)
+    surface = triangles_of(shape, file)
     return creased(np.asarray(surface.vertices, dtype=float), np.asarray(surface.faces, dtype=np.int64), CREASE)
 
 

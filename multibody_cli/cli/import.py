@@ -1,0 +1,86 @@
+"""`mbsim import`: reads a model of another program, and reports what a scene keeps of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from multibody_cli.cli import messages
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import FILE, PATH
+from multibody_cli.cli.tables import show, show_json
+from multibody_cli.errors import ArgumentError
+
+
+@click.command("import", cls=Verb, short_help="Read a model of another program: URDF.")
+@click.argument("model", metavar="FILE", type=PATH)
+@click.option("-o", "--output", metavar="SCENE", type=FILE, help="Write a scene file.")
+@click.option("--force", is_flag=True, help="Replace an existing scene file.")
+@click.option(
+    "--merge",
+    type=click.Choice(["frames", "all", "none"]),
+    default="frames",
+    help="Links that become one body with the link that they are fixed to: `frames`, those without mass; `all`; "
+    "`none`. Default: frames.",
+)
+@click.option("--density", metavar="DENSITY", help="Of the shapes of links without mass, as in 1000 or '1 g/cm^3'.")
+@click.option("--repair", is_flag=True, help="Replace inertias that no body has by the nearest possible ones.")
+@click.option("--package", "packages", metavar="NAME=DIR", multiple=True, help="Folder of `package://NAME`.")
+@click.option(
+    "--fixed/--free", "fixed", default=None, help="Fix bases to the world, or free them. Default: as written."
+)
+@click.option("--strict", is_flag=True, help="Refuse a model of which a scene cannot keep everything.")
+@click.option("--report", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
+def verb(model: Path, output: Path | None, force: bool, report: str, **choices: Any) -> int:
+    """Read FILE, a model of another program, and report each element that a scene approximates or drops.
+
+    Elements that are not in the report are kept. With -o, the scene is written, with the report as comments.
+    `mbsim run` and other verbs read FILE directly; a scene may name it in `include`.
+
+    Exit code: 0; 2 if the model cannot be used, or has losses with --strict.
+    """
+    from multibody_cli.document.source import ReadScene
+    from multibody_cli.foreign import read_model
+    from multibody_cli.foreign.ledger import Report
+    from multibody_cli.foreign.writing import text
+    from multibody_cli.limits import Usage
+    from multibody_cli.nodes import Problems
+    from multibody_cli.output.file_replacement import require_replaceable, write_text
+    from multibody_cli.scene.load import load_scene
+
+    if output is not None:
+        require_replaceable(output, force)
+    problems, usage = Problems(), Usage()
+    draft = read_model(model, _options(**choices), problems, usage)
+    loaded = load_scene(ReadScene(model, draft.tree(), usage))
+    found = Report(draft.ledger)
+    if report == "json":
+        show_json({"model": str(model), **found.data()})
+    else:
+        for line in found.lines():
+            show(line)
+    for warning in loaded.warnings:
+        messages.warning(warning)
+    if output is not None:
+        write_text(output, text(draft, output.parent))
+        messages.note(f"wrote {output}")
+    return 0
+
+
+def _options(density: str | None, packages: tuple[str, ...], fixed: bool | None, **rest: Any) -> Any:
+    """Return the options of the import."""
+    from multibody_cli.foreign.options import Options
+    from multibody_cli.spec import units
+    from multibody_cli.spec.quantities import Quantity
+
+    folders = {}
+    for word in packages:
+        name, equals, folder = word.partition("=")
+        if not name or not equals or not Path(folder).is_dir():
+            raise ArgumentError(f"--package {word}: expected NAME=DIR with an existing folder")
+        folders[name] = Path(folder)
+    given = None if density is None else Quantity(units.DENSITY, above=0.0).read(density)
+    base: Literal["fixed", "free"] | None = None if fixed is None else "fixed" if fixed else "free"
+    return Options(density=given, packages=folders, base=base, **rest)

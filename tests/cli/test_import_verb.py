@@ -1,0 +1,97 @@
+"""`mbsim import`, and other verbs with models of other programs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from command_result import Command
+
+ROBOT = Path(__file__).parents[1] / "foreign" / "robot.urdf"
+GROUND = "mbsim: 1\ninclude: [robot.urdf]\nsimulation: {duration: 2 ms}\nworld: {shapes: [{type: plane}]}\n"
+
+
+@pytest.fixture
+def robot(folder: Path) -> Path:
+    return Path(shutil.copy(ROBOT, folder))
+
+
+def test_the_report_has_what_a_scene_loses(mbsim: Command, robot: Path) -> None:
+    ending = mbsim("import", "robot.urdf")
+    assert ending.code == 0
+    lines = ending.stdout.splitlines()
+    items = sum(1 + len(element.attrib) for element in ElementTree.parse(robot).iter())
+    kept = items - 5 - 3  # five attributes, and an element with an attribute and another element
+    assert lines[0] == f"robot.urdf: {kept} elements and attributes are kept; 6 drops"
+    assert "  line 87: <gazebo>: settings of Gazebo" in lines
+    words = ("effort=", "visual name=", "<gazebo")
+    places = {k for k, line in enumerate(robot.read_text().splitlines(), 1) if any(word in line for word in words)}
+    report = json.loads(mbsim("import", "robot.urdf", "--report", "json").stdout)
+    assert report["kept"] == kept
+    assert {loss["line"] for loss in report["losses"]} == places
+
+
+def test_a_scene_that_is_written_is_the_model(mbsim: Command, robot: Path, folder: Path) -> None:
+    """Run directly and as a written scene: the same bytes of the state."""
+    assert mbsim("import", "robot.urdf", "-o", "scenes/robot.yaml").code == 0
+    written = (folder / "scenes/robot.yaml").read_text()
+    assert "# robot.urdf:19: with tool" in written
+    assert mbsim("import", "robot.urdf", "-o", "scenes/robot.yaml").code == 2  # exists
+    for scene, result in (("robot.urdf", "one.h5"), ("scenes/robot.yaml", "two.h5")):
+        ending = mbsim("run", scene, "--duration", "0.01", "-o", result)
+        assert ending.code == 0, ending.stderr
+        direct = "warning: robot.urdf: imported: 6 drops: `mbsim import robot.urdf` lists them"
+        assert (direct in ending.stderr) == (scene == "robot.urdf")
+    assert mbsim("compare", "one.h5", "two.h5").code == 0
+
+
+def test_a_scene_includes_a_model(mbsim: Command, robot: Path, folder: Path) -> None:
+    """Its settings replace those of the model, whose bodies can be named."""
+    (folder / "scene.yaml").write_text(GROUND + "joints: {pin: {type: fixed, parent: thumb, child: stone}}\n")
+    with (folder / "scene.yaml").open("a") as file:
+        file.write("bodies: {stone: {density: 1000, shapes: [{type: sphere, radius: 0.1}]}}\n")
+    ending = mbsim("run", "scene.yaml")
+    assert ending.code == 0, ending.stderr
+    assert "0.002 s in 2 steps" in ending.stdout
+
+
+def test_bases_are_free_or_fixed(mbsim: Command, robot: Path, folder: Path) -> None:
+    robot.write_text(
+        '<robot name="a"><link name="box"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" '
+        'iyy="1" iyz="0" izz="1"/></inertial></link></robot>'
+    )
+    for option, degrees in (("--free", 6), ("--fixed", 0)):
+        assert mbsim("import", "robot.urdf", "-o", "a.yaml", "--force", option).code == 0
+        assert ("box_to_world" in (folder / "a.yaml").read_text()) == (degrees == 0)
+
+
+def test_masses_from_a_density(mbsim: Command, robot: Path, folder: Path) -> None:
+    """A model without masses is refused with the remedy, and has the mass of its shapes with it."""
+    robot.write_text(
+        '<robot name="a"><link name="ball"><visual><geometry><mesh filename="no.stl"/></geometry></visual>'
+        '<collision><geometry><sphere radius="0.1"/></geometry></collision></link></robot>'
+    )
+    ending = mbsim("run", "robot.urdf")
+    assert ending.code == 2
+    assert "robot.urdf: no body has a mass: `mbsim import robot.urdf --density 1000" in ending.stderr
+    ending = mbsim("import", "robot.urdf", "--density", "2 g/cm^3", "-o", "a.yaml")
+    assert ending.code == 0
+    assert "note: " not in ending.stderr
+    assert "<mesh>: no such file; searched: no.stl" in ending.stdout
+    assert "density: 2000" in (folder / "a.yaml").read_text()
+    assert mbsim("run", "a.yaml", "--duration", "0.01").code == 0
+
+
+def test_losses_are_errors_with_strict(mbsim: Command, robot: Path) -> None:
+    ending = mbsim("import", "robot.urdf", "--strict")
+    assert ending.code == 2
+    assert "robot.urdf:87:3: <gazebo>: dropped: settings of Gazebo" in ending.stderr
+
+
+def test_a_wrong_package_is_refused(mbsim: Command, robot: Path) -> None:
+    ending = mbsim("import", "robot.urdf", "--package", "arm=nowhere")
+    assert ending.code == 2
+    assert "--package arm=nowhere: expected NAME=DIR with an existing folder" in ending.stderr

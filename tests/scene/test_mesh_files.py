@@ -1,0 +1,64 @@
+"""Meshes with a unit along each axis, open meshes in pictures, and COLLADA."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from test_mesh_contacts import CUBE, OPEN
+
+from multibody_cli.errors import Refused
+from multibody_cli.scene.shapes.mesh import MeshSpec, mesh, triangles_of, volume
+
+pytest.importorskip("trimesh")
+
+
+def test_each_axis_has_its_unit_and_a_negative_one_mirrors(tmp_path: Path) -> None:
+    """A slanted solid: volume and inertia are those of the scaled one, and triangles stay oriented outward."""
+    file = tmp_path / "cube.obj"
+    file.write_text(CUBE.replace("v 0 1 1", "v 0 2 3"))
+    plain = volume(MeshSpec(type="mesh", file="cube.obj"), file)
+    scales = np.array([2.0, -3.0, 0.5])
+    scaled = volume(MeshSpec(type="mesh", file="cube.obj", scale=scales.tolist()), file)
+    assert scaled.volume == pytest.approx(3 * plain.volume, rel=1e-12)
+    np.testing.assert_allclose(scaled.centre, scales * plain.centre, rtol=1e-12)
+    second = np.trace(plain.inertia) / 2 * np.eye(3) - plain.inertia
+    moments = scales[:, None] * second * scales
+    np.testing.assert_allclose(scaled.inertia, np.trace(moments) * np.eye(3) - moments, rtol=1e-10)
+    with pytest.raises(ValidationError, match="expected numbers other than 0"):
+        MeshSpec(type="mesh", file="cube.obj", scale=[1, 0, 1])
+
+
+def test_an_open_mesh_has_a_picture_and_no_volume(tmp_path: Path) -> None:
+    file = tmp_path / "open.obj"
+    file.write_text(OPEN)
+    shape = MeshSpec(type="mesh", file="open.obj")
+    assert mesh(shape, file).areas.sum(axis=0) == pytest.approx([0, 0, -1])  # of the missing face
+    with pytest.raises(Refused, match="not closed"):
+        volume(shape, file)
+
+
+@pytest.mark.parametrize("unit", ["1", "0.01"])
+def test_collada_has_the_unit_of_the_file(unit: str, tmp_path: Path) -> None:
+    pytest.importorskip("collada")
+    file = tmp_path / "triangle.dae"
+    file.write_text(COLLADA.replace("UNIT", unit))
+    found = triangles_of(MeshSpec(type="mesh", file="triangle.dae", scale=2.0), file)
+    assert found.extents == pytest.approx(2 * float(unit) * np.array([1, 2, 3]))
+
+
+COLLADA = """<?xml version="1.0" encoding="utf-8"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit name="any" meter="UNIT"/><up_axis>Z_UP</up_axis></asset>
+<library_geometries><geometry id="g"><mesh>
+<source id="p"><float_array id="a" count="9">0 0 0 1 0 3 0 2 0</float_array><technique_common>
+<accessor source="#a" count="3" stride="3"><param name="X" type="float"/><param name="Y" type="float"/>
+<param name="Z" type="float"/></accessor></technique_common></source>
+<vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+<triangles count="1"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles>
+</mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="s"><node id="n"><instance_geometry url="#g"/></node></visual_scene>
+</library_visual_scenes><scene><instance_visual_scene url="#s"/></scene></COLLADA>
+"""
