@@ -134,7 +134,7 @@ class Tree(NamedTuple):
     driven: NDArray[np.bool_]  # (nv,) whether the motion of a coordinate is prescribed
     gravity: Floats  # (3,)
     normals: Floats  # (3 n,) of the planes of planar bodies with an inboard joint, world axes; 0 for others; or empty
-    rotor_inertia: Floats  # (nv,) reflected inertia of the rotors of motors, an inertia of the coordinate alone
+    armature: Floats  # (nv,) reflected inertia of drives, an inertia of the coordinate alone
     length: float  # of the mechanism, m, and its slowest rate that counts, 1/s (`packing.scales`)
     rate: float
     weights: Floats  # (nv,) 1 / the displacement of a coordinate that turns a body by 1 rad or moves it by the length

@@ -50,6 +50,7 @@ class JointForces:
 
     stiffness: Sequence[float] | None = None
     damping: Sequence[float] | None = None
+    armature: Sequence[float] | None = None
     force: Sequence[SignalSpec] | None = None
     motion: tuple[str, Sequence[SignalSpec | None]] | None = None
 
@@ -124,16 +125,19 @@ def pack(machine: Machine) -> Packed:
     driven = {
         row: [s is not None for s in forces.motion[1]] for row, forces in machine.joint_forces.items() if forces.motion
     }
-    has_spring_or_damper = {row for row, forces in machine.joint_forces.items() if forces.stiffness or forces.damping}
+    has_armature = {
+        row for row, forces in machine.joint_forces.items() if forces.stiffness or forces.damping or forces.armature
+    }
     tree_links = [
         replace(
             tree_link,
             driven=driven.get(tree_link.row, [False] * n_dofs(tree_link.parts)),
-            has_spring_or_damper=tree_link.row in has_spring_or_damper,
+            has_armature=tree_link.row in has_armature,
         )
         for tree_link in machine.tree_links
     ]
     tree = pack_tree(tree_links, machine.gravity)
+    tree.tree = tree.tree._replace(armature=armature_of(machine, tree))
     packer = ForcePacker()
     for row, forces in machine.joint_forces.items():
         tree_link = tree_links[row - 1]
@@ -166,6 +170,15 @@ def pack(machine: Machine) -> Packed:
     constraints, reductions = TablePacker().pack(forces.signals), ReductionPacker(tree.tree.driven).pack()
     system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms, *NO_ARMS, NO_COMMANDS)
     return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v), NO_SENSORS, tree.joint_maps), tree)
+
+
+def armature_of(machine: Machine, tree: PackedTree) -> np.ndarray:
+    """The armature of all coordinates, (nv,)."""
+    armature = np.zeros(len(tree.v))
+    for row, forces in machine.joint_forces.items():
+        if forces.armature:
+            armature[tree.first_v[row] : tree.first_v[row] + len(forces.armature)] = forces.armature
+    return armature
 
 
 def n_dofs(parts: Sequence[Part]) -> int:

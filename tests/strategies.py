@@ -113,12 +113,13 @@ def motions(draw, parts):
 
 @st.composite
 def joint_forces(draw, rng, parts, already: JointForces) -> JointForces:
-    """Springs, dampers and actuators on one joint."""
+    """Springs, dampers, actuators and drives of one joint."""
     count = n_dofs(parts)
     stiffness = tuple(rng.random(count) * 20) if draw(st.booleans()) else None
     damping = tuple(rng.random(count) * 2) if draw(st.booleans()) else None
+    armature = tuple(rng.random(count) * (rng.random(count) < 0.7)) if draw(st.booleans()) else None
     force = tuple(constant(f) for f in rng.normal(size=count)) if draw(st.booleans()) else None
-    return JointForces(stiffness, damping, force, already.motion)
+    return JointForces(stiffness, damping, armature, force, already.motion)
 
 
 def random_link(rng, row: int, parent: int, parts: tuple[Part, ...], simple: bool):

@@ -62,7 +62,8 @@ def rotors_of(model: Model) -> Rotors:
             continue
         others[base] = True
         is_free = base == 0 and (link["nv"] == 6 or link["joint_kernel"] == KERNEL_BALL)
-        others[r] = not is_free or tree.driven[link["iv"] : link["iv"] + link["nv"]].any()
+        columns = slice(link["iv"], link["iv"] + link["nv"])
+        others[r] = not is_free or tree.driven[columns].any() or tree.armature[columns].any()
     others[root[links["ignores_gravity"] == 1]] = True  # directors of affine bodies
     pivots: dict[int, Floats] = {}  # of bodies on ball joints that are constraints
     rows = 0

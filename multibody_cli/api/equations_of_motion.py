@@ -42,7 +42,7 @@ class EquationsOfMotion:
         """Return M a + bias (n,), for accelerations a (n,)."""
         prescribed = self._place(state)
         tau = np.zeros(self.n)
-        compute_inverse_dynamics(self._system.tree, self._work, a - prescribed, tau)
+        compute_inverse_dynamics(self._system.tree, self._work, a, prescribed, tau)
         return tau
 
     def jacobian(self, state: State, body: str, point: Floats) -> Floats:

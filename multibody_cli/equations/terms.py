@@ -57,8 +57,8 @@ def terms_of(tree: Tree, chain: Chain) -> Terms:
                 if k <= j:
                     M[j][k] = M[j][k] + _power(moved.S[k], momentum)
     for j in range(n):
-        if tree.rotor_inertia[j] > 0.0:
-            M[j][j] = M[j][j] + float(tree.rotor_inertia[j])
+        if tree.armature[j] > 0.0:
+            M[j][j] = M[j][j] + float(tree.armature[j])
         for k in range(j):
             M[k][j] = M[j][k]
     return Terms(M, h)

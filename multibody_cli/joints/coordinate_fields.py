@@ -49,6 +49,7 @@ COORDINATE_KINDS = {"q": _POSITION, "v": _VELOCITY, "acceleration": _ACCELERATIO
 _FORCE = _kinds(units.TORQUE, units.FORCE, units.TORQUE)
 _STIFFNESS = _kinds(units.ANGULAR_STIFFNESS, units.STIFFNESS, units.ANGULAR_STIFFNESS)
 _DAMPING = _kinds(units.ANGULAR_DAMPING, units.DAMPING, units.ANGULAR_DAMPING)
+_ARMATURE = _kinds(units.INERTIA, units.MASS, units.INERTIA)
 CONTROL_KINDS = {
     "position": _POSITION,
     "velocity": _VELOCITY,
@@ -225,6 +226,7 @@ FIELDS: dict[str, NumberField | SignalField | LimitsField | MotionField] = {
     "rest": NumberField(_POSITION),
     "stiffness": NumberField(_STIFFNESS, least=0.0, optional=True, spread=True),
     "damping": NumberField(_DAMPING, least=0.0, optional=True, spread=True),
+    "armature": NumberField(_ARMATURE, least=0.0, optional=True, spread=True),
     "force": SignalField(_FORCE, state=("q", "v")),
     "limits": LimitsField(),
     "motion": MotionField(),

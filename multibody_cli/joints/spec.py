@@ -85,8 +85,8 @@ class JointSpec(Spec):
 class MovingJointSpec(JointSpec):
     """A joint with degrees of freedom: one entry for each coordinate, in order.
 
-    A joint with one degree of freedom takes a single value instead of a list; `stiffness` and `damping` take a
-    single value for all coordinates.
+    A joint with one degree of freedom takes a single value instead of a list; `stiffness`, `damping` and
+    `armature` take a single value for all coordinates.
     """
 
     stiffness: tuple[float, ...] | None = Field(
@@ -94,6 +94,11 @@ class MovingJointSpec(JointSpec):
     )
     damping: tuple[float, ...] | None = Field(
         None, description="Of the joint damper, N*m*s/rad or N*s/m.", json_schema_extra=one_or_each(NUMBER_SCHEMA)
+    )
+    armature: tuple[float, ...] | None = Field(
+        None,
+        description="Inertia of the drive, as seen from the coordinate, kg*m^2 or kg.",
+        json_schema_extra=one_or_each(NUMBER_SCHEMA),
     )
     force: tuple[SignalSpec, ...] | None = Field(
         None,
@@ -112,7 +117,9 @@ class MovingJointSpec(JointSpec):
         json_schema_extra=motion_schema(),
     )
 
-    @field_validator("stiffness", "damping", "force", "limits", "motion", mode="plain", json_schema_input_type=Any)
+    @field_validator(
+        "stiffness", "damping", "armature", "force", "limits", "motion", mode="plain", json_schema_input_type=Any
+    )
     @classmethod
     def _read_fields(cls, value: Any, info: ValidationInfo) -> Any:
         return cls._read(value, info)

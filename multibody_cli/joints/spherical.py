@@ -54,7 +54,9 @@ class SphericalSpec(MovingJointSpec):
 
     @model_validator(mode="after")
     def _refuse_forces_on_a_chart_that_is_recentred(self) -> Self:
-        given = [name for name in ("stiffness", "damping", "force", "motion") if getattr(self, name) is not None]
+        given = [
+            name for name in ("stiffness", "damping", "armature", "force", "motion") if getattr(self, name) is not None
+        ]
         if self.parametrization == "exponential" and given:
             raise ValueError(
                 f"`{given[0]}` is not supported with exponential coordinates, which change when they are recentred: "

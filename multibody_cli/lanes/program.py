@@ -55,7 +55,7 @@ class Program(NamedTuple):
     parameters
         (N, p) numbers in which the runs differ.
     armature
-        (N, nv) inertia of the rotors of motors.
+        (N, nv) armature of the coordinates, of joints and motors.
     signals
         The numbers of the signals that are evaluated for each stage, `TIME` for the time itself.
     """
@@ -84,8 +84,8 @@ def compile_program(models: Sequence[Model], scheme: Scheme, entries: str = VECT
     """
     model = models[0]
     tree, sizes, parameters = model.system.tree, Sizes(model.nq, model.nv, len(model.names.accounts)), Parameters()
-    rotors, placed = has_rotors(models), places_bodies(model)
-    links = with_common_structures([_links_of(one, rotors, entries == VECTOR) for one in models])
+    has_armature, placed = coordinates_with_armature(models), places_bodies(model)
+    links = with_common_structures([_links_of(one, has_armature, entries == VECTOR) for one in models])
     tau, signals = write_forces([one.system.forces for one in models], *sizes, parameters)
     limits, speeds = _write_clearance(models, parameters), _write_speeds(models, parameters)
     tree_plan = plan(links[0], links[1:])
@@ -114,7 +114,7 @@ def compile_program(models: Sequence[Model], scheme: Scheme, entries: str = VECT
         written.layout.runs.ravel(),
         tables if len(models) > 1 else tables[0],
         np.array(parameters.values).reshape(len(parameters.values), len(models)).T.copy(),
-        np.array([one.system.tree.rotor_inertia for one in models]),
+        np.array([one.system.tree.armature for one in models]),
         tuple(signals),
     )
 
@@ -245,8 +245,8 @@ def have_equal_structure(models: Sequence[Model]) -> bool:
 
 def _structure_of(model: Model) -> Hashable:
     """Return everything that the runs of a batch have in common."""
-    rotors = has_rotors([model])
-    links = tuple((link.parent, link.iq, link.iv, link.structure.parts) for link in _links_of(model, rotors))
+    has_armature = coordinates_with_armature([model])
+    links = tuple((link.parent, link.iq, link.iv, link.structure.parts) for link in _links_of(model, has_armature))
     system = model.system
     signals, forces = system.forces.signals, system.forces
     programs = tuple(
@@ -273,9 +273,9 @@ def places_bodies(model: Model) -> bool:
     return model.system.forces.acts_on_bodies or model.system.forces.reads_bodies
 
 
-def has_rotors(models: Sequence[Model]) -> Any:
-    """Return for each coordinate whether a rotor of any model turns with it, (nv,)."""
-    return np.any([one.system.tree.rotor_inertia > 0.0 for one in models], axis=0)
+def coordinates_with_armature(models: Sequence[Model]) -> Any:
+    """Return for each coordinate whether it has an armature in any model, (nv,)."""
+    return np.any([one.system.tree.armature > 0.0 for one in models], axis=0)
 
 
 def _links_of(model: Model, has_armature: Any, aligned: bool = True) -> list[Link]:

@@ -49,7 +49,7 @@ class Feature(StrEnum):
     JOINT_FRICTION = "dry friction of joints"
     AFFINE = "bodies of `kind: affine`"
     IMPLICIT = "implicit springs, dampers and muscles"
-    ROTORS = "rotor inertia of motors"
+    ARMATURE = "armature of joints and motors"
     COMPUTED_TORQUE = "actuators of type `computed_torque`"
 
 

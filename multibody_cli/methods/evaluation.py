@@ -45,7 +45,6 @@ def apply_contact_forces(work):
 @template(accelerate)
 def evaluate_unconstrained(system, work, t, q, v, a, powers) -> None:
     """Compute dv/dt of every coordinate at (t, q, v) into `a`, and the power of every energy account (na,), W."""
-    tree, motions = system.tree, system.motions
     update_tree_kinematics(system, t, q, v, a, work)
     apply_forces(system.forces, t, q, v, work, powers)
     add_computed_torques(system, work, t, v, powers)
@@ -53,9 +52,9 @@ def evaluate_unconstrained(system, work, t, q, v, a, powers) -> None:
         add_implicit_joint_terms(system, work, t)
     apply_contact_forces(work)
     accelerate(system, work, a)
-    if len(motions.rows) > 0:
-        compute_joint_wrenches(tree, work)
-        accumulate_drive_power(motions, work.tau, v, work, powers)
+    if len(system.motions.rows) > 0:
+        compute_joint_wrenches(system.tree, work)
+        accumulate_drive_power(system, v, a, work, powers)
 
 
 @kernel_parameter
@@ -89,7 +88,7 @@ def evaluate_constrained_projected(system, work, t, q, v, a, powers) -> None:
 @template(*PARAMETERS)
 def compute_accelerations(system, work, t, q, v, a, powers, is_factored) -> None:
     """`evaluate_constrained`, with the kinematics in `work`, and the factors for q if it `is_factored`."""
-    tree, motions = system.tree, system.motions
+    tree = system.tree
     write_acceleration_rhs(system, work, v, a)
     apply_forces(system.forces, t, q, v, work, powers)
     add_computed_torques(system, work, t, v, powers)
@@ -106,10 +105,10 @@ def compute_accelerations(system, work, t, q, v, a, powers, is_factored) -> None
     enforce_constraints(system, work, v, a)
     finish_accelerations(system, work, a)
     accumulate_row_power(work, v, powers)
-    if len(motions.rows) > 0:
+    if len(system.motions.rows) > 0:
         compute_joint_wrenches(tree, work)
         compute_loop_reactions(tree, work)
-        accumulate_drive_power(motions, work.tau, v, work, powers)
+        accumulate_drive_power(system, v, a, work, powers)
 
 
 @template(evaluate)

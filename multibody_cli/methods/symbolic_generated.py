@@ -55,7 +55,7 @@ def workspace(model: Model, options: Any) -> Work:
     """Generate and compile the code for a model, or load it from the cache, and allocate the work arrays."""
     system = model.system
     tree, forces = system.tree, system.forces
-    has_armature = tree.rotor_inertia > 0.0  # implicit springs and dampers add armature too
+    has_armature = tree.armature > 0.0  # implicit springs and dampers add armature too
     for coordinates in forces.sprung_coordinates:
         has_armature[coordinates] = True
     alone = is_gravity_only(system)

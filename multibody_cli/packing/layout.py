@@ -246,10 +246,9 @@ def moves_in_plane(scene: SceneSpec, joint: JointSpec) -> bool:
 
 def link_of_joint(rows: Mapping[str, int], joint: JointSpec, mass: MassProperties, start: JointStart) -> LinkData:
     """Return a body with its inboard joint."""
-    has_spring_or_damper = any(element.implicit for element, _ in elements_of_joint(joint))
-    link = LinkData(
-        rows[joint.child], rows[joint.parent], mass, *joint_data(joint), has_spring_or_damper=has_spring_or_damper
-    )
+    is_sprung = any(element.implicit for element, _ in elements_of_joint(joint))
+    has_armature = is_sprung or any(getattr(joint, "armature", None) or ())
+    link = LinkData(rows[joint.child], rows[joint.parent], mass, *joint_data(joint), has_armature=has_armature)
     return replace(link, start=start)
 
 

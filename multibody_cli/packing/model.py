@@ -17,7 +17,7 @@ from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import frozen, records
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import integrator_of
-from multibody_cli.model import ActuationEntry, Integers, JointEntry, Model, Records, State, System, Tree
+from multibody_cli.model import ActuationEntry, Floats, Integers, JointEntry, Model, Records, State, System, Tree
 from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.observation.sensors import SENSOR
 from multibody_cli.packing.actuators import ActuatorPacker
@@ -112,9 +112,8 @@ def pack_model(
     contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
     actuators = ActuatorPacker(packer, {joint.name: joint.row for joint in joints}, len(packed.v))
     actuators.add_section(scene)
-    actuators.rotors.flags.writeable = False
     forces, motions = packer.pack(context)
-    tree = packed.tree._replace(markers=layout.markers.pack(), rotor_inertia=actuators.rotors)
+    tree = packed.tree._replace(markers=layout.markers.pack(), armature=_armature(scene, joints, actuators.rotors))
     tree = _with_elimination(tree, layout, rows)
     is_implicit = integrator_of(simulation.method, simulation.integrator).implicit
     implicit = is_implicit and _needs_implicit_solve(tree, forces)
@@ -192,6 +191,16 @@ def _add_joint_forces(scene: SceneSpec, joints: Iterable[JointEntry], packer: Fo
         if isinstance(joint, MovingJointSpec):
             kind, first = JOINTS[joint.type], (entry.positions.start, entry.columns.start)
             packer.add_joint(entry.name, joint, kind.parts(joint), kind.start(joint), entry.row, *first)
+
+
+def _armature(scene: SceneSpec, joints: Iterable[JointEntry], rotors: Floats) -> Floats:
+    """Return the armature of each coordinate (nv,): of its joint, and the inertia of the rotors of its motors."""
+    armature = rotors.copy()
+    for entry in joints:
+        joint = scene.joints[entry.name]
+        if isinstance(joint, MovingJointSpec) and joint.armature is not None:
+            armature[entry.columns] += joint.armature
+    return frozen(armature)
 
 
 def _with_elimination(tree: Tree, layout: Layout, rows: RowPacker) -> Tree:

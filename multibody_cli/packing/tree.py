@@ -105,7 +105,7 @@ def pack_tree(tree_links: Sequence[LinkData], gravity: Vector, loops: Sequence[L
         driven=frozen(np.array([flag for one in hung for flag in one.driven], dtype=np.bool_)),
         gravity=frozen(np.array(gravity, dtype=np.float64)),
         normals=frozen(_normals(tree_links)),
-        rotor_inertia=frozen(np.zeros(tables.nv)),
+        armature=frozen(np.zeros(tables.nv)),
         length=1.0,
         rate=1.0,
         weights=frozen(np.ones(tables.nv)),
@@ -125,7 +125,7 @@ def _normals(tree_links: Sequence[LinkData]) -> Floats:
 def _joint_kernel(tree_link: LinkData | LoopJoint) -> int:
     """Return the joint kernel: a specialised one for a single free screw or ball without armature."""
     if len(tree_link.parts) == 1 and not any(tree_link.driven):
-        ball = KERNEL_GENERAL if isinstance(tree_link, LinkData) and tree_link.has_spring_or_damper else KERNEL_BALL
+        ball = KERNEL_GENERAL if isinstance(tree_link, LinkData) and tree_link.has_armature else KERNEL_BALL
         return {PartCode.SCREW: KERNEL_SCREW, PartCode.BALL: ball}.get(tree_link.parts[0].code, KERNEL_GENERAL)
     return KERNEL_GENERAL
 

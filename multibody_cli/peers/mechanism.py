@@ -68,7 +68,7 @@ def _unsupported_features(model: Model) -> Iterator[str]:
         "couplings with `reduce: true`": len(system.reductions.dependents),
         "prescribed motions": len(system.motions.rows),
         "computed torques": len(system.commands),
-        "rotors of motors": int(np.count_nonzero(tree.rotor_inertia)),
+        "armatures": int(np.count_nonzero(tree.armature)),
         **forces.counts,
         "affine bodies": len(model.names.affine),
         "rotations in exponential coordinates": len(tree.exponentials),

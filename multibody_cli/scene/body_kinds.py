@@ -62,8 +62,8 @@ class LinkData(Immutable):
         Frame F in the parent's body frame.
     child_origin
         Frame M in the body frame.
-    has_spring_or_damper
-        Whether springs or dampers act on the coordinates of the joint.
+    has_armature
+        Whether drives, springs or dampers of the joint add to the inertia of its coordinates.
     ignores_gravity
         Whether gravity does not act on the body.
     normal
@@ -78,7 +78,7 @@ class LinkData(Immutable):
     driven: Sequence[bool]
     origin: Placement = IN_PLACE
     child_origin: Placement = IN_PLACE
-    has_spring_or_damper: bool = False
+    has_armature: bool = False
     ignores_gravity: bool = False
     normal: Vector | None = None
 

@@ -74,8 +74,8 @@ def code_of(source: SceneSource, overrides: Sequence[str]) -> str:
     simulation = prepare_in_joints(source, overrides)
     model = simulation.compiled.model
     tree = model.system.tree
-    if tree.rotor_inertia.any():
-        raise Refused("generated modules have no rotors of motors: leave `rotor_inertia` out")
+    if tree.armature.any():
+        raise Refused("generated modules have no armature: leave `armature` and `rotor_inertia` out")
     (nq, n), links = counts_of(tree), len(tree.links) - 1
     written = write_gravity_only(tree, model.joint_maps, np.zeros(model.nv, np.bool_))
     text, layout = written.sources[0].text, written.layout

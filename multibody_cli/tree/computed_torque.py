@@ -1,7 +1,7 @@
 """Inverse dynamics: the forces on coordinates that give them commanded accelerations.
 
 With the accelerations a of all free coordinates, one outward and one inward pass (Newton and Euler) compute the wrench
-W of each joint, and tau = S . W + J_rotor a, of which the other forces on the coordinate are subtracted.  Gravity, the
+W of each joint, and tau = S . W + armature a, of which the other forces on the coordinate are subtracted.  Gravity, the
 applied wrenches and prescribed motions are included; constraint rows and contacts are not.
 
 Source: Featherstone, Rigid body dynamics algorithms (2008), 5.3; Siciliano et al. (2009), 8.5.2.
@@ -38,7 +38,7 @@ def add_computed_torques(system, work, t, v, powers):
     for k in range(len(commands)):
         iv, column = commands[k].iv, work.columns[commands[k].iv]
         S = Motion(load(column.angular), load(column.linear))
-        force = power(S, load_force(work.wrenches[commands[k].row])) + tree.rotor_inertia[iv] * a[iv] - work.tau[iv]
+        force = power(S, load_force(work.wrenches[commands[k].row])) + tree.armature[iv] * a[iv] - work.tau[iv]
         work.tau[iv] += force
         work.command_forces[k] = force
         powers[commands[k].account] += force * v[iv]

@@ -24,11 +24,11 @@ def kinetic_energy(tree, bodies):
 
 
 @kernel
-def rotor_energy(tree, v):
-    """Kinetic energy of the rotors of motors, relative to the bodies that carry them, J."""
+def armature_energy(tree, v):
+    """Kinetic energy of the armature of all coordinates, relative to the bodies that carry the drives, J."""
     energy = 0.0
     for j in range(len(v)):
-        energy += 0.5 * tree.rotor_inertia[j] * v[j] * v[j]
+        energy += 0.5 * tree.armature[j] * v[j] * v[j]
     return energy
 
 

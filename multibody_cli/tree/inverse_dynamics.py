@@ -2,10 +2,10 @@
 
 With p the bias wrench of a body, its inertial wrench at dv/dt = 0 less the applied wrench,
 
-    tau = J^T (I J a + p) + diag(rotor inertia) a - tau_applied        (recursive Newton-Euler algorithm, O(n))
+    tau = J^T (I J a + p) + diag(armature) a - tau_applied        (recursive Newton-Euler algorithm, O(n))
 
-Prescribed coordinates count like free ones: forward kinematics must have been computed with their dv/dt set to 0.  The
-columns of balls must have been written (`jacobian.write_ball_columns`).
+Prescribed coordinates count like free ones.  If forward kinematics has their dv/dt, p includes it, and the motion of
+bodies is J times the difference from it.  The columns of balls must have been written (`jacobian.write_ball_columns`).
 
 Source: Featherstone, Rigid Body Dynamics Algorithms (2008), table 5.1; Sueda, notes 2.1 for the Jacobian.
 """
@@ -28,13 +28,18 @@ from multibody_cli.tree.joint_wrenches import compute_joint_wrenches
 
 
 @kernel
-def compute_inverse_dynamics(tree, work, a, tau):
-    """Compute the generalized forces tau (n,) that cause the accelerations a (n,), beyond those in `work`."""
-    write_motions(tree, a, work)
+def compute_inverse_dynamics(tree, work, a, prescribed, tau):
+    """Compute the generalized forces tau (n,) that cause the accelerations a (n,), beyond those in `work`.
+
+    `prescribed` (n,) are the accelerations of forward kinematics; tau is scratch for the difference.
+    """
+    for j in range(len(tau)):
+        tau[j] = a[j] - prescribed[j]
+    write_motions(tree, tau, work)
     compute_joint_wrenches(tree, work)
     project_wrenches(tree, work, tau)
     for j in range(len(tau)):
-        tau[j] += tree.rotor_inertia[j] * a[j] - work.tau[j]
+        tau[j] += tree.armature[j] * a[j] - work.tau[j]
 
 
 @kernel
@@ -50,7 +55,7 @@ def fill_mass_matrix(tree, work, x, M):
             store_force(wrenches[i], rigid_body_inertia(links[i], bodies[i]) @ load_motion_change(bodies[i]))
         accumulate_wrenches_inward(tree, work)
         project_wrenches(tree, work, M[k])
-        M[k, k] += tree.rotor_inertia[k]
+        M[k, k] += tree.armature[k]
         x[k] = 0.0
 
 

@@ -31,13 +31,14 @@ def compute_joint_wrenches(tree, work):
 
 
 @kernel
-def accumulate_drive_power(motions, tau, v, work, powers):
+def accumulate_drive_power(system, v, a, work, powers):
     """Add the power of each prescribed coordinate to its account in `powers` (na,), W.
 
-    The power is (S . W - tau) v, where W is the joint wrench and tau (nv,) are the other generalized forces.
+    The power is (S . W + armature a - tau) v, where W is the joint wrench and tau are the other generalized forces.
     """
-    rows, columns, wrenches = motions.rows, work.columns, work.wrenches
+    rows, columns, wrenches = system.motions.rows, work.columns, work.wrenches
     for k in range(len(rows)):
         iv = rows[k].iv
         S = Motion(load(columns[iv].angular), load(columns[iv].linear))
-        powers[rows[k].account] += (power(S, load_force(wrenches[rows[k].row])) - tau[iv]) * v[iv]
+        effort = power(S, load_force(wrenches[rows[k].row])) + system.tree.armature[iv] * a[iv] - work.tau[iv]
+        powers[rows[k].account] += effort * v[iv]

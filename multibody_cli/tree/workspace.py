@@ -187,7 +187,7 @@ class Work(NamedTuple):
     warnings: tuple[Integers, ...]  # bits for each record of each table of forces: see `forces.contract`
     q: Annotated[Floats, "nq"]  # of the last forward kinematics
     v: Annotated[Floats, "nd"]  # of the last forward kinematics
-    armature: Annotated[Floats, "n"]  # additional inertia of each coordinate: rotors and implicit forces
+    armature: Annotated[Floats, "n"]  # inertia of each coordinate alone: of drives, and of implicit forces
     implicit_coefficients: Annotated[Floats, 3]  # see `forces.elements.apply_implicit_joint_forces`; 0 if explicit
     implicit_rates: Annotated[Floats, "n"]  # rates in the linearization of forces
     implicit_solve: ImplicitSolve
@@ -212,8 +212,8 @@ class Work(NamedTuple):
 
 @kernel
 def reset_armature(tree, work):
-    """Set the armature to the inertia of the rotors."""
-    copy(tree.rotor_inertia, work.armature)
+    """Set the armature to that of the drives."""
+    copy(tree.armature, work.armature)
 
 
 def workspace_for(
@@ -271,7 +271,7 @@ def workspace_for(
     for iv in tree.links["iv"][tree.links["floats"] == 1]:
         work.columns["linear"][iv : iv + 3] = work.columns["angular"][iv + 3 : iv + 6] = np.eye(3)
     work.bodies["R"][0, ::4] = work.bodies["R"][markers:, ::4] = 1.0
-    work.armature[:] = tree.rotor_inertia
+    work.armature[:] = tree.armature
     work.bodies["a"][0] = -tree.gravity  # gravity as an upward acceleration of the ground
     return work
 

@@ -102,6 +102,7 @@ def dense(packed, state):
     """The dense formulation at a state: bodies, M, h, Q, joint forces and wrenches."""
     bodies = oracle.place(packed.machine.tree_links, state.q, state.v)
     M, h = oracle.equations(bodies, packed.machine.gravity)
+    M = M + np.diag(packed.tree.tree.armature)
     Q, tau, wrenches = generalized_forces(packed, bodies, state.q, state.v)
     return bodies, M, h, Q, tau, wrenches
 
@@ -153,6 +154,7 @@ def test_energies_momenta_and_poses_of_random_trees(machine):
     samples = observed(packed, state, work)
     bodies = oracle.place(machine.tree_links, state.q, state.v)
     M, _ = oracle.equations(bodies, machine.gravity)
+    M = M + np.diag(packed.tree.tree.armature)
     g = np.array(machine.gravity)
     kinetic = 0.5 * state.v @ M.astype(float) @ state.v
     potential, linear, angular, size = 0.0, np.zeros(3), np.zeros(3), 1.0

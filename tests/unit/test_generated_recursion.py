@@ -124,9 +124,10 @@ def test_accelerations_and_impulse_responses_agree_with_aba(machine):
     def turned(records):
         return np.hstack([np.einsum("nij,nj->ni", R, records[name][: len(links)]) for name in ("t", "f")])
 
-    text = Interpreted(packed, generated.placed(packed))
+    armature = packed.tree.tree.armature
+    text = Interpreted(packed, generated.placed(packed, armature > 0.0))
     a = np.where(packed.tree.tree.driven, state.a, np.nan)
-    text(0, state.q, state.v, work.tau, a, turned(work.bodies))
+    text(0, state.q, state.v, work.tau, a, turned(work.bodies), armature)
     np.testing.assert_allclose(a, state.a, rtol=0, atol=nearness(state.a))
     rng = np.random.default_rng(5)
     x, y = rng.normal(size=nv), np.zeros(nv)
@@ -134,7 +135,7 @@ def test_accelerations_and_impulse_responses_agree_with_aba(machine):
         work.wrenches[name][:] = rng.normal(size=work.wrenches[name].shape)
     impulses = turned(work.wrenches)
     apply_inverse_mass(system, work, x, y)
-    answered = text(1, state.q, state.v, x, np.zeros(nv), impulses)
+    answered = text(1, state.q, state.v, x, np.zeros(nv), impulses, armature)
     np.testing.assert_allclose(answered, y, rtol=0, atol=nearness(y))
 
 

@@ -64,6 +64,8 @@ def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[t
                 yield Feature.JOINT_FRICTION, ("joints", name, "friction")
             if joint.bounds is not None:
                 yield Feature.LIMITS, ("joints", name, "limits")
+            if any(joint.armature or ()):
+                yield Feature.ARMATURE, ("joints", name, "armature")
     for name, coupling in scene.couplings.items():
         yield Feature.COUPLINGS, ("couplings", name)
         if _reduces(coupling):
@@ -78,7 +80,7 @@ def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[t
         if isinstance(actuator, ComputedTorqueSpec):
             yield Feature.COMPUTED_TORQUE, ("actuators", name)
         elif _has_rotor(actuator):
-            yield Feature.ROTORS, ("actuators", name, "rotor_inertia")
+            yield Feature.ARMATURE, ("actuators", name, "rotor_inertia")
 
 
 def _reduces(coupling: ConstraintSpec) -> TypeGuard[CouplingSpec]:
@@ -90,7 +92,7 @@ def _has_rotor(actuator: Spec) -> TypeGuard[ActuatorSpec]:
 
 
 def _check_loops(draft: Draft, closing: Collection[str]) -> None:
-    """Refuse reductions and rotors of the coordinates of loop joints."""
+    """Refuse reductions and armatures of the coordinates of loop joints."""
     dependent = "so its coordinates are dependent: remove `reduce`"
     massless = "and its coordinates have no inertia of their own: use another joint of the loop"
     named = [
@@ -103,6 +105,11 @@ def _check_loops(draft: Draft, closing: Collection[str]) -> None:
         (("actuators", name, "rotor_inertia"), actuator.joint, massless)
         for name, actuator in draft.scene.actuators.items()
         if _has_rotor(actuator)
+    ]
+    named += [
+        (("joints", name, "armature"), name, massless)
+        for name, joint in draft.scene.joints.items()
+        if isinstance(joint, MovingJointSpec) and any(joint.armature or ())
     ]
     for path, word, message in named:
         joint, _ = split_coordinate(word)

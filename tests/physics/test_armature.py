@@ -1,0 +1,194 @@
+"""Armature of joints: closed forms, equal bodies in place of drives, energy, and refusals.
+
+A drive adds to the inertia of its coordinate alone.  Without gravity, a body that only translates, or turns about its
+center of mass with equal moments of inertia, therefore moves as one of more mass or inertia, whatever acts on it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import mbsim
+
+METHODS = ("aba", "redmax", "symbolic")
+CONTACT = "contacts: {{}}\n"
+EQUAL = {
+    "limits with rebound": """
+bodies: {{cart: {{mass: {m1}, inertia: {{principal: [1, 1, 1]}}}}}}
+joints: {{cart: {{type: prismatic, child: cart, axis: [1, 0, 0], v: 2, limits: [-0.3, 0.2], restitution: 0.7, {a1}}}}}
+simulation: {{duration: 1, step: 5 ms}}
+""",
+    "implicit spring": """
+bodies: {{cart: {{mass: {m1}, inertia: {{principal: [1, 1, 1]}}}}}}
+joints: {{cart: {{type: prismatic, child: cart, axis: [1, 0, 0], v: 2, stiffness: 1e4, damping: 3, {a1}}}}}
+simulation: {{duration: 0.1, step: 0.5 ms, integrator: linearly_implicit_euler}}
+""",
+    "spring between bodies": """
+bodies:
+  cart: {{mass: {m1}, inertia: {{principal: [1, 1, 1]}}}}
+  other: {{mass: 1, inertia: {{principal: [1, 1, 1]}}, position: [1, 0, 0]}}
+joints: {{cart: {{type: prismatic, child: cart, axis: [1, 0, 0], v: 2, {a1}}}}}
+springs: {{rope: {{between: [{{body: cart}}, {{body: other}}], stiffness: 1e4, damping: 20, rest_length: 1}}}}
+simulation: {{duration: 0.1, step: 1 ms, integrator: sdirk2}}
+""",
+    "impact of spheres": CONTACT
+    + """
+bodies:
+  cart: {{mass: {m1}, inertia: {{principal: [1, 1, 1]}}, shapes: [{{type: sphere, radius: 0.1, restitution: 0.5}}]}}
+  other: {{mass: 1, inertia: {{principal: [1, 1, 1]}}, shapes: [{{type: sphere, radius: 0.1, restitution: 0.5}}]}}
+joints:
+  cart: {{type: prismatic, child: cart, axis: [1, 0, 0], v: 2, {a1}}}
+  other: {{type: prismatic, child: other, axis: [1, 0, 0], origin: {{position: [0.5, 0.1, 0]}}}}
+simulation: {{duration: 0.5, step: 5 ms}}
+""",
+    "brake": """
+bodies: {{wheel: {{mass: 1, inertia: {{principal: [1, 1, {J1}]}}}}}}
+joints: {{wheel: {{type: revolute, child: wheel, v: 2, friction: {{torque: 1}}, force: "0.5*t", {a1}}}}}
+simulation: {{duration: 5, step: 5 ms}}
+""",
+    "reduced gear": """
+bodies:
+  wheel: {{mass: 1, inertia: {{principal: [1, 1, {J1}]}}}}
+  other: {{mass: 1, inertia: {{principal: [1, 1, {J2}]}}}}
+joints:
+  wheel: {{type: revolute, child: wheel, v: 2, force: 1, {a1}}}
+  other: {{type: revolute, child: other, stiffness: 2, {a2}}}
+couplings: {{gear: {{type: gear, joints: [wheel, other], ratio: 3, reduce: true}}}}
+simulation: {{duration: 1, step: 5 ms}}
+""",
+    "rope with friction": """
+bodies:
+  cart: {{mass: {m1}, inertia: {{principal: [1, 1, 1]}}}}
+  other: {{mass: {m2}, inertia: {{principal: [1, 1, 1]}}}}
+joints:
+  cart: {{type: prismatic, child: cart, axis: [1, 0, 0], q: 0.6, v: 2, friction: {{force: 0.3}}, {a1}}}
+  other: {{type: prismatic, child: other, axis: [0, 1, 0], q: 0.8, v: 1, {a2}}}
+constraints: {{rope: {{type: distance, between: [{{body: cart}}, {{body: other}}], limits: [null, 1.2]}}}}
+simulation: {{duration: 1, step: 5 ms}}
+""",
+    "sliding and landing": CONTACT
+    + """
+bodies:
+  box: {{mass: {m1}, inertia: {{principal: [1, 1, 1]}}, shapes: [{{type: box, size: [0.2, 0.2, 0.2], friction: 0.4}}]}}
+world: {{shapes: [{{type: plane, friction: 0.4}}]}}
+joints:
+  box: {{type: translational, child: box, q: [0, 0, 0.3], v: [2, 1, -1], force: [0, 0, -20], {a1}}}
+simulation: {{duration: 1, step: 5 ms}}
+""",
+    "rolling": CONTACT
+    + """
+bodies:
+  ball:
+    mass: {m1}
+    inertia: {{principal: [{J1}, {J1}, {J1}]}}
+    shapes: [{{type: sphere, radius: 0.1, friction: 0.2}}]
+world: {{shapes: [{{type: plane, friction: 0.2}}]}}
+joints:
+  ball: {{type: free, child: ball, q: {{position: [0, 0, 0.1]}}, v: {{linear: [2, 1, 0], angular: [0, 0, 3]}},
+    force: [0, 0, -20, 0, 0, 0], {a6}}}
+simulation: {{duration: 1, step: 5 ms}}
+""",
+    "ball joint": """
+bodies: {{ball: {{mass: 1, inertia: {{principal: [{J1}, {J1}, {J1}]}}}}}}
+joints:
+  ball: {{type: spherical, child: ball, v: [2, 1, -1], stiffness: [1, 2, 3], damping: 0.1, force: [0.3, 0, 0], {a1}}}
+simulation: {{duration: 1, step: 5 ms, integrator: rk4}}
+""",
+}
+"""Scenes with places for masses and moments of inertia 1 and 2, and for the armature of their joints."""
+
+DRIVES = {
+    "m1": 1.0, "J1": 1.0, "m2": 0.5, "J2": 0.5,
+    "a1": "armature: 0.7", "a2": "armature: 0.2", "a6": "armature: [0.7, 0.7, 0.7, 0.7, 0.7, 0.7]",
+}  # fmt: skip
+BODIES = {"m1": 1.7, "J1": 1.7, "m2": 0.7, "J2": 0.7, "a1": "armature: 0", "a2": "armature: 0", "a6": "armature: 0"}
+
+
+def moved(text: str, *settings: str) -> np.ndarray:
+    """The last coordinates, rates and energy of a run."""
+    scene = mbsim.load(f"mbsim: 1\ngravity: [0, 0, 0]\n{text}", settings)
+    result = scene.run(check=False)
+    paths = [f"joints/{name}/{what}" for name in scene.joints for what in ("q", "v")]
+    return np.concatenate([np.ravel(result[path][-1]) for path in (*paths, "energy/kinetic")])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", EQUAL)
+def test_a_drive_acts_as_inertia(name: str, method: str) -> None:
+    """With impacts, contacts, friction, constraints, reductions and implicit forces."""
+    found = moved(EQUAL[name].format(**DRIVES), f"simulation.method={method}")
+    expected = moved(EQUAL[name].format(**BODIES), f"simulation.method={method}")
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+ARM = """
+mbsim: 1
+bodies:
+  upper: {mass: 1, com: [0, 0.02, 0.3], inertia: {principal: [0.03, 0.04, 0.01]}}
+  lower: {mass: 0.5, com: [0.1, 0, 0.2], inertia: {principal: [0.02, 0.01, 0.03]}}
+joints:
+  shoulder: {type: spherical, child: upper, v: [0.4, -0.7, 0.9], armature: [0.2, 0.3, 0.1]}
+  elbow: {type: universal, parent: upper, child: lower, q: [0.5, 0.2], v: [0.2, 1.1], armature: [0, 0.4],
+    motion: {velocity: ["sin(3*t)", null]}, origin: {position: [0, 0, 0.6]}}
+simulation: {duration: 1, step: 1 ms, integrator: rk4}
+"""
+
+
+@pytest.mark.parametrize("overrides", [(), ("joints.elbow.armature=[0.5, 0.4]",)])
+@pytest.mark.parametrize("method", METHODS)
+def test_energy_is_balanced(method: str, overrides: tuple[str, ...]) -> None:
+    """Also where the motion of a coordinate with an armature is prescribed: its power accelerates the drive."""
+    result = mbsim.load(ARM, (f"simulation.method={method}", *overrides)).run()
+    total, work = (result[f"energy/{name}"].to_numpy() for name in ("total", "work/joints/elbow/motion"))
+    assert np.ptp(work) > 0.01
+    np.testing.assert_allclose(total - work, total[0], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_mass_matrix_and_kinetic_energy(method: str) -> None:
+    """M has the armature on its diagonal, and v . M v / 2 is the kinetic energy."""
+    sim = mbsim.Simulation(mbsim.load(ARM, [f"simulation.method={method}"]))
+    bare = ["joints.shoulder.armature=0", "joints.elbow.armature=0"]
+    without = mbsim.Simulation(mbsim.load(ARM, bare))
+    added = np.diag([0.2, 0.3, 0.1, 0.0, 0.4])
+    np.testing.assert_allclose(sim.mass_matrix(), without.mass_matrix() + added, rtol=0, atol=1e-14)
+    v = sim.v[...]
+    assert float(sim.channel("energy/kinetic")) == pytest.approx(v @ sim.mass_matrix() @ v / 2, rel=1e-13)
+
+
+PENDULUM = """
+mbsim: 1
+bodies: {rod: {mass: 2, com: [0, 0, -0.5], inertia: {principal: [0.1, 0.2, 0.2]}}}
+joints: {hinge: {type: revolute, child: rod, axis: [0, 1, 0], q: 1e-4, armature: 0.9}}
+simulation: {duration: 1 s, step: 1 ms, integrator: rk4}
+"""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pendulum_swings_more_slowly(method: str) -> None:
+    """q = q0 cos(w t) with w^2 = m g l / (J + m l^2 + armature), for a small amplitude."""
+    w = math.sqrt(2 * 9.81 * 0.5 / (0.2 + 2 * 0.25 + 0.9))
+    result = mbsim.load(PENDULUM, [f"simulation.method={method}"]).run()
+    expected = 1e-4 * np.cos(w * result["time"].to_numpy())
+    np.testing.assert_allclose(np.ravel(result["joints/hinge/q"]), expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("method", ["baraff", "variational", "variational_maximal"])
+def test_other_methods_refuse_it(method: str) -> None:
+    with pytest.raises(mbsim.SceneError, match=r"joints.hinge.armature: method .* does not support armature"):
+        mbsim.load(PENDULUM, [f"simulation.method={method}"])
+
+
+def test_a_joint_that_closes_a_loop_refuses_it() -> None:
+    second = "joints.second={type: revolute, child: rod, axis: [0, 1, 0], armature: 1}"
+    with pytest.raises(mbsim.SceneError, match=r"joints.second.armature: `second` closes a loop, and its coordinates"):
+        mbsim.load(PENDULUM, [second])
+
+
+def test_exponential_coordinates_refuse_it() -> None:
+    ball = "joints.hinge={type: spherical, child: rod, parametrization: exponential, armature: 1}"
+    with pytest.raises(mbsim.SceneError, match="`armature` is not supported with exponential coordinates"):
+        mbsim.load(PENDULUM, [ball])
