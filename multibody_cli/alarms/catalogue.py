@@ -225,7 +225,7 @@ RUN_ALARMS = (
         lambda record, _: record.penetration.largest / record.length,
         _read_penetration,
         lambda *_: Remedy(
-            change="replace the prescribed motion by a `force`, or exclude the contact with `contacts.pairs`"
+            change="replace the prescribed motion by a `force`, or exclude the contact with `contacts.exclude`"
         ),
         failed=lambda _: 1e-2,
     ),

@@ -50,7 +50,7 @@ GEOM = np.dtype(
     [
         ("body", "i8"),
         ("kind", "i8"),
-        ("static", "i8"),  # whether its body never moves; two static geoms are not a pair
+        ("weld", "i8"),  # the body with which its body moves, or its body; two geoms of one weld are not a pair
         ("group", "i8"),  # bit mask of the groups it is in; `mask`: groups it collides with
         ("mask", "i8"),
         ("first_vertex", "i8"),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from multibody_cli.contacts.contract import FACE, FACE_CORNERS, GEOM, Floats, Geometry, GeomKind
-from multibody_cli.contacts.grid import EVERY_GROUP, key_of
+from multibody_cli.contacts.grid import key_of
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import records
 
@@ -182,8 +182,8 @@ class Collider(Immutable, eq=False):
         Coefficients of resistance to rolling and spinning, m.
     group, mask
         Bit masks of the groups it is in, and of the groups it collides with.
-    static
-        Whether its body never moves, even if the body is not the ground.
+    weld
+        Row of the first body that moves with its body, to which fixed joints hold it; None for its body.
     """
 
     form: Form
@@ -197,8 +197,8 @@ class Collider(Immutable, eq=False):
     rolling: float = 0.0
     torsional: float = 0.0
     group: int = 1
-    mask: int = EVERY_GROUP
-    static: bool = False
+    mask: int = 1
+    weld: int | None = None
 
 
 def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int]] = ()) -> Geometry:
@@ -217,7 +217,8 @@ def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int
     corners: list[int] = []
     for geom, collider in zip(geoms, colliders, strict=True):
         form = collider.form
-        geom["body"], geom["kind"], geom["static"] = collider.body, form.kind, collider.static or collider.body == 0
+        geom["body"], geom["kind"] = collider.body, form.kind
+        geom["weld"] = collider.body if collider.weld is None else collider.weld
         geom["group"], geom["mask"] = collider.group, collider.mask
         geom["first_vertex"], geom["last_vertex"] = first, first + len(form.vertices)
         geom["first_face"], geom["last_face"] = len(faces), len(faces) + len(form.faces)

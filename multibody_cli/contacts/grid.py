@@ -17,9 +17,6 @@ from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
 
 # --- filtering of pairs of geoms by body, group and exclusion ---------------------------------------------------------
-EVERY_GROUP = 2**62 - 1
-"""Mask of a geom that collides with all groups."""
-
 _ROWS = 2**31
 
 
@@ -35,10 +32,8 @@ def pair_of(key: int) -> tuple[int, int]:
 
 @kernel
 def may_touch(a, b, excluded):
-    """Return whether two geoms form a pair: different, not both static bodies, matching groups, not excluded."""
-    if a.body == b.body or (a.static != 0 and b.static != 0):
-        return False
-    if (a.group & b.mask) == 0 or (b.group & a.mask) == 0:
+    """Return whether two geoms form a pair: not of one weld, one collides with a group of the other, not excluded."""
+    if a.weld == b.weld or ((a.group & b.mask) | (b.group & a.mask)) == 0:
         return False
     return not _holds(excluded, min(a.body, b.body) * _ROWS + max(a.body, b.body))
 

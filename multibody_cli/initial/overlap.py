@@ -29,7 +29,7 @@ def require_no_overlap(loaded: LoadedScene, model: Model, state: State) -> None:
     """
     names = (WORLD, *model.names.bodies)
     depths = overlap_depths(model.system.contacts.geometry, model, state)
-    remedy = "move them apart, or exclude the contact (`contacts.pairs`, or `contact: false` of a shape)"
+    remedy = "move them apart, or exclude the contact (`contacts.exclude`, or `contact: false` of a shape)"
     loaded.refuse(
         (("bodies", names[other]), f"lies {depth:.3g} m deep in `{names[one]}` at the start: {remedy}")
         for (one, other), depth in sorted(depths.items(), key=lambda found: found[0][::-1])

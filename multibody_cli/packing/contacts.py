@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,17 @@ import numpy as np
 from multibody_cli.contacts.forms import Collider, geometry_of
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import FRICTION_PATCH, FRICTION_POINT
-from multibody_cli.joints.spec import WORLD
 from multibody_cli.kernel import records
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.model import CONSTRAINT_AXIS, Contacts, JointFriction, Tree
 from multibody_cli.packing.layout import Layout
 from multibody_cli.scene.body_kinds import IN_PLACE, Placement
+from multibody_cli.scene.contact_filters import excluded_pairs, group_bits, welds
+from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.scene.shapes.contract import ShapeSpec
-from multibody_cli.scene.simulation import ContactsSpec
 
 CONTACTS_PER_SHAPE = 24
 """Default contact capacity for each shape."""
@@ -100,6 +99,7 @@ def colliders_of(
     owners = [(("world",), 0, loaded.scene.world.shapes, IN_PLACE)]
     for name, body in loaded.scene.bodies.items():
         owners.append((("bodies", name), rows[name], body.shapes, frames[rows[name]]))
+    bits, weld = group_bits(loaded.scene), welds(loaded.scene)
     for path, row, shapes, frame in owners:
         for k, shape in enumerate(shapes):
             form_of = SHAPES[shape.type].form
@@ -116,20 +116,10 @@ def colliders_of(
                     friction.stribeck_speed if friction.differ else 0.0,
                     friction.rolling,
                     friction.torsional,
+                    sum(bits[name] for name in set(shape.groups)),
+                    sum(bits[name] for name in set(shape.collides_with)),
+                    rows[weld[path[-1]]],
                 )
-
-
-def excluded_pairs(scene: SceneSpec, settings: ContactsSpec) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of bodies without contacts."""
-    if settings.pairs == "auto":
-        for joint in scene.joints.values():
-            if joint.parent != WORLD:
-                yield joint.parent, joint.child
-        return
-    asked = {frozenset(pair) for pair in settings.pairs}
-    for pair in combinations([WORLD, *scene.bodies], 2):
-        if frozenset(pair) not in asked:
-            yield pair
 
 
 # --- packing of joints with dry friction into the arrays of `JointFriction` -------------------------------------------

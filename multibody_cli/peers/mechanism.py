@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, groupby
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def mechanism_of(model: Model, state: State, step: float, integrator: str) -> Me
     return replace(
         mechanism,
         solids=tuple(_solid(geom) for geom in geometry.geoms),
-        excluded=tuple(pair_of(int(key)) for key in geometry.excluded),
+        excluded=tuple(sorted({*map(pair_of, geometry.excluded.tolist()), *_welded_pairs(geometry.geoms)})),
         friction=float(geometry.geoms["friction"][0]),
     )
 
@@ -94,12 +95,21 @@ def _unsupported_shapes(model: Model) -> Iterator[str]:
         yield "collision shapes other than planes, spheres, capsules and boxes"
     if np.any(geoms["body"][geoms["kind"] == GeomKind.PLANE] != 0):
         yield "planes on bodies"
+    if np.any(geoms["group"] & geoms["mask"] != geoms["group"][0]):
+        yield "groups of shapes"
     if np.any(geoms["restitution"] != 0.0):
         yield "restitution"
     if len(set(geoms["friction"].tolist())) > 1:
         yield "surfaces with different coefficients of friction"
     if np.any(geoms["kinetic_friction"] != geoms["friction"]):
         yield "different coefficients of static and kinetic friction"
+
+
+def _welded_pairs(geoms: Records) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of bodies with shapes that fixed joints hold together."""
+    bodies = sorted({(int(weld), int(body)) for weld, body in zip(geoms["weld"], geoms["body"], strict=True)})
+    for _, weld in groupby(bodies, key=lambda one: one[0]):
+        yield from combinations([body for _, body in weld], 2)
 
 
 def _sizes_of_tree(tree: Tree, model: Model) -> tuple[int, int]:

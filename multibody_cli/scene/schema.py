@@ -20,9 +20,10 @@ from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.registry import Registry
 from multibody_cli.scene.bodies import BodySpec
+from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.expect import Expectation
 from multibody_cli.scene.shapes import Shape
-from multibody_cli.scene.simulation import ContactsSpec, OutputSpec, SimulationSpec
+from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
 from multibody_cli.spec import Catalogue, Position, Rotation, Spec, Vector, Vector3, units
 from multibody_cli.spec.entries import BetweenSpec, ForceSpec
 from multibody_cli.spec.quantities import format_value

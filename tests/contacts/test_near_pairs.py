@@ -85,16 +85,31 @@ def test_excluded_pairs_do_not_touch():
     colliders = [
         Collider(BALL, 0),  # 0
         Collider(BALL, 0),  # 1 same body as 0
-        Collider(BALL, 1, static=True),  # 2 never moves, and neither does the ground
+        Collider(BALL, 1, weld=0),  # 2 never moves, and neither does the ground
         Collider(BALL, 2),  # 3
         Collider(BALL, 2),  # 4 same body as 3
-        Collider(BALL, 3, group=2, mask=1),  # 5 not with its own group
-        Collider(BALL, 4, group=2, mask=1),  # 6
-        Collider(BALL, 5, mask=4),  # 7 with nobody here
+        Collider(BALL, 3, group=2),  # 5 not with its own group
+        Collider(BALL, 4, group=2),  # 6
+        Collider(BALL, 5, group=4, mask=8),  # 7 with nobody here
+        Collider(BALL, 6, group=4, mask=2),  # 8 with 5 and 6, whose masks do not name its group
     ]
     geometry = geometry_of(colliders, excluded=[(2, 0), (3, 4), (1, 3)])
-    pairs, _ = pairs_of(geometry, [at(0.0, 0.0, 0.0)] * 5)
-    assert pairs == [(0, 5), (0, 6), (1, 5), (1, 6), (2, 3), (2, 4), (2, 6), (3, 5), (3, 6), (4, 5), (4, 6)]
+    pairs, _ = pairs_of(geometry, [at(0.0, 0.0, 0.0)] * 6)
+    of_default = [(0, 5), (0, 6), (1, 5), (1, 6), (2, 3), (2, 4), (2, 6), (3, 5), (3, 6), (4, 5), (4, 6)]
+    assert pairs == [*of_default, (5, 8), (6, 8)]
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_groups_are_those_of_contype_and_conaffinity(seed):
+    """The rule of MuJoCo, for all pairs of balls in one place."""
+    generator = np.random.default_rng(seed)
+    group, mask = (generator.integers(0, 2**32, 12) & generator.integers(0, 2**32, 12) for _ in range(2))
+    sparse = generator.random(12) < 0.5
+    group[sparse] &= 0x10001
+    mask[sparse] &= 0x80001
+    colliders = [Collider(BALL, k + 1, group=int(group[k]), mask=int(mask[k])) for k in range(12)]
+    pairs, _ = pairs_of(geometry_of(colliders), [at(0.0, 0.0, 0.0)] * 12)
+    assert pairs == [(i, j) for i in range(12) for j in range(i + 1, 12) if (group[i] & mask[j]) | (group[j] & mask[i])]
 
 
 def test_many_excluded_pairs_are_all_known():

@@ -18,7 +18,7 @@ output: {{every: 1 ms}}
 bodies:
   left: {{{BALL}, position: [0, 0, 1]}}
 """
-DEEP = "move them apart, or exclude the contact (`contacts.pairs`, or `contact: false` of a shape)"
+DEEP = "move them apart, or exclude the contact (`contacts.exclude`, or `contact: false` of a shape)"
 
 
 def mbsim(folder: Path, text: str, *words: str) -> tuple[int, list[str]]:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from multibody_cli.errors import Refused
+from multibody_cli.errors import Refused, nearest
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.nodes import Path, find
 from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.contact_filters import ANY, matching
+from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
-from multibody_cli.scene.shapes.contract import ShapeSpec
+from multibody_cli.scene.shapes.contract import DEFAULT_GROUP, ShapeSpec
 from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
-from multibody_cli.scene.simulation import ContactsSpec
 
-SURFACE_FIELDS = ("friction", "restitution")
-"""Fields of a shape that describe its surface."""
+CONTACT_FIELDS = ("friction", "restitution", "groups", "collides_with")
+"""Fields of a shape that describe its contacts."""
+
+MOST_GROUPS = 62
+"""Number of groups of a scene: bits of a mask."""
 
 
 def check_contacts(draft: Draft) -> None:
@@ -29,7 +33,9 @@ def check_contacts(draft: Draft) -> None:
             _check_unused_fields(draft)
         return
     _check_shapes(draft)
+    _check_groups(draft)
     _check_pairs(draft, settings)
+    _check_excluded(draft, settings)
     if settings.method == "single_qp" and draft.scene.resists_rolling:
         message = "`single_qp` has no resistance to rolling: use `proximal`, or omit `rolling` and `torsional`"
         draft.report(("contacts", "method"), message)
@@ -42,7 +48,7 @@ def _check_unused_fields(draft: Draft) -> None:
         )
         return
     for path, shape in _shapes(draft.scene):
-        for field in (*SURFACE_FIELDS, "contact"):
+        for field in (*CONTACT_FIELDS, "contact"):
             if field in shape.model_fields_set and getattr(shape, field) not in (None, False):
                 draft.report((*path, field), "has no effect: contacts are disabled without a section `contacts: {}`")
 
@@ -53,8 +59,8 @@ def _check_shapes(draft: Draft) -> None:
             draft.report((*path, "type"), f"contacts of a {shape.type} are not supported: set `contact: false`")
         elif shape.contact and isinstance(shape, MeshSpec):
             _check_mesh(draft, path, shape)
-        for field in SURFACE_FIELDS:
-            if not shape.contact and getattr(shape, field) is not None:
+        for field in CONTACT_FIELDS:
+            if not shape.contact and field in shape.model_fields_set and getattr(shape, field) is not None:
                 draft.report(
                     (*path, field), "has no effect: the contacts of this shape are disabled (`contact: false`)"
                 )
@@ -64,13 +70,22 @@ def _check_shapes(draft: Draft) -> None:
             draft.report(("bodies", name, "kind"), message)
 
 
+def _check_groups(draft: Draft) -> None:
+    scene, shapes = draft.scene, [shape for _, shape in _shapes(draft.scene)]
+    known = {DEFAULT_GROUP, *(name for shape in shapes for name in shape.groups)}
+    if len(known) > MOST_GROUPS:
+        draft.report(("contacts",), f"the shapes have {len(known)} groups, but at most {MOST_GROUPS} are supported")
+    for path, shape in _shapes(scene):
+        for k, name in enumerate(shape.collides_with):
+            if name not in known and not {"bodies", "world"} & draft.broken:
+                draft.report((*path, "collides_with", k), f"no shape is in the group `{name}`; {nearest(name, known)}")
+
+
 def _check_pairs(draft: Draft, settings: ContactsSpec) -> None:
-    if settings.pairs == "auto":
-        return
     scene, seen = draft.scene, set[frozenset[str]]()
     able = {name for name, body in scene.bodies.items() if any(shape.contact for shape in body.shapes)}
     able |= {WORLD} if any(shape.contact for shape in scene.world.shapes) else set()
-    for k, pair in enumerate(settings.pairs):
+    for k, pair in settings.listed.items():
         for place, name in enumerate(pair):
             path = ("contacts", "pairs", k, place)
             whole = name in scene.bodies or name == WORLD  # other names are reported already
@@ -81,6 +96,18 @@ def _check_pairs(draft: Draft, settings: ContactsSpec) -> None:
         elif frozenset(pair) in seen:
             draft.report(("contacts", "pairs", k), "duplicate pair: list each pair once, in any order")
         seen.add(frozenset(pair))
+
+
+def _check_excluded(draft: Draft, settings: ContactsSpec) -> None:
+    for k, pair in enumerate(settings.exclude):
+        for place, name in enumerate(pair):
+            path = ("contacts", "exclude", k, place)
+            if ANY not in name:
+                draft.require_body(name, path)
+            elif not matching(name, draft.bodies):
+                draft.report(path, f"no body has a name of the form `{name}`")
+        if pair[0] == pair[1] and ANY not in pair[0]:
+            draft.report(("contacts", "exclude", k), f"expected two different bodies, found `{pair[0]}` twice")
 
 
 def _check_steps(draft: Draft) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from multibody_cli.contacts.forms import Form
 from multibody_cli.immutable import Immutable
@@ -15,6 +15,11 @@ from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.spec import Color, ContactFriction, Fraction, Position, Quantity, Rotation, Spec, units
 from multibody_cli.spec.rotations import IDENTITY, rotation_matrix
+
+Group = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+DEFAULT_GROUP = "default"
+"""Group of shapes without `groups`, with which shapes without `collides_with` collide."""
 
 
 class ShapeSpec(Spec):
@@ -32,6 +37,13 @@ class ShapeSpec(Spec):
         None, description="Coefficient of restitution; for a pair of shapes, the maximum."
     )
     contact: bool = Field(True, description="Whether the shape takes part in contacts, in a scene with `contacts`.")
+    groups: tuple[Group, ...] = Field(
+        (DEFAULT_GROUP,),
+        description="Groups of the shape. Two shapes can touch if one of them collides with a group of the other.",
+    )
+    collides_with: tuple[Group, ...] = Field(
+        (DEFAULT_GROUP,), description="Groups of other shapes with which the shape collides."
+    )
     color: Color | None = Field(
         None,
         description="Color in pictures: a name of CSS, #rrggbb, or [r, g, b] between 0 and 1. "

@@ -13,11 +13,12 @@ from multibody_cli.initial.overlap import overlap_depths
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.spec import WORLD
-from multibody_cli.packing.contacts import colliders_of, excluded_pairs
+from multibody_cli.packing.contacts import colliders_of
 from multibody_cli.scene.body_kinds import Placement
+from multibody_cli.scene.contact_filters import excluded_pairs
+from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.schema import SceneSpec, between_bodies
 from multibody_cli.scene.shapes import SHAPES
-from multibody_cli.scene.simulation import ContactsSpec
 from multibody_cli.spec.entries import BodyForceSpec
 from multibody_cli.studies.doctor.subject import Finding, Severity, Subject
 

@@ -1,0 +1,98 @@
+"""Section `contacts` of a scene: pairs of bodies that can touch, surface defaults, and the solver for the impulses."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field, field_validator
+
+from multibody_cli.spec import ContactFriction, Fraction, Quantity, Spec, units
+from multibody_cli.spec.quantities import WholeNumber, format_value, read_each
+
+Pair = tuple[str, str]
+Pairs = Literal["auto", "all"]
+PAIRS: tuple[Pairs, ...] = get_args(Pairs)
+Rounds = Annotated[int, WholeNumber(1)]
+
+
+class ContactsSpec(Spec):
+    """Contacts between bodies: with this section, all shapes without `contact: false` take part in contacts."""
+
+    friction: ContactFriction = Field(
+        0.5, validate_default=True, description="Default coefficients of dry friction of shapes."
+    )
+    restitution: Fraction = Field(0.0, description="Default coefficient of restitution of shapes, 0 to 1.")
+    impacts: Literal["energetic", "newton", "propagating"] = Field(
+        "energetic",
+        description="Law of impact. `energetic`: Newton's restitution where it adds no energy, Stronge's for a single "
+        "contact whose slip turns. `newton`: Newton's restitution, which may add energy with friction. `propagating`: "
+        "impacts pass on from contact to contact, as in Newton's cradle.",
+    )
+    pairs: tuple[Pairs | Pair, ...] = Field(
+        ("auto",),
+        description="`auto`: all pairs of bodies, and each body with the world, except pairs of bodies connected by a "
+        "joint (a joint to the world excludes nothing); `all`: these pairs as well; or a list of pairs `[body, body]`, "
+        "where `world` may be one of them, and `auto` stands for its pairs.",
+    )
+    exclude: tuple[Pair, ...] = Field(
+        (),
+        description="Pairs of bodies that never touch, `[body, body]`. A name may have wildcards `*`, which stand for "
+        "any text, the `world` included: `[arm, *]`.",
+    )
+    method: Literal["proximal", "staggered_projections", "single_qp"] = Field(
+        "proximal",
+        description="Solver for the impulses. `proximal`: any number of contacts. `staggered_projections`: quadratic "
+        "programs for normal impulses and for friction in turn, for comparison; groups of bodies in contact with more "
+        "than 600 rows are solved by `proximal` and count as unsolved. `single_qp`: "
+        "convex relaxation (Anitescu), for comparison; sliding contacts separate at mu abs(u_t).",
+    )
+    tolerance: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
+        1e-10,
+        description="Tolerance of the residual of the contact conditions, relative to the impulses.",
+    )
+    max_iterations: Rounds = Field(200, description="Largest number of iterations of a solve.")
+    sleeping: bool = Field(
+        True,
+        description="Whether bodies in contact that are at rest sleep: their impulses are kept, without a solve, until "
+        "a force on them changes or something that moves touches them.",
+    )
+    max_contacts: Annotated[int | None, WholeNumber(1)] = Field(
+        None,
+        description="Contact capacity: largest number of simultaneous contacts. Default: 24 for each shape.",
+    )
+
+    @field_validator("pairs", mode="plain", json_schema_input_type=Pairs | list[Pairs | Pair])
+    @classmethod
+    def _read_pairs(cls, value: Any) -> tuple[Pairs | Pair, ...]:
+        if value in PAIRS:
+            return (value,)
+        if not isinstance(value, list | tuple):
+            raise ValueError(
+                f"expected `auto`, `all` or a list of pairs such as `[[box, world]]`, found {format_value(value)}"
+            )
+        return read_each(lambda entry: entry if entry in PAIRS else _read_pair(entry), value)
+
+    @field_validator("exclude", mode="plain", json_schema_input_type=list[Pair])
+    @classmethod
+    def _read_excluded(cls, value: Any) -> tuple[Pair, ...]:
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"expected a list of pairs such as `[[hand, torso]]`, found {format_value(value)}")
+        return read_each(_read_pair, value)
+
+    @property
+    def listed(self) -> dict[int, Pair]:
+        """The pairs that `pairs` lists, by their place in the list."""
+        return {k: entry for k, entry in enumerate(self.pairs) if not isinstance(entry, str)}
+
+
+def _read_pair(value: Any) -> Pair:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f"expected two bodies, as in `[box, world]`, found {format_value(value)}")
+    first, second = read_each(_read_name, value)
+    return first, second
+
+
+def _read_name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected the name of a body, or `world`, found {format_value(value)}")
+    return value
