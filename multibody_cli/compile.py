@@ -93,9 +93,13 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
     alarms = (*checked.alarms, *(alarm for _, alarm in signals))
     messages = (*messages, *map(str, checked.alarms), *(f"{place}: {alarm}" for place, alarm in signals))
     if scene.contacts is not None:
-        from multibody_cli.initial.overlap import require_no_overlap  # slow import
+        from multibody_cli.initial.overlap import without_overlap  # slow import
 
-        require_no_overlap(loaded, model, state)
+        separate, overlaps = without_overlap(loaded, model, state)
+        alarms, messages = (*alarms, *overlaps), (*messages, *map(str, overlaps))
+        if separate is not loaded:
+            loaded = separate
+            model, _ = pack_model(loaded, masses, joint_coordinate_layout(scene, masses), sizes)
     layout = _layout_of_method(loaded, masses, model, state)
     if layout is not None:
         model, state = pack_model(loaded, masses, layout, sizes)

@@ -288,7 +288,7 @@ RUN_ALARMS = (
 )
 """The alarms that the record of a run raises."""
 
-STABILITY, SIGNALS, JUMPS, UNIQUENESS = "stability", "signals", "jumps", "uniqueness"
+STABILITY, SIGNALS, JUMPS, UNIQUENESS, OVERLAP = "stability", "signals", "jumps", "uniqueness", "overlap"
 """Names of the alarms that depend on the start alone."""
 
 DESCRIPTIONS = {
@@ -297,6 +297,7 @@ DESCRIPTIONS = {
     SIGNALS: "error of the integral of a function of time over the steps, relative to that of its absolute value",
     JUMPS: "jump of a prescribed position within a step, relative to the range of its values",
     UNIQUENESS: "growth of the friction limit of a joint with its own friction, above which the friction is not unique",
+    OVERLAP: "depth of bodies that `contacts.overlap: exclude` excludes, relative to the smaller shape",
 }
 """Description of every alarm, by its name in `simulation.alarms`."""
 

@@ -1,44 +1,82 @@
-"""Check that no bodies overlap in the initial state of a scene with contacts."""
+"""Bodies that overlap in the initial state of a scene with contacts: refused, or excluded from contacts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from multibody_cli.alarms.catalogue import OVERLAP
+from multibody_cli.alarms.contract import Raised, Remedy
 from multibody_cli.contacts.contract import Geometry, Records
 from multibody_cli.contacts.detect import detect
 from multibody_cli.contacts.work import detection_workspace_for, grown
+from multibody_cli.errors import series
+from multibody_cli.immutable import replace
 from multibody_cli.initial.initial_state import placed_bodies
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.model import Model, State
 from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.schema import SceneSpec
 
 TOLERATED = 1e-6
 """Depth relative to the size of the smaller shape that the first step removes."""
 
+REMEDY = (
+    "move them apart, or exclude the contact (`contacts.exclude`, `contacts.overlap: exclude`, or `contact: false` of "
+    "a shape)"
+)
 
-def require_no_overlap(loaded: LoadedScene, model: Model, state: State) -> None:
-    """Refuse an initial state with overlapping bodies.
+Depths = dict[tuple[int, int], tuple[float, float]]
+"""By pair of bodies, the largest depth of their shapes, m, and relative to the smaller shape."""
+
+
+def without_overlap(loaded: LoadedScene, model: Model, state: State) -> tuple[LoadedScene, tuple[Raised, ...]]:
+    """Refuse an initial state with overlapping bodies, or exclude them from contacts, as `contacts.overlap` says.
 
     Parameters
     ----------
     loaded, model, state
         The scene, the compiled model, and its assembled initial state.
 
+    Returns
+    -------
+    tuple
+        The scene whose `contacts.exclude` has all overlapping pairs, and the note that lists them; or the same scene
+        without a note.
+
     Raises
     ------
     SceneError
         With every overlapping pair of bodies and its depth.
     """
-    names = (WORLD, *model.names.bodies)
+    assert loaded.scene.contacts is not None
     depths = overlap_depths(model.system.contacts.geometry, model, state)
-    remedy = "move them apart, or exclude the contact (`contacts.exclude`, or `contact: false` of a shape)"
-    loaded.refuse(
-        (("bodies", names[other]), f"lies {depth:.3g} m deep in `{names[one]}` at the start: {remedy}")
-        for (one, other), depth in sorted(depths.items(), key=lambda found: found[0][::-1])
-    )
+    names = (WORLD, *model.names.bodies)
+    if loaded.scene.contacts.overlap == "refuse":
+        loaded.refuse(
+            (("bodies", names[other]), f"lies {depth:.3g} m deep in `{names[one]}` at the start: {REMEDY}")
+            for (one, other), (depth, _) in sorted(depths.items(), key=lambda found: found[0][::-1])
+        )
+    if not depths:
+        return loaded, ()
+    pairs = [(names[one], names[other]) for one, other in depths]
+    settings = loaded.scene.contacts.model_copy(update={"exclude": (*loaded.scene.contacts.exclude, *pairs)})
+    scene = loaded.scene.model_copy(update={"contacts": settings})
+    return replace(loaded, scene=scene), tuple(_note(loaded.scene, names, depths))
 
 
-def overlap_depths(geometry: Geometry, model: Model, state: State) -> dict[tuple[int, int], float]:
-    """Return the depth of overlapping bodies, m, by their numbers in the scene, from 1 on; 0 is the world."""
-    depths = dict[tuple[int, int], float]()
+def _note(scene: SceneSpec, names: Sequence[str], depths: Depths) -> Iterator[Raised]:
+    largest = max(relative for _, relative in depths.values())
+    allowed = scene.simulation.alarms.get(OVERLAP, TOLERATED)
+    if largest > allowed:
+        words = [f"`{names[a]}` and `{names[b]}` by {depths[a, b][0]:.3g} m" for a, b in depths]
+        message = f"bodies overlap at the start and never touch in this run: {series(words, 'and')}"
+        remedy = Remedy(change="move them apart, or list them in `contacts.exclude` if this is meant")
+        yield Raised(OVERLAP, "note", message, remedy, value=largest, threshold=allowed, at_start=True)
+
+
+def overlap_depths(geometry: Geometry, model: Model, state: State) -> Depths:
+    """Return the depths of overlapping bodies by their numbers in the scene, from 1 on; 0 is the world."""
+    depths: Depths = {}
     places = {0: 0} | {row: place for place, row in enumerate(model.names.body_rows.tolist(), 1)}
     for contact in touching(geometry, placed_bodies(model, state)):
         size = min(
@@ -47,7 +85,7 @@ def overlap_depths(geometry: Geometry, model: Model, state: State) -> dict[tuple
         a, b = places[int(contact["body_a"])], places[int(contact["body_b"])]
         depth, pair = -float(contact["gap"]), (min(a, b), max(a, b))
         if depth > TOLERATED * size:
-            depths[pair] = max(depth, depths.get(pair, 0.0))
+            depths[pair] = max((depth, depth / size), depths.get(pair, (0.0, 0.0)))
     return depths
 
 

@@ -39,6 +39,11 @@ class ContactsSpec(Spec):
         description="Pairs of bodies that never touch, `[body, body]`. A name may have wildcards `*`, which stand for "
         "any text, the `world` included: `[arm, *]`.",
     )
+    overlap: Literal["refuse", "exclude"] = Field(
+        "refuse",
+        description="Bodies that penetrate at the start by more than 1e-6 of the smaller shape. `refuse`: the scene is "
+        "rejected. `exclude`: they never touch in this run, and a note lists them with their depths.",
+    )
     method: Literal["proximal", "staggered_projections", "single_qp"] = Field(
         "proximal",
         description="Solver for the impulses. `proximal`: any number of contacts. `staggered_projections`: quadratic "

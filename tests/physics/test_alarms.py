@@ -161,7 +161,7 @@ def test_an_alarm_is_raised_by_its_scene_and_not_by_the_sound_twin(name: str, tm
 
 
 def test_every_alarm_of_a_run_has_its_scene() -> None:
-    assert set(CASES) | {"stability", "signals", "jumps", "uniqueness"} == set(DESCRIPTIONS)
+    assert set(CASES) | {"stability", "signals", "jumps", "overlap"} == set(DESCRIPTIONS)
 
 
 def test_the_remedy_of_the_implicit_alarm_gives_the_converged_motion(tmp_path: Path) -> None:

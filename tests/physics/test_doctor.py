@@ -257,6 +257,13 @@ def test_overlapping_bodies_are_reported_with_their_depth(examine):
     assert not causes(examine({"bodies": {"a": ball(0.0), "b": ball(0.25)}}), "overlap")
 
 
+def test_overlapping_bodies_that_contacts_exclude_are_reported_once(examine):
+    scene = {"bodies": {"a": ball(0.0), "b": ball(0.15)}, "contacts": {"overlap": "exclude"}}
+    findings = [one for one in examine(scene, integrator=EULER).findings if "never touch" in one.cause]
+    assert [(one.check, one.path) for one in findings] == [("overlap", "contacts.overlap")]
+    assert "`a` and `b` by 0.05 m" in findings[0].cause
+
+
 @pytest.mark.parametrize("fields", [{}, {"contact": False}], ids=["without contacts", "contact: false"])
 def test_a_mesh_that_is_not_convex_is_examined_by_its_surface(examine, tmp_path, fields):
     """A cube of 2 km with a dent, whose bottom is the centre."""

@@ -18,7 +18,10 @@ output: {{every: 1 ms}}
 bodies:
   left: {{{BALL}, position: [0, 0, 1]}}
 """
-DEEP = "move them apart, or exclude the contact (`contacts.exclude`, or `contact: false` of a shape)"
+DEEP = (
+    "move them apart, or exclude the contact (`contacts.exclude`, `contacts.overlap: exclude`, or `contact: false` of "
+    "a shape)"
+)
 
 
 def mbsim(folder: Path, text: str, *words: str) -> tuple[int, list[str]]:
@@ -77,3 +80,44 @@ expect:
     deeper = close.replace(repr(0.1 - 0.9e-7), repr(0.1 - 1.1e-7))
     code, said = mbsim(tmp_path, deeper, "validate", "scene.yaml")
     assert (code, said) == (2, [f"scene.yaml:9:3: bodies.near: lies 1.1e-07 m deep in `world` at the start: {DEEP}"])
+
+
+def test_bodies_that_overlap_are_excluded_on_request_and_named(tmp_path):
+    """Of three balls the two that overlap fall through each other, and one of them through the floor below it.
+
+    The third, close above the floor, stays on it.
+    """
+    scene = f"""
+  right: {{{BALL}, position: [0.15, 0, 1]}}
+  sunk: {{{BALL}, position: [2, 0, 0.07]}}
+  rests: {{{BALL}, position: [3, 0, 0.1]}}
+expect:
+  - {{at: final, channel: bodies/left/position, value: [0, 0, "${{1 - 9.81e-6*3}}"], atol: 1e-12}}
+  - {{at: final, channel: bodies/right/position, value: [0.15, 0, "${{1 - 9.81e-6*3}}"], atol: 1e-12}}
+  - {{at: final, channel: bodies/sunk/position, value: [2, 0, "${{0.07 - 9.81e-6*3}}"], atol: 1e-12}}
+  - {{at: final, channel: bodies/rests/position, value: [3, 0, 0.1], atol: 1e-12}}
+"""
+    words = ("--set", "contacts.overlap=exclude")
+    note = (
+        "warning: bodies overlap at the start and never touch in this run: `world` and `sunk` by 0.03 m and `left` and "
+        "`right` by 0.05 m: move them apart, or list them in `contacts.exclude` if this is meant"
+    )
+    assert mbsim(tmp_path, scene, "validate", "scene.yaml", *words) == (0, ["scene.yaml: ok", note])
+    for method in ("aba", "baraff"):
+        code, said = mbsim(
+            tmp_path, scene, "run", "scene.yaml", "--force", *words, "--set", f"simulation.method={method}"
+        )
+        assert (code, note in said) == (0, True), said
+    quiet = ("--set", "simulation.alarms.overlap=false")
+    assert mbsim(tmp_path, scene, "validate", "scene.yaml", *words, *quiet) == (0, ["scene.yaml: ok"])
+    list_of_pairs = ("--set", "contacts.exclude=[[world, sunk], [left, right]]")
+    assert mbsim(tmp_path, scene, "validate", "scene.yaml", *list_of_pairs) == (0, ["scene.yaml: ok"])
+
+
+def test_the_stored_scene_excludes_the_same_bodies(tmp_path):
+    other = f"  right: {{{BALL}, position: [0.15, 0, 1]}}\n"
+    code, said = mbsim(tmp_path, other, "run", "scene.yaml", "--set", "contacts.overlap=exclude")
+    assert code == 0, said
+    code, said = mbsim(tmp_path, other, "validate", "outputs/scene.h5")
+    assert (code, said[0]) == (0, "outputs/scene.h5: ok")
+    assert "`left` and `right` by 0.05 m" in said[1]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from multibody_cli.alarms.catalogue import OVERLAP
 from multibody_cli.contacts.forms import geometry_of
 from multibody_cli.errors import Refused, listed
 from multibody_cli.initial.overlap import overlap_depths
@@ -27,7 +28,10 @@ MAX_PAIRS = 3
 
 
 def find_overlaps(subject: Subject) -> Iterator[Finding]:
-    """Report bodies that overlap at the start in a scene without contacts; those with contacts are refused."""
+    """Report bodies that overlap at the start, with contacts those that are excluded for it."""
+    for alarm in subject.simulation.compiled.alarms:
+        if alarm.name == OVERLAP:
+            yield subject.finding("overlap", Severity.REMARK, ("contacts", "overlap"), alarm.message, str(alarm.remedy))
     if (
         subject.scene.contacts is not None
         or subject.start is None
@@ -49,8 +53,8 @@ def find_overlaps(subject: Subject) -> Iterator[Finding]:
     depths = overlap_depths(geometry_of(colliders, excluded), model, state)
     if not depths:
         return
-    order = sorted(depths, key=lambda pair: -depths[pair])
-    words = [f"`{names[a]}` and `{names[b]}` by {depths[a, b]:.3g} m" for a, b in order]
+    order = sorted(depths, key=lambda pair: -depths[pair][0])
+    words = [f"`{names[a]}` and `{names[b]}` by {depths[a, b][0]:.3g} m" for a, b in order]
     cause = (
         f"overlap at the start without a joint between them: {listed(words, MAX_PAIRS, 'pairs')}; contacts are disabled"
     )

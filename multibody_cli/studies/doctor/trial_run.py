@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.alarms.catalogue import STABILITY
+from multibody_cli.alarms.catalogue import OVERLAP, STABILITY
 from multibody_cli.errors import ResultError
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.expect import ChannelExpectation, ConstraintError, EnergyDrift, MomentumDrift
@@ -36,7 +36,7 @@ def find_alarms(subject: Subject) -> Iterator[Finding]:
     """Report the alarms of the trial run, each at the element of its channel, with the thresholds of `run`."""
     scene = subject.scene
     for alarm in subject.trial.summary.outcome.alarms:
-        if alarm.name == STABILITY:  # a check of its own, with modes at rest
+        if alarm.name in (STABILITY, OVERLAP):  # checks of their own
             continue
         section, _, name = alarm.channel.rpartition("/")[0].partition("/")
         place = (section, name) if name in getattr(scene, section, ()) else ("simulation", "step")
