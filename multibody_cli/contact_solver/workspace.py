@@ -51,8 +51,9 @@ def most_rows(system: System) -> tuple[int, int]:
 
 def most_resistances(contacts: Contacts) -> int:
     """Return the largest number of resistances of contacts."""
-    geoms = contacts.geometry.geoms
-    return contacts.max_contacts * sum(bool((geoms[name] > 0.0).any()) for name in ("rolling", "torsional"))
+    surfaces = (contacts.geometry.geoms, contacts.geometry.own_surfaces)
+    kinds = sum(any((surface[name] > 0.0).any() for surface in surfaces) for name in ("rolling", "torsional"))
+    return contacts.max_contacts * kinds
 
 
 def contact_workspace_for(system: System) -> ContactWorkspace:

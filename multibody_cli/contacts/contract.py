@@ -46,6 +46,19 @@ class GeomKind(IntEnum):
     HULL = 6
 
 
+COEFFICIENTS = [
+    ("friction", "f8"),  # coefficient at rest
+    ("kinetic_friction", "f8"),
+    ("stribeck_speed", "f8"),  # m/s; 0 where both coefficients are the same
+    ("rolling", "f8"),  # coefficients of resistance to rolling and spinning, m
+    ("torsional", "f8"),
+    ("restitution", "f8"),
+]
+"""Coefficients of a surface, and of the contacts of two."""
+
+OWN_SURFACE = np.dtype([("has_friction", "i8"), ("has_restitution", "i8"), *COEFFICIENTS])
+"""Coefficients that a pair of bodies has of its own, in place of those of its shapes."""
+
 GEOM = np.dtype(
     [
         ("body", "i8"),
@@ -61,12 +74,7 @@ GEOM = np.dtype(
         ("x", "f8", 3),  # its frame in the joint frame of the body
         ("R", "f8", 9),
         ("bounding_radius", "f8"),  # radius of the bounding sphere about its origin
-        ("friction", "f8"),  # coefficient at rest
-        ("kinetic_friction", "f8"),
-        ("stribeck_speed", "f8"),  # m/s; 0 where both coefficients are the same
-        ("rolling", "f8"),  # coefficients of resistance to rolling and spinning, m
-        ("torsional", "f8"),
-        ("restitution", "f8"),
+        *COEFFICIENTS,
     ]
 )
 
@@ -91,12 +99,7 @@ CONTACT = np.dtype(
         ("gap", "f8"),
         ("time", "f8"),  # in the step, to which point and normal belong, s
         ("delay", "f8"),  # time in the step at which its impulse acts, and to which the gap belongs, s
-        ("friction", "f8"),  # coefficient: at rest on detection, then that of the step
-        ("kinetic_friction", "f8"),
-        ("stribeck_speed", "f8"),
-        ("rolling", "f8"),  # m
-        ("torsional", "f8"),
-        ("restitution", "f8"),
+        *COEFFICIENTS,  # `friction` is that at rest on detection, then that of the step
     ]
 )
 
@@ -109,3 +112,6 @@ class Geometry(NamedTuple):
     faces: Records  # (nf,) of all boxes and hulls
     corners: Integers  # rows of the vertices round each face, counterclockwise as seen from outside
     excluded: Integers  # pairs of bodies without contacts, each as one number (`grid.key_of`), ascending
+    combine: Integers  # numbers of the rules of combination (`surfaces.RULES`) of friction and of restitution
+    own_pairs: Integers  # pairs of bodies with coefficients of their own, each as one number, ascending
+    own_surfaces: Records  # these coefficients

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from multibody_cli.contacts.grid import find_pairs
 from multibody_cli.contacts.paths import follow_paths
 from multibody_cli.contacts.shapes.switch import contact_points, place_geoms
+from multibody_cli.contacts.surfaces import set_surfaces
 from multibody_cli.contacts.work import CONTACTS_OVERFLOW, FITS, PAIRS_OVERFLOW
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import store
@@ -78,7 +77,7 @@ def detect(geometry, bodies, margin, work) -> tuple[int, int]:
     for k in range(find_near_pairs(geometry, bodies, margin, work)):
         i, j, first = work.pairs[k, 0], work.pairs[k, 1], n
         n = contact_points(i, j, geometry, margin, work, work.contacts, n)
-        _sign(work.contacts, first, n, i, j, geometry.geoms)
+        _sign(work.contacts, first, n, i, j, geometry)
     return n, _overflow(n, work)
 
 
@@ -94,7 +93,7 @@ def detect_in_step(geometry, bodies, reach, h, work) -> tuple[int, int]:
         n = contact_points(i, j, geometry, work.margin[0], work, work.contacts, n)
         if first < n <= len(work.contacts) and reach < work.margin[0]:
             n = follow_paths(i, j, geometry, bodies, reach, h, work, first, n)
-        _sign(work.contacts, first, n, i, j, geometry.geoms)
+        _sign(work.contacts, first, n, i, j, geometry)
     return n, _overflow(n, work)
 
 
@@ -106,23 +105,13 @@ def _overflow(n, work) -> int:
 
 
 @kernel
-def _sign(contacts, first, last, i, j, geoms):
-    """Write geoms, bodies and material of a pair's contacts: friction is the geometric mean.
-
-    The Stribeck speed is that of the surface whose friction depends on the slip speed, or the geometric mean of both.
-    Resistances to rolling and spinning are the larger ones, as restitution is.
-    """
-    a, b = geoms[i], geoms[j]
-    for k in range(first, min(last, len(contacts))):
+def _sign(contacts, first, last, i, j, geometry):
+    """Write geoms, bodies and coefficients of a pair's contacts."""
+    a, b, last = geometry.geoms[i], geometry.geoms[j], min(last, len(contacts))
+    set_surfaces(contacts, first, last, a, b, geometry)
+    for k in range(first, last):
         contact = contacts[k]
         contact.geom_a, contact.geom_b, contact.body_a, contact.body_b = i, j, a.body, b.body
-        contact.friction = math.sqrt(a.friction * b.friction)
-        contact.kinetic_friction = math.sqrt(a.kinetic_friction * b.kinetic_friction)
-        contact.stribeck_speed = max(a.stribeck_speed, b.stribeck_speed)
-        if min(a.stribeck_speed, b.stribeck_speed) > 0.0:
-            contact.stribeck_speed = math.sqrt(a.stribeck_speed * b.stribeck_speed)
-        contact.restitution = max(a.restitution, b.restitution)
-        contact.rolling, contact.torsional = max(a.rolling, b.rolling), max(a.torsional, b.torsional)
         contact.mode = 0
         store(contact.impulse, ZERO)
         store(contact.moment, ZERO)

@@ -5,13 +5,16 @@ Coplanar triangles of a surface are merged into one face: a box has six faces, w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from multibody_cli.contacts.contract import FACE, FACE_CORNERS, GEOM, Floats, Geometry, GeomKind
+from multibody_cli.contacts.contract import FACE, FACE_CORNERS, GEOM, OWN_SURFACE, Floats, Geometry, GeomKind
 from multibody_cli.contacts.grid import key_of
+from multibody_cli.contacts.surfaces import RULES
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import records
 
@@ -201,7 +204,23 @@ class Collider(Immutable, eq=False):
     weld: int | None = None
 
 
-def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int]] = ()) -> Geometry:
+class OwnSurface(NamedTuple):
+    """Coefficients of the contacts of a pair of bodies; None for those that follow from its shapes.
+
+    `friction` has those at rest and in fast slip, the Stribeck speed, m/s, and those of resistance to rolling and
+    spinning, m.
+    """
+
+    friction: tuple[float, float, float, float, float] | None = None
+    restitution: float | None = None
+
+
+def geometry_of(
+    colliders: Sequence[Collider],
+    excluded: Iterable[tuple[int, int]] = (),
+    surfaces: Mapping[tuple[int, int], OwnSurface] = MappingProxyType({}),
+    combine: tuple[str, str] = ("geometric_mean", "maximum"),
+) -> Geometry:
     """Pack all collision shapes of a model.
 
     Parameters
@@ -210,6 +229,10 @@ def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int
         The shapes, in the order of their numbers in contacts.
     excluded
         Pairs of body rows without contacts, in any order.
+    surfaces
+        Coefficients of pairs of body rows, in any order.
+    combine
+        Rules of `surfaces.RULES` that combine the coefficients of friction of two shapes, and those of restitution.
     """
     geoms = np.zeros(len(colliders), GEOM)
     first = 0
@@ -235,10 +258,18 @@ def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int
         first = geom["last_vertex"]
     vertices = [collider.form.vertices for collider in colliders]
     keys = {key_of(min(pair), max(pair)) for pair in excluded}
+    own = {key_of(min(pair), max(pair)): surface for pair, surface in surfaces.items()}
+    rows = [
+        (one.friction is not None, one.restitution is not None, *(one.friction or np.zeros(5)), one.restitution or 0.0)
+        for _, one in sorted(own.items())
+    ]
     return Geometry(
         geoms=records(geoms),
         vertices=np.concatenate([NO_VERTICES, *vertices]),
         faces=records(np.array(faces, FACE)),
         corners=np.array(corners, np.int64),
         excluded=np.array(sorted(keys), dtype=np.int64),
+        combine=np.array([RULES.index(rule) for rule in combine]),
+        own_pairs=np.array(sorted(own), dtype=np.int64),
+        own_surfaces=records(np.array(rows, OWN_SURFACE)),
     )

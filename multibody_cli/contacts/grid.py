@@ -35,19 +35,20 @@ def may_touch(a, b, excluded):
     """Return whether two geoms form a pair: not of one weld, one collides with a group of the other, not excluded."""
     if a.weld == b.weld or ((a.group & b.mask) | (b.group & a.mask)) == 0:
         return False
-    return not _holds(excluded, min(a.body, b.body) * _ROWS + max(a.body, b.body))
+    return place_of_pair(excluded, a.body, b.body) < 0
 
 
 @kernel
-def _holds(ascending, key):
-    low, high = 0, len(ascending)
+def place_of_pair(ascending, body_a, body_b) -> int:
+    """Return the place of a pair of body rows among ascending pairs, each as one number; -1 if it is not there."""
+    key, low, high = min(body_a, body_b) * _ROWS + max(body_a, body_b), 0, len(ascending)
     while low < high:
         middle = (low + high) // 2
         if ascending[middle] < key:
             low = middle + 1
         else:
             high = middle
-    return low < len(ascending) and ascending[low] == key
+    return low if low < len(ascending) and ascending[low] == key else -1
 
 
 PLANE = int(GeomKind.PLANE)

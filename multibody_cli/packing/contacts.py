@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.contacts.forms import Collider, geometry_of
+from multibody_cli.contacts.forms import Collider, OwnSurface, geometry_of
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import FRICTION_PATCH, FRICTION_POINT
 from multibody_cli.kernel import records
@@ -73,7 +73,12 @@ def pack_contacts(
         raise loaded.error(str(error), "contacts", "max_contacts") from None
     sizes = [collider.form.bounding_radius for collider in colliders if np.isfinite(collider.form.bounding_radius)]
     return Contacts(
-        geometry=geometry_of(colliders, excluded),
+        geometry=geometry_of(
+            colliders,
+            excluded,
+            {(rows[a], rows[b]): surface for (a, b), surface in _own_surfaces(settings)},
+            (settings.combine.friction, settings.combine.restitution),
+        ),
         margin=RELATIVE_MARGIN * min(sizes, default=1.0),
         friction_account=account("dissipation", "contacts/friction") if touches else 0,
         impact_account=account("dissipation", "contacts/impact") if touches else 0,
@@ -110,16 +115,20 @@ def colliders_of(
                     row,
                     frame.position + frame.rotation @ np.array(shape.position),
                     frame.rotation @ shape.axes,
-                    friction.static,
+                    friction.coefficients[0],
                     settings.restitution if shape.restitution is None else shape.restitution,
-                    friction.kinetic,
-                    friction.stribeck_speed if friction.differ else 0.0,
-                    friction.rolling,
-                    friction.torsional,
+                    *friction.coefficients[1:],
                     sum(bits[name] for name in set(shape.groups)),
                     sum(bits[name] for name in set(shape.collides_with)),
                     rows[weld[path[-1]]],
                 )
+
+
+def _own_surfaces(settings: ContactsSpec) -> Iterator[tuple[tuple[str, str], OwnSurface]]:
+    """Yield the pairs of bodies with coefficients of their own."""
+    for pair in settings.listed.values():
+        if pair.friction is not None or pair.restitution is not None:
+            yield pair.bodies, OwnSurface(pair.friction.coefficients if pair.friction else None, pair.restitution)
 
 
 # --- packing of joints with dry friction into the arrays of `JointFriction` -------------------------------------------

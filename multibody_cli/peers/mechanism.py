@@ -9,6 +9,7 @@ import numpy as np
 
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.contacts.grid import pair_of
+from multibody_cli.contacts.surfaces import RULES
 from multibody_cli.errors import series
 from multibody_cli.immutable import replace
 from multibody_cli.joints.contract import PartCode
@@ -99,6 +100,10 @@ def _unsupported_shapes(model: Model) -> Iterator[str]:
         yield "groups of shapes"
     if np.any(geoms["restitution"] != 0.0):
         yield "restitution"
+    if len(contacts.geometry.own_pairs) > 0:
+        yield "pairs of bodies with coefficients of their own"
+    if RULES[contacts.geometry.combine[0]] == "product":
+        yield "friction as a product of two coefficients"
     if len(set(geoms["friction"].tolist())) > 1:
         yield "surfaces with different coefficients of friction"
     if np.any(geoms["kinetic_friction"] != geoms["friction"]):

@@ -27,7 +27,7 @@ def excluded_pairs(scene: SceneSpec, settings: ContactsSpec) -> Iterator[Pair]:
     names = (WORLD, *scene.bodies)
     for first, second in settings.exclude:
         yield from product(matching(first, names), matching(second, names))
-    listed = {frozenset(pair) for pair in settings.listed.values()}
+    listed = {frozenset(pair.bodies) for pair in settings.listed.values()}
     among: Iterable[Pair] = combinations(names, 2)
     if "all" in settings.pairs:
         among = ()
@@ -52,7 +52,7 @@ def welds(scene: SceneSpec) -> dict[str, str]:
 
     order = {name: number for number, name in enumerate(first)}
     for joint in scene.joints.values():
-        if joint.type == "fixed":
+        if joint.type == "fixed" and {joint.parent, joint.child} <= first.keys():
             low, high = sorted((root(joint.parent), root(joint.child)), key=order.__getitem__)
             first[high] = low
     return {name: root(name) for name in first}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import Field, field_validator
 
@@ -13,6 +13,37 @@ Pair = tuple[str, str]
 Pairs = Literal["auto", "all"]
 PAIRS: tuple[Pairs, ...] = get_args(Pairs)
 Rounds = Annotated[int, WholeNumber(1)]
+Rule = Literal["geometric_mean", "harmonic_mean", "average", "minimum", "maximum", "product"]
+
+
+class CombineSpec(Spec):
+    """Rules that combine the coefficients of two shapes in contact."""
+
+    EXAMPLE = "{friction: maximum}"
+
+    friction: Rule = Field(
+        "geometric_mean", description="Of the static and of the kinetic coefficients of friction, each."
+    )
+    restitution: Rule = Field("maximum", description="Of the coefficients of restitution.")
+
+
+class PairSpec(Spec):
+    """A pair of bodies that can touch, and the coefficients of their contacts."""
+
+    EXAMPLE = "{bodies: [box, world], friction: 0.3}"
+
+    bodies: Pair = Field(description="Two bodies, or a body and the `world`.")
+    friction: ContactFriction | None = Field(
+        None, description="Coefficients of dry friction of all contacts of the pair. Default: from those of its shapes."
+    )
+    restitution: Fraction | None = Field(
+        None, description="Coefficient of restitution of all contacts of the pair. Default: from those of its shapes."
+    )
+
+    @field_validator("bodies", mode="plain", json_schema_input_type=Pair)
+    @classmethod
+    def _read_bodies(cls, value: Any) -> Pair:
+        return _read_pair(value)
 
 
 class ContactsSpec(Spec):
@@ -28,11 +59,13 @@ class ContactsSpec(Spec):
         "contact whose slip turns. `newton`: Newton's restitution, which may add energy with friction. `propagating`: "
         "impacts pass on from contact to contact, as in Newton's cradle.",
     )
-    pairs: tuple[Pairs | Pair, ...] = Field(
+    combine: CombineSpec = Field(CombineSpec(), description="Rules that combine the coefficients of two shapes.")
+    pairs: tuple[PairSpec | Pairs, ...] = Field(
         ("auto",),
         description="`auto`: all pairs of bodies, and each body with the world, except pairs of bodies connected by a "
         "joint (a joint to the world excludes nothing); `all`: these pairs as well; or a list of pairs `[body, body]`, "
-        "where `world` may be one of them, and `auto` stands for its pairs.",
+        "where `world` may be one of them, and `auto` stands for its pairs. A pair with coefficients of its own is "
+        "`{bodies: [body, body], friction: 0.3, restitution: 0}`.",
     )
     exclude: tuple[Pair, ...] = Field(
         (),
@@ -66,16 +99,16 @@ class ContactsSpec(Spec):
         description="Contact capacity: largest number of simultaneous contacts. Default: 24 for each shape.",
     )
 
-    @field_validator("pairs", mode="plain", json_schema_input_type=Pairs | list[Pairs | Pair])
+    @field_validator("pairs", mode="plain", json_schema_input_type=Pairs | list[Pairs | Pair | PairSpec])
     @classmethod
-    def _read_pairs(cls, value: Any) -> tuple[Pairs | Pair, ...]:
+    def _read_pairs(cls, value: Any) -> tuple[PairSpec | Pairs, ...]:
         if value in PAIRS:
             return (value,)
         if not isinstance(value, list | tuple):
             raise ValueError(
                 f"expected `auto`, `all` or a list of pairs such as `[[box, world]]`, found {format_value(value)}"
             )
-        return read_each(lambda entry: entry if entry in PAIRS else _read_pair(entry), value)
+        return read_each(_read_entry, value)
 
     @field_validator("exclude", mode="plain", json_schema_input_type=list[Pair])
     @classmethod
@@ -85,9 +118,17 @@ class ContactsSpec(Spec):
         return read_each(_read_pair, value)
 
     @property
-    def listed(self) -> dict[int, Pair]:
+    def listed(self) -> dict[int, PairSpec]:
         """The pairs that `pairs` lists, by their place in the list."""
         return {k: entry for k, entry in enumerate(self.pairs) if not isinstance(entry, str)}
+
+
+def _read_entry(value: Any) -> PairSpec | Pairs:
+    if value in PAIRS:
+        return cast("Pairs", value)
+    if isinstance(value, dict | PairSpec):
+        return PairSpec.model_validate(value)
+    return PairSpec(bodies=_read_pair(value))
 
 
 def _read_pair(value: Any) -> Pair:

@@ -116,12 +116,14 @@ class SceneSpec(Spec):
 
     @property
     def resists_rolling(self) -> bool:
-        """Whether a shape resists rolling or spinning in contacts."""
+        """Whether a surface resists rolling or spinning in contacts."""
         settings = self.contacts
+        if settings is None:
+            return False
         shapes = [*self.world.shapes, *(shape for body in self.bodies.values() for shape in body.shapes)]
-        return settings is not None and any(
-            (shape.friction or settings.friction).resists for shape in shapes if shape.contact
-        )
+        surfaces = [shape.friction or settings.friction for shape in shapes if shape.contact]
+        surfaces += [pair.friction for pair in settings.listed.values() if pair.friction]
+        return any(surface.resists for surface in surfaces)
 
     @field_validator("name")
     @classmethod

@@ -66,6 +66,12 @@ class SurfaceFriction(FrictionCoefficients):
     )
 
     @property
+    def coefficients(self) -> tuple[float, float, float, float, float]:
+        """At rest and in fast slip, Stribeck speed, m/s, or 0 if both are the same, of rolling and of spinning, m."""
+        speed = self.stribeck_speed if self.differ else 0.0
+        return self.static, self.kinetic, speed, self.rolling, self.torsional
+
+    @property
     def resists(self) -> bool:
         """Whether the surface resists rolling or spinning."""
         return self.rolling + self.torsional > 0.0

@@ -10,7 +10,7 @@ from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.nodes import Path, find
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.contact_filters import ANY, matching
+from multibody_cli.scene.contact_filters import ANY, matching, welds
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
@@ -85,20 +85,26 @@ def _check_pairs(draft: Draft, settings: ContactsSpec) -> None:
     scene, seen = draft.scene, set[frozenset[str]]()
     able = {name for name, body in scene.bodies.items() if any(shape.contact for shape in body.shapes)}
     able |= {WORLD} if any(shape.contact for shape in scene.world.shapes) else set()
-    for k, pair in settings.listed.items():
+    weld = welds(scene)
+    for k, entry in settings.listed.items():
+        pair, path = entry.bodies, ("contacts", "pairs", k)
+        within = ("bodies",) if isinstance(draft.data["contacts"]["pairs"][k], dict) else ()
         for place, name in enumerate(pair):
-            path = ("contacts", "pairs", k, place)
-            whole = name in scene.bodies or name == WORLD  # other names are reported already
-            if draft.require_body(name, path) and whole and name not in able:
-                draft.report(path, f"`{name}` has no shapes with contacts")
+            end = (*path, *within, place)
+            whole = name in scene.bodies or (name == WORLD and WORLD not in draft.broken)  # others are reported already
+            if draft.require_body(name, end) and whole and name not in able:
+                draft.report(end, f"`{name}` has no shapes with contacts")
         if pair[0] == pair[1]:
-            draft.report(("contacts", "pairs", k), f"expected two different bodies, found `{pair[0]}` twice")
+            draft.report(path, f"expected two different bodies, found `{pair[0]}` twice")
         elif frozenset(pair) in seen:
-            draft.report(("contacts", "pairs", k), "duplicate pair: list each pair once, in any order")
+            draft.report(path, "duplicate pair: list each pair once, in any order")
+        elif weld.get(pair[0], pair[0]) == weld.get(pair[1], pair[1]):
+            draft.report(path, "has no effect: fixed joints hold these bodies together, so that they never touch")
         seen.add(frozenset(pair))
 
 
 def _check_excluded(draft: Draft, settings: ContactsSpec) -> None:
+    listed = {frozenset(pair.bodies) for pair in settings.listed.values()}
     for k, pair in enumerate(settings.exclude):
         for place, name in enumerate(pair):
             path = ("contacts", "exclude", k, place)
@@ -108,6 +114,8 @@ def _check_excluded(draft: Draft, settings: ContactsSpec) -> None:
                 draft.report(path, f"no body has a name of the form `{name}`")
         if pair[0] == pair[1] and ANY not in pair[0]:
             draft.report(("contacts", "exclude", k), f"expected two different bodies, found `{pair[0]}` twice")
+        if frozenset(pair) in listed:
+            draft.report(("contacts", "exclude", k), "`pairs` lists this pair as well: remove one of them")
 
 
 def _check_steps(draft: Draft) -> None:

@@ -31,10 +31,10 @@ class ShapeSpec(Spec):
     friction: ContactFriction | None = Field(
         None,
         description="Coefficient of dry friction, one number or {static, kinetic, stribeck_speed, rolling, torsional}; "
-        "for two shapes, the geometric mean, and the maximum of the latter two.",
+        "for two shapes, the geometric mean, or that of `contacts.combine`, and the maximum of the latter two.",
     )
     restitution: Fraction | None = Field(
-        None, description="Coefficient of restitution; for a pair of shapes, the maximum."
+        None, description="Coefficient of restitution; for two shapes, the maximum, or that of `contacts.combine`."
     )
     contact: bool = Field(True, description="Whether the shape takes part in contacts, in a scene with `contacts`.")
     groups: tuple[Group, ...] = Field(
