@@ -14,6 +14,7 @@ from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.friction_uniqueness import check_friction
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
 from multibody_cli.initial.joint_regularity import require_no_torques, typical_column_norms
+from multibody_cli.initial.mass_regularity import check_masses
 from multibody_cli.initial.signal_resolution import signal_alarms
 from multibody_cli.initial.stable_step import check_step, oscillations_of
 from multibody_cli.joints.contract import JointStart
@@ -34,7 +35,7 @@ from multibody_cli.scene.strands import add_attached_masses, unrelaxed_attachmen
 from multibody_cli.scene.timing import Timing, timing
 
 NO_INERTIA = 1e-12
-"""Principal moments below this value, relative to the largest, count as zero."""
+"""Principal moments up to this value, relative to the largest, do not count as positive."""
 
 
 class CompiledScene(Immutable):
@@ -86,6 +87,7 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
         raise loaded.error(message, "couplings", str(error), "reduce") from None
     signals = tuple(signal_alarms(loaded))
     n_dofs, messages = assemble_initial_state(loaded, model, state)
+    messages = (*check_masses(loaded, masses, model, state), *messages)
     if scene.strands:
         messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))
     checked, notes = check_step(simulation, model, state), tuple(check_friction(simulation, model, state))
@@ -159,8 +161,8 @@ def _require_inertia(loaded: LoadedScene, masses: Mapping[str, MassProperties]) 
     """Require a positive mass and inertia of every body, for methods in body coordinates."""
     others = ", ".join(f"`{name}`" for name, kind in METHODS.items() if not kind.maximal)
     message = (
-        f"has no mass or a zero moment of inertia, but method `{loaded.scene.simulation.method}` uses body "
-        f"coordinates: specify the inertia, or use one of {others}"
+        f"has no mass or a moment of inertia that is not positive, but method `{loaded.scene.simulation.method}` uses "
+        f"body coordinates and divides by both: specify them, or use one of {others}"
     )
     moments = {name: np.linalg.eigvalsh(mass.inertia) for name, mass in masses.items()}
     loaded.refuse(

@@ -30,6 +30,29 @@ class MassProperties(Immutable):
         return self.inertia + self.mass * ((r @ r) * np.eye(3) - np.outer(r, r))
 
 
+ROUND_OFF = 1e-9
+"""Relative error of principal moments that does not count."""
+
+
+def objection_to(properties: MassProperties) -> str:
+    """Return the reason for which no body has these mass properties; empty if there may be one.
+
+    The principal moments of a body are sums of two of three second moments of its mass, which are not negative.
+    """
+    least, middle, largest = map(float, np.linalg.eigvalsh(properties.inertia))
+    slack = ROUND_OFF * max(abs(largest), abs(least))
+    if least < -slack:
+        return f"a principal moment is negative ({least:.6g} kg*m^2)"
+    if largest > least + middle + slack:
+        return (
+            f"the principal moment {largest:.6g} exceeds the sum of the two others, {least:.6g} + {middle:.6g} = "
+            f"{least + middle:.6g} kg*m^2"
+        )
+    if properties.mass == 0.0 and largest > 0.0:
+        return f"it has a moment of {largest:.6g} kg*m^2 without mass"
+    return ""
+
+
 def summed(pieces: Iterable[MassProperties]) -> MassProperties:
     """Return the mass properties of several bodies rigidly connected."""
     pieces = list(pieces)

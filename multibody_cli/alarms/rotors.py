@@ -116,15 +116,16 @@ def _mass_of(tree: Any, root: Integers, r: int, pivot: Floats | None) -> tuple[F
         parts.append((link["mass"], x + R @ link["com"], R @ central @ R.T))
     masses = np.array([mass for mass, _, _ in parts])
     centers = np.array([center for _, center, _ in parts])
-    center = masses @ centers / masses.sum()
+    total = masses.sum()
+    center = masses @ centers / total if total > 0.0 else np.zeros(3)
     if pivot is None:
         pivot = center if links["nv"][r] == 6 else np.zeros(3)
     inertia = sum(part[2] for part in parts)
     for mass, arm in zip(masses, centers - pivot, strict=True):
         inertia = inertia + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    gyration = math.sqrt(np.trace(inertia) / masses.sum())
     E = _matrix(tree.frames[r]["frame"])
-    return np.asarray(E.T @ inertia @ E), bool(np.linalg.norm(center - pivot) <= CENTRAL * gyration)
+    is_central = total * np.linalg.norm(center - pivot) ** 2 <= CENTRAL**2 * np.trace(inertia)
+    return np.asarray(E.T @ inertia @ E), bool(is_central)
 
 
 def _matrix(numbers: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.scene.shapes import SHAPES, Shape
-from multibody_cli.spec import Density, Mass, Position, Quaternion, Rotation, Spec, Twist, Vector, Vector3, units
+from multibody_cli.spec import Density, Position, Quantity, Quaternion, Rotation, Spec, Twist, Vector, Vector3, units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, list_schema, located_error, read_each
 from multibody_cli.spec.rotations import IDENTITY
 
@@ -33,7 +33,7 @@ def _read_matrix(value: Any) -> Matrix:
 class InertiaSpec(Spec):
     """Inertia about the center of mass: principal moments with their axes, or a matrix in the body frame."""
 
-    principal: Annotated[Vector, Vector3(units.INERTIA, least=0.0)] | None = Field(
+    principal: Annotated[Vector, Vector3(units.INERTIA)] | None = Field(
         None, description="Principal moments, kg*m^2; all zero for a point mass."
     )
     rotation: Rotation = Field(IDENTITY, description="Principal axes in the body frame.")
@@ -64,27 +64,6 @@ class InertiaSpec(Spec):
             raise ValueError("`rotation` applies to `principal` only: a `matrix` is in the body frame")
         return self
 
-    @model_validator(mode="after")
-    def _require_possible_moments(self) -> Self:
-        """Require the triangle inequality of the principal moments."""
-        moments = sorted(self.principal or _principal_moments(self.matrix))
-        least, middle, largest = moments
-        slack = _TOLERANCE * max(abs(largest), abs(least))
-        if least < -slack:
-            raise ValueError(f"invalid inertia: a principal moment is negative ({least:.6g} kg*m^2)")
-        if largest > least + middle + slack:
-            raise ValueError(
-                f"invalid inertia: the principal moment {largest:.6g} exceeds the sum of the two "
-                f"others, {least:.6g} + {middle:.6g} = {least + middle:.6g} kg*m^2"
-            )
-        return self
-
-
-def _principal_moments(matrix: Matrix | None) -> tuple[float, ...]:
-    import numpy as np
-
-    return tuple(np.linalg.eigvalsh(np.array(matrix)).tolist())
-
 
 CENTRED = frozenset({"point", "affine"})
 """Kinds of bodies whose frame origin is the center of mass."""
@@ -107,11 +86,15 @@ class BodySpec(Spec):
         description="Degrees of freedom of the body. rigid: 6, restricted by its joint; point: 3, no orientation; "
         "planar: 3, in the xy plane of its initial frame; affine: 12, including stretch and shear.",
     )
-    mass: Mass | None = Field(None, description="Mass, kg. Default: computed from the shapes and their density.")
+    mass: Annotated[float, Quantity(units.MASS, least=0.0)] | None = Field(
+        None, description="Mass, kg; 0 for a body without mass. Default: computed from the shapes and their density."
+    )
     density: Density | None = Field(None, description="Density of the shapes without their own density, kg/m^3.")
     com: Position | None = Field(None, description="Center of mass in the body frame, m; requires `inertia`.")
     inertia: InertiaSpec | None = Field(
-        None, description="About the center of mass. Default: computed from the shapes and `mass` or `density`."
+        None,
+        description="About the center of mass. Default: computed from the shapes and `mass` or `density`; 0 of a body "
+        "with `mass: 0`. One that no body has is accepted with a warning where the mass matrix is regular.",
     )
     shapes: list[Shape] = Field([], description="Shapes of the body.")
     position: Position = Field((0.0, 0.0, 0.0), description="Initial position of a body without an inboard joint, m.")
@@ -147,7 +130,7 @@ class BodySpec(Spec):
             raise ValueError("`mass` and `density` are both given: specify only one of them")
         if self.inertia is not None and self.mass is None:
             raise ValueError("`inertia` requires a `mass`")
-        if self.kind == "point" and self.mass is not None:
+        if self.mass == 0.0 or (self.kind == "point" and self.mass is not None):
             return self
         if self.com is not None and self.inertia is None:
             raise ValueError("`com` requires an `inertia`: shapes determine both or neither")

@@ -103,6 +103,8 @@ def _rigid_mass_properties(body: BodySpec, file_of: Callable[[str, int], Path]) 
     if body.inertia is not None:
         com = np.zeros(3) if body.com is None else np.array(body.com)
         return MassProperties(body.mass or 0.0, com, inertia_matrix(body.inertia))
+    if body.mass == 0.0:
+        return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
     solids = [
         (shape, volume_of(shape, file_of(getattr(shape, "file", ""), k)))
         for k, shape in enumerate(body.shapes)

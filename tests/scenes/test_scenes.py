@@ -135,7 +135,7 @@ def test_results_of_all_methods_agree(
     code = mbsim("run", scene, "--method", method, "-o", tmp_path / "result.h5")
     if (method, scene.stem) in REFUSED:
         assert code == 2
-        assert "has no mass or a zero moment of inertia" in capsys.readouterr().err
+        assert "has no mass or a moment of inertia that is not positive" in capsys.readouterr().err
     else:
         assert code == 0
 

@@ -8,6 +8,7 @@ from multibody_cli.document.source import SceneSource
 from multibody_cli.immutable import Immutable
 from multibody_cli.studies.doctor.placement import (
     find_floating,
+    find_inertias,
     find_mass_ratios,
     find_overlaps,
     find_units,
@@ -28,6 +29,7 @@ from multibody_cli.studies.doctor.trial_run import find_alarms, find_failed_tria
 
 CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     find_units,
+    find_inertias,
     find_long_steps,
     find_failed_trial,
     find_alarms,

@@ -1,4 +1,4 @@
-"""Bodies that overlap without contacts, bodies that nothing holds, mass ratios, and units that look wrong."""
+"""Bodies that overlap without contacts or that nothing holds, inertias, mass ratios, and units that look wrong."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from multibody_cli.initial.overlap import overlap_depths
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.spec import WORLD
+from multibody_cli.mass import objection_to
 from multibody_cli.packing.contacts import colliders_of
 from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.contact_filters import excluded_pairs
@@ -136,6 +137,15 @@ def find_mass_ratios(subject: Subject) -> Iterator[Finding]:
         cause = f"is {ratio:.3g} times lighter than `{heavy}`, to which a joint connects it"
         advice = "check the units of both masses; if they are right, connect the heavy bodies directly or use `aba`"
         yield subject.finding("mass ratios", Severity.REMARK, ("bodies", light), cause, advice)
+
+
+def find_inertias(subject: Subject) -> Iterator[Finding]:
+    """Report inertias that no body has; those that make the mass matrix singular or indefinite are refused."""
+    for name, mass in subject.simulation.compiled.masses.items():
+        if objection := objection_to(mass):
+            cause = f"is one that no body has: {objection}"
+            advice = "check that the moments are about the center of mass, and the signs of products of inertia"
+            yield subject.finding("inertias", Severity.WRONG, ("bodies", name, "inertia"), cause, advice)
 
 
 def find_units(subject: Subject) -> Iterator[Finding]:

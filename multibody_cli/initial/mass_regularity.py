@@ -1,0 +1,107 @@
+"""Regularity of the mass matrix at the start, for bodies without mass and for inertias that no body has.
+
+Such bodies are admissible where what they carry gives every coordinate inertia.  The factorization M = L^T D L from the
+tips of the tree has a pivot for each coordinate: D = S^T I_A S of the articulated-body recursion, which every method
+divides by.  M is positive definite if and only if all pivots are positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from multibody_cli.errors import listed
+from multibody_cli.implicit.linearization import compute_mass_matrix
+from multibody_cli.kernel import Flags
+from multibody_cli.mass import MassProperties, objection_to
+from multibody_cli.model import Floats, Model, State
+from multibody_cli.scene.load import LoadedScene
+from multibody_cli.tree.workspace import workspace_for
+
+WITHOUT_INERTIA = 1e-14
+"""Pivot that is round-off, relative to the largest inertia of a turn by 1 rad or of a displacement by the length."""
+
+SINGULAR = 1e-12
+"""Pivot that is round-off, relative to its inertia with all other coordinates at rest."""
+
+
+MOST_NAMES = 4
+"""Largest number of bodies that a message lists."""
+
+
+def check_masses(loaded: LoadedScene, masses: Mapping[str, MassProperties], model: Model, state: State) -> list[str]:
+    """Return a warning for each inertia that no body has.
+
+    Parameters
+    ----------
+    loaded, masses
+        The scene, and the mass properties of its bodies by name.
+    model, state
+        The model in joint coordinates, and its assembled state.
+
+    Raises
+    ------
+    SceneError
+        With every joint, or body without one, whose coordinates have no inertia or a negative one, if the scene has
+        such inertias or bodies without mass.
+    """
+    objections = {name: text for name, mass in masses.items() if (text := objection_to(mass))}
+    massless = {name for name, mass in masses.items() if mass.mass == 0.0}
+    if not objections and not massless:
+        return []
+    loaded.refuse(_singular_coordinates(model, state, [*massless, *objections]))
+    return [
+        f"{loaded.where('bodies', name, 'inertia')}: bodies.{name}.inertia: no body has this inertia: {text}; the run "
+        "uses it as it is, since the mass matrix is positive definite at the start"
+        for name, text in objections.items()
+    ]
+
+
+def _singular_coordinates(
+    model: Model, state: State, suspects: list[str]
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the path of each joint, or body without one, with a pivot that is not positive, and the reason."""
+    names, links = model.names, model.system.tree.links
+    pivots = pivots_of(model, state)
+    joints = {joint.row: joint.name for joint in names.joints}
+    for body, row in zip(names.bodies, names.body_rows, strict=True):
+        own = slice(links[row]["iv"], links[row]["iv"] + links[row]["nv"])
+        worst = int(np.argmin(pivots[own])) + own.start if links[row]["nv"] else -1
+        if worst < 0 or pivots[worst] > 0.0:
+            continue
+        path = ("joints", joints[row]) if row in joints else ("bodies", body)
+        carried = [f"`{name}`" for name in dict.fromkeys(suspects) if row in _path_to_ground(links, model, name)]
+        kind = "no" if pivots[worst] == 0.0 else "negative"
+        fault = f"moves {kind} mass or inertia at the start, as the inertias of {listed(carried, MOST_NAMES)} are given"
+        remedy = "make the joint `fixed` or give it `armature`" if row in joints else "connect it by a `fixed` joint"
+        yield path, f"{fault}: correct them, or {remedy}"
+
+
+def _path_to_ground(links: np.ndarray, model: Model, body: str) -> set[int]:
+    """Return the rows of a body and of all bodies that carry it."""
+    row, found = int(model.names.body_rows[model.names.bodies.index(body)]), set[int]()
+    while row > 0:
+        found.add(row)
+        row = int(links[row]["parent"])
+    return found
+
+
+def pivots_of(model: Model, state: State) -> Floats:
+    """Return the pivot (n,) of each coordinate, 0 instead of round-off, and infinite for a prescribed coordinate.
+
+    The units are those of coordinates that turn a body by 1 rad or move it by the length of the mechanism.
+    """
+    system = model.system
+    n = int(system.tree.links["nv"].sum())
+    M, units = np.zeros((n, n)), 1.0 / system.tree.weights[:n]
+    compute_mass_matrix(system, workspace_for(system), state.copy(), np.zeros(n), M)
+    M *= np.outer(units, units)
+    free: Flags = ~system.tree.driven[:n]
+    inertias, pivots = np.abs(np.diag(M)), np.full(n, np.inf)
+    least = np.maximum(SINGULAR * inertias, WITHOUT_INERTIA * inertias.max(initial=0.0))
+    for k in np.flatnonzero(free)[::-1]:  # from the tips of the tree
+        pivots[k] = M[k, k] if abs(M[k, k]) > least[k] else 0.0
+        if pivots[k] != 0.0:
+            M[:k, :k] -= np.outer(M[:k, k], M[k, :k]) / pivots[k]
+    return pivots
