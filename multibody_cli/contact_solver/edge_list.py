@@ -50,9 +50,9 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
         for c in range(count):
             k = first + PER_CONTACT * c
             in_order = contact_work.step.rebound[k] == 0.0 and contact_work.impact_times.own_delay[c] == 0.0
-            if in_order and not options.convex and not system.coupled:
+            if in_order and not system.coupled:
                 mu = contact_work.detection.contacts[c].friction
-                take_edge(adds, k, PER_CONTACT, COULOMB, mu, k, system.tree.links, groups, work, edges)
+                take_edge(adds, k, PER_CONTACT, options.law, mu, k, system.tree.links, groups, work, edges)
             else:
                 groups.has_other_rows[island_number(k, groups)] = 1
         for i in range(step.sizes[0].resistances):

@@ -33,7 +33,7 @@ import numpy as np
 
 from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE, LEAST_SIZE, MORE_COMPLIANCE, PATIENCE
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.laws import COULOMB, project_by_law
+from multibody_cli.contact_solver.laws.projection import project_by_law
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Floats, Integers, Records
@@ -132,7 +132,7 @@ def guess_edges(edges, contact_work):
         if not pressed:
             for j in range(edge.rows):
                 u[j] = edges.r[e, j]
-        elif edge.law == COULOMB and math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * load:
+        elif edge.rows > 1 and math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * load:
             u[1], u[2] = (
                 contact_work.step.velocity_before[edge.row + 1],
                 contact_work.step.velocity_before[edge.row + 2],

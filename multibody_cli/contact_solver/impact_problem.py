@@ -92,7 +92,7 @@ def without_motion(problem, impact) -> Factored:
     return Factored(
         problem.B, problem.first, problem.block, problem.start, problem.width, impact.xi0, problem.r, problem.b,
         problem.w, problem.mu, problem.loads, problem.equalities, problem.constraint_rows, problem.friction_patches,
-        problem.convex,
+        problem.law,
     )  # fmt: skip
 
 

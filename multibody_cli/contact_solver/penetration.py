@@ -95,7 +95,7 @@ def displace_trees(
         edges.number[0] -= 1
     for e in range(edges.number[0]):
         edge = edges.edges[e]
-        if edge.law == COULOMB:
+        if edge.rows == PER_CONTACT:
             edge.law, edge.rows = ONE_SIDED, 1
             c = contact_of_normal(edge.row, step)
             edges.r[e, 0] = gap_at_step_end(edge.row, c, detected, step, impact_times)
@@ -164,7 +164,7 @@ def gather_normals(island_rows, contacts, step, groups, factors, impact_times, s
             scratch.factored.r[m] = gap_at_step_end(k, c, contacts, step, impact_times) if c >= 0 else 0.0
             equalities += c < 0
             m += 1
-    problem = factored_problem(factors.B, blocks, m, 0, 0, (equalities, m, 0, False), scratch.factored)
+    problem = factored_problem(factors.B, blocks, m, 0, 0, (equalities, m, 0, COULOMB), scratch.factored)
     n = 0
     for b in range(blocks):
         n += problem.width[b]

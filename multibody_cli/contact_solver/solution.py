@@ -75,7 +75,7 @@ def factored_problem(B, blocks, m, discs, resistances, kinds, storage):
 
 
 @kernel
-def gather_island(island_rows, convex, step, groups, factors, scratch):
+def gather_island(island_rows, law, step, groups, factors, scratch):
     """Collect the rows of an island as one `Factored` problem, without r, mu and xi0."""
     sizes, m = step.sizes[0], len(island_rows)
     blocks = number_blocks(island_rows, groups, factors, scratch)
@@ -86,7 +86,7 @@ def gather_island(island_rows, convex, step, groups, factors, scratch):
         constraint_rows += k < sizes.constraint_rows
         patches += sizes.constraint_rows <= k < sizes.first_contact
         gather_row(j, k, step, groups, factors, scratch)
-    kinds = (equalities, constraint_rows, patches // PER_CONTACT, convex)
+    kinds = (equalities, constraint_rows, patches // PER_CONTACT, law)
     discs, resistances = (m - constraint_rows) // PER_CONTACT, list_loads(island_rows, step, scratch.factored.loads)
     problem = factored_problem(factors.B, blocks, m, discs, resistances, kinds, scratch.factored)
     remove_ineffective_rows(problem, island_rows, constraint_rows, factors.diagonal_bound)
@@ -139,7 +139,7 @@ def solve_impulses(options, contacts, step, groups, factors, impact_times, repor
 def solve_impulses_of_island(island, options, contacts, step, groups, factors, impact_times, reports, scratch):
     """Solve for the impulses of one island."""
     island_rows = groups.rows[groups.first_row[island] : groups.first_row[island + 1]]
-    problem = gather_island(island_rows, options.convex, step, groups, factors, scratch)
+    problem = gather_island(island_rows, options.law, step, groups, factors, scratch)
     initialize_island(problem, island_rows, contacts, step, factors, scratch)
     x = scratch.impulses[: len(island_rows)]
     report = solve_by_law(problem, options, island_rows, x, contacts, step, impact_times, scratch)

@@ -80,7 +80,6 @@ from multibody_cli.contact_solver.friction_states import (
 )
 from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench, share_of_points
-from multibody_cli.contact_solver.laws import COULOMB
 from multibody_cli.contact_solver.loop_plan import plan_loops
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.results import AT_LIMIT
@@ -256,7 +255,7 @@ def find_jams(system, work, contact_work, h, v) -> bool:
     )
     for e in range(edges.number[0]):
         edge, x = edges.edges[e], edges.x[e]
-        if edge.law != COULOMB or edge.load != e or math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * x[0]:
+        if edge.rows < PER_CONTACT or edge.load != e or math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * x[0]:
             continue
         along, across, least = before[edge.row + 1], before[edge.row + 2], IMPACT_SPEED * edges.rows[edge.row].speed
         speed = math.hypot(along, across)

@@ -62,6 +62,7 @@ def pack_contacts(
         return ()
     from multibody_cli.contact_solver.friction.problem import Options
     from multibody_cli.contact_solver.impacts import LAWS
+    from multibody_cli.contact_solver.laws import law_of_contacts
 
     settings = scene.contacts or ContactsSpec()
     colliders = list(colliders_of(loaded, settings, rows, frames)) if touches else []
@@ -87,7 +88,7 @@ def pack_contacts(
             tolerance=settings.tolerance,
             sweeps=settings.max_iterations,
             staggered=settings.method == "staggered_projections",
-            convex=settings.method == "single_qp",
+            law=law_of_contacts(settings.method),
             sleeping=touches and settings.sleeping,
             impacts=LAWS.index(settings.impacts),
         ),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 from pydantic import Field, field_validator
 
+from multibody_cli.contact_solver.laws import CONTACT_METHODS
 from multibody_cli.spec import ContactFriction, Fraction, Quantity, Spec, units
 from multibody_cli.spec.quantities import WholeNumber, format_value, read_each
 
@@ -13,6 +14,10 @@ Pair = tuple[str, str]
 Pairs = Literal["auto", "all"]
 PAIRS: tuple[Pairs, ...] = get_args(Pairs)
 Rounds = Annotated[int, WholeNumber(1)]
+if TYPE_CHECKING:
+    ContactMethod = str
+else:
+    ContactMethod = Literal[(*filter(None, CONTACT_METHODS.values()), "staggered_projections")]
 Rule = Literal["geometric_mean", "harmonic_mean", "average", "minimum", "maximum", "product"]
 
 
@@ -77,7 +82,7 @@ class ContactsSpec(Spec):
         description="Bodies that penetrate at the start by more than 1e-6 of the smaller shape. `refuse`: the scene is "
         "rejected. `exclude`: they never touch in this run, and a note lists them with their depths.",
     )
-    method: Literal["proximal", "staggered_projections", "single_qp"] = Field(
+    method: ContactMethod = Field(
         "proximal",
         description="Solver for the impulses. `proximal`: any number of contacts. `staggered_projections`: quadratic "
         "programs for normal impulses and for friction in turn, for comparison; groups of bodies in contact with more "

@@ -73,6 +73,12 @@ RECIPES = {
         ((" import distance, knife_edge,", " level,"), ("        RACK_PINION,\n", "        level.KIND,\n")),
     ),
     "method": Recipe("gauss", "methods", "methods/__init__.py", (('"variational_maximal"', ', "gauss"'),)),
+    "law": Recipe(
+        "pyramid",
+        "contact_solver/laws",
+        "contact_solver/laws/__init__.py",
+        (('    "convex_cone": "single_qp",\n', '    "pyramid": "pyramid",\n'),),
+    ),
     "integrator": Recipe(
         "heun",
         "methods/integrators",
@@ -281,6 +287,37 @@ def test_method(copy: Path) -> None:
     one, other = (run(copy, name, {**scene, "simulation": {"method": name}}) for name in ("gauss", "aba"))
     for path in ("joints/shoulder/acceleration", "joints/wrist/force", "bodies/position", "bodies/quaternion"):
         np.testing.assert_allclose(one[path], other[path], rtol=1e-9, atol=1e-9, err_msg=path)
+
+
+@pytest.mark.parametrize("on_rails", [False, True])
+def test_law(copy: Path, on_rails: bool) -> None:
+    """Friction mu m g along each tangent stops either component of a slide on its own.
+
+    Either rows solve for a free block, or passes for one on two rails with friction of its joints that is negligible.
+    """
+    h, mu, (u, v) = 0.005, 0.2, (0.5, 0.1)
+    block = {"mass": 2, "inertia": {"principal": [1, 1, 1]}, "shapes": [{"type": "box", "size": [1, 1, 0.2]}]}
+    scene = {
+        **{"gravity": [0, 0, -GRAVITY], "world": {"shapes": [{"type": "plane"}]}},
+        **{"bodies": {"block": block}, "contacts": {"friction": mu, "method": "pyramid"}},
+        **{"simulation": {"duration": 40 * h, "step": h, "integrator": "semi_implicit_euler"}},
+    }
+    if on_rails:
+        rail = {"type": "prismatic", "friction": {"force": 1e-9}}
+        inertia = {"principal": [1, 1, 1]}
+        scene["bodies"] |= {"cross": {"mass": 1, "inertia": inertia}, "lift": {"mass": 2, "inertia": inertia}}
+        scene["joints"] = {
+            "x": {**rail, "child": "cross", "axis": [1, 0, 0], "v": u},
+            "y": {**rail, "parent": "cross", "child": "lift", "axis": [0, 1, 0], "v": v},
+            "z": {"type": "prismatic", "parent": "lift", "child": "block", "axis": [0, 0, 1], "q": 0.1},
+        }
+    else:
+        block |= {"position": [0, 0, 0.1], "velocity": {"linear": [u, v, 0]}}
+    found = run(copy, "law", scene)
+    velocity = found["bodies/linear_velocity"][:, list(scene["bodies"]).index("block")]
+    masses = (5, 4) if on_rails else (2, 2)
+    expected = [np.maximum(s - mu * 2 * GRAVITY / m * found["time"], 0) for s, m in zip((u, v), masses, strict=True)]
+    np.testing.assert_allclose(velocity[:, :2], np.transpose(expected), atol=1e-8)
 
 
 def test_integrator(copy: Path) -> None:

@@ -8,6 +8,7 @@ from multibody_cli.contact_solver.friction.dense import DenseProblem
 from multibody_cli.contact_solver.friction.problem import Factored, FactoredScratch, Options
 from multibody_cli.contact_solver.friction.proximal import ProximalScratch, solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import stagger, staggered_scratch_for
+from multibody_cli.contact_solver.laws import CONVEX_CONE, COULOMB
 from multibody_cli.kernel import allocate
 
 GROUND = -1
@@ -127,7 +128,9 @@ def factored(world, v, mu, r=None, friction_patches=0, convex=False):
     S.r[:] = J @ np.asarray(v, float) if r is None else r
     S.r[constraint_rows : constraint_rows + 3 * friction_patches : 3] = 0.0
     places = (S.first, S.block, S.start, S.width, S.xi0, S.r, S.b, S.w, S.mu, np.array(world.loads, np.int64))
-    return Factored(B.ravel(), *places, len(world.equalities), constraint_rows, friction_patches, convex)
+    return Factored(
+        B.ravel(), *places, len(world.equalities), constraint_rows, friction_patches, CONVEX_CONE if convex else COULOMB
+    )
 
 
 def proximal_scratch(world):

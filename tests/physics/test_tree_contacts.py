@@ -72,6 +72,13 @@ def test_an_arm_that_slides_on_the_floor_moves_as_with_rows(tmp_path, monkeypatc
     assert compare(tmp_path, monkeypatch, arm(4), method, 330) > 10
 
 
+@pytest.mark.parametrize("method", ["aba", "baraff", "variational"])
+def test_an_arm_that_slides_by_the_convex_relaxation_moves_as_with_rows(tmp_path, monkeypatch, method):
+    """Passes have no case for a law."""
+    scene = arm(4, contacts={"friction": 0.4, "method": "single_qp"})
+    assert compare(tmp_path, monkeypatch, scene, method, 330) > 10
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     "coefficients", [{"rolling": 0.005}, {"torsional": 0.01}, {"rolling": 0.005, "torsional": 0.01}]

@@ -28,8 +28,9 @@ from multibody_cli.contact_solver.friction.problem import (
     first_resistance,
     load_scale,
 )
-from multibody_cli.contact_solver.laws import CONVEX_CONE, COULOMB, EQUALITY, ONE_SIDED, project_by_law
+from multibody_cli.contact_solver.laws import COULOMB, EQUALITY, ONE_SIDED
 from multibody_cli.contact_solver.laws.coulomb import direction_of, write_across
+from multibody_cli.contact_solver.laws.projection import project_by_law
 from multibody_cli.kernel import formula, kernel
 
 
@@ -41,11 +42,10 @@ def project(problem, y, g, D):
     Row k of D holds the derivatives by the three rows of the contact of row k.  Rows of constraints have theirs in D[k,
     0].  The first row of a resistance is that of its load: its impulse is 0, and its derivatives those of the normal.
     """
-    of_contacts = CONVEX_CONE if problem.convex else COULOMB
     for k in range(problem.constraint_rows):
         project_by_law(EQUALITY if k < problem.equalities else ONE_SIDED, 0.0, k, y, g, D)
     for c in range(first_resistance(problem)):
-        law = COULOMB if c < problem.friction_patches else of_contacts
+        law = COULOMB if c < problem.friction_patches else problem.law
         project_by_law(law, problem.mu[c], problem.constraint_rows + PER_CONTACT * c, y, g, D)
     if len(problem.loads) > 0:
         project_resistances(problem, y, g, D)

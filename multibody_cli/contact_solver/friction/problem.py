@@ -24,6 +24,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from multibody_cli.contact_solver.friction.six_columns import COLUMNS, add_row
+from multibody_cli.contact_solver.laws import COULOMB
 from multibody_cli.kernel import Floats, Integers, formula, kernel
 from multibody_cli.linalg.pivoted_lu import NEGLIGIBLE
 
@@ -46,7 +47,7 @@ class Options(NamedTuple):
     tolerance: float = 1e-10  # of the residual, relative to the size of the problem
     sweeps: int = 200  # largest number of iterations
     staggered: bool = False  # whether to use staggered projections instead of the proximal method
-    convex: bool = False  # whether to solve the convex relaxation of Coulomb's law (`cones`)
+    law: int = COULOMB  # of contacts (`contact_solver.laws`)
     sleeping: bool = False  # whether islands at rest keep their impulses (`contact_solver.sleeping`)
     impacts: int = 1  # law of impact (`contact_solver.impacts`)
 
@@ -77,7 +78,7 @@ class Factored(NamedTuple):
     equalities: int
     constraint_rows: int  # number of equalities and of limits
     friction_patches: int  # number of leading discs that are friction patches: normal impulse given, no normal row
-    convex: bool  # whether friction obeys the convex relaxation of Coulomb's law
+    law: int  # of contacts
 
 
 class FactoredScratch(NamedTuple):

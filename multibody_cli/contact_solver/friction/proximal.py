@@ -51,6 +51,7 @@ from multibody_cli.contact_solver.friction.proximal_step import EXACT, NEAR_ROUN
 from multibody_cli.contact_solver.friction.rescue.rescue import rescue
 from multibody_cli.contact_solver.friction.rescue.resting_guess import guess_rest
 from multibody_cli.contact_solver.friction.rescue.smoothed_law import SmoothedScratch
+from multibody_cli.contact_solver.laws import CONVEX_CONE
 from multibody_cli.kernel import Floats, Integers, kernel
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
@@ -114,7 +115,7 @@ def solve_proximal(problem, options, x, scratch) -> Report:
     guessed = is_guessed(x)
     report = solve_from_guess(problem, options, x, n, scratch)
     for factor in RESTART_FACTORS:
-        if report.status != SOLVED and not problem.convex and (guessed or factor > 0.0):
+        if report.status != SOLVED and problem.law != CONVEX_CONE and (guessed or factor > 0.0):
             report = restart(problem, options, factor, x, n, scratch, report)
     return Report(report.status, report.sweeps, steps + report.steps, report.residual)
 

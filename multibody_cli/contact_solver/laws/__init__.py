@@ -1,51 +1,42 @@
-"""The laws of a step.  To add a law: a file with its `LAW`, an import and an entry here (`docs/theory/step.md`).
+"""The laws of a step.  A new law is a module of its name with its `LAW`, and an entry here (`docs/theory/step.md`).
 
 An edge of a step names its law by the place in the catalogue.
 """
 
 from __future__ import annotations
 
-from functools import reduce
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from multibody_cli.contact_solver.laws import convex_cone, coulomb, equality, one_sided
-from multibody_cli.contact_solver.laws.contract import Law, project
-from multibody_cli.kernel import bound_kernel, number_parameter, optional_kernel_parameter, template
+from multibody_cli.registry import Registry
 
-LAWS: tuple[Law, ...] = (
-    equality.LAW,
-    one_sided.LAW,
-    coulomb.LAW,
-    convex_cone.LAW,
+if TYPE_CHECKING:
+    from multibody_cli.contact_solver.laws.contract import Law
+
+
+def _law(name: str) -> Law:
+    law: Law = import_module(f"{__name__}.{name}").LAW
+    return law
+
+
+CONTACT_METHODS = {
+    "equality": "",
+    "one_sided": "",
+    "coulomb": "proximal",
+    "convex_cone": "single_qp",
+}
+"""Each law with the `contacts.method` of a scene that selects it for contacts; empty for none."""
+
+LAWS = Registry(CONTACT_METHODS, _law)
+"""All laws by the names of their modules."""
+
+EQUALITY, ONE_SIDED, COULOMB, CONVEX_CONE = map(
+    list(CONTACT_METHODS).index, ("equality", "one_sided", "coulomb", "convex_cone")
 )
-"""All laws."""
-
-EQUALITY, ONE_SIDED, COULOMB, CONVEX_CONE = (
-    LAWS.index(law) for law in (equality.LAW, one_sided.LAW, coulomb.LAW, convex_cone.LAW)
-)
-"""Numbers of those that constraints and contacts have."""
-
-NUMBER = number_parameter("NUMBER", int)
-"""The number of a law."""
+"""Numbers of the laws that the solvers name."""
 
 
-@optional_kernel_parameter
-def project_by_earlier(law, coefficient, n, y, P, D) -> None:
-    """Project by a law before NUMBER."""
-
-
-@template(project_by_earlier, project, NUMBER)
-def _project_by_one_more(law, coefficient, n, y, P, D):
-    """Project by the law NUMBER, or by one before it."""
-    if law == NUMBER:
-        project(coefficient, n, y, P, D)
-    else:
-        project_by_earlier(law, coefficient, n, y, P, D)
-
-
-def _after(earlier: Any, number: int) -> Any:
-    return bound_kernel(_project_by_one_more, project_by_earlier=earlier, project=LAWS[number].project, NUMBER=number)
-
-
-project_by_law: Any = reduce(_after, range(len(LAWS)), None)
-"""`project_by_law(law, coefficient, n, y, P, D)`: `laws.contract.project` of the law with that number."""
+def law_of_contacts(method: str) -> int:
+    """Return the number of the law that a value of `contacts.method` selects; other solvers have Coulomb's law."""
+    methods = list(CONTACT_METHODS.values())
+    return methods.index(method) if method in methods else COULOMB

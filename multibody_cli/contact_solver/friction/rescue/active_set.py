@@ -40,6 +40,7 @@ from multibody_cli.contact_solver.friction.problem import (
     first_resistance,
     load_scale,
 )
+from multibody_cli.contact_solver.laws import COULOMB
 from multibody_cli.contact_solver.laws.coulomb import direction_of, write, write_across
 from multibody_cli.kernel import formula, kernel
 
@@ -76,7 +77,7 @@ def is_unfinished(problem, sufficient, residual):
 
     Loads of friction patches are given, and follow from those of joints in turn; they do not shift.
     """
-    return not problem.convex and problem.friction_patches == 0 and sufficient < residual <= NEARLY_SOLVED
+    return problem.law == COULOMB and problem.friction_patches == 0 and sufficient < residual <= NEARLY_SOLVED
 
 
 @kernel

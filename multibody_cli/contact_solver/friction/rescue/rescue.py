@@ -20,6 +20,7 @@ from multibody_cli.contact_solver.friction.problem import (
 from multibody_cli.contact_solver.friction.proximal_step import EXACT, NEAR_ROUND_OFF, proximal_iterations
 from multibody_cli.contact_solver.friction.rescue.active_set import exchange_from, exchange_from_natural_maps
 from multibody_cli.contact_solver.friction.rescue.central_path import follow_path
+from multibody_cli.contact_solver.laws import CONVEX_CONE, COULOMB
 from multibody_cli.kernel import kernel
 
 INITIAL_PATH_COMPLIANCE, MIN_PATH_COMPLIANCE, COMPLIANCE_DECREASE, COMPLIANCE_INCREASE = 1e-4, 1e-9, 0.01, 3.0
@@ -42,8 +43,11 @@ MAX_PATHS, EXTRA_PATHS = 8, 1
 def rescue(problem, options, sufficient, x, n, best_residual, scratch) -> tuple[int, int, float]:
     """Continue with the guess x (m,) and the best impulses until these have the `sufficient` residual.
 
-    Return the number of paths, the number of Newton steps, and the smallest residual.
+    Return the number of paths, the number of Newton steps, and the smallest residual.  Paths and active sets are those
+    of Coulomb's law and its relaxation.
     """
+    if problem.law != COULOMB and problem.law != CONVEX_CONE:
+        return 0, 0, best_residual
     close = max(sufficient, EXACT)
     steps, best_residual = exchange_from(scratch.best, problem, close, n, best_residual, scratch)
     if sufficient <= EXACT:

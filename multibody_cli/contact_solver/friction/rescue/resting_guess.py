@@ -29,6 +29,7 @@ from multibody_cli.contact_solver.friction.rescue.active_set import (
     row_of_resistance,
     take_branches,
 )
+from multibody_cli.contact_solver.laws import COULOMB
 from multibody_cli.kernel import kernel
 
 CLOSED = 1e-6
@@ -47,7 +48,7 @@ def guess_rest(problem, sufficient, x, n, scratch) -> int:
 
     Return the number of Newton steps.
     """
-    if len(problem.mu) == 0 or problem.friction_patches > 0 or problem.convex:
+    if len(problem.mu) == 0 or problem.friction_patches > 0 or problem.law != COULOMB:
         return 0
     guess = scratch.natural[: len(x)]
     compute_velocities(problem, x, scratch)

@@ -41,6 +41,7 @@ from multibody_cli.contact_solver.friction.problem import (
     compute_row_velocities,
     first_resistance,
 )
+from multibody_cli.contact_solver.laws import CONVEX_CONE
 from multibody_cli.kernel import Floats, formula, kernel
 
 SPEED_SMOOTHING = 1e-3
@@ -104,7 +105,7 @@ def initialize(problem, xi0, x, xi, smoothed) -> float:
         smoothed.guess[k] = smoothed.unit[k] * x[k]
         smoothed.y[k] = smoothed.guess[k] - smoothed.u[k]
     for c in range(len(problem.mu)):
-        if has_cone(problem, c) and not problem.convex:
+        if has_cone(problem, c) and problem.law != CONVEX_CONE:
             k = constraint_rows + PER_CONTACT * c
             smoothed.y[k] -= math.hypot(smoothed.u[k + 1], smoothed.u[k + 2])
     return size
@@ -137,7 +138,7 @@ def compute_residual(problem, compliance, sigma, xi0, y, xi, smoothed) -> float:
     for c in range(len(problem.mu)):
         k = constraint_rows + PER_CONTACT * c
         if has_cone(problem, c):
-            if not problem.convex:
+            if problem.law != CONVEX_CONE:
                 residual[k] += smoothed_speed(k, sigma, smoothed) - SPEED_SMOOTHING * sigma
         elif not has_disc(problem, c):
             for j in range(k + 1, k + PER_CONTACT):
@@ -189,13 +190,13 @@ def compute_step(problem, compliance, sigma, target, n, smoothed, matrix):
             eliminate_disc(c, k, compliance, smoothed)
             add_rows(problem, k, PER_CONTACT, smoothed.D, 1.0, matrix)
         elif has_cone(problem, c):
-            if not problem.convex:
+            if problem.law != CONVEX_CONE:
                 smoothed.residual[k] += (
                     SPEED_SMOOTHING
                     * (SPEED_SMOOTHING * sigma / smoothed_speed(k, sigma, smoothed) - 1.0)
                     * (target - sigma)
                 )
-            eliminate_cone(c, k, compliance, sigma, problem.convex, smoothed)
+            eliminate_cone(c, k, compliance, sigma, problem.law == CONVEX_CONE, smoothed)
             add_rows(problem, k, PER_CONTACT, smoothed.D, 1.0, matrix)
         else:
             eliminate_line(k, compliance, smoothed)
@@ -282,7 +283,7 @@ def back_substitute_rows(problem, sigma, smoothed):
         if has_disc(problem, c):
             multiply(k, smoothed.K, step)
         elif has_cone(problem, c):
-            if not problem.convex:
+            if problem.law != CONVEX_CONE:
                 change = smoothed.u[k + 1] * velocity_change[k + 1] + smoothed.u[k + 2] * velocity_change[k + 2]
                 step[k] -= change / smoothed_speed(k, sigma, smoothed)
             multiply(k, smoothed.K, step)
