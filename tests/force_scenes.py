@@ -41,6 +41,18 @@ ELEMENTS: dict[str, dict[str, Any]] = {
     "cable": spring(
         end("a", 0), end("world", 1), end("b", 2), end("c", 3), relative=True, stiffness=40, damping=5, rest_length=0.9
     ),
+    "branches": spring(
+        end("a", 0),
+        end("b", 1),
+        {**end("a", 2), "divisor": 2.5},
+        end("world", 3),
+        end("c", 0),
+        stiffness=30,
+        damping=4,
+        rest_length=0.4,
+    ),
+    "stretched_rope": spring(end("a", 0), end("world", 1), end("b", 1), stiffness=50, damping=3, rest_length=[0, 0.1]),
+    "slack_rope": spring(end("a", 0), end("b", 1), stiffness=50, damping=3, rest_length=[0.0, 50]),
     "bushing": {
         "springs": {
             "e": {

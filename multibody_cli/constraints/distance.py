@@ -1,10 +1,13 @@
-"""Distance: two points keep their distance, as if connected by a massless rod with ball joints at its ends.
+"""Distance: two points, or the ends of a path, keep their distance, as if connected by a massless rod or rope.
 
 With d the vector between the points, n = d / |d| and u = dd/dt,
 
     error         |d| - length
     velocity      n . u
     acceleration  n . du/dt + (|u|^2 - (n . u)^2) / |d|
+
+The length of a path is the sum of the distances of neighboring points, each times its factor (`forces.cable`), and so
+are the three levels of its row.
 
 With limits, the equality becomes a one-sided row for each: a rope has a greatest distance and pulls, a strut has a
 least one and presses.  The row of the greatest distance has the opposite sign.  Points that coincide have no direction
@@ -13,6 +16,7 @@ n: the row then has no effect, which is right for a rope.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, Literal, Self
@@ -33,19 +37,24 @@ from multibody_cli.kernel import formula
 from multibody_cli.spatial.products import dot
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength
 from multibody_cli.spec.entries import PackingContext, Place, placed
+from multibody_cli.spec.path import PointsOrName, line_factors
 
 
 class DistanceSpec(ConstraintSpec):
-    """Two points of two bodies stay at a distance, as with a massless rod or rope between them."""
+    """Two points of two bodies stay at a distance, as with a massless rod or rope between them or along a path."""
 
     type: Literal["distance"]
-    between: list[BodyPoint] = Field(min_length=2, max_length=2, description="The two points.")
-    length: PositiveLength | None = Field(None, description="Distance of the points, m.")
+    between: list[BodyPoint] | None = Field(None, min_length=2, max_length=2, description="The two points.")
+    path: PointsOrName | None = Field(
+        None, description="Points of a path, whose length is meant, in place of the two points; or the name of a path."
+    )
+    length: PositiveLength | None = Field(None, description="Distance of the points, or length of the path, m.")
     limits: list[PositiveLength | None] | None = Field(
         None,
         min_length=2,
         max_length=2,
-        description="Least and greatest distance instead of `length`, m; null for none. `[null, 1 m]` is a rope.",
+        description="Least and greatest distance or length instead of `length`, m; null for none. "
+        "`[null, 1 m]` is a rope.",
     )
     restitution: Fraction = Field(0.0, description="Of impacts on the limits: ratio of the rates after and before.")
 
@@ -53,6 +62,8 @@ class DistanceSpec(ConstraintSpec):
 
     @model_validator(mode="after")
     def _require_a_length_or_limits(self) -> Self:
+        if (self.between is None) == (self.path is None):
+            raise ValueError("expected one of `between` and `path`")
         if (self.length is None) == (self.limits is None):
             raise ValueError("expected either `length` or `limits`")
         if self.limits is not None:
@@ -77,56 +88,67 @@ class DistanceSpec(ConstraintSpec):
 
     @property
     def points(self) -> Sequence[tuple[Place, BodyPoint]]:
-        """Both points."""
-        return placed("between", self.between)
+        """Its points from end to end."""
+        return placed("between", self.between) if self.between else placed("path", self.path or ())
 
 
 DISTANCE = np.dtype(
     [
         ("first_row", "i8"),
         ("first_term", "i8"),
+        ("starts_row", "i8"),  # whether it is the first line of its row
         ("a", "i8"),  # rows of the bodies
         ("b", "i8"),
         ("point_a", "f8", 3),  # in the joint frames
         ("point_b", "f8", 3),
         ("length", "f8"),
         ("sign", "f8"),  # of the row; -1 for the greatest distance
+        ("factor", "f8"),  # of the line
     ]
 )
+"""One record for each line of each row."""
 
 
 def pack(spec: DistanceSpec, context: PackingContext) -> Packed:
-    """One row for each length, with a term for each movable body."""
-    a, b = spec.between
-    (row_a, point_a), (row_b, point_b) = context.attachment(a.body, a.point), context.attachment(b.body, b.point)
+    """One row for each length, with terms for the movable ends of each line."""
+    points = [end for _, end in spec.points]
+    places = [context.attachment(end.body, end.point) for end in points]
+    factors = list(line_factors(points))
     rods: list[tuple[float | None, float, str]] = [(spec.length, 1.0, "along the line of its points")]
     rows: list[RowShape] = []
     records: list[tuple[Any, ...]] = []
     if spec.limits is not None:
         least, greatest = spec.limits
         rods = [(least, 1.0, "below its least distance"), (greatest, -1.0, "beyond its greatest distance")]
-    terms = (row_a > 0) + (row_b > 0)
+    term = 0
     for length, sign, direction in rods:
         if length is not None:
-            records.append((len(rows), terms * len(rows), row_a, row_b, point_a, point_b, length, sign))
-            rows.append(RowShape(terms, holonomic=True, direction=direction, restitution=spec.restitution))
+            first = term
+            for k, ((a, point_a), (b, point_b)) in enumerate(itertools.pairwise(places)):
+                if factors[k + 1] > 0.0:
+                    records.append((len(rows), term, k == 0, a, b, point_a, point_b, length, sign, factors[k + 1]))
+                    term += (a > 0) + (b > 0)
+            rows.append(RowShape(term - first, holonomic=True, direction=direction, restitution=spec.restitution))
     return Packed(tuple(rows), tuple(records))
 
 
 @formula
 def write(rod, signals, t, bodies, q, rows, terms):
-    """Write the row of a record."""
-    a, b = bodies[rod.a], bodies[rod.b]
+    """Write the terms of a line, and add it to the levels of its row."""
+    row, a, b = rows[rod.first_row], bodies[rod.a], bodies[rod.b]
     r, s = lever_arm_of(a, rod.point_a), lever_arm_of(b, rod.point_b)
     d, u = position_of(b, s) - position_of(a, r), point_velocity_of(b, s) - point_velocity_of(a, r)
-    distance = math.sqrt(dot(d, d))
+    distance, factor = math.sqrt(dot(d, d)), rod.sign * rod.factor
     inverse = 1.0 / distance if distance > 0.0 else 0.0
-    n = (rod.sign * inverse) * d
-    centripetal_term = rod.sign * inverse * (dot(u, u) - dot(n, u) ** 2)
+    n = inverse * d
+    centripetal_term = inverse * (dot(u, u) - dot(n, u) ** 2)
     bias = dot(n, centripetal_acceleration_of(b, s) - centripetal_acceleration_of(a, r)) + centripetal_term
-    write_level(rows[rod.first_row], rod.sign * (distance - rod.length), 0.0, bias)
-    k = write_point_force(terms, rod.first_term, rod.a, r, -n)
-    write_point_force(terms, k, rod.b, s, n)
+    if rod.starts_row:
+        write_level(row, -rod.sign * rod.length, 0.0, 0.0)
+    row.error += factor * distance
+    row.bias += factor * bias
+    k = write_point_force(terms, rod.first_term, rod.a, r, -factor * n)
+    write_point_force(terms, k, rod.b, s, factor * n)
 
 
 KIND = ConstraintKind("distance", DistanceSpec, ConstraintTable("distance", DISTANCE, write), pack)

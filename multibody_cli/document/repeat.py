@@ -11,7 +11,18 @@ from multibody_cli.limits import LimitError
 from multibody_cli.nodes import UNKNOWN, Mark, Node, Path, Problems, format_path, mapping, sequence
 from multibody_cli.spec.quantities import format_value
 
-MAPPINGS = ("bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands", "sensors")
+MAPPINGS = (
+    "bodies",
+    "joints",
+    "couplings",
+    "constraints",
+    "forces",
+    "paths",
+    "springs",
+    "muscles",
+    "strands",
+    "sensors",
+)
 LISTS = ("expect",)
 ELEMENTS = ("bodies", "joints")
 WORDS = frozenset({"count", "index", *MAPPINGS, *LISTS})

@@ -2,10 +2,11 @@
 
 With the differences d_k of neighboring points and their unit vectors u_k, a cable has
 
-    l = sum_k |d_k|,    dl/dt = sum_k u_k . dd_k/dt,
+    l = sum_k f_k |d_k|,    dl/dt = sum_k f_k u_k . dd_k/dt,
 
-and its tension T applies the force T (u_k - u_{k-1}) to point k: the generalized forces -T dl/dq.  The cable slides
-through the points between its ends.  Where two neighbors coincide, their line has no direction and applies no force.
+and its tension T applies the force T (f_k u_k - f_{k-1} u_{k-1}) to point k: the generalized forces -T dl/dq.  The
+cable slides through the points between its ends.  Where two neighbors coincide, their line has no direction and applies
+no force.  The factors f_k are 1 but for cables with branches: 1 / divisor in a branch, and 0 between two branches.
 
 The law of a spring or of a muscle is the tension T as a function of length and rate, with its two derivatives.
 
@@ -25,8 +26,8 @@ from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import ZERO, cross, dot, isotropic, symmetric_outer
 
-POINT = np.dtype([("row", "i8"), ("point", "f8", 3)])
-"""A point of a body in its joint frame; row 0 is the ground."""
+POINT = np.dtype([("row", "i8"), ("point", "f8", 3), ("factor", "f8")])
+"""A point of a body in its joint frame; row 0 is the ground.  The factor is that of the line that ends there."""
 
 COLLAPSED = 1e-6
 """Fraction of the length of the path, or of its rest length, below which two neighbors coincide."""
@@ -74,10 +75,11 @@ def measure(points, first, last, bodies):
     """Length of the cable through the points from `first` up to `last`, its rate, and its shortest line."""
     length, rate, shortest = 0.0, 0.0, math.inf
     for k in range(first + 1, last):
-        u, distance = line_between(points[k - 1], points[k], bodies)
-        length += distance
-        shortest = min(shortest, distance)
-        rate += dot(u, velocity_of(points[k], bodies) - velocity_of(points[k - 1], bodies))
+        if points[k].factor > 0.0:
+            u, distance = line_between(points[k - 1], points[k], bodies)
+            length += points[k].factor * distance
+            shortest = min(shortest, distance)
+            rate += points[k].factor * dot(u, velocity_of(points[k], bodies) - velocity_of(points[k - 1], bodies))
     return length, rate, shortest
 
 
@@ -86,8 +88,9 @@ def apply_tension(points, first, last, tension, bodies):
     """Apply the tension to all points of a cable."""
     for k in range(first + 1, last):
         u, _ = line_between(points[k - 1], points[k], bodies)
-        apply_point_force(points[k - 1], tension * u, bodies)
-        apply_point_force(points[k], -tension * u, bodies)
+        pull = (points[k].factor * tension) * u
+        apply_point_force(points[k - 1], pull, bodies)
+        apply_point_force(points[k], -pull, bodies)
 
 
 @kernel
@@ -95,8 +98,9 @@ def add_tension(points, first, last, tension, bodies, wrenches):
     """Add the wrenches of a tension at all points of a cable."""
     for k in range(first + 1, last):
         u, _ = line_between(points[k - 1], points[k], bodies)
-        add_point_force_change(points[k - 1], tension * u, ZERO, 0.0, False, bodies, wrenches)
-        add_point_force_change(points[k], -tension * u, ZERO, 0.0, False, bodies, wrenches)
+        pull = (points[k].factor * tension) * u
+        add_point_force_change(points[k - 1], pull, ZERO, 0.0, False, bodies, wrenches)
+        add_point_force_change(points[k], -pull, ZERO, 0.0, False, bodies, wrenches)
 
 
 @formula
@@ -136,27 +140,38 @@ def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velo
     else:
         law = dissipative(law)
     tension, by_length, by_rate = law
+    lengthened, quickened = path_change(points, item, bodies, displacement_factor, velocity_factor, exact)
+    change += by_length * lengthened + by_rate * quickened
     for k in range(item.first + 1, item.last):
-        one, other = points[k - 1], points[k]
+        one, other, factor = points[k - 1], points[k], points[k].factor
         u, distance = line_between(one, other, bodies)
         moved = relative_displacement(one, other, bodies)
-        change += (by_length * displacement_factor + by_rate * velocity_factor) * dot(u, moved)
+        across = displacement_factor * transverse_stiffness(tension, by_length, distance)
+        force = factor * (change * u + across * (moved - dot(u, moved) * u))
+        pull = (factor * tension) * u
+        add_point_force_change(one, force, pull, displacement_factor, exact, bodies, wrenches)
+        add_point_force_change(other, -force, -pull, displacement_factor, exact, bodies, wrenches)
+
+
+@formula
+def path_change(points, item, bodies, displacement_factor, velocity_factor, exact):
+    """Changes of length and rate of a cable along a motion change; that of the rate with the pose where `exact`."""
+    length, rate = 0.0, 0.0
+    for k in range(item.first + 1, item.last):
+        one, other, factor = points[k - 1], points[k], points[k].factor
+        u, distance = line_between(one, other, bodies)
+        moved = relative_displacement(one, other, bodies)
+        along = factor * dot(u, moved)
+        length += displacement_factor * along
+        rate += velocity_factor * along
         if exact and distance > 0.0:
             apart = velocity_of(other, bodies) - velocity_of(one, bodies)
             turned = (displacement_factor / distance) * (moved - dot(u, moved) * u)
             swung = velocity_change(other, displacement_factor, bodies) - velocity_change(
                 one, displacement_factor, bodies
             )
-            change += by_rate * (dot(turned, apart) + dot(u, swung))
-    for k in range(item.first + 1, item.last):
-        one, other = points[k - 1], points[k]
-        u, distance = line_between(one, other, bodies)
-        moved = relative_displacement(one, other, bodies)
-        force = change * u + displacement_factor * transverse_stiffness(tension, by_length, distance) * (
-            moved - dot(u, moved) * u
-        )
-        add_point_force_change(one, force, tension * u, displacement_factor, exact, bodies, wrenches)
-        add_point_force_change(other, -force, -tension * u, displacement_factor, exact, bodies, wrenches)
+            rate += factor * (dot(turned, apart) + dot(u, swung))
+    return length, rate
 
 
 @formula
@@ -194,14 +209,12 @@ def add_stiffness_blocks(item, forces, t, bodies, displacement_factor, velocity_
     for k in range(item.first, item.last):
         if points[k].row > 0:
             g, across = ZERO, isotropic(0.0)
-            if k > item.first:
-                u, distance = line_between(points[k - 1], points[k], bodies)
-                stiffness = displacement_factor * transverse_stiffness(tension, by_length, distance)
-                g, across = g + u, across + transverse_matrix(u, stiffness)
-            if k < item.last - 1:
-                u, distance = line_between(points[k], points[k + 1], bodies)
-                stiffness = displacement_factor * transverse_stiffness(tension, by_length, distance)
-                g, across = g - u, across + transverse_matrix(u, stiffness)
+            for end in range(max(k, item.first + 1), min(k + 2, item.last)):
+                u, distance = line_between(points[end - 1], points[end], bodies)
+                factor = points[end].factor
+                stiffness = factor * displacement_factor * transverse_stiffness(tension, by_length, distance)
+                g = g + (factor if end == k else -factor) * u
+                across = across + transverse_matrix(u, stiffness)
             r = lever_of(points[k], bodies)
             add_block(blocks[points[k].row], block_at(across + stiff * symmetric_outer(g, g), r))
 

@@ -33,6 +33,7 @@ from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength, PositiveTime, Quantity, SignalSpec, units
 from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place, placed
+from multibody_cli.spec.path import PointsOrName
 from multibody_cli.spec.quantities import located_error
 from multibody_cli.spec.signal import Signal
 
@@ -49,8 +50,8 @@ class MuscleSpec(BetweenSpec):
     while it falls.
     """
 
-    path: list[BodyPoint] = Field(
-        min_length=2, description="Its ends, and between them points through which it slides."
+    path: PointsOrName = Field(
+        description="Its ends, and between them points through which it slides; or the name of a path."
     )
     max_isometric_force: Annotated[float, Quantity(units.FORCE, above=0.0)] = Field(
         description="Active force at the optimal length and zero velocity, N."

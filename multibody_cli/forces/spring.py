@@ -1,5 +1,8 @@
 """Springs between points of bodies: cables whose tension is k (l - rest) + d dl/dt, with the energy k (l - rest)^2 / 2.
 
+A spring with a range of rest lengths has a deadband: k (l - lower) below it, k (l - upper) above it, and neither
+tension nor energy of its stiffness in between.
+
 Source: Sueda, notes 1.9.3 and 1.9.6, (1.34)-(1.37), (1.65)-(1.68) with corrected signs; there k and d are relative to
 the rest length.
 
@@ -29,7 +32,8 @@ from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.kernel import bound_kernel, formula
 from multibody_cli.spec import BodyPoint, Damping, Mass, Position, Quantity, Vector, units
 from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place, placed
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, located_error
+from multibody_cli.spec.path import PointsOrName
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, list_schema, located_error, read_each
 
 # --- entries of `springs:` in a scene file: springs along cables, and bushings ----------------------------------------
 _NONE: Vector = (0.0, 0.0, 0.0)
@@ -43,12 +47,31 @@ _KINDS = {
 """Units of the coefficients of a spring, relative to its rest length or not."""
 
 
+class RestLength(Quantity):
+    """Annotation of a length, or of a range [lower, upper] of lengths."""
+
+    def read(self, value: Any) -> Any:
+        """Read the length or the range."""
+        if not isinstance(value, list | tuple):
+            return super().read(value)
+        if len(value) != 2:
+            raise ValueError(f"expected a length or a pair [lower, upper], found {format_value(value)}")
+        lower, upper = read_each(super().read, value)
+        if not lower < upper:
+            raise ValueError(f"expected a lower length below the upper one, found {lower:g} m and {upper:g} m")
+        return lower, upper
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of a number, or of a pair."""
+        return {"anyOf": [*NUMBER_SCHEMA["anyOf"], list_schema(NUMBER_SCHEMA, 2)["anyOf"][0]]}
+
+
 class SpringSpec(BetweenSpec):
     """A spring with an optional damper along the lines between points of bodies."""
 
     between: list[BodyPoint] | None = Field(None, min_length=2, max_length=2, description="Its two ends.")
-    path: list[BodyPoint] | None = Field(
-        None, min_length=2, description="Its ends, and between them points through which it slides."
+    path: PointsOrName | None = Field(
+        None, description="Its ends, and between them points through which it slides; or the name of a path."
     )
     relative: bool = Field(
         False, description="Whether `stiffness` and `damping` are per unit of strain, (length - rest) / rest."
@@ -62,9 +85,10 @@ class SpringSpec(BetweenSpec):
         description="Tension per unit of the rate of the length, N*s/m; N*s where `relative`.",
         json_schema_extra=dict(NUMBER_SCHEMA),
     )
-    rest_length: Annotated[float, Quantity(units.LENGTH, least=0.0)] = Field(
+    rest_length: Annotated[float | tuple[float, float], RestLength(units.LENGTH, least=0.0)] = Field(
         description="Length without tension, m. A shorter spring is compressed; with 0 the tension is proportional to "
-        "the length."
+        "the length. A pair [lower, upper] is a deadband, within which only `damping` acts: [0, 1 m] is an elastic "
+        "rope."
     )
 
     @field_validator("stiffness", "damping", mode="plain", json_schema_input_type=Any)
@@ -76,15 +100,20 @@ class SpringSpec(BetweenSpec):
     def _require_one_way(self) -> Self:
         if (self.between is None) == (self.path is None):
             raise ValueError("expected one of `between` and `path`")
-        if self.relative and self.rest_length == 0.0:
-            raise located_error("has no meaning for a spring without length at rest", "relative")
+        if self.relative and not self.lengths_at_rest[0] == self.lengths_at_rest[1] > 0.0:
+            raise located_error("has no meaning for a spring without length at rest, or with several", "relative")
         return self
 
     @property
     def coefficients(self) -> tuple[float, float]:
         """Stiffness, N/m, and damping, N s/m."""
-        length = self.rest_length if self.relative else 1.0
+        length = self.lengths_at_rest[0] if self.relative else 1.0
         return self.stiffness / length, self.damping / length
+
+    @property
+    def lengths_at_rest(self) -> tuple[float, float]:
+        """Least and greatest length without tension, m."""
+        return self.rest_length if isinstance(self.rest_length, tuple) else (self.rest_length, self.rest_length)
 
     @property
     def points(self) -> list[tuple[Place, BodyPoint]]:
@@ -99,21 +128,32 @@ SPRING = np.dtype(
         ("stiffness", "f8"),
         ("damping", "f8"),
         ("rest", "f8"),
+        ("upper", "f8"),  # end of the deadband that begins at `rest`
+        ("has_deadband", "i8"),
         ("account", "i8"),
     ]
 )
 
 
 @formula
+def stretch_of(spring, length):
+    """Length beyond that at rest, m; 0 within the deadband."""
+    if spring.has_deadband:
+        return max(length - spring.upper, 0.0) + min(length - spring.rest, 0.0)
+    return length - spring.rest
+
+
+@formula
 def tension_of(spring, length, rate):
     """Tension of a spring, and of the damper beside it, N."""
-    return spring.stiffness * (length - spring.rest) + spring.damping * rate
+    return spring.stiffness * stretch_of(spring, length) + spring.damping * rate
 
 
 @formula
 def law_of(spring, forces, t, length, rate):
     """Tension and its slopes with length and rate."""
-    return tension_of(spring, length, rate), spring.stiffness, spring.damping
+    slack = spring.has_deadband and stretch_of(spring, length) == 0.0
+    return tension_of(spring, length, rate), 0.0 if slack else spring.stiffness, spring.damping
 
 
 @formula
@@ -136,13 +176,14 @@ def apply_force(spring, forces, t, q, v, bodies, tau, powers, watched, warnings,
 def elastic_energy(spring, forces, q, bodies) -> float:
     """Elastic energy, J."""
     length, _, _ = measure(forces.points, spring.first, spring.last, bodies)
-    stretch = length - spring.rest
+    stretch = stretch_of(spring, length)
     return 0.5 * spring.stiffness * stretch * stretch
 
 
 def pack(spec: SpringSpec, context: PackingContext) -> tuple[Any, ...]:
     """Return the record of a spring."""
-    return *context.cable([end for _, end in spec.points]), *spec.coefficients, spec.rest_length
+    lower, upper = spec.lengths_at_rest
+    return *context.cable([end for _, end in spec.points]), *spec.coefficients, lower, upper, lower < upper
 
 
 ELEMENT = ForceElement(

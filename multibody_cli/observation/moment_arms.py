@@ -66,8 +66,8 @@ def unit_tension_force(points, k, begin, end, bodies):
     pull = ZERO
     if k > begin:
         u, _ = line_between(points[k - 1], points[k], bodies)
-        pull = pull - u
+        pull = pull - points[k].factor * u
     if k < end - 1:
         u, _ = line_between(points[k], points[k + 1], bodies)
-        pull = pull + u
+        pull = pull + points[k + 1].factor * u
     return pull

@@ -19,6 +19,7 @@ from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
 from multibody_cli.spec.entries import Matrix3, Vector3, split_coordinate
+from multibody_cli.spec.path import line_factors
 
 
 class Context(Immutable):
@@ -82,7 +83,8 @@ class Context(Immutable):
 
     def cable(self, points: Sequence[BodyPoint]) -> tuple[int, int]:
         """Add the points of a cable; return the range that they take."""
-        return self.packer.cable([self.attachment(end.body, end.point) for end in points])
+        places = (self.attachment(end.body, end.point) for end in points)
+        return self.packer.cable([(*place, factor) for place, factor in zip(places, line_factors(points), strict=True)])
 
     def coordinate(self, name: str) -> tuple[int, int]:
         """Return the index of a coordinate in q and in v."""

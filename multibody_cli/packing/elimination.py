@@ -50,8 +50,11 @@ def _constraints_of(scene: SceneSpec) -> Iterator[Candidate]:
 
 
 def _ends_of(spec: ConstraintSpec) -> tuple[str, str] | None:
-    """Return two bodies, or one and the world; None if a constraint names others, one of them twice, or coordinates."""
+    """Return two bodies, or one and the world.
+
+    None if a constraint names others, one of them twice, coordinates, or more than two points.
+    """
     ends = [body for _, body in spec.bodies if body != WORLD]
-    if spec.coordinates or len(set(ends)) < len(ends) or not 1 <= len(ends) <= 2:
+    if spec.coordinates or len(spec.points) > 2 or len(set(ends)) < len(ends) or not 1 <= len(ends) <= 2:
         return None
     return ends[0], ends[1] if len(ends) == 2 else WORLD

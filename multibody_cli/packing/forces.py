@@ -34,7 +34,7 @@ class ForcePacker:
         self.accounts: list[Account] = []
         self._signals = SignalPacker()
         self._records: tuple[list[tuple[Any, ...]], ...] = tuple([] for _ in ELEMENTS)
-        self._points: list[tuple[int, Any]] = []
+        self._points: list[tuple[int, Any, float]] = []
         self._motions: list[tuple[int, ...]] = []
         self.quantities = QuantityPacker()
 
@@ -119,8 +119,8 @@ class ForcePacker:
         assert spec.excitation is not None
         return self._signals.add_hermite(*follow_excitation(spec, duration), corners=spec.excitation.times)
 
-    def cable(self, points: Iterable[tuple[int, Any]]) -> tuple[int, int]:
-        """Add the points of a cable, each with its row: the range that they take."""
+    def cable(self, points: Iterable[tuple[int, Any, float]]) -> tuple[int, int]:
+        """Add the points of a cable, each with its row and factor; return the range that they take."""
         first = len(self._points)
         self._points += points
         return first, len(self._points)

@@ -39,6 +39,7 @@ from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes.contract import ShapeSpec
 from multibody_cli.scene.strands import generated_names
 from multibody_cli.spec import BodyPoint, Vector
+from multibody_cli.spec.path import line_factors
 from multibody_cli.spec.rotations import frame_about, rotation_matrix
 
 LEAST, MOST, SLIM = 0.003, 0.014, 0.3
@@ -242,7 +243,9 @@ def _bars(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, sy
     """Yield springs, segments of strands, muscles, and rods that keep a distance."""
 
     def ends(points: Sequence[BodyPoint]) -> Iterator[tuple[tuple[int, int], Floats]]:
-        for a, b in itertools.pairwise(points):
+        for (a, b), factor in zip(itertools.pairwise(points), list(line_factors(points))[1:], strict=True):
+            if factor == 0.0:  # between two branches
+                continue
             yield (number.get(a.body, GROUND), number.get(b.body, GROUND)), np.array([a.point, b.point])
 
     def cable(radius: float) -> Mesh:

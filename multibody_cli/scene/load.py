@@ -28,6 +28,7 @@ from multibody_cli.scene.simulation import AUTO
 from multibody_cli.scene.strands import with_strands
 from multibody_cli.scene.tables import warn_of_overshoot
 from multibody_cli.spec import units
+from multibody_cli.spec.path import names_path, with_paths
 from multibody_cli.spec.quantities import read_quantity
 
 
@@ -139,7 +140,7 @@ def _name_of(path: Path) -> str:
 def _validate(tree: Node, data: dict[str, Any], variables: frozenset[str], problems: Problems) -> Draft | None:
     """Validate the data; invalid elements are removed, so that the rest can be checked."""
     try:
-        scene = SceneSpec.model_validate(data)
+        scene = SceneSpec.model_validate(with_paths(data))
     except ValidationError as error:
         wrong = list(explain(error))
     else:
@@ -153,11 +154,11 @@ def _validate(tree: Node, data: dict[str, Any], variables: frozenset[str], probl
         ):
             message = f"unknown key `{path[0]}`; did you mean the variable `vars.{path[0]}`?"
         # a missing section may be in a file or block that could not be read
-        if not (unresolved and len(path) == 1 and not data.get(str(path[0]))):
+        if not (unresolved and len(path) == 1 and not data.get(str(path[0]))) and not names_path(data, path):
             problems.add_at(tree, path, message)
     left, kept = remove_invalid(data, [path for path, _ in wrong])
     try:
-        scene = SceneSpec.model_validate(left)
+        scene = SceneSpec.model_validate(with_paths(left))
     except ValidationError:
         return None  # too few valid elements
     broken = frozenset(str(path[0]) for path, _ in wrong if path)

@@ -26,6 +26,7 @@ from multibody_cli.scene.shapes import Shape
 from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
 from multibody_cli.spec import Catalogue, Position, Rotation, Spec, Vector, Vector3, units
 from multibody_cli.spec.entries import BetweenSpec, ForceSpec
+from multibody_cli.spec.path import PathSpec
 from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.rotations import IDENTITY
 
@@ -96,6 +97,7 @@ class SceneSpec(Spec):
     couplings: dict[Name, Coupling] = Field({}, description="Relations between coordinates of joints, by name.")
     constraints: dict[Name, Constraint] = Field({}, description="Constraints on the motion of bodies, by name.")
     forces: dict[Name, ForceEntry] = Field({}, description="Forces on bodies by name.")
+    paths: dict[Name, PathSpec] = Field({}, description="Paths through points of bodies by name.")
     springs: dict[Name, SpringEntry] = Field({}, description="Springs and bushings between bodies by name.")
     muscles: dict[Name, MuscleSpec] = Field({}, description="Muscles by name.")
     actuators: dict[Name, Actuator] = Field({}, description="Actuators of joints by name.")
@@ -138,5 +140,10 @@ class SceneSpec(Spec):
 
 
 def between_bodies(scene: SceneSpec) -> tuple[tuple[str, Mapping[str, BetweenSpec]], ...]:
-    """Return the sections of force elements between bodies."""
-    return (("springs", scene.springs), ("muscles", scene.muscles), ("strands", scene.strands))
+    """Return the sections of paths, and of force elements between bodies."""
+    return (
+        ("paths", scene.paths),
+        ("springs", scene.springs),
+        ("muscles", scene.muscles),
+        ("strands", scene.strands),
+    )

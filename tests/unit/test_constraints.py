@@ -206,6 +206,10 @@ def random_fields(kind, rng):
                 yield {"between": [{"body": b, "point": p}, {"body": c, "point": s}], "length": 0.7}
             yield {"between": [{"body": "a", "point": p}, {"body": "b", "point": s}], "limits": [0.2, 0.7]}
             yield {"between": [{"body": "world", "point": p}, {"body": "b", "point": s}], "limits": [None, 0.7]}
+            path = [{"body": "a", "point": p}, {"body": "world", "point": s}, {"body": "b", "point": n}]
+            yield {"path": path, "length": 0.7}
+            branch = [{"body": "a", "point": n, "divisor": 2.5}, {"body": "c", "point": e}, {"body": "a", "point": s}]
+            yield {"path": [*path, *branch], "limits": [0.2, 0.7]}
         case "point_on_plane":
             for b, c in (("a", "b"), ("world", "b"), ("c", "world")):
                 yield {"point": {"body": b, "point": p}, "plane": {"body": c, "normal": n, "position": s}}
@@ -276,6 +280,16 @@ T = 0.8
 def test_distance_is_that_of_the_points():
     bench = Bench(11).add("distance", between=[{"body": "a", "point": P}, {"body": "b", "point": S}], length=0.7)
     close(bench.levels(T)[0], np.linalg.norm(bench.place("a", P, T) - bench.place("b", S, T)) - 0.7, 1e-12)
+
+
+def test_the_length_of_a_path_is_the_sum_of_its_lines_each_over_the_divisor_of_its_branch():
+    places = [("a", P), ("world", S), ("b", N), ("b", E), ("c", P)]
+    path = [{"body": body, "point": point} for body, point in places]
+    path[3]["divisor"] = 4
+    bench = Bench(11).add("distance", path=path, length=0.7)
+    a, b, c, d, e = (bench.place(body, point, T) for body, point in places)
+    wanted = np.linalg.norm(b - a) + np.linalg.norm(c - b) + np.linalg.norm(e - d) / 4.0
+    close(bench.levels(T)[0], wanted - 0.7, 1e-12)
 
 
 @pytest.mark.parametrize("base", ["world", "b"])
@@ -424,6 +438,16 @@ def test_a_table_begins_with_its_first_row_and_term():
         ("distance", {"between": [{"body": "a"}, {"body": "b"}], "limits": [None, 0]}, "above 0"),
         ("distance", {"between": [{"body": "a"}, {"body": "b"}], "limits": [1]}, "limits"),
         ("distance", {"between": [{"body": "a"}, {"body": "b"}], "length": 1, "restitution": 1}, "no effect without"),
+        ("distance", {"path": [{"body": "a"}], "length": 1}, "at least 2"),
+        ("distance", {"path": "rope", "length": 1}, "unknown path `rope`"),
+        ("distance", {"path": [{"body": "a"}, {"body": "b", "divisor": 2}], "length": 1}, "at least two points"),
+        ("distance", {"path": [{"body": "a"}, {"body": "b", "divisor": 0}], "length": 1}, "above 0"),
+        (
+            "distance",
+            {"between": [{"body": "a"}, {"body": "b"}], "path": [{"body": "a"}, {"body": "b"}], "length": 1},
+            "one of `between`",
+        ),
+        ("distance", {"length": 1}, "one of `between` and `path`"),
         ("gear", {"joints": ["j0", "j1"], "ratio": 0}, "nonzero"),
         ("gear", {"joints": ["j0", "j1"], "ratio": 2, "backlash": 0.1, "reduce": True}, "remove `reduce`"),
         ("gear", {"joints": ["j0", "j1"], "ratio": 2, "backlash": -0.1}, "at least 0"),

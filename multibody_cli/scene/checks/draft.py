@@ -12,6 +12,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.nodes import Node, Path, Problems
 from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.spec.path import names_path
 
 Entry = TypeVar("Entry")
 
@@ -53,8 +54,9 @@ class Draft(Immutable):
     problems: Problems
 
     def report(self, path: Sequence[str | int], message: str) -> None:
-        """Report a problem of an element."""
-        self.problems.add_at(self.tree, path, message)
+        """Report a problem of an element; problems of a path that it names are reported there."""
+        if not names_path(self.data, path):
+            self.problems.add_at(self.tree, path, message)
 
     def names(self, section: str) -> frozenset[str]:
         """Return the names in a section, of valid and invalid entries."""

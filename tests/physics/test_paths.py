@@ -1,0 +1,195 @@
+"""Paths through points of bodies: springs, ropes and pulleys along them, by closed forms, by energy, and by MuJoCo."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from multibody_cli import MemorySink, Simulation, load
+from multibody_cli.errors import SceneError
+from multibody_cli.methods import METHODS
+
+G = 9.81
+every_method = pytest.mark.parametrize("method", METHODS)
+
+
+def weight(x, mass=1.0):
+    body = {"mass": mass, "inertia": {"principal": [0.01, 0.01, 0.01]}}
+    return body, {"type": "prismatic", "axis": [0, 0, 1], "origin": {"position": [x, 0, -1]}}
+
+
+def yaml_text(scene):
+    return json.dumps(scene) + "\n"
+
+
+def scene_of(weights, settings, **sections):
+    bodies = {name: body for name, (body, _) in weights.items()}
+    joints = {name: {**joint, "child": name} for name, (_, joint) in weights.items()}
+    own = METHODS[settings.get("method", "aba")].own_integrator
+    integrator = {} if own else {"integrator": "semi_implicit_euler"}
+    simulation = {"duration": 0.3, "step": 1e-3, **integrator, **settings}
+    return {"mbsim": 1, "name": "paths", "bodies": bodies, "joints": joints, "simulation": simulation, **sections}
+
+
+def run_of(scene):
+    sink = MemorySink()
+    load(yaml_text(scene)).prepared.run(sink)
+    found = sink.trajectory()
+    return lambda name: found.channel(name).values
+
+
+def on(body, x=0.0, **more):
+    return {"body": body, **({"point": [x, 0, 0]} if body == "world" else {}), **more}
+
+
+PATHS = {
+    "threaded": [on("world"), on("load"), on("world"), on("world", 1), on("light")],
+    "branched": [on("world"), on("load"), on("world", 1, divisor=2), on("light")],
+}
+LENGTHS = {"threaded": 4.0, "branched": 1.5}
+
+
+@every_method
+@pytest.mark.parametrize("name", PATHS)
+@pytest.mark.parametrize("kind", ["rod", "rope"])
+def test_a_movable_pulley_halves_the_acceleration(method, name, kind):
+    """2 z_load + z_light is constant: with M and m, a_load = -g (M - 2 m) / (M + 4 m)."""
+    length = {"length": LENGTHS[name]} if kind == "rod" else {"limits": [None, LENGTHS[name]]}
+    constraints = {"rope": {"type": "distance", "path": "rope", **length}}
+    weights = {"load": weight(0, 3.0), "light": weight(1, 1.0)}
+    scene = scene_of(weights, {"method": method}, constraints=constraints, paths={"rope": {"path": PATHS[name]}})
+    found = run_of(scene)
+    a = -G / 7.0
+    time, q = found("time"), found("joints/load/q")[:, 0]
+    # of first order: the steps of the impact and of the velocity at the start
+    np.testing.assert_allclose(q, 0.5 * a * time**2, atol=1.1e-3 * 0.3 * abs(a))
+    np.testing.assert_allclose(found("joints/light/q")[:, 0], -2.0 * q, atol=1e-8)
+    factor = {"threaded": 1.0, "branched": 2.0}[name]
+    tension = factor * (G + 2.0 * G / 7.0)
+    np.testing.assert_allclose(np.abs(found("constraints/rope/multiplier")[5:-1, 0]), tension, rtol=1e-6)
+
+
+@every_method
+def test_an_elastic_rope_is_slack_and_turns_a_fall_where_its_energy_is_that_of_the_fall(method):
+    ends = [on("world"), on("load")]
+    springs = {"rope": {"path": "rope", "stiffness": 200, "rest_length": [0, 1.2]}}
+    step = {"method": method, "step": 2e-4, "duration": 0.4}
+    scene = scene_of({"load": weight(0)}, step, springs=springs, paths={"rope": {"path": ends}})
+    found = run_of(scene)
+    time, q, force = (found(name) for name in ("time", "joints/load/q", "springs/rope/force"))
+    q = q[:, 0]
+    falls = time < np.sqrt(2 * 0.2 / G)
+    np.testing.assert_allclose(q[falls], -0.5 * G * time[falls] ** 2, atol=2e-3)
+    assert not force[falls].any()
+    stretch = G / 200 + np.sqrt((G / 200) ** 2 + 2 * 0.2 * G / 200)
+    np.testing.assert_allclose(q.min(), -0.2 - stretch, rtol=2e-3)
+    np.testing.assert_allclose(force.max(), 200 * stretch, rtol=2e-3)
+
+
+def test_named_points_and_points_in_place_have_the_same_bits():
+    springs = {"s": {"path": PATHS["branched"], "stiffness": 50, "damping": 2, "rest_length": 0.3}}
+    weights = {"load": weight(0, 3.0), "light": weight(1, 1.0)}
+    written = run_of(scene_of(weights, {}, springs=springs))
+    springs["s"]["path"] = "rope"
+    named = run_of(scene_of(weights, {}, springs=springs, paths={"rope": {"path": PATHS["branched"]}}))
+    for channel in ("joints/load/q", "joints/light/v", "springs/s/force"):
+        np.testing.assert_array_equal(written(channel), named(channel))
+
+
+def test_lines_that_coincide_or_have_no_length_apply_finite_forces():
+    path = [on("world"), on("load"), on("world"), on("world"), on("load")]
+    springs = {"s": {"path": path, "stiffness": 50, "rest_length": 0}}
+    found = run_of(scene_of({"load": weight(0)}, {"step": 1e-4}, springs=springs))
+    omega = np.sqrt(9 * 50 / 1.0)  # the length is three times the depth
+    time = found("time")
+    wanted = -(G / omega**2) + (G / omega**2 - 1) * np.cos(omega * time)
+    np.testing.assert_allclose(found("joints/load/q")[:, 0], wanted + 1, atol=2e-3)
+
+
+def test_problems_of_a_path_are_reported_at_the_path_alone():
+    springs = {"s": {"path": "rope", "stiffness": 1, "rest_length": 1}, "u": {**{"path": "roep"}, "stiffness": 1,
+               "rest_length": 1}}  # fmt: skip
+    scene = scene_of({"load": weight(0)}, {}, springs=springs, paths={"rope": {"path": [on("world"), on("lod")]}})
+    with pytest.raises(SceneError) as found:
+        load(yaml_text(scene))
+    text = str(found.value)
+    assert text.count("unknown body `lod`") == 1
+    assert "paths.rope.path[1].body" in text
+    assert "springs.u.path: unknown path `roep`" in text
+
+
+# --- MuJoCo -----------------------------------------------------------------------------------------------------------
+AT = {"position": [0.5, 0, 0]}
+MJCF = """
+<mujoco>
+  <compiler angle="radian"/>
+  <option gravity="0 0 -9.81"><flag contact="disable"/></option>
+  <worldbody>
+    <site name="s0" pos="0.1 0.2 0.3"/> <site name="s1" pos="-0.4 0.1 0.5"/>
+    <body name="a" pos="0 0 0">
+      <inertial pos="0.2 0 0" mass="2" diaginertia="0.1 0.2 0.3"/>
+      <joint name="ja" type="hinge" axis="0 1 0"/>
+      <site name="a0" pos="0.3 0.05 0.1"/> <site name="a1" pos="0.1 -0.1 0.2"/>
+      <body name="b" pos="0.5 0 0">
+        <inertial pos="0.3 0 0" mass="1" diaginertia="0.05 0.06 0.07"/>
+        <joint name="jb" type="hinge" axis="0 0 1"/>
+        <site name="b0" pos="0.2 0 0.1"/> <site name="b1" pos="0.4 0.2 0"/>
+      </body>
+    </body>
+  </worldbody>
+  <tendon>
+    <spatial name="t" stiffness="40" damping="3" springlength="{lower} {upper}">
+      <site site="s0"/> <site site="a0"/> <site site="b0"/>
+      <pulley divisor="2"/> <site site="s1"/> <site site="a1"/>
+      <pulley divisor="2"/> <site site="s1"/> <site site="b1"/>
+    </spatial>
+  </tendon>
+</mujoco>
+"""
+
+
+def arms(lower, upper):
+    def at(body, *point, **more):
+        return {"body": body, "point": list(point), **more}
+
+    path = [
+        at("world", 0.1, 0.2, 0.3), at("a", 0.3, 0.05, 0.1), at("b", 0.2, 0, 0.1),
+        at("world", -0.4, 0.1, 0.5, divisor=2), at("a", 0.1, -0.1, 0.2),
+        at("world", -0.4, 0.1, 0.5, divisor=2), at("b", 0.4, 0.2, 0),
+    ]  # fmt: skip
+    return {
+        "mbsim": 1,
+        "name": "arms",
+        "bodies": {
+            "a": {"mass": 2, "com": [0.2, 0, 0], "inertia": {"principal": [0.1, 0.2, 0.3]}},
+            "b": {"mass": 1, "com": [0.3, 0, 0], "inertia": {"principal": [0.05, 0.06, 0.07]}},
+        },
+        "joints": {
+            "ja": {"type": "revolute", "child": "a", "axis": [0, 1, 0]},
+            "jb": {"type": "revolute", "parent": "a", "child": "b", "axis": [0, 0, 1], "origin": AT},
+        },
+        "paths": {"t": {"path": path}},
+        "springs": {"t": {"path": "t", "stiffness": 40, "damping": 3, "rest_length": [lower, upper]}},
+        "simulation": {"duration": 1, "step": 1e-3},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, 0.5), (0.2, 5.0), (3.0, 4.0)], ids=["taut", "slack", "pressed"])
+def test_a_tendon_with_pulleys_and_a_deadband_is_that_of_mujoco(lower, upper):
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(MJCF.format(lower=lower, upper=upper))
+    data, simulation, rng = (
+        mujoco.MjData(model),
+        Simulation(load(yaml_text(arms(lower, upper)))),
+        np.random.default_rng(3),
+    )
+    for _ in range(5):
+        data.qpos[:], data.qvel[:] = rng.uniform(-2, 2, 2), rng.uniform(-3, 3, 2)
+        mujoco.mj_forward(model, data)
+        for k, name in enumerate(("ja", "jb")):
+            simulation.q[name], simulation.v[name] = data.qpos[k], data.qvel[k]
+        np.testing.assert_allclose(simulation.channel("springs/t/length"), data.ten_length[0], rtol=1e-12)
+        accelerations = [float(simulation.a[name][0]) for name in ("ja", "jb")]
+        np.testing.assert_allclose(accelerations, data.qacc, rtol=1e-9, atol=1e-9)
