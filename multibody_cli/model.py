@@ -286,6 +286,7 @@ class SceneNames(Immutable):
     muscles: tuple[ActuationEntry, ...] = ()
     actuators: tuple[ActuationEntry, ...] = ()
     sensors: tuple[str, ...] = ()
+    points: tuple[tuple[str, str], ...] = ()  # named points: the body and the name of each
     affine: tuple[str, ...] = ()  # affine bodies, whose deformation is recorded
     contacts: int = 0  # contact capacity; 0 without contacts
     friction_joints: tuple[str, ...] = ()  # joints with dry friction
@@ -318,8 +319,8 @@ class Model(Immutable):
         (nb, 3) centre of mass of each body in its body frame, in scene order, m.
     nq, nv
         Lengths of q and v.
-    sensors
-        The sensors, rows of `SENSOR`.
+    sensors, points
+        The sensors and the named points, rows of `FIXED_FRAME`.
     joint_maps
         The formulas of generated parts of joints, by the address of their code.
     controllers
@@ -332,6 +333,7 @@ class Model(Immutable):
     nq: int
     nv: int
     sensors: Records
+    points: Records
     joint_maps: Mapping[int, JointMap] = {}
     controllers: tuple[Controller, ...] = ()
 

@@ -23,7 +23,7 @@ from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import JointEntry, Model, SceneNames, State, System
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.observation.moment_arms import ARM
-from multibody_cli.observation.sensors import SENSOR
+from multibody_cli.observation.sensors import FIXED_FRAME
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.rows import ReductionPacker, RowPacker
@@ -41,7 +41,7 @@ def evaluate(system: System, *rest) -> None:
 
 NO_ARMS = (records(np.zeros(0, ARM)), np.zeros(0, np.int64))
 NO_COMMANDS = records(np.zeros(0, COMMAND))
-NO_SENSORS = records(np.zeros(0, SENSOR))
+NO_FRAMES = records(np.zeros(0, FIXED_FRAME))
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def pack(machine: Machine) -> Packed:
     ]
     tree = pack_tree(tree_links, machine.gravity)
     tree.tree = tree.tree._replace(armature=armature_of(machine, tree))
-    packer = ForcePacker()
+    packer = ForcePacker({})
     for row, forces in machine.joint_forces.items():
         tree_link = tree_links[row - 1]
         motion = forces.motion and SimpleNamespace(given=forces.motion[0], signals=tuple(forces.motion[1]))
@@ -169,7 +169,8 @@ def pack(machine: Machine) -> Packed:
     row_table, terms = RowPacker().pack()
     constraints, reductions = TablePacker().pack(forces.signals), ReductionPacker(tree.tree.driven).pack()
     system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms, *NO_ARMS, NO_COMMANDS)
-    return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v), NO_SENSORS, tree.joint_maps), tree)
+    model = Model(system, names, com, len(tree.q), len(tree.v), NO_FRAMES, NO_FRAMES, tree.joint_maps)
+    return Packed(machine, model, tree)
 
 
 def armature_of(machine: Machine, tree: PackedTree) -> np.ndarray:

@@ -97,6 +97,7 @@ def _describe_scene(simulation: PreparedSimulation) -> dict[str, Any]:
             {"actuator": name, "type": actuator.type, "acts on": " ".join(actuator.coordinates)}
             for name, actuator in actuators.items()
         ],
+        "points": [{"point": f"{body}/{name}"} for body, some in scene.named_points.items() for name in some],
         "sensors": [{"sensor": name, "body": sensor.body} for name, sensor in scene.sensors.items()],
     }
 

@@ -39,7 +39,7 @@ def verb(folder: Path, template: str) -> int:
     The template `ci` has the scene in a folder `scenes`, and a workflow for GitHub that compares runs with baselines.
     """
     from multibody_cli.output.file_replacement import write_text
-    from multibody_cli.scene.schema import NAME
+    from multibody_cli.spec.names import NAME
 
     if not re.match(NAME, folder.name):
         raise ArgumentError(

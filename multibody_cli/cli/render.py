@@ -87,6 +87,7 @@ class Extras(NamedTuple):
     multiple=True,
     help="Plot a channel, as in `mbsim plot`. Default: energies.",
 )
+@click.option("--points", "with_points", is_flag=True, help="Draw the named points of bodies, as frames.")
 @click.option("--size", metavar="WIDTHxHEIGHT", help="Size of a picture in pixels. Default: 1280x720")
 @click.option(
     "--scene",
@@ -108,6 +109,7 @@ def verb(
     ghosts: tuple[Path, ...],
     traces: tuple[str, ...],
     channels: tuple[str, ...],
+    with_points: bool,
     size: str | None,
     scene: Path | None,
     overrides: tuple[str, ...],
@@ -151,7 +153,7 @@ def verb(
         rows = choose_rows(trajectory.time, at, start, end, pace / rate if rate else 0.0)
         if suffix in STILLS and not at:
             rows = rows[:1]
-        return Picture(loaded, trajectory, rows if rate else _thinned(rows), view)
+        return Picture(loaded, trajectory, rows if rate else _thinned(rows), view, with_points)
 
     picture = picture_of(file, False)
     rows_time = picture.motion.time

@@ -25,7 +25,7 @@ from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
-from multibody_cli.spec import Direction, Position
+from multibody_cli.spec import BodyPosition, Direction
 from multibody_cli.spec.entries import PackingContext, Place
 
 _PARALLEL = 1e-6
@@ -37,7 +37,7 @@ class KnifeEdgeSpec(ConstraintSpec):
 
     type: Literal["knife_edge"]
     body: str = Field(description="Body that has the edge.")
-    point: Position = Field((0.0, 0.0, 0.0), description="Point of the edge, in the body frame, m.")
+    point: BodyPosition = Field((0.0, 0.0, 0.0), description="Point of the edge, in the body frame, m, or its name.")
     edge: Direction = Field(description="Direction of the edge, in the body frame.")
     normal: Direction = Field(
         (0.0, 0.0, 1.0), description="Normal of the plane on which the edge glides, in the body frame."

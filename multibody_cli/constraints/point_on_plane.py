@@ -28,7 +28,7 @@ from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
-from multibody_cli.spec import BodyPoint, Direction, Position, Spec
+from multibody_cli.spec import BodyPoint, BodyPosition, Direction, Spec
 from multibody_cli.spec.entries import PackingContext, Place
 
 
@@ -39,7 +39,9 @@ class PlaneOfBody(Spec):
 
     body: str = Field("world", description="Body in which the plane is fixed, or `world`.")
     normal: Direction = Field((0.0, 0.0, 1.0), description="Normal of the plane, in the body frame.")
-    position: Position = Field((0.0, 0.0, 0.0), description="A point of the plane, in the body frame, m.")
+    position: BodyPosition = Field(
+        (0.0, 0.0, 0.0), description="A point of the plane, in the body frame, m, or its name."
+    )
 
 
 class PointOnPlaneSpec(ConstraintSpec):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -32,7 +32,7 @@ from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
-from multibody_cli.spec import Direction, Position, PositiveLength, Spec, Vector
+from multibody_cli.spec import BodyPosition, Direction, PointOf, PositiveLength, Spec, Vector
 from multibody_cli.spec.entries import PackingContext, Place
 
 
@@ -42,7 +42,9 @@ class PlaneOfWorld(Spec):
     EXAMPLE = "{normal: [0, 0, 1]}"
 
     normal: Direction = Field((0.0, 0.0, 1.0), description="Normal of the plane, to the side of the body.")
-    position: Position = Field((0.0, 0.0, 0.0), description="A point of the plane, m.")
+    position: Annotated[Vector, PointOf(None)] = Field(
+        (0.0, 0.0, 0.0), description="A point of the plane, m, or the name of a point of the world."
+    )
 
 
 class RollingSpec(ConstraintSpec):
@@ -50,7 +52,9 @@ class RollingSpec(ConstraintSpec):
 
     type: Literal["rolling"]
     body: str = Field(description="Body that rolls.")
-    point: Position = Field((0.0, 0.0, 0.0), description="Centre of the sphere or disc, in the body frame, m.")
+    point: BodyPosition = Field(
+        (0.0, 0.0, 0.0), description="Centre of the sphere or disc, in the body frame, m, or its name."
+    )
     radius: PositiveLength = Field(description="Radius of the sphere or disc, m.")
     axis: Direction | None = Field(None, description="Axis of a disc, in the body frame; without it, a sphere.")
     plane: PlaneOfWorld = Field(PlaneOfWorld(), description="What it rolls on; z = 0 unless given.")

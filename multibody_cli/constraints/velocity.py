@@ -22,7 +22,7 @@ from multibody_cli.kernel import formula
 from multibody_cli.signals import evaluate
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
-from multibody_cli.spec import Position, Signal, SignalSpec, Spec, Vector, Vector3, units
+from multibody_cli.spec import BodyPosition, Signal, SignalSpec, Spec, Vector, Vector3, units
 from multibody_cli.spec.entries import PackingContext, Place
 from multibody_cli.spec.signal import signal_schema
 
@@ -41,7 +41,7 @@ class VelocityTerm(Spec):
         _NONE, description="Coefficients of its angular velocity, world axes; in m where the sum is a speed."
     )
     linear: Coefficients = Field(_NONE, description="Coefficients of the velocity of its `point`, world axes.")
-    point: Position = Field(_NONE, description="Whose velocity is meant, in the body frame, m.")
+    point: BodyPosition = Field(_NONE, description="Whose velocity is meant, in the body frame, m, or its name.")
 
     @model_validator(mode="after")
     def _refuse_what_has_no_effect(self) -> Self:

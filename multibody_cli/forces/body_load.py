@@ -14,7 +14,7 @@ from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, cross, dot
 from multibody_cli.spatial.values import Force, Vec3
-from multibody_cli.spec import Position, SignalSpec, units
+from multibody_cli.spec import BodyPosition, Position, SignalSpec, units
 from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
 from multibody_cli.spec.signal import SignalVector
 
@@ -25,7 +25,9 @@ class LoadSpec(BodyForceSpec):
     """A force at a point of a body, a torque on the body, or both, as functions of time."""
 
     body: str = Field(description="Body on which the force acts.")
-    point: Position = Field((0.0, 0.0, 0.0), description="Point at which the force acts, in the body frame, m.")
+    point: BodyPosition = Field(
+        (0.0, 0.0, 0.0), description="Point at which the force acts, in the body frame, m, or its name."
+    )
     force: Annotated[tuple[SignalSpec, SignalSpec, SignalSpec], SignalVector(units.FORCE, state=())] = Field(
         _ZERO, description="Force [x, y, z], N; each a number, an expression of t and the state, or a table."
     )

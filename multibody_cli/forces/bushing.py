@@ -40,7 +40,7 @@ from multibody_cli.spatial.rotations import (
     vector_of_quaternion,
 )
 from multibody_cli.spatial.values import Inertia, Mat3, Vec3
-from multibody_cli.spec import Pose, Spec, Vector, Vector3, units
+from multibody_cli.spec import FrameOn, Pose, Spec, Vector, Vector3, units
 from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place
 
 _NONE: Vector = (0.0, 0.0, 0.0)
@@ -74,9 +74,11 @@ class BushingSpec(BetweenSpec):
     type: Literal["bushing"]
     parent: str = Field(description="Body to whose frame the stiffness refers, or `world`.")
     child: str = Field(description="The other body, or `world`.")
-    origin: Pose = Field(Pose(), description="Frame on the parent; stiffness and damping refer to its axes.")
-    child_origin: Pose = Field(
-        Pose(), description="Frame on the child; it coincides with the frame on the parent at rest."
+    origin: Annotated[Pose, FrameOn("parent")] = Field(
+        Pose(), description="Frame on the parent, or its name; stiffness and damping refer to its axes."
+    )
+    child_origin: Annotated[Pose, FrameOn("child")] = Field(
+        Pose(), description="Frame on the child, or its name; it coincides with the frame on the parent at rest."
     )
     stiffness: BushingStiffness = Field(description="Stiffness.")
     damping: BushingDamping = Field(BushingDamping(), description="Damping.")

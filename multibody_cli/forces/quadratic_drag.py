@@ -20,7 +20,7 @@ from multibody_cli.forces.variation import add_block, add_wrench, block_at, disp
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot, isotropic, symmetric_outer
-from multibody_cli.spec import Position, Quantity, units
+from multibody_cli.spec import BodyPosition, Position, Quantity, units
 from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
 
 
@@ -31,8 +31,9 @@ class QuadraticDragSpec(BodyForceSpec):
     quadratic: Annotated[float, Quantity(units.QUADRATIC_DAMPING, least=0.0)] = Field(
         description="Coefficient c, N*s^2/m^2; rho*C_d*A/2 for a fluid of density rho and a frontal area A."
     )
-    point: Position | None = Field(
-        None, description="Point at which the force acts, in the body frame, m. Default: the centre of mass."
+    point: BodyPosition | None = Field(
+        None,
+        description="Point at which the force acts, in the body frame, m, or its name. Default: the centre of mass.",
     )
 
     @property

@@ -78,8 +78,8 @@ class JointPart(Immutable):
 
 
 class _PartCatalogue(Catalogue, eq=False):
-    def _read(self, name: str, value: Any) -> Any:
-        spec: Any = super()._read(name, value)
+    def _read(self, name: str, value: Any, info: ValidationInfo) -> Any:
+        spec: Any = super()._read(name, value, info)
         coordinates = JOINTS[name].spec.coordinates_of(spec.__dict__) or ()
         return JointPart(name, coordinates, spec.position, {word: value[word] for word in value if word != "position"})
 

@@ -17,7 +17,7 @@ from multibody_cli.joints.coordinate_fields import (
     one_or_each,
 )
 from multibody_cli.joints.friction import has_friction
-from multibody_cli.spec import Fraction, Pose, SignalSpec, Spec
+from multibody_cli.spec import Fraction, FrameOn, Pose, SignalSpec, Spec
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, located_error
 from multibody_cli.spec.signal import signal_schema
 
@@ -35,8 +35,12 @@ class JointSpec(Spec):
     type: str
     parent: str = Field(WORLD, description="Parent body.")
     child: str = Field(description="Child body.")
-    origin: Pose = Field(Pose(), description="Joint frame in the parent's frame.")
-    child_origin: Pose = Field(Pose(), description="The same frame in the child's frame, at zero coordinates.")
+    origin: Annotated[Pose, FrameOn("parent")] = Field(
+        Pose(), description="Joint frame in the parent's frame, or its name."
+    )
+    child_origin: Annotated[Pose, FrameOn("child")] = Field(
+        Pose(), description="The same frame in the child's frame, at zero coordinates, or its name."
+    )
 
     COORDINATES: ClassVar[Coordinates] = ()
 

@@ -12,13 +12,14 @@ from multibody_cli.model import Account, Integers, Model, Records
 
 
 class ElementRows(NamedTuple):
-    """Rows of bodies and joints, the number of the body of each row, the rows of actuators, and the sensors."""
+    """Rows of bodies and joints, the number of the body of each row, the rows of actuators, the sensors and points."""
 
     bodies: Integers  # (nb,)
     joints: Integers  # (nj,) of the child, or of the loop frame
     numbers: Integers  # (rows of the tree,) -1 for the world
     actuators: Integers  # (forces of actuators,) in the table of controls; -1 - k for command k
-    sensors: Records  # of `SENSOR`
+    sensors: Records  # of `FIXED_FRAME`
+    points: Records
 
 
 def element_rows(model: Model) -> ElementRows:
@@ -28,7 +29,7 @@ def element_rows(model: Model) -> ElementRows:
     numbers[names.body_rows] = np.arange(len(names.body_rows))
     joints = np.array([joint.row for joint in names.joints], dtype=np.int64)
     actuators = np.array(list(_actuator_rows(model)), dtype=np.int64)
-    return ElementRows(names.body_rows, joints, numbers, actuators, model.sensors)
+    return ElementRows(names.body_rows, joints, numbers, actuators, model.sensors, model.points)
 
 
 def _actuator_rows(model: Model) -> Iterator[int]:

@@ -14,8 +14,8 @@ from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import transposed_times
 from multibody_cli.tree.articulated_body import load_motion_change
 
-SENSOR = np.dtype([("row", "i8"), ("origin", "f8", 3), ("frame", "f8", 9)])
-"""A sensor: the row of its body, and its frame relative to the joint frame of that body."""
+FIXED_FRAME = np.dtype([("row", "i8"), ("origin", "f8", 3), ("frame", "f8", 9)])
+"""A frame that is fixed in a body: the row of the body, and the frame relative to its joint frame."""
 
 
 @kernel

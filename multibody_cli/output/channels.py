@@ -40,6 +40,8 @@ _of_rows = partial(Channel, reader="constraints", dimensions=("row",), role="con
 
 _of_sensor = partial(Channel, reader="sensors", frame="sensor", dimensions=("xyz",))
 
+_of_point = partial(Channel, reader="points", frame="world", dimensions=("xyz",))
+
 _energy = partial(Channel, units="J", role="energy")
 
 _momentum = partial(Channel, frame="world", dimensions=("xyz",), role="momentum")
@@ -55,7 +57,7 @@ CHANNELS: tuple[Channel, ...] = (
         "Orientation of each body frame as a unit quaternion (w, x, y, z). The sign is continuous in time.",
         "quaternion",
         "bodies",
-        select=lambda block, _: block.quaternion,
+        select=lambda block, _: block.quaternion[:, : block.samples.quaternion.shape[1]],
         frame="world",
         dimensions=("body", "wxyz"),
         same="sign",
@@ -266,6 +268,32 @@ CHANNELS: tuple[Channel, ...] = (
         "Angular velocity of the sensor: the signal of a gyroscope.",
         "sensor_angular_velocity",
     ),
+    _of_point("points/{point}/position", "m", "Position of the named point of a body.", "point_position"),
+    Channel(
+        "points/{point}/quaternion",
+        "1",
+        "Orientation of the frame of the point as a unit quaternion (w, x, y, z). The sign is continuous in time.",
+        "point_quaternion",
+        "points",
+        select=lambda block, item: block.quaternion[:, block.samples.quaternion.shape[1] + item.at],
+        frame="world",
+        dimensions=("wxyz",),
+        same="sign",
+    ),
+    _of_point("points/{point}/linear_velocity", "m/s", "Velocity of the point.", "point_linear_velocity"),
+    _of_point(
+        "points/{point}/angular_velocity",
+        "rad/s",
+        "Angular velocity of the frame of the point, which is that of its body.",
+        "point_angular_velocity",
+    ),
+    _of_point(
+        "points/{point}/acceleration",
+        "m/s^2",
+        "Acceleration of the point. With contacts or dry friction of joints: see `specific_force` of sensors.",
+        "point_acceleration",
+        atol=1e-7,
+    ),
     _energy("energy/kinetic", description="Kinetic energy.", field="kinetic", reader="energy"),
     _energy(
         "energy/potential",
@@ -337,6 +365,9 @@ _DECLARED = {
 
 _GROUPS = sorted({head for head, _ in _DECLARED if head.endswith("/")}, key=len, reverse=True)
 
+_COMPONENTS = {"points/": 2}
+"""Components of the path that name an element, where these are more than one: a body and its point."""
+
 
 def declaration_of(path: str) -> Channel | None:
     """Return the declaration of a channel of a model by its path; None if it has none."""
@@ -344,6 +375,7 @@ def declaration_of(path: str) -> Channel | None:
         return _DECLARED[path, ""]
     for group in _GROUPS:
         if path.startswith(group):
-            tail = path[len(group) :].partition("/")[1:] if (group, "") not in _DECLARED else ("", "")
-            return _DECLARED.get((group, "".join(tail)))
+            parts = path[len(group) :].split("/")
+            tail = "/".join(["", *parts[_COMPONENTS.get(group, 1) :]]) if (group, "") not in _DECLARED else ""
+            return _DECLARED.get((group, tail))
     return None

@@ -96,6 +96,10 @@ EXPANSIONS: dict[str, Expansion] = {
     "actuator": Expansion(lambda names: _actuation_items(names.actuators)),
     "crossing": Expansion(lambda names: _actuation_items(names.muscles)),
     "sensor": Expansion(lambda names: _numbered(names.sensors), lambda names: len(names.sensors)),
+    "point": Expansion(
+        lambda names: [Item("/".join(map(_path_component, point)), index) for index, point in enumerate(names.points)],
+        lambda names: len(names.points),
+    ),
     "friction_joint": Expansion(
         lambda names: _numbered(names.friction_joints), lambda names: len(names.friction_joints)
     ),

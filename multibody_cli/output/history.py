@@ -44,7 +44,7 @@ class SampleBlock(NamedTuple):
     samples
         The samples, K rows.
     quaternion
-        (K, B, 4) orientation of each body, (w, x, y, z), continuous in time.
+        (K, B + P, 4) orientation of each body, then of each named point, (w, x, y, z), continuous in time.
     total
         (K,) sum of kinetic, potential and elastic energy, J.
     ledger_residual
@@ -87,7 +87,7 @@ class History:
             self._last_balance = float(balance[-1])
         residual = balance - (self._first_balance or 0.0)
         return SampleBlock(
-            filled, self._make_continuous(filled.quaternion), total, residual, self._concatenate_contacts(filled)
+            filled, self._make_continuous(_rotations(filled)), total, residual, self._concatenate_contacts(filled)
         )
 
     def change_scene(self, samples: Samples) -> float:
@@ -154,12 +154,20 @@ def block_of_runs(names: SceneNames, samples: Samples, runs: int) -> SampleBlock
     """
     total, balance = _energies(samples, _signs_of(names))
     residual = balance.reshape(runs, -1) - (balance.reshape(runs, -1)[:, :1] + 0.0)
-    rotations = samples.quaternion.reshape(runs, len(total) // runs, *samples.quaternion.shape[1:])
+    written = _rotations(samples)
+    rotations = written.reshape(runs, len(total) // runs, *written.shape[1:])
     continuous = rotations
     if rotations.size:
         continuous = continued(rotations, _with_positive_first_component(rotations[:, 0]))
     none = ContactRows(np.zeros(len(total), np.int64), np.zeros(0, np.int64), np.zeros((len(total), 0), np.bool_))
-    return SampleBlock(samples, continuous.reshape(samples.quaternion.shape), total, residual.ravel(), none)
+    return SampleBlock(samples, continuous.reshape(written.shape), total, residual.ravel(), none)
+
+
+def _rotations(samples: Samples) -> Floats:
+    """Return the orientation of each body, then of each named point, (K, B + P, 4)."""
+    bodies, points = samples.quaternion, samples.point_quaternion
+    joined: Floats = np.concatenate((bodies, points), axis=1) if points.size else bodies
+    return joined
 
 
 def continued(quaternion: Floats, before: Floats) -> Floats:

@@ -21,22 +21,25 @@ from multibody_cli.model import Account
 from multibody_cli.packing.excitation import follow_excitation
 from multibody_cli.packing.quantities import CoordinateReference, QuantityPacker
 from multibody_cli.packing.signals import SignalPacker
-from multibody_cli.spec import SignalSpec, Spec
+from multibody_cli.spec import NamedPoints, SignalSpec, Spec
 from multibody_cli.spec.entries import PackingContext
 
 _GIVEN = {"position": POSITION, "velocity": VELOCITY, "acceleration": ACCELERATION}
 
 
 class ForcePacker:
-    """Collects force elements and prescribed motions; each of them opens an account."""
+    """Collects force elements and prescribed motions; each of them opens an account.
 
-    def __init__(self) -> None:
+    `points` are the named points of bodies, which expressions may read.
+    """
+
+    def __init__(self, points: NamedPoints) -> None:
         self.accounts: list[Account] = []
         self._signals = SignalPacker()
         self._records: tuple[list[tuple[Any, ...]], ...] = tuple([] for _ in ELEMENTS)
         self._points: list[tuple[int, Any, float]] = []
         self._motions: list[tuple[int, ...]] = []
-        self.quantities = QuantityPacker()
+        self.quantities = QuantityPacker(points)
 
     def add_joint(
         self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: JointStart, row: int, iq: int, iv: int

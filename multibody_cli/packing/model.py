@@ -19,7 +19,7 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.methods import integrator_of
 from multibody_cli.model import ActuationEntry, Floats, Integers, JointEntry, Model, Records, State, System, Tree
 from multibody_cli.observation.moment_arms import ARM
-from multibody_cli.observation.sensors import SENSOR
+from multibody_cli.observation.sensors import FIXED_FRAME
 from multibody_cli.packing.actuators import ActuatorPacker
 from multibody_cli.packing.body_order import inboard_joints_for
 from multibody_cli.packing.constraints import add_constraints
@@ -30,12 +30,11 @@ from multibody_cli.packing.layout import Layout
 from multibody_cli.packing.rows import ReductionPacker, RowPacker, name_of_constraint_axis
 from multibody_cli.packing.scales import with_scales
 from multibody_cli.packing.tree import PackedTree, pack_tree
-from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.channels import names_of
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import bodies_in_loops, coordinates_crossed, crossings
-from multibody_cli.spec.rotations import rotation_matrix
+from multibody_cli.spec import Pose
 
 
 # --- packing of the moment arms of muscles about the joints that they cross -------------------------------------------
@@ -100,7 +99,7 @@ def pack_model(
     scene, simulation = loaded.scene, loaded.scene.simulation
     packed = pack_tree(layout.tree_links, scene.gravity, layout.loops)
     joints = tuple(_joint_entries(scene, layout, packed, sizes))
-    packer, rows, tables = ForcePacker(), _rows_of_loops(layout, packed.tree), TablePacker()
+    packer, rows, tables = ForcePacker(scene.named_points), _rows_of_loops(layout, packed.tree), TablePacker()
     _add_joint_forces(scene, joints, packer)
     context = Context(layout.rows, packed.frames, packer, layout.markers, masses, simulation.duration)
     add_section(loaded, "forces", context)
@@ -153,7 +152,8 @@ def pack_model(
         com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
         nq=len(packed.q),
         nv=len(packed.v),
-        sensors=_pack_sensors(scene, context),
+        sensors=_pack_frames(((sensor.body, sensor.frame) for sensor in scene.sensors.values()), context),
+        points=_pack_frames(((body, scene.bodies[body].points[name]) for body, name in names.points), context),
         joint_maps=packed.joint_maps,
         controllers=tuple(actuators.controllers),
     )
@@ -229,11 +229,10 @@ def _mark_implicit_bodies(links: Records, forces: Forces) -> Records:
     return frozen(marked)
 
 
-def _pack_sensors(scene: SceneSpec, context: Context) -> Records:
-    """Return the table of all sensors, in scene order: frames of the rows of their bodies."""
-    packed = np.zeros(len(scene.sensors), SENSOR)
-    for entry, spec in zip(packed, scene.sensors.values(), strict=True):
-        row = context.row(spec.body)
-        frame = context.frames[row] @ Placement(np.array(spec.position), rotation_matrix(spec.rotation))
-        entry["row"], entry["origin"], entry["frame"] = row, frame.position, frame.rotation.T.ravel()
-    return records(packed)
+def _pack_frames(frames: Iterable[tuple[str, Pose]], context: Context) -> Records:
+    """Return the table of frames that are fixed in bodies."""
+    packed = []
+    for body, pose in frames:
+        row, origin, rotation = context.frame(body, pose)
+        packed.append((row, origin, rotation.T.ravel()))
+    return records(np.array(packed, FIXED_FRAME))

@@ -11,6 +11,7 @@ from multibody_cli.expressions import Expression, Reference
 from multibody_cli.forces.quantities import QUANTITY, QuantityCode
 from multibody_cli.kernel import records
 from multibody_cli.model import Records
+from multibody_cli.spec import NamedPoints
 from multibody_cli.spec.entries import PackingContext
 
 BODY_QUANTITIES = {
@@ -31,12 +32,13 @@ class CoordinateReference(NamedTuple):
 
 
 class QuantityPacker:
-    """Numbers the quantities that expressions read, and packs them."""
+    """Numbers the quantities that expressions read, and packs them; `points` are the named points of bodies."""
 
-    def __init__(self) -> None:
+    def __init__(self, points: NamedPoints) -> None:
         self.places: dict[CoordinateReference, tuple[int, int]] = {}
         """Index of each coordinate of a joint in q and in v; in q -1 for coordinates of a rotation."""
         self._numbers: dict[Any, int] = {}
+        self._points = points
 
     def __len__(self) -> int:
         """Return the number of quantities."""
@@ -91,8 +93,11 @@ class QuantityPacker:
                 of = CoordinateReference(joint, int(reference.component or 0))
                 return self.coordinate(of) if name == "q" else self.rate(of)
             case ("bodies", body, name):
-                component = component_of(reference)
-                return self._number((BODY_QUANTITIES[name], body, reference.point or (0.0, 0.0, 0.0), component))
+                point = reference.point or (0.0, 0.0, 0.0)
+                return self._number((BODY_QUANTITIES[name], body, point, component_of(reference)))
+            case ("points", body, point_name, name):
+                point = self._points[body][point_name].position
+                return self._number((BODY_QUANTITIES[name], body, point, component_of(reference)))
         raise TypeError(f"not a quantity of the state: {reference}")
 
     def _record(self, key: tuple[Any, ...], bodies: PackingContext | None) -> tuple[Any, ...]:

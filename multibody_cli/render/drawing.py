@@ -17,7 +17,7 @@ from multibody_cli.spec.rotations import frame_about
 GROUND = -1
 """Index of the world among the bodies."""
 
-Layer = Literal["bodies", "ground", "joints", "springs"]
+Layer = Literal["bodies", "ground", "joints", "springs", "points"]
 """What a viewer shows or hides together."""
 
 BODY_COLORS: tuple[Vector, ...] = (

@@ -48,6 +48,9 @@ LEAST, MOST, SLIM = 0.003, 0.014, 0.3
 SHADE = 0.72
 """Brightness of the darker parts of a round body, relative."""
 
+AXIS_COLORS: tuple[Vector, ...] = ((0.85, 0.2, 0.2), (0.2, 0.65, 0.25), (0.2, 0.35, 0.9))
+"""Colors of the axes of the frame of a named point."""
+
 SAMPLED = 60
 """Number of instants at which the size of the motion is measured."""
 
@@ -61,7 +64,9 @@ class _Scale(Immutable):
     centre: Floats
 
 
-def draw_mechanism(loaded: LoadedScene, trajectory: Trajectory, motion: MotionHistory) -> Drawing:
+def draw_mechanism(
+    loaded: LoadedScene, trajectory: Trajectory, motion: MotionHistory, with_points: bool = False
+) -> Drawing:
     """Return the drawing of a mechanism.
 
     Parameters
@@ -72,6 +77,8 @@ def draw_mechanism(loaded: LoadedScene, trajectory: Trajectory, motion: MotionHi
         The run, or the start of the scene, with the ranges of the coordinates.
     motion
         The instants that are drawn, of which the first gives the size of symbols.
+    with_points
+        Whether named points are drawn, as frames.
 
     Raises
     ------
@@ -84,10 +91,11 @@ def draw_mechanism(loaded: LoadedScene, trajectory: Trajectory, motion: MotionHi
     scale = _scale(scene, number, shapes, motion)
     bodies = [*shapes, *_skeletons(scene, number, trajectory.com, shapes, scale.symbol)]
     joints = [one for name in scene.joints for one in _joint(scene, trajectory, number, name, scale.symbol)]
+    points = _named_points(scene, number, scale.symbol) if with_points else ()
     return Drawing(
         bodies=trajectory.bodies,
         centres=trajectory.com,
-        solids=(*bodies, *_planes(scene, number, scale), *joints),
+        solids=(*bodies, *_planes(scene, number, scale), *joints, *points),
         bars=tuple(_bars(scene, number, motion, scale.symbol)),
         joints=tuple(
             JointFrame(name, number[joint.child], np.array(pose.position), rotation_matrix(pose.rotation))
@@ -150,6 +158,19 @@ def _points_on(scene: SceneSpec, body: str) -> list[Vector]:
     for entry in (*scene.springs.values(), *scene.muscles.values(), *scene.constraints.values()):
         points += [end.point for _, end in entry.points if end.body == body]
     return list(dict.fromkeys(points))
+
+
+def _named_points(scene: SceneSpec, number: Mapping[str, int], symbol: float) -> Iterator[Solid]:
+    """Yield the frames of named points: their axes x, y, z in red, green and blue."""
+    length = 5.0 * symbol
+    axis = solids.cylinder(0.25 * symbol, length, 10)
+    for body, points in scene.named_points.items():
+        for name, frame in points.items():
+            rotation = rotation_matrix(frame.rotation)
+            for k, color in enumerate(AXIS_COLORS):
+                middle = np.array(frame.position) + 0.5 * length * rotation[:, k]
+                placed = axis.moved(middle, frame_about(rotation[:, k]))
+                yield Solid(f"point {body}/{name}", "points", number.get(body, GROUND), placed, color)
 
 
 def _skeletons(

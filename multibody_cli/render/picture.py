@@ -35,12 +35,15 @@ class Picture(Immutable, eq=False):
         Output instants in the picture, in the order of the animation.
     direction
         Direction of view; None selects one.
+    with_points
+        Whether named points of bodies are drawn.
     """
 
     loaded: LoadedScene
     trajectory: Trajectory
     rows: Integers
     direction: View | None = None
+    with_points: bool = False
 
     @cached_property
     def motion(self) -> MotionHistory:
@@ -51,7 +54,7 @@ class Picture(Immutable, eq=False):
     @cached_property
     def drawing(self) -> Drawing:
         """The elements of the mechanism."""
-        return draw_mechanism(self.loaded, self.trajectory, self.motion)
+        return draw_mechanism(self.loaded, self.trajectory, self.motion, self.with_points)
 
     @cached_property
     def up(self) -> Floats:

@@ -8,7 +8,20 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.scene.shapes import SHAPES, Shape
-from multibody_cli.spec import Density, Position, Quantity, Quaternion, Rotation, Spec, Twist, Vector, Vector3, units
+from multibody_cli.spec import (
+    Density,
+    NamedFrame,
+    Position,
+    Quantity,
+    Quaternion,
+    Rotation,
+    Spec,
+    Twist,
+    Vector,
+    Vector3,
+    units,
+)
+from multibody_cli.spec.names import Name
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, list_schema, located_error, read_each
 from multibody_cli.spec.rotations import IDENTITY
 
@@ -103,12 +116,17 @@ class BodySpec(Spec):
         Twist(),
         description="Initial velocity of the body origin in world axes, for a body without an inboard joint.",
     )
+    points: dict[Name, NamedFrame] = Field(
+        {}, description="Named points of the body: [x, y, z] in its frame, m, or a frame {position, rotation}."
+    )
 
     @model_validator(mode="after")
     def _refuse_what_its_kind_has_not(self) -> Self:
         for name in ("inertia", "rotation") if self.kind == "point" else ():
             if name in self.model_fields_set:
                 raise located_error("not allowed: a point mass has no orientation or inertia", name)
+        if self.kind == "point" and self.points:
+            raise located_error("not allowed: a point mass has no other points", "points")
         if self.kind in CENTRED and self.com is not None and any(self.com):
             raise located_error(
                 f"expected [0, 0, 0]: the frame origin of a body of kind `{self.kind}` is its center of mass", "com"

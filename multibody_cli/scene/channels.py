@@ -94,6 +94,9 @@ def names_of(scene: SceneSpec) -> SceneNames:
         muscles=tuple(ActuationEntry(name, slice(len(crossed)), crossed) for name, crossed in muscles),
         actuators=tuple(_actuator_entries(scene)),
         sensors=tuple(scene.sensors),
+        points=tuple(
+            (name, point) for name, body in scene.bodies.items() if body.kind != "affine" for point in body.points
+        ),
         affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
         contacts=int(scene.contacts is not None),
         friction_joints=scene.friction_joints,

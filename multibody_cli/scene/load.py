@@ -23,11 +23,13 @@ from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, remove_invalid
 from multibody_cli.scene.dump import dump_resolved
 from multibody_cli.scene.explain import explain
-from multibody_cli.scene.schema import NAME, SceneSpec
+from multibody_cli.scene.points import named_points
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.simulation import AUTO
 from multibody_cli.scene.strands import with_strands
 from multibody_cli.scene.tables import warn_of_overshoot
 from multibody_cli.spec import units
+from multibody_cli.spec.names import NAME
 from multibody_cli.spec.path import names_path, with_paths
 from multibody_cli.spec.quantities import read_quantity
 
@@ -139,8 +141,9 @@ def _name_of(path: Path) -> str:
 
 def _validate(tree: Node, data: dict[str, Any], variables: frozenset[str], problems: Problems) -> Draft | None:
     """Validate the data; invalid elements are removed, so that the rest can be checked."""
+    points = named_points(data)
     try:
-        scene = SceneSpec.model_validate(with_paths(data))
+        scene = SceneSpec.model_validate(with_paths(data), context=points)
     except ValidationError as error:
         wrong = list(explain(error))
     else:
@@ -158,7 +161,7 @@ def _validate(tree: Node, data: dict[str, Any], variables: frozenset[str], probl
             problems.add_at(tree, path, message)
     left, kept = remove_invalid(data, [path for path, _ in wrong])
     try:
-        scene = SceneSpec.model_validate(with_paths(left))
+        scene = SceneSpec.model_validate(with_paths(left), context=points)
     except ValidationError:
         return None  # too few valid elements
     broken = frozenset(str(path[0]) for path, _ in wrong if path)

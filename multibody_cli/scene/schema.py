@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.actuators import ACTUATORS
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
@@ -17,15 +17,28 @@ from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.forces.spring import StrandSpec
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import has_friction
-from multibody_cli.joints.spec import JointSpec
+from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.registry import Registry
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.expect import Expectation
 from multibody_cli.scene.shapes import Shape
 from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
-from multibody_cli.spec import Catalogue, Position, Rotation, Spec, Vector, Vector3, units
+from multibody_cli.spec import (
+    Catalogue,
+    FrameOn,
+    NamedFrame,
+    NamedPoints,
+    Pose,
+    Position,
+    Rotation,
+    Spec,
+    Vector,
+    Vector3,
+    units,
+)
 from multibody_cli.spec.entries import BetweenSpec, ForceSpec
+from multibody_cli.spec.names import Name
 from multibody_cli.spec.path import PathSpec
 from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.rotations import IDENTITY
@@ -38,16 +51,26 @@ class SensorSpec(Spec):
     EXAMPLE = "{body: NAME, position: [x, y, z]}"
 
     body: str = Field(description="Body in which the sensor is fixed, or `world`.")
+    point: Annotated[Pose | None, FrameOn("body")] = Field(
+        None, description="Name of the point of the body whose frame the sensor has, in place of its own."
+    )
     position: Position = Field((0.0, 0.0, 0.0), description="Origin of the sensor in the body frame, m.")
     rotation: Rotation = Field(IDENTITY, description="Orientation of the sensor in the body frame.")
+
+    @model_validator(mode="after")
+    def _require_one_frame(self) -> Self:
+        if self.point is not None and self.model_fields_set & {"position", "rotation"}:
+            raise ValueError("`point` is a frame: leave `position` and `rotation` out, or give them without `point`")
+        return self
+
+    @property
+    def frame(self) -> Pose:
+        """Frame of the sensor on its body."""
+        return self.point or Pose.model_construct(position=self.position, rotation=self.rotation)
 
 
 FORMAT_VERSION = 1
 
-NAME = r"^[^\W\d][\w-]*$"
-"""Pattern of names, which are used as paths in the result file and as arguments of the command line."""
-
-Name = Annotated[str, StringConstraints(pattern=NAME, max_length=100)]
 Joint = Annotated[JointSpec, Catalogue("a joint", Registry(JOINTS, lambda name: JOINTS[name].spec))]
 Coupling = Annotated[
     ConstraintSpec,
@@ -74,6 +97,7 @@ class WorldSpec(Spec):
     """The fixed environment."""
 
     shapes: list[Shape] = Field([], description="Fixed shapes; bodies can touch them if the scene has `contacts`.")
+    points: dict[Name, NamedFrame] = Field({}, description="Named points that are fixed in the world.")
 
 
 class SceneSpec(Spec):
@@ -110,6 +134,11 @@ class SceneSpec(Spec):
     simulation: SimulationSpec = Field(description="Settings of the simulation.")
     output: OutputSpec = Field(OutputSpec(), description="Output interval, and recorded channels.")
     expect: list[Expectation] = Field([], description="Assertions about the run.")
+
+    @property
+    def named_points(self) -> NamedPoints:
+        """The named points of each body and of the world."""
+        return {WORLD: self.world.points, **{name: body.points for name, body in self.bodies.items()}}
 
     @property
     def friction_joints(self) -> tuple[str, ...]:

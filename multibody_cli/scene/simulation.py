@@ -26,6 +26,7 @@ ChannelGroup = Literal[
     "muscles",
     "actuators",
     "sensors",
+    "points",
     "contacts",
     "energy",
     "momentum",

@@ -8,7 +8,6 @@ from multibody_cli.spec.catalogue import Catalogue
 from multibody_cli.spec.colors import Color
 from multibody_cli.spec.friction import ContactFriction, Friction, FrictionCoefficients
 from multibody_cli.spec.geometry import (
-    BodyPoint,
     Direction,
     Pose,
     Position,
@@ -18,6 +17,7 @@ from multibody_cli.spec.geometry import (
     Vector,
     Vector3,
 )
+from multibody_cli.spec.points import BodyPoint, BodyPosition, FrameOn, NamedFrame, NamedPoints, PointOf
 from multibody_cli.spec.quantities import (
     Angle,
     AngularDamping,

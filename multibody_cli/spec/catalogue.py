@@ -13,7 +13,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.spec.quantities import format_value, located_error
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 
     from multibody_cli.spec.quantities import Spec
 
@@ -41,7 +41,7 @@ class Catalogue(Immutable, eq=False):
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         """Select the entry first, so that errors refer to it and the other validators are not built."""
         choices: dict[Hashable, core_schema.CoreSchema] = {
-            name: core_schema.no_info_plain_validator_function(partial(self._read, name)) for name in self.specs
+            name: core_schema.with_info_plain_validator_function(partial(self._read, name)) for name in self.specs
         }
         union = core_schema.tagged_union_schema(choices, discriminator=self.name_of)
         return core_schema.no_info_before_validator_function(self._require_name, union)
@@ -66,8 +66,8 @@ class Catalogue(Immutable, eq=False):
         """Whether the value of the key `type` must be the name of an entry."""
         return not self.keys or "type" in self.keys
 
-    def _read(self, name: str, value: Any) -> Spec:
-        return self.specs[name].model_validate(value)
+    def _read(self, name: str, value: Any, info: ValidationInfo) -> Spec:
+        return self.specs[name].model_validate(value, context=info.context)
 
     def _require_name(self, value: Any) -> Any:
         if self.name_of(value) is None:

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from multibody_cli.spec.geometry import BodyPoint, Pose, Position, Vector
+from multibody_cli.spec.geometry import Pose, Position, Vector
+from multibody_cli.spec.points import BodyPoint
 from multibody_cli.spec.quantities import Spec
 from multibody_cli.spec.signal import SignalSpec
 

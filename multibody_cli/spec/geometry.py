@@ -89,15 +89,6 @@ class Twist(Spec):
     )
 
 
-class BodyPoint(Spec):
-    """A point fixed in a body."""
-
-    EXAMPLE = "{body: NAME, point: [x, y, z]}"
-
-    body: str = Field(description="Body in which the point is fixed, or `world`.")
-    point: Position = Field((0.0, 0.0, 0.0), description="The point in the body frame, m.")
-
-
 class TorusRadii(Spec):
     """A torus without self-intersection."""
 

@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
 from multibody_cli.spec.entries import BetweenSpec, Place, placed
-from multibody_cli.spec.geometry import BodyPoint
+from multibody_cli.spec.points import BodyPoint
 from multibody_cli.spec.quantities import Quantity, located_error
 
 SECTIONS = ("forces", "springs", "muscles", "constraints")

@@ -41,12 +41,14 @@ def _no_number(name: str) -> str:
 def _problem(draft: Draft, reference: Reference, own: object) -> str:
     """Return the problem of a reference; empty if it has none."""
     section, *rest = reference.path
+    if section == "points" and len(rest) == 3:
+        return _problem_of_point(draft, rest[0], rest[1], rest[2], reference)
     if section in _OF_JOINTS and not rest and isinstance(own, MovingJointSpec):
         return _problem_of_coordinate(section, reference, own)
     if section not in _SECTIONS or len(rest) != 2:
         return (
             "expected a quantity of the state: `joints.NAME.q`, `joints.NAME.v`, or `position`, `linear_velocity` or "
-            "`angular_velocity` of `bodies.NAME`"
+            "`angular_velocity` of `bodies.NAME` or of `points.BODY.NAME`"
         )
     name, quantity = rest
     if section == "joints":
@@ -70,6 +72,15 @@ def _problem_of_coordinate(quantity: str, reference: Reference, joint: MovingJoi
     if isinstance(component, str) or (component is None and count > 1) or (component or 0) not in range(count):
         return f"expected a component, `[0]` to `[{count - 1}]`" if count > 1 else "expected no component, or `[0]`"
     return _no_number(str(reference)) if quantity == "q" and not joint.plain[component or 0] else ""
+
+
+def _problem_of_point(draft: Draft, body: str, name: str, quantity: str, reference: Reference) -> str:
+    if reference.point is not None:
+        return "only bodies have points"
+    points = draft.scene.named_points.get(body)
+    if points is not None and name not in points:
+        return f"`{body}` has no point `{name}`; {nearest(name, points)}"
+    return _problem_of_body(draft, body, quantity, reference)
 
 
 def _problem_of_body(draft: Draft, name: str, quantity: str, reference: Reference) -> str:

@@ -32,6 +32,7 @@ from multibody_cli.output.rows import Row
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.output.sink import Outcome, RunsInMemory
 from multibody_cli.output.trajectory import Trajectory
+from multibody_cli.spec import NamedPoints
 from multibody_cli.spec.quantities import read_quantity
 from multibody_cli.spec.units import QuantityKind, split_quantity
 from multibody_cli.studies.simulation import PreparedSimulation
@@ -225,6 +226,8 @@ class _Joint(Immutable):
         Its fields as the scene gives them.
     places
         Path of each value within the fields, and its number among the values of a run.
+    points
+        The named points of bodies, which the fields may name.
     """
 
     entry: JointEntry
@@ -232,6 +235,7 @@ class _Joint(Immutable):
     parts: tuple[Part, ...]
     fields: dict[str, Any]
     places: tuple[tuple[Path, int], ...]
+    points: NamedPoints
 
     def write_start(self, values: Sequence[Any], q: Floats, v: Floats) -> bool:
         """Write the start with the values of a run to q and v; return whether they change nothing else.
@@ -250,7 +254,7 @@ class _Joint(Immutable):
                 entries = list(fields[word])
                 entries[index] = values[number]
                 fields[word] = entries
-        kind, joint = JOINTS[self.spec.type], type(self.spec).model_validate(fields)
+        kind, joint = JOINTS[self.spec.type], type(self.spec).model_validate(fields, context=self.points)
         start = kind.start(joint)
         q[self.entry.positions], v[self.entry.columns] = start.q, start.v
         return tuple(kind.parts(joint)) == self.parts and start.rest == kind.start(self.spec).rest
@@ -322,7 +326,9 @@ def _varied(reference: PreparedSimulation, keys: Sequence[str]) -> Iterator[_Var
                 k = int(index[0]) if index else 0
                 yield _Number(str(word), first + k, COORDINATE_KINDS[str(word)][entry.coordinates[k]], number)
         else:
-            yield _Joint(entry, spec, parts, reference.loaded.data[SECTION][name], tuple(places))
+            yield _Joint(
+                entry, spec, parts, reference.loaded.data[SECTION][name], tuple(places), reference.scene.named_points
+            )
 
 
 def _is_start(path: Path, reference: PreparedSimulation, entries: dict[str, JointEntry]) -> bool:
