@@ -57,7 +57,6 @@ def summed(pieces: Iterable[MassProperties]) -> MassProperties:
     """Return the mass properties of several bodies rigidly connected."""
     pieces = list(pieces)
     mass = sum(piece.mass for piece in pieces)
-    if mass == 0.0:
-        return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
-    com = sum((piece.mass * piece.com for piece in pieces), np.zeros(3)) / mass
+    moment = sum((piece.mass * piece.com for piece in pieces), np.zeros(3))
+    com = moment / mass if mass else moment
     return MassProperties(mass, com, sum((piece.about(com) for piece in pieces), np.zeros((3, 3))))

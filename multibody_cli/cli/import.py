@@ -27,7 +27,8 @@ from multibody_cli.errors import ArgumentError
 )
 @click.option("--density", metavar="DENSITY", help="Of the shapes of links without mass, as in 1000 or '1 g/cm^3'.")
 @click.option("--repair", is_flag=True, help="Replace inertias that no body has by the nearest possible ones.")
-@click.option("--package", "packages", metavar="NAME=DIR", multiple=True, help="Folder of `package://NAME`.")
+@click.option("--package", "packages", metavar="NAME=DIR", multiple=True, help="Folder of a package of ROS.")
+@click.option("--arg", "arguments", metavar="NAME=VALUE", multiple=True, help="Argument of macros of a xacro file.")
 @click.option(
     "--fixed/--free", "fixed", default=None, help="Fix bases to the world, or free them. Default: as written."
 )
@@ -69,18 +70,30 @@ def verb(model: Path, output: Path | None, force: bool, report: str, **choices: 
     return 0
 
 
-def _options(density: str | None, packages: tuple[str, ...], fixed: bool | None, **rest: Any) -> Any:
+def _options(
+    density: str | None, packages: tuple[str, ...], arguments: tuple[str, ...], fixed: bool | None, **rest: Any
+) -> Any:
     """Return the options of the import."""
     from multibody_cli.foreign.options import Options
     from multibody_cli.spec import units
     from multibody_cli.spec.quantities import Quantity
 
-    folders = {}
-    for word in packages:
-        name, equals, folder = word.partition("=")
-        if not name or not equals or not Path(folder).is_dir():
-            raise ArgumentError(f"--package {word}: expected NAME=DIR with an existing folder")
-        folders[name] = Path(folder)
+    folders = {name: Path(folder) for name, folder in _pairs("--package", packages).items()}
+    for name, folder in folders.items():
+        if not folder.is_dir():
+            raise ArgumentError(f"--package {name}={folder}: there is no folder {folder}")
     given = None if density is None else Quantity(units.DENSITY, above=0.0).read(density)
     base: Literal["fixed", "free"] | None = None if fixed is None else "fixed" if fixed else "free"
-    return Options(density=given, packages=folders, base=base, **rest)
+    words = _pairs("--arg", arguments)
+    return Options(density=given, packages=folders, arguments=words, base=base, **rest)
+
+
+def _pairs(option: str, words: tuple[str, ...]) -> dict[str, str]:
+    """Return the values `NAME=VALUE` of an option by name."""
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name or not equals:
+            raise ArgumentError(f"{option} {word}: expected NAME=VALUE")
+        found[name] = value
+    return found

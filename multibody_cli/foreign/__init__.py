@@ -20,6 +20,7 @@ from multibody_cli.registry import Registry
 
 SUFFIXES = {
     "urdf": (".urdf", ".xml"),
+    "xacro": (".xacro",),
 }
 """Suffixes of the files of each format; several formats of one suffix differ by the root element."""
 
@@ -76,6 +77,10 @@ def read_model(
         reading.ledger.note(mark, remark)
     draft = _format_of(path, root.tag, root.mark).read(root, reading)
     problems.raise_any()
+    try:
+        usage.add("elements", len(draft.bodies) + len(draft.joints))
+    except LimitError as error:
+        raise refusal(root.mark, str(error)) from None
     complete(draft, options, problems)
     report = Report(draft.ledger)
     if options.strict:
@@ -110,6 +115,8 @@ def _format_of(path: Path, tag: str, mark: Mark) -> Format:
 
 def complete(draft: Draft, options: Options, problems: Problems) -> None:
     """Do what all formats need: masses from densities, merged links, leaves without mass, bases, possible inertias."""
+    if not draft.bodies:
+        problems.stop(Mark(str(draft.source)), (), "the model has no bodies")
     if options.density is not None:
         give_density(draft, options.density)
     if all(body.is_massless for body in draft.bodies.values()):

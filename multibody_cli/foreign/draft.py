@@ -227,7 +227,9 @@ def _relative(path: Path, folder: Path) -> str:
 
 def _body_data(body: Body, folder: Path, is_root: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if body.mass is not None:
+    if body.mass is None and not body.has_density:
+        found |= {"mass": 0.0, "inertia": {"principal": [0.0, 0.0, 0.0]}}
+    elif body.mass is not None:
         found["mass"] = body.mass.mass
         if body.mass.com.any():
             found["com"] = body.mass.com.tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class Pose(Immutable, eq=False):
         )
         return Pose(np.array(position, dtype=float), rotation, {"quaternion": list(quaternion)})
 
-    @property
+    @cached_property
     def turns(self) -> bool:
         """Whether the rotation is not the identity."""
         return not np.array_equal(self.rotation, np.eye(3))

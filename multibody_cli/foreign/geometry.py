@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from multibody_cli.foreign.reading import Reading
+from multibody_cli.meshes import FORMATS
 
-PACKAGE = "package://"
 MANIFEST = "package.xml"
 """File in the folder of a ROS package."""
 
+_NAME = re.compile(r"<name>\s*([\w-]+)\s*</name>")
+
+MOST_OF_A_MANIFEST = 100_000
+"""Number of characters of a manifest that are read."""
 MOST_FOLDERS = 20
 """Largest number of folders above a model that are searched for its packages."""
 
 
 class Found(NamedTuple):
-    """The file of a mesh; None with the places that were searched if there is none."""
+    """The file of a mesh; None with the reason if there is none."""
 
     file: Path | None
-    searched: str
+    reason: str = ""
 
 
 def find_mesh(reading: Reading, name: str) -> Found:
@@ -38,14 +43,16 @@ def find_mesh(reading: Reading, name: str) -> Found:
         places = [folder / inner for folder in _package_folders(reading, package)]
     else:
         places = [reading.path.parent / (rest if separator else name)]
+    if Path(name).suffix.lower() not in FORMATS:
+        return Found(None, f"`{name}` is no file {', '.join(FORMATS)}")
     for place in places:
         try:
             if place.is_file():
-                return Found(place, "")
+                return Found(place)
         except (OSError, ValueError):  # a name that no file can have
             continue
     hint = f"; --package {package}=FOLDER names its folder" if separator and scheme in ("package", "model") else ""
-    return Found(None, "searched: " + (", ".join(str(place) for place in places[:3]) or "no folder") + hint)
+    return Found(None, f"no such file; searched: {', '.join(map(str, places[:3]))}{hint}")
 
 
 def _package_folders(reading: Reading, package: str) -> list[Path]:
@@ -55,7 +62,17 @@ def _package_folders(reading: Reading, package: str) -> list[Path]:
     found = []
     start = reading.path.parent.absolute()
     for folder in (start, *start.parents)[:MOST_FOLDERS]:
-        if folder.name == package:
+        if folder.name == package or _package_in(folder) == package:
             found.append(folder)
         found.append(folder / package)
     return found
+
+
+def _package_in(folder: Path) -> str:
+    """Return the name that the manifest of a ROS package in a folder has; empty without one."""
+    try:
+        with (folder / MANIFEST).open(encoding="utf-8", errors="replace") as file:
+            name = _NAME.search(file.read(MOST_OF_A_MANIFEST))
+    except OSError:
+        return ""
+    return name[1] if name else ""

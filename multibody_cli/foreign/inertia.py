@@ -6,19 +6,10 @@ import numpy as np
 
 from multibody_cli.foreign.draft import Draft
 from multibody_cli.immutable import replace
-from multibody_cli.mass import Floats
-
-SLACK = 1e-9
-"""Violation of the triangle inequality, relative to the largest moment, that is round-off."""
+from multibody_cli.mass import Floats, objection_to
 
 FROM_SECOND_MOMENTS = np.ones((3, 3)) - np.eye(3)
 """Matrix from the second moments of mass along three axes to the moments of inertia about them."""
-
-
-def is_physical(inertia: Floats) -> bool:
-    """Whether a body can have an inertia (3, 3): no principal moment exceeds the sum of the two others."""
-    moments = np.linalg.eigvalsh(inertia)
-    return bool(moments[2] <= moments[0] + moments[1] + SLACK * np.abs(moments).max())
 
 
 def nearest_physical(inertia: Floats) -> Floats:
@@ -37,7 +28,7 @@ def nearest_physical(inertia: Floats) -> Floats:
 def repair(draft: Draft) -> None:
     """Replace inertias that no body has by the nearest possible ones, and state the change in the ledger."""
     for body in draft.bodies.values():
-        if body.mass is None or is_physical(body.mass.inertia):
+        if body.mass is None or body.mass.mass == 0.0 or not objection_to(body.mass):
             continue
         nearest = nearest_physical(body.mass.inertia)
         change = np.linalg.norm(nearest - body.mass.inertia) / np.linalg.norm(body.mass.inertia)

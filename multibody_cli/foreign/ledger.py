@@ -73,6 +73,10 @@ class Ledger:
         if not any(root is one for one in self._roots):
             self._roots.append(root)
 
+    def replace_source(self, root: Element, expanded: Element) -> None:
+        """Cover the items of an expanded file instead of those of a file with macros."""
+        self._roots = [expanded if one is root else one for one in self._roots]
+
     def keep(self, element: Element, *attributes: str) -> None:
         """Claim an element, and attributes of it, as kept."""
         for attribute in ("", *attributes):

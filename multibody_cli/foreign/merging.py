@@ -34,7 +34,7 @@ def merge_links(draft: Draft, which: str) -> None:
     merger = _Merger(draft)
     ends: tuple[End, End] = ("child", "parent")  # frames into the links that carry them, then frames that carry links
     for end in ends:
-        for joint in list(draft.joints.values()):
+        for joint in merger.from_the_roots():
             if joint.type == "fixed" and merger.may_absorb(joint, end, which):
                 merger.merge(joint, end)
 
@@ -42,19 +42,29 @@ def merge_links(draft: Draft, which: str) -> None:
 def fix_massless_leaves(draft: Draft) -> None:
     """Merge bodies without mass at the ends of moving joints with their parents, and say so in the ledger."""
     merger = _Merger(draft)
+    for joint in reversed(_massless_ends(draft, merger)):
+        _drop_relations_of(draft, joint)
+        what = f"joint `{joint.name}` is fixed: `{joint.child}` has no mass, and the joint would move nothing"
+        draft.ledger.note(joint.origin.mark, what)
+        merger.merge(joint, "child")
+
+
+def _massless_ends(draft: Draft, merger: _Merger) -> list[Joint]:
+    """Return the moving joints that carry no mass, each after those that it carries."""
+    found: list[Joint] = []
+    degree = {name: len(joints) for name, joints in merger.joints.items()}
     left = list(draft.bodies)
     while left:
         name = left.pop()
-        joints = merger.joints[name]
-        if name not in draft.bodies or name in merger.named or not draft.bodies[name].is_massless:
+        if degree.get(name) != 1 or name in merger.named or name == WORLD or not draft.bodies[name].is_massless:
             continue
-        if len(joints) == 1 and joints[0].child == name and joints[0].type != "fixed":
-            joint = joints[0]
-            left.append(joint.parent)
-            _drop_relations_of(draft, joint)
-            what = f"joint `{joint.name}` is fixed: `{name}` at its end has no mass, and the joint would move nothing"
-            draft.ledger.note(joint.origin.mark, what)
-            merger.merge(joint, "child")
+        inboard = [joint for joint in merger.joints[name] if joint.child == name and joint.type != "fixed"]
+        if inboard:
+            found += inboard
+            degree[name] = 0
+            degree[inboard[0].parent] -= 1
+            left.append(inboard[0].parent)
+    return found
 
 
 def settle_bases(draft: Draft, base: str | None) -> None:
@@ -95,10 +105,22 @@ class _Merger:
             self.joints[joint.parent].append(joint)
             self.joints[joint.child].append(joint)
 
+    def from_the_roots(self) -> list[Joint]:
+        """Return all joints, each behind the inboard joint of its parent where there is one."""
+        found: dict[str, Joint] = {}
+        moved = {joint.child for joint in self._draft.joints.values()}
+        left = [WORLD, *(name for name in self._draft.bodies if name not in moved)]
+        for name in left:
+            for joint in self.joints[name]:
+                if joint.parent == name and joint.name not in found:
+                    found[joint.name] = joint
+                    left.append(joint.child)
+        return list((found | self._draft.joints).values())
+
     def may_absorb(self, joint: Joint, end: End, which: str) -> bool:
         """Whether the body at one end of a joint can become part of the other one."""
         guest, host = (joint.child, joint.parent) if end == "child" else (joint.parent, joint.child)
-        if guest in (WORLD, host) or guest in self.named or not {guest, host} <= {WORLD, *self._draft.bodies}:
+        if guest in (WORLD, host) or guest in self.named:
             return False
         kept, lost = self._draft.body(host), self._draft.bodies[guest]
         if lost.is_massless or kept.is_massless:

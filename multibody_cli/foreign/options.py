@@ -26,6 +26,8 @@ class Options(Immutable):
         Folders of packages by name, for meshes `package://NAME/...`.
     base
         Whether root bodies are `fixed` to the world or `free`; None follows the file: fixed without mass, else free.
+    arguments
+        Arguments of macros by name.
     state
         Name of the initial state, of several that the file holds.
     strict
@@ -37,6 +39,7 @@ class Options(Immutable):
     repair: bool = False
     decompose: bool = False
     packages: Mapping[str, Path] = {}
+    arguments: Mapping[str, str] = {}
     base: Literal["fixed", "free"] | None = None
     state: str | None = None
     strict: bool = False

@@ -62,6 +62,7 @@ def read(root: Element, reading: Reading) -> Draft:
         _read_joint(draft, reading, joint)
     for joint in root.all("joint"):
         _read_mimic(draft, reading, joint)
+    _note_loops(draft, reading)
     draft.set("simulation", root, {"duration": 1.0, "step": 0.001})
     return draft
 
@@ -99,7 +100,7 @@ def _read_inertial(body: Body, reading: Reading, inertial: Element) -> None:
     mass = reading.child(inertial, "mass")
     inertia = reading.child(inertial, "inertia")
     if mass is None or inertia is None:
-        reading.refuse(inertial, f"expected <mass> and <inertia> in {body.name}")
+        reading.refuse(inertial, f"expected <mass> and <inertia> in link `{body.name}`")
         return
     missing = [name for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz") if name not in inertia.attributes]
     if missing:
@@ -128,7 +129,7 @@ def _read_shape(body: Body, reading: Reading, element: Element, fields: dict[str
         elif solid.tag == "mesh":
             found = find_mesh(reading, reading.text(solid, "filename"))
             if found.file is None:
-                reading.ledger.drop(solid, f"no such file; {found.searched}")
+                reading.ledger.drop(solid, found.reason)
                 continue
             shape.mesh = found.file
             shape.fields = {"type": "mesh"} | _scale(reading, solid) | fields
@@ -299,14 +300,39 @@ def _read_mimic(draft: Draft, reading: Reading, element: Element) -> None:
     other = reading.text(mimic, "joint")
     factor, offset = reading.number(mimic, "multiplier", 1.0), reading.number(mimic, "offset", 0.0)
     if other not in draft.joints:
-        message = f"{element}: mimic: there is no joint `{other}`; {nearest(other, draft.joints)}"
-        reading.problems.add(mimic.mark, (), message)
+        reading.ledger.drop(mimic, f"there is no joint `{other}`; {nearest(other, draft.joints)}")
+    elif _leads_to(draft, other, joint.name):
+        reading.refuse(mimic, f"joint `{joint.name}` mimics itself")
     elif draft.joints[other].type == "fixed":
         reading.ledger.drop(mimic, f"joint `{other}` is fixed, and has no coordinate")
     else:
         relation = {"type": "linear", "reduce": True, "terms": {joint.name: 1.0, other: -factor}}
         draft.add("couplings", joint.name, mimic, **relation, **({"value": offset} if offset else {}))
         joint.fields.pop("q", None)
+
+
+def _leads_to(draft: Draft, name: str, end: str) -> bool:
+    """Whether a joint is another one, or mimics it, also through others."""
+    leaders = draft.elements.get("couplings", {})
+    while name != end and name in leaders:
+        name = list(leaders[name].value["terms"])[1]
+    return name == end
+
+
+def _note_loops(draft: Draft, reading: Reading) -> None:
+    """Note joints that close loops, which URDF does not provide for, but scenes do."""
+    group = {name: name for name in (WORLD, *draft.bodies)}
+
+    def representative(name: str) -> str:
+        while group[name] != name:
+            group[name] = name = group[group[name]]
+        return name
+
+    for joint in draft.joints.values():
+        parent, child = representative(joint.parent), representative(joint.child)
+        if parent == child:
+            reading.ledger.note(joint.origin.mark, f"joint `{joint.name}` closes a loop")
+        group[child] = parent
 
 
 def _origin(reading: Reading, element: Element) -> Pose:

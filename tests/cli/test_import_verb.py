@@ -94,4 +94,4 @@ def test_losses_are_errors_with_strict(mbsim: Command, robot: Path) -> None:
 def test_a_wrong_package_is_refused(mbsim: Command, robot: Path) -> None:
     ending = mbsim("import", "robot.urdf", "--package", "arm=nowhere")
     assert ending.code == 2
-    assert "--package arm=nowhere: expected NAME=DIR with an existing folder" in ending.stderr
+    assert "--package arm=nowhere: there is no folder nowhere" in ending.stderr

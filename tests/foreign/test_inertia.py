@@ -7,7 +7,12 @@ import pytest
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
-from multibody_cli.foreign.inertia import is_physical, nearest_physical
+from multibody_cli.foreign.inertia import nearest_physical
+from multibody_cli.mass import MassProperties, objection_to
+
+
+def is_physical(inertia: np.ndarray) -> bool:
+    return not objection_to(MassProperties(1.0, np.zeros(3), inertia))
 
 
 def test_inertias_of_bodies_are_unchanged() -> None:

@@ -86,14 +86,14 @@ def kinetic_and_potential(robot: ElementTree.Element, q: np.ndarray, v: np.ndarr
 
 
 @pytest.mark.filterwarnings("ignore:.*contacts are disabled")
-@pytest.mark.parametrize("merge", ["frames", "all"])
+@pytest.mark.parametrize("merge", ["frames", "all", "none"])
 def test_energies_are_those_of_the_links(merge: str, tmp_path: Path) -> None:
     """Kinetic and potential energy of random states, whichever links are merged."""
     robot = ElementTree.parse(ROBOT).getroot()
     path = tmp_path / "scene.yaml"
     draft = read_model(ROBOT, Options(merge=merge), Problems())
     path.write_text(text(draft, tmp_path))
-    assert len(draft.bodies) == {"frames": 5, "all": 4}[merge]
+    assert len(draft.bodies) == {"frames": 5, "all": 4, "none": 6}[merge]
     rng = np.random.default_rng(1)
     for _ in range(3):
         q, v = rng.uniform(0.02, 0.1, 3), rng.uniform(-1, 1, 3)

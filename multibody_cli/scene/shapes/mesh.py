@@ -14,6 +14,7 @@ from multibody_cli.contacts import forms
 from multibody_cli.errors import Refused
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.mass import Floats
+from multibody_cli.meshes import FORMATS
 from multibody_cli.meshes.mesh import Mesh, creased
 from multibody_cli.scene.shapes.contract import ShapeKind, SolidSpec, VolumeProperties
 from multibody_cli.spec import Position, Quantity, Vector, Vector3, units
@@ -27,9 +28,6 @@ FLAT = 1e-9
 
 DIGITS, SMALLEST = 8, 1e-100
 """Digits, relative to the extent of a mesh, in which vertices at one position agree; smallest extent."""
-
-FORMATS = (".stl", ".obj", ".ply", ".off", ".dae")
-"""Formats of mesh files: those of which no other file is read, and that are not archives."""
 
 CREASE = 0.7
 """Angle of an edge above which a picture shows it, rad."""
