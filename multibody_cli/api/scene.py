@@ -195,7 +195,7 @@ def _conclude(summary: Summary, verdicts: Sequence[Verdict], results: xarray.Dat
         raise UnsuccessfulRun("\n".join(problems), results)
 
 
-def load(source: str | PathLike[str], overrides: Overrides = ()) -> Scene:
+def load(source: str | PathLike[str], overrides: Overrides = (), state: str | None = None) -> Scene:
     """Load a scene.
 
     Parameters
@@ -205,6 +205,8 @@ def load(source: str | PathLike[str], overrides: Overrides = ()) -> Scene:
         working directory.
     overrides
         Values to replace: a mapping from keys such as `vars.n` or `simulation.step` to values, or texts `KEY=VALUE`.
+    state
+        One of the initial states of the scene, by its name in `states`.
 
     Raises
     ------
@@ -218,7 +220,7 @@ def load(source: str | PathLike[str], overrides: Overrides = ()) -> Scene:
     SceneWarning
         For each warning that `mbsim run` would print.
     """
-    options = override_texts(overrides)
+    options = override_texts(overrides) + ([] if state is None else [f"--state={state}"])
     text = source if isinstance(source, str) and "\n" in source else None
     prepared = prepare(Path(source) if text is None else SceneText(text, TEXT), options)
     for message in (*prepared.loaded.warnings, *prepared.compiled.warnings):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--set", "set", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene; null removes it."
 )
+@click.option("--state", metavar="NAME", help="Start in this one of the `states` of each scene.")
 @click.option("--size", metavar="KEY=2,4,8", help="Measure each scene with each of these values.")
 @click.option("--repeat", metavar="N", help="Blocks per timing, 1 to 1000. Default: 7.")
 @click.option("--accuracy", metavar="LENGTH", help="Measure errors as well, for this accuracy, as in 1mm.")
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
 @click.option("--json", "json_file", metavar="FILE", help="Write all data as JSON; `-`: to stdout, without tables.")
 @click.option("--markdown", metavar="FILE", type=PATH, help="Write the tables as Markdown.")
 @click.option("--plot", metavar="FILE", type=PATH, help="Plot growth and accuracy as PNG, SVG or PDF.")
-def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: Path | None, **words: Any) -> int:
+def verb(
+    suite: str | None, json_file: str | None, markdown: Path | None, plot: Path | None, state: str | None, **words: Any
+) -> int:
     """Measure the time per step and per evaluation of each SCENE, or of the benchmarks of the project.
 
     Runs every scene with every combination of the given methods, integrators, steps or tolerances, and sizes. A
@@ -58,6 +61,8 @@ def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: 
     take the same steps in all programs, over --duration if it is given, and their accuracy at the end is compared. An
     interrupted benchmark reports and writes the measurements made so far.
     """
+    if state is not None:
+        words["set"] = (*words["set"], f"--state={state}")
     given = {key: value for key, value in words.items() if value not in (None, ())}
     specs = _specs(suite, given)
     _require_files(json_file, markdown, plot, specs)

@@ -98,6 +98,7 @@ def _describe_scene(simulation: PreparedSimulation) -> dict[str, Any]:
             for name, actuator in actuators.items()
         ],
         "points": [{"point": f"{body}/{name}"} for body, some in scene.named_points.items() for name in some],
+        "states": [{"state": name} for name in simulation.loaded.states],
         "sensors": [{"sensor": name, "body": sensor.body} for name, sensor in scene.sensors.items()],
     }
 

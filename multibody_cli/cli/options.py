@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def _each_once(_context: click.Context, _option: click.Parameter, overrides: tup
     return overrides
 
 
-replaced_values = click.option(
+_SET = click.option(
     "--set",
     "overrides",
     metavar="KEY=VALUE",
@@ -36,7 +36,8 @@ replaced_values = click.option(
     callback=_each_once,
     help="Replace a value of the scene; null removes it.",
 )
-"""The option `--set`: the verb receives `overrides`, each `KEY=VALUE`."""
+
+_STATE = {"state": click.option("--state", metavar="NAME", help="Start in this one of the `states` of the scene.")}
 
 SHORT_FORMS = {
     "method": click.option(
@@ -47,16 +48,25 @@ SHORT_FORMS = {
     ),
     "duration": click.option("--duration", metavar="TIME", help="Simulated time, as in 10s or '10 s'."),
     "step": click.option("--step", metavar="TIME", help="Time step, as in 1ms or '1 ms'."),
+    **_STATE,
 }
 """Short forms of `--set simulation.KEY=VALUE`."""
 
 
 def run_settings(verb: Verb) -> Verb:
     """Add `--set` and its short forms to a verb, which receives `KEY=VALUE` and `--KEY=VALUE` as `overrides`."""
+    return _with_options(verb, SHORT_FORMS)
 
+
+def replaced_values(verb: Verb) -> Verb:
+    """Add `--set` and `--state` to a verb: see `run_settings`."""
+    return _with_options(verb, _STATE)
+
+
+def _with_options(verb: Verb, short_forms: Mapping[str, Callable[..., Any]]) -> Verb:
     @wraps(verb)
     def with_short_forms(overrides: tuple[str, ...], **words: Any) -> int:
-        given = {key: value for key in SHORT_FORMS if (value := words.pop(key)) is not None}
+        given = {key: value for key in short_forms if (value := words.pop(key)) is not None}
         for key in given:
             if any(text.startswith(f"simulation.{key}=") for text in overrides):
                 raise click.UsageError(f"--{key} and --set simulation.{key} are given: give one of them.")
@@ -64,7 +74,7 @@ def run_settings(verb: Verb) -> Verb:
         return verb(overrides=(*overrides, *short), **words)
 
     decorated: Verb = with_short_forms
-    for option in reversed([*SHORT_FORMS.values(), replaced_values]):
+    for option in reversed([*short_forms.values(), _SET]):
         decorated = option(decorated)
     return decorated
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
+from multibody_cli.document import states
 from multibody_cli.document.formats import yaml
 from multibody_cli.errors import ExpressionError, QuantityError, SceneError, closest, nearest
 from multibody_cli.expressions import STATE, constant, parse, require_names, with_values
@@ -117,6 +118,11 @@ class Override(Immutable):
     def is_variable(self) -> bool:
         """Whether the override replaces a variable; variables are replaced before evaluation."""
         return self.path[0] == "vars"
+
+    @property
+    def is_of_states(self) -> bool:
+        """Whether the override belongs to the initial states or to their choice, which precede all other values."""
+        return self.path[0] == states.SECTION or self.path == states.CHOICE
 
     @property
     def removes(self) -> bool:

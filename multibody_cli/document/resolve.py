@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from multibody_cli.document.overrides import apply_override, fill_parameters, read_override
 from multibody_cli.document.repeat import ELEMENTS, expand, number_of_elements
 from multibody_cli.document.source import RESOLVED_KEYS, SceneSource, file_of, read_root
+from multibody_cli.document.states import with_state
 from multibody_cli.document.table_file import read_tables
 from multibody_cli.document.templates import Scope, names_in, substitute
 from multibody_cli.errors import QuantityError
@@ -122,11 +123,14 @@ class Resolved(NamedTuple):
         The scene as its files write it: before the overrides, except those of variables.
     variables
         The names of `vars`.
+    states
+        The section `states`; None if the scene has none.
     """
 
     tree: Node
     written: Node
     variables: frozenset[str]
+    states: Node | None
 
 
 def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -> Resolved:
@@ -160,6 +164,12 @@ def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -
         filled = expand(filled, root.value["repeat"], scope, problems)
     written = filled
     for override in replaced:
+        if override.is_of_states:
+            filled = substitute(apply_override(filled, override, problems), scope, (), problems)
+    filled, states = with_state(filled, problems)
+    for override in replaced:
+        if override.is_of_states:
+            continue
         if override.path[0] in RESOLVED_KEYS and not override.is_variable:
             problems.add(
                 override.mark, (), f"`{override.path[0]}` cannot be set by an option: set `vars` or the entries"
@@ -168,4 +178,4 @@ def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -
             filled = substitute(apply_override(filled, override, problems), scope, (), problems)
     filled = fill_parameters(filled, scope.values, problems)
     read_tables(filled, problems, usage)
-    return Resolved(filled, written, frozenset(scope.values))
+    return Resolved(filled, written, frozenset(scope.values), states)

@@ -11,6 +11,7 @@ from pydantic_core import core_schema
 
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.document.repeat import LISTS, MAPPINGS
+from multibody_cli.document.states import FIELDS
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.coordinate_fields import limits_schema, motion_schema
 from multibody_cli.scene.schema import SceneSpec
@@ -79,6 +80,16 @@ def scene_schema() -> dict[str, Any]:
         "description": "Blocks of entries that are generated several times.",
         "items": {"$ref": "#/$defs/Repeat"},
     }
+    schema["$defs"]["SimulationSpec"]["properties"]["state"] = {
+        "type": "string",
+        "description": "Initial state of the run, one of `states`. Default: the one that joints and bodies give.",
+    }
+    properties["states"] = {
+        "type": "object",
+        "description": "Initial states by name. The one that `simulation.state`, or the option `--state`, names "
+        "replaces these fields of joints and bodies.",
+        "additionalProperties": _state_schema(schema["$defs"]),
+    }
     schema["$defs"]["Repeat"] = {
         "type": "object",
         "description": "Entries that are generated `count` times; `${...}` in them may use the index.",
@@ -97,6 +108,23 @@ def scene_schema() -> dict[str, Any]:
     schema = _simplified(schema, names)
     schema["$defs"] |= definitions
     return {"$schema": DIALECT, "$id": IDENTITY, **schema}
+
+
+def _state_schema(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of one entry of `states`."""
+    body = definitions["BodySpec"]["properties"]
+    fields = {
+        "joints": {"q": {"description": "As `q` of the joint."}, "v": {"description": "As `v` of the joint."}},
+        "bodies": {field: body[field] for field in FIELDS["bodies"]},
+    }
+    entries = {
+        section: {
+            "type": "object",
+            "additionalProperties": {"type": "object", "properties": properties, "additionalProperties": False},
+        }
+        for section, properties in fields.items()
+    }
+    return {"type": "object", "properties": entries, "additionalProperties": False}
 
 
 def scene_schema_text() -> str:

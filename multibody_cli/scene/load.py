@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from multibody_cli.document.overrides import is_override
 from multibody_cli.document.resolve import resolve
 from multibody_cli.document.source import SceneSource, file_of
+from multibody_cli.document.states import SECTION
 from multibody_cli.errors import Problem, QuantityError, SceneError
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.methods import METHODS, integrator_of
@@ -21,6 +22,7 @@ from multibody_cli.methods.options import ImplicitOptions
 from multibody_cli.nodes import Node, Problems, find, format_path, mapping, plain, sequence
 from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, remove_invalid
+from multibody_cli.scene.checks.states import check_states
 from multibody_cli.scene.dump import dump_resolved
 from multibody_cli.scene.explain import explain
 from multibody_cli.scene.points import named_points
@@ -65,12 +67,15 @@ class LoadedScene(Immutable):
         The same data with positions in the files.
     warnings
         Warnings that do not prevent a run.
+    states
+        Names of the initial states of the scene; the resolved scene contains the chosen one alone.
     """
 
     scene: SceneSpec
     data: dict[str, Any]
     tree: Node
     warnings: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -117,20 +122,29 @@ def load_scene(source: SceneSource, overrides: Sequence[str] = ()) -> LoadedScen
         With all problems of the scene.
     """
     problems = Problems()
-    tree, written, variables = resolve(source, overrides, problems)
+    tree, written, variables, states = resolve(source, overrides, problems)
     data = {"name": _name_of(file_of(source)), **plain(tree)}
     draft = _validate(tree, data, variables, problems)
     notes: tuple[str, ...] = ()
     if draft is not None:
         draft, notes = _without_later_expectations(draft, _written_duration(written))
         check(draft)
+        if states is not None:
+            check_states(replace(draft, tree=_with_states(tree, states)), plain(states))
     problems.raise_any()
     assert draft is not None
     if "expect" in data:
         # a result file that holds the scene must be loadable with the duration of the option
         data["expect"] = [data["expect"][index] for index in draft.kept]
         tree = _with_expectations(tree, draft.kept)
-    return LoadedScene(draft.scene, data, tree, (*problems.warnings, *notes, *_warnings(draft.scene, data, tree)))
+    warnings = (*problems.warnings, *notes, *_warnings(draft.scene, data, tree))
+    return LoadedScene(draft.scene, data, tree, warnings, tuple(states.value) if states is not None else ())
+
+
+def _with_states(tree: Node, states: Node) -> Node:
+    """Return the tree with the section of the initial states, for messages."""
+    assert tree.keys is not None
+    return mapping({**tree.value, SECTION: states}, tree.mark, {**tree.keys, SECTION: states.mark})
 
 
 def _name_of(path: Path) -> str:

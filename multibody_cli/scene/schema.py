@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from multibody_cli.actuators import ACTUATORS
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.constraints.contract import ConstraintSpec
+from multibody_cli.document import states
 from multibody_cli.document.source import RESOLVED_KEYS
 from multibody_cli.forces.elements import FORCE_KEYS, FORCES, SPRING_KEYS, SPRING_KINDS
 from multibody_cli.forces.muscle import MuscleSpec
@@ -103,7 +104,7 @@ class WorldSpec(Spec):
 class SceneSpec(Spec):
     """A scene of bodies, joints, constraints and forces, with the settings of its simulation and its expectations."""
 
-    PREPROCESSED = RESOLVED_KEYS
+    PREPROCESSED = RESOLVED_KEYS | {states.SECTION}
 
     mbsim: Literal[1] = Field(description="Version of the format: write `mbsim: 1`.")
     name: str = Field(

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, field_validator
 
 from multibody_cli.alarms.catalogue import DESCRIPTIONS
+from multibody_cli.document import states
 from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.spec import PositiveLength, PositiveTime, Quantity, Spec, units
 
@@ -63,6 +64,8 @@ class ToleranceSpec(Spec):
 
 class SimulationSpec(Spec):
     """Duration, step size, method and integrator of a run."""
+
+    PREPROCESSED = frozenset({states.CHOICE[1]})
 
     duration: PositiveTime = Field(description="Simulated time, s.")
     step: PositiveTime = Field(1e-3, description="Time step, s.")

@@ -20,7 +20,7 @@ def test_file_is_current():
 
 def test_every_section_is_described():
     properties = scene_schema()["properties"]
-    assert properties.keys() == SceneSpec.model_fields.keys() | {"vars", "include", "repeat"}
+    assert properties.keys() == SceneSpec.model_fields.keys() | {"vars", "include", "repeat", "states"}
     assert all(entry.get("description") for entry in properties.values())
 
 

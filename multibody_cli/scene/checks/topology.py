@@ -7,7 +7,9 @@ import math
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
+from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import inboard_joints, loop_joints
 
 _STATE = ("position", "rotation", "velocity")
@@ -33,11 +35,15 @@ def _check_places(draft: Draft, held: dict[str, str]) -> None:
         given = body.model_fields_set if body is not None else frozenset[str]()
         for field in _STATE:
             if field in given:
-                draft.report(
-                    ("bodies", name, field),
-                    f"has no effect: joint `{joint}` determines the initial state of `{name}` by `origin`, "
-                    "`child_origin`, `q` and `v`",
-                )
+                draft.report(("bodies", name, field), determined_by(joint, name))
+
+
+def determined_by(joint: str, body: str) -> str:
+    """Return the message that a joint determines the initial state of its child."""
+    return (
+        f"has no effect: joint `{joint}` determines the initial state of `{body}` by `origin`, `child_origin`, `q` and "
+        "`v`"
+    )
 
 
 # --- checks of joint limits: the initial state lies within them; joints that close loops are not checked --------------
@@ -48,10 +54,10 @@ _SLACK = 1e-9
 def check_limits(draft: Draft) -> None:
     """Check the initial state of all joints against their limits."""
     closing = loop_joints(draft.scene)
-    length = max(map(_length, draft.scene.joints.values()), default=0.0)
+    length = length_of_joints(draft.scene)
     for name, joint in draft.scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.bounds is not None and name not in closing:
-            _check_start(draft, name, joint, length)
+            report_start(draft, ("joints", name, "limits"), joint, length)
 
 
 def _length(joint: JointSpec) -> float:
@@ -62,7 +68,13 @@ def _length(joint: JointSpec) -> float:
     return max(math.hypot(*joint.origin.position), math.hypot(*joint.child_origin.position), *limits)
 
 
-def _check_start(draft: Draft, name: str, joint: MovingJointSpec, length: float) -> None:
+def length_of_joints(scene: SceneSpec) -> float:
+    """Return the largest length of all joints, m: see `_length`."""
+    return max(map(_length, scene.joints.values()), default=0.0)
+
+
+def report_start(draft: Draft, path: Path, joint: MovingJointSpec, length: float) -> None:
+    """Report initial coordinates of a joint beyond its limits, at a path and, of several coordinates, their index."""
     assert joint.bounds is not None
     # coordinates with limits are scalar, and q lists them in order, before any quaternion
     start = JOINTS[joint.type].start(joint).q
@@ -73,5 +85,8 @@ def _check_start(draft: Draft, name: str, joint: MovingJointSpec, length: float)
         slack = _SLACK * ((length or 1.0) if unit is Coordinate.LENGTH else 1.0)
         if not lower - slack <= start[k] <= upper + slack:
             side = f"below {lower:g}" if start[k] < lower else f"above {upper:g}"
-            path = ("joints", name, "limits", *(() if len(joint.coordinates) == 1 else (k,)))
-            draft.report(path, f"the initial coordinate, {start[k]:g} {unit}, violates this limit: it is {side} {unit}")
+            place = () if len(joint.coordinates) == 1 else (k,)
+            draft.report(
+                (*path, *place),
+                f"the initial coordinate, {start[k]:g} {unit}, violates this limit: it is {side} {unit}",
+            )

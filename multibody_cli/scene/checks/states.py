@@ -1,0 +1,77 @@
+"""Checks of the section `states:`: every state names joints and bodies of the scene, and gives what these accept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from multibody_cli.document.states import FIELDS, SECTION
+from multibody_cli.errors import nearest
+from multibody_cli.joints.spec import MovingJointSpec
+from multibody_cli.nodes import Path
+from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.checks.topology import determined_by, length_of_joints, report_start
+from multibody_cli.scene.explain import explain
+from multibody_cli.scene.topology import inboard_joints, loop_joints
+from multibody_cli.spec import Spec
+from multibody_cli.spec.names import NAME
+from multibody_cli.spec.quantities import format_value
+
+
+def check_states(draft: Draft, states: Any) -> None:
+    """Check all states, also those that are not chosen; `states` is the section as plain data."""
+    held = inboard_joints(draft.scene)
+    for state, sections in _mappings(draft, (SECTION,), states, "states by name"):
+        path: Path = (SECTION, state)
+        if not re.match(NAME, state):
+            draft.report(path, "expected a name of letters, digits, `_` and `-` that begins with a letter or `_`")
+        for section, entries in _mappings(draft, path, sections, "`joints` and `bodies`"):
+            if section not in FIELDS:
+                draft.report((*path, section), f"unknown key `{section}`; {nearest(section, FIELDS)}")
+                continue
+            for name, fields in _mappings(draft, (*path, section), entries, "fields by name"):
+                _check_entry(draft, (*path, section, name), fields, held)
+
+
+def _mappings(draft: Draft, path: Path, value: Any, what: str) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of a mapping; report any other value."""
+    if isinstance(value, dict):
+        yield from value.items()
+    else:
+        draft.report(path, f"expected a mapping of {what}, found {format_value(value)}")
+
+
+def _check_entry(draft: Draft, path: Path, fields: Any, held: Mapping[str, str]) -> None:
+    _, _, section, name = path
+    known, spec = draft.names(str(section)), getattr(draft.scene, str(section)).get(name)
+    if name not in known:
+        word = str(section).removesuffix("s").replace("bodie", "body")
+        draft.report(path, f"unknown {word} `{name}`; {nearest(str(name), known)}")
+        return
+    given = dict(_mappings(draft, path, fields, f"{' and '.join(map('`{}`'.format, FIELDS[str(section)]))}"))
+    for field in given:
+        if field not in FIELDS[str(section)]:
+            draft.report((*path, field), f"unknown key `{field}`; {nearest(field, FIELDS[str(section)])}")
+        elif section == "bodies" and name in held:
+            draft.report((*path, field), determined_by(held[str(name)], str(name)))
+    own = {field: value for field, value in given.items() if field in FIELDS[str(section)]}
+    if spec is not None and own:
+        _check_values(draft, path, spec, own)
+
+
+def _check_values(draft: Draft, path: Path, spec: Spec, own: Mapping[str, Any]) -> None:
+    """Read an element with the fields of a state in place of its own."""
+    written, points = draft.data[str(path[2])][path[3]], draft.scene.named_points
+    if all(written.get(field) == value for field, value in own.items()):
+        return  # as in the chosen state
+    try:
+        found = type(spec).model_validate({**written, **own}, context=points)
+    except ValidationError as error:
+        for place, message in explain(error, type(spec)):
+            draft.report((*path, *place), message)
+        return
+    if isinstance(found, MovingJointSpec) and found.bounds is not None and path[3] not in loop_joints(draft.scene):
+        report_start(draft, (*path, "q"), found, length_of_joints(draft.scene))

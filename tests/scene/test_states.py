@@ -1,0 +1,74 @@
+"""Initial states by name: the chosen one, overrides after it, the resolved scene, and refusals."""
+
+import pytest
+from scene_texts import load, problems
+
+import mbsim
+from multibody_cli.errors import SceneError
+
+SCENE = """mbsim: 1
+vars: {angle: 0.5}
+bodies:
+  arm: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  ball: {mass: 1, inertia: {principal: [1, 1, 1]}, position: [1, 2, 3]}
+joints:
+  hinge: {type: revolute, child: arm, axis: [0, 0, 1], q: 0.1, v: 0.2}
+states:
+  home: {joints: {hinge: {q: "${angle}"}}, bodies: {ball: {velocity: {linear: [1, 0, 0]}}}}
+  away: {joints: {hinge: {v: 3}}, bodies: {ball: {position: [0, 0, 1]}}}
+simulation: {duration: 0.01}
+"""
+
+
+def start(loaded):
+    hinge, ball = loaded.scene.joints["hinge"], loaded.scene.bodies["ball"]
+    return hinge.q[0], hinge.v[0], ball.position, ball.velocity.linear
+
+
+NONE = (0.1, 0.2, (1, 2, 3), (0, 0, 0))
+HOME = (0.5, 0.2, (1, 2, 3), (1, 0, 0))
+AWAY = (0.1, 3.0, (0, 0, 1), (0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "wanted"),
+    [
+        ((), NONE),
+        (("--state=home",), HOME),
+        (("simulation.state=away",), AWAY),
+        (("--state=home", "vars.angle=0.7"), (0.7, *HOME[1:])),
+        (("joints.hinge.q=0.9", "--state=home"), (0.9, *HOME[1:])),
+        (("states.home.joints.hinge.q=0.8", "--state=home"), (0.8, *HOME[1:])),
+    ],
+)
+def test_the_chosen_state_replaces_the_fields_that_it_gives(tmp_path, overrides, wanted):
+    """Before `--set`, which replaces values after it."""
+    loaded = load(tmp_path, SCENE, *overrides)
+    assert start(loaded) == wanted
+    assert loaded.states == ("home", "away")
+
+
+def test_the_resolved_scene_has_the_chosen_state_alone(tmp_path):
+    resolved = load(tmp_path, SCENE, "--state=home", "joints.hinge.q=0.9")
+    again = load(tmp_path, resolved.text)
+    assert again.scene == resolved.scene
+    assert start(again) == (0.9, *HOME[1:])
+    assert again.states == ()
+    assert problems(tmp_path, resolved.text, "--state=home") == [
+        "--state home: simulation.state: unknown state `home`: the scene has no `states`"
+    ]
+
+
+@pytest.mark.compiled
+def test_programs_choose_a_state():
+    assert mbsim.Simulation(mbsim.load(SCENE, state="away")).v["hinge"][0] == 3.0
+    with pytest.raises(SceneError, match="unknown state `awa`: did you mean `away`"):
+        mbsim.load(SCENE, state="awa")
+
+
+def test_a_choice_that_is_no_name_is_refused(tmp_path):
+    for value, found in (("[1]", "a list"), ("3", "`3`"), ("true", "true")):
+        text = SCENE.replace("duration: 0.01", f"duration: 0.01, state: {value}")
+        assert [one.partition("unknown state ")[2] for one in problems(tmp_path, text)] == [
+            f"{found}: valid: away, home"
+        ]
