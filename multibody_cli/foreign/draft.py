@@ -196,8 +196,7 @@ class Draft:
         settings = dict(self.settings)
         if "gravity" in settings:
             found["gravity"] = settings.pop("gravity")
-        if self.world.shapes:
-            found["world"] = {"shapes": [_shape_data(shape, folder) for shape in self.world.shapes]}
+        found["world"] = _fixtures_data(self.world, folder)
         moved = {joint.child for joint in self.joints.values()}
         found["bodies"] = {
             name: Placed(_body_data(body, folder, name not in moved), body.origin) for name, body in self.bodies.items()
@@ -235,9 +234,22 @@ def _body_data(body: Body, folder: Path, is_root: bool) -> dict[str, Any]:
             found["com"] = body.mass.com.tolist()
         found["inertia"] = body.inertia or _inertia_data(body.mass)
     found |= body.fields
+    found |= _fixtures_data(body, folder)
+    return found | (body.pose.data() if is_root else {})
+
+
+def _fixtures_data(body: Body, folder: Path) -> dict[str, Any]:
+    """Return the shapes and points of a body or of the world."""
+    found: dict[str, Any] = {}
     if body.shapes:
         found["shapes"] = [_shape_data(shape, folder) for shape in body.shapes]
-    return found | (body.pose.data() if is_root else {})
+    if body.points:
+        found["points"] = {name: Placed(_point_data(point), point.origin) for name, point in body.points.items()}
+    return found
+
+
+def _point_data(point: Point) -> Any:
+    return point.pose.data() if point.pose.turns else point.pose.position.tolist()
 
 
 def _inertia_data(mass: MassProperties) -> dict[str, Any]:

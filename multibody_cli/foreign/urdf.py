@@ -285,8 +285,7 @@ def _read_dynamics(joint: Joint, reading: Reading, element: Element) -> None:
         joint.fields["damping"] = damping
     friction = reading.number(dynamics, "friction", 0.0)
     if friction:
-        unit = "N" if joint.type == "prismatic" else "N m"
-        reading.ledger.drop(dynamics, "no dry friction", f"{friction:g} {unit}", "friction")
+        joint.fields["friction"] = {"force" if joint.type == "prismatic" else "torque": friction}
 
 
 def _read_mimic(draft: Draft, reading: Reading, element: Element) -> None:

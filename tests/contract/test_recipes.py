@@ -116,6 +116,9 @@ RECIPES = {
         ),
     ),
     "verb": Recipe("mass", "cli", "cli/app.py", (('    "info",\n', '    "mass",\n'),)),
+    "foreign format": Recipe(
+        "chain", "foreign", "foreign/__init__.py", (('    "xacro": (".xacro",),\n', '    "chain": (".chain",),\n'),)
+    ),
     "scene format": Recipe(
         "outline",
         "document/formats",
@@ -401,6 +404,28 @@ def test_scene_format(copy: Path) -> None:
     path.write_text("\n".join([*lines, "  methed aba"]))
     done = call(copy, "-m", "multibody_cli", "validate", str(path))
     assert "fall.outline:11:10: simulation.methed: unknown key `methed`; did you mean `method`?" in done.stdout
+
+
+def test_foreign_format(copy: Path) -> None:
+    """Two rods fall from rest with the accelerations of a double pendulum; each loss and problem has its line."""
+    path = copy / "rods.chain"
+    rods = ['<rod name="a" length="1" mass="2"/>', '<rod name="b" length="0.5" mass="3" color="red" weight="1"/>']
+    path.write_text("\n".join(["<chain>", *rods, "</chain>"]))
+    found = run_file(copy, path)
+    accelerations = [found[f"joints/{name}/acceleration"][0, 0] for name in "ab"]
+    (l1, m1), (l2, m2) = (1.0, 2.0), (0.5, 3.0)
+    coupling = m2 * l1 * l2 / 2  # of a straight chain; the torques are those of the weights
+    first, second = m1 * l1**2 / 3 + m2 * l1**2, m2 * l2**2 / 3
+    matrix = np.array([[first + second + 2 * coupling, second + coupling], [second + coupling, second]])
+    torques = GRAVITY * np.array([m1 * l1 / 2 + m2 * (l1 + l2 / 2), m2 * l2 / 2])
+    np.testing.assert_allclose(accelerations, np.linalg.solve(matrix, torques), rtol=1e-12)
+    done = call(copy, "-m", "multibody_cli", "import", str(path))
+    assert "line 3: <rod color> `b`: rods have no shape" in done.stdout, done.stderr
+    assert "line 3: <rod weight> `b`: not known to the importer" in done.stdout
+    path.write_text(path.read_text().replace('"0.5"', '"0,5"'))
+    done = call(copy, "-m", "multibody_cli", "validate", str(path))
+    message = 'rods.chain:3:1: <rod name="b">: `length`: expected a finite number with a decimal point, found `0,5`'
+    assert message in done.stdout
 
 
 def lines_of(path: Path) -> int:
