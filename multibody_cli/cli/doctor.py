@@ -47,6 +47,8 @@ def verb(scene: Path, overrides: tuple[str, ...], as_json: bool) -> int:
     source = scene_of(scene)
     with Waiting(f"examining {scene.name}"):
         diagnosis = diagnose(source, overrides)
+    for warning in diagnosis.warnings:
+        messages.warning(warning)
     show_json(_as_data(diagnosis)) if as_json else _show(diagnosis)
     return 0
 

@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 import pytest
 from command_result import Command
 
+from mbsim import SceneWarning, load
+
 ROBOT = Path(__file__).parents[1] / "foreign" / "robot.urdf"
 GROUND = "mbsim: 1\ninclude: [robot.urdf]\nsimulation: {duration: 2 ms}\nworld: {shapes: [{type: plane}]}\n"
 
@@ -95,3 +97,29 @@ def test_a_wrong_package_is_refused(mbsim: Command, robot: Path) -> None:
     ending = mbsim("import", "robot.urdf", "--package", "arm=nowhere")
     assert ending.code == 2
     assert "--package arm=nowhere: there is no folder nowhere" in ending.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["validate"],
+        ["info"],
+        ["doctor"],
+        ["render", "-o", "robot.html"],
+        ["bench", "--method", "aba", "--repeat", "1"],
+        ["sweep", "--duration", "2ms", "--vary", "joints.shoulder.q=0,0.1", "--json"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_verbs_take_a_model(words: list[str], mbsim: Command, robot: Path) -> None:
+    verb, *options = words
+    ending = mbsim(verb, "robot.urdf", *options)
+    assert ending.code == 0, ending.stdout + ending.stderr
+    assert "imported: 6 drops: `mbsim import robot.urdf` lists them" in ending.stderr
+
+
+def test_python_takes_a_model(robot: Path) -> None:
+    with pytest.warns(SceneWarning) as found:
+        scene = load(robot)
+    assert ["imported: 6 drops" in str(one.message) for one in found] == [True, False]  # and contacts are off
+    assert scene.bodies == ("upper", "fore", "finger", "thumb", "camera")

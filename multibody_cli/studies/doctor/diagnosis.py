@@ -63,6 +63,8 @@ class Diagnosis(Immutable):
         Largest mass ratio of bodies that a joint connects, with the heavy and the light body.
     findings
         In order of weight.
+    warnings
+        Those of the loaded scene.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Diagnosis(Immutable):
     conditioning: Conditioning | None
     mass_ratio: tuple[float, str, str] | None
     findings: Sequence[Finding]
+    warnings: tuple[str, ...]
 
 
 def diagnose(source: SceneSource, overrides: Sequence[str] = ()) -> Diagnosis:
@@ -99,4 +102,5 @@ def diagnose(source: SceneSource, overrides: Sequence[str] = ()) -> Diagnosis:
         conditioning_of(subject),
         largest_mass_ratio(subject),
         sorted(findings, key=lambda finding: -finding.weight),
+        subject.simulation.loaded.warnings,
     )
