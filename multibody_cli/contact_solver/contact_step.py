@@ -212,7 +212,7 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
     # sleep
     accelerate(system, work, work.response)
     start_coupled_impulses(system, work, step, groups, sleep)
-    find_sleeping_islands(system, step, warm_start, groups, sleep, q, v)
+    find_sleeping_islands(system, work, step, warm_start, groups, sleep, q, v)
     keep_impulses(warm_start, step, groups, sleep, reports)
     # factors
     list_body_blocks(step, groups, sleep.asleep)

@@ -15,8 +15,8 @@ wakes the island in the step in which it does, and nothing has to be known about
 REST is far above round-off, and far below the relative velocities that the solver resolves: a body on an incline whose
 friction is too small by one part in 1e9 gains more than REST v* in a step, and does not sleep.
 
-Islands with constraint rows in the problem (active limits, and loops and couplings that the method does not eliminate)
-or dry friction of joints do not sleep.
+Active limits are part of the problem, and keep their impulses as contacts do.  Islands with other constraint rows in
+the problem (loops and couplings that the method does not eliminate) or dry friction of joints do not sleep.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT
-from multibody_cli.contact_solver.islands import is_solved, reset_reports
+from multibody_cli.contact_solver.islands import body_of_term, is_solved, reset_reports
 from multibody_cli.contact_solver.warm_start import load_axial_impulses
 from multibody_cli.kernel import kernel
 from multibody_cli.model import Floats, Integers
@@ -35,6 +35,9 @@ from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_i
 
 REST = 1e-10
 """Speed after a step, relative to that without impulses, below which a body is at rest."""
+
+INACTIVE = -1.0
+"""Stored impulse of a one-sided row that was not active."""
 
 
 class Sleep(NamedTuple):
@@ -47,6 +50,7 @@ class Sleep(NamedTuple):
     awake: Annotated[Integers, "l"]  # whether an articulation has changed, or is not calm
     asleep: Annotated[Integers, "l"]  # whether an articulation sleeps in this step
     island_asleep: Annotated[Integers, "l"]  # whether an island sleeps in this step
+    limits: Annotated[Floats, "rows"]  # impulses of one-sided rows in the last step; `INACTIVE` of those without
 
 
 @kernel
@@ -62,7 +66,7 @@ def wake_all(sleep):
 
 # --- before the solution --------------------------------------------------------------------------------------------
 @kernel
-def find_sleeping_islands(system, step, warm_start, groups, sleep, q, v):
+def find_sleeping_islands(system, work, step, warm_start, groups, sleep, q, v):
     """Find the islands that sleep; v (nv,) is v*."""
     for c in range(groups.articulations[0]):
         sleep.awake[c] = sleep.asleep[c] = 0
@@ -75,6 +79,7 @@ def find_sleeping_islands(system, step, warm_start, groups, sleep, q, v):
             sleep.awake[groups.articulation[i]] = 1
     wake_changed_articulations(system.tree, q, v, groups, sleep)
     wake_separated_articulations(system.contacts.geometry.geoms, warm_start, groups, sleep)
+    wake_articulations_at_limits(work, step, groups, sleep)
     for island in range(groups.islands[0]):
         if is_island_at_rest(island, step, groups, sleep):
             sleep.island_asleep[island] = 1
@@ -112,6 +117,20 @@ def wake_separated_articulations(geoms, warm_start, groups, sleep):
 
 
 @kernel
+def wake_articulations_at_limits(work, step, groups, sleep):
+    """Wake the articulations that have reached a limit, or lost a pressed one."""
+    for k in range(step.sizes[0].equalities, step.sizes[0].constraint_rows):
+        c = groups.row_articulations[k, 0]
+        if c >= 0 and sleep.limits[step.active_rows[k]] == INACTIVE:
+            sleep.awake[c] = 1
+    for r in range(len(sleep.limits)):
+        row = work.rows[r]
+        if sleep.limits[r] > 0.0 and row.active != 1:
+            for i in range(row.first_term, row.last_term):
+                wake(body_of_term(work.terms[i], groups), groups, sleep)
+
+
+@kernel
 def wake(body, groups, sleep):
     """Wake the articulation of a body; 0 is the ground."""
     if body > 0:
@@ -120,7 +139,7 @@ def wake(body, groups, sleep):
 
 @kernel
 def keep_impulses(warm_start, step, groups, sleep, reports):
-    """Load the impulses of sleeping contacts unchanged, and mark the impulses of their islands as converged."""
+    """Load the impulses of sleeping contacts and limits unchanged, and mark those of their islands as converged."""
     reset_reports(groups, reports)
     for island in range(groups.islands[0]):
         reports.converged[island] = sleep.island_asleep[island] or is_solved(island, groups)
@@ -129,6 +148,10 @@ def keep_impulses(warm_start, step, groups, sleep, reports):
         first = step.sizes[0].first_contact + PER_CONTACT * point.successor
         if point.successor >= 0 and contact_sleeps(first, groups, sleep):
             load_axial_impulses(point, step.x, first)
+    for k in range(step.sizes[0].equalities, step.sizes[0].constraint_rows):
+        c = groups.row_articulations[k, 0]
+        if c >= 0 and sleep.asleep[c] != 0:
+            step.x[k] = sleep.limits[step.active_rows[k]]
 
 
 @kernel
@@ -159,6 +182,10 @@ def stop_islands_at_rest(system, work, step, groups, reports, sleep, q, v):
             work.response[j] = -v[j]
     for k in range(len(q)):
         sleep.q[k] = q[k]
+    for r in range(len(sleep.limits)):
+        sleep.limits[r] = INACTIVE
+    for k in range(step.sizes[0].equalities, step.sizes[0].constraint_rows):
+        sleep.limits[step.active_rows[k]] = step.x[k]
 
 
 @kernel
@@ -179,10 +206,10 @@ def stays_calm(c, links, bodies, groups, sleep) -> bool:
 
 @kernel
 def is_island_at_rest(island, step, groups, sleep) -> bool:
-    """Return whether an island has rows of contacts alone, and no articulation that is awake."""
+    """Return whether an island has rows of contacts and limits alone, and no articulation that is awake."""
     for i in range(groups.first_row[island], groups.first_row[island + 1]):
         k = groups.rows[i]
-        if k < step.sizes[0].first_contact:
+        if k < step.sizes[0].equalities or step.sizes[0].constraint_rows <= k < step.sizes[0].first_contact:
             return False
         for side in range(BLOCKS_PER_ROW):
             if groups.row_articulations[k, side] >= 0 and sleep.awake[groups.row_articulations[k, side]]:

@@ -74,6 +74,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         contacts=max_contacts,
         nq=len(tree.driven) + len(tree.quaternions),
         nv=len(tree.driven),
+        rows=len(system.rows),
         detection=detection_workspace_for(contacts.geometry, max(16, 2 * max_contacts), max_contacts),
         step=step,
         joint_friction=joint_friction_workspace_for(contacts.joint_friction, n),

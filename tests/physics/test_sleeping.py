@@ -411,6 +411,69 @@ def test_bodies_of_a_machine_sleep_and_wake_together():
     assert np.abs(state(sleeping) - state(awake)).max() < 1e-11
 
 
+def at_limit(joints: int, more: str = "") -> str:
+    """A base on the floor, and a chain of arms that falls onto the limits of its hinges, and lies on nothing else."""
+    bodies = [f"  base: {{mass: 9, shapes: [{CUBE}], position: [0, 0, 0.1]}}"]
+    hinges, parent, place = [], "base", "[0.1, 0, 0.1]"
+    for k in range(joints):
+        bodies.append(f"  arm{k}: {{mass: 1, shapes: [{{type: box, size: [0.2, 0.1, 0.1], contact: false}}]}}")
+        hinges.append(
+            f"  h{k}: {{type: revolute, parent: {parent}, child: arm{k}, axis: [0, 1, 0], q: -0.2, "
+            f"limits: [-90 deg, {0.1 * k!r}], origin: {{position: {place}}}, child_origin: {{position: [-0.1, 0, 0]}}}}"
+        )
+        parent, place = f"arm{k}", "[0.1, 0, 0]"
+    return FLOOR + TIMES + "\n".join(["bodies:", *bodies, "joints:", *hinges, more])
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
+def test_a_machine_sleeps_at_the_limits_of_its_joints(method):
+    """The limits carry the weights: m g times the distances of the arms beyond them, here in the plane of the arms."""
+    sleeping = simulation(at_limit(2), f"simulation.method={method}")
+    awake = simulation(at_limit(2), f"simulation.method={method}", "contacts.sleeping=false")
+    for sim in (sleeping, awake):
+        sim.step(200)
+    assert (asleep(sleeping), asleep(awake)) == (3, 0)
+    before, kept = state(sleeping), loads(sleeping)
+    for sim in (sleeping, awake):
+        sim.step(300)
+    assert asleep(sleeping) == 3
+    assert np.array_equal(state(sleeping), before)
+    assert np.array_equal(loads(sleeping), kept)
+    assert kept[:, 0].sum() == pytest.approx(11 * G * STEP, rel=1e-12)
+    assert np.abs(state(sleeping) - state(awake)).max() < 1e-11
+    pressed, arm = sleeping._method.contact_work.sleep.limits, 0.1 * math.cos(0.1)
+    assert sorted(pressed[pressed > 0.0] / (G * STEP)) == pytest.approx([arm, 0.1 + 0.2 + arm], rel=1e-9)
+
+
+def test_an_arm_leaves_its_limit_when_a_force_lifts_it():
+    """The force is 0 until 0.4 s, and 50 (t - 0.4) N then; it lifts the arm from 0.5962 s on."""
+    pull = "forces: {pull: {body: arm0, force: [0, 0, 'max(50*(t - 0.4), 0)'], frame: world}}\n"
+    sleeping, awake = pair(at_limit(1, pull))
+    for sim in (sleeping, awake):
+        sim.step(199)
+    assert asleep(sleeping) == 2
+    for sim in (sleeping, awake):
+        sim.step(98)
+    assert asleep(sleeping) == 0
+    assert abs(sleeping.q["h0"][0]) < 1e-12
+    for sim in (sleeping, awake):
+        sim.step(50)
+    assert sleeping.q["h0"][0] < -1e-3
+    assert np.abs(state(sleeping) - state(awake)).max() < 1e-10
+
+
+def test_a_program_that_lifts_an_arm_from_its_limit_wakes_it():
+    sleeping, awake = pair(at_limit(2))
+    for sim in (sleeping, awake):
+        sim.step(200)
+        sim.q["h1"][0] -= 0.1
+        sim.step(1)
+    assert asleep(sleeping) == 0
+    for sim in (sleeping, awake):
+        sim.step(100)
+    assert np.abs(state(sleeping) - state(awake)).max() < 1e-10
+
+
 # --- the same bits --------------------------------------------------------------------------------------------------
 def test_a_restored_simulation_sleeps_and_wakes_with_the_same_bits():
     text = wall(3, 2) + SHOT % ("0.15, -0.55, 0.16", "0, 6, 0.5")
