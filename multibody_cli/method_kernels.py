@@ -101,8 +101,11 @@ def restore_factors(system: Any, work: Any, t: float, q: Any, v: Any, a: Any) ->
 
 
 @optional_kernel_parameter
-def hold_bodies_at_rest(system: Any, contact_work: Any, q: Any) -> None:
-    """Restore the coordinates q (nq,) of bodies at rest, which normalization may change by round-off."""
+def finish_contact_step(system: Any, work: Any, contact_work: Any, q: Any) -> None:
+    """Restore the coordinates q (nq,) of bodies at rest, which a displacement may change by round-off.
+
+    Limits of bodies in contact are marked: the next contact step stops what arrives at them.
+    """
 
 
 @optional_kernel_parameter

@@ -68,6 +68,9 @@ projection does not halve the error, the next one has new factors.
 SUSPENDED = -1
 """Value of `active` of a nonholonomic equality while positions are projected."""
 
+ARRIVED = 2
+"""Value of `active` of a one-sided row that a step has reached; its impulse is left to the next contact step."""
+
 ACTIVATION_TOLERANCE = 1e-9
 """Weighted distance from its limit within which a one-sided row becomes active."""
 
@@ -258,13 +261,15 @@ def activate_unilateral_rows(work):
     """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection.
 
     A limit that curves, as that of a rope, is left by the square of the step and with a rate in proportion to the step
-    while it acts: the row stays active there.
+    while it acts: the row stays active there.  Where bodies in contact arrive at a limit, the next contact step stops
+    them, limits and contacts at once: after an impulse of the limit alone, a mechanism on both would never rest.
     """
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         if row.one_sided and (row.error * row.weight <= ACTIVATION_TOLERANCE or curves_along(row, work, 0.0)):
             work.dual.arrivals[0] += not row.active
-            row.active = 1
+            if row.active == 0:
+                row.active = ARRIVED if row.in_contact and row.restitution == 0.0 else 1
 
 
 @formula
@@ -388,6 +393,7 @@ def deactivate_separating_rows(work):
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         if row.one_sided:
+            row.active = min(row.active, 1)
             near = row.residual <= SEPARATION_VELOCITY * row.speed or curves_along(row, work, row.residual)
             row.active = row.active == 1 and near
             if not row.active:

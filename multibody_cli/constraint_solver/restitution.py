@@ -42,7 +42,7 @@ def store_start_of_rows(work, v):
     """Store the errors of one-sided rows at the start of the next step, and their values at velocity level."""
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
-        if row.restitution > 0.0:
+        if row.restitution > 0.0 or row.in_contact:
             row.start_error = max(row.error, 0.0)
             row.start_rate = velocity_of_row(row, work.terms, work.bodies, v)
 

@@ -51,6 +51,7 @@ from multibody_cli.contact_solver.islands import (
     find_articulations,
     find_islands,
     list_body_blocks,
+    mark_limits_in_contact,
     mark_patches_of_passes,
     mark_solved,
     reset_reports,
@@ -99,6 +100,7 @@ from multibody_cli.contact_solver.rows import (
 )
 from multibody_cli.contact_solver.sleeping import (
     find_sleeping_islands,
+    hold_bodies_at_rest,
     keep_impulses,
     stop_islands_at_rest,
     wake_all,
@@ -330,6 +332,13 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     # diagnostics
     record_diagnostics(groups, reports, tree_friction.edges.jams[0], joint_friction.worst, diagnostics)
     return True
+
+
+@kernel
+def finish_contact_step(system, work, contact_work, q):
+    """Restore the q (nq,) of bodies at rest after a displacement, and mark the limits of bodies in contact."""
+    hold_bodies_at_rest(system, contact_work.sleep, contact_work.groups, q)
+    mark_limits_in_contact(system.tree, work, contact_work.step, contact_work.groups)
 
 
 def bind(system: System, add_implicit_impulses: Any, **kernels: Any) -> Any:

@@ -71,7 +71,7 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
     for island in range(groups.islands[0]):
         for i in range(SIZE + 1):
             energies[island, i] = 0.0
-    account_other_rows(groups, step, bodies, response, energies)
+    account_other_rows(groups, step, bodies, response, energies, ledger)
     for c in range(sizes.contacts):
         contact, first = contacts[c], sizes.first_contact + PER_CONTACT * c
         own = energies[groups.row_island[first]]
@@ -128,8 +128,11 @@ def account_row(k, kind, groups, sleep, step, bodies, response, own):
 
 
 @kernel
-def account_other_rows(groups, step, bodies, response, energies):
-    """Add the energy that limits and friction patches of joints dissipate to the energies of their islands."""
+def account_other_rows(groups, step, bodies, response, energies, ledger):
+    """Add the energy that limits and friction patches of joints dissipate to the energies of their islands.
+
+    The losses of limits that bodies in contact have reached in the step before go to the ledger.
+    """
     limits = step.sizes[0].constraint_rows
     for k in range(step.sizes[0].equalities, step.sizes[0].first_contact):
         island, patch = groups.row_island[k], (k - limits) % PER_CONTACT if k >= limits else 1
@@ -138,6 +141,9 @@ def account_other_rows(groups, step, bodies, response, energies):
             if k < limits:
                 change = jacobian_product_of_row(step.rows[k], step.terms, bodies, response)
                 mean = step.velocity_after[k] + 0.5 * change
+                row, after = step.rows[k], step.velocity_after[k] + change
+                if row.in_contact and row.account >= 0 and not math.isnan(row.start_rate):
+                    ledger[row.account] -= 0.5 * step.x[k] * (row.start_rate + after)
             energies[island, OTHERS] -= step.x[k] * mean
 
 

@@ -150,6 +150,7 @@ def copy_rows(source, source_terms, step):
             term += 1
         rows[k].last_term = term
         rows[k].rate, rows[k].account = row.rate, row.account
+        rows[k].in_contact, rows[k].start_rate = row.in_contact, row.start_rate
 
 
 @kernel

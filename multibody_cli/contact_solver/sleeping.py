@@ -230,9 +230,9 @@ def set_at_rest(island, at_rest, groups, sleep):
 
 
 @kernel
-def hold_bodies_at_rest(system, contact_work, q):
+def hold_bodies_at_rest(system, sleep, groups, q):
     """Restore the quaternions of bodies at rest: normalization may change their last bits in every step."""
-    sleep, groups, quaternions = contact_work.sleep, contact_work.groups, system.tree.quaternions
+    quaternions = system.tree.quaternions
     for k in range(len(quaternions)):
         if sleep.at_rest[groups.body_of_coordinate[quaternions[k].iv]]:
             for j in range(quaternions[k].iq, quaternions[k].iq + 4):

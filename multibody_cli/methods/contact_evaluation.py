@@ -10,7 +10,6 @@ from typing import Any
 from multibody_cli.contact_solver import contact_step, joint_friction
 from multibody_cli.contact_solver.parameters import update_joint_reactions
 from multibody_cli.contact_solver.results import clear_contact_forces, compute_contact_forces
-from multibody_cli.contact_solver.sleeping import hold_bodies_at_rest
 from multibody_cli.contact_solver.workspace import contact_workspace_for as contact_workspace_for
 from multibody_cli.implicit import coupled_impulses, implicit_forces
 from multibody_cli.kernel import Kernel, bound_kernel, kernel, template
@@ -61,7 +60,7 @@ def with_contacts(
             update_joint_reactions=reactions if len(contacts.joint_friction.patches) > 0 else None,
         ),
         resume_stepping=resume_contact_stepping,
-        hold_bodies_at_rest=hold_bodies_at_rest if len(contacts.geometry.geoms) > 0 else None,
+        finish_contact_step=contact_step.finish_contact_step if len(contacts.geometry.geoms) > 0 else None,
         displace_step=None,  # a prediction is for accelerations without impulses
         restore_factors=None,
     )

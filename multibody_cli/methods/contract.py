@@ -28,7 +28,7 @@ class Dynamics(NamedTuple):
     solve_contact_step: Kernel | None = None
     finalize_output: Kernel | None = None
     resume_stepping: Kernel | None = None
-    hold_bodies_at_rest: Kernel | None = None
+    finish_contact_step: Kernel | None = None
     displace_step: Kernel | None = None
     restore_factors: Kernel | None = None
 

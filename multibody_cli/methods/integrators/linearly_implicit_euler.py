@@ -24,7 +24,7 @@ from multibody_cli.method_kernels import (
     evaluate,
     evaluate_projected,
     finalize_output,
-    hold_bodies_at_rest,
+    finish_contact_step,
     project_onto_constraints,
     solve_contact_step,
 )
@@ -43,7 +43,7 @@ from multibody_cli.tree.workspace import Work
     evaluate_projected,
     project_onto_constraints,
     solve_contact_step,
-    hold_bodies_at_rest,
+    finish_contact_step,
     finalize_output,
 )
 def take_implicit_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
@@ -65,7 +65,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
         displace(tree, q, v, h)
         normalize(tree, q)
         recentre(tree, q, v)
-        hold_bodies_at_rest(system, contact_work, q)
+        finish_contact_step(system, work, contact_work, q)
         time[0] = start + (first + done + 1) * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         copy(v, work.implicit_rates)

@@ -15,7 +15,7 @@ from multibody_cli.method_kernels import (
     displace_step,
     evaluate_projected,
     finalize_output,
-    hold_bodies_at_rest,
+    finish_contact_step,
     project_onto_constraints,
     restore_factors,
     resume_stepping,
@@ -35,7 +35,7 @@ from multibody_cli.tree.workspace import Work
     evaluate_projected,
     project_onto_constraints,
     solve_contact_step,
-    hold_bodies_at_rest,
+    finish_contact_step,
     finalize_output,
     resume_stepping,
     displace_step,
@@ -60,7 +60,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
             return step - first - 1
         displace_step(system, work, h, q, v)
         recentre(tree, q, v)
-        hold_bodies_at_rest(system, contact_work, q)
+        finish_contact_step(system, work, contact_work, q)
         time[0] = start + step * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, after)
