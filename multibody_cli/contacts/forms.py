@@ -69,6 +69,13 @@ def polyhedron(points: ArrayLike) -> tuple[Floats, list[Face]]:
     return corners, faces
 
 
+def hull_volume(points: ArrayLike) -> float:
+    """Return the volume of the convex hull of points (n, 3), m^3."""
+    from scipy.spatial import ConvexHull
+
+    return float(ConvexHull(np.asarray(points, dtype=float)).volume)
+
+
 def _connected(seed: int, allowed: np.ndarray, neighbors: np.ndarray) -> list[int]:
     """Return the allowed triangles connected to the seed."""
     members, reached = [seed], {seed}

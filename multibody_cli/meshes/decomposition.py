@@ -86,7 +86,8 @@ def _read(path: Path) -> tuple[Floats, ...] | None:
 def _write(path: Path, parts: tuple[Floats, ...]) -> None:
     """Store parts; a folder that cannot be written is no error."""
     content = BytesIO()
-    np.savez(content, **{f"part{k}": part for k, part in enumerate(parts)})
+    arrays: dict[str, Any] = {f"part{k}": part for k, part in enumerate(parts)}
+    np.savez(content, **arrays)
     new = path.with_suffix(f".{time.time_ns()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -108,11 +108,11 @@ def colliders_of(
     bits, weld = group_bits(loaded.scene), welds(loaded.scene)
     for path, row, shapes, frame in owners:
         for k, shape in enumerate(shapes):
-            form_of = SHAPES[shape.type].form
-            if shape.contact and form_of is not None:
-                friction = settings.friction if shape.friction is None else shape.friction
+            file = loaded.resolve_path(getattr(shape, "file", ""), *path, "shapes", k)
+            friction = settings.friction if shape.friction is None else shape.friction
+            for form in SHAPES[shape.type].forms(shape, file) if shape.contact else ():
                 yield Collider(
-                    form_of(shape, loaded.resolve_path(getattr(shape, "file", ""), *path, "shapes", k)),
+                    form,
                     row,
                     frame.position + frame.rotation @ np.array(shape.position),
                     frame.rotation @ shape.axes,

@@ -8,6 +8,9 @@ from typing import Any
 from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.yaml_values import flow, word
 
+FIELDS_OF_FILES = ("density", "file", "scale", "hull", "decompose")
+"""Fields of a mesh that its vertices do not have."""
+
 
 def dump_resolved(data: Mapping[str, Any]) -> str:
     """Return a scene as YAML."""
@@ -25,30 +28,30 @@ def dump_resolved(data: Mapping[str, Any]) -> str:
 
 
 def without_files(
-    data: Mapping[str, Any], masses: Mapping[str, MassProperties], vertices_of: Callable[..., Floats]
+    data: Mapping[str, Any], masses: Mapping[str, MassProperties], parts_of: Callable[..., Sequence[Floats]]
 ) -> dict[str, Any]:
     """Return a resolved scene that can be run without the files of its meshes.
 
-    Meshes with contacts become their vertices.  All others are left out, and their body has its mass properties as
-    numbers.
+    Meshes with contacts become the vertices of their convex parts.  All others are left out, and their body has its
+    mass properties as numbers.
 
     Parameters
     ----------
     data, masses
         The resolved scene, and the mass properties of its bodies.
-    vertices_of
-        Function from the path of a mesh, `"bodies", "rod", "shapes", 0`, to its vertices (n, 3), m.
+    parts_of
+        Function from the path of a mesh, `"bodies", "rod", "shapes", 0`, to the vertices (n, 3) of its parts, m.
     """
     touching = data.get("contacts") is not None
 
     def shapes_without_files(shapes: Sequence[Mapping[str, Any]], *place: str) -> list[dict[str, Any]]:
         found = []
         for k, shape in enumerate(shapes):
-            own = {key: value for key, value in shape.items() if key not in ("density", "file", "scale")}
+            own = {key: value for key, value in shape.items() if key not in FIELDS_OF_FILES}
             if "file" not in shape:
                 found.append(own)
             elif touching and shape.get("contact", True):
-                found.append({**own, "vertices": vertices_of(*place, "shapes", k).tolist()})
+                found += [{**own, "vertices": part.tolist()} for part in parts_of(*place, "shapes", k)]
         return found
 
     def body_without_files(name: str, body: Mapping[str, Any]) -> dict[str, Any]:

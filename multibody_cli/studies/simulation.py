@@ -30,7 +30,7 @@ from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, default_integrator, load_scene
 from multibody_cli.scene.schema import SceneSpec
-from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
+from multibody_cli.scene.shapes.mesh import MeshSpec, convex_parts
 from multibody_cli.signals import with_signals
 from multibody_cli.studies.expect import find_unreadable
 from multibody_cli.timeline import NO_CALLBACKS, Callbacks, Driver, Summary
@@ -112,17 +112,17 @@ class PreparedSimulation(Immutable):
             notes=self.compiled.notes,
         )
 
-    def _vertices_of(self, *place: str | int) -> Floats:
-        """Return the vertices (n, 3) of a mesh with contacts, m."""
+    def _parts_of(self, *place: str | int) -> list[Floats]:
+        """Return the vertices (n, 3) of the convex parts of a mesh with contacts, m."""
         owner = self.scene.world if place[0] == "world" else self.scene.bodies[str(place[1])]
         mesh = owner.shapes[int(place[-1])]
         assert isinstance(mesh, MeshSpec)
-        return convex_vertices(mesh, self.loaded.resolve_path(mesh.file, *place))
+        return convex_parts(mesh, self.loaded.resolve_path(mesh.file, *place))
 
     def header(self) -> Header:
         """Return the metadata of the run that are known before it starts."""
         settings, model = self.scene.simulation, self.compiled.model
-        text = dump_resolved(without_files(self.loaded.data, self.compiled.masses, self._vertices_of))
+        text = dump_resolved(without_files(self.loaded.data, self.compiled.masses, self._parts_of))
         return Header(
             names=model.names,
             com=model.com,

@@ -73,8 +73,8 @@ def test_a_nonconvex_mesh_is_refused_with_its_deviation_from_convexity(tmp_path)
     """The bottom of the dent lies 0.25 m below the top; the corners stand off the planes of its sides."""
     assert problems(tmp_path, scene_of(mesh(tmp_path, DENTED))) == [
         f"scene.yaml:3:48: bodies.thing.shapes[0].file: the mesh {tmp_path}/thing.obj is not convex (a vertex lies "
-        f"{0.5 / np.sqrt(1.25):.3g} m above the plane of a face), but contacts require convex meshes: decompose "
-        "it into convex shapes, or set `contact: false`"
+        f"{0.5 / np.sqrt(1.25):.3g} m above the plane of a face), but contacts require convex shapes: set "
+        "`hull: true`, `decompose: true` or `contact: false`"
     ]
     assert problems(tmp_path, scene_of(mesh(tmp_path, DENTED, ", contact: false"))) == []
     assert problems(tmp_path, scene_of(mesh(tmp_path, DENTED), contacts="")) == []
@@ -103,7 +103,7 @@ def test_the_scene_in_a_result_contains_the_meshes_of_contacts(tmp_path):
     """Without its shape a scene could be repeated, and would be another one."""
     for more, contacts, kept in (("", "contacts: {}\n", 1), (", contact: false", "contacts: {}\n", 0), ("", "", 0)):
         loaded = load(tmp_path, scene_of(mesh(tmp_path, CUBE, more), contacts=contacts))
-        data = without_files(loaded.data, compile_scene(loaded).masses, lambda *_: np.eye(3))
+        data = without_files(loaded.data, compile_scene(loaded).masses, lambda *_: [np.eye(3)])
         assert len(data["bodies"]["thing"].get("shapes", ())) == kept
 
 

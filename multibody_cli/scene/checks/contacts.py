@@ -15,9 +15,9 @@ from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.scene.shapes.contract import DEFAULT_GROUP, ShapeSpec
-from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
+from multibody_cli.scene.shapes.mesh import MeshSpec, convex_parts, excess_volume
 
-CONTACT_FIELDS = ("friction", "restitution", "groups", "collides_with")
+CONTACT_FIELDS = ("friction", "restitution", "groups", "collides_with", "hull", "decompose")
 """Fields of a shape that describe its contacts."""
 
 MOST_GROUPS = 62
@@ -55,7 +55,7 @@ def _check_unused_fields(draft: Draft) -> None:
 
 def _check_shapes(draft: Draft) -> None:
     for path, shape in _shapes(draft.scene):
-        if shape.contact and SHAPES[shape.type].form is None:
+        if shape.contact and not SHAPES[shape.type].touches:
             draft.report((*path, "type"), f"contacts of a {shape.type} are not supported: set `contact: false`")
         elif shape.contact and isinstance(shape, MeshSpec):
             _check_mesh(draft, path, shape)
@@ -147,7 +147,9 @@ def _check_mesh(draft: Draft, path: Path, shape: MeshSpec) -> None:
     file = find(draft.tree, path).mark.resolve_path(shape.file)
     if shape.file and file.is_file():
         try:
-            convex_vertices(shape, file)
+            convex_parts(shape, file)
+            if message := excess_volume(shape, file):
+                draft.warn(path, message)
         except Refused as error:
             draft.report((*path, "file"), str(error))
 

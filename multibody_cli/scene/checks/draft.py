@@ -10,7 +10,7 @@ from multibody_cli.document.repeat import MAPPINGS
 from multibody_cli.errors import nearest
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.spec import WORLD
-from multibody_cli.nodes import Node, Path, Problems
+from multibody_cli.nodes import Node, Path, Problems, find, format_path
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec.path import names_path
 
@@ -57,6 +57,10 @@ class Draft(Immutable):
         """Report a problem of an element; problems of a path that it names are reported there."""
         if not names_path(self.data, path):
             self.problems.add_at(self.tree, path, message)
+
+    def warn(self, path: Path, message: str) -> None:
+        """Warn of an element."""
+        self.problems.warnings.append(f"{find(self.tree, path).mark}: {format_path(path)}: {message}")
 
     def names(self, section: str) -> frozenset[str]:
         """Return the names in a section, of valid and invalid entries."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -93,7 +93,9 @@ class ShapeKind(Immutable):
     volume
         Function from the fields, and the file of a mesh, to the properties of the volume; None if it has none.
     form
-        Function from the same to the form in contacts (`contacts.forms`); None if it has no contacts.
+        Function from the same to the form in contacts (`contacts.forms`); None if it has none.
+    parts
+        Instead, a function from the same to the convex forms of which it consists in contacts.
     mesh
         Function from the same to the surface in pictures, in the frame of the form; None draws the form.
     """
@@ -102,4 +104,16 @@ class ShapeKind(Immutable):
     spec: type[ShapeSpec]
     volume: Callable[[Any, Path], VolumeProperties] | None = None
     form: Callable[[Any, Path], Form] | None = None
+    parts: Callable[[Any, Path], Sequence[Form]] | None = None
     mesh: Callable[[Any, Path], Mesh] | None = None
+
+    @property
+    def touches(self) -> bool:
+        """Whether the shape can have contacts."""
+        return self.form is not None or self.parts is not None
+
+    def forms(self, shape: Any, file: Path) -> Sequence[Form]:
+        """Return the forms in contacts; none of a shape without contacts."""
+        if self.parts is not None:
+            return self.parts(shape, file)
+        return () if self.form is None else [self.form(shape, file)]

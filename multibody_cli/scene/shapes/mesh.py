@@ -1,11 +1,11 @@
-"""Triangle meshes from files: closed, oriented outward, and convex if they have contacts."""
+"""Triangle meshes from files: closed, oriented outward, and in contacts convex, or their hull, or convex parts."""
 
 from __future__ import annotations
 
 import math
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -15,10 +15,11 @@ from multibody_cli.errors import Refused
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.mass import Floats
 from multibody_cli.meshes import FORMATS
+from multibody_cli.meshes.decomposition import decompose
 from multibody_cli.meshes.mesh import Mesh, creased
 from multibody_cli.scene.shapes.contract import ShapeKind, SolidSpec, VolumeProperties
-from multibody_cli.spec import Position, Quantity, Vector, Vector3, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, list_schema
+from multibody_cli.spec import Position, Quantity, Spec, Vector, Vector3, units
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, WholeNumber, list_schema
 
 CONVEX = 1e-6
 """Tolerance of convexity relative to the size of the mesh; files store about seven digits."""
@@ -36,8 +37,23 @@ _AT_ONCE = 2**22
 """Number of vertex-face distances that are computed at once."""
 
 
+class DecomposeSpec(Spec):
+    """Parameters of the decomposition into convex parts."""
+
+    EXAMPLE = "{threshold: 0.05}"
+
+    threshold: Annotated[float, Quantity(units.NUMBER, least=0.01, most=1.0)] = Field(
+        0.05, description="Concavity up to which a part is not divided, relative to the size of the mesh, 0.01 to 1."
+    )
+    max_parts: Annotated[int | None, WholeNumber(1)] = Field(
+        None, description="Largest number of parts. Default: as many as the threshold requires."
+    )
+
+
 class MeshSpec(SolidSpec):
-    """A closed triangle mesh from a file, which must be convex to have contacts; or the convex hull of points.
+    """A closed triangle mesh from a file, or the convex hull of points.
+
+    A mesh that is not convex has contacts by its hull or by convex parts.
 
     It requires the package trimesh: pip install 'multibody-cli[mesh]'.
     """
@@ -52,6 +68,18 @@ class MeshSpec(SolidSpec):
         description="Length unit of the file, m: a number, or one along each of its axes; a negative one mirrors.",
         json_schema_extra={"anyOf": [NUMBER_SCHEMA, list_schema(NUMBER_SCHEMA, 3)]},
     )
+
+    hull: bool = Field(False, description="Whether contacts are those of the convex hull of the mesh.")
+    decompose: DecomposeSpec | None = Field(
+        None,
+        description="Contacts are those of convex parts that approximate the mesh: `true`, or {threshold, max_parts}. "
+        "It requires the package coacd: pip install 'multibody-cli[import]'.",
+    )
+
+    @field_validator("decompose", mode="before", json_schema_input_type=bool | DecomposeSpec | None)
+    @classmethod
+    def _read_decompose(cls, value: Any) -> Any:
+        return ({} if value else None) if isinstance(value, bool) else value
 
     @field_validator("scale", mode="plain", json_schema_input_type=Any)
     @classmethod
@@ -69,6 +97,10 @@ class MeshSpec(SolidSpec):
             raise ValueError("expected one of `file` and `vertices`")
         if self.vertices and "scale" in self.model_fields_set:
             raise ValueError("`scale` has no effect on `vertices`, which are lengths")
+        if self.vertices and (self.hull or self.decompose):
+            raise ValueError("`hull` and `decompose` have no effect on `vertices`, which are convex")
+        if self.hull and self.decompose:
+            raise ValueError("expected one of `hull` and `decompose`")
         if self.vertices:
             extents = np.linalg.svd(np.subtract(self.vertices, self.vertices[0]), compute_uv=False)
             if not (len(extents) == 3 and extents[2] > FLAT * extents[0]):
@@ -134,27 +166,44 @@ def _unit_of(mesh: Any) -> float:
     return float(number) if times else 1.0
 
 
-def convex_vertices(shape: MeshSpec, file: Path) -> Floats:
-    """Read the vertices (n, 3) of a convex mesh, m.
+def convex_parts(shape: MeshSpec, file: Path) -> list[Floats]:
+    """Read the vertices (n, 3) of the convex parts of a mesh in contacts, m.
 
     Raises
     ------
     Refused
-        As in `surface_of`, or if the mesh is not convex.
+        As in `triangles_of` for a hull, otherwise as in `surface_of`; or if the mesh is not convex.
     """
     if shape.vertices:
         require_within("vertices", len(shape.vertices))
-        return np.array(shape.vertices)
-    mesh = surface_of(shape, file)
+        return [np.array(shape.vertices)]
+    mesh = triangles_of(shape, file) if shape.hull else surface_of(shape, file)
     require_within("vertices", len(mesh.vertices))
     vertices = np.asarray(mesh.vertices, dtype=float)
+    if shape.hull:
+        return [vertices]
+    if shape.decompose:
+        parameters = shape.decompose.threshold, shape.decompose.max_parts or -1
+        return list(decompose(vertices, np.asarray(mesh.faces), *parameters))
     off = _farthest_off(vertices, np.asarray(mesh.triangles, dtype=float))
     if off > CONVEX * float(np.ptp(vertices, axis=0).max()):
         raise Refused(
             f"the mesh {file} is not convex (a vertex lies {off:.3g} m above the plane of a face), but contacts "
-            "require convex meshes: decompose it into convex shapes, or set `contact: false`"
+            "require convex shapes: set `hull: true`, `decompose: true` or `contact: false`"
         )
-    return vertices
+    return [vertices]
+
+
+def excess_volume(shape: MeshSpec, file: Path) -> str:
+    """Return by how much the hull or the parts of a mesh in contacts exceed it, in words; empty for a convex mesh."""
+    if not (shape.hull or shape.decompose):
+        return ""
+    mesh, parts = triangles_of(shape, file), convex_parts(shape, file)
+    what = "its convex hull has" if shape.hull else f"its {len(parts)} convex parts have"
+    if not (mesh.is_watertight and mesh.volume > 0.0):
+        return f"in contacts, {what} a volume that cannot be compared with that of the mesh, which is not closed"
+    excess = sum(forms.hull_volume(part) for part in parts) / float(mesh.volume) - 1.0
+    return f"in contacts, {what} {100.0 * excess:.3g} % more volume than the mesh"
 
 
 def _farthest_off(vertices: Floats, triangles: Floats) -> float:
@@ -178,9 +227,9 @@ def volume(shape: MeshSpec, file: Path) -> VolumeProperties:
     return VolumeProperties(enclosed, np.array(mesh.center_mass), np.array(mesh.moment_inertia) / enclosed)
 
 
-def form(shape: MeshSpec, file: Path) -> forms.Form:
-    """Return the form in contacts: the convex hull of the vertices."""
-    return forms.hull(convex_vertices(shape, file))
+def contact_forms(shape: MeshSpec, file: Path) -> list[forms.Form]:
+    """Return the forms in contacts: convex hulls."""
+    return [forms.hull(part) for part in convex_parts(shape, file)]
 
 
 def mesh(shape: MeshSpec, file: Path) -> Mesh:
@@ -189,4 +238,4 @@ def mesh(shape: MeshSpec, file: Path) -> Mesh:
     return creased(np.asarray(surface.vertices, dtype=float), np.asarray(surface.faces, dtype=np.int64), CREASE)
 
 
-KIND = ShapeKind("mesh", MeshSpec, volume, form, mesh)
+KIND = ShapeKind("mesh", MeshSpec, volume, parts=contact_forms, mesh=mesh)
