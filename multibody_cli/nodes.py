@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -10,6 +11,8 @@ from typing import Any, NamedTuple, NoReturn
 from multibody_cli.errors import Problem, SceneError
 
 Path = tuple[str | int, ...]
+
+_PLAIN = re.compile(r"[\w-]+")
 
 DEEPEST = 50
 """Largest depth of nested values, and of includes."""
@@ -142,9 +145,13 @@ def find(root: Node, path: Sequence[str | int], of_key: bool = False) -> Place:
 
 
 def format_path(path: Sequence[str | int]) -> str:
-    """Format a path: `joints.hinge.axis[2]`."""
-    words = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    """Format a path: `joints.hinge.axis[2]`, with quotes around other keys: `joints."left.hip".axis[2]`."""
+    words = "".join(f"[{step}]" if isinstance(step, int) else f".{_quoted(step)}" for step in path)
     return words.removeprefix(".")
+
+
+def _quoted(key: str) -> str:
+    return key if _PLAIN.fullmatch(key) else f'"{key}"'
 
 
 def _size(entries: Iterable[Node]) -> int:

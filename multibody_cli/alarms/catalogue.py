@@ -17,6 +17,7 @@ from multibody_cli.alarms.contract import NONE, Alarm, Oscillations, Reading, Re
 from multibody_cli.alarms.record import Peak, RunRecord
 from multibody_cli.alarms.remedies import DIVISORS, MARGIN, reduce_step, remedy_of_open_constraints, resolve_better
 from multibody_cli.alarms.unsolved import read_contacts, read_implicit
+from multibody_cli.escaping import path_component
 from multibody_cli.kernel import Floats
 from multibody_cli.methods.contract import Integrator
 
@@ -58,11 +59,11 @@ def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
         free = [entry for entry in names.constraint_entries if not entry.one_sided]
         owners = [entry for entry in free for _ in range(entry.rows.start, entry.rows.stop)]
         owner = owners[peak.element]
-        channel, place = f"{owner.section}/{owner.name}/error", f"{owner.section} `{owner.name}`"
+        channel, place = f"{owner.section}/{path_component(owner.name)}/error", f"{owner.section} `{owner.name}`"
         unit = "m or rad"
     elif names.joints:
         name = names.joints[peak.element].name
-        channel, place = f"joints/{name}/constraint_error", f"the loop of joint `{name}`"
+        channel, place = f"joints/{path_component(name)}/constraint_error", f"the loop of joint `{name}`"
     else:
         place = "the constraints"
     message = f"{place} is open by {peak.largest:.3g} {unit}, {peak.largest / length:.2g} of the length of the scene"
@@ -94,7 +95,7 @@ def _read_phase(record: RunRecord, settings: RunSettings) -> Reading:
     peak, body = record.phase, record.names.bodies[record.phase.element]
     message = f"the angle that body `{body}` has turned is off by about {peak.largest:.2g} rad"
     if record.phases.are_of_rotors:
-        cause, channel = "since the steps do not resolve how it tumbles", f"bodies/{body}/quaternion"
+        cause, channel = "since the steps do not resolve how it tumbles", f"bodies/{path_component(body)}/quaternion"
     else:
         cause, channel = "since the residual of the energy ledger changes the velocities", "energy/ledger_residual"
     return Reading(peak.time_above, channel, f"{message}, {cause}")
@@ -114,7 +115,7 @@ def _read_loop_spin(record: RunRecord, settings: RunSettings) -> Reading:
 
 def _turned(peak: Peak, body: str, step: float, consequence: str) -> Reading:
     message = f"body `{body}` turns by up to {peak.largest * step:.3g} rad in a step{consequence}"
-    channel = f"bodies/{body}/angular_velocity"
+    channel = f"bodies/{path_component(body)}/angular_velocity"
     return Reading(lambda bound: peak.time_above(bound / step), channel, message)
 
 

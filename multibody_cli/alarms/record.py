@@ -9,6 +9,7 @@ import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.phases import Phases, find_largest
+from multibody_cli.escaping import path_component
 from multibody_cli.methods.contract import Causes, Report
 from multibody_cli.model import Floats, Integers, Model
 
@@ -92,7 +93,7 @@ def scales_of(model: Model) -> RecordScales:
     """Return the constants of a model."""
     tree, names = model.system.tree, model.names
     working = {account.cause for account in names.accounts if account.kind == "work"}
-    constrained = {f"{entry.section}/{entry.name}" for entry in names.constraint_entries}
+    constrained = {f"{entry.section}/{path_component(entry.name)}" for entry in names.constraint_entries}
     free = [entry for entry in names.constraint_entries if not entry.one_sided]
     return RecordScales(
         float(np.linalg.norm(model.com, axis=1).max(initial=0.0)),

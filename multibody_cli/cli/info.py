@@ -15,6 +15,7 @@ from multibody_cli.cli.options import PATH, replaced_values
 from multibody_cli.cli.source import denotes_result, prepare_and_warn
 from multibody_cli.cli.tables import show, show_json, show_table
 from multibody_cli.errors import ArgumentError
+from multibody_cli.escaping import path_component
 
 if TYPE_CHECKING:
     from multibody_cli.studies.simulation import PreparedSimulation
@@ -91,7 +92,7 @@ def _describe_scene(simulation: PreparedSimulation) -> dict[str, Any]:
             {"force": name, "account": f"{account.kind} by {account.cause}"}
             for name in scene.forces
             for account in model.names.accounts
-            if account.cause == f"forces/{name}"
+            if account.cause == f"forces/{path_component(name)}"
         ],
         "actuators": [
             {"actuator": name, "type": actuator.type, "acts on": " ".join(actuator.coordinates)}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.remedies import reduce_step, remedy_of_divergence
+from multibody_cli.escaping import decoded
 from multibody_cli.forces.elements import ELEMENTS
 from multibody_cli.initial.largest_force import Start, find_largest_force
 from multibody_cli.limits import VARIABLE
@@ -120,4 +121,4 @@ def force_warnings(model: Model, warnings: Sequence[NDArray[np.int64]]) -> Itera
             for bit, words in element.warnings.items():
                 if bits & bit and element.entry is not None:
                     _, _, name = model.names.accounts[record["account"]].cause.partition("/")
-                    yield f"{element.entry.kind} `{name}`: {words}"
+                    yield f"{element.entry.kind} `{decoded(name)}`: {words}"

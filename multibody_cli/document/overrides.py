@@ -100,7 +100,7 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-_STEP = re.compile(r"(?:^|\.)([^.\[\]=]+)|\[(\d{1,9})\]")
+_STEP = re.compile(r"(?:^|\.)(?:\"([^\"]+)\"|([^.\[\]=\"]+))|\[(\d{1,9})\]")
 _SHORT_FORM = re.compile(r"--(\w+)=(.*)", re.DOTALL)
 _OPTION = re.compile(r"--\w+ ")
 _OPEN_SECTIONS = frozenset({("simulation",), ("simulation", "options"), ("simulation", "alarms"), ("output",)})
@@ -172,7 +172,8 @@ def path_of(key: str) -> Path | None:
         match = _STEP.match(key, position)
         if match is None:
             return None
-        steps.append(match[1].strip() if match[1] is not None else int(match[2]))
+        quoted, word, index = match.groups()
+        steps.append(int(index) if index is not None else quoted or word.strip())
         position = match.end()
     return tuple(steps) or None
 

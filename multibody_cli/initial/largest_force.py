@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.escaping import decoded
 from multibody_cli.forces.elements import ELEMENTS, apply_forces
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.kernel import interpreted, records
@@ -70,7 +71,7 @@ def _forces(model: Model, start: Start) -> Iterator[LargestForce]:
                 section, name = model.names.accounts[record["account"]].cause.split("/")[:2]
                 kind = section.removesuffix("s") if element.entry is None else element.entry.kind
                 if math.isfinite(size):
-                    yield LargestForce(f"{kind} `{name}`", value, unit, size, element.rest)
+                    yield LargestForce(f"{kind} `{decoded(name)}`", value, unit, size, element.rest)
 
 
 def _angles(model: Model) -> Any:

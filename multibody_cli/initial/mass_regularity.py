@@ -46,7 +46,8 @@ def check_masses(loaded: LoadedScene, masses: Mapping[str, MassProperties], mode
         With every joint, or body without one, whose coordinates have no inertia or a negative one, if the scene has
         such inertias or bodies without mass.
     """
-    objections = {name: text for name, mass in masses.items() if (text := objection_to(mass))}
+    given = [name for name, body in loaded.scene.bodies.items() if body.inertia is not None]
+    objections = {name: text for name in given if (text := objection_to(masses[name]))}
     massless = {name for name, mass in masses.items() if mass.mass == 0.0}
     if not objections and not massless:
         return []

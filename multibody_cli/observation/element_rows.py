@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.escaping import path_component
 from multibody_cli.forces.elements import CONTROLS
 from multibody_cli.model import Account, Integers, Model, Records
 
@@ -35,6 +36,6 @@ def element_rows(model: Model) -> ElementRows:
 def _actuator_rows(model: Model) -> Iterator[int]:
     controls, commands = model.system.forces.tables[CONTROLS], model.system.commands
     for actuator in model.names.actuators:
-        account = model.names.accounts.index(Account("work", f"actuators/{actuator.name}"))
+        account = model.names.accounts.index(Account("work", f"actuators/{path_component(actuator.name)}"))
         yield from np.flatnonzero(controls["account"] == account).tolist()
         yield from (-1 - np.flatnonzero(commands["account"] == account)).tolist()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multibody_cli.escaping import decoded, path_component
 from multibody_cli.immutable import Immutable
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ BODY_CHANNELS: dict[str, BodyChannel] = {
 def find_body_channel(path: str, bodies: Sequence[str]) -> tuple[BodyChannel, int] | None:
     """Return the channel and the body index of `bodies/<name>/<quantity>`; None if there is no such channel."""
     group, _, rest = path.partition("/")
-    name, _, quantity = rest.rpartition("/")
+    component, _, quantity = rest.rpartition("/")
+    name = decoded(component)
     if group != "bodies" or name not in bodies or quantity not in BODY_CHANNELS:
         return None
     return BODY_CHANNELS[quantity], bodies.index(name)
@@ -89,4 +91,4 @@ def find_body_channel(path: str, bodies: Sequence[str]) -> tuple[BodyChannel, in
 def body_paths(bodies: Sequence[str], stored: Container[str]) -> list[str]:
     """List the paths of the channels of every body that the stored channels determine."""
     known = [quantity for quantity, one in BODY_CHANNELS.items() if all(path in stored for path in one.paths)]
-    return [f"bodies/{name}/{quantity}" for name in bodies for quantity in known]
+    return [f"bodies/{path_component(name)}/{quantity}" for name in bodies for quantity in known]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multibody_cli.errors import nearest
+from multibody_cli.escaping import decoded, path_component
 from multibody_cli.output.channel import BOUND, CONTACT, Channel
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ STORED = (STEP, f"{GROUP}/offset", *NEEDS)
 
 UNITS = "N"
 DESCRIPTION = "Force of the contacts of A and B on B: impulses of the last step before the output, divided by the step."
-_PATH = re.compile(rf"{GROUP}/([\w-]+):([\w-]+)/force")
+_PATH = re.compile(rf"{GROUP}/([\w%-]+):([\w%-]+)/force")
 
 
 class Pair(NamedTuple):
@@ -189,9 +190,10 @@ class Pair(NamedTuple):
 def find_pair(path: str, bodies: Sequence[str]) -> Pair | None:
     """Return the bodies of `contacts/A:B/force`; None if there is no such channel."""
     match = _PATH.fullmatch(path)
-    if match is None or match[1] == match[2] or not {*match.groups()} <= {WORLD, *bodies}:
+    names = [decoded(component) for component in match.groups()] if match else []
+    if len(set(names)) < 2 or not {*names} <= {WORLD, *bodies}:
         return None
-    return Pair(*(-1 if name == WORLD else bodies.index(name) for name in match.groups()))
+    return Pair(*(-1 if name == WORLD else bodies.index(name) for name in names))
 
 
 def pairs_in_contact(body_a: Array, body_b: Array) -> list[Pair]:
@@ -202,7 +204,7 @@ def pairs_in_contact(body_a: Array, body_b: Array) -> list[Pair]:
 
 def paths_of(pair: Pair, bodies: Sequence[str]) -> tuple[str, str]:
     """Return the paths of the forces of a pair on its second and on its first body."""
-    a, b = (WORLD if body < 0 else bodies[body] for body in pair)
+    a, b = (WORLD if body < 0 else path_component(bodies[body]) for body in pair)
     return f"{GROUP}/{a}:{b}/force", f"{GROUP}/{b}:{a}/force"
 
 
@@ -211,7 +213,7 @@ def suggest(path: str, bodies: Sequence[str], known: Iterable[str]) -> str:
     match = _PATH.fullmatch(path)
     if match is None:
         return nearest(path, known)
-    for name in match.groups():
+    for name in map(decoded, match.groups()):
         if name not in (WORLD, *bodies):
             return f"there is no body `{name}`: {nearest(name, {WORLD, *bodies})}"
     return "a pair has two different bodies"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from multibody_cli.escaping import path_component
 from multibody_cli.output.channel import AXES, CONTACT, VARIATIONAL_STEPS, Channel, Item
 from multibody_cli.output.contact_channels import GROUP, IMPULSES, MOMENTS
 
@@ -57,7 +58,7 @@ class ChannelAxis(NamedTuple):
 def _joint_items(names: SceneNames) -> list[Item]:
     return [
         Item(
-            _path_component(joint.name), row, joint.columns, tuple(kind.value for kind in joint.coordinates), joint.same
+            path_component(joint.name), row, joint.columns, tuple(kind.value for kind in joint.coordinates), joint.same
         )
         for row, joint in enumerate(names.joints)
     ]
@@ -65,7 +66,7 @@ def _joint_items(names: SceneNames) -> list[Item]:
 
 def _constraint_items(section: str) -> Callable[[SceneNames], list[Item]]:
     return lambda names: [
-        Item(_path_component(entry.name), columns=entry.rows, units=("",) * (entry.rows.stop - entry.rows.start))
+        Item(path_component(entry.name), columns=entry.rows, units=("",) * (entry.rows.stop - entry.rows.start))
         for entry in names.constraint_entries
         if entry.section == section
     ]
@@ -79,7 +80,7 @@ def _account_items(kind: str) -> Callable[[SceneNames], list[Item]]:
 
 def _actuation_items(entries: Sequence[ActuationEntry]) -> list[Item]:
     return [
-        Item(_path_component(entry.name), columns=entry.columns, labels=entry.coordinates)
+        Item(path_component(entry.name), columns=entry.columns, labels=entry.coordinates)
         for entry in entries
         if entry.coordinates
     ]
@@ -97,7 +98,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "crossing": Expansion(lambda names: _actuation_items(names.muscles)),
     "sensor": Expansion(lambda names: _numbered(names.sensors), lambda names: len(names.sensors)),
     "point": Expansion(
-        lambda names: [Item("/".join(map(_path_component, point)), index) for index, point in enumerate(names.points)],
+        lambda names: [Item("/".join(map(path_component, point)), index) for index, point in enumerate(names.points)],
         lambda names: len(names.points),
     ),
     "friction_joint": Expansion(
@@ -167,10 +168,4 @@ def _sample_length(axis: ChannelAxis, names: SceneNames) -> int:
 
 
 def _numbered(names: Sequence[str]) -> list[Item]:
-    return [Item(_path_component(name), index) for index, name in enumerate(names)]
-
-
-def _path_component(name: str) -> str:
-    """Escape a name such that it is a single component of an HDF5 path."""
-    link = name.replace("%", "%25").replace("/", "%2F").replace("\0", "%00")
-    return link.replace(".", "%2E") if link in {".", ".."} else link
+    return [Item(path_component(name), index) for index, name in enumerate(names)]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multibody_cli.errors import ResultError
+from multibody_cli.escaping import path_component
 from multibody_cli.output.bodies import BODY_CHANNELS, body_paths, find_body_channel
 from multibody_cli.output.channel import INSTANT, matches, suggest_component
 from multibody_cli.output.contact_channels import find_pair, suggest
@@ -190,7 +191,7 @@ def _scalars(record: ChannelRecord) -> Iterator[tuple[str, ScalarChannel]]:
         yield (
             label,
             ScalarChannel(
-                name="/".join((group, *bodies, quantity)) if bodies else record.path,
+                name="/".join((group, *map(path_component, bodies), quantity)) if bodies else record.path,
                 # a single component, such as the coordinate of a hinge, has no label
                 component=label if record.labels and len(record.labels[-1]) > 1 else "",
                 units=units[column % len(units)],

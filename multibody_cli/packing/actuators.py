@@ -9,6 +9,7 @@ import numpy as np
 
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec, Law
+from multibody_cli.escaping import path_component
 from multibody_cli.expressions import constant, with_values
 from multibody_cli.forces.joint_control import COMMAND
 from multibody_cli.kernel import records
@@ -44,7 +45,7 @@ class ActuatorPacker:
     def add_section(self, scene: SceneSpec) -> None:
         """Add all actuators."""
         for name, actuator in scene.actuators.items():
-            account = self._packer.account("work", f"actuators/{name}")
+            account = self._packer.account("work", f"actuators/{path_component(name)}")
             if isinstance(actuator, ComputedTorqueSpec):
                 self._add_computed_torque(account, actuator)
             else:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.escaping import path_component
 from multibody_cli.forces import joint_control
 from multibody_cli.forces.elements import PLACES
 from multibody_cli.immutable import replace
@@ -54,7 +55,7 @@ def with_applied_forces(model: Model) -> Actuated:
         for column in range(joint.columns.start, joint.columns.stop):
             rows.append((column, signal + len(rows), len(accounts)))
             columns.append(column)
-        accounts.append(Account("work", f"joints/{joint.name}/applied"))
+        accounts.append(Account("work", f"joints/{path_component(joint.name)}/applied"))
     signals = _with_constants(model.system.forces.signals, len(rows))
     tables = list(model.system.forces.tables)
     place = PLACES[joint_control.ACTUATORS.name]

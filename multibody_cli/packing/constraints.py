@@ -8,6 +8,7 @@ from multibody_cli.constraints import KINDS, limit
 from multibody_cli.constraints.contract import ConstraintSpec, Packed
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.constraints.relation import CouplingSpec, relations_of
+from multibody_cli.escaping import path_component
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.model import RowName
 from multibody_cli.packing.context import Context
@@ -45,7 +46,7 @@ def add_constraints(
 
 
 def _add_limits(name: str, joint: MovingJointSpec, context: Context, rows: RowPacker, tables: TablePacker) -> None:
-    account = context.packer.account("dissipation", f"joints/{name}/limits")
+    account = context.packer.account("dissipation", f"joints/{path_component(name)}/limits")
     for k, pair in enumerate(joint.bounds or ()):
         for bound, sign, words in zip(pair or (-math.inf, math.inf), (1.0, -1.0), ("lower", "upper"), strict=True):
             if math.isfinite(bound):
@@ -66,7 +67,7 @@ def _add_element(
     kind = KINDS[spec.type]
     packed = kind.pack(spec, context)
     row, term = rows.next_row, rows.next_term
-    account = context.packer.account(spec.account, f"{section}/{name}") if spec.account else -1
+    account = context.packer.account(spec.account, f"{section}/{path_component(name)}") if spec.account else -1
     for shape in packed.rows:
         rows.add(
             RowName(section, name, shape.direction),

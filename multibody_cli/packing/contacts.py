@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.contacts.forms import Collider, OwnSurface, geometry_of
+from multibody_cli.escaping import path_component
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import FRICTION_PATCH, FRICTION_POINT
 from multibody_cli.kernel import records
@@ -143,7 +144,8 @@ def pack_joint_friction(
     numbers = {name: k for k, name in enumerate(scene.joints)}
     for place, name in enumerate(scene.friction_joints):
         joint: Any = scene.joints[name]
-        row, number = layout.row_of_joint(name, joint), account("dissipation", f"joints/{name}/friction")
+        row = layout.row_of_joint(name, joint)
+        number = account("dissipation", f"joints/{path_component(name)}/friction")
         of_joint = JOINTS[joint.type].friction_patches(joint)
         parent, child, frame = _joint_at(row, tree)
         group = (len(patches), len(patches) + len(of_joint))

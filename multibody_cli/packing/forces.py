@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.escaping import path_component
 from multibody_cli.forces import joint_control
 from multibody_cli.forces.cable import POINT
 from multibody_cli.forces.contract import ForceElement, JointPackingContext, RotationCoordinates, ScalarCoordinate
@@ -54,11 +55,11 @@ class ForcePacker:
                 self.quantities.places[CoordinateReference(name, rotation.place + k)] = -1, rotation.iv + k
         for element, fields in elements_of_joint(spec):
             if fields.cause not in accounts:
-                accounts[fields.cause] = self.account(element.account, f"joints/{name}/{fields.cause}")
+                accounts[fields.cause] = self.account(element.account, f"joints/{path_component(name)}/{fields.cause}")
             for record in fields.pack(spec, context):
                 self._add(element, (*record, accounts[fields.cause]))
         if spec.motion is not None:
-            account = self.account("work", f"joints/{name}/motion")
+            account = self.account("work", f"joints/{path_component(name)}/motion")
             for k, (prescribed, place) in enumerate(zip(spec.motion.signals, numbers_of(parts), strict=True)):
                 if prescribed is not None:
                     # a table of positions is `cubic` or `pchip`: it also determines velocities and accelerations
@@ -69,7 +70,7 @@ class ForcePacker:
         """Add an entry of `forces:`, `springs:` or `muscles:`."""
         element = element_of(spec)
         assert element.entry is not None
-        account = self.account(element.account, f"{section}/{name}")
+        account = self.account(element.account, f"{section}/{path_component(name)}")
         self._add(element, (*element.entry.pack(spec, context), account))
 
     def add_control(

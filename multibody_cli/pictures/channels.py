@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multibody_cli.errors import ResultError
+from multibody_cli.escaping import decoded, path_component
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.output.bodies import rotate
 from multibody_cli.output.channels import CHILD_FRAME
@@ -319,10 +320,10 @@ def express_wrenches(trajectory: Trajectory, joints: Mapping[str, JointSpec], fr
     def convert(record: ChannelRecord, rows: slice) -> ChannelRecord:
         if record.frame != CHILD_FRAME:
             return record
-        joint = joints[record.path.split("/")[1]]
+        joint = joints[decoded(record.path.split("/")[1])]
         from_joint = np.array([joint.child_origin.rotation])
         vectors = np.swapaxes(record.values.reshape(-1, 2, 3), 0, 1)
-        body = f"bodies/{joint.child}/quaternion"
+        body = f"bodies/{path_component(joint.child)}/quaternion"
         orientation = trajectory.channel(body, rows).values
         turned = [turn(orientation, rotate(from_joint, vector)) for vector in vectors]
         return replace(record, values=np.concatenate(turned, axis=1), frame=frame)

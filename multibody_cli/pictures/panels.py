@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
+from multibody_cli.escaping import decoded
 from multibody_cli.immutable import Immutable
 from multibody_cli.output.selection import ScalarChannel
 
@@ -59,11 +60,11 @@ def _shared_and_own(scalars: Sequence[ScalarChannel]) -> tuple[str, list[str]]:
     if len(set(map(len, paths))) > 1:
         # after the first difference, components of paths of unequal length do not correspond
         shared = [all(shared[: place + 1]) for place in range(len(shared))]
-    own = ["/".join(link for link, agrees in zip(path, shared, strict=False) if not agrees) for path in paths]
+    own = [decoded("/".join(link for link, agrees in zip(path, shared, strict=False) if not agrees)) for path in paths]
     common = [link if agrees else "*" for link, agrees in zip(paths[0], shared, strict=False)]
     while common and common[-1] == "*":
         common.pop()
-    title, components = "/".join(common), [scalar.component for scalar in scalars]
+    title, components = decoded("/".join(common)), [scalar.component for scalar in scalars]
     if len(set(components)) > 1:
         return title, [" ".join(filter(None, pair)) for pair in zip(own, components, strict=True)]
     return title + (f"[{components[0]}]" if components[0] else ""), own

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from multibody_cli.escaping import path_component
 from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate
@@ -245,7 +246,7 @@ def _ranges(trajectory: Trajectory, name: str, joint: JointSpec) -> Floats:
 
     An angle without domain has a full turn at least.
     """
-    path = f"joints/{name}/q"
+    path = f"joints/{path_component(name)}/q"
     n = len(joint.coordinates)
     q = trajectory.channel(path).values if path in trajectory.paths else np.zeros((1, n))
     q = q[np.isfinite(q).all(axis=1)]

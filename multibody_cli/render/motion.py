@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multibody_cli.errors import ArgumentError, ResultError
+from multibody_cli.escaping import path_component
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Integers as Integers
 from multibody_cli.model import Floats
@@ -161,7 +162,7 @@ def read_motion(trajectory: Trajectory, rows: Integers, muscles: Sequence[str], 
     deformation = {
         body: read(path).reshape(-1, 3, 3)
         for body, name in enumerate(trajectory.bodies)
-        if (path := f"bodies/{name}/deformation") in trajectory.paths
+        if (path := f"bodies/{path_component(name)}/deformation") in trajectory.paths
     }
     return MotionHistory(
         time=trajectory.time[rows],
@@ -169,8 +170,8 @@ def read_motion(trajectory: Trajectory, rows: Integers, muscles: Sequence[str], 
         quaternion=read("bodies/quaternion"),
         deformation=deformation,
         contacts=_read_contacts(trajectory, rows),
-        activation=columns([f"muscles/{name}/activation" for name in muscles]),
-        reaction=columns([f"joints/{name}/force" for name in joints], 6),
+        activation=columns([f"muscles/{path_component(name)}/activation" for name in muscles]),
+        reaction=columns([f"joints/{path_component(name)}/force" for name in joints], 6),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.constraints.relation import CouplingSpec
+from multibody_cli.escaping import path_component
 from multibody_cli.forces.elements import element_of, elements_of_joint
 from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.joints.friction import has_friction
@@ -141,20 +142,20 @@ def _accounts(scene: SceneSpec) -> Iterator[Account]:
             yield Account("dissipation", "contacts/rolling")
     for section, entries in (("springs", scene.springs), ("muscles", scene.muscles), ("forces", scene.forces)):
         for name, entry in entries.items():
-            yield Account(element_of(entry).account, f"{section}/{name}")
+            yield Account(element_of(entry).account, f"{section}/{path_component(name)}")
     for name in scene.actuators:
-        yield Account("work", f"actuators/{name}")
+        yield Account("work", f"actuators/{path_component(name)}")
     for section, constraints in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, constraint in constraints.items():
             if constraint.account:
-                yield Account(constraint.account, f"{section}/{name}")
+                yield Account(constraint.account, f"{section}/{path_component(name)}")
     for name, joint in scene.joints.items():
         if has_friction(joint):
-            yield Account("dissipation", f"joints/{name}/friction")
+            yield Account("dissipation", f"joints/{path_component(name)}/friction")
         if isinstance(joint, MovingJointSpec):
             if joint.motion is not None:
-                yield Account("work", f"joints/{name}/motion")
+                yield Account("work", f"joints/{path_component(name)}/motion")
             if joint.bounds is not None:
-                yield Account("dissipation", f"joints/{name}/limits")
+                yield Account("dissipation", f"joints/{path_component(name)}/limits")
         for element, fields in elements_of_joint(joint):
-            yield Account(element.account, f"joints/{name}/{fields.cause}")
+            yield Account(element.account, f"joints/{path_component(name)}/{fields.cause}")

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.errors import ExpressionError
+from multibody_cli.escaping import path_component
 from multibody_cli.expressions import STATE, Expression, parse, require_names
 from multibody_cli.joints.coordinate_fields import one_or_each
 from multibody_cli.spec import Catalogue, Energy, NonNegative, Quantity, Spec, Time, units
@@ -135,7 +136,10 @@ class ChannelExpectation(AssertionSpec):
         if self.expression is None:
             return [ChannelReference(str(self.channel), self.component)]
         references = self.expression.references.values()
-        return [ChannelReference("/".join(reference.path), reference.component) for reference in references]
+        return [
+            ChannelReference("/".join(map(path_component, reference.path)), reference.component)
+            for reference in references
+        ]
 
 
 class ValueExpectation(ChannelExpectation):

@@ -73,8 +73,8 @@ def placed(field: str, points: Sequence[BodyPoint]) -> list[tuple[Place, BodyPoi
 
 def split_coordinate(word: str) -> tuple[str, str]:
     """Split the name of a coordinate, `wrist/1`, into its joint and its index; the index of `hinge` is empty."""
-    joint, _, index = word.partition("/")
-    return joint, index
+    joint, _, index = word.rpartition("/")
+    return (joint, index) if index.isdecimal() and joint else (word, "")
 
 
 class PackingContext(Protocol):

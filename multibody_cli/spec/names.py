@@ -1,12 +1,31 @@
-"""Names of the elements of a scene."""
+"""Names of scenes and of their elements."""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
-from pydantic import StringConstraints
+from pydantic import AfterValidator, StringConstraints
 
 NAME = r"^[^\W\d][\w-]*$"
-"""Pattern of names, which are used as paths in the result file and as arguments of the command line."""
+"""Pattern of the names of scenes, which are those of their result files."""
 
-Name = Annotated[str, StringConstraints(pattern=NAME, max_length=100)]
+_RESERVED = frozenset('*?[]"=\\')
+"""Characters of patterns and of keys on the command line."""
+
+_COORDINATE = re.compile(r".+/\d+", re.DOTALL)
+
+
+def _read(name: str) -> str:
+    """Read the name of an element, which may have characters such as those of `left.hip` and `model::link 1`."""
+    if not name or name != name.strip() or not name.isprintable() or not _RESERVED.isdisjoint(name):
+        raise ValueError(
+            'expected a name of visible characters other than `*`, `?`, `[`, `]`, `=`, `"` and `\\`, without spaces at '
+            "its ends"
+        )
+    if _COORDINATE.fullmatch(name):
+        raise ValueError("expected a name that does not end as that of a coordinate of a joint, such as `wrist/1`")
+    return name
+
+
+Name = Annotated[str, StringConstraints(max_length=100), AfterValidator(_read)]

@@ -246,3 +246,44 @@ def test_a_negative_moment_is_accepted_where_the_coordinates_have_inertia(method
 )
 def test_reasons_for_which_no_body_has_an_inertia(mass: float, moments: Any, reason: str) -> None:
     assert objection_to(MassProperties(mass, np.zeros(3), np.diag(moments))) == reason
+
+
+AFTER_A_BALL: dict[str, Data] = {
+    "spring": {"stiffness": 30.0, "damping": 0.4},
+    "limits": {"limits": [-0.5, 0.15], "restitution": 0.5},
+    "motion": {"motion": {"position": "0.1 + 0.8*t + 0.2*sin(3*t)"}, "v": 1.4},
+    "force": {"force": "3*sin(5*t) - 2*q - 0.3*v"},
+    "armature": {"armature": 0.05},
+}
+"""Fields of a hinge."""
+
+
+@pytest.mark.parametrize("method", BY_ACCELERATION)
+@pytest.mark.parametrize("name", AFTER_A_BALL)
+def test_a_coordinate_after_a_ball_has_all_that_a_hinge_has(name: str, method: str) -> None:
+    """Its number in q is not its index: a ball has four numbers and three coordinates."""
+    fields = {"q": 0.1, "v": 0.6} | AFTER_A_BALL[name]
+    ball = {"type": "spherical", "child": "between", "q": {"rotvec": [0.3, -0.2, 0.5]}, "v": [0.2, 1.0, -0.4]}
+    pin = hinge("between", "trunk", [1, 2, 2], [0.1, 0.2, 0.3], child_origin={"position": [0.1, 0.2, 0.3]})
+    pin |= {word: fields[word] for word in fields if name != "motion" or word == "motion"}
+    parts = [{"type": "spherical"}, {"type": "revolute", "axis": [1, 2, 2], "position": [0.1, 0.2, 0.3]}]
+    whole: Data = {"type": "composite", "child": "trunk", "parts": parts}
+    whole |= {word: [ball[word], fields[word]] for word in ("q", "v")}
+    unused = {"limits": None, "motion": None, "force": 0.0, "stiffness": 0.0, "damping": 0.0, "armature": 0.0}
+    for word, value in AFTER_A_BALL[name].items():
+        if word == "motion":
+            whole[word] = {"position": [None] * 3 + [value["position"]]}
+        elif word in unused:
+            whole[word] = [unused[word]] * 3 + [value]
+        elif word not in ("q", "v"):
+            whole[word] = value
+    runs = [
+        start({"bodies": {"trunk": ROD}, "joints": {"both": whole}}, method, step=1e-3),
+        start({"bodies": {"between": NOTHING, "trunk": ROD}, "joints": {"ball": ball, "pin": pin}}, method, step=1e-3),
+    ]
+    for run in runs:
+        run.advance(0.3)
+    for channel in CHANNELS:
+        np.testing.assert_allclose(runs[0].body("trunk", channel), runs[1].body("trunk", channel), atol=1e-9)
+    q = [*runs[1].joint("ball", "coordinates"), *runs[1].joint("pin", "coordinates")]
+    np.testing.assert_allclose(runs[0].joint("both", "coordinates"), q, atol=1e-9)

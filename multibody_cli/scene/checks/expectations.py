@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from multibody_cli.errors import QuantityError
+from multibody_cli.escaping import decoded
 from multibody_cli.limits import LimitError
 from multibody_cli.nodes import Path
 from multibody_cli.output.contact_channels import find_pair, suggest
@@ -92,7 +93,7 @@ def _belongs_to_broken(draft: Draft, name: str) -> bool:
     section, _, rest = name.partition("/")
     if section == "contacts":
         return "contacts" in draft.broken
-    element = rest.rpartition("/")[0]
+    element = decoded(rest.rpartition("/")[0])
     if section == "energy":
         return bool(draft.broken & _WITH_ACCOUNTS)
     return element in draft.names(section) and element not in getattr(draft.scene, section)

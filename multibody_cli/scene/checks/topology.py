@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.contract import Coordinate, numbers_of
 from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
 from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.draft import Draft
@@ -76,8 +76,9 @@ def length_of_joints(scene: SceneSpec) -> float:
 def report_start(draft: Draft, path: Path, joint: MovingJointSpec, length: float) -> None:
     """Report initial coordinates of a joint beyond its limits, at a path and, of several coordinates, their index."""
     assert joint.bounds is not None
-    # coordinates with limits are scalar, and q lists them in order, before any quaternion
-    start = JOINTS[joint.type].start(joint).q
+    kind = JOINTS[joint.type]
+    q = kind.start(joint).q
+    start = [q[number] for number in numbers_of(kind.parts(joint))]
     for k, (pair, unit) in enumerate(zip(joint.bounds, joint.coordinates, strict=True)):
         if pair is None:
             continue

@@ -10,6 +10,7 @@ import numpy as np
 
 from multibody_cli.alarms.catalogue import OVERLAP, STABILITY
 from multibody_cli.errors import ResultError
+from multibody_cli.escaping import decoded
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.expect import ChannelExpectation, ConstraintError, EnergyDrift, MomentumDrift
 from multibody_cli.studies.doctor.subject import MAX_SECONDS, Finding, Severity, Subject, scales_of_units
@@ -39,7 +40,7 @@ def find_alarms(subject: Subject) -> Iterator[Finding]:
         if alarm.name in (STABILITY, OVERLAP):  # checks of their own
             continue
         section, _, name = alarm.channel.rpartition("/")[0].partition("/")
-        place = (section, name) if name in getattr(scene, section, ()) else ("simulation", "step")
+        place = (section, decoded(name)) if decoded(name) in getattr(scene, section, ()) else ("simulation", "step")
         since = "" if alarm.time is None else f" (from t = {alarm.time:.4g} s)"
         yield subject.finding("trial run", WEIGHTS[alarm.level], place, alarm.message + since, str(alarm.remedy))
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from multibody_cli.alarms.contract import Raised
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, nearest, shortened
+from multibody_cli.escaping import path_component
 from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats, SceneNames
 from multibody_cli.output.rows import Column, Row
@@ -100,10 +101,9 @@ def kept_of(kept: tuple[Kept, ...], simulation: PreparedSimulation) -> tuple[Kep
         return kept
     scene, names = simulation.scene, simulation.compiled.model.names
     held = inboard_joints(scene)
-    joints = [f"joints/{joint.name}/q" for joint in names.joints if joint.coordinates]
-    poses = [
-        f"bodies/{name}/{word}" for name in scene.bodies if name not in held for word in ("position", "quaternion")
-    ]
+    joints = [f"joints/{path_component(joint.name)}/q" for joint in names.joints if joint.coordinates]
+    floating = [path_component(name) for name in scene.bodies if name not in held]
+    poses = [f"bodies/{name}/{word}" for name in floating for word in ("position", "quaternion")]
     return tuple(map(Kept, (*joints, *poses, *(f"energy/{word}" for word in ENERGIES))))
 
 
