@@ -90,9 +90,13 @@ def _read_link(draft: Draft, reading: Reading, link: Element, colors: dict[str, 
         _read_inertial(body, reading, inertial)
     for collision in reading.children(link, "collision"):
         _read_shape(body, reading, collision, {})
+    touching = list(body.shapes)
     for visual in reading.children(link, "visual"):
         color = _material(reading, visual, colors)
-        _read_shape(body, reading, visual, {"contact": False} | ({} if color is None else {"color": color[:3]}))
+        _read_shape(body, reading, visual, {"contact": False} | ({} if color is None else {"color": color}))
+    if len(body.shapes) > len(touching):  # pictures show the visuals instead
+        for shape in touching:
+            shape.fields["visible"] = False
 
 
 def _read_inertial(body: Body, reading: Reading, inertial: Element) -> None:

@@ -132,6 +132,8 @@ def _shapes(loaded: LoadedScene, number: Mapping[str, int]) -> Iterator[Solid]:
     for name, body, place, shapes in _owners(loaded.scene, number):
         layer: Layer = "ground" if body == GROUND else "bodies"
         for k, shape in enumerate(shapes):
+            if not shape.visible:
+                continue
             path = (*place, "shapes", k, "file")
             file = loaded.resolve_path(shape.file, *path) if hasattr(shape, "file") else Path()
             meshes = shape_meshes(shape, file)
@@ -143,7 +145,7 @@ def _planes(scene: SceneSpec, number: Mapping[str, int], scale: _Scale) -> Itera
     """Yield the infinite planes as tiles around the motion."""
     for name, body, _, shapes in _owners(scene, number):
         for shape in shapes:
-            if shape.type == "plane":
+            if shape.type == "plane" and shape.visible:
                 r, g, b = shape.color or GROUND_COLOR
                 around = scale.centre if body == GROUND else np.zeros(3)
                 for shade, tiles in zip((1.0, 0.9), plane_tiles(shape, around, 5.0 * scale.travel), strict=True):

@@ -13,6 +13,8 @@ from multibody_cli.foreign import read_model
 from multibody_cli.foreign.options import Options
 from multibody_cli.foreign.writing import text
 from multibody_cli.nodes import Problems
+from multibody_cli.render.picture import Picture, start_of
+from multibody_cli.studies.simulation import prepare
 
 ROBOT = Path(__file__).with_name("robot.urdf")
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -104,3 +106,20 @@ def test_energies_are_those_of_the_links(merge: str, tmp_path: Path) -> None:
         kinetic, potential = kinetic_and_potential(robot, q, v)
         assert float(run["energy/kinetic"][0]) == pytest.approx(kinetic, rel=1e-8)
         assert float(run["energy/potential"][0]) == pytest.approx(potential, rel=1e-12)
+
+
+def test_pictures_show_visuals_where_a_link_has_some(tmp_path: Path) -> None:
+    """A collision is seen in links without a visual only; contacts have all of them."""
+    path = tmp_path / "robot.urdf"
+    ball = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
+    path.write_text(ROBOT.read_text().replace("<visual ", f"{ball}<visual "))
+    bodies = read_model(path, Options(), Problems()).bodies
+    assert [(shape.fields["type"], shape.fields.get("visible", True)) for shape in bodies["upper"].shapes] == [
+        ("sphere", False),
+        ("cylinder", True),
+    ]
+    assert [shape.fields.get("contact", True) for shape in bodies["upper"].shapes] == [True, False]
+    assert "visible" not in bodies["fore"].shapes[0].fields
+    prepared = prepare(path)
+    solids = Picture(prepared.loaded, start_of(prepared), np.array([0])).drawing.solids
+    assert sum(solid.name == "body upper" for solid in solids) == 2  # the halves of the cylinder

@@ -49,6 +49,7 @@ class ShapeSpec(Spec):
         description="Color in pictures: a name of CSS, #rrggbb, or [r, g, b] between 0 and 1. "
         "Default: one for each body.",
     )
+    visible: bool = Field(True, description="Whether pictures show the shape.")
 
     @property
     def axes(self) -> Floats:
