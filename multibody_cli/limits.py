@@ -33,6 +33,7 @@ LIMITS = {
     "steps": Limit(10**12, "steps"),
     "instants": Limit(10_000_000, "output instants"),
     "contacts": Limit(1_000_000, "simultaneous contacts"),
+    "excluded_pairs": Limit(5_000_000, "pairs of bodies without contacts"),
     "runs": Limit(10_000_000, "runs of a sweep"),
     "result": Limit(100_000_000_000, "bytes in the result file, without those of contacts"),
 }

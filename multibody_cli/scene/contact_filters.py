@@ -9,6 +9,7 @@ Two shapes can touch if
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import combinations, product
@@ -34,6 +35,13 @@ def excluded_pairs(scene: SceneSpec, settings: ContactsSpec) -> Iterator[Pair]:
     elif "auto" in settings.pairs:
         among = ((joint.parent, joint.child) for joint in scene.joints.values() if joint.parent != WORLD)
     yield from (pair for pair in among if frozenset(pair) not in listed)
+
+
+def count_excluded_pairs(scene: SceneSpec, settings: ContactsSpec) -> int:
+    """Return the number of pairs that `excluded_pairs` yields, at most."""
+    names = (WORLD, *scene.bodies)
+    count = sum(len(matching(first, names)) * len(matching(second, names)) for first, second in settings.exclude)
+    return count + (len(scene.joints) if {"auto", "all"} & set(settings.pairs) else math.comb(len(names), 2))
 
 
 def matching(name: str, names: Iterable[str]) -> list[str]:

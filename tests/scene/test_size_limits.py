@@ -148,6 +148,19 @@ def test_bodies_and_joints_are_counted_with_the_nodes_of_strands(tmp_path, monke
     assert "strands: expected at most 10 bodies and joints" in refusal(tmp_path, START + strand + END)
 
 
+@pytest.mark.parametrize(
+    ("contacts", "place"),
+    [('{exclude: [["b*", "*"]]}', "exclude"), ("{pairs: [[b0, b1]]}", "pairs")],
+    ids=["wildcards", "a list"],
+)
+def test_excluded_pairs_are_limited(tmp_path, contacts, place):
+    """Before they are formed: 4000 bodies have 8 million pairs."""
+    ball = "{mass: 1 kg, shapes: [{type: sphere, radius: 0.1}]}"
+    text = f'mbsim: 1\nrepeat: [{{count: 4000, bodies: {{"b${{i}}": {ball}}}}}]\ncontacts: {contacts}\n'
+    words = f"contacts.{place}: expected at most 5e+06 pairs of bodies without contacts"
+    assert words in refusal(tmp_path, text + END)
+
+
 def test_control_points_are_limited(tmp_path, monkeypatch):
     monkeypatch.setenv("MBSIM_LIMITS", "curve_points=10")
     points = ", ".join(f"[{k}, 0, 0]" for k in range(11))

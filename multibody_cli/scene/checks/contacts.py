@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from multibody_cli.errors import Refused, nearest
 from multibody_cli.joints.spec import WORLD
+from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.nodes import Path, find
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.contact_filters import ANY, matching, welds
+from multibody_cli.scene.contact_filters import ANY, count_excluded_pairs, matching, welds
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
@@ -36,6 +37,10 @@ def check_contacts(draft: Draft) -> None:
     _check_groups(draft)
     _check_pairs(draft, settings)
     _check_excluded(draft, settings)
+    try:
+        require_within("excluded_pairs", count_excluded_pairs(draft.scene, settings))
+    except LimitError as error:
+        draft.report(("contacts", "exclude" if settings.exclude else "pairs"), str(error))
     if settings.method == "single_qp" and draft.scene.resists_rolling:
         message = "`single_qp` has no resistance to rolling: use `proximal`, or omit `rolling` and `torsional`"
         draft.report(("contacts", "method"), message)
