@@ -157,6 +157,7 @@ def solve_trees(system, work, contact_work, contacts, v):
             break
         for e in range(edges.number[0]):
             groups.has_other_rows[groups.row_island[edges.edges[e].row]] = 1
+            step.turned_work[edges.edges[e].row] = 0.0
         edges.number[0] = edges.pair_count[0] = edges.jams[0] = 0
     for p in range(len(joint_friction.solved_by_passes)):
         joint_friction.solved_by_passes[p] = 0

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from multibody_cli.contact_solver.edges import term_of
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.impacts import PROPAGATING
 from multibody_cli.contact_solver.islands import is_other_row, island_number, mark_islands
 from multibody_cli.contact_solver.laws import COULOMB, EQUALITY, ONE_SIDED
 from multibody_cli.contact_solver.resistance import normal_of
+from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import cross, dot, power, shift_force
@@ -21,9 +25,8 @@ INTERNAL = 1e-20
 def list_edges(system, work, contact_work, equalities, constraint_rows, count, islands):
     """List the edges of all islands that have friction patches, and whose other rows are edges.
 
-    Islands that have others are marked in `Groups.has_other_rows`, as are contacts that rebound or are held: the order
-    of impacts is that of rows.  So are edges beside discs, patches with two slip directions: these have no compliance,
-    and where they stick most passes do not end.
+    Islands that have others are marked in `Groups.has_other_rows`, as are impacts that pass on.  So are edges beside
+    discs, patches with two slip directions: these have no compliance, and where they stick most passes do not end.
     """
     groups, passes, edges = contact_work.groups, contact_work.tree_friction, contact_work.tree_friction.edges
     patches, options, step = len(contact_work.joint_friction.limit), system.contacts.options, contact_work.step
@@ -49,8 +52,8 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
                 take_edge(adds, k, 1, law, 0.0, k, system.tree.links, groups, work, edges)
         for c in range(count):
             k = first + PER_CONTACT * c
-            in_order = contact_work.step.rebound[k] == 0.0 and contact_work.impact_times.own_delay[c] == 0.0
-            if in_order and not system.coupled:
+            passes_on = options.impacts == PROPAGATING and contact_work.step.rebound[k] != 0.0
+            if not (passes_on or system.coupled):
                 mu = contact_work.detection.contacts[c].friction
                 take_edge(adds, k, PER_CONTACT, options.law, mu, k, system.tree.links, groups, work, edges)
             else:
@@ -155,3 +158,29 @@ def is_internal(edges, row, count, bodies) -> bool:
         if not (dot(total.f, total.f) <= INTERNAL * dot(W.f, W.f) and dot(total.t, total.t) <= INTERNAL * arm):
             return False
     return True
+
+
+# --- guess ------------------------------------------------------------------------------------------------------------
+@kernel
+def guess_edges(edges, contact_work):
+    """Begin with the impulses of the last step; what slid slides on with its speed, and what stuck sticks."""
+    for e in range(edges.number[0]):
+        edge, pressed, x, u = edges.edges[e], False, edges.x[e], edges.u[e]
+        for j in range(PER_CONTACT):
+            x[j] = u[j] = edges.r[e, j] = edges.given[e, j] = 0.0
+        for j in range(edge.rows):
+            k = edge.row + j
+            edges.r[e, j] = contact_work.step.r[k]
+            x[j], u[j] = contact_work.step.x[k], 0.0
+            pressed = pressed or x[j] != 0.0
+        load = edges.x[edge.load, 0]
+        if edge.load != e:
+            pressed = load != 0.0
+        if not pressed:
+            for j in range(edge.rows):
+                u[j] = edges.r[e, j]
+        elif edge.rows > 1 and math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * load:
+            u[1], u[2] = (
+                contact_work.step.velocity_before[edge.row + 1],
+                contact_work.step.velocity_before[edge.row + 2],
+            )

@@ -31,10 +31,10 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from multibody_cli.contact_solver.friction.dense import clipped
 from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE, LEAST_SIZE, MORE_COMPLIANCE, PATIENCE
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.laws.projection import project_by_law
-from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Floats, Integers, Records
 from multibody_cli.spatial.memory import load, load_force, store, store_force
@@ -83,17 +83,19 @@ class Edges(NamedTuple):
     least: Annotated[Floats, 1]  # least residual
     stalled: Annotated[Integers, 1]  # number of steps without a smaller one
     shifts: Annotated[Integers, 1]  # number of steps with less compliance
-    jams: Annotated[Integers, 1]  # whether a contact stops without a collision (`tree_friction.find_jams`)
+    jams: Annotated[Integers, 1]  # whether a contact stops without a collision (`edge_impacts.find_jams`)
     motion: Annotated[Floats, 1]  # speed of the bodies without impulses, in the norm of kinetic energy
     edges: Annotated[Records, "e", EDGE]
     x: Annotated[Floats, "e", PER_CONTACT]  # impulses
     u: Annotated[Floats, "e", PER_CONTACT]  # velocities after the step
     r: Annotated[Floats, "e", PER_CONTACT]  # velocities without impulses
     a: Annotated[Floats, "e", PER_CONTACT]
+    given: Annotated[Floats, "e", PER_CONTACT]  # impulses beside those of the law (`edge_impacts`); 0 for most
     Z: Annotated[Floats, "e", PER_CONTACT, PER_CONTACT]
     projection: Annotated[Floats, "e", PER_CONTACT]  # P
     D: Annotated[Floats, "e", PER_CONTACT, PER_CONTACT]
     K: Annotated[Floats, PER_CONTACT, PER_CONTACT]
+    response: Annotated[Floats, PER_CONTACT, PER_CONTACT]  # of a contact to its unit impulses
     of_body: Annotated[Records, "n", PENALTY]
     pair_count: Annotated[Integers, 1]  # number of pairs of bodies that edges connect
     pairs: Annotated[Integers, "p", 2]
@@ -107,50 +109,24 @@ class Edges(NamedTuple):
     on_coordinate: Annotated[Floats, "m"]  # impulses of the edges at a coordinate
 
 
-# --- guess ------------------------------------------------------------------------------------------------------------
 @formula
 def term_of(edges, row):
     """Return the first term of a row."""
     return edges.terms[edges.rows[row].first_term]
 
 
-@kernel
-def guess_edges(edges, contact_work):
-    """Begin with the impulses of the last step; what slid slides on with its speed, and what stuck sticks."""
-    for e in range(edges.number[0]):
-        edge, pressed, x, u = edges.edges[e], False, edges.x[e], edges.u[e]
-        for j in range(PER_CONTACT):
-            x[j] = u[j] = edges.r[e, j] = 0.0
-        for j in range(edge.rows):
-            k = edge.row + j
-            edges.r[e, j] = contact_work.step.r[k]
-            x[j], u[j] = contact_work.step.x[k], 0.0
-            pressed = pressed or x[j] != 0.0
-        load = edges.x[edge.load, 0]
-        if edge.load != e:
-            pressed = load != 0.0
-        if not pressed:
-            for j in range(edge.rows):
-                u[j] = edges.r[e, j]
-        elif edge.rows > 1 and math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * load:
-            u[1], u[2] = (
-                contact_work.step.velocity_before[edge.row + 1],
-                contact_work.step.velocity_before[edge.row + 2],
-            )
-
-
 # --- laws -------------------------------------------------------------------------------------------------------------
 @kernel
 def project_edge(edges, e):
-    """Compute P(x - u / w) of an edge and its derivative."""
+    """Compute P(x - u / w) of an edge and its derivative, with x beside what is given."""
     edge, P, D = edges.edges[e], edges.projection[e], edges.D[e]
     for i in range(PER_CONTACT):
         for j in range(PER_CONTACT):
             D[i, j] = 0.0
         P[i] = 0.0
-        edges.y[i] = edges.x[e, i] - edges.u[e, i] / edge.w
+        edges.y[i] = edges.x[e, i] - edges.given[e, i] - edges.u[e, i] / edge.w
     scale = load_scale(edges, edge)
-    edges.y[0] = scale * edges.x[edge.load, 0] - edges.u[e, 0] / edge.w
+    edges.y[0] = scale * (edges.x[edge.load, 0] - edges.given[edge.load, 0]) - edges.u[e, 0] / edge.w
     project_by_law(edge.law, edge.mu / scale, 0, edges.y, P, D)
     if edge.load != e:
         P[0] = 0.0
@@ -171,12 +147,14 @@ def linearize_edge(edges, e, eps):
         for j in range(PER_CONTACT):
             K[i, j] = (1.0 if i == j else 0.0) - (1.0 - eps) * D[i, j]
     invert(K)
-    first = load_scale(edges, edge) * (edges.projection[edge.load, 0] - edges.x[edge.load, 0])
+    given = edges.given[e]
+    first = edges.projection[edge.load, 0] - (edges.x[edge.load, 0] - edges.given[edge.load, 0])
+    first *= load_scale(edges, edge)
     for i in range(PER_CONTACT):
         edges.a[e, i] = x[i]
         for j in range(PER_CONTACT):
             Z[i, j] = (K[i, 0] * D[0, j] + K[i, 1] * D[1, j] + K[i, 2] * D[2, j]) / edge.w
-            edges.a[e, i] += K[i, j] * (first if j == 0 else P[j] - x[j]) + Z[i, j] * u[j]
+            edges.a[e, i] += K[i, j] * (first if j == 0 else P[j] - (x[j] - given[j])) + Z[i, j] * u[j]
     if edge.load != e:
         edges.a[e, 0] = Z[0, 0] = Z[0, 1] = Z[0, 2] = 0.0
 
@@ -236,14 +214,14 @@ def linearize_edges(edges, armature):
 
 
 @kernel
-def apply_unit_normal(edges, e, armature):
-    """Replace all edges by a unit impulse along the normal of one contact."""
+def apply_unit_impulse(edges, e, i, armature):
+    """Replace all edges by a unit impulse of row i of one contact."""
     clear_edges(edges, armature)
-    edge, W = edges.edges[e], wrench_of_edge(edges, e, 0)
+    edge, W = edges.edges[e], wrench_of_edge(edges, e, i)
     if edge.pair < 0:
         store_force(edges.of_body[edge.body], W)
     elif edges.edge_of_pair[edge.pair] == e:
-        edges.pair_impulse[edge.pair, 0] = 1.0
+        edges.pair_impulse[edge.pair, i] = 1.0
     else:
         add_to_vector(edges.pair_impulse[edge.pair], 1.0, W)
 
@@ -369,7 +347,7 @@ def edge_residual(edges, worst, size) -> float:
         project_edge(edges, e)
         for i in range(edge.rows):
             size = max(size, abs(edges.r[e, i]) / unit, abs(edges.x[e, i]) * unit)
-            worst = max(worst, abs(edges.x[e, i] - edges.projection[e, i]) * unit)
+            worst = max(worst, abs(edges.x[e, i] - edges.given[e, i] - edges.projection[e, i]) * unit)
             total += 0.0 * edges.x[e, i]
     if total != 0.0:
         return math.inf
@@ -395,4 +373,7 @@ def store_edges(edges, x):
         edge = edges.edges[e]
         project_edge(edges, e)
         for i in range(edge.rows):
-            x[edge.row + i] = edges.projection[e, i]
+            x[edge.row + i] = edges.given[e, i] + edges.projection[e, i]
+        if edges.given[e, 0] > 0.0:
+            k = edge.row
+            x[k + 1], x[k + 2] = clipped(x[k + 1], x[k + 2], edge.mu * x[k])

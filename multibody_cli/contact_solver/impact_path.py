@@ -87,6 +87,9 @@ def follow_impact(delassus, mu, e, velocity, impulse) -> float:
         else:
             change, done = straight_part(W, mu, u, missing, still)
             step = STEP
+            if change.x == 0.0:
+                u = Vec3(0.0, u.y, u.z)
+                break
         x, u, work = x + change, u + W @ change, work + done
         u, lowest = Vec3(u.x if abs(u.x) > still else 0.0, u.y, u.z), min(lowest, work)
     velocity[0], velocity[1], velocity[2] = u
@@ -153,7 +156,10 @@ def passes(before, after, work, missing):
 # --- friction of constant direction ---------------------------------------------------------------------------------
 @kernel
 def straight_part(W, mu, u, missing, still) -> tuple[Vec3, float]:
-    """Return the impulse and the work while friction has one direction, in one phase of the impact."""
+    """Return the impulse and the work while friction has one direction, in one phase of the impact.
+
+    They are 0 if the contact sticks, and no impulse moves it along the normal, as the tip of an arm of two hinges.
+    """
     slip, length = math.hypot(u.y, u.z), math.inf
     if slip > still:
         direction = Vec3(1.0, -mu * u.y / slip, -mu * u.z / slip)
@@ -163,6 +169,8 @@ def straight_part(W, mu, u, missing, still) -> tuple[Vec3, float]:
     else:
         direction = friction_from_rest(W, mu)
         rate = W @ direction
+        if rate.x <= ROUND_OFF * W.x.x:
+            return ZERO, 0.0
     if u.x * rate.x < 0.0:
         length = min(length, -u.x / rate.x)
     if u.x >= 0.0:

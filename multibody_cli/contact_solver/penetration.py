@@ -101,7 +101,7 @@ def displace_trees(
             edges.r[e, 0] = gap_at_step_end(edge.row, c, detected, step, impact_times)
         else:
             edge.law, edges.r[e, 0] = EQUALITY, 0.0
-        edges.x[e, 0], edges.u[e, 0] = 0.0, edges.r[e, 0]
+        edges.x[e, 0], edges.u[e, 0], edges.given[e, 0] = 0.0, edges.r[e, 0], 0.0
     slide_without_friction(joint_friction, tree_friction)
     residual = math.inf
     start_compliance(edges)

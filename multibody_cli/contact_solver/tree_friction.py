@@ -36,18 +36,15 @@ Source: Sueda, notes 2.11, (2.115)-(2.118).
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
-from multibody_cli.constraints.rows import IMPACT_SPEED
+from multibody_cli.contact_solver.edge_impacts import find_jams, follow_paths, follows_law, lock, rebounds
+from multibody_cli.contact_solver.edge_list import guess_edges
 from multibody_cli.contact_solver.edges import (
     EXACT,
     ROUND_OFF,
-    add_change_of_row,
-    apply_unit_normal,
     choose_compliance,
     edge_residual,
-    guess_edges,
     linearize_edges,
     read_edges,
     rescale_edges,
@@ -78,11 +75,11 @@ from multibody_cli.contact_solver.friction_states import (
     speed_of_bodies,
     update_states,
 )
+from multibody_cli.contact_solver.impacts import ENERGETIC
 from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench, share_of_points
 from multibody_cli.contact_solver.loop_plan import plan_loops
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
-from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, sweep
 from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMS,
@@ -202,6 +199,13 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
         if sweeps < 0:
             return False
         steps = most + sweeps
+    has_impact = rebounds(contact_work)
+    if has_impact and system.contacts.options.impacts == ENERGETIC and follow_paths(system, work, contact_work, h, v):
+        passes.soft[0] = 1
+        again, residual = solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, MAX_EDGE_ITERATIONS)
+        passes.soft[0] = 0
+        if again < 0 or lock(passes.edges, contact_work.step):
+            return False
     if find_jams(system, work, contact_work, h, v):
         passes.soft[0] = 1
         again, residual = solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, MAX_EDGE_ITERATIONS)
@@ -215,6 +219,8 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
         contact_work.step.x[k + 2] = passes.friction[p, 1]
     store_edges(passes.edges, contact_work.step.x)
     store_loop_multipliers(system, work, passes.bodies, contact_work.step.active_rows, contact_work.step.x[:first])
+    if has_impact and not follows_law(work, contact_work, system.contacts.options.impacts):
+        return False
     contact_work.diagnostics.newton_steps[0] = max(contact_work.diagnostics.newton_steps[0], steps)
     contact_work.diagnostics.max_residual[0] = max(contact_work.diagnostics.max_residual[0], residual)
     return True
@@ -238,44 +244,6 @@ def read_first_loads(system, work, contact_work, passes, h, v, first) -> bool:
     compute_loads(system, joint_friction, passes)
     guess_states(system, contact_work, passes, first)
     return True
-
-
-@template(solve_motion)
-def find_jams(system, work, contact_work, h, v) -> bool:
-    """Find contacts that slid and stop without a collision, and set `Edges.jams` as `solution.jams` does.
-
-    Return whether there are any, so that the motion is to be computed again.  The responses are those of joints without
-    friction.
-    """
-    passes, edges, before, found = (
-        contact_work.tree_friction,
-        contact_work.tree_friction.edges,
-        contact_work.step.velocity_before,
-        False,
-    )
-    for e in range(edges.number[0]):
-        edge, x = edges.edges[e], edges.x[e]
-        if edge.rows < PER_CONTACT or edge.load != e or math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * x[0]:
-            continue
-        along, across, least = before[edge.row + 1], before[edge.row + 2], IMPACT_SPEED * edges.rows[edge.row].speed
-        speed = math.hypot(along, across)
-        if not (speed > least and before[edge.row] > -least):
-            continue
-        if not found:
-            for p in range(len(passes.state)):
-                passes.kept_state[p] = passes.state[p]
-            slide_without_friction(contact_work.joint_friction, passes)
-        found = True
-        apply_unit_normal(edges, e, work.armature)
-        if solve_motion(system, work, contact_work.joint_friction, passes, h, v):
-            normal = add_change_of_row(0.0, edges, edge, 0, work.bodies, work.response)
-            pressing = along * add_change_of_row(0.0, edges, edge, 1, work.bodies, work.response)
-            pressing += across * add_change_of_row(0.0, edges, edge, 2, work.bodies, work.response)
-            if normal * speed < edge.mu * pressing:
-                edges.jams[0] = 1
-    for p in range(len(passes.state) if found else 0):
-        passes.state[p] = passes.kept_state[p]
-    return found
 
 
 @template(solve_motion, compute_slips, transmit_changes)

@@ -130,8 +130,8 @@ def test_edges_keep_nothing_from_one_step_to_the_next(tmp_path):
         edges = stepper.contact_work.tree_friction.edges
         for _ in range(330):
             if spoiled:
-                names = ("x", "u", "r", "a", "Z", "projection", "D", "K", "armature", "impulse", "on_coordinate")
-                for name in (*names, "pair_penalty", "pair_impulse"):
+                names = ("x", "u", "r", "a", "given", "Z", "projection", "D", "K", "armature", "impulse")
+                for name in (*names, "on_coordinate", "pair_penalty", "pair_impulse"):
                     getattr(edges, name)[:] = np.nan
                 for name in edges.of_body.dtype.names:
                     edges.of_body[name] = np.nan
@@ -228,6 +228,30 @@ def test_a_light_tip_does_not_slow_the_solution(tmp_path, monkeypatch, method):
         most = max(most, stepper.contact_work.diagnostics.newton_steps[0])
     assert not stepper.contact_work.diagnostics.unsolved_steps.any()
     assert most <= 12
+
+
+# --- impacts ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("law", ["energetic", "newton"])
+def test_a_tip_that_rebounds_moves_an_arm_as_with_rows(tmp_path, monkeypatch, method, law):
+    """Impacts of a single contact have Stronge's path; one step, at which a limit is pressed as well, adds energy."""
+    contacts = {"friction": 0.4, "restitution": 0.5, "impacts": law}
+    assert compare(tmp_path, monkeypatch, arm(4, contacts=contacts), method, 600, indeterminate=True) > 10
+
+
+def test_most_impacts_on_a_plate_need_no_rows(tmp_path, monkeypatch):
+    """Impacts between two moving bodies."""
+    scene = arm_on_plate(4)
+    scene["contacts"]["restitution"] = 0.5
+    state, stepper = started(prepared(tmp_path, scene, "simulation.method=aba"))
+    work, impacts = stepper.contact_work, 0
+    for _ in range(600):
+        assert stepper.step(state, 1) is None
+        impacts += work.step.rebound[: work.step.sizes["rows"][0]].any()
+    assert impacts >= 4
+    assert not work.factors.rank.any()
+    assert not work.diagnostics.unsolved_steps.any()
+    assert not work.diagnostics.energizing_steps.any()
 
 
 # --- two bodies -------------------------------------------------------------------------------------------------------

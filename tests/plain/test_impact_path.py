@@ -173,3 +173,17 @@ def test_a_contact_that_cannot_slip_in_one_direction_or_at_all():
     assert (x[0], after[0]) == (1.5, 0.5)
     x, after, _ = impact(np.diag([1.0, 2.0, 0.0]), 0.5, 1.0, [-1.0, 0.1, 0.0])
     assert after == pytest.approx([1.0, 0.0, 0.0], abs=1e-12)
+
+
+def test_a_contact_that_cannot_separate_where_it_sticks_has_finite_impulses():
+    """The tip of an arm of two hinges moves in a plane: where it sticks, no impulse moves it along the normal."""
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        J = rng.normal(size=(3, 2))
+        W, v = J @ J.T, J @ rng.normal(size=2)
+        u, x = v * -np.sign(v[0]), np.zeros(3)
+        before = u.copy()
+        dissipated = follow_impact(W, 1.5, 0.8, u, x)
+        np.testing.assert_allclose(u, before + W @ x, atol=1e-9)
+        assert np.abs(x).max() < 1e4
+        assert 0.0 <= dissipated <= 0.5 * before @ np.linalg.pinv(W) @ before * (1 + 1e-9)
