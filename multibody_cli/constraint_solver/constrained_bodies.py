@@ -198,8 +198,8 @@ def pass_impulses_inward(tree, work, x, plan):
                     p = impulse_past_column(columns[j], p, x[j])
         if open_link.last_passing > open_link.first_slot:
             add_impulse_to_rows(link, open_link, driven, body, columns, plan)
-        outer = wrenches[link.parent]
-        store_force(outer, load_force(outer) - shift_force(p, load(body.r)))
+        parent = wrenches[link.parent]
+        store_force(parent, load_force(parent) - shift_force(p, load(body.r)))
     reduce_blocks(plan, 0)
 
 

@@ -88,18 +88,18 @@ def pass_inward(tree, x, y):
     """
     nodes, cells, plan, closes = tree.nodes, tree.cells, tree.plan, tree.plan.regular[0] == 1
     for i in range(len(nodes) - 1, 0, -1):
-        node, outer = nodes[i], nodes[nodes[i].parent]
+        node, parent = nodes[i], nodes[nodes[i].parent]
         if closes:
             if FACTORS and not close_blocks(tree, i):
                 return False
             if SOLVES:
                 store_force(x.wrenches[node.x], load_force(x.wrenches[node.x]) + reduce_blocks(plan, i))
         if FACTORS:
-            eliminate(node, outer, cells)
+            eliminate(node, parent, cells)
         if closes and FACTORS:
             pass_rows(tree, i)
         if SOLVES:
-            reduce(node, outer, cells, x, y)
+            reduce(node, parent, cells, x, y)
         if closes and SOLVES and plan.links[i].last_passing > plan.links[i].first_slot:
             add_motion_to_rows(tree, i, x, y)
     if closes:
@@ -130,15 +130,15 @@ def close_blocks(tree, i) -> bool:
 @kernel
 def pass_rows(tree, i):
     """Fill in the rows that are open at a body: their wrenches on its parent, and their couplings."""
-    plan, node, outer, x = tree.plan, tree.nodes[i], tree.nodes[tree.nodes[i].parent], tree.x.wrenches
+    plan, node, parent, x = tree.plan, tree.nodes[i], tree.nodes[tree.nodes[i].parent], tree.x.wrenches
     link = plan.links[i]
     pair = link.first_pair
     for t in range(link.first_slot, link.last_passing):
         store_force(x[node.x], load_force(plan.K[t]))
-        respond_alone(tree, node, outer, False)
-        parent = plan.slots[t].parent
-        if parent >= 0:
-            store_force(plan.K[parent], load_force(plan.K[parent]) + load_force(x[outer.x]))
+        respond_alone(tree, node, parent, False)
+        slot = plan.slots[t].parent
+        if slot >= 0:
+            store_force(plan.K[slot], load_force(plan.K[slot]) + load_force(x[parent.x]))
         a = load_force(x[node.x])
         for s in range(link.first_slot, t + 1):
             plan.L[plan.pairs[pair]] += inner(load_force(plan.K[s]), a)
@@ -146,27 +146,27 @@ def pass_rows(tree, i):
 
 
 @kernel
-def respond_alone(tree, node, outer, with_multipliers):
+def respond_alone(tree, node, parent, with_multipliers):
     """Compute motion and multipliers of a node for the force in tree.x alone, and the wrench on the resting parent."""
     for r in range(node.first_row, node.last_row):
         tree.y[r] = 0.0
-    store_force(tree.x.wrenches[outer.x], no_force())
-    reduce(node, outer, tree.cells, tree.x, tree.y)
-    transmitted = load_force(tree.x.wrenches[outer.x])
-    store_force(tree.x.wrenches[outer.x], no_force())
-    recover(node, outer, tree.cells, tree.x, tree.y, with_multipliers)
-    store_force(tree.x.wrenches[outer.x], transmitted)
+    store_force(tree.x.wrenches[parent.x], no_force())
+    reduce(node, parent, tree.cells, tree.x, tree.y)
+    transmitted = load_force(tree.x.wrenches[parent.x])
+    store_force(tree.x.wrenches[parent.x], no_force())
+    recover(node, parent, tree.cells, tree.x, tree.y, with_multipliers)
+    store_force(tree.x.wrenches[parent.x], transmitted)
 
 
 @kernel
 def add_motion_to_rows(tree, i, x, y):
     """Add the motion of a body for its right-hand sides, with its parent at rest, to the rows that are open at it."""
-    plan, node, outer, alone = tree.plan, tree.nodes[i], tree.nodes[tree.nodes[i].parent], tree.x.wrenches
+    plan, node, parent, alone = tree.plan, tree.nodes[i], tree.nodes[tree.nodes[i].parent], tree.x.wrenches
     for r in range(node.first_row, node.last_row):
         tree.y[r] = y[r]
     store_force(alone[node.x], load_force(x.wrenches[node.x]))
-    store_force(alone[outer.x], no_force())
-    recover(node, outer, tree.cells, tree.x, tree.y, False)
+    store_force(alone[parent.x], no_force())
+    recover(node, parent, tree.cells, tree.x, tree.y, False)
     a = load_force(alone[node.x])
     for s in range(plan.links[i].first_slot, plan.links[i].last_passing):
         plan.ell[plan.slots[s].place] += inner(load_force(plan.K[s]), a)
@@ -195,12 +195,12 @@ def pass_outward(tree, x, y):
 @kernel
 def add_response_to_rows(tree, i, x, y):
     """Add motion and multipliers of a node due to the multipliers of the rows that are open at its body."""
-    plan, node, outer, alone = tree.plan, tree.nodes[i], tree.nodes[tree.nodes[i].parent], tree.x.wrenches
+    plan, node, parent, alone = tree.plan, tree.nodes[i], tree.nodes[tree.nodes[i].parent], tree.x.wrenches
     W = no_force()
     for s in range(plan.links[i].first_slot, plan.links[i].last_passing):
         W = W + plan.x[plan.slots[s].place] * load_force(plan.K[s])
     store_force(alone[node.x], W)
-    respond_alone(tree, node, outer, True)
+    respond_alone(tree, node, parent, True)
     store_force(x.wrenches[node.x], load_force(x.wrenches[node.x]) + load_force(alone[node.x]))
     for r in range(node.first_row, node.last_row):
         y[r] += tree.y[r]

@@ -31,16 +31,16 @@ def write_open_rows(links, work, plan):
     for n in range(len(plan.coefficients)):
         plan.coefficients[n] = 0.0
     for n in range(len(plan.term_places)):
-        at = plan.term_places[n]
-        term = terms[at.term]
-        if at.entry >= 0:
-            plan.coefficients[at.entry] += term.coefficient
+        acts = plan.term_places[n]
+        term = terms[acts.term]
+        if acts.entry >= 0:
+            plan.coefficients[acts.entry] += term.coefficient
             continue
-        K = load_force(plan.K[at.slot]) + load_force(term)
-        store_force(plan.K[at.slot], K)
-        if at.last:
-            place = plan.slots[at.slot].place
-            of_force, of_moment = unconstrained_response(links[at.link], bodies[at.link], K)
+        K = load_force(plan.K[acts.slot]) + load_force(term)
+        store_force(plan.K[acts.slot], K)
+        if acts.last:
+            place = plan.slots[acts.slot].place
+            of_force, of_moment = unconstrained_response(links[acts.link], bodies[acts.link], K)
             plan.threshold[place] += s_f * of_force + s_t * of_moment
             plan.unconstrained[place] += of_force + of_moment
 
@@ -64,10 +64,10 @@ def pass_rows(link, open_link, driven, body, columns, plan):
                 pass_rows_past_column(open_link, j, columns[link.iv + j], plan)
     r = load(body.r)
     for s in range(open_link.first_slot, open_link.last_passing):
-        parent = plan.slots[s].parent
-        if parent >= 0:
-            outer = plan.K[parent]
-            store_force(outer, load_force(outer) + shift_force(load_force(plan.K[s]), r))
+        slot = plan.slots[s].parent
+        if slot >= 0:
+            parent = plan.K[slot]
+            store_force(parent, load_force(parent) + shift_force(load_force(plan.K[s]), r))
 
 
 @kernel
@@ -106,8 +106,8 @@ def pass_rows_past_ball(open_link, body, plan):
         store_force(K, Force(ZERO, f - transposed_times(H, g)))
         plan.ell[place] += dot(g, u)
         for t in range(s + 1):
-            at = entry + 3 * t
-            plan.L[plan.pairs[pair + t]] += dot(g, Vec3(plan.k[at], plan.k[at + 1], plan.k[at + 2]))
+            c = entry + 3 * t
+            plan.L[plan.pairs[pair + t]] += dot(g, Vec3(plan.k[c], plan.k[c + 1], plan.k[c + 2]))
         pair += s + 1
 
 
@@ -118,8 +118,8 @@ def add_impulse_to_rows(link, open_link, driven, body, columns, plan):
     if link.joint_kernel == KERNEL_BALL:
         turn = solve(Ldl3(load(body.dinv), load(body.lower)), load(body.drive))
         for s in range(n):
-            at = entry + 3 * s
-            plan.ell[plan.slots[first + s].place] += dot(turn, Vec3(plan.k[at], plan.k[at + 1], plan.k[at + 2]))
+            c = entry + 3 * s
+            plan.ell[plan.slots[first + s].place] += dot(turn, Vec3(plan.k[c], plan.k[c + 1], plan.k[c + 2]))
         return
     for j in range(link.nv):
         if not driven[link.iv + j]:
@@ -136,8 +136,8 @@ def apply_multipliers(link, open_link, driven, body, columns, plan):
     if link.joint_kernel == KERNEL_BALL:
         drive = load(body.drive)
         for s in range(n):
-            at = entry + 3 * s
-            drive = drive + plan.x[plan.slots[first + s].place] * Vec3(plan.k[at], plan.k[at + 1], plan.k[at + 2])
+            c = entry + 3 * s
+            drive = drive + plan.x[plan.slots[first + s].place] * Vec3(plan.k[c], plan.k[c + 1], plan.k[c + 2])
         store(body.drive, drive)
         return
     for j in range(link.nv):

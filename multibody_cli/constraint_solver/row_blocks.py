@@ -43,20 +43,20 @@ def factor_block(plan, block) -> bool:
             drop_row(plan, block, i)
     block.pivoted = 0
     for i in range(n):
-        at = address + n * i
+        entry = address + n * i
         for j in range(i + 1):
-            total = L[at + j] - reduction[at + j]
+            total = L[entry + j] - reduction[entry + j]
             for h in range(j):
-                total -= factors[at + h] * factors[address + n * j + h] * factors[address + (n + 1) * h]
+                total -= factors[entry + h] * factors[address + n * j + h] * factors[address + (n + 1) * h]
             if j < i:
-                factors[at + j] = total
+                factors[entry + j] = total
             elif plan.threshold[first + i] == math.inf:
-                factors[at + i] = 0.0
+                factors[entry + i] = 0.0
             else:
                 least = DOUBTFUL_PIVOT if block.local else DEPENDENT_PIVOT
-                if not total > least * row_size(L[at + i], plan.unconstrained[first + i]):
+                if not total > least * row_size(L[entry + i], plan.unconstrained[first + i]):
                     return bool(block.local) and factor_dependent_block(plan, block)
-                factors[at + i] = 1.0 / total
+                factors[entry + i] = 1.0 / total
     return True
 
 
@@ -66,14 +66,14 @@ def drop_row(plan, block, i):
     n, first = block.last - block.first, block.first
     plan.threshold[first + i] = math.inf
     for j in range(n):
-        at = max(i, j) * n + min(i, j)
-        plan.L[block.address + at] = plan.reduction[block.address + at] = 0.0
+        entry = max(i, j) * n + min(i, j)
+        plan.L[block.address + entry] = plan.reduction[block.address + entry] = 0.0
     for k in range(block.first_neighbour, block.last_neighbour):
         neighbour = plan.neighbours[k]
         other = plan.blocks[neighbour.block]
         for j in range(other.last - other.first):
-            at = neighbour.address + n * j + i
-            plan.L[at] = plan.reduction[at] = 0.0
+            entry = neighbour.address + n * j + i
+            plan.L[entry] = plan.reduction[entry] = 0.0
     if block.slot >= 0:
         K = plan.K[block.slot + i]
         for j in range(3):
@@ -107,8 +107,8 @@ def load_rows(plan, block, reduced):
         pivoted.rows[i] = i
         pivoted.diagonal[i] = row_size(plan.L[block.address + (n + 1) * i], plan.unconstrained[block.first + i])
         for j in range(i + 1):
-            at = block.address + n * i + j
-            pivoted.A[i, j] = plan.L[at] - reduced * plan.reduction[at]
+            entry = block.address + n * i + j
+            pivoted.A[i, j] = plan.L[entry] - reduced * plan.reduction[entry]
 
 
 @kernel
@@ -148,8 +148,8 @@ def reduce_neighbours(plan, block):
     for k in range(block.first_neighbour, block.last_neighbour):
         one = neighbours[k]
         height = blocks[one.block].last - blocks[one.block].first
-        for at in range(one.address, one.address + n * height):
-            L[at] -= reduction[at]
+        for entry in range(one.address, one.address + n * height):
+            L[entry] -= reduction[entry]
         for i in range(height):
             if not load_coupling(L, one.address + n * i, n, y):
                 continue
@@ -193,13 +193,13 @@ def substitute_rows(plan, block) -> int:
     n, factors = block.last - block.first, plan.factors
     count = block.rank if block.pivoted else n
     for i in range(count):
-        at, row = block.address + n * i, plan.order[block.first + i] if block.pivoted else i
+        entry, row = block.address + n * i, plan.order[block.first + i] if block.pivoted else i
         V = load_force(plan.K[block.slot + row])
         for j in range(i):
             scale = 1.0 if block.pivoted else factors[block.address + (n + 1) * j]
-            V = V - (scale * factors[at + j]) * load_force(plan.substituted[j])
+            V = V - (scale * factors[entry + j]) * load_force(plan.substituted[j])
         store_force(plan.substituted[i], V)
-        plan.solution[i] = 1.0 / factors[at + i] if block.pivoted else factors[at + i]
+        plan.solution[i] = 1.0 / factors[entry + i] if block.pivoted else factors[entry + i]
     return count
 
 

@@ -344,15 +344,16 @@ class RowPlanner:
         changed: set[int] = set()  # blocks that are open where another one closes, and close elsewhere
         for b, later in enumerate(self.later):
             support = self.supports[self.blocks[b][0]]
-            at, block = support.closes_at, blocks[b]
+            closes_at, block = support.closes_at, blocks[b]
             block["first"], block["last"], block["address"] = first[b], first[b + 1], addresses[b, b]
-            block["slot"] = slot_of[at, b] if at > 0 else -1
+            block["slot"] = slot_of[closes_at, b] if closes_at > 0 else -1
             block["first_neighbour"], block["first_update"] = len(neighbours), len(updates)
             block["local"] = support.is_relative and b not in changed
-            neighbours += [(other, addresses[other, b], slot_of[at, other] if at > 0 else -1) for other in later]
+            for other in later:
+                neighbours.append((other, addresses[other, b], slot_of[closes_at, other] if closes_at > 0 else -1))
             updates += [addresses[one, two] for k, one in enumerate(later) for two in later[: k + 1]]
             block["last_neighbour"] = len(neighbours)
-            changed.update(o for o in later if self.supports[self.blocks[o][0]].closes_at != at)
+            changed.update(o for o in later if self.supports[self.blocks[o][0]].closes_at != closes_at)
         return blocks, np.array(neighbours, NEIGHBOUR), updates, addresses
 
     def _passing_rows(self, links: Records, slot_of: Any, first: Integers, addresses: Any, blocks: Records) -> Any:

@@ -50,7 +50,7 @@ LINK = np.dtype(
     ]
 )
 
-SLOT = np.dtype([("loop", "i8"), ("outer", "i8")])
+SLOT = np.dtype([("loop", "i8"), ("parent", "i8")])
 """A loop at a body, and its slot at the parent; -1 at the ground."""
 
 LOOP = np.dtype(

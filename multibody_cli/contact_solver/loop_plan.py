@@ -106,7 +106,7 @@ def fill_slots(plan):
         if loop.closes_at > 0:
             link = plan.links[loop.closes_at]
             loop.slot = link.last_slot
-            plan.slots[loop.slot].loop, plan.slots[loop.slot].outer = c, -1
+            plan.slots[loop.slot].loop, plan.slots[loop.slot].parent = c, -1
             link.last_slot += 1
         loop.child_slot = open_to_ancestor(plan, c, loop.child)
         loop.parent_slot = open_to_ancestor(plan, c, loop.parent)
@@ -120,11 +120,11 @@ def open_to_ancestor(plan, c, end) -> int:
         link = plan.links[end]
         s = link.last_open
         link.last_open += 1
-        plan.slots[s].loop, plan.slots[s].outer = c, loop.slot
+        plan.slots[s].loop, plan.slots[s].parent = c, loop.slot
         if last < 0:
             first = s
         else:
-            plan.slots[last].outer = s
+            plan.slots[last].parent = s
         last, end = s, plan.nodes[end].parent
     return first
 

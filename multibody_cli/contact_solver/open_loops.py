@@ -239,7 +239,7 @@ def pass_equations(plan, i, A, inner):
 def pass_to_parent(plan, link, outer):
     """Add P and Q of all loops that are open at a body, or at its joint, to its parent; `outer` leads there from it."""
     for s in range(link.first_slot, link.last_open):
-        to = plan.slots[s].outer
+        to = plan.slots[s].parent
         if to >= 0:
             for e in range(AXES):
                 add_row(plan.P[to], e, shift_force(load_vector(plan.P[s, e]), outer))

@@ -45,7 +45,7 @@ def assemble(kkt, firsts, tree, work):
             write_block(node, numbers, firsts[i], firsts[i + 1], tree.links, work)
         for r in range(node.pivots):
             numbers[6 * node.lower + 7 * r] = threshold_of(rows[node.first_row + r])
-    write_jacobian(nodes, nodes.near, nodes.far, kkt.cells, firsts, tree, work.columns, rows, work.terms)
+    write_jacobian(nodes, nodes.body_rows, nodes.parent_rows, kkt.cells, firsts, tree, work.columns, rows, work.terms)
 
 
 @formula
@@ -62,15 +62,15 @@ def threshold_of(row):
 
 
 @kernel
-def write_jacobian(nodes, near, far, cells, firsts, tree, columns, rows, terms):
-    """Write the blocks near and far of all rows that are eliminated one by one, from their terms."""
+def write_jacobian(nodes, body_rows, parent_rows, cells, firsts, tree, columns, rows, terms):
+    """Write the blocks of all rows that are eliminated one by one, from their terms."""
     for i in range(1, len(nodes)):
-        node, outer = nodes[i], nodes[nodes[i].parent]
+        node, parent = nodes[i], nodes[nodes[i].parent]
         for r in range(node.pivots):
-            row, own, other = rows[node.first_row + r], near[i] + r * node.cells, far[i] + r * outer.cells
+            row, own, other = rows[node.first_row + r], body_rows[i] + r * node.cells, parent_rows[i] + r * parent.cells
             write_jacobian_row(node, cells, own, firsts, i, tree, columns, row, terms)
             if node.parent > 0:
-                write_jacobian_row(outer, cells, other, firsts, node.parent, tree, columns, row, terms)
+                write_jacobian_row(parent, cells, other, firsts, node.parent, tree, columns, row, terms)
 
 
 @kernel

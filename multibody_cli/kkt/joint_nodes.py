@@ -32,9 +32,9 @@ def joint_nodes_of(system: System, first_links: Integers, n_dofs: list[int]) -> 
         iv, last_iv = int(closure["iv"]), int(closure["iv"] + closure["nv"])
         spans = last - first + np.count_nonzero(~tree.driven[iv:last_iv]) == 6
         if spans and np.all(rows["primary"][first:last] & (rows["active"][first:last] == 1)):
-            body, outer = int(first_links[i]), int(first_links[parent])
+            body, parent_link = int(first_links[i]), int(first_links[parent])
             sign = 1.0 if closure["child"] == body else -1.0
-            found.append((i, _kind(tree, closure), body, outer, closure["loop_frame"], iv, last_iv, sign))
+            found.append((i, _kind(tree, closure), body, parent_link, closure["loop_frame"], iv, last_iv, sign))
     return records(np.array(found, JOINT_NODE))
 
 
@@ -56,6 +56,6 @@ def write_joint_nodes(joint_nodes, kkt, bodies):
     """Write the vectors between body, joint and parent."""
     for k in range(len(joint_nodes)):
         one = joint_nodes[k]
-        arms, origin = kkt.cells.wrenches[kkt.nodes[one.node].near], load(bodies[one.frame].x)
+        arms, origin = kkt.cells.wrenches[kkt.nodes[one.node].body_rows], load(bodies[one.frame].x)
         store(arms.t, load(bodies[one.body].x) - origin)
         store(arms.f, origin - load(bodies[one.parent].x))

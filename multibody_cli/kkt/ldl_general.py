@@ -85,46 +85,48 @@ def reciprocal_pivot(pivot, threshold):
 
 # --- a body and its constraint ------------------------------------------------------------------------------------
 @kernel
-def eliminate_general(node, outer, numbers):
+def eliminate_general(node, parent, numbers):
     """Eliminate a body and its constraint rows, and add the Schur complement to the parent's block."""
     factor_block(node, numbers)
     for r in range(node.last_row - node.first_row):
-        y, z, lower = row(node.near, r, node.cells), row(node.far, r, outer.cells), row(node.lower, r, 1)
+        y, z, lower = row(node.body_rows, r, node.cells), row(node.parent_rows, r, parent.cells), row(node.lower, r, 1)
         solve_l_row(node, numbers, numbers, y)
         for s in range(r):
-            y_s, z_s, lower_s = row(node.near, s, node.cells), row(node.far, s, outer.cells), row(node.lower, s, 1)
+            y_s, lower_s = row(node.body_rows, s, node.cells), row(node.lower, s, 1)
+            z_s = row(node.parent_rows, s, parent.cells)
             coefficient = weighted(node, numbers, y, numbers, y_s) * numbers[lower_s + s]
             add_multiple(numbers, y, -coefficient, numbers, y_s, node.n_dofs)
-            add_multiple(numbers, z, -coefficient, numbers, z_s, outer.n_dofs)
+            add_multiple(numbers, z, -coefficient, numbers, z_s, parent.n_dofs)
             numbers[lower + s] = coefficient
         einv = reciprocal_pivot(weighted(node, numbers, y, numbers, y), numbers[lower + r])
         numbers[lower + r] = einv
-        for k in range(outer.n_dofs):
-            add_multiple(numbers, row(outer.block, k, outer.cells), einv * numbers[z + k], numbers, z, k + 1)
+        for k in range(parent.n_dofs):
+            add_multiple(numbers, row(parent.block, k, parent.cells), einv * numbers[z + k], numbers, z, k + 1)
     for r in range(node.last_row - node.first_row):
-        solve_d_row(node, numbers, numbers, row(node.near, r, node.cells))
+        solve_d_row(node, numbers, numbers, row(node.body_rows, r, node.cells))
 
 
 @kernel
-def reduce_general(node, outer, numbers, x, y):
+def reduce_general(node, parent, numbers, x, y):
     """Inward pass for a body: eliminate its right-hand side and that of its rows, and add the rest to the parent's."""
-    own, parent = 6 * node.x, 6 * outer.x
+    own, above = 6 * node.x, 6 * parent.x
     solve_l_row(node, numbers, x, own)
     for r in range(node.last_row - node.first_row):
-        u = y[node.first_row + r] - product(numbers, row(node.near, r, node.cells), x, own, node.n_dofs)
+        u = y[node.first_row + r] - product(numbers, row(node.body_rows, r, node.cells), x, own, node.n_dofs)
         y[node.first_row + r] = u
         scaled = u * numbers[row(node.lower, r, 1) + r]
-        add_multiple(x, parent, scaled, numbers, row(node.far, r, outer.cells), outer.n_dofs)
+        add_multiple(x, above, scaled, numbers, row(node.parent_rows, r, parent.cells), parent.n_dofs)
 
 
 @kernel
-def recover_general(node, outer, numbers, x, y):
+def recover_general(node, parent, numbers, x, y):
     """Outward pass for a body: compute mu of its rows and its motion from the motion of the parent."""
     own = 6 * node.x
     solve_d_row(node, numbers, x, own)
     for r in range(node.last_row - node.first_row):
-        u = y[node.first_row + r] - product(numbers, row(node.far, r, outer.cells), x, 6 * outer.x, outer.n_dofs)
+        z = row(node.parent_rows, r, parent.cells)
+        u = y[node.first_row + r] - product(numbers, z, x, 6 * parent.x, parent.n_dofs)
         mu = u * numbers[row(node.lower, r, 1) + r]
         y[node.first_row + r] = mu
-        add_multiple(x, own, mu, numbers, row(node.near, r, node.cells), node.n_dofs)
+        add_multiple(x, own, mu, numbers, row(node.body_rows, r, node.cells), node.n_dofs)
     solve_lt_row(node, numbers, x, own)

@@ -19,8 +19,8 @@ chains.  These are the equations of section 6 for the coordinates (S, B), in whi
 
 All quantities refer to the origin of the loop frame.  D is in the block of the body; U, h and u are in the records of
 the columns, the factors of a ball in that of the loop frame.  B are the constraint axes of the joint (`axes`, in the
-axes of M), which are orthonormal and perpendicular to S.  `near` holds the vectors from the loop frame to the body and
-from the parent to the loop frame, `far` holds B c, which the inward pass leaves there.
+axes of M), which are orthonormal and perpendicular to S.  `body_rows` holds the vectors from the loop frame to the
+body and from the parent to the loop frame, `parent_rows` holds B c, which the inward pass leaves there.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ def write_multipliers(node, cells, y, W):
 
 # --- a body with its constraint -----------------------------------------------------------------------------------
 @formula
-def eliminate_joint(node, outer, cells):
+def eliminate_joint(node, parent, cells):
     """Eliminate a body with its constraint, and add the Schur complement to the parent's block."""
     wrenches, columns = cells.wrenches, cells.columns
-    arms = wrenches[node.near]
+    arms = wrenches[node.body_rows]
     A = shift_inertia(load_block(wrenches, node.block), load(arms.t))
     store_block(wrenches, node.block, A)
     if node.joint == ON_BALL:
@@ -107,14 +107,14 @@ def eliminate_joint(node, outer, cells):
             if not cells.driven[j]:
                 A, _ = eliminate_column(columns[j], A, no_force(), 0.0, 0.0)
     A = shift_inertia(A, load(arms.f))
-    store_block(wrenches, outer.block, load_block(wrenches, outer.block) + A)
+    store_block(wrenches, parent.block, load_block(wrenches, parent.block) + A)
 
 
 @formula
-def reduce_joint(node, outer, cells, x, y):
+def reduce_joint(node, parent, cells, x, y):
     """Inward pass for a body: eliminate its right-hand side and that of its rows, and add the rest to the parent's."""
-    wrenches, arms, V = cells.wrenches, cells.wrenches[node.near], motion_of_rows(node, cells, y)
-    store_motion(wrenches[node.far], V)
+    wrenches, arms, V = cells.wrenches, cells.wrenches[node.body_rows], motion_of_rows(node, cells, y)
+    store_motion(wrenches[node.parent_rows], V)
     D, p = load_block(wrenches, node.block), -shift_force(load_force(x.wrenches[node.x]), load(arms.t))
     if node.joint == ON_BALL:
         p = p + Force(D.H @ V.v, D.M @ V.v)
@@ -126,14 +126,14 @@ def reduce_joint(node, outer, cells, x, y):
         for j in range(node.iv, node.last_iv):
             if not cells.driven[j]:
                 p = impulse_past_column(cells.columns[j], p, 0.0)
-    store_force(x.wrenches[outer.x], load_force(x.wrenches[outer.x]) - shift_force(p, load(arms.f)))
+    store_force(x.wrenches[parent.x], load_force(x.wrenches[parent.x]) - shift_force(p, load(arms.f)))
 
 
 @formula
-def recover_joint(node, outer, cells, x, y, with_multipliers):
+def recover_joint(node, parent, cells, x, y, with_multipliers):
     """Outward pass for a body: compute its motion and its multipliers from the motion of the parent."""
-    wrenches, arms, p = cells.wrenches, cells.wrenches[node.near], load_force(x.wrenches[node.x])
-    b, D = shift_motion(load_motion(x.wrenches[outer.x]), load(arms.f)), load_block(wrenches, node.block)
+    wrenches, arms, p = cells.wrenches, cells.wrenches[node.body_rows], load_force(x.wrenches[node.x])
+    b, D = shift_motion(load_motion(x.wrenches[parent.x]), load(arms.f)), load_block(wrenches, node.block)
     if node.joint == ON_BALL:
         b = Motion(solve(load_ball(cells.frames[node.frame]), -p.t - D.H @ b.v), b.v)
         if with_multipliers:
@@ -144,4 +144,4 @@ def recover_joint(node, outer, cells, x, y, with_multipliers):
                 b = add_column_motion(b, cells.columns[j], accelerate_column(cells.columns[j], b))
         if with_multipliers:
             write_multipliers(node, cells, y, D @ b + p)
-    store_motion(x.wrenches[node.x], shift_motion(b + load_motion(wrenches[node.far]), load(arms.t)))
+    store_motion(x.wrenches[node.x], shift_motion(b + load_motion(wrenches[node.parent_rows]), load(arms.t)))

@@ -125,41 +125,43 @@ def unpacked(A):
 
 # --- a body and its constraint ------------------------------------------------------------------------------------
 @formula
-def eliminate_rigid(node, outer, cells):
+def eliminate_rigid(node, parent, cells):
     """Eliminate a body and its constraint rows, and add the Schur complement to the parent's block."""
     wrenches, count = cells.wrenches, node.last_row - node.first_row
-    near, far = wrenches[node.near : node.near + count], wrenches[node.far : node.far + count]
+    body_rows = wrenches[node.body_rows : node.body_rows + count]
+    parent_rows = wrenches[node.parent_rows : node.parent_rows + count]
     lower = cells.numbers[6 * node.lower : 6 * (node.lower + count)]
     factors = factor_inertia(load_block(wrenches, node.block))
     store_factor(wrenches, node.block, factors)
     for r in range(count):
-        store_force(near[r], solve_l(factors, load_force(near[r])))
+        store_force(body_rows[r], solve_l(factors, load_force(body_rows[r])))
     for s in range(count):
-        y = load_force(near[s])
+        y = load_force(body_rows[s])
         w = solve_d(factors, y)
         einv = reciprocal_pivot(inner(y, w), lower[7 * s])
-        store_force(near[s], w)
+        store_force(body_rows[s], w)
         lower[7 * s] = einv
         for r in range(s + 1, count):
-            y_r = load_force(near[r])
+            y_r = load_force(body_rows[r])
             coefficient = inner(y_r, w) * einv
-            store_force(near[r], y_r - coefficient * y)
+            store_force(body_rows[r], y_r - coefficient * y)
             lower[6 * r + s] = coefficient
-    A = load_block(wrenches, outer.block)
+    A = load_block(wrenches, parent.block)
     for r in range(count):
-        z = load_force(far[r])
+        z = load_force(parent_rows[r])
         for s in range(r):
-            z = z - lower[6 * r + s] * load_force(far[s])
-        store_force(far[r], z)
+            z = z - lower[6 * r + s] * load_force(parent_rows[s])
+        store_force(parent_rows[r], z)
         A = A + rank_one(lower[7 * r] * z, z)
-    store_block(wrenches, outer.block, A)
+    store_block(wrenches, parent.block, A)
 
 
 @formula
-def reduce_rigid(node, outer, cells, x, y):
+def reduce_rigid(node, parent, cells, x, y):
     """Inward pass for a body: eliminate its right-hand side and that of its rows, and add the rest to the parent's."""
     wrenches, count = cells.wrenches, node.last_row - node.first_row
-    near, far = wrenches[node.near : node.near + count], wrenches[node.far : node.far + count]
+    body_rows = wrenches[node.body_rows : node.body_rows + count]
+    parent_rows = wrenches[node.parent_rows : node.parent_rows + count]
     lower = cells.numbers[6 * node.lower : 6 * (node.lower + count)]
     rows = y[node.first_row : node.last_row]
     factors = load_factor(wrenches, node.block)
@@ -167,23 +169,24 @@ def reduce_rigid(node, outer, cells, x, y):
     store_force(x.wrenches[node.x], p)
     parent_load = no_force()
     for r in range(count):
-        u = rows[r] - inner(load_force(near[r]), p)
+        u = rows[r] - inner(load_force(body_rows[r]), p)
         rows[r] = u
-        parent_load = parent_load + (u * lower[7 * r]) * load_force(far[r])
-    store_force(x.wrenches[outer.x], load_force(x.wrenches[outer.x]) + parent_load)
+        parent_load = parent_load + (u * lower[7 * r]) * load_force(parent_rows[r])
+    store_force(x.wrenches[parent.x], load_force(x.wrenches[parent.x]) + parent_load)
 
 
 @formula
-def recover_rigid(node, outer, cells, x, y):
+def recover_rigid(node, parent, cells, x, y):
     """Outward pass for a body: compute mu of its rows and its motion from the motion of the parent."""
     wrenches, count = cells.wrenches, node.last_row - node.first_row
-    near, far = wrenches[node.near : node.near + count], wrenches[node.far : node.far + count]
+    body_rows = wrenches[node.body_rows : node.body_rows + count]
+    parent_rows = wrenches[node.parent_rows : node.parent_rows + count]
     lower = cells.numbers[6 * node.lower : 6 * (node.lower + count)]
     rows = y[node.first_row : node.last_row]
     p = solve_d(load_factor(wrenches, node.block), load_force(x.wrenches[node.x]))
-    a = load_force(x.wrenches[outer.x])
+    a = load_force(x.wrenches[parent.x])
     for r in range(count):
-        mu = (rows[r] - inner(load_force(far[r]), a)) * lower[7 * r]
+        mu = (rows[r] - inner(load_force(parent_rows[r]), a)) * lower[7 * r]
         rows[r] = mu
-        p = p + mu * load_force(near[r])
+        p = p + mu * load_force(body_rows[r])
     store_force(x.wrenches[node.x], solve_lt(load_factor(wrenches, node.block), p))

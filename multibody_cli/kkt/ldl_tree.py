@@ -41,40 +41,40 @@ from multibody_cli.kkt.nodes import BY_ROWS
 
 # --- operations at one node ---------------------------------------------------------------------------------------
 @formula
-def eliminate(node, outer, cells):
+def eliminate(node, parent, cells):
     """Factor the blocks of a body and its constraint, and add their contribution to the parent's block."""
     if not node.rigid:
-        eliminate_general(node, outer, cells.numbers)
+        eliminate_general(node, parent, cells.numbers)
     elif node.joint == BY_ROWS:
-        eliminate_rigid(node, outer, cells)
+        eliminate_rigid(node, parent, cells)
     else:
-        eliminate_joint(node, outer, cells)
+        eliminate_joint(node, parent, cells)
 
 
 @formula
-def reduce(node, outer, cells, x, y):
+def reduce(node, parent, cells, x, y):
     """Eliminate the right-hand sides of a body and its constraint."""
     solve_l_multipliers(node, cells.numbers, y)
     if not node.rigid:
-        reduce_general(node, outer, cells.numbers, x.numbers, y)
+        reduce_general(node, parent, cells.numbers, x.numbers, y)
     elif node.joint == BY_ROWS:
-        reduce_rigid(node, outer, cells, x, y)
+        reduce_rigid(node, parent, cells, x, y)
     else:
-        reduce_joint(node, outer, cells, x, y)
+        reduce_joint(node, parent, cells, x, y)
 
 
 @formula
-def recover(node, outer, cells, x, y, with_multipliers):
+def recover(node, parent, cells, x, y, with_multipliers):
     """Compute motion and multipliers of a body and its constraint from the motion of the parent.
 
     The multipliers of a joint that is one block with its body may be left out.
     """
     if not node.rigid:
-        recover_general(node, outer, cells.numbers, x.numbers, y)
+        recover_general(node, parent, cells.numbers, x.numbers, y)
     elif node.joint == BY_ROWS:
-        recover_rigid(node, outer, cells, x, y)
+        recover_rigid(node, parent, cells, x, y)
     else:
-        recover_joint(node, outer, cells, x, y, with_multipliers)
+        recover_joint(node, parent, cells, x, y, with_multipliers)
     solve_lt_multipliers(node, cells.numbers, y)
 
 

@@ -42,31 +42,31 @@ def solve_u_row(node, numbers, b, i):
 
 # --- a body and its constraint ------------------------------------------------------------------------------------
 @kernel
-def eliminate_general(node, outer, numbers):
+def eliminate_general(node, parent, numbers):
     """Eliminate a body and its constraint rows, and add the Schur complement to the parent's block."""
     factor_block(node, numbers)
     for r in range(node.last_row - node.first_row):
-        y, g = row(node.near, r, node.cells), row(node.far, r, outer.cells)
-        w, h = row(node.near_k, r, node.cells), row(node.far_k, r, outer.cells)
+        y, g = row(node.body_rows, r, node.cells), row(node.parent_rows, r, parent.cells)
+        w, h = row(node.body_rows_k, r, node.cells), row(node.parent_rows_k, r, parent.cells)
         solve_l_row(node, numbers, numbers, y)
         solve_ut_row(node, numbers, numbers, w)
         for s in range(r):
-            y_s, g_s = row(node.near, s, node.cells), row(node.far, s, outer.cells)
-            w_s, h_s = row(node.near_k, s, node.cells), row(node.far_k, s, outer.cells)
+            y_s, g_s = row(node.body_rows, s, node.cells), row(node.parent_rows, s, parent.cells)
+            w_s, h_s = row(node.body_rows_k, s, node.cells), row(node.parent_rows_k, s, parent.cells)
             q = product(numbers, y, numbers, w_s, node.n_dofs)
             p = product(numbers, w, numbers, y_s, node.n_dofs)
             add_multiple(numbers, y, -q, numbers, y_s, node.n_dofs)
-            add_multiple(numbers, g, -q, numbers, g_s, outer.n_dofs)
+            add_multiple(numbers, g, -q, numbers, g_s, parent.n_dofs)
             add_multiple(numbers, w, -p, numbers, w_s, node.n_dofs)
-            add_multiple(numbers, h, -p, numbers, h_s, outer.n_dofs)
+            add_multiple(numbers, h, -p, numbers, h_s, parent.n_dofs)
             numbers[row(node.lower, r, 1) + s] = q
             numbers[row(node.lower, s, 1) + r] = p
         einv = 1.0 / product(numbers, w, numbers, y, node.n_dofs)
         numbers[row(node.lower, r, 1) + r] = einv
         scale(numbers, w, einv, node.n_dofs)
-        scale(numbers, h, einv, outer.n_dofs)
-        for k in range(outer.n_dofs):
-            add_multiple(numbers, row(outer.block, k, outer.cells), numbers[g + k], numbers, h, outer.n_dofs)
+        scale(numbers, h, einv, parent.n_dofs)
+        for k in range(parent.n_dofs):
+            add_multiple(numbers, row(parent.block, k, parent.cells), numbers[g + k], numbers, h, parent.n_dofs)
 
 
 @formula
@@ -77,23 +77,23 @@ def scale(b, i, factor, n):
 
 
 @kernel
-def reduce_general(node, outer, numbers, x, y):
+def reduce_general(node, parent, numbers, x, y):
     """Inward pass for a body: eliminate its right-hand side and that of its rows, and add the rest to the parent's."""
-    own, parent = 6 * node.x, 6 * outer.x
+    own, above = 6 * node.x, 6 * parent.x
     solve_l_row(node, numbers, x, own)
     for r in range(node.last_row - node.first_row):
-        u = y[node.first_row + r] - product(numbers, row(node.near_k, r, node.cells), x, own, node.n_dofs)
+        u = y[node.first_row + r] - product(numbers, row(node.body_rows_k, r, node.cells), x, own, node.n_dofs)
         y[node.first_row + r] = u
-        add_multiple(x, parent, u, numbers, row(node.far, r, outer.cells), outer.n_dofs)
+        add_multiple(x, above, u, numbers, row(node.parent_rows, r, parent.cells), parent.n_dofs)
 
 
 @kernel
-def recover_general(node, outer, numbers, x, y):
+def recover_general(node, parent, numbers, x, y):
     """Outward pass for a body: compute mu of its rows and its motion from the motion of the parent."""
-    own, above = 6 * node.x, 6 * outer.x
+    own, above = 6 * node.x, 6 * parent.x
     for r in range(node.last_row - node.first_row):
-        parent_part = product(numbers, row(node.far_k, r, outer.cells), x, above, outer.n_dofs)
+        parent_part = product(numbers, row(node.parent_rows_k, r, parent.cells), x, above, parent.n_dofs)
         mu = y[node.first_row + r] - parent_part
         y[node.first_row + r] = mu
-        add_multiple(x, own, mu, numbers, row(node.near, r, node.cells), node.n_dofs)
+        add_multiple(x, own, mu, numbers, row(node.body_rows, r, node.cells), node.n_dofs)
     solve_u_row(node, numbers, x, own)

@@ -116,65 +116,68 @@ def unpacked(x, y, z):
 
 # --- a body and its constraint ------------------------------------------------------------------------------------
 @formula
-def eliminate_rigid(node, outer, cells):
+def eliminate_rigid(node, parent, cells):
     """Eliminate a body and its constraint rows, and add the Schur complement to the parent's block."""
     wrenches, count = cells.wrenches, node.last_row - node.first_row
-    near, far = wrenches[node.near : node.near + count], wrenches[node.far : node.far + count]
-    near_k = wrenches[node.near_k : node.near_k + count]
-    far_k = wrenches[node.far_k : node.far_k + count]
+    body_rows = wrenches[node.body_rows : node.body_rows + count]
+    parent_rows = wrenches[node.parent_rows : node.parent_rows + count]
+    body_rows_k = wrenches[node.body_rows_k : node.body_rows_k + count]
+    parent_rows_k = wrenches[node.parent_rows_k : node.parent_rows_k + count]
     lower = cells.numbers[6 * node.lower : 6 * (node.lower + count)]
     factors = factor_block(wrenches, node.block)
     store_factor(wrenches, node.block, factors)
     for r in range(count):
-        y, g = solve_l(factors, load_force(near[r])), load_force(far[r])
-        w, h = solve_ut(factors, load_force(near_k[r])), load_force(far_k[r])
+        y, g = solve_l(factors, load_force(body_rows[r])), load_force(parent_rows[r])
+        w, h = solve_ut(factors, load_force(body_rows_k[r])), load_force(parent_rows_k[r])
         for s in range(r):
-            y_s, w_s = load_force(near[s]), load_force(near_k[s])
+            y_s, w_s = load_force(body_rows[s]), load_force(body_rows_k[s])
             q, p = inner(y, w_s), inner(w, y_s)
             y = y - q * y_s
             w = w - p * w_s
-            g = g - q * load_force(far[s])
-            h = h - p * load_force(far_k[s])
+            g = g - q * load_force(parent_rows[s])
+            h = h - p * load_force(parent_rows_k[s])
             lower[6 * r + s] = q
             lower[6 * s + r] = p
         einv = 1.0 / inner(w, y)
         lower[7 * r] = einv
-        store_force(near[r], y)
-        store_force(far[r], g)
-        store_force(near_k[r], einv * w)
-        store_force(far_k[r], einv * h)
+        store_force(body_rows[r], y)
+        store_force(parent_rows[r], g)
+        store_force(body_rows_k[r], einv * w)
+        store_force(parent_rows_k[r], einv * h)
     for k in range(6):
-        row = load_force(wrenches[outer.block + k])
+        row = load_force(wrenches[parent.block + k])
         for r in range(count):
-            row = row + cells.numbers[6 * (node.far + r) + k] * load_force(far_k[r])
-        store_force(wrenches[outer.block + k], row)
+            row = row + cells.numbers[6 * (node.parent_rows + r) + k] * load_force(parent_rows_k[r])
+        store_force(wrenches[parent.block + k], row)
 
 
 @formula
-def reduce_rigid(node, outer, cells, x, y):
+def reduce_rigid(node, parent, cells, x, y):
     """Inward pass for a body: eliminate its right-hand side and that of its rows, and add the rest to the parent's."""
     wrenches, count = cells.wrenches, node.last_row - node.first_row
-    near_k, far = wrenches[node.near_k : node.near_k + count], wrenches[node.far : node.far + count]
+    body_rows_k = wrenches[node.body_rows_k : node.body_rows_k + count]
+    parent_rows = wrenches[node.parent_rows : node.parent_rows + count]
     rows = y[node.first_row : node.last_row]
     p = solve_l(load_factor(wrenches, node.block), load_force(x.wrenches[node.x]))
     store_force(x.wrenches[node.x], p)
     parent_load = no_force()
     for r in range(count):
-        u = rows[r] - inner(load_force(near_k[r]), p)
+        u = rows[r] - inner(load_force(body_rows_k[r]), p)
         rows[r] = u
-        parent_load = parent_load + u * load_force(far[r])
-    store_force(x.wrenches[outer.x], load_force(x.wrenches[outer.x]) + parent_load)
+        parent_load = parent_load + u * load_force(parent_rows[r])
+    store_force(x.wrenches[parent.x], load_force(x.wrenches[parent.x]) + parent_load)
 
 
 @formula
-def recover_rigid(node, outer, cells, x, y):
+def recover_rigid(node, parent, cells, x, y):
     """Outward pass for a body: compute mu of its rows and its motion from the motion of the parent."""
     wrenches, count = cells.wrenches, node.last_row - node.first_row
-    near, far_k = wrenches[node.near : node.near + count], wrenches[node.far_k : node.far_k + count]
+    body_rows = wrenches[node.body_rows : node.body_rows + count]
+    parent_rows_k = wrenches[node.parent_rows_k : node.parent_rows_k + count]
     rows = y[node.first_row : node.last_row]
-    p, a = load_force(x.wrenches[node.x]), load_force(x.wrenches[outer.x])
+    p, a = load_force(x.wrenches[node.x]), load_force(x.wrenches[parent.x])
     for r in range(count):
-        mu = rows[r] - inner(load_force(far_k[r]), a)
+        mu = rows[r] - inner(load_force(parent_rows_k[r]), a)
         rows[r] = mu
-        p = p + mu * load_force(near[r])
+        p = p + mu * load_force(body_rows[r])
     store_force(x.wrenches[node.x], solve_u(load_factor(wrenches, node.block), p))

@@ -52,11 +52,11 @@ def factor(tree):
     """Factor the matrix whose blocks are in the tree, in place."""
     nodes, cells = tree.nodes, tree.cells
     for i in range(len(nodes) - 1, 0, -1):
-        node, outer = nodes[i], nodes[nodes[i].parent]
+        node, parent = nodes[i], nodes[nodes[i].parent]
         if node.rigid:
-            eliminate_rigid(node, outer, cells)
+            eliminate_rigid(node, parent, cells)
         else:
-            eliminate_general(node, outer, cells.numbers)
+            eliminate_general(node, parent, cells.numbers)
 
 
 @kernel
@@ -81,12 +81,12 @@ def reduce(tree, x, y):
     """Inward pass: eliminate the right-hand sides of a factored tree."""
     nodes, cells = tree.nodes, tree.cells
     for i in range(len(nodes) - 1, 0, -1):
-        node, outer = nodes[i], nodes[nodes[i].parent]
+        node, parent = nodes[i], nodes[nodes[i].parent]
         solve_l_multipliers(node, cells.numbers, y)
         if node.rigid:
-            reduce_rigid(node, outer, cells, x, y)
+            reduce_rigid(node, parent, cells, x, y)
         else:
-            reduce_general(node, outer, cells.numbers, x.numbers, y)
+            reduce_general(node, parent, cells.numbers, x.numbers, y)
 
 
 @kernel
@@ -95,9 +95,9 @@ def recover(tree, x, y):
     nodes, cells = tree.nodes, tree.cells
     store_force(x.wrenches[0], no_force())
     for i in range(1, len(nodes)):
-        node, outer = nodes[i], nodes[nodes[i].parent]
+        node, parent = nodes[i], nodes[nodes[i].parent]
         if node.rigid:
-            recover_rigid(node, outer, cells, x, y)
+            recover_rigid(node, parent, cells, x, y)
         else:
-            recover_general(node, outer, cells.numbers, x.numbers, y)
+            recover_general(node, parent, cells.numbers, x.numbers, y)
         solve_lt_multipliers(node, cells.numbers, y)

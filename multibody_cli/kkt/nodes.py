@@ -3,15 +3,15 @@
 A row of a block takes as many cells as its numbers need, so that the rows of a rigid body can be read as wrenches, and
 all rows as numbers.  Each body has four blocks:
 
-    block    dofs x dofs               its inertia, then the factor of its subtree
-    near     rows x dofs               the body's side of its constraint
-    far      rows x the parent's dofs  the parent's side
-    lower    rows x rows               the factor of the constraint
+    block        dofs x dofs               its inertia, then the factor of its subtree
+    body_rows    rows x dofs               the body's side of its constraint
+    parent_rows  rows x the parent's dofs  the parent's side
+    lower        rows x rows               the factor of the constraint
 
 An unsymmetric tree has two more blocks of each constraint, for K beside J (`kkt.ldu_tree`):
 
-    near_k   rows x dofs               the body's side: constraint rows for the motion
-    far_k    rows x the parent's dofs  the parent's side
+    body_rows_k    rows x dofs               the body's side: constraint rows for the motion
+    parent_rows_k  rows x the parent's dofs  the parent's side
 
 Its `block` is a whole matrix, and its `lower` holds Q below the diagonal and P^T from it on.
 
@@ -46,7 +46,7 @@ Row 0 is the ground, and a parent precedes its children.  A parent 0 without row
 BY_ROWS, ON_HINGE, ON_BALL, ON_COLUMNS = range(4)
 """How a body is eliminated: row by row, or as one block with a hinge, a ball, or any other joint (`kkt.ldl_joint`)."""
 
-SYMMETRIC, UNSYMMETRIC = ("near", "far"), ("near", "far", "near_k", "far_k")
+SYMMETRIC, UNSYMMETRIC = ("body_rows", "parent_rows"), ("body_rows", "parent_rows", "body_rows_k", "parent_rows_k")
 """The blocks of a constraint."""
 
 
@@ -112,7 +112,7 @@ def kkt_tree_for(inboard_joints: Records, n_dofs: Sequence[int], sides: Sequence
     cells = nodes["cells"] = -(-n // CELL)
     nodes["x"] = np.cumsum(cells) - cells
     nodes["rigid"] = (n == CELL) & (n[nodes["parent"]] == CELL)
-    widths = {"near": cells, "far": cells[nodes["parent"]]}
+    widths = {"body": cells, "parent": cells[nodes["parent"]]}
     sizes = np.stack([n * cells, *(rows * widths[side.split("_")[0]] for side in sides), rows], axis=1)
     begins = np.cumsum(sizes).reshape(sizes.shape) - sizes
     for name, place in zip(("block", *sides, "lower"), begins.T, strict=True):

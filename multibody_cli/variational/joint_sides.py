@@ -45,12 +45,12 @@ def sides_for(tree: Tree, kkt: KktTree, maximal_joints: MaximalJoints) -> Record
             continue
         k = closure_at_row[int(node["first_row"])]
         closure, side = tree.closures[k], table[i]
-        near, far = ("child", "parent") if closure["child"] == i else ("parent", "child")
+        body, other = ("child", "parent") if closure["child"] == i else ("parent", "child")
         side["maximal_joint"] = maximal_joint_of.get(k, -1)
         for name in ("parent", "child", "first_row", "last_row", "first_term"):
             side[name] = closure[name]
-        side[f"start_{near}"], side[f"start_{far}"] = node["near"], node["far"]
-        side[f"end_{near}"], side[f"end_{far}"] = node["near_k"], node["far_k"]
+        side[f"start_{body}"], side[f"start_{other}"] = node["body_rows"], node["parent_rows"]
+        side[f"end_{body}"], side[f"end_{other}"] = node["body_rows_k"], node["parent_rows_k"]
     return records(table)
 
 

@@ -109,8 +109,10 @@ def reduce_mixed(newton, tree, work, constrained, discrete_motions):
         else:
             write_projected_derivative(cells.numbers, nodes[i], link, body, discrete_motion, work.columns)
     ends = constrained.work
-    write_jacobian(nodes, nodes.near, nodes.far, cells, first_links, tree, work.columns, work.rows, work.terms)
-    write_jacobian(nodes, nodes.near_k, nodes.far_k, cells, first_links, tree, work.columns, ends.rows, ends.terms)
+    body_rows, parent_rows, columns = nodes.body_rows, nodes.parent_rows, work.columns
+    write_jacobian(nodes, body_rows, parent_rows, cells, first_links, tree, columns, work.rows, work.terms)
+    body_rows, parent_rows = nodes.body_rows_k, nodes.parent_rows_k
+    write_jacobian(nodes, body_rows, parent_rows, cells, first_links, tree, columns, ends.rows, ends.terms)
     factor(newton.kkt)
     reduce(newton.kkt, newton.x, newton.multipliers)
 

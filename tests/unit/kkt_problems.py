@@ -56,12 +56,12 @@ def mass_block(tree: KktTree, i: int) -> Floats:
     return _rows(tree, tree.nodes[i]["block"], tree.nodes[i]["n_dofs"], i)
 
 
-def near_block(tree: KktTree, i: int, side: str = "near") -> Floats:
+def near_block(tree: KktTree, i: int, side: str = "body_rows") -> Floats:
     """View of the body's block of the constraint of body i, (rows, dofs)."""
     return _rows(tree, tree.nodes[i][side], _row_count(tree, i), i)
 
 
-def far_block(tree: KktTree, i: int, side: str = "far") -> Floats:
+def far_block(tree: KktTree, i: int, side: str = "parent_rows") -> Floats:
     """View of the parent's block of the constraint of body i, (rows, the parent's dofs)."""
     return _rows(tree, tree.nodes[i][side], _row_count(tree, i), tree.nodes[i]["parent"])
 
@@ -179,7 +179,7 @@ def unsymmetric(given: Problem, change=0.2, seed=0) -> Problem:
     for i in range(1, len(masses)):
         mass_block(tree, i)[:] = masses[i]
         near_block(tree, i)[:], far_block(tree, i)[:] = given.near[i], given.far[i]
-        near_block(tree, i, "near_k")[:], far_block(tree, i, "far_k")[:] = near_k[i], far_k[i]
+        near_block(tree, i, "body_rows_k")[:], far_block(tree, i, "parent_rows_k")[:] = near_k[i], far_k[i]
     return replace(given, tree=tree, masses=masses, near_k=near_k, far_k=far_k, solve=ldu_tree.solve)
 
 

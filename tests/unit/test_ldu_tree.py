@@ -26,7 +26,12 @@ from kkt_problems import (
 from multibody_cli.constraint_solver import constrained_nodes
 from multibody_cli.kkt.ldu_tree import factor
 
-SIDES = ((near_block, "near"), (far_block, "far"), (near_block, "near_k"), (far_block, "far_k"))
+SIDES = (
+    (near_block, "body_rows"),
+    (far_block, "parent_rows"),
+    (near_block, "body_rows_k"),
+    (far_block, "parent_rows_k"),
+)
 EPSILON = np.finfo(float).eps
 
 

@@ -53,9 +53,9 @@ def derivatives(given: StepCase, side: str) -> np.ndarray:
     found = np.zeros((len(given.system.rows), len(nodes), 6))
     for i in range(1, len(nodes)):
         rows, parent = slice(nodes[i]["first_row"], nodes[i]["last_row"]), nodes[i]["parent"]
-        found[rows, i] = near_block(newton.kkt, i, f"near{side}")
+        found[rows, i] = near_block(newton.kkt, i, f"body_rows{side}")
         if parent > 0:
-            found[rows, parent] = far_block(newton.kkt, i, f"far{side}")
+            found[rows, parent] = far_block(newton.kkt, i, f"parent_rows{side}")
     return found
 
 
