@@ -5,7 +5,7 @@ of its path.  It is a given impulse on its bodies, and the passes solve for the 
 The path has the responses of the contact in the mechanism, three passes without friction of joints.
 
 Impulses that add energy, that act across a gap, or that press a contact that is held (`impact_order`) leave the step to
-rows, as do joints that lock: their loads have several solutions, and rows begin with the smallest.
+rows, as do joints that wedge: their loads have several solutions, and rows begin with the smallest.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from multibody_cli.contact_solver.parameters import solve_motion
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.kernel import formula, kernel, template
 
-LOCKED = 10.0
-"""Impulse of a contact, relative to that of its path and that without friction, beyond which joints may lock."""
+WEDGED = 10.0
+"""Impulse of a contact, relative to that of its path and that without friction, beyond which joints may wedge."""
 
 
 @formula
@@ -164,10 +164,10 @@ def give_impulse(e, contact, edges, step):
 
 
 @kernel
-def lock(edges, step) -> bool:
+def joints_wedge(edges, step) -> bool:
     """Return whether friction of joints multiplies the impulse of a contact, that of `step.x` without friction."""
     for e in range(edges.number[0]):
-        if edges.given[e, 0] > 0.0 and edges.x[e, 0] > LOCKED * (edges.given[e, 0] + step.x[edges.edges[e].row]):
+        if edges.given[e, 0] > 0.0 and edges.x[e, 0] > WEDGED * (edges.given[e, 0] + step.x[edges.edges[e].row]):
             return True
     return False
 

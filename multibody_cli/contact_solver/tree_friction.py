@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multibody_cli.contact_solver.edge_impacts import find_jams, follow_paths, follows_law, lock, rebounds
+from multibody_cli.contact_solver.edge_impacts import find_jams, follow_paths, follows_law, joints_wedge, rebounds
 from multibody_cli.contact_solver.edge_list import guess_edges
 from multibody_cli.contact_solver.edges import (
     EXACT,
@@ -204,7 +204,7 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
         passes.soft[0] = 1
         again, residual = solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, MAX_EDGE_ITERATIONS)
         passes.soft[0] = 0
-        if again < 0 or lock(passes.edges, contact_work.step):
+        if again < 0 or joints_wedge(passes.edges, contact_work.step):
             return False
     if find_jams(system, work, contact_work, h, v):
         passes.soft[0] = 1
