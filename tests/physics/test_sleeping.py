@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import mbsim
 from multibody_cli.output.carried_state import collect, restore
 
+BENCH = Path(__file__).parents[2] / "scenes" / "bench"
 G = 9.81
 STEP = 2e-3
 FLOOR = "mbsim: 1\nname: sleeping\nworld: {shapes: [{type: plane}]}\ncontacts: {friction: 0.5}\n"
@@ -443,6 +445,24 @@ def test_a_machine_sleeps_at_the_limits_of_its_joints(method):
     assert np.abs(state(sleeping) - state(awake)).max() < 1e-11
     pressed, arm = sleeping._method.contact_work.sleep.limits, 0.1 * math.cos(0.1)
     assert sorted(pressed[pressed > 0.0] / (G * STEP)) == pytest.approx([arm, 0.1 + 0.2 + arm], rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic"])
+def test_a_robot_comes_to_rest_on_contacts_and_limits_at_once(method):
+    """Its hips arrive at their limits while its feet lie on the floor: what stops a hip does not lift a foot."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbsim.SceneWarning)
+        sim = mbsim.Simulation(mbsim.load(BENCH / "limp_robot.yaml", [f"simulation.method={method}"]))
+    sim.step(400)
+    work = sim._method.contact_work
+    assert asleep(sim) == 19
+    assert np.all(sim._state.v == 0.0)
+    assert np.count_nonzero(work.sleep.limits > 0.0) == 6
+    mass = sim._model.system.tree.links["mass"].sum()
+    assert loads(sim)[:, 0].sum() == pytest.approx(mass * G * STEP, rel=1e-9)
+    # all of the energy of the fall is dissipated: in contacts, dampers, and limits, those reached in contact included
+    assert abs(sim.channel("energy/ledger_residual")) < 0.01 * mass * G * 0.2
+    assert sum(sim.channel(f"energy/dissipation/joints/hip{k}/limits") for k in range(6)) > 0.0
 
 
 def test_an_arm_leaves_its_limit_when_a_force_lifts_it():
