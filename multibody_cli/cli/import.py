@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -12,6 +12,10 @@ from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH
 from multibody_cli.cli.tables import show, show_json
 from multibody_cli.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from multibody_cli.foreign.draft import Draft
+    from multibody_cli.scene.schema import SceneSpec
 
 
 @click.command("import", cls=Verb, short_help="Read a model of another program: URDF.")
@@ -27,6 +31,8 @@ from multibody_cli.errors import ArgumentError
 )
 @click.option("--density", metavar="DENSITY", help="Of the shapes of links without mass, as in 1000 or '1 g/cm^3'.")
 @click.option("--repair", is_flag=True, help="Replace inertias that no body has by the nearest possible ones.")
+@click.option("--decompose", is_flag=True, help="Let meshes have contacts by convex parts instead of their hulls.")
+@click.option("--volumes", is_flag=True, help="Report by how much hulls and convex parts exceed their meshes.")
 @click.option("--package", "packages", metavar="NAME=DIR", multiple=True, help="Folder of a package of ROS.")
 @click.option("--arg", "arguments", metavar="NAME=VALUE", multiple=True, help="Argument of macros of a xacro file.")
 @click.option(
@@ -34,7 +40,7 @@ from multibody_cli.errors import ArgumentError
 )
 @click.option("--strict", is_flag=True, help="Refuse a model of which a scene cannot keep everything.")
 @click.option("--report", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
-def verb(model: Path, output: Path | None, force: bool, report: str, **choices: Any) -> int:
+def verb(model: Path, output: Path | None, force: bool, volumes: bool, report: str, **choices: Any) -> int:
     """Read FILE, a model of another program, and report each element that a scene approximates or drops.
 
     Elements that are not in the report are kept. With -o, the scene is written, with the report as comments.
@@ -56,6 +62,8 @@ def verb(model: Path, output: Path | None, force: bool, report: str, **choices: 
     problems, usage = Problems(), Usage()
     draft = read_model(model, _options(**choices), problems, usage)
     loaded = load_scene(ReadScene(model, draft.tree(), usage))
+    if volumes:
+        _state_excess_volumes(draft, loaded.scene)
     found = Report(draft.ledger)
     if report == "json":
         show_json({"model": str(model), **found.data()})
@@ -68,6 +76,18 @@ def verb(model: Path, output: Path | None, force: bool, report: str, **choices: 
         write_text(output, text(draft, output.parent))
         messages.note(f"wrote {output}")
     return 0
+
+
+def _state_excess_volumes(draft: Draft, scene: SceneSpec) -> None:
+    """State in the ledger by how much convex shapes in contacts exceed their meshes."""
+    from multibody_cli.foreign.draft import WORLD
+    from multibody_cli.scene.shapes.mesh import MeshSpec, excess_volume
+
+    read = {WORLD: scene.world.shapes} | {name: body.shapes for name, body in scene.bodies.items()}
+    for body in (draft.world, *draft.bodies.values()):
+        for shape, spec in zip(body.shapes, read[body.name], strict=True):
+            if shape.element is not None and shape.mesh is not None and isinstance(spec, MeshSpec):
+                draft.ledger.add_effect(shape.element, excess_volume(spec, shape.mesh))
 
 
 def _options(

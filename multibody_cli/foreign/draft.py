@@ -45,12 +45,16 @@ class Placed(NamedTuple):
 
 @dataclass
 class Shape:
-    """A shape: `fields` as `type` and `size` of the scene format, its pose in the body, and its mesh file."""
+    """A shape: `fields` as `type` and `size` of the scene format, its pose in the body, and its mesh file.
+
+    `element` is that of a mesh that is approximated in contacts; the effect belongs to it in the ledger.
+    """
 
     fields: dict[str, Any]
     origin: Origin
     pose: Pose = IDENTITY
     mesh: Path | None = None
+    element: Element | None = None
 
 
 @dataclass

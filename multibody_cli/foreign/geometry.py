@@ -1,4 +1,4 @@
-"""Files of meshes that a model names: packages, folders, and formats."""
+"""Meshes that a model names: their files in packages and folders, and their convex shapes in contacts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from multibody_cli.foreign.draft import Shape
+from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
 from multibody_cli.meshes import FORMATS
 
@@ -53,6 +55,17 @@ def find_mesh(reading: Reading, name: str) -> Found:
             continue
     hint = f"; --package {package}=FOLDER names its folder" if separator and scheme in ("package", "model") else ""
     return Found(None, f"no such file; searched: {', '.join(map(str, places[:3]))}{hint}")
+
+
+def contact_by_convex_shapes(reading: Reading, element: Element, shape: Shape) -> None:
+    """Let a mesh have contacts by its convex hull, or by convex parts, and say so in the ledger."""
+    shape.element = element
+    if reading.options.decompose:
+        shape.fields["decompose"] = True
+        reading.ledger.approximate(element, "in contacts, by convex parts of it")
+    else:
+        shape.fields["hull"] = True
+        reading.ledger.approximate(element, "in contacts, by its convex hull")
 
 
 def _package_folders(reading: Reading, package: str) -> list[Path]:

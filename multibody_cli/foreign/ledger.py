@@ -92,6 +92,10 @@ class Ledger:
         self.keep(element)
         self._fates[id(element), attribute] = Entry("approximated", element, attribute, reason, effect)
 
+    def add_effect(self, element: Element, effect: str) -> None:
+        """State the effect of the approximation of an element, which is known later."""
+        self._fates[id(element), ""] = self._fates[id(element), ""]._replace(effect=effect)
+
     def drop(self, element: Element, reason: str, effect: str = "", attribute: str = "") -> None:
         """Claim an element with all that is in it, or an attribute of it, as dropped."""
         if attribute:

@@ -14,7 +14,7 @@ from multibody_cli.errors import nearest
 from multibody_cli.foreign.contract import Format
 from multibody_cli.foreign.draft import WORLD, Body, Draft, Joint, Origin, Shape
 from multibody_cli.foreign.frames import IDENTITY, Pose, turned_to
-from multibody_cli.foreign.geometry import find_mesh
+from multibody_cli.foreign.geometry import contact_by_convex_shapes, find_mesh
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
 from multibody_cli.mass import MassProperties
@@ -137,6 +137,8 @@ def _read_shape(body: Body, reading: Reading, element: Element, fields: dict[str
                 continue
             shape.mesh = found.file
             shape.fields = {"type": "mesh"} | _scale(reading, solid) | fields
+            if fields.get("contact", True):
+                contact_by_convex_shapes(reading, solid, shape)
         else:
             continue  # not known
         reading.ledger.keep(solid)

@@ -18,8 +18,11 @@ from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.scene.shapes.contract import DEFAULT_GROUP, ShapeSpec
 from multibody_cli.scene.shapes.mesh import MeshSpec, convex_parts, excess_volume
 
-CONTACT_FIELDS = ("friction", "restitution", "groups", "collides_with", "hull", "decompose")
+SURFACE_FIELDS = ("friction", "restitution", "groups", "collides_with")
 """Fields of a shape that describe its contacts."""
+
+CONTACT_FIELDS = (*SURFACE_FIELDS, "hull", "decompose")
+"""These, and those of a mesh in contacts, which a model may have that other scenes with contacts include."""
 
 MOST_GROUPS = 62
 """Number of groups of a scene: bits of a mask."""
@@ -53,7 +56,7 @@ def _check_unused_fields(draft: Draft) -> None:
         )
         return
     for path, shape in _shapes(draft.scene):
-        for field in (*CONTACT_FIELDS, "contact"):
+        for field in (*SURFACE_FIELDS, "contact"):
             if field in shape.model_fields_set and getattr(shape, field) not in (None, False):
                 draft.report((*path, field), "has no effect: contacts are disabled without a section `contacts: {}`")
 

@@ -221,8 +221,9 @@ def _farthest_off(vertices: Floats, triangles: Floats) -> float:
 
 
 def volume(shape: MeshSpec, file: Path) -> VolumeProperties:
-    """Return volume, centre and inertia."""
-    mesh = surface_of(shape, file)
+    """Return volume, centre and inertia, of the hull of an open mesh that has contacts by it."""
+    mesh = triangles_of(shape, file)
+    mesh = mesh.convex_hull if shape.hull and not mesh.is_watertight else surface_of(shape, file)
     enclosed = float(mesh.volume)
     return VolumeProperties(enclosed, np.array(mesh.center_mass), np.array(mesh.moment_inertia) / enclosed)
 
