@@ -286,6 +286,7 @@ class SceneNames(Immutable):
     muscles: tuple[ActuationEntry, ...] = ()
     actuators: tuple[ActuationEntry, ...] = ()
     sensors: tuple[str, ...] = ()
+    combinations: tuple[str, ...] = ()
     points: tuple[tuple[str, str], ...] = ()  # named points: the body and the name of each
     affine: tuple[str, ...] = ()  # affine bodies, whose deformation is recorded
     contacts: int = 0  # contact capacity; 0 without contacts
@@ -304,6 +305,9 @@ class SceneNames(Immutable):
     def __hash__(self) -> int:
         """Return a hash of the most different names."""
         return hash((self.bodies, self.coordinates))
+
+
+NO_COMBINATIONS: Integers = np.zeros((0, 3), np.int64)
 
 
 class Model(Immutable):
@@ -325,6 +329,8 @@ class Model(Immutable):
         The formulas of generated parts of joints, by the address of their code.
     controllers
         The sampled controllers.
+    combinations
+        (n, 3) signals of value, rate and force of each combination of coordinates.
     """
 
     system: System
@@ -336,6 +342,7 @@ class Model(Immutable):
     points: Records
     joint_maps: Mapping[int, JointMap] = {}
     controllers: tuple[Controller, ...] = ()
+    combinations: Integers = NO_COMBINATIONS
 
 
 class State(NamedTuple):

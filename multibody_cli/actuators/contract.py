@@ -64,7 +64,10 @@ class ActuatorSpec(Spec):
     """
 
     type: str
-    joint: str = Field(description="Coordinate on which it acts: `elbow`, or `wrist/1`.")
+    joint: str | None = Field(None, description="Coordinate on which it acts: `elbow`, or `wrist/1`.")
+    combination: str | None = Field(
+        None, description="Combination of coordinates along which it acts, in place of `joint`."
+    )
     limits: tuple[float, float] | None = Field(
         None,
         description="Least and greatest force, N or N*m; null or `.inf` for none.",
@@ -99,10 +102,21 @@ class ActuatorSpec(Spec):
             raise ValueError("`delay` requires `rate` or `period`: only sampled values can be delayed")
         return self
 
+    @model_validator(mode="after")
+    def _require_one_axis(self) -> Self:
+        if (self.joint is None) == (self.combination is None):
+            raise ValueError("expected one of `joint` and `combination`")
+        return self
+
+    @property
+    def axis(self) -> str:
+        """The coordinate or the combination on which it acts."""
+        return self.joint or self.combination or ""
+
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """The coordinates on which it acts."""
-        return (self.joint,)
+        """The coordinates, or combinations of them, on which it acts."""
+        return (self.axis,)
 
     @property
     def sampling_period(self) -> float | None:

@@ -15,6 +15,7 @@ MAPPINGS = (
     "bodies",
     "joints",
     "couplings",
+    "combinations",
     "constraints",
     "forces",
     "paths",

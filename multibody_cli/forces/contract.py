@@ -117,7 +117,7 @@ class JointPackingContext(NamedTuple):
     scalars: Sequence[ScalarCoordinate]
     rotations: Sequence[RotationCoordinates]
     signal: Callable[[SignalSpec], int]
-    control: Callable[[int, SignalSpec], tuple[int, ...]]
+    control: Callable[[int, SignalSpec], tuple[Any, ...]]
     """From a coordinate and a function of the state to a record of `forces.joint_control` without its account."""
 
 

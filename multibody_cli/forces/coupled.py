@@ -73,7 +73,8 @@ def apply_times(force, forces, t, bodies, factor, x, wrenches):
     The unit is that of a force on a coordinate or of a component of a load, or of an activation.
     """
     if force.table == CONTROLS:
-        x[forces.tables[CONTROLS][force.number].iv] += factor
+        control = forces.tables[CONTROLS][force.number]
+        x[control.iv] += factor * control.factor
     elif force.table == LOADS:
         item, k = forces.tables[LOADS][force.number], force.component
         R = load(bodies[item.row].R)

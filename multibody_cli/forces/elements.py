@@ -16,6 +16,7 @@ from multibody_cli.forces import (
     body_drag,
     body_load,
     bushing,
+    combination_spring,
     joint_control,
     joint_spring,
     muscle,
@@ -44,6 +45,7 @@ ELEMENTS: tuple[ForceElement, ...] = (
     rotation_spring.ELEMENT,
     joint_control.ACTUATORS,
     joint_control.ELEMENT,
+    combination_spring.ELEMENT,
     body_load.ELEMENT,
     body_drag.ELEMENT,
     quadratic_drag.ELEMENT,
@@ -97,6 +99,7 @@ class Forces(NamedTuple):
 
     signals: Signals
     points: Records  # of all cables
+    terms: Records  # of all combinations with springs or dampers
     pairs: Integers  # (k, 2) rows of bodies that implicit elements couple
     quantities: Records  # of the state, that signals read
     tables: tuple[Records, ...]  # one for each entry of `ELEMENTS`

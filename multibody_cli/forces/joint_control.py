@@ -25,10 +25,11 @@ CONTROL = np.dtype(
         ("signal", "i8"),
         ("own_coordinate", "i8"),  # numbers of the quantities that the force reads of its own coordinate, or -1
         ("own_rate", "i8"),
-        ("account", "i8"),
+        ("factor", "f8"),  # coefficient of the coordinate, of a force along a combination; else 1
+        ("account", "i8"),  # -1 for that of a spring, whose energy is elastic
     ]
 )
-"""A force that depends on the state."""
+"""A force that depends on the state, or that acts along a combination of coordinates."""
 
 COMMAND = np.dtype([("row", "i8"), ("iv", "i8"), ("signal", "i8"), ("account", "i8")])
 """One row per commanded coordinate (`tree.computed_torque`): the row of its body, the signal of its acceleration."""
@@ -40,6 +41,15 @@ def apply_force(control, forces, t, q, v, bodies, tau, powers, watched, warnings
     force, _, _ = evaluate(forces.signals, control.signal, t)
     tau[control.iv] += force
     powers[control.account] += force * v[control.iv]
+
+
+@formula
+def apply_control(control, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
+    """Add c f(t, state) to `tau`, and its power to the account."""
+    force, _, _ = evaluate(forces.signals, control.signal, t)
+    tau[control.iv] += control.factor * force
+    if control.account >= 0:
+        powers[control.account] += control.factor * force * v[control.iv]
 
 
 @formula
@@ -55,7 +65,7 @@ def implicit_joint_force(control, forces, t, h, displacement_factor, velocity_fa
     """Add the implicit terms; where `exact`, all derivatives along the change of `quantities.write_directions`."""
     iv = control.iv
     if exact:
-        tau[iv] += derivative_along(forces.signals, control.signal, t)
+        tau[iv] += control.factor * derivative_along(forces.signals, control.signal, t)
     else:
         stiffness, damping = own_stiffness(control, forces, t)
         tau[iv] -= (displacement_factor * stiffness + velocity_factor * damping) * rates[iv]
@@ -90,7 +100,7 @@ ELEMENT = ForceElement(
     account="work",
     implicit=True,
     coordinates=1,
-    apply_force=apply_force,
+    apply_force=apply_control,
     implicit_joint_force=implicit_joint_force,
     joint=JointFields(("force",), "force", pack, lambda joint: any(signal.uses_state for signal in joint.force)),
 )

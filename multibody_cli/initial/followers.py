@@ -1,8 +1,8 @@
 """Followers: coordinates and rates that couplings determine from those that the scene gives.
 
 The relations sum c_k q_k = value of all couplings, with `reduce` or without, are solved for coordinates that the scene
-does not give, by elimination; sum c_k v_k = 0 likewise for rates.  A coupling with backlash determines a coordinate
-only if it would be outside the play: it starts at the nearest flank.
+does not give, by elimination; sum c_k v_k = 0 likewise for rates.  A coupling with backlash, or a combination with
+limits, determines a coordinate only if it would be outside: it starts at the nearest flank or limit.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ ROUNDED = 0.01
 """Largest error of a relation of given values that is a rounding of the input, relative to its largest term."""
 
 Relation = tuple[dict[Place, float], float]
-
-Play = tuple[dict[Place, float], float, float]
-"""Coefficients c_k, and the bounds of sum c_k q_k."""
 
 
 def place_followers(system: System, state: State, given: tuple[Flags, Flags]) -> Iterator[tuple[int, int, list[int]]]:
@@ -49,7 +46,7 @@ def place_followers(system: System, state: State, given: tuple[Flags, Flags]) ->
             packer.add(relation, value * (1 - level))
         _follow(packer, values, level)
         if level == 0:
-            _enter_plays(packer, list(_plays(system)), values)
+            _enter_ranges(packer, list(_constraints(system, one_sided=1)), values)
         for relation, value in reductions:  # assembly reports contradictions of constraints
             if _contradicts(relation, value * (1 - level), values, level):
                 dependent, *leaders = relation
@@ -61,15 +58,14 @@ def _follow(packer: ReductionPacker, values: Floats, level: int) -> None:
         values[follower[level]] = offset + sum(c * values[leader[level]] for leader, c in terms.items())
 
 
-def _enter_plays(packer: ReductionPacker, plays: list[Play], values: Floats) -> None:
-    """Relate the coordinates of each play that is left, which may lead others out of theirs."""
-    while plays:
-        sums = [sum(c * values[iq] for (iq, _), c in relation.items()) for relation, _, _ in plays]
-        outside = [k for k, (_, lower, upper) in enumerate(plays) if not lower <= sums[k] <= upper]
+def _enter_ranges(packer: ReductionPacker, bounds: list[Relation], values: Floats) -> None:
+    """Relate the coordinates of each lower bound of a sum that is violated, which may lead others out of theirs."""
+    while bounds:
+        sums = [sum(c * values[iq] for (iq, _), c in relation.items()) for relation, _ in bounds]
+        outside = [k for k, (_, lower) in enumerate(bounds) if not lower <= sums[k]]
         if not outside:
             return
-        relation, lower, upper = plays.pop(outside[0])
-        packer.add(relation, lower if sums[outside[0]] < lower else upper)
+        packer.add(*bounds.pop(outside[0]))
         _follow(packer, values, 0)
 
 
@@ -86,13 +82,6 @@ def _constraints(system: System, one_sided: int = 0) -> Iterator[Relation]:
     for relation, value in relations_of(chosen.tolist()):
         if all(iv < count for _, iv in relation):  # coordinates of loop joints follow from the bodies
             yield relation, value
-
-
-def _plays(system: System) -> Iterator[Play]:
-    """Yield the plays of couplings with backlash, of which each has a row for the lower and one for the upper flank."""
-    flanks = list(_constraints(system, one_sided=1))
-    for (relation, lower), (_, upper) in zip(flanks[::2], flanks[1::2], strict=True):
-        yield relation, lower, -upper
 
 
 def _reductions(system: System) -> Iterator[Relation]:

@@ -13,7 +13,7 @@ from multibody_cli.model import Account, Integers, Model, Records
 
 
 class ElementRows(NamedTuple):
-    """Rows of bodies and joints, the number of the body of each row, the rows of actuators, the sensors and points."""
+    """Rows of bodies and joints, the number of the body of each row, and the rows of other elements."""
 
     bodies: Integers  # (nb,)
     joints: Integers  # (nj,) of the child, or of the loop frame
@@ -21,6 +21,7 @@ class ElementRows(NamedTuple):
     actuators: Integers  # (forces of actuators,) in the table of controls; -1 - k for command k
     sensors: Records  # of `FIXED_FRAME`
     points: Records
+    combinations: Integers  # (n, 3) signals
 
 
 def element_rows(model: Model) -> ElementRows:
@@ -30,12 +31,13 @@ def element_rows(model: Model) -> ElementRows:
     numbers[names.body_rows] = np.arange(len(names.body_rows))
     joints = np.array([joint.row for joint in names.joints], dtype=np.int64)
     actuators = np.array(list(_actuator_rows(model)), dtype=np.int64)
-    return ElementRows(names.body_rows, joints, numbers, actuators, model.sensors, model.points)
+    return ElementRows(names.body_rows, joints, numbers, actuators, model.sensors, model.points, model.combinations)
 
 
 def _actuator_rows(model: Model) -> Iterator[int]:
     controls, commands = model.system.forces.tables[CONTROLS], model.system.commands
     for actuator in model.names.actuators:
         account = model.names.accounts.index(Account("work", f"actuators/{path_component(actuator.name)}"))
-        yield from np.flatnonzero(controls["account"] == account).tolist()
+        found = np.flatnonzero(controls["account"] == account).tolist()
+        yield from found[: len(actuator.coordinates)]  # those of a combination have the same force
         yield from (-1 - np.flatnonzero(commands["account"] == account)).tolist()

@@ -48,6 +48,12 @@ _momentum = partial(Channel, frame="world", dimensions=("xyz",), role="momentum"
 
 _solver = partial(Channel, role="solver")
 
+
+def _of_combination(name: str, units: str, description: str) -> Channel:
+    path, field = f"combinations/{{combination}}/{name}", f"combination_{name}"
+    return Channel(path, units, description, field, "combinations")
+
+
 CHANNELS: tuple[Channel, ...] = (
     Channel("time", "s", "Time of each output instant.", "time", "state", rtol=1e-12, atol=1e-12, role="instant"),
     _of_bodies("bodies/position", "m", "Position of the origin of each body frame.", "position"),
@@ -155,6 +161,17 @@ CHANNELS: tuple[Channel, ...] = (
                 **_ERROR,
             ),
         )
+    ),
+    _of_combination("value", "rad or m", "Value of the combination of coordinates."),
+    _of_combination("rate", "rad/s or m/s", "Rate of the combination."),
+    _of_combination("force", "N m or N", "Force of spring and damper along the combination, positive with its value."),
+    _of_rows(
+        "combinations/{limited_combination}/limit_force",
+        "N or N m",
+        "Force of each limit of the combination, lower limit before upper limit; positive toward the interior of the "
+        "range.",
+        "multiplier",
+        atol=1e-7,
     ),
     *CONTACT_CHANNELS,
     # discrete invariants and diagnostics of variational methods, from `methods.contract.VariationalDiagnostics`

@@ -97,6 +97,8 @@ EXPANSIONS: dict[str, Expansion] = {
     "actuator": Expansion(lambda names: _actuation_items(names.actuators)),
     "crossing": Expansion(lambda names: _actuation_items(names.muscles)),
     "sensor": Expansion(lambda names: _numbered(names.sensors), lambda names: len(names.sensors)),
+    "combination": Expansion(lambda names: _numbered(names.combinations), lambda names: len(names.combinations)),
+    "limited_combination": Expansion(_constraint_items("combinations")),
     "point": Expansion(
         lambda names: [Item("/".join(map(path_component, point)), index) for index, point in enumerate(names.points)],
         lambda names: len(names.points),

@@ -14,11 +14,11 @@ from multibody_cli.expressions import constant, with_values
 from multibody_cli.forces.joint_control import COMMAND
 from multibody_cli.kernel import records
 from multibody_cli.model import Controller, Floats, HeldValue, Records
+from multibody_cli.packing.combinations import combination_of, coordinate_of
 from multibody_cli.packing.forces import ForcePacker
-from multibody_cli.packing.quantities import CoordinateReference
+from multibody_cli.packing.quantities import Axis
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import SignalSpec
-from multibody_cli.spec.entries import split_coordinate
 
 _ACCELERATION = "target_curve + kd*(target_rate - v) + kp*(target - q)"
 
@@ -50,12 +50,16 @@ class ActuatorPacker:
                 self._add_computed_torque(account, actuator)
             else:
                 assert isinstance(actuator, ActuatorSpec)
-                self._add(name, account, actuator)
+                self._add(scene, name, account, actuator)
 
-    def _add(self, name: str, account: int, actuator: ActuatorSpec) -> None:
-        own = _coordinate_of(actuator.joint)
+    def _add(self, scene: SceneSpec, name: str, account: int, actuator: ActuatorSpec) -> None:
+        own: Axis
+        if actuator.combination is not None:
+            own = combination_of(scene.combinations[actuator.combination])
+        else:
+            own = coordinate_of(actuator.axis)
+            self.rotors[self._packer.quantities.places[own][1]] += actuator.reflected_inertia
         law = actuator.law()
-        self.rotors[self._packer.quantities.places[own][1]] += actuator.reflected_inertia
         held = {state: self._packer.quantities.held() for state in law.states}
         force, quantities = self._bound(actuator.limited(law.force), law, own, held)
         period, tables = actuator.sampling_period, self._tables(law)
@@ -74,7 +78,7 @@ class ActuatorPacker:
     def _add_computed_torque(self, account: int, actuator: ComputedTorqueSpec) -> None:
         numbers = {"kp": actuator.kp, "kd": actuator.kd}
         for word, target in actuator.joints.items():
-            own = _coordinate_of(word)
+            own = coordinate_of(word)
             body, quantities = self._bound(_ACCELERATION, Law("", numbers, {"target": target}), own, {})
             number = self._packer.expression(body, quantities, {})
             iv = self._packer.quantities.places[own][1]
@@ -83,12 +87,11 @@ class ActuatorPacker:
     def _tables(self, law: Law) -> dict[str, int]:
         return {name: self._packer.table(*columns) for name, columns in law.tables.items()}
 
-    def _bound(
-        self, text: str, law: Law, own: CoordinateReference, held: Mapping[str, int]
-    ) -> tuple[ast.expr, dict[str, int]]:
+    def _bound(self, text: str, law: Law, own: Axis, held: Mapping[str, int]) -> tuple[ast.expr, dict[str, int]]:
         """Return a law as an expression of quantities, with their numbers."""
         values: dict[str, ast.expr] = {name: constant(value) for name, value in law.parameters.items()}
-        quantities = dict(held) | {"q": self._packer.quantities.coordinate(own), "v": self._packer.quantities.rate(own)}
+        of_axis, read_by_axis = self._packer.quantities.values_of(own)
+        quantities = dict(held) | read_by_axis
         names = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
         for name, signal in law.signals.items():
             if signal.uses_state:
@@ -97,7 +100,7 @@ class ActuatorPacker:
                 values[name] = signal.expression.body
             else:
                 self._add_function_of_time(name, signal, names, values, quantities)
-        body = with_values(ast.parse(text, mode="eval").body, values)
+        body = with_values(with_values(ast.parse(text, mode="eval").body, values), of_axis)
         read = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
         return body, {name: place for name, place in quantities.items() if name in read}
 
@@ -117,8 +120,3 @@ class ActuatorPacker:
         k = self._packer.signal(signal)
         for suffix, order in asked.items():
             quantities[name + suffix] = self._packer.quantities.time_function(k, order)
-
-
-def _coordinate_of(word: str) -> CoordinateReference:
-    joint, place = split_coordinate(word)
-    return CoordinateReference(joint, int(place or 0))

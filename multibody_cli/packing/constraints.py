@@ -7,13 +7,14 @@ import math
 from multibody_cli.constraints import KINDS, limit
 from multibody_cli.constraints.contract import ConstraintSpec, Packed
 from multibody_cli.constraints.elements import TablePacker
-from multibody_cli.constraints.relation import CouplingSpec, relations_of
+from multibody_cli.constraints.relation import TABLE, CouplingSpec, pack_relations, relations_of
 from multibody_cli.escaping import path_component
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.model import RowName
 from multibody_cli.packing.context import Context
 from multibody_cli.packing.rows import ReductionPacker, RowPacker
 from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.spec.combination import CombinationSpec
 
 
 class CannotReduce(Exception):
@@ -43,6 +44,8 @@ def add_constraints(
                         raise CannotReduce(name)
             else:
                 rows.spans[section, name] = first, rows.next_row
+    for name, combination in scene.combinations.items():
+        _add_limits_of_combination(name, combination, context, rows, tables)
 
 
 def _add_limits(name: str, joint: MovingJointSpec, context: Context, rows: RowPacker, tables: TablePacker) -> None:
@@ -59,6 +62,27 @@ def _add_limits(name: str, joint: MovingJointSpec, context: Context, rows: RowPa
                     restitution=joint.restitution,
                 )
                 tables.add(limit.TABLE, [(0, 0, *context.coordinate(f"{name}/{k}"), bound, sign)], row, term)
+
+
+def _add_limits_of_combination(
+    name: str, spec: CombinationSpec, context: Context, rows: RowPacker, tables: TablePacker
+) -> None:
+    """Add a one-sided row s (sum c_k q_k + offset - bound) >= 0 for each finite limit."""
+    if not spec.bounds:
+        return
+    account = context.packer.account("dissipation", f"combinations/{path_component(name)}/limits")
+    for sign, bound in spec.bounds:
+        relation = {word: sign * coefficient for word, coefficient in spec.terms.items()}
+        row, term = rows.next_row, rows.next_term
+        packed = pack_relations([(relation, sign * (bound - spec.offset))], context)
+        rows.add(
+            RowName("combinations", name, f"beyond its {'lower' if sign > 0.0 else 'upper'} limit"),
+            len(relation),
+            one_sided=True,
+            account=account,
+            restitution=spec.restitution,
+        )
+        tables.add(TABLE, packed.records, row, term)
 
 
 def _add_element(

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.escaping import path_component
-from multibody_cli.forces import joint_control
+from multibody_cli.forces import combination_spring, joint_control
 from multibody_cli.forces.cable import POINT
+from multibody_cli.forces.combination_spring import TERM
 from multibody_cli.forces.contract import ForceElement, JointPackingContext, RotationCoordinates, ScalarCoordinate
 from multibody_cli.forces.elements import ELEMENTS, PLACES, Forces, coupled_pairs, element_of, elements_of_joint
 from multibody_cli.forces.muscle import MuscleSpec
@@ -20,9 +21,10 @@ from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import records
 from multibody_cli.model import Account
 from multibody_cli.packing.excitation import follow_excitation
-from multibody_cli.packing.quantities import CoordinateReference, QuantityPacker
+from multibody_cli.packing.quantities import Axis, Combination, CoordinateReference, QuantityPacker
 from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.spec import NamedPoints, SignalSpec, Spec
+from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import PackingContext
 
 _GIVEN = {"position": POSITION, "velocity": VELOCITY, "acceleration": ACCELERATION}
@@ -38,6 +40,7 @@ class ForcePacker:
         self.accounts: list[Account] = []
         self._signals = SignalPacker()
         self._records: tuple[list[tuple[Any, ...]], ...] = tuple([] for _ in ELEMENTS)
+        self._terms: list[tuple[int, int, float]] = []
         self._points: list[tuple[int, Any, float]] = []
         self._motions: list[tuple[int, ...]] = []
         self.quantities = QuantityPacker(points)
@@ -76,13 +79,28 @@ class ForcePacker:
     def add_control(
         self,
         account: int,
-        of: CoordinateReference,
+        of: Axis,
         body: ast.expr,
         quantities: Mapping[str, int],
         tables: Mapping[str, int],
-    ) -> None:
-        """Add a force on a coordinate of a joint: see `expression`."""
-        self._add(joint_control.ELEMENT, (*self._control(of, body, quantities, tables), account))
+    ) -> int:
+        """Add a force along a coordinate of a joint, or a combination of coordinates; its signal: see `expression`."""
+        if isinstance(of, CoordinateReference):
+            record = self._control(of, body, quantities, tables)
+            self._add(joint_control.ELEMENT, (*record, account))
+            return int(record[1])
+        number = self.expression(body, quantities, tables)
+        for term, coefficient in of.terms:
+            iv = self.quantities.places[term][1]
+            self._add(joint_control.ELEMENT, (iv, number, -1, -1, coefficient, account))
+        return number
+
+    def add_combination_spring(self, own: Combination, spec: CombinationSpec, account: int) -> None:
+        """Add the energy of the spring and the loss of the damper of a combination."""
+        first = len(self._terms)
+        self._terms += [(*self.quantities.places[of], coefficient) for of, coefficient in own.terms]
+        numbers = (own.offset, spec.stiffness, spec.damping, *spec.rest)
+        self._add(combination_spring.ELEMENT, (self._terms[first][1], first, len(self._terms), *numbers, account))
 
     def expression(self, body: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]) -> int:
         """Add an expression, with the numbers of its quantities and tables; its number."""
@@ -100,7 +118,8 @@ class ForcePacker:
         )
         points = records(np.array(self._points, POINT))
         quantities = self.quantities.pack(bodies)
-        forces = Forces(signals, points, coupled_pairs(tables, points), quantities, tables)
+        terms = records(np.array(self._terms, TERM))
+        forces = Forces(signals, points, terms, coupled_pairs(tables, points), quantities, tables)
         return forces, Motions(records(np.array(self._motions, MOTION)), signals)
 
     def account(self, kind: Any, cause: str) -> int:
@@ -134,9 +153,9 @@ class ForcePacker:
 
     def _control(
         self, own: CoordinateReference, body: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]
-    ) -> tuple[int, ...]:
+    ) -> tuple[Any, ...]:
         number = self._signals.add_expression(body, quantities, tables)
-        return self.quantities.places[own][1], number, *self.quantities.own(quantities, own)
+        return self.quantities.places[own][1], number, *self.quantities.own(quantities, own), 1.0
 
     def _joint_context(
         self, name: str, parts: Sequence[Part], start: JointStart, iq: int, iv: int
@@ -154,7 +173,7 @@ class ForcePacker:
                 rotations.append(RotationCoordinates(j, iq + i, iv + j, tuple(start.rest[i : i + 4]), outer))
                 i, j = i + 4, j + 3
 
-        def control(k: int, spec: SignalSpec) -> tuple[int, ...]:
+        def control(k: int, spec: SignalSpec) -> tuple[Any, ...]:
             assert spec.expression is not None
             own = CoordinateReference(name, k)
             return self._control(own, spec.expression.body, self.quantities.names_in(spec.expression, own), {})

@@ -22,6 +22,7 @@ from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.observation.sensors import FIXED_FRAME
 from multibody_cli.packing.actuators import ActuatorPacker
 from multibody_cli.packing.body_order import inboard_joints_for
+from multibody_cli.packing.combinations import add_combinations
 from multibody_cli.packing.constraints import add_constraints
 from multibody_cli.packing.contacts import pack_contacts, pack_joint_friction
 from multibody_cli.packing.context import Context, add_section
@@ -111,6 +112,7 @@ def pack_model(
     contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
     actuators = ActuatorPacker(packer, {joint.name: joint.row for joint in joints}, len(packed.v))
     actuators.add_section(scene)
+    combinations = add_combinations(scene, packer)
     forces, motions = packer.pack(context)
     tree = packed.tree._replace(markers=layout.markers.pack(), armature=_armature(scene, joints, actuators.rotors))
     tree = _with_elimination(tree, layout, rows)
@@ -153,6 +155,7 @@ def pack_model(
         nq=len(packed.q),
         nv=len(packed.v),
         sensors=_pack_frames(((sensor.body, sensor.frame) for sensor in scene.sensors.values()), context),
+        combinations=combinations,
         points=_pack_frames(((body, scene.bodies[body].points[name]) for body, name in names.points), context),
         joint_maps=packed.joint_maps,
         controllers=tuple(actuators.controllers),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.expressions import Expression, Reference
+from multibody_cli.expressions import Expression, Reference, constant
 from multibody_cli.forces.quantities import QUANTITY, QuantityCode
 from multibody_cli.kernel import records
 from multibody_cli.model import Records
@@ -29,6 +30,17 @@ class CoordinateReference(NamedTuple):
 
     joint: str
     place: int
+
+
+class Combination(NamedTuple):
+    """A combination of coordinates: each with its coefficient, and the value where all are 0."""
+
+    terms: tuple[tuple[CoordinateReference, float], ...]
+    offset: float
+
+
+Axis = CoordinateReference | Combination
+"""What a force acts along."""
 
 
 class QuantityPacker:
@@ -60,14 +72,30 @@ class QuantityPacker:
         """Return the number of a new value that only samples change."""
         return self._number((QuantityCode.HELD, len(self._numbers)))
 
-    def names_in(self, expression: Expression, own: CoordinateReference | None) -> dict[str, int]:
+    def names_in(self, expression: Expression, own: Axis | None) -> dict[str, int]:
         """Return the numbers of the names in an expression; `q` and `v` are those of the `own` coordinate."""
+        if not isinstance(own, CoordinateReference):
+            return {text: self._referred(reference, None) for text, reference in expression.references.items()}
         found = {text: self._referred(reference, own) for text, reference in expression.references.items()}
-        if own is not None and "q" in expression.names:
+        if "q" in expression.names:
             found["q"] = self.coordinate(own)
-        if own is not None and "v" in expression.names:
+        if "v" in expression.names:
             found["v"] = self.rate(own)
         return found
+
+    def values_of(self, own: Axis) -> tuple[dict[str, ast.expr], dict[str, int]]:
+        """Return `q` and `v` of an axis as expressions of quantities, if they are none, and these quantities."""
+        if isinstance(own, CoordinateReference):
+            return {}, {"q": self.coordinate(own), "v": self.rate(own)}
+        sums: dict[str, ast.expr] = {"q": constant(own.offset), "v": constant(0.0)}
+        quantities: dict[str, int] = {}
+        for of, coefficient in own.terms:
+            for word, number in (("q", self.coordinate(of)), ("v", self.rate(of))):
+                name = f"joints.{of.joint}.{word}[{of.place}]"
+                quantities[name] = number
+                term = ast.BinOp(constant(coefficient), ast.Mult(), ast.Name(name, ast.Load()))
+                sums[word] = ast.BinOp(sums[word], ast.Add(), term)
+        return sums, quantities
 
     def own(self, quantities: Mapping[str, int], of: CoordinateReference) -> tuple[int, int]:
         """Return the numbers of a coordinate and its rate among those of an expression; -1 if it does not read it."""

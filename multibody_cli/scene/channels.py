@@ -95,6 +95,7 @@ def names_of(scene: SceneSpec) -> SceneNames:
         muscles=tuple(ActuationEntry(name, slice(len(crossed)), crossed) for name, crossed in muscles),
         actuators=tuple(_actuator_entries(scene)),
         sensors=tuple(scene.sensors),
+        combinations=tuple(scene.combinations),
         points=tuple(
             (name, point) for name, body in scene.bodies.items() if body.kind != "affine" for point in body.points
         ),
@@ -132,6 +133,8 @@ def _rows(scene: SceneSpec) -> Iterator[tuple[str, str, int, bool]]:
             yield "couplings", name, coupling.row_count, coupling.one_sided
     for name, constraint in scene.constraints.items():
         yield "constraints", name, constraint.row_count, constraint.one_sided
+    for name, combination in scene.combinations.items():
+        yield "combinations", name, len(combination.bounds), True
 
 
 def _accounts(scene: SceneSpec) -> Iterator[Account]:
@@ -145,6 +148,11 @@ def _accounts(scene: SceneSpec) -> Iterator[Account]:
             yield Account(element_of(entry).account, f"{section}/{path_component(name)}")
     for name in scene.actuators:
         yield Account("work", f"actuators/{path_component(name)}")
+    for name, combination in scene.combinations.items():
+        if combination.is_sprung:
+            yield Account("dissipation", f"combinations/{path_component(name)}")
+        if combination.bounds:
+            yield Account("dissipation", f"combinations/{path_component(name)}/limits")
     for section, constraints in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, constraint in constraints.items():
             if constraint.account:

@@ -38,6 +38,7 @@ from multibody_cli.spec import (
     Vector3,
     units,
 )
+from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import BetweenSpec, ForceSpec
 from multibody_cli.spec.names import Name
 from multibody_cli.spec.path import PathSpec
@@ -120,6 +121,9 @@ class SceneSpec(Spec):
     bodies: dict[Name, BodySpec] = Field(min_length=1, description="Bodies by name.")
     joints: dict[Name, Joint] = Field({}, description="Joints by name.")
     couplings: dict[Name, Coupling] = Field({}, description="Relations between coordinates of joints, by name.")
+    combinations: dict[Name, CombinationSpec] = Field(
+        {}, description="Combinations of coordinates, with springs, dampers and limits, by name."
+    )
     constraints: dict[Name, Constraint] = Field({}, description="Constraints on the motion of bodies, by name.")
     forces: dict[Name, ForceEntry] = Field({}, description="Forces on bodies by name.")
     paths: dict[Name, PathSpec] = Field({}, description="Paths through points of bodies by name.")

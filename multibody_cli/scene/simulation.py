@@ -22,6 +22,7 @@ ChannelGroup = Literal[
     "bodies",
     "joints",
     "couplings",
+    "combinations",
     "constraints",
     "springs",
     "muscles",

@@ -7,7 +7,7 @@ from typing import Any
 
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec
-from multibody_cli.errors import QuantityError
+from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.coordinate_fields import CONTROL_KINDS
 from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.constraints import find_coordinate
@@ -25,11 +25,21 @@ def check_actuators(draft: Draft) -> None:
         if isinstance(actuator, ComputedTorqueSpec):
             _check_computed_torque(draft, path, actuator)
         elif isinstance(actuator, ActuatorSpec):
-            coordinate = find_coordinate(draft, (*path, "joint"), actuator.joint)
-            if coordinate is not None:
+            if actuator.combination is not None:
+                _check_combination(draft, path, actuator)
+            elif (coordinate := find_coordinate(draft, (*path, "joint"), actuator.axis)) is not None:
                 _check_drivable(draft, (*path, "joint"), *coordinate)
                 _check_units(draft, path, actuator.DIMENSIONS, *coordinate)
             _check_sampling(draft, path, actuator)
+
+
+def _check_combination(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
+    known = draft.names("combinations")
+    if actuator.combination not in known:
+        draft.report((*path, "combination"), f"unknown combination; {nearest(str(actuator.combination), known)}")
+    if actuator.reflected_inertia > 0.0:
+        message = "acts on one coordinate: write `joint`, or give the inertia as `armature` of the joints"
+        draft.report((*path, "rotor_inertia"), message)
 
 
 def _check_drivable(draft: Draft, path: Path, joint: str, place: int) -> None:

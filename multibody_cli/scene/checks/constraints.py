@@ -7,7 +7,7 @@ from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.spec.entries import split_coordinate
+from multibody_cli.spec.entries import EntrySpec, split_coordinate
 
 _SECTIONS = ("couplings", "constraints")
 
@@ -18,6 +18,8 @@ def check_constraints(draft: Draft) -> None:
         for name, spec in getattr(draft.scene, section).items():
             _check_bodies(draft, (section, name), spec)
             _check_coordinates(draft, (section, name), spec)
+    for name, combination in draft.scene.combinations.items():
+        _check_coordinates(draft, ("combinations", name), combination)
     for name, force in draft.scene.forces.items():
         for place, word in force.coordinates:
             find_coordinate(draft, ("forces", name, *place), word)
@@ -32,7 +34,7 @@ def _check_bodies(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
         draft.report((*path, *place), f"both are fixed in `{body}`: name two different bodies")
 
 
-def _check_coordinates(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
+def _check_coordinates(draft: Draft, path: Path, spec: EntrySpec) -> None:
     found: dict[tuple[str, int], str] = {}
     for place, word in spec.coordinates:
         coordinate = find_coordinate(draft, (*path, *place), word)
@@ -42,7 +44,7 @@ def _check_coordinates(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
         if coordinate in found:
             draft.report((*path, *place), f"`{word}` is named twice")
         found[coordinate] = draft.scene.joints[joint].coordinates[k]
-    if not found or len(found) < len(spec.coordinates):
+    if not found or len(found) < len(spec.coordinates) or not isinstance(spec, ConstraintSpec):
         return
     kinds = list(found.values())
     if kind_error := spec.kind_error(kinds):

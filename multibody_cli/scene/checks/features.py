@@ -72,6 +72,9 @@ def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[t
             yield Feature.REDUCTION, ("couplings", name, "reduce")
         if coupling.one_sided:
             yield Feature.LIMITS, ("couplings", name, "backlash")
+    for name, combination in scene.combinations.items():
+        if combination.bounds:
+            yield Feature.LIMITS, ("combinations", name, "limits")
     for name, constraint in scene.constraints.items():
         yield Feature.CONSTRAINTS, ("constraints", name)
         if constraint.one_sided:
@@ -102,7 +105,7 @@ def _check_loops(draft: Draft, closing: Collection[str]) -> None:
         for place, word in coupling.coordinates
     ]
     named += [
-        (("actuators", name, "rotor_inertia"), actuator.joint, massless)
+        (("actuators", name, "rotor_inertia"), actuator.axis, massless)
         for name, actuator in draft.scene.actuators.items()
         if _has_rotor(actuator)
     ]
