@@ -14,9 +14,8 @@ from multibody_cli.expressions import constant, with_values
 from multibody_cli.forces.joint_control import COMMAND
 from multibody_cli.kernel import records
 from multibody_cli.model import Controller, Floats, HeldValue, Records
-from multibody_cli.packing.combinations import combination_of, coordinate_of
 from multibody_cli.packing.forces import ForcePacker
-from multibody_cli.packing.quantities import Axis
+from multibody_cli.packing.quantities import Axis, combination_of, coordinate_of
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import SignalSpec
 
@@ -96,8 +95,8 @@ class ActuatorPacker:
         for name, signal in law.signals.items():
             if signal.uses_state:
                 assert signal.expression is not None
-                quantities |= self._packer.quantities.names_in(signal.expression, own)
-                values[name] = signal.expression.body
+                values[name], read_by_signal = self._packer.quantities.bound(signal.expression, own)
+                quantities |= read_by_signal
             else:
                 self._add_function_of_time(name, signal, names, values, quantities)
         body = with_values(with_values(ast.parse(text, mode="eval").body, values), of_axis)

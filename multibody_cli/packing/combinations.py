@@ -14,24 +14,11 @@ from multibody_cli.escaping import path_component
 from multibody_cli.expressions import constant, with_values
 from multibody_cli.model import Integers
 from multibody_cli.packing.forces import ForcePacker
-from multibody_cli.packing.quantities import Combination, CoordinateReference
+from multibody_cli.packing.quantities import combination_of
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec.combination import CombinationSpec
-from multibody_cli.spec.entries import split_coordinate
 
 _SPRING = "-stiffness*(max(q - upper, 0) + min(q - lower, 0)) - damping*v"
-
-
-def coordinate_of(word: str) -> CoordinateReference:
-    """Return a coordinate by its name."""
-    joint, place = split_coordinate(word)
-    return CoordinateReference(joint, int(place or 0))
-
-
-def combination_of(spec: CombinationSpec) -> Combination:
-    """Return a combination of a scene."""
-    terms = tuple((coordinate_of(word), coefficient) for word, coefficient in spec.terms.items() if coefficient)
-    return Combination(terms, spec.offset)
 
 
 def add_combinations(scene: SceneSpec, packer: ForcePacker) -> Integers:

@@ -21,7 +21,7 @@ from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import records
 from multibody_cli.model import Account
 from multibody_cli.packing.excitation import follow_excitation
-from multibody_cli.packing.quantities import Axis, Combination, CoordinateReference, QuantityPacker
+from multibody_cli.packing.quantities import Axis, Combination, CoordinateReference, QuantityPacker, combination_of
 from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.spec import NamedPoints, SignalSpec, Spec
 from multibody_cli.spec.combination import CombinationSpec
@@ -33,17 +33,17 @@ _GIVEN = {"position": POSITION, "velocity": VELOCITY, "acceleration": ACCELERATI
 class ForcePacker:
     """Collects force elements and prescribed motions; each of them opens an account.
 
-    `points` are the named points of bodies, which expressions may read.
+    `points` are the named points of bodies, and `combinations` those of coordinates, which expressions may read.
     """
 
-    def __init__(self, points: NamedPoints) -> None:
+    def __init__(self, points: NamedPoints, combinations: Mapping[str, CombinationSpec]) -> None:
         self.accounts: list[Account] = []
         self._signals = SignalPacker()
         self._records: tuple[list[tuple[Any, ...]], ...] = tuple([] for _ in ELEMENTS)
         self._terms: list[tuple[int, int, float]] = []
         self._points: list[tuple[int, Any, float]] = []
         self._motions: list[tuple[int, ...]] = []
-        self.quantities = QuantityPacker(points)
+        self.quantities = QuantityPacker(points, {name: combination_of(spec) for name, spec in combinations.items()})
 
     def add_joint(
         self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: JointStart, row: int, iq: int, iv: int
@@ -132,7 +132,7 @@ class ForcePacker:
         if spec.constant is not None:
             return self._signals.add_constant(spec.constant)
         if spec.expression is not None:
-            return self._signals.add_expression(spec.expression.body, self.quantities.names_in(spec.expression, None))
+            return self._signals.add_expression(*self.quantities.bound(spec.expression, None))
         return self._signals.add_table(np.array(spec.times), np.array(spec.values), spec.interpolation)
 
     def activation(self, spec: MuscleSpec, duration: float) -> int:
@@ -176,6 +176,6 @@ class ForcePacker:
         def control(k: int, spec: SignalSpec) -> tuple[Any, ...]:
             assert spec.expression is not None
             own = CoordinateReference(name, k)
-            return self._control(own, spec.expression.body, self.quantities.names_in(spec.expression, own), {})
+            return self._control(own, *self.quantities.bound(spec.expression, own), {})
 
         return JointPackingContext(iv, scalars, rotations, self.signal, control)

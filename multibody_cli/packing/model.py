@@ -100,7 +100,11 @@ def pack_model(
     scene, simulation = loaded.scene, loaded.scene.simulation
     packed = pack_tree(layout.tree_links, scene.gravity, layout.loops)
     joints = tuple(_joint_entries(scene, layout, packed, sizes))
-    packer, rows, tables = ForcePacker(scene.named_points), _rows_of_loops(layout, packed.tree), TablePacker()
+    packer, rows, tables = (
+        ForcePacker(scene.named_points, scene.combinations),
+        _rows_of_loops(layout, packed.tree),
+        TablePacker(),
+    )
     _add_joint_forces(scene, joints, packer)
     context = Context(layout.rows, packed.frames, packer, layout.markers, masses, simulation.duration)
     add_section(loaded, "forces", context)

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.expressions import Expression, Reference, constant
+from multibody_cli.expressions import Expression, Reference, constant, with_values
 from multibody_cli.forces.quantities import QUANTITY, QuantityCode
 from multibody_cli.kernel import records
 from multibody_cli.model import Records
 from multibody_cli.spec import NamedPoints
-from multibody_cli.spec.entries import PackingContext
+from multibody_cli.spec.combination import CombinationSpec
+from multibody_cli.spec.entries import PackingContext, split_coordinate
 
 BODY_QUANTITIES = {
     "position": QuantityCode.POSITION,
@@ -39,6 +40,21 @@ class Combination(NamedTuple):
     offset: float
 
 
+def coordinate_of(word: str) -> CoordinateReference:
+    """Return a coordinate by its name."""
+    joint, place = split_coordinate(word)
+    return CoordinateReference(joint, int(place or 0))
+
+
+def combination_of(spec: CombinationSpec) -> Combination:
+    """Return a combination of a scene."""
+    terms = tuple((coordinate_of(word), coefficient) for word, coefficient in spec.terms.items() if coefficient)
+    return Combination(terms, spec.offset)
+
+
+RATES_OF = {"value": "q", "rate": "v"}
+"""The level of coordinates of each quantity of a combination."""
+
 Axis = CoordinateReference | Combination
 """What a force acts along."""
 
@@ -46,11 +62,11 @@ Axis = CoordinateReference | Combination
 class QuantityPacker:
     """Numbers the quantities that expressions read, and packs them; `points` are the named points of bodies."""
 
-    def __init__(self, points: NamedPoints) -> None:
+    def __init__(self, points: NamedPoints, combinations: Mapping[str, Combination]) -> None:
         self.places: dict[CoordinateReference, tuple[int, int]] = {}
         """Index of each coordinate of a joint in q and in v; in q -1 for coordinates of a rotation."""
         self._numbers: dict[Any, int] = {}
-        self._points = points
+        self._points, self._combinations = points, combinations
 
     def __len__(self) -> int:
         """Return the number of quantities."""
@@ -72,16 +88,23 @@ class QuantityPacker:
         """Return the number of a new value that only samples change."""
         return self._number((QuantityCode.HELD, len(self._numbers)))
 
-    def names_in(self, expression: Expression, own: Axis | None) -> dict[str, int]:
-        """Return the numbers of the names in an expression; `q` and `v` are those of the `own` coordinate."""
-        if not isinstance(own, CoordinateReference):
-            return {text: self._referred(reference, None) for text, reference in expression.references.items()}
-        found = {text: self._referred(reference, own) for text, reference in expression.references.items()}
-        if "q" in expression.names:
-            found["q"] = self.coordinate(own)
-        if "v" in expression.names:
-            found["v"] = self.rate(own)
-        return found
+    def bound(self, expression: Expression, own: Axis | None) -> tuple[ast.expr, dict[str, int]]:
+        """Return an expression in quantities, and their numbers by its names; `q` and `v` are those of the own axis."""
+        values: dict[str, ast.expr] = {}
+        numbers: dict[str, int] = {}
+        for text, reference in expression.references.items():
+            if reference.path[0] == "combinations":
+                _, name, word = reference.path
+                sums, read = self.values_of(self._combinations[name])
+                values[text], numbers = sums[RATES_OF[word]], numbers | read
+            else:
+                numbers[text] = self._referred(reference, own if isinstance(own, CoordinateReference) else None)
+        if own is not None and {"q", "v"} & expression.names:
+            sums, read = self.values_of(own)
+            values, numbers = values | sums, numbers | read
+        body = with_values(expression.body, values)
+        names = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
+        return body, {name: number for name, number in numbers.items() if name in names}
 
     def values_of(self, own: Axis) -> tuple[dict[str, ast.expr], dict[str, int]]:
         """Return `q` and `v` of an axis as expressions of quantities, if they are none, and these quantities."""

@@ -182,3 +182,16 @@ def test_starts_are_within_the_limits():
     assert mbsim.Simulation(loaded(scene)).q["x2"][0] == pytest.approx(0.7)
     with pytest.raises(SceneError, match="gap"):
         loaded(carts(limits=[0.6, None]))
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "linearly_implicit_euler"])
+def test_expressions_read_combinations(integrator):
+    """Forces of the joints, and of an actuator along the combination, are those of its spring and damper."""
+    scene, own, other = carts(stiffness=300.0, damping=4.0, rest=0.3), carts(), carts()
+    law = "300*(combinations.gap.value - 0.3) + 4*combinations.gap.rate"
+    own["joints"]["x1"]["force"], own["joints"]["x2"]["force"] = law, f"-({law})"
+    other["actuators"] = {"pull": {"type": "general", "combination": "gap", "force": "-300*(q - 0.3) - 4*v"}}
+    first, *others = (loaded(one, integrator=integrator).run() for one in (scene, own, other))
+    for channel in ("joints/x1/q", "joints/x2/v"):
+        for one in others:
+            np.testing.assert_allclose(one[channel].values, first[channel].values, rtol=1e-11, atol=1e-13)

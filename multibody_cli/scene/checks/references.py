@@ -11,6 +11,7 @@ from multibody_cli.scene.tables import signals_of
 _LETTERS = ("x", "y", "z")
 _OF_JOINTS = ("q", "v")
 _OF_BODIES = ("position", "linear_velocity", "angular_velocity")
+_OF_COMBINATIONS = ("value", "rate")
 _SECTIONS = ("joints", "bodies")
 
 
@@ -41,6 +42,8 @@ def _no_number(name: str) -> str:
 def _problem(draft: Draft, reference: Reference, own: object) -> str:
     """Return the problem of a reference; empty if it has none."""
     section, *rest = reference.path
+    if section == "combinations" and len(rest) == 2:
+        return _problem_of_combination(draft, rest[0], rest[1], reference)
     if section == "points" and len(rest) == 3:
         return _problem_of_point(draft, rest[0], rest[1], rest[2], reference)
     if section in _OF_JOINTS and not rest and isinstance(own, MovingJointSpec):
@@ -72,6 +75,15 @@ def _problem_of_coordinate(quantity: str, reference: Reference, joint: MovingJoi
     if isinstance(component, str) or (component is None and count > 1) or (component or 0) not in range(count):
         return f"expected a component, `[0]` to `[{count - 1}]`" if count > 1 else "expected no component, or `[0]`"
     return _no_number(str(reference)) if quantity == "q" and not joint.plain[component or 0] else ""
+
+
+def _problem_of_combination(draft: Draft, name: str, quantity: str, reference: Reference) -> str:
+    known = draft.names("combinations")
+    if name not in known:
+        return f"unknown combination `{name}`; {nearest(name, known)}"
+    if quantity not in _OF_COMBINATIONS:
+        return f"unknown quantity `{quantity}` of a combination; {nearest(quantity, _OF_COMBINATIONS)}"
+    return "a combination has no components or points" if (reference.component, reference.point) != (None, None) else ""
 
 
 def _problem_of_point(draft: Draft, body: str, name: str, quantity: str, reference: Reference) -> str:
