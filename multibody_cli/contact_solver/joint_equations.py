@@ -105,8 +105,9 @@ def write_equations(system, work, joint_friction, passes, h, node):
     for j in range(node.nv):
         if driven[node.iv + j]:
             continue
-        if first < last and not discs and determines_rate(first + j, passes):
-            write_rest(patches[first + j], first + j, False, work, joint_friction, plan, e)
+        p = passes.patch[node.iv + j]
+        if p >= 0 and determines_rate(p, passes):
+            write_rest(patches[p], p, False, work, joint_friction, plan, e)
         else:
             S = column_of(columns[node.iv + j])
             write_balance(patches, first, last, S, work, joint_friction, passes, h, e)

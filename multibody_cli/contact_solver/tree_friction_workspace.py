@@ -117,9 +117,7 @@ class TreeFriction(NamedTuple):
 
 def first_coordinates(system: System) -> Integers:
     """Return the coordinate of each patch (p,) with one slip direction, the first of its joint otherwise."""
-    patches = system.contacts.joint_friction.patches
-    of_joint = np.where(patches["slip_directions"] == 1, np.arange(len(patches)) - patches["first_patch"], 0)
-    first: Integers = joints_of_patches(system)["iv"] + of_joint
+    first: Integers = joints_of_patches(system)["iv"] + system.contacts.joint_friction.patches["coordinate"]
     return first
 
 

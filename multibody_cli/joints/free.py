@@ -7,6 +7,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, floating
+from multibody_cli.joints.friction import FORCES, MOMENTS, FrictionPatch, brake_patches
+from multibody_cli.joints.friction_spec import FreeBrakes
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Pose, Twist
 
@@ -18,6 +20,8 @@ class FreeSpec(MovingJointSpec):
     q: Pose = Field(Pose(), description="Pose at the start, of the child's joint frame in the parent's.")
     v: Twist = Field(Twist(), description="Velocity of the child's joint frame at the start, in the parent's.")
     rest: Pose = Field(Pose(), description="Pose at which the spring is relaxed.")
+
+    friction: FreeBrakes | None = Field(None, description="Dry friction of brakes on the components of `v`.")
 
     COORDINATES = (Coordinate.LENGTH,) * 3 + (Coordinate.ANGLE,) * 3
 
@@ -44,4 +48,11 @@ def start(spec: FreeSpec) -> JointStart:
     )
 
 
-KIND = JointKind("free", FreeSpec, lambda spec: [floating()], start)
+def friction_patches(spec: FreeSpec) -> list[FrictionPatch]:
+    """Return the patches of the brakes, on the velocity in the axes of the parent."""
+    assert spec.friction is not None
+    limits = (*spec.friction.force, *spec.friction.torque)
+    return brake_patches(limits, (*FORCES, *MOMENTS), on_parent=True)
+
+
+KIND = JointKind("free", FreeSpec, lambda spec: [floating()], start, friction_patches)

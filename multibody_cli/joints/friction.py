@@ -17,7 +17,8 @@ its hinges, which carry the same wrench: that about x is fixed in the parent, th
 joint has three: the slip at both ends of an axis differs only in sign, so that the two ends are one point.
 
 A *brake* adds a given limit, a torque about the axis or a force along it, which no load changes.  It acts on the axis
-and loads no points.  A joint with a brake alone has a patch without points.
+and loads no points.  A joint with brakes alone has a patch without points for each coordinate with a limit: the limits
+of several coordinates are independent.
 
 The motor of a screw joint is a torque about the axis, which the thread does not carry: with S the column of the joint,
 loads are those of F less the torque S . F about the axis.  A planar joint does not rotate about its normal; the surface
@@ -30,141 +31,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
 
 from multibody_cli.immutable import Immutable, replace
+from multibody_cli.joints.friction_spec import (
+    BoxSurface,
+    CrossFriction,
+    CylinderFriction,
+    CylinderSurface,
+    HingeFriction,
+    PlateFriction,
+    PlateSurface,
+    SliderFriction,
+    SphereFriction,
+    SphereSurface,
+)
 from multibody_cli.kernel import Floats
-from multibody_cli.spec import Friction, FrictionCoefficients, PositiveLength, Quantity, Spec, Vector, Vector3, units
-from multibody_cli.spec.quantities import WholeNumber
+from multibody_cli.spec import Vector
 from multibody_cli.spec.rotations import frame_about
 
 SIDES = (-1.0, 1.0)
 
 ALIGNED = 1e-9
 """Largest component perpendicular to an axis of the box for which a direction of travel is aligned with that axis."""
-
-
-class FrictionSpec(Spec):
-    """Dry friction of a joint; each type of joint adds its surface."""
-
-    coefficient: Friction = Field(description="Coefficient of dry friction.")
-
-    @property
-    def brake(self) -> float:
-        """Given limit that adds to that in proportion to the loads, N m or N."""
-        return 0.0
-
-
-class BrakeSpec(FrictionSpec):
-    """Dry friction in proportion to the loads, of a given limit, or both."""
-
-    coefficient: Friction = Field(
-        FrictionCoefficients(static=0.0, kinetic=0.0), description="Coefficient of dry friction; requires `surface`."
-    )
-    surface: Any = None
-
-    @model_validator(mode="after")
-    def _require_friction(self) -> Self:
-        name = next(name for name in type(self).model_fields if name not in BrakeSpec.model_fields)
-        if self.surface is None and (self.coefficient.static > 0.0 or name not in self.model_fields_set):
-            raise ValueError(f"expected `coefficient` and `surface`, `{name}`, or all of them")
-        return self
-
-
-class CylinderSurface(Spec):
-    """A cylinder in a bearing."""
-
-    type: Literal["cylinder"] = "cylinder"
-    radius: PositiveLength = Field(description="Radius, m.")
-    length: PositiveLength = Field(description="Length along the axis, centered at the joint frame, m.")
-    points: Annotated[int, WholeNumber(4, step=2)] = Field(
-        4,
-        description="Number of points around each end, even. The friction due to a radial force varies with its "
-        "direction: by 17 % about its mean with 4 points, by 4 % with 8, by 1 % with 16.",
-    )
-
-
-class BoxSurface(Spec):
-    """A slider in a guide."""
-
-    type: Literal["box"] = "box"
-    size: Annotated[Vector, Vector3(units.LENGTH, above=0.0)] = Field(
-        description="Lengths along the axes of the joint frame, m."
-    )
-
-
-class SphereSurface(Spec):
-    """A ball in a socket."""
-
-    type: Literal["sphere"] = "sphere"
-    radius: PositiveLength = Field(description="Radius, m.")
-
-
-class PlateSurface(Spec):
-    """A plate that slides on a plane."""
-
-    type: Literal["plate"] = "plate"
-    length: PositiveLength = Field(description="Length along x of the joint frame, m.")
-    width: PositiveLength = Field(description="Length along y of the joint frame, m.")
-
-
-class HingeFriction(BrakeSpec):
-    """Dry friction on a cylinder about the axis, of a brake, or both."""
-
-    EXAMPLE = "{coefficient: 0.3, surface: {radius: 1 cm, length: 5 cm}}"
-
-    surface: CylinderSurface | None = Field(None, description="Friction surface.")
-    torque: Annotated[float, Quantity(units.TORQUE, least=0.0)] = Field(
-        0.0, description="Largest torque of a brake, in addition to the friction due to the loads, N*m."
-    )
-
-    @property
-    def brake(self) -> float:
-        """The torque."""
-        return self.torque
-
-
-class SliderFriction(BrakeSpec):
-    """Dry friction on a box about the joint frame, of a brake, or both."""
-
-    EXAMPLE = "{coefficient: 0.3, surface: {size: [10 cm, 2 cm, 2 cm]}}"
-
-    surface: BoxSurface | None = Field(None, description="Friction surface.")
-    force: Annotated[float, Quantity(units.FORCE, least=0.0)] = Field(
-        0.0, description="Largest force of a brake, in addition to the friction due to the loads, N."
-    )
-
-    @property
-    def brake(self) -> float:
-        """The force."""
-        return self.force
-
-
-class CylinderFriction(FrictionSpec):
-    """Dry friction on a cylinder about the axis."""
-
-    EXAMPLE = "{coefficient: 0.3, surface: {radius: 1 cm, length: 5 cm}}"
-
-    surface: CylinderSurface = Field(description="Friction surface.")
-
-
-class SphereFriction(FrictionSpec):
-    """Dry friction on a sphere about the origin of the joint frame."""
-
-    EXAMPLE = "{coefficient: 0.3, surface: {radius: 1 cm}}"
-
-    surface: SphereSurface = Field(description="Friction surface.")
-
-
-class PlateFriction(FrictionSpec):
-    """Dry friction on a plate about the origin of the joint frame."""
-
-    EXAMPLE = "{coefficient: 0.3, surface: {length: 10 cm, width: 5 cm}}"
-
-    surface: PlateSurface = Field(description="Friction surface.")
 
 
 class Point(Immutable):
@@ -188,12 +78,15 @@ class FrictionPatch(Immutable):
         must coincide.
     brake
         Given limit, in addition to that in proportion to the loads, in the unit of the friction.
+    coordinate
+        Place of the coordinate among those of the joint with which it slips; 0 with two slip directions.
     """
 
     slip_wrenches: Floats
     points: Sequence[Point]
     on_parent: bool = False
     brake: float = 0.0
+    coordinate: int = 0
 
 
 FRICTION_PATCH = np.dtype(
@@ -212,6 +105,7 @@ FRICTION_PATCH = np.dtype(
         ("stribeck_speed", "f8"),  # m/s
         ("brake", "f8"),  # given limit, N; N m for a hinge without a surface
         ("axes", "f8", 9),  # the axes of the patch in the carrier
+        ("coordinate", "i8"),  # with which it slips, among those of its joint; 0 with two slip directions
         ("slip_directions", "i8"),  # number of slip directions, 1 or 2
         ("along_t", "f8", 3),  # the wrenches of these, in the axes of the patch
         ("along_f", "f8", 3),
@@ -236,42 +130,73 @@ FRICTION_POINT = np.dtype(
 """One row for each point of a friction patch."""
 
 
-def has_friction(joint: object) -> bool:
-    """Return whether a joint has a positive coefficient of friction, or a brake."""
-    friction = getattr(joint, "friction", None)
-    return bool(friction is not None and (friction.coefficient.static > 0.0 or friction.brake > 0.0))
-
-
-def with_brake(spec: BrakeSpec, patches: Sequence[FrictionPatch], wrench: Floats) -> list[FrictionPatch]:
+def with_brake(brake: float, patches: Sequence[FrictionPatch], wrench: Floats) -> list[FrictionPatch]:
     """Return patches with a brake, which applies `wrench` (6,) at its limit 1; without patches, that of the brake."""
-    if spec.surface is None:
-        return [FrictionPatch(wrench[None], (), brake=spec.brake)]
+    if not patches:
+        return [FrictionPatch(wrench[None], (), brake=brake)]
     arms = [float(np.linalg.norm(patch.slip_wrenches[0]) / np.linalg.norm(wrench)) for patch in patches]
-    return [replace(patch, brake=spec.brake / arm) for patch, arm in zip(patches, arms, strict=True)]
+    return [replace(patch, brake=brake / arm) for patch, arm in zip(patches, arms, strict=True)]
 
 
 def hinge_patches(spec: HingeFriction, axis: Vector) -> list[FrictionPatch]:
     """Return the patch of a hinge."""
-    surface = [] if spec.surface is None else cylinder_patches(spec.surface, axis, slides=False)
-    return with_brake(spec, surface, np.r_[axis, 0.0, 0.0, 0.0])
+    return _hinge_patches(spec.surface, spec.torque, axis)
+
+
+def _hinge_patches(surface: CylinderSurface | None, torque: float, axis: Vector) -> list[FrictionPatch]:
+    patches = [] if surface is None else cylinder_patches(surface, axis, slides=False)
+    return with_brake(torque, patches, np.r_[axis, 0.0, 0.0, 0.0])
 
 
 def slider_patches(spec: SliderFriction, axis: Vector) -> list[FrictionPatch]:
     """Return the patch of a slider."""
     surface = [] if spec.surface is None else box_patches(spec.surface, axis)
-    return with_brake(spec, surface, np.r_[0.0, 0.0, 0.0, axis])
+    return with_brake(spec.force, surface, np.r_[0.0, 0.0, 0.0, axis])
 
 
 def screw_patches(spec: HingeFriction, axis: Vector, lead: float) -> list[FrictionPatch]:
     """Return the patch of a screw, of `lead` metres per radian; its brake acts about the axis."""
     surface = [] if spec.surface is None else thread_patches(spec.surface, axis, lead)
-    return with_brake(spec, surface, np.r_[axis, 0.0, 0.0, 0.0])
+    return with_brake(spec.torque, surface, np.r_[axis, 0.0, 0.0, 0.0])
 
 
-def universal_patches(spec: HingeFriction) -> list[FrictionPatch]:
-    """Return the patches of both hinges of a universal joint, each with the brake."""
-    first, second = (hinge_patches(spec, axis)[0] for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
-    return [replace(first, on_parent=True), second]
+def universal_patches(spec: CrossFriction) -> list[FrictionPatch]:
+    """Return the patches of both hinges of a universal joint."""
+    axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
+    (first,), (second,) = (_hinge_patches(spec.surface, *one) for one in zip(spec.torque, axes, strict=True))
+    return [replace(first, on_parent=True), replace(second, coordinate=1)]
+
+
+def brake_patches(
+    brakes: Sequence[float], wrenches: Sequence[Floats], *, on_parent: bool = False
+) -> list[FrictionPatch]:
+    """Return the patches of the brakes (n,) of a joint, each with the wrench of its unit (n, 6) on its coordinate."""
+    return [
+        FrictionPatch(wrench[None], (), on_parent, brake, coordinate)
+        for coordinate, (brake, wrench) in enumerate(zip(brakes, wrenches, strict=True))
+        if brake > 0.0
+    ]
+
+
+MOMENTS, FORCES = tuple(np.eye(6)[:3]), tuple(np.eye(6)[3:])
+"""Unit wrenches along x, y and z."""
+
+
+def sleeve_patches(spec: CylinderFriction, axis: Vector) -> list[FrictionPatch]:
+    """Return the patches of a joint that turns about an axis and slides along it."""
+    if spec.surface is not None:
+        return cylinder_patches(spec.surface, axis, slides=True)
+    return brake_patches(spec.brakes, (np.r_[axis, 0.0, 0.0, 0.0], np.r_[0.0, 0.0, 0.0, axis]))
+
+
+def planar_patches(spec: PlateFriction) -> list[FrictionPatch]:
+    """Return the patches of a joint that slides along x and y."""
+    return brake_patches(spec.force, FORCES[:2]) if spec.surface is None else plate_patches(spec.surface)
+
+
+def spherical_patches(spec: SphereFriction) -> list[FrictionPatch]:
+    """Return the patches of a ball; the brakes are on the angular velocity in the axes of the child."""
+    return brake_patches(spec.torque, MOMENTS) if spec.surface is None else sphere_patches(spec.surface)
 
 
 def cylinder_patches(surface: CylinderSurface, axis: Vector, *, slides: bool) -> list[FrictionPatch]:

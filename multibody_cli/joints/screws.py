@@ -20,17 +20,25 @@ from pydantic import Field, model_validator
 
 from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, screwing, sliding, turning
 from multibody_cli.joints.friction import (
-    CylinderFriction,
-    HingeFriction,
-    PlateFriction,
-    SliderFriction,
-    cylinder_patches,
+    FORCES,
+    MOMENTS,
+    brake_patches,
     hinge_patches,
     is_aligned,
-    plate_patches,
+    planar_patches,
     screw_patches,
+    sleeve_patches,
     slider_patches,
     universal_patches,
+)
+from multibody_cli.joints.friction_spec import (
+    CrossFriction,
+    CylinderFriction,
+    HingeFriction,
+    PlaneBrakes,
+    PlateFriction,
+    SliderFriction,
+    SpaceBrakes,
 )
 from multibody_cli.joints.spec import CoordinateJointSpec, JointSpec
 from multibody_cli.spec import Direction, Length
@@ -100,7 +108,9 @@ class CylindricalSpec(CoordinateJointSpec):
 
     type: Literal["cylindrical"]
     axis: Direction = Field(Z, description="Axis of rotation and translation, in the joint frame.")
-    friction: CylinderFriction | None = Field(None, description="Dry friction on a cylinder about the axis.")
+    friction: CylinderFriction | None = Field(
+        None, description="Dry friction on a cylinder about the axis, or of brakes."
+    )
 
     COORDINATES = (Coordinate.ANGLE, Coordinate.LENGTH)
 
@@ -109,7 +119,7 @@ class UniversalSpec(CoordinateJointSpec):
     """Two angles: about x of the parent's side, then about y of the child's."""
 
     type: Literal["universal"]
-    friction: HingeFriction | None = Field(
+    friction: CrossFriction | None = Field(
         None, description="Dry friction in both hinges, each on a cylinder about its axis, or of a brake in each."
     )
 
@@ -121,7 +131,7 @@ class PlanarSpec(CoordinateJointSpec):
 
     type: Literal["planar"]
     friction: PlateFriction | None = Field(
-        None, description="Dry friction of a plate about the origin, in the plane of translation."
+        None, description="Dry friction of a plate about the origin, in the plane of translation, or of brakes."
     )
 
     COORDINATES = (Coordinate.LENGTH, Coordinate.LENGTH)
@@ -131,6 +141,7 @@ class TranslationalSpec(CoordinateJointSpec):
     """Three displacements, along x, y and z."""
 
     type: Literal["translational"]
+    friction: SpaceBrakes | None = Field(None, description="Dry friction of brakes along x, y and z.")
 
     COORDINATES = (Coordinate.LENGTH, Coordinate.LENGTH, Coordinate.LENGTH)
 
@@ -139,6 +150,7 @@ class Free2dSpec(CoordinateJointSpec):
     """Two displacements, along x and y, and an angle about z."""
 
     type: Literal["free2d"]
+    friction: PlaneBrakes | None = Field(None, description="Dry friction of brakes along x and y, and about z.")
 
     COORDINATES = (Coordinate.LENGTH, Coordinate.LENGTH, Coordinate.ANGLE)
 
@@ -167,7 +179,7 @@ KINDS = (
         "cylindrical",
         CylindricalSpec,
         lambda spec: [turning(spec.axis), sliding(spec.axis)],
-        friction_patches=lambda spec: cylinder_patches(spec.friction.surface, spec.axis, slides=True),
+        friction_patches=lambda spec: sleeve_patches(spec.friction, spec.axis),
     ),
     JointKind(
         "universal",
@@ -179,8 +191,20 @@ KINDS = (
         "planar",
         PlanarSpec,
         lambda spec: [sliding(X), sliding(Y)],
-        friction_patches=lambda spec: plate_patches(spec.friction.surface),
+        friction_patches=lambda spec: planar_patches(spec.friction),
     ),
-    JointKind("translational", TranslationalSpec, lambda spec: [sliding(X), sliding(Y), sliding(Z)]),
-    JointKind("free2d", Free2dSpec, lambda spec: [sliding(X), sliding(Y), turning(Z)]),
+    JointKind(
+        "translational",
+        TranslationalSpec,
+        lambda spec: [sliding(X), sliding(Y), sliding(Z)],
+        friction_patches=lambda spec: brake_patches(spec.friction.force, FORCES),
+    ),
+    JointKind(
+        "free2d",
+        Free2dSpec,
+        lambda spec: [sliding(X), sliding(Y), turning(Z)],
+        friction_patches=lambda spec: brake_patches(
+            (*spec.friction.force, spec.friction.torque), (*FORCES[:2], MOMENTS[2]), on_parent=True
+        ),
+    ),
 )

@@ -16,7 +16,7 @@ from multibody_cli.joints.coordinate_fields import (
     motion_schema,
     one_or_each,
 )
-from multibody_cli.joints.friction import has_friction
+from multibody_cli.joints.friction_spec import has_friction
 from multibody_cli.spec import Fraction, FrameOn, Pose, SignalSpec, Spec
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, located_error
 from multibody_cli.spec.signal import signal_schema

@@ -15,7 +15,8 @@ from pydantic import Field, model_validator
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, Part, ball, exponential_ball, turning
-from multibody_cli.joints.friction import SphereFriction, sphere_patches
+from multibody_cli.joints.friction import spherical_patches
+from multibody_cli.joints.friction_spec import SphereFriction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Quaternion, Rotation, Vector, Vector3, units
 from multibody_cli.spec.rotations import IDENTITY, cross_matrix
@@ -31,7 +32,9 @@ class SphericalSpec(MovingJointSpec):
         description="Angular velocity at the start, relative to the parent, in the child's joint frame.",
     )
     rest: Rotation = Field(IDENTITY, description="Rotation at which the spring is relaxed.")
-    friction: SphereFriction | None = Field(None, description="Dry friction on a sphere about the origin.")
+    friction: SphereFriction | None = Field(
+        None, description="Dry friction on a sphere about the origin, or of brakes."
+    )
     parametrization: Literal["quaternion", "euler_xzx", "exponential"] = Field(
         "quaternion", description="Coordinates of the rotation."
     )
@@ -62,6 +65,12 @@ class SphericalSpec(MovingJointSpec):
                 f"`{given[0]}` is not supported with exponential coordinates, which change when they are recentred: "
                 "use `parametrization: quaternion`"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _refuse_brakes_of_other_rates(self) -> Self:
+        if self.parametrization != "quaternion" and self.friction is not None and any(self.friction.brakes):
+            raise ValueError("`friction.torque` acts on the angular velocity: use `parametrization: quaternion`")
         return self
 
     @model_validator(mode="after")
@@ -151,5 +160,5 @@ KIND = JointKind(
     SphericalSpec,
     lambda spec: PARAMETRIZATIONS[spec.parametrization].parts,
     start,
-    lambda spec: sphere_patches(spec.friction.surface),
+    lambda spec: spherical_patches(spec.friction),
 )

@@ -11,6 +11,7 @@ from multibody_cli.contacts.forms import Collider, OwnSurface, geometry_of
 from multibody_cli.escaping import path_component
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import FRICTION_PATCH, FRICTION_POINT
+from multibody_cli.joints.friction_spec import coefficient_of
 from multibody_cli.kernel import records
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.model import CONSTRAINT_AXIS, Contacts, JointFriction, Tree
@@ -146,7 +147,7 @@ def pack_joint_friction(
         joint: Any = scene.joints[name]
         row = layout.row_of_joint(name, joint)
         number = account("dissipation", f"joints/{path_component(name)}/friction")
-        of_joint = JOINTS[joint.type].friction_patches(joint)
+        of_joint, coefficient = JOINTS[joint.type].friction_patches(joint), coefficient_of(joint.friction)
         parent, child, frame = _joint_at(row, tree)
         group = (len(patches), len(patches) + len(of_joint))
         for patch in of_joint:
@@ -160,11 +161,12 @@ def pack_joint_friction(
                     place,
                     *group,
                     number,
-                    joint.friction.coefficient.static,
-                    joint.friction.coefficient.kinetic,
-                    joint.friction.coefficient.stribeck_speed,
+                    coefficient.static,
+                    coefficient.kinetic,
+                    coefficient.stribeck_speed,
                     patch.brake,
                     frame if patch.on_parent else np.eye(3).ravel(),
+                    patch.coordinate,
                     len(patch.slip_wrenches),
                     *_wrenches(patch.slip_wrenches),
                     len(points),

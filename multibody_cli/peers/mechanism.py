@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, groupby
 
 import numpy as np
@@ -91,6 +91,13 @@ def _unsupported_shapes(model: Model) -> Iterator[str]:
         return
     if np.any(contacts.joint_friction.patches["static_friction"] > 0.0):
         yield "friction of joints in proportion to their loads"
+    brakes = _brakes(model)
+    for part in model.system.tree.parts:
+        limits = brakes[part["iv"] : part["iv"] + part["width"]]
+        if part["code"] == PartCode.FREE and limits.any():
+            yield "brakes of free joints"
+        elif np.ptp(limits) > 0.0:
+            yield "balls with different brakes on their coordinates"
     geoms = contacts.geometry.geoms
     if not set(geoms["kind"].tolist()) <= set(_SIZES):
         yield "collision shapes other than planes, spheres, capsules and boxes"
@@ -180,17 +187,17 @@ def _matrix(columns: Floats) -> Floats:
     return np.array(columns).reshape(3, 3).T
 
 
-def _brakes(model: Model) -> dict[int, float]:
-    """Return the limits of brakes, N m or N, by the coordinates on which they act."""
-    contacts, brakes = model.system.contacts, {}
-    for p, patch in enumerate(contacts.joint_friction.patches if contacts else ()):
+def _brakes(model: Model) -> Floats:
+    """Return the limits of the brakes on all coordinates (nv,), N m or N."""
+    contacts, brakes = model.system.contacts, np.zeros(model.nv)
+    for patch in contacts.joint_friction.patches if contacts else ():
         arm = np.linalg.norm(np.hstack((patch["along_t"], patch["along_f"])))
         joint = model.system.tree.links[patch["child"]]
-        brakes[int(joint["iv"]) + p - int(patch["first_patch"])] = float(patch["brake"] * arm)
+        brakes[int(joint["iv"]) + int(patch["coordinate"])] = float(patch["brake"] * arm)
     return brakes
 
 
-def _link(link: np.void, parts: Records, brakes: Mapping[int, float]) -> PeerLink:
+def _link(link: np.void, parts: Records, brakes: Floats) -> PeerLink:
     run = parts[link["first_part"] : link["last_part"]]
     central = np.zeros((3, 3))
     central[np.triu_indices(3)] = link["central"]
@@ -199,7 +206,7 @@ def _link(link: np.void, parts: Records, brakes: Mapping[int, float]) -> PeerLin
         parent=int(link["parent"]),
         position=np.array(link["origin"]),
         rotation=_matrix(link["frame"]),
-        pieces=tuple(replace(_piece(part), brake=brakes.get(int(part["iv"]), 0.0)) for part in run),
+        pieces=tuple(replace(_piece(part), brake=float(brakes[part["iv"]])) for part in run),
         mass=MassProperties(float(link["mass"]), np.array(link["com"]), central),
     )
 

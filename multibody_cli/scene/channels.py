@@ -14,7 +14,7 @@ from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.escaping import path_component
 from multibody_cli.forces.elements import element_of, elements_of_joint
 from multibody_cli.forces.spring import SpringSpec
-from multibody_cli.joints.friction import has_friction
+from multibody_cli.joints.friction_spec import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS
 from multibody_cli.model import Account, ActuationEntry, ConstraintEntry, JointEntry, SceneNames

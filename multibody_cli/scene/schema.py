@@ -17,7 +17,7 @@ from multibody_cli.forces.elements import FORCE_KEYS, FORCES, SPRING_KEYS, SPRIN
 from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.forces.spring import StrandSpec
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.friction import has_friction
+from multibody_cli.joints.friction_spec import has_friction
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.registry import Registry
 from multibody_cli.scene.bodies import BodySpec

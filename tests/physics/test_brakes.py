@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from friction_trees import compare_with_rows, most_passes, prepared, simulated
-from test_loop_friction import four_bar
+from friction_trees import compare_with_rows, most_passes, prepared, simulated, started
+from test_loop_friction import balls_in_space, four_bar
 from test_tree_contacts import arm, compare
 
 from multibody_cli import MemorySink
@@ -101,6 +101,80 @@ def test_a_brake_adds_to_the_friction_of_loads(tmp_path, method):
     np.testing.assert_allclose(rates[0], -0.3 * 0.02 * 2.0 * 9.81 / 0.2 * 1.26, rtol=0.05)
 
 
+AXES = {
+    "universal": ({"type": "universal"}, {"torque": [0.5, 0.3]}, "JJ"),
+    "cylindrical": ({"type": "cylindrical", "axis": [0.6, 0.8, 0]}, {"torque": 0.5, "force": 3}, "Jm"),
+    "planar": ({"type": "planar"}, {"force": [2, 3]}, "mm"),
+    "translational": ({"type": "translational"}, {"force": [2, 3, 0]}, "mmm"),
+    "free2d": ({"type": "free2d"}, {"force": [2, 3], "torque": 0.4}, "mmJ"),
+    "spherical": ({"type": "spherical"}, {"torque": [0.5, 0.3, 0.2]}, "JJJ"),
+    "free": ({"type": "free"}, {"force": [2, 3, 1], "torque": [0.5, 0.3, 0.2]}, "mmmJJJ"),
+}
+"""Joints of several coordinates with brakes in their order, and which have the inertia of a mass."""
+
+
+def limits_of(friction, kinds):
+    """The limit of each coordinate."""
+    angles, lengths = (iter(np.atleast_1d(friction.get(name, ()))) for name in ("torque", "force"))
+    return np.array([next(lengths if kind == "m" else angles) for kind in kinds], float)
+
+
+@every_method
+@pytest.mark.parametrize("kind", AXES)
+def test_every_coordinate_has_a_brake_of_its_own(tmp_path, method, kind):
+    """A force beyond the limit moves its coordinate alone, at the rate of the excess; others hold at 0.9 of theirs."""
+    joint, friction, kinds = AXES[kind]
+    limits, inertia = limits_of(friction, kinds), np.array([2.0 if one == "m" else 0.2 for one in kinds])
+    k = len(kinds) - 1
+    force = 0.9 * limits
+    force[k] = -limits[k] - 0.1
+    v = braked(tmp_path, {**joint, "friction": friction, "force": force.tolist()}, method, 0.1)("joints/axle/v")
+    expected = np.zeros(len(kinds))
+    expected[k] = -0.1 / inertia[k] * 0.1
+    np.testing.assert_allclose(v[-1], expected, rtol=0, atol=1e-14)
+
+
+@every_method
+def test_brakes_of_a_ball_stop_its_components_one_by_one(tmp_path, method):
+    """Each component of the angular velocity in the axes of the body falls at its own rate, without creep after."""
+    v0, torque = np.array([1.0, -0.5, 0.8]), np.array([0.5, 0.3, 0.2])
+    joint = {"type": "spherical", "v": v0.tolist(), "friction": {"torque": torque.tolist()}}
+    found = braked(tmp_path, joint, method, 1.0)
+    time, v = found("time")[:, None], found("joints/axle/v")
+    expected = np.sign(v0) * np.maximum(np.abs(v0) - torque / 0.2 * time, 0.0)
+    turns_in_steps = 1e-6 if "variational" in method else 1e-12  # the discrete momentum turns with the body
+    assert np.abs(v - expected).max() < turns_in_steps + H * (torque / 0.2).max() * 1.01
+    assert np.abs(v[time[:, 0] > 0.81]).max() < 1e-15
+    np.testing.assert_allclose(found("energy/dissipation/joints/axle/friction")[-1], 0.1 * v0 @ v0, rtol=1e-9)
+
+
+def crosses(friction=True):
+    """A chain of all joints with brakes on several coordinates, in motion."""
+    rng, bodies, joints, parent = np.random.default_rng(3), {}, {}, "world"
+    for name, (joint, limits, kinds) in AXES.items():
+        if joint["type"] == "free":
+            continue
+        v = rng.uniform(0.3, 1.0, len(kinds)).tolist()
+        bodies[name] = {"mass": 1.0, "com": [0.05, 0.02, -0.1], "inertia": {"principal": [0.02, 0.03, 0.04]}}
+        given = {"friction": limits} if friction else {"force": (-limits_of(limits, kinds)).tolist()}
+        place = {"origin": {"position": [0.1, 0, -0.2], "rotation": {"rotvec": [0.3, 0.2, -0.4]}}}
+        joints[name] = {**joint, "parent": parent, "child": name, "v": v, **place, **given}
+        parent = name
+    return simulated(bodies, joints)
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
+def test_sliding_brakes_are_constant_forces(tmp_path, method):
+    """As long as no rate reverses, a chain moves as with forces in place of its brakes."""
+    ends = []
+    for friction in (True, False):
+        state, stepper = started(prepared(tmp_path, crosses(friction), f"simulation.method={method}"))
+        for _ in range(10):
+            assert stepper.step(state, 1) is None
+        ends.append(state.q.copy())
+    np.testing.assert_allclose(*ends, rtol=0, atol=1e-7 if method == "baraff" else 1e-11)  # bodies are projected
+
+
 # --- passes against rows ----------------------------------------------------------------------------------------------
 def chain(n, friction, **more):
     bodies, joints = {}, {}
@@ -134,6 +208,30 @@ def test_brakes_beside_implicit_forces_move_as_with_rows(tmp_path, monkeypatch, 
     ends = [{"body": "link1"}, {"body": "link4"}]
     scene["springs"] = {"spring": {"between": ends, "stiffness": 1e4, "damping": 10.0, "rest_length": 0.5}}
     compare_with_rows(tmp_path, monkeypatch, scene, method, 40)
+
+
+@by_passes
+def test_brakes_of_several_coordinates_move_a_tree_as_with_rows(tmp_path, monkeypatch, method):
+    compare_with_rows(tmp_path, monkeypatch, crosses(), method, 80)
+
+
+@by_passes
+def test_brakes_of_a_ball_in_a_loop_move_it_as_with_rows(tmp_path, monkeypatch, method):
+    """Brakes alone on all joints: moments across the plane are indeterminate, and load no friction."""
+    scene = four_bar(closing="spherical")
+    for joint in scene["joints"].values():
+        joint["friction"] = {"torque": 0.1}
+    scene["joints"]["d_last"]["friction"] = {"torque": [0, 0.3, 0]}
+    compare_with_rows(tmp_path, monkeypatch, scene, method)
+
+
+@by_passes
+def test_brakes_of_balls_in_a_loop_in_space_move_it_as_with_rows(tmp_path, monkeypatch, method):
+    scene = balls_in_space()
+    brakes = {"revolute": {"torque": 0.01}, "prismatic": {"force": 0.1}, "spherical": {"torque": [0.002, 0.003, 0.001]}}
+    for joint in scene["joints"].values():
+        joint["friction"] = brakes[joint["type"]]
+    compare_with_rows(tmp_path, monkeypatch, scene, method)
 
 
 @by_passes

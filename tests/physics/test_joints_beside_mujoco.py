@@ -125,3 +125,18 @@ def test_springs_and_dampers() -> None:
     joints = {name: f", stiffness: {k}, damping: {d}, rest: {words[name]}" for name, (k, d) in values.items()}
     for method in ("aba", "redmax", "symbolic", "baraff"):
         np.testing.assert_allclose(accelerations(joints, f"simulation.method={method}"), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_brakes_that_slide() -> None:
+    """Of every coordinate but those of the free base, whose angular velocity has other axes; all of them move."""
+    values = {"arm": 0.8, "cart": 1.3, "ball": 0.03}
+    expected = accelerations_of_mujoco({name: f'frictionloss="{value}"' for name, value in values.items()})
+    names = {"arm": "torque", "cart": "force", "ball": "torque"}
+    joints = {name: f", friction: {{{names[name]}: {value}}}" for name, value in values.items()}
+    h = 1e-7  # the error of the mean acceleration of a step is of this order
+    for method in ("aba", "redmax", "symbolic", "baraff"):
+        sim = mbsim.Simulation(mbsim.load(scene(joints), [f"simulation.method={method}", f"simulation.step={h}"]))
+        before = np.concatenate([sim.v[name] for name in BODIES])
+        sim.step()
+        after = np.concatenate([sim.v[name] for name in BODIES])
+        np.testing.assert_allclose((after - before) / h, expected, rtol=0, atol=1e-5)

@@ -9,7 +9,7 @@ from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.constraints.relation import CouplingSpec
-from multibody_cli.joints.friction import has_friction
+from multibody_cli.joints.friction_spec import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Feature
