@@ -119,6 +119,8 @@ class JointPackingContext(NamedTuple):
     signal: Callable[[SignalSpec], int]
     control: Callable[[int, SignalSpec], tuple[Any, ...]]
     """From a coordinate and a function of the state to a record of `forces.joint_control` without its account."""
+    measured: Callable[[int], tuple[int, int]]
+    """From a coordinate to the numbers of the quantities that are its value and its rate."""
 
 
 class JointFields(Immutable):

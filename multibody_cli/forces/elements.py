@@ -22,6 +22,7 @@ from multibody_cli.forces import (
     muscle,
     quadratic_drag,
     rotation_spring,
+    soft_limit,
     spring,
 )
 from multibody_cli.forces.contract import (
@@ -43,6 +44,7 @@ from multibody_cli.spec import Spec
 ELEMENTS: tuple[ForceElement, ...] = (
     joint_spring.ELEMENT,
     rotation_spring.ELEMENT,
+    soft_limit.ELEMENT,
     joint_control.ACTUATORS,
     joint_control.ELEMENT,
     combination_spring.ELEMENT,

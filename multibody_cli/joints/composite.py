@@ -23,7 +23,7 @@ from pydantic_core import InitErrorDetails
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import JointKind, JointStart, Part, offset
-from multibody_cli.joints.coordinate_fields import Limits, MotionSpec
+from multibody_cli.joints.coordinate_fields import Bounds, MotionSpec
 from multibody_cli.joints.domain import ENDLESS, Interval
 from multibody_cli.joints.spec import Coordinates, JointSpec, MovingJointSpec
 from multibody_cli.registry import Registry
@@ -178,7 +178,7 @@ class CompositeSpec(MovingJointSpec, CompositeParts):
         return self._of_each_part("domains", ENDLESS)
 
     @property
-    def bounds(self) -> Limits | None:
+    def bounds(self) -> Bounds | None:
         """Those of the parts."""
         return self._of_each_part("bounds", None) or None
 

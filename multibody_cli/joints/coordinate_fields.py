@@ -117,26 +117,65 @@ class SignalField(Immutable):
         return (lambda entry: None if entry is None else read(entry)) if self.gaps else read
 
 
-Limits = tuple[tuple[float, float] | None, ...]
+class SoftLimits(Immutable):
+    """Limits of a coordinate with a spring and a damper beyond them."""
+
+    range: tuple[float, float]
+    stiffness: float
+    damping: float
+
+
+Bounds = tuple[tuple[float, float] | None, ...]
 """Least and greatest value of each coordinate, infinite where it has none; None where it has neither."""
+
+Limits = tuple[tuple[float, float] | SoftLimits | None, ...]
+"""Limits of each coordinate: rigid ones as `Bounds`, or soft ones."""
 
 
 class LimitsField:
-    """Limits of each coordinate: [lower, upper], or null for none; null or `.inf` removes one bound."""
+    """Limits of each coordinate: [lower, upper], or null for none; null or `.inf` removes one bound.
+
+    Soft limits are a mapping with this pair as `range`, `stiffness` and `damping`.
+    """
 
     def read(self, value: Any, coordinates: tuple[Coordinate, ...]) -> Limits | None:
         """Read the field."""
         if value is None:
             return None
         if len(coordinates) == 1 and not (isinstance(value, list | tuple) and len(value) == 1):
-            return (_read_pair(value, _POSITION[coordinates[0]]),)
+            return (_read_limits(value, coordinates[0]),)
         pairs = _each([self._reader(kind) for kind in coordinates], value)
         if all(pair is None for pair in pairs):
             raise ValueError("expected limits of at least one coordinate")
         return pairs
 
     def _reader(self, kind: Coordinate) -> Reader:
-        return lambda entry: None if entry is None else _read_pair(entry, _POSITION[kind])
+        return lambda entry: None if entry is None else _read_limits(entry, kind)
+
+
+def _read_limits(value: Any, coordinate: Coordinate) -> tuple[float, float] | SoftLimits:
+    if isinstance(value, SoftLimits):
+        return value
+    if not isinstance(value, Mapping):
+        return _read_pair(value, _POSITION[coordinate])
+    required, found = {"range", "stiffness"}, {str(key) for key in value}
+    if not required <= found <= required | {"damping"}:
+        words = ", ".join(f"`{key}`" for key in sorted(found)) or "none"
+        raise ValueError(
+            f"expected soft limits with the keys `range`, `stiffness` and `damping`, 0 by default, found {words}"
+        )
+    readers: dict[str, Reader] = {
+        "range": lambda pair: _read_pair(pair, _POSITION[coordinate]),
+        "stiffness": Quantity(_STIFFNESS[coordinate], above=0.0).read,
+        "damping": Quantity(_DAMPING[coordinate], least=0.0).read,
+    }
+    entries: dict[str, Any] = {"damping": 0.0}
+    for name in value:
+        try:
+            entries[name] = readers[name](value[name])
+        except ValueError as error:
+            raise moved_error(error, name) from None
+    return SoftLimits(**entries)
 
 
 def _read_pair(value: Any, kind: units.QuantityKind) -> tuple[float, float]:
@@ -240,15 +279,21 @@ def one_or_each(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def limits_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a pair, or a list of pairs with null for coordinates without limits."""
+    """Return the JSON Schema of limits, or of a list of limits with null for coordinates without."""
     pair = {
         "type": "array",
         "items": {"anyOf": [*NUMBER_SCHEMA["anyOf"], {"type": "null"}]},
         "minItems": 2,
         "maxItems": 2,
     }
-    pairs = {"type": "array", "items": {"anyOf": [pair, {"type": "null"}, TEXT_SCHEMA]}}
-    return {"anyOf": [pair, pairs, TEXT_SCHEMA]}
+    soft = {
+        "type": "object",
+        "properties": {"range": pair, "stiffness": NUMBER_SCHEMA, "damping": NUMBER_SCHEMA},
+        "required": ["range", "stiffness"],
+        "additionalProperties": False,
+    }
+    each = {"type": "array", "items": {"anyOf": [pair, soft, {"type": "null"}, TEXT_SCHEMA]}}
+    return {"anyOf": [pair, soft, each, TEXT_SCHEMA]}
 
 
 def motion_schema() -> dict[str, Any]:

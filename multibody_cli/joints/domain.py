@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.joints.coordinate_fields import Limits
+from multibody_cli.joints.coordinate_fields import Bounds
 from multibody_cli.joints.spec import CoordinateJointSpec
 from multibody_cli.spec.quantities import located_error
 
@@ -38,11 +38,11 @@ class DomainJointSpec(CoordinateJointSpec):
         return self.own_domains if self.ends == "stop" else (ENDLESS,) * len(self.coordinates)
 
     @property
-    def bounds(self) -> Limits | None:
+    def bounds(self) -> Bounds | None:
         """The written limits, intersected with the domain if its ends are limits."""
         if self.ends != "limit" or self.own_domains == (ENDLESS,) * len(self.coordinates):
-            return self.limits
-        written = self.limits or (None,) * len(self.coordinates)
+            return super().bounds
+        written = super().bounds or (None,) * len(self.coordinates)
         both = (_common(pair or ENDLESS, own) for pair, own in zip(written, self.own_domains, strict=True))
         return tuple(None if pair == ENDLESS else pair for pair in both)
 

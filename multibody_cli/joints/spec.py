@@ -9,9 +9,11 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from multibody_cli.joints.coordinate_fields import (
     FIELDS,
+    Bounds,
     Coordinate,
     Limits,
     MotionSpec,
+    SoftLimits,
     limits_schema,
     motion_schema,
     one_or_each,
@@ -111,7 +113,7 @@ class MovingJointSpec(JointSpec):
     )
     limits: Limits | None = Field(
         None,
-        description="Least and greatest value, rad or m; null for none.",
+        description="Least and greatest value, rad or m, null for none; or {range, stiffness, damping} of soft limits.",
         json_schema_extra=limits_schema(),
     )
     restitution: Fraction = Field(0.0, description="Of impacts on the limits: ratio of the rates after and before.")
@@ -135,16 +137,22 @@ class MovingJointSpec(JointSpec):
         return None if coordinates is None else FIELDS[str(info.field_name)].read(value, coordinates)
 
     @property
-    def bounds(self) -> Limits | None:
-        """The effective limits: as written, or of the joint itself."""
-        return self.limits
+    def bounds(self) -> Bounds | None:
+        """The effective rigid limits: as written, or of the joint itself."""
+        rigid = tuple(None if isinstance(entry, SoftLimits) else entry for entry in self.limits or ())
+        return rigid if any(rigid) else None
+
+    @property
+    def soft_limits(self) -> tuple[SoftLimits | None, ...]:
+        """The soft limits of each coordinate."""
+        return tuple(entry if isinstance(entry, SoftLimits) else None for entry in self.limits or ())
 
     @model_validator(mode="after")
     def _refuse_what_has_no_effect(self) -> Self:
         if "rest" in self.model_fields_set and self.stiffness is None:
             raise ValueError("`rest` has no effect without `stiffness`")
         if self.restitution > 0.0 and not any(self.bounds or ()):
-            raise ValueError("`restitution` has no effect without `limits`")
+            raise ValueError("`restitution` has no effect without `limits` that are rigid")
         if self.motion is not None and has_friction(self):
             raise ValueError("`friction` is not supported with a prescribed `motion`")
         for driven, force in zip(self.driven, self.force or (), strict=False):

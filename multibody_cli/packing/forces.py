@@ -178,4 +178,8 @@ class ForcePacker:
             own = CoordinateReference(name, k)
             return self._control(own, *self.quantities.bound(spec.expression, own), {})
 
-        return JointPackingContext(iv, scalars, rotations, self.signal, control)
+        def measured(k: int) -> tuple[int, int]:
+            own = CoordinateReference(name, k)
+            return self.quantities.coordinate(own), self.quantities.rate(own)
+
+        return JointPackingContext(iv, scalars, rotations, self.signal, control, measured)

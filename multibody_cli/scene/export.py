@@ -213,7 +213,8 @@ _FORMS: dict[str, tuple[str, dict[str, Any]]] = {
         motion_schema(),
     ),
     "Limits": (
-        "Bounds [lower, upper] of the joint coordinate; null for no bound. For joints with "
+        "Bounds [lower, upper] of the joint coordinate, null for no bound; or, of soft limits, a mapping with these as "
+        "`range`, and with `stiffness` and `damping`. For joints with "
         "several coordinates, a list with one entry per coordinate; null for no limits.",
         limits_schema(),
     ),
