@@ -137,7 +137,7 @@ def compute_slips_of_bodies(system, work, joint_friction, passes, v):
             passes.slip[p, 0] = slip_per_rate(patch, bodies, work.columns[j]) * rate + joint_friction.slip_changes[p, 0]
         elif elimination == BY_EQUATIONS:
             frame, parent, child = bodies[patch.row], bodies[patch.parent], bodies[patch.child]
-            along, across = slip_wrenches(patch, bodies)
+            along, across = slip_wrenches(patch, work)
             V = relative_twist(patch, bodies) + at_frame(load_motion_change(child), child, frame)
             V = V - at_frame(load_motion_change(parent), parent, frame)
             moves = 0.0 if is_at_rest(patch, passes) and patch.slip_directions == 2 else 1.0

@@ -93,6 +93,8 @@ def subtract_block(block, a, b):
 @formula
 def slip_per_rate(patch, bodies, column):
     """Return sigma, the slip velocity of a patch at unit rate of its joint."""
+    if patch.dual >= 0:
+        return 1.0
     R = patch_axes(patch, bodies)
     return power(column_of(column), Force(R @ load(patch.along_t), R @ load(patch.along_f)))
 

@@ -17,7 +17,7 @@ armature times the rate.  Columns of prescribed coordinates count as constraint 
 from __future__ import annotations
 
 from multibody_cli.contact_solver.elimination_workspace import AXES, BY_EQUATIONS
-from multibody_cli.contact_solver.rows import patch_axes
+from multibody_cli.contact_solver.rows import patch_axes, slip_wrench
 from multibody_cli.contact_solver.tree_friction_workspace import (
     STICKS,
     determines_rate,
@@ -136,11 +136,10 @@ def complete_equations(node, work, driven, plan, axes):
 
 
 @formula
-def slip_wrenches(patch, bodies):
+def slip_wrenches(patch, work):
     """Return the slip wrenches of a patch, along and across, world axes."""
-    R = patch_axes(patch, bodies)
-    along = Force(R @ load(patch.along_t), R @ load(patch.along_f))
-    return along, Force(R @ load(patch.across_t), R @ load(patch.across_f))
+    R = patch_axes(patch, work.bodies)
+    return slip_wrench(patch, work), Force(R @ load(patch.across_t), R @ load(patch.across_f))
 
 
 @formula
@@ -160,7 +159,7 @@ def relative_twist(patch, bodies):
 @kernel
 def write_rest(patch, p, across, work, joint_friction, plan, e):
     """Write the equation of a slip that stops."""
-    s, other = slip_wrenches(patch, work.bodies)
+    s, other = slip_wrenches(patch, work)
     if across:
         s = other
     store_vector(plan.motion[e], s)
@@ -188,7 +187,7 @@ def write_balance(patches, first, last, S, work, joint_friction, passes, h, e):
     plan, L, K_row, c = passes.bodies, S, no_force(), 0.0
     for p in range(first, last):
         if passes.state[p] != STICKS:
-            along, across = slip_wrenches(patches[p], work.bodies)
+            along, across = slip_wrenches(patches[p], work)
             R, g, K = patch_axes(patches[p], work.bodies), load_vector(passes.share[p]), passes.drag[p]
             F, V = load_force(joint_friction.reactions[p]), relative_twist(patches[p], work.bodies)
             a, b = power(S, along), power(S, across)
@@ -227,5 +226,5 @@ def store_disc_inertias(system, work, passes, node):
             products(x, y, z, times(A, x)), products(x, y, z, times(A, y)), products(x, y, z, times(A, z))
         )
         for p in range(first, last):
-            along, across = slip_wrenches(patches[p], bodies)
+            along, across = slip_wrenches(patches[p], work)
             store_slip_inertia(passes.slip_inertia[p], mass, products(x, y, z, along), products(x, y, z, across))

@@ -40,7 +40,13 @@ from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.results import AT_LIMIT, LIMITS
-from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, patch_axes
+from multibody_cli.contact_solver.rows import (
+    TERMS,
+    apply_row_impulses,
+    patch_axes,
+    slip_wrench,
+    update_dual_wrenches,
+)
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.kernel import allocate, formula, kernel, template
 from multibody_cli.model import Floats, Integers, JointFriction, Records
@@ -83,29 +89,28 @@ def joint_friction_workspace_for(joint_friction: JointFriction, bodies: int) -> 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
-def write_friction_rows(patches, bodies, step, term):
+def write_friction_rows(tree, patches, work, step, term):
     """Write three rows for each friction patch; row 0 is a placeholder for the normal load and has no terms."""
     rows, terms, row = step.rows, step.terms, step.sizes[0].constraint_rows
+    update_dual_wrenches(tree, patches, work)
     for p in range(len(patches)):
         patch = patches[p]
         for j in range(PER_CONTACT):
             rows[row + j].first_term = rows[row + j].last_term = term
             rows[row + j].rate = rows[row + j].bias = 0.0
-        write_slip_row(patch, Force(load(patch.along_t), load(patch.along_f)), bodies, rows[row + 1], terms, term)
+        write_slip_row(patch, slip_wrench(patch, work), work.bodies, rows[row + 1], terms, term)
         if patch.slip_directions == 2:
-            write_slip_row(
-                patch, Force(load(patch.across_t), load(patch.across_f)), bodies, rows[row + 2], terms, term + TERMS
-            )
+            R = patch_axes(patch, work.bodies)
+            across = Force(R @ load(patch.across_t), R @ load(patch.across_f))
+            write_slip_row(patch, across, work.bodies, rows[row + 2], terms, term + TERMS)
         row += PER_CONTACT
         term += PER_CONTACT * TERMS
 
 
 @kernel
-def write_slip_row(patch, slip, bodies, row, terms, first):
-    """Write the row of a patch along one slip wrench, given in the axes of the patch; the ground has no term."""
+def write_slip_row(patch, W, bodies, row, terms, first):
+    """Write the row of a patch along one slip wrench W, world axes; the ground has no term."""
     at, k = bodies[patch.row], first
-    R = patch_axes(patch, bodies)
-    W = Force(R @ slip.t, R @ slip.f)
     if patch.parent > 0:
         W_parent = shift_force(W, load(at.x) - load(bodies[patch.parent].x))
         write_wrench(terms[k], patch.parent, -W_parent.t, -W_parent.f)

@@ -12,7 +12,7 @@ from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.resistance import moment_of_row
-from multibody_cli.contact_solver.rows import patch_axes
+from multibody_cli.contact_solver.rows import patch_axes, slip_wrench
 from multibody_cli.contact_solver.sleeping import contact_sleeps
 from multibody_cli.kernel import kernel
 from multibody_cli.model import Floats, Integers
@@ -203,9 +203,8 @@ def compute_contact_forces(patches, work, step, joint_friction, contacts, h):
         apply_row_impulse(step.rows[row + 1], step.terms, along, work.wrenches, work.impulse)
         apply_row_impulse(step.rows[row + 2], step.terms, across, work.wrenches, work.impulse)
         R, M = patch_axes(patch, work.bodies), load(work.bodies[patch.row].R)
-        t = along * load(patch.along_t) + across * load(patch.across_t)
-        f = along * load(patch.along_f) + across * load(patch.across_f)
-        store_force(joint_friction.friction[p], Force(transposed_times(M, R @ t), transposed_times(M, R @ f)))
+        W = across * Force(R @ load(patch.across_t), R @ load(patch.across_f)) + along * slip_wrench(patch, work)
+        store_force(joint_friction.friction[p], Force(transposed_times(M, W.t), transposed_times(M, W.f)))
     for c in range(sizes.contacts):
         for j in range(PER_CONTACT):
             row = step.rows[sizes.first_contact + PER_CONTACT * c + j]

@@ -22,11 +22,12 @@ from multibody_cli.constraints.points import write_point_force
 from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contacts.paths import origin_at
+from multibody_cli.joints.directions import find_dual_basis
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Floats, Integers, Records
-from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import cross, dot
-from multibody_cli.spatial.values import Vec3
+from multibody_cli.spatial.values import Force, Vec3
 from multibody_cli.tree.workspace import BODY
 
 TERMS = 2
@@ -91,6 +92,25 @@ def tangent_of(n):
 def patch_axes(patch, bodies):
     """Return the axes of a friction patch of a joint, world frame."""
     return load(bodies[patch.carrier].R) @ load(patch.axes)
+
+
+@formula
+def slip_wrench(patch, work):
+    """Return the wrench of a unit friction along the first slip direction, about the origin of M, world axes."""
+    if patch.dual >= 0:
+        return load_force(work.dual_basis[patch.dual])
+    R = patch_axes(patch, work.bodies)
+    return Force(R @ load(patch.along_t), R @ load(patch.along_f))
+
+
+@kernel
+def update_dual_wrenches(tree, patches, work):
+    """Compute the dual bases of joints of the tree with brakes on their rates; kinematics has those of loop joints."""
+    for p in range(len(patches)):
+        patch = patches[p]
+        if patch.dual >= 0 and p == patch.first_patch and patch.row < len(tree.links):
+            link = tree.links[patch.row]
+            find_dual_basis(work.columns, link.iv, link.iv + link.nv, tree.driven, work.basis, work.dual_basis)
 
 
 @kernel

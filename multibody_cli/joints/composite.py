@@ -25,7 +25,8 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import JointKind, JointStart, Part, offset
 from multibody_cli.joints.coordinate_fields import Bounds, MotionSpec
 from multibody_cli.joints.domain import ENDLESS, Interval
-from multibody_cli.joints.spec import Coordinates, JointSpec, MovingJointSpec
+from multibody_cli.joints.friction import rate_patches
+from multibody_cli.joints.spec import BrakedJointSpec, Coordinates, JointSpec, MovingJointSpec
 from multibody_cli.registry import Registry
 from multibody_cli.spec import Catalogue, Position, Spec, Vector
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, located_error, relocated_details
@@ -99,7 +100,7 @@ def _each_part(description: str) -> Any:
 
 
 # `CompositeParts` is the last base, so that its field is read before those that depend on the number of coordinates
-class CompositeSpec(MovingJointSpec, CompositeParts):
+class CompositeSpec(BrakedJointSpec, CompositeParts):
     """The coordinates of the parts, in their order.
 
     `q`, `v` and `rest` have one entry for each part, as a joint of its type has it; other lists have one entry for each
@@ -241,4 +242,4 @@ def start(spec: CompositeSpec) -> JointStart:
     return JointStart(*([number for one in starts for number in getattr(one, word)] for word in STATE))
 
 
-KIND = JointKind("composite", CompositeSpec, parts, start)
+KIND = JointKind("composite", CompositeSpec, parts, start, rate_patches)

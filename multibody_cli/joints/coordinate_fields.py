@@ -266,6 +266,7 @@ FIELDS: dict[str, NumberField | SignalField | LimitsField | MotionField] = {
     "stiffness": NumberField(_STIFFNESS, least=0.0, optional=True, spread=True),
     "damping": NumberField(_DAMPING, least=0.0, optional=True, spread=True),
     "armature": NumberField(_ARMATURE, least=0.0, optional=True, spread=True),
+    "brake": NumberField(_FORCE, least=0.0, spread=True),
     "force": SignalField(_FORCE, state=("q", "v")),
     "limits": LimitsField(),
     "motion": MotionField(),

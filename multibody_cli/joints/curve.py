@@ -16,6 +16,7 @@ from pydantic import Field, ValidationInfo, model_validator
 
 from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, Part, ball, generated_part
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
+from multibody_cli.joints.friction import rate_patches
 from multibody_cli.joints.geometry.alignment import ORIENTATIONS, parameter_without_tangent
 from multibody_cli.joints.geometry.curve_specs import DERIVATIVES, AnyCurve
 from multibody_cli.joints.spec import Coordinates
@@ -124,4 +125,4 @@ def _with_quaternion(q: Sequence[float]) -> tuple[float, ...]:
     return (q[0], *quaternion_of_vector(q[1:]))
 
 
-KIND = JointKind("curve", CurveSpec, parts, start)
+KIND = JointKind("curve", CurveSpec, parts, start, friction_patches=rate_patches)

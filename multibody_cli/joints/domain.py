@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from multibody_cli.joints.coordinate_fields import Bounds
-from multibody_cli.joints.spec import CoordinateJointSpec
+from multibody_cli.joints.spec import BrakedJointSpec, CoordinateJointSpec
 from multibody_cli.spec.quantities import located_error
 
 Interval = tuple[float, float]
@@ -19,7 +19,7 @@ WITHIN = 1e-9
 ENDLESS: Interval = (-math.inf, math.inf)
 
 
-class DomainJointSpec(CoordinateJointSpec):
+class DomainJointSpec(CoordinateJointSpec, BrakedJointSpec):
     """A joint that is defined for some values of its coordinates."""
 
     ends: Literal["stop", "limit", "extend"] = Field(

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -80,6 +81,8 @@ class FrictionPatch(Immutable):
         Given limit, in addition to that in proportion to the loads, in the unit of the friction.
     coordinate
         Place of the coordinate among those of the joint with which it slips; 0 with two slip directions.
+    dual
+        Whether the slip is the rate of this coordinate, in any position; there are no slip wrenches then.
     """
 
     slip_wrenches: Floats
@@ -87,6 +90,7 @@ class FrictionPatch(Immutable):
     on_parent: bool = False
     brake: float = 0.0
     coordinate: int = 0
+    dual: bool = False
 
 
 FRICTION_PATCH = np.dtype(
@@ -106,6 +110,7 @@ FRICTION_PATCH = np.dtype(
         ("brake", "f8"),  # given limit, N; N m for a hinge without a surface
         ("axes", "f8", 9),  # the axes of the patch in the carrier
         ("coordinate", "i8"),  # with which it slips, among those of its joint; 0 with two slip directions
+        ("dual", "i8"),  # number of this coordinate in v if its wrench is dual to S of the present position, else -1
         ("slip_directions", "i8"),  # number of slip directions, 1 or 2
         ("along_t", "f8", 3),  # the wrenches of these, in the axes of the patch
         ("along_f", "f8", 3),
@@ -174,6 +179,15 @@ def brake_patches(
     return [
         FrictionPatch(wrench[None], (), on_parent, brake, coordinate)
         for coordinate, (brake, wrench) in enumerate(zip(brakes, wrenches, strict=True))
+        if brake > 0.0
+    ]
+
+
+def rate_patches(spec: Any) -> list[FrictionPatch]:
+    """Return the patches of the brakes on the rates of a joint of any motion."""
+    return [
+        FrictionPatch(np.zeros((1, 6)), (), brake=brake, coordinate=coordinate, dual=True)
+        for coordinate, brake in enumerate(spec.friction.brakes)
         if brake > 0.0
     ]
 

@@ -75,6 +75,22 @@ class FrictionSpec(BrakeSpec):
         return self
 
 
+class RateBrakes(BrakeSpec):
+    """Dry friction of given limits on the rates of the coordinates, whatever the joint; read by `BrakedJointSpec`."""
+
+    EXAMPLE = "{brake: 0.1 N*m}"
+
+    brake: tuple[float, ...] = Field(
+        description="Largest torque or force of the brake on each coordinate, N*m or N; one number applies to all.",
+        json_schema_extra={"anyOf": [NUMBER_SCHEMA, {"type": "array", "items": NUMBER_SCHEMA}]},
+    )
+
+    @property
+    def brakes(self) -> tuple[float, ...]:
+        """Given limits, N m or N."""
+        return self.brake
+
+
 class CylinderSurface(Spec):
     """A cylinder in a bearing."""
 

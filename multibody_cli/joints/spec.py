@@ -18,9 +18,9 @@ from multibody_cli.joints.coordinate_fields import (
     motion_schema,
     one_or_each,
 )
-from multibody_cli.joints.friction_spec import has_friction
+from multibody_cli.joints.friction_spec import RateBrakes, has_friction
 from multibody_cli.spec import Fraction, FrameOn, Pose, SignalSpec, Spec
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, located_error
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, located_error, moved_error
 from multibody_cli.spec.signal import signal_schema
 
 Coordinates = tuple[Coordinate, ...]
@@ -177,6 +177,25 @@ class MovingJointSpec(JointSpec):
             if self.driven[k]:
                 raise located_error("has no effect on a coordinate whose `motion` is prescribed", "limits")
         return self
+
+
+class BrakedJointSpec(MovingJointSpec):
+    """A joint of any motion, whose friction is that of brakes on the rates of its coordinates."""
+
+    friction: RateBrakes | None = Field(None, description="Dry friction of a brake on each coordinate.")
+
+    @field_validator("friction", mode="before")
+    @classmethod
+    def _read_brakes(cls, value: Any, info: ValidationInfo) -> Any:
+        coordinates = cls.coordinates_of(info.data)
+        if coordinates is None:
+            return None
+        if not isinstance(value, Mapping) or "brake" not in value:
+            return value
+        try:
+            return {**value, "brake": FIELDS["brake"].read(value["brake"], coordinates)}
+        except ValueError as error:
+            raise moved_error(error, "brake") from None
 
 
 class CoordinateJointSpec(MovingJointSpec):

@@ -23,6 +23,7 @@ from pydantic import Field, field_validator, model_validator
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, generated_part
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
+from multibody_cli.joints.friction import rate_patches
 from multibody_cli.joints.joint_map import (
     Constants,
     Direction,
@@ -181,4 +182,4 @@ def parts(spec: SplineCurveSpec) -> Sequence[Part]:
     return [generated_part(SplineOfFrames(spec.closed), spec.coordinates, numbers, spec.q)]
 
 
-KIND = JointKind("spline_curve", SplineCurveSpec, parts)
+KIND = JointKind("spline_curve", SplineCurveSpec, parts, friction_patches=rate_patches)

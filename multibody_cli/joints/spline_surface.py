@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, generated_part
 from multibody_cli.joints.domain import DomainJointSpec, Interval
+from multibody_cli.joints.friction import rate_patches
 from multibody_cli.joints.joint_map import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
 from multibody_cli.kernel import Floats
 from multibody_cli.spatial.values import Vec3
@@ -133,4 +134,4 @@ def parts(spec: SplineSurfaceSpec) -> Sequence[Part]:
     return [generated_part(SplineOfTwo(), spec.coordinates, numbers, spec.q)]
 
 
-KIND = JointKind("spline_surface", SplineSurfaceSpec, parts)
+KIND = JointKind("spline_surface", SplineSurfaceSpec, parts, friction_patches=rate_patches)

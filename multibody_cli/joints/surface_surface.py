@@ -23,6 +23,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, generated_part
 from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
+from multibody_cli.joints.friction import rate_patches
 from multibody_cli.joints.geometry.surfaces import AnySurface, Surface, SurfaceForm
 from multibody_cli.joints.joint_map import Constants, Factor, FactorProduct, Frame, Inverse, MapCoordinate, Pieces, Turn
 from multibody_cli.joints.spec import Coordinates
@@ -176,4 +177,4 @@ def parts(spec: SurfaceSurfaceSpec) -> Sequence[Part]:
     return [generated_part(joint_map, spec.coordinates, (*first.constants, *second.constants), spec.q)]
 
 
-KIND = JointKind("surface_surface", SurfaceSurfaceSpec, parts)
+KIND = JointKind("surface_surface", SurfaceSurfaceSpec, parts, friction_patches=rate_patches)

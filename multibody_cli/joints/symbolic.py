@@ -18,6 +18,7 @@ from multibody_cli.errors import ExpressionError, nearest
 from multibody_cli.expressions import parse
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, generated_part
+from multibody_cli.joints.friction import rate_patches
 from multibody_cli.joints.geometry.expressions import (
     Expressions,
     Formula,
@@ -29,7 +30,7 @@ from multibody_cli.joints.geometry.expressions import (
     require_valid,
 )
 from multibody_cli.joints.joint_map import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
-from multibody_cli.joints.spec import CoordinateJointSpec, Coordinates
+from multibody_cli.joints.spec import BrakedJointSpec, CoordinateJointSpec, Coordinates
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Direction, Spec
 from multibody_cli.spec.quantities import format_value, located_error, moved_error
@@ -130,7 +131,7 @@ class _Expressions(Spec):
 
 
 # `_Expressions` is the last base, so that its fields are read before those that depend on the number of coordinates
-class SymbolicSpec(CoordinateJointSpec, _Expressions):
+class SymbolicSpec(CoordinateJointSpec, BrakedJointSpec, _Expressions):
     """One coordinate for each name; every function in the expressions has derivatives of all orders."""
 
     type: Literal["symbolic"]
@@ -181,4 +182,4 @@ def parts(spec: SymbolicSpec) -> Sequence[Part]:
     return [generated_part(joint_map, spec.coordinates, constants, spec.q)]
 
 
-KIND = JointKind("symbolic", SymbolicSpec, parts)
+KIND = JointKind("symbolic", SymbolicSpec, parts, friction_patches=rate_patches)

@@ -10,6 +10,7 @@ from typing import Any
 from multibody_cli.contact_solver import contact_step, joint_friction
 from multibody_cli.contact_solver.parameters import update_joint_reactions
 from multibody_cli.contact_solver.results import clear_contact_forces, compute_contact_forces
+from multibody_cli.contact_solver.rows import update_dual_wrenches
 from multibody_cli.contact_solver.workspace import contact_workspace_for as contact_workspace_for
 from multibody_cli.implicit import coupled_impulses, implicit_forces
 from multibody_cli.kernel import Kernel, bound_kernel, kernel, template
@@ -27,6 +28,7 @@ def finalize_contact_output(
     update_joint_reactions(system, work, contact_work.joint_friction)
     copy(a, contact_work.free_acceleration)
     patches, contacts = system.contacts.joint_friction.patches, contact_work.detection.contacts
+    update_dual_wrenches(system.tree, patches, work)
     compute_contact_forces(patches, work, contact_work.step, contact_work.joint_friction, contacts, h)
     evaluate(system, work, t, q, v, a, powers)
     clear_contact_forces(work)

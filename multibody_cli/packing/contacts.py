@@ -148,7 +148,7 @@ def pack_joint_friction(
         row = layout.row_of_joint(name, joint)
         number = account("dissipation", f"joints/{path_component(name)}/friction")
         of_joint, coefficient = JOINTS[joint.type].friction_patches(joint), coefficient_of(joint.friction)
-        parent, child, frame = _joint_at(row, tree)
+        parent, child, frame, iv = _joint_at(row, tree)
         group = (len(patches), len(patches) + len(of_joint))
         for patch in of_joint:
             patches.append(
@@ -167,6 +167,7 @@ def pack_joint_friction(
                     patch.brake,
                     frame if patch.on_parent else np.eye(3).ravel(),
                     patch.coordinate,
+                    iv + patch.coordinate if patch.dual else -1,
                     len(patch.slip_wrenches),
                     *_wrenches(patch.slip_wrenches),
                     len(points),
@@ -189,8 +190,8 @@ def _wrenches(one_or_two: Any) -> tuple[Any, ...]:
     return tuple(part for wrench in both for part in (wrench[:3], wrench[3:]))
 
 
-def _joint_at(row: int, tree: Tree) -> tuple[int, int, Any]:
-    """Return the rows of the parent and of the child of a joint, and its frame in the parent, by columns (9,)."""
+def _joint_at(row: int, tree: Tree) -> tuple[int, int, Any, int]:
+    """Return the rows of parent and child of a joint, its frame in the parent, by columns (9,), and its first rate."""
     n = len(tree.links)
     joint = tree.links[row] if row < n else tree.closures[row - n]
-    return int(joint["parent"]), row if row < n else int(joint["child"]), joint["frame"]
+    return int(joint["parent"]), row if row < n else int(joint["child"]), joint["frame"], int(joint["iv"])

@@ -191,7 +191,7 @@ def _brakes(model: Model) -> Floats:
     """Return the limits of the brakes on all coordinates (nv,), N m or N."""
     contacts, brakes = model.system.contacts, np.zeros(model.nv)
     for patch in contacts.joint_friction.patches if contacts else ():
-        arm = np.linalg.norm(np.hstack((patch["along_t"], patch["along_f"])))
+        arm = 1.0 if patch["dual"] >= 0 else np.linalg.norm(np.hstack((patch["along_t"], patch["along_f"])))
         joint = model.system.tree.links[patch["child"]]
         brakes[int(joint["iv"]) + int(patch["coordinate"])] = float(patch["brake"] * arm)
     return brakes
