@@ -20,38 +20,40 @@ from multibody_cli.kernel import kernel
 from multibody_cli.linalg.vectors import copy
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
-from multibody_cli.tree.energy import gravity_energy, kinetic_energy
+from multibody_cli.tree.energy import armature_energy, gravity_energy, kinetic_energy
 from multibody_cli.variational.discrete_motion import end_center_of_mass, relative_quaternion, rotation_factor
 
 
 @kernel
-def store_energy(system, work, step, q):
+def store_energy(system, work, step, q, v):
     """Compute the energy at the current state, J; it is the modified energy at the start of a run."""
     step.energy[1] = gravity_energy(system.tree, work.bodies) + elastic_energy(system.forces, q, work.bodies)
-    step.energy[0] = step.energy[2] = step.energy[1] + kinetic_energy(system.tree, work.bodies)
+    step.energy[0] = step.energy[2] = (
+        step.energy[1] + kinetic_energy(system.tree, work.bodies) + armature_energy(system.tree, v)
+    )
 
 
 @kernel
-def discrete_kinetic_energy(links, discrete_motions, h) -> float:
+def discrete_kinetic_energy(tree, step, h) -> float:
     """Return the kinetic part of the discrete energy -dL_d/dh of a step, J.
 
     Call it before `discrete_legendre_transform`.
     """
-    energy = 0.0
+    links, energy = tree.links, 0.0
     for i in range(1, len(links)):
-        link, discrete_motion = links[i], discrete_motions[i]
+        link, discrete_motion = links[i], step.discrete_motions[i]
         d = end_center_of_mass(link, discrete_motion) - load(discrete_motion.c)
         s, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
         a, _, _ = rotation_factor(s, u)
         energy += 0.5 * link.mass * dot(d, d) + 0.5 * a * a * dot(u, load(discrete_motion.J) @ u)
-    return energy / (h * h)
+    return energy / (h * h) + armature_energy(tree, step.rate)
 
 
 @kernel
-def update_modified_energy(system, work, step, kinetic, q):
+def update_modified_energy(system, work, step, kinetic, q, v):
     """Compute the modified energy of the last step; `kinetic` is the kinetic part of its discrete energy, J."""
     share, start, potential = step.settings.first_kick, step.energy[0], step.energy[1]
-    store_energy(system, work, step, q)
+    store_energy(system, work, step, q, v)
     discrete = kinetic + share * potential + (1.0 - share) * step.energy[1]
     order = 1.0 / share
     modified = (0.5 * order * (start + step.energy[0]) + discrete) / (order + 1.0)

@@ -162,6 +162,7 @@ def fill_jacobian(tree, work, dense):
         for j in range(links[i].iv, links[i].iv + links[i].nv):
             if not driven[j]:
                 fill_path_to_ground(tree, work, dense, i, j)
+                N[j, j] += tree.armature[j]
 
 
 @kernel

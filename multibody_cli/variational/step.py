@@ -6,7 +6,8 @@ A discrete Lagrangian L_d(q, q') of a step h, from q = q^k to q' = q^(k+1), maps
     p' = D_2 L_d + h (1 - k) f(q', v', t')     M(q') v' = p'
 
 This is the discrete Euler-Lagrange (DEL) equation (2) in position-momentum form.  The kinetic part of L_d is that of
-the discrete motions of all bodies (`discrete_motion`); f contains all applied forces, evaluated at the nodes.  With
+the discrete motions of all bodies (`discrete_motion`), and h w . A w / 2 of the armatures A, with momenta A w at both
+ends; f contains all applied forces, evaluated at the nodes.  With
 k = 1/2 this is the trapezoidal rule (9), symmetric and of second order; with k = 1 all forces are applied at the start
 of the step, which is of first order in v, with the same positions.
 
@@ -187,7 +188,22 @@ def drnea_residuals(system, work, step, h):
     """Compute the residual impulses of bodies and of coordinates, active constraint rows included."""
     drnea_body_residuals(system.tree.links, work.bodies, step.discrete_motions, h, work.wrenches)
     copy(step.impulse, work.impulse)
+    add_armature_residuals(system.tree, step, step.rate, work.impulse)
     apply_active_impulses(work, step.constrained)
+
+
+@formula
+def add_armature_residuals(tree, step, rate, residual):
+    """Add the momenta of the armatures at the start, less those at a rate (n,), to the residuals (n,)."""
+    for j in range(len(rate)):
+        residual[j] += step.armature_momentum[j] - tree.armature[j] * rate[j]
+
+
+@formula
+def store_armature_momenta(tree, step, rate):
+    """Store the momenta of the armatures at a rate (n,)."""
+    for j in range(len(rate)):
+        step.armature_momentum[j] = tree.armature[j] * rate[j]
 
 
 @kernel
@@ -310,6 +326,7 @@ def complete_step(system, work, step, t, h, q, v, a, powers, ledger):
     """Complete a converged step in place, by the discrete Legendre transform p' = D_2 L_d; t is the time of its end."""
     tree, order = system.tree, 1.0 / step.settings.first_kick
     discrete_legendre_transform(tree.links, step.discrete_motions)
+    store_armature_momenta(tree, step, step.rate)
     copy(step.q, q)
     for j in range(len(v)):
         step.extrapolation[j] = (step.rate[j] - v[j] - 0.5 * h * step.a[j]) / (h * h)
@@ -324,6 +341,7 @@ def complete_step(system, work, step, t, h, q, v, a, powers, ledger):
     add_scaled(step.residual_carry_over, share, step.tau)
     momentum_residuals(tree.links, work.bodies, step.discrete_motions, work.wrenches)
     copy(step.residual_carry_over, work.impulse)
+    add_armature_residuals(tree, step, v, work.impulse)
     zero_rhs(work)
     impulse_response(system, work)
     add(v, work.response)
@@ -339,6 +357,7 @@ def begin_first_step(system, work, step, t, q, v, a, powers):
     write_ball_columns(system.tree, work)
     store_start_of_step(system.tree, work.bodies, step.discrete_motions)
     initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)
+    store_armature_momenta(system.tree, step, v)
     store_forces(system.tree, work, step, a)
     begin_rows(work, step.constrained)
     for j in range(len(v)):

@@ -145,6 +145,7 @@ class StepWorkspace(NamedTuple):
     tau: Annotated[Floats, "n"]  # generalized forces at the start
     iteration: Annotated[Integers, 1]  # corrections so far
     residual_carry_over: Annotated[Floats, "n"]  # residual impulses of earlier steps
+    armature_momentum: Annotated[Floats, "n"]  # of the armatures at the start
     impulse: Annotated[Floats, "n"]  # impulses applied to the coordinates in this step
     a: Annotated[Floats, "n"]  # accelerations at the start
     extrapolation: Annotated[Floats, "n"]  # error of the guess ig3: (mean rates of the last step - v - h a / 2) / h^2

@@ -120,9 +120,9 @@ def advance_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, 
             return False
         if result == CONVERGED:
             reached += part
-            kinetic = discrete_kinetic_energy(system.tree.links, step.discrete_motions, dt)
+            kinetic = discrete_kinetic_energy(system.tree, step, dt)
             complete_step(system, work, step, t + h * reached / MAX_SUBDIVISIONS, dt, q, v, a, powers, ledger)
-            update_modified_energy(system, work, step, kinetic, q)
+            update_modified_energy(system, work, step, kinetic, q, v)
             for i in range(len(ledger)):
                 ledger[i] += 0.5 * dt * (step.start_powers[i] + powers[i])
                 step.start_powers[i] = powers[i]
@@ -159,7 +159,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
         begin_first_step(system, work, step, time[0], q, v, a, step.start_powers)
         if not is_finite(a):
             return -1
-        store_energy(system, work, step, q)
+        store_energy(system, work, step, q, v)
     else:
         resume_stepping(contact_work, a)
     stages = step.settings.stages
