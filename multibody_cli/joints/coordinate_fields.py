@@ -169,13 +169,9 @@ def _read_limits(value: Any, coordinate: Coordinate) -> tuple[float, float] | So
         "stiffness": Quantity(_STIFFNESS[coordinate], above=0.0).read,
         "damping": Quantity(_DAMPING[coordinate], least=0.0).read,
     }
-    entries: dict[str, Any] = {"damping": 0.0}
-    for name in value:
-        try:
-            entries[name] = readers[name](value[name])
-        except ValueError as error:
-            raise moved_error(error, name) from None
-    return SoftLimits(**entries)
+    names = [str(key) for key in value]
+    entries = dict(zip(names, read_each(lambda name: readers[name](value[name]), names, names), strict=True))
+    return SoftLimits(**{"damping": 0.0, **entries})
 
 
 def _read_pair(value: Any, kind: units.QuantityKind) -> tuple[float, float]:

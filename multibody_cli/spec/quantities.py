@@ -13,7 +13,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
@@ -229,13 +229,15 @@ AngularDamping = Annotated[float, Quantity(units.ANGULAR_DAMPING, least=0.0)]
 Read = TypeVar("Read")
 
 
-def read_each(read: Callable[[Any], Read], values: Iterable[Any]) -> tuple[Read, ...]:
+def read_each(
+    read: Callable[[Any], Read], values: Iterable[Any], places: Sequence[str] | None = None
+) -> tuple[Read, ...]:
     """Read every value.
 
     Raises
     ------
     ValidationError
-        With all errors, each at the index of its value.
+        With all errors, each at the index of its value, or at its place.
     """
     results: list[Read] = []
     errors: list[InitErrorDetails] = []
@@ -243,7 +245,7 @@ def read_each(read: Callable[[Any], Read], values: Iterable[Any]) -> tuple[Read,
         try:
             results.append(read(value))
         except ValueError as error:
-            errors += _details(error, index)
+            errors += _details(error, index if places is None else places[index])
     if errors:
         raise ValidationError.from_exception_data("list", errors)
     return tuple(results)
