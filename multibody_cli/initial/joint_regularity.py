@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part, numbers_of
+from multibody_cli.joints.friction_spec import has_friction
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import JointConfiguration, configuration_at, sampled_configurations
@@ -145,6 +146,8 @@ def _torques(
         entries = getattr(joint, field, None) or ()
         if any(entry not in _NOTHING and turns for entry, turns in zip(entries, turning, strict=False)):
             yield ("joints", name, field), words
+    if has_friction(joint) and any(turning[patch.coordinate] for patch in JOINTS[joint.type].friction_patches(joint)):
+        yield ("joints", name, "friction"), words
     for section, entries in (("couplings", scene.couplings), ("forces", scene.forces)):
         for element, spec in entries.items():
             for place, word in spec.coordinates:

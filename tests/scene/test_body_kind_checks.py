@@ -65,7 +65,9 @@ def test_the_other_side_of_a_joint_decides_as_well(tmp_path):
         assert len(refusals(tmp_path, scene(["bead", "arm"], joint))) == wrong
 
 
-@pytest.mark.parametrize("field", ["stiffness: [0, 1, 0]", "damping: 1", "force: [1, 0, 0]"])
+@pytest.mark.parametrize(
+    "field", ["stiffness: [0, 1, 0]", "damping: 1", "force: [1, 0, 0]", "friction: {torque: [0, 1, 0]}"]
+)
 def test_forces_on_an_angle(tmp_path, field):
     joint = f"joints: {{held: {{parent: arm, child: bead, type: spherical, {field}}}}}"
     name = field.partition(":")[0]
