@@ -96,6 +96,7 @@ from multibody_cli.contact_solver.rows import (
     compute_row_velocities,
     copy_rows,
     list_active_rows,
+    update_dual_wrenches,
     write_contacts,
 )
 from multibody_cli.contact_solver.sleeping import (
@@ -116,10 +117,10 @@ from multibody_cli.tree.configuration import displace, normalize
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 @kernel
-def write_rows(tree, patches, contacts, work, step, v):
+def write_rows(patches, contacts, work, step, v):
     """Write the rows of a step, and compute their velocities before it and, for v* (nv,), without impulses."""
     sizes, term = step.sizes[0], len(work.terms)
-    write_friction_rows(tree, patches, work, step, term)
+    write_friction_rows(patches, work, step, term)
     term += PER_CONTACT * TERMS * len(patches)
     write_contacts(contacts, work.bodies, step, term)
     write_resistances(contacts, step, term + PER_CONTACT * TERMS * sizes.contacts)
@@ -293,7 +294,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         contact_work.warm_start.number[0] = 0
         return True
     # rows
-    write_rows(system.tree, patches, contacts, work, step, v)
+    update_dual_wrenches(system.tree, patches, work)
+    write_rows(patches, contacts, work, step, v)
     set_coefficients(patches, contacts, step, joint_friction, tree_friction.shared)
     # trees
     has_other_rows = limits + count + count_other_rows(work.rows, tree_friction.satisfied_by_tree) > 0

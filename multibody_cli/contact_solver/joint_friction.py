@@ -45,7 +45,6 @@ from multibody_cli.contact_solver.rows import (
     apply_row_impulses,
     patch_axes,
     slip_wrench,
-    update_dual_wrenches,
 )
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.kernel import allocate, formula, kernel, template
@@ -89,10 +88,9 @@ def joint_friction_workspace_for(joint_friction: JointFriction, bodies: int) -> 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
-def write_friction_rows(tree, patches, work, step, term):
+def write_friction_rows(patches, work, step, term):
     """Write three rows for each friction patch; row 0 is a placeholder for the normal load and has no terms."""
     rows, terms, row = step.rows, step.terms, step.sizes[0].constraint_rows
-    update_dual_wrenches(tree, patches, work)
     for p in range(len(patches)):
         patch = patches[p]
         for j in range(PER_CONTACT):
