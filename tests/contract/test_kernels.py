@@ -294,6 +294,54 @@ def test_arguments_of_every_kind_arrive():
     assert out[2] == -0.5
 
 
+@kernel
+def _sums_of_arrays(x, y, cube, records, out):
+    """Add every element of arrays of each form; too long for a formula."""
+    for i in range(len(x)):
+        out[0] += x[i]
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            out[1] += y[i, j] * (1.0 + i)
+    for i in range(cube.shape[0]):
+        for j in range(cube.shape[1]):
+            for k in range(cube.shape[2]):
+                out[2] += cube[i, j, k] * (1.0 + 2.0 * i + 3.0 * j + 5.0 * k)
+    for i in range(len(records)):
+        out[3] += records[i].b[1]
+    out[4] = x.size + y.size + cube.size + records.itemsize
+
+
+@kernel
+def _passes_arrays(x, y, cube, records, out):
+    """Pass parts of arrays to a kernel."""
+    n = len(x)
+    _sums_of_arrays(x[1:n], y[1:], cube, records[: n - 1], out)
+    _sums_of_arrays(records[0].b, y[1:], cube, records[: n - 1], out)
+
+
+@compiled
+def test_calls_pass_arrays_of_every_form():
+    """Vectors, contiguous, strided and in records, rows of a matrix, three axes, and records, as NumPy reads them."""
+    rng = np.random.default_rng(1)
+    records = np.zeros(4, np.dtype([("a", "i8"), ("b", "f8", 3)]))
+    records["b"] = rng.normal(size=(4, 3))
+    cube = rng.normal(size=(2, 3, 4))
+    i, j, k = np.indices(cube.shape)
+    for x in (rng.normal(size=4), rng.normal(size=(4, 2))[:, 1]):
+        for y in (rng.normal(size=(3, 2)), rng.normal(size=(2, 3)).T):
+            for c in (cube, cube[::-1]):
+                out = np.zeros(5)
+                _passes_arrays(x, y, c, records, out)
+                expected = [
+                    x[1:].sum() + records["b"][0].sum(),
+                    2 * (y[1:] * [[1.0], [2.0]]).sum(),
+                    2 * (c * (1 + 2 * i + 3 * j + 5 * k)).sum(),
+                    2 * records["b"][:3, 1].sum(),
+                    3 + 4 + 24 + 32,
+                ]
+                np.testing.assert_allclose(out, expected, rtol=1e-14)
+
+
 def test_arguments_that_kernels_do_not_take_are_refused():
     with pytest.raises(TypeError, match="a kernel takes numbers, arrays and tuples of these, not str"):
         Arguments(("word",))

@@ -6,6 +6,7 @@ that call them, where they are inlined and optimized.  Kernels become object cod
 caller needs only the result type of a kernel: one without result can be compiled later, in any order, by any process.
 
     block_types  numba's types of arguments and results
+    arrays       the words of an array that a call passes
     words        code that loads arguments from words, and stores results in words
     units        compilation units, and functions as their callers see them
     extensions   numba's functions of blocks and of values

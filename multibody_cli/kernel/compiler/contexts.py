@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numba
@@ -16,6 +16,7 @@ from numba.core.registry import cpu_target
 from numba.cpython import builtins, iterators, mathimpl, numbers, rangeobj, slicing, tupleobj  # noqa: F401
 from numba.np import arraymath, arrayobj, npyimpl  # noqa: F401
 
+from multibody_cli.kernel.compiler.arrays import ArrayModel
 from multibody_cli.kernel.compiler.block_types import BlockType
 from multibody_cli.kernel.compiler.extensions import lowering_registry, typing_registry
 from multibody_cli.kernel.compiler.units import Callee, Unit
@@ -113,6 +114,9 @@ class _Target(cpu.CPUContext):  # type: ignore[misc]
         self.is32bit = False
         self._sizes: dict[str, int] = {}
         self._internal_codegen = _Codegen("mbsim")
+        self.data_model_manager = self.data_model_manager.copy()
+        for kind in (types.Array, types.NestedArray):
+            self.data_model_manager.register(kind, partial(ArrayModel, context=self))
         externals.c_math_functions.install(self)
 
     def load_additional_registries(self) -> None:

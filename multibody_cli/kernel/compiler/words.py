@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 
 from multibody_cli.errors import MbsimError
 from multibody_cli.kernel import arguments as kinds
+from multibody_cli.kernel.compiler.arrays import WORD, array_of
 from multibody_cli.kernel.compiler.block_types import type_of
-
-WORD = ir.IntType(64)
 
 
 class CompilerError(MbsimError):
@@ -50,25 +49,9 @@ def load(context: Any, builder: Any, pointer: Any, offset: int, kind: Any, in_li
 
 def _load_array(context: Any, builder: Any, word: Callable[[int, Any], Any], offset: int, kind: kinds.Array) -> Any:
     of_numba = type_of(kind)
-    array = context.make_array(of_numba)(context, builder)
-    item = WORD(context.get_abi_sizeof(context.get_data_type(of_numba.dtype)))
-    shape = [word(offset + kinds.WORD * (1 + axis), WORD) for axis in range(kind.ndim)]
-    if kind.contiguous:
-        strides: list[Any] = []
-        stride = item
-        for length in reversed(shape):
-            strides.insert(0, stride)
-            stride = builder.mul(stride, length)
-    else:
-        strides = [word(offset + kinds.WORD * (1 + kind.ndim + axis), WORD) for axis in range(kind.ndim)]
-    count = WORD(1)
-    for length in shape:
-        count = builder.mul(count, length, flags=["nsw"])
-    array.data = word(offset, array.data.type)
-    array.shape, array.strides = cgutils.pack_array(builder, shape), cgutils.pack_array(builder, strides)
-    array.nitems, array.itemsize = count, item
-    array.meminfo = array.parent = cgutils.get_null_value(ir.IntType(8).as_pointer())
-    return array._getvalue()
+    data = word(offset, context.get_data_type(of_numba.dtype).as_pointer())
+    numbers = [word(offset + kinds.WORD * k, WORD) for k in range(1, kinds.size_of(kind) // kinds.WORD)]
+    return array_of(context, builder, of_numba, data, numbers[: kind.ndim], numbers[kind.ndim :])
 
 
 def store_result(context: Any, builder: Any, pointer: Any, kind: Any, value: Any) -> Any:
