@@ -18,6 +18,7 @@
     tree_friction   dry friction of a tree in O(n)
     friction_states states of friction patches in its passes
     edges           contacts with the ground and limits in its passes
+    edge_compliance their compliance, pass by pass
     edge_list       the rows of a step that can be such edges
     staggered_tree_friction
                     the same, friction and loads in turn, where joints jam

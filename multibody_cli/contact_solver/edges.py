@@ -15,10 +15,7 @@ wrench W of all of them on the first body, about its origin, and the motion E of
 An edge whose wrenches are not action and reaction, as a gap is between its points, closes a loop of its own, with
 Z J dV + x = a - Z r.  All edges are then part of the same pass as the joints, in O(n).
 
-At the solution u of a contact that sticks is 0: u = eps w (x0 - x).  The first step has little compliance, which leaves
-motion at the last digits and impulses at half of them; steps with more compliance follow, until both are exact.  Where
-edges and joints that stick are redundant, velocities may contradict each other by round-off; loads then shift with less
-and less compliance until one of them slips or opens.
+At the solution u of a contact that sticks is 0: u = eps w (x0 - x).  `edge_compliance` chooses eps.
 
 The resistance of a contact to rolling (`resistance`) is an edge with the law of Coulomb and the load of another edge.
 Its first row is the normal of the contact without an impulse.
@@ -31,8 +28,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from multibody_cli.contact_solver.edge_compliance import REPEATED
 from multibody_cli.contact_solver.friction.dense import clipped
-from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE, LEAST_SIZE, MORE_COMPLIANCE, PATIENCE
+from multibody_cli.contact_solver.friction.natural_map import LEAST_SIZE
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.laws.projection import project_by_law
 from multibody_cli.kernel import formula, kernel
@@ -41,17 +39,8 @@ from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import no_force, outer, power
 from multibody_cli.tree.articulated_body import load_motion_change
 
-FIRST_COMPLIANCE = 1e-7
-"""Compliance of the first step of Newton's method, relative to w."""
-
-NEAR, DECREASE, SLOW, MIN_COMPLIANCE = 1e-7, 0.01, 0.5, 1e-12
-"""Residual near a solution; factor of the compliance after a step that leaves more than a share of it; least value."""
-
 LEAST_RESPONSE = 1e-6
 """Least response of an edge, relative to that of its body alone, that scales the compliance."""
-
-EXACT, ROUND_OFF = 1e-13, 1e-15
-"""Residual of a solution, relative to the size of the problem, and that which a further step does not reduce."""
 
 EDGE = np.dtype(
     [
@@ -169,31 +158,6 @@ def invert(K):
     K[0, 0], K[0, 1], K[0, 2] = over * (e * i - f * h), over * (c * h - b * i), over * (b * f - c * e)
     K[1, 0], K[1, 1], K[1, 2] = over * (f * g - d * i), over * (a * i - c * g), over * (c * d - a * f)
     K[2, 0], K[2, 1], K[2, 2] = over * (d * h - e * g), over * (b * g - a * h), over * (a * e - b * d)
-
-
-@kernel
-def start_compliance(edges):
-    """Begin with the compliance of the first step."""
-    edges.compliance[0] = FIRST_COMPLIANCE
-    edges.last[0] = edges.least[0] = math.inf
-    edges.stalled[0] = edges.shifts[0] = 0
-
-
-@kernel
-def choose_compliance(edges, residual):
-    """Choose the compliance of the next step.
-
-    Near a solution it decreases while the residual does not: loads shift between redundant edges until one changes its
-    state, by a step in proportion to its inverse.  Far from one, more compliance ends cycles.
-    """
-    edges.stalled[0] = 0 if residual < edges.least[0] else edges.stalled[0] + 1
-    edges.least[0] = min(edges.least[0], residual)
-    if EXACT < residual <= NEAR and residual > SLOW * edges.last[0]:
-        edges.compliance[0] = max(DECREASE * edges.compliance[0], MIN_COMPLIANCE)
-        edges.shifts[0] += 1
-    else:
-        edges.compliance[0] = MORE_COMPLIANCE if residual > NEAR and edges.stalled[0] >= PATIENCE else COMPLIANCE
-    edges.last[0] = residual
 
 
 # --- a pass -----------------------------------------------------------------------------------------------------------
@@ -367,13 +331,18 @@ def rescale_edges(edges):
 
 
 @kernel
-def store_edges(edges, x):
-    """Store the impulses of all edges in x (m,), exactly admissible."""
+def store_edges(edges, x) -> bool:
+    """Store the impulses of all edges in x (m,), exactly admissible; return whether they repeat those that x had."""
+    change = size = 0.0
     for e in range(edges.number[0]):
         edge = edges.edges[e]
+        unit = math.sqrt(edge.w)
         project_edge(edges, e)
         for i in range(edge.rows):
-            x[edge.row + i] = edges.given[e, i] + edges.projection[e, i]
+            k, impulse = edge.row + i, edges.given[e, i] + edges.projection[e, i]
+            change, size = max(change, abs(impulse - x[k]) * unit), max(size, abs(impulse) * unit)
+            x[k] = impulse
         if edges.given[e, 0] > 0.0:
             k = edge.row
             x[k + 1], x[k + 2] = clipped(x[k + 1], x[k + 2], edge.mu * x[k])
+    return change < REPEATED * size

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.contact_solver.edge_compliance import EXACT, choose_compliance, start_compliance
 from multibody_cli.contact_solver.edges import (
-    EXACT,
-    choose_compliance,
     edge_residual,
     linearize_edges,
     read_edges,
-    start_compliance,
 )
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
@@ -104,7 +102,7 @@ def displace_trees(
         edges.x[e, 0], edges.u[e, 0], edges.given[e, 0] = 0.0, edges.r[e, 0], 0.0
     slide_without_friction(joint_friction, tree_friction)
     residual = math.inf
-    start_compliance(edges)
+    start_compliance(edges, False)
     for _ in range(MAX_PASSES):
         linearize_edges(edges, work.armature)
         if not solve_motion(system, work, joint_friction, tree_friction, h, v):

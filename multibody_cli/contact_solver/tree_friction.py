@@ -38,17 +38,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from multibody_cli.contact_solver.edge_compliance import EXACT, ROUND_OFF, choose_compliance, start_compliance
 from multibody_cli.contact_solver.edge_impacts import find_jams, follow_paths, follows_law, joints_wedge, rebounds
 from multibody_cli.contact_solver.edge_list import guess_edges
 from multibody_cli.contact_solver.edges import (
-    EXACT,
-    ROUND_OFF,
-    choose_compliance,
     edge_residual,
     linearize_edges,
     read_edges,
     rescale_edges,
-    start_compliance,
     store_edges,
 )
 from multibody_cli.contact_solver.elimination_workspace import is_supported
@@ -217,7 +214,7 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
         contact_work.step.x[k] = joint_friction.limit[p]
         contact_work.step.x[k + 1] = passes.friction[p, 0]
         contact_work.step.x[k + 2] = passes.friction[p, 1]
-    store_edges(passes.edges, contact_work.step.x)
+    passes.steady[0] = store_edges(passes.edges, contact_work.step.x)
     store_loop_multipliers(system, work, passes.bodies, contact_work.step.active_rows, contact_work.step.x[:first])
     if has_impact and not follows_law(work, contact_work, system.contacts.options.impacts):
         return False
@@ -257,7 +254,7 @@ def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
         passes.jams[p] = 0
         passes.applied[p, 0] = passes.applied[p, 1] = 0.0
     edges, polished = passes.edges, False
-    start_compliance(edges)
+    start_compliance(edges, passes.steady[0])
     for iteration in range(most):
         regular = write_load_shares(table, joint_friction, passes)
         linearize_friction(table.patches, joint_friction, passes)

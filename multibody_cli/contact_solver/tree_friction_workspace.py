@@ -90,6 +90,7 @@ class TreeFriction(NamedTuple):
     kept: Annotated[Integers, 1]  # whether no state has changed since the last sweep (`staggered_tree_friction`)
     direction: Floats  # (p, 2) unit vector; (1, 0) if there is one slip direction
     earlier: Annotated[Floats, "p", 3]  # slip velocity, friction and limit that the last step began with
+    steady: Annotated[Integers, 1]  # whether the impulses of edges in the last solution were those before it
     speed: Annotated[Floats, "p"]  # speed of the slip along the direction of a disc that slides; 0 if it is not known
     drag: Annotated[Floats, "p", 2, 2]  # K of a disc that slides
     weight: Annotated[Floats, "p"]  # weights of the shares of a torque (`distribute_torque`)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from friction_trees import prepared, simulated, started, started_with_rows
 
+from multibody_cli import prepare
 from multibody_cli.contact_solver.elimination_workspace import MAX_PAIRS
 
 METHODS = ["aba", "redmax", "baraff", "variational", "variational_maximal"]
@@ -118,6 +119,30 @@ def test_a_limit_that_holds_moves_an_arm_as_with_rows(tmp_path, monkeypatch, met
     scene = arm(3, 5.0)
     scene["joints"]["joint1"] |= {"q": 0.0, "force": 3.0, "limits": [-0.1, 0.005]}
     compare(tmp_path, monkeypatch, scene, method, 80)
+
+
+def test_a_machine_that_stands_takes_one_pass_a_step():
+    """Four feet and twelve brakes; the speed is round-off of the weight over a step."""
+    simulation = prepare("scenes/bench/quadruped.yaml", ["simulation.alarms.phase=false", "expect=[]"])
+    state, stepper = started(simulation)
+    assert stepper.step(state, 600) is None
+    for _ in range(50):
+        stepper.contact_work.diagnostics.newton_steps[0] = 0
+        assert stepper.step(state, 1) is None
+        assert stepper.contact_work.diagnostics.newton_steps[0] == 1
+    assert np.abs(state.v).max() < 1e-15
+    assert not stepper.contact_work.factors.rank.any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_arm_whose_motor_starts_after_a_rest_moves_as_with_rows(tmp_path, monkeypatch, method):
+    """The guess of a steady state is wrong in the step in which the motor starts."""
+    height = float(L * np.cos(0.3) * (1.0 + np.cos(0.1 * np.sin(1.0))) + 0.02)
+    scene = arm(2, height, 0.3, contacts={"friction": 0.1})
+    motor = {"times": [0, 0.15, 0.151, 1], "values": [0, 0, 6, 6]}
+    scene["joints"]["joint0"] |= {"friction": {"torque": 0.5}, "force": motor}
+    scene["joints"]["joint1"]["friction"] = {"torque": 1.0}
+    assert compare(tmp_path, monkeypatch, scene, method, 220, indeterminate=True) > 100
 
 
 def test_edges_keep_nothing_from_one_step_to_the_next(tmp_path):
