@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path, PurePath
 
+import numpy as np
+
 from multibody_cli.errors import series
 from multibody_cli.foreign.contract import Format
 from multibody_cli.foreign.draft import Draft
@@ -75,13 +77,15 @@ def read_model(
     reading.ledger.add_source(root)
     for mark, remark in document.remarks:
         reading.ledger.note(mark, remark)
-    draft = _format_of(path, root.tag, root.mark).read(root, reading)
+    with np.errstate(over="ignore", invalid="ignore"):  # the scene refuses numbers that are not finite
+        draft = _format_of(path, root.tag, root.mark).read(root, reading)
     problems.raise_any()
     try:
         usage.add("elements", len(draft.bodies) + len(draft.joints))
     except LimitError as error:
         raise refusal(root.mark, str(error)) from None
-    complete(draft, options, problems)
+    with np.errstate(over="ignore", invalid="ignore"):
+        complete(draft, options, problems)
     report = Report(draft.ledger)
     if options.strict:
         for entry in report.losses:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
 from pathlib import Path
 
 import pytest
 
+from multibody_cli.document.source import ReadScene
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.ledger import Report
 from multibody_cli.foreign.options import Options
 from multibody_cli.foreign.writing import text
+from multibody_cli.limits import Usage
 from multibody_cli.nodes import Problems
 from multibody_cli.scene.load import load_scene
 
@@ -181,3 +184,57 @@ def test_many_links_take_bounded_time(kind: str, tmp_path: Path) -> None:
     path.write_text(robot(*[link(f"l{k}") for k in range(20001)]))
     with pytest.raises(SceneError, match="expected at most 20000 bodies and joints"):
         read_model(path, Options(), Problems())
+
+
+WORDS = ("-1", "0", "1e308", "nan", "", "x", "world", "base", "upper", "0 0 0", "fixed", "planar", "floating", "1e-320")
+PIECES = ("<", ">", '"', "&", "&#0;", "\0", "<a>", "</robot>", " ")
+TAGS = ("link", "joint", "mesh", "box", "origin", "mimic", "limit", "visual")
+
+
+def damaged(content: str, rng: random.Random) -> str:
+    """Change a value, a line, a character or a tag."""
+    kind = rng.randrange(4)
+    if kind == 0:
+        start, end = rng.choice([found.span(1) for found in re.finditer(r'="([^"]*)"', content)])
+        return content[:start] + rng.choice(WORDS) + content[end:]
+    if kind == 1:
+        lines = content.split("\n")
+        line = lines.pop(rng.randrange(len(lines)))
+        for _ in range(rng.choice((0, 2))):
+            lines.insert(rng.randrange(len(lines)), line)
+        return "\n".join(lines)
+    if kind == 2:
+        start = rng.randrange(len(content))
+        return content[:start] + rng.choice(PIECES) + content[start + rng.randint(0, 3) :]
+    start, end = rng.choice([found.span(1) for found in re.finditer(r"<(\w+)", content)])
+    return content[:start] + rng.choice(TAGS) + content[end:]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_damaged_models_are_scenes_or_have_problems(seed: int, tmp_path: Path) -> None:
+    """Whatever the options: a model that can be read is written as the scene that it is, and a refusal is a message."""
+    rng = random.Random(seed)
+    path, written = tmp_path / "robot.urdf", tmp_path / "scene.yaml"
+    for _ in range(20):
+        content = Path(__file__).with_name("robot.urdf").read_text()
+        for _ in range(rng.randint(1, 4)):
+            content = damaged(content, rng)
+        path.write_text(content)
+        options = Options(
+            merge=rng.choice(["frames", "all", "none"]),
+            density=rng.choice([None, 1000.0]),
+            repair=rng.random() < 0.5,
+            base=rng.choice([None, "fixed", "free"]),
+        )
+        try:
+            draft = read_model(path, options, Problems())
+        except SceneError:
+            continue
+        written.write_text(text(draft, tmp_path))
+        messages = []
+        for source in (written, ReadScene(path, draft.tree(), Usage())):
+            try:
+                load_scene(source)
+            except SceneError as error:
+                messages.append([(problem.path, problem.message.split(":")[0]) for problem in error.problems])
+        assert len(messages) in (0, 2)

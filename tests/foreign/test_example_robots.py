@@ -27,7 +27,7 @@ REFUSED = {
     "ur3.urdf": "the model has no bodies",
     "icub.urdf": "joints.neck_roll: moves no mass or inertia at the start",
 }
-"""Robots that are not run: a file without links, and a head of no moment about its joint."""
+"""Robots that are not run: a file without links, and one whose mass matrix is singular at the start."""
 
 
 def robots() -> Iterator[Path]:
