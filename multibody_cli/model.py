@@ -282,9 +282,12 @@ class SceneNames(Immutable):
     coordinates: tuple[str, ...]  # (nv,) for messages: "joint hinge", "joint wrist, coordinate 2"
     rows: tuple[RowName, ...]  # (m,)
     constraint_entries: tuple[ConstraintEntry, ...]
+    inputs: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
     springs: tuple[str, ...] = ()  # along cables
     muscles: tuple[ActuationEntry, ...] = ()
     actuators: tuple[ActuationEntry, ...] = ()
+    filtered: tuple[str, ...] = ()  # actuators with a filter
     sensors: tuple[str, ...] = ()
     combinations: tuple[str, ...] = ()
     points: tuple[tuple[str, str], ...] = ()  # named points: the body and the name of each
@@ -331,6 +334,10 @@ class Model(Immutable):
         The sampled controllers.
     combinations
         (n, 3) signals of value, rate and force of each combination of coordinates.
+    inputs
+        Where the value of each input that is a number stands among the operands of the signals.
+    activations
+        The signals of the activations of actuators.
     """
 
     system: System
@@ -343,6 +350,8 @@ class Model(Immutable):
     joint_maps: Mapping[int, JointMap] = {}
     controllers: tuple[Controller, ...] = ()
     combinations: Integers = NO_COMBINATIONS
+    inputs: Mapping[str, tuple[int, ...]] = {}
+    activations: Integers = np.zeros(0, np.int64)
 
 
 class State(NamedTuple):

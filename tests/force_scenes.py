@@ -44,8 +44,7 @@ ELEMENTS: dict[str, dict[str, Any]] = {
     "branches": spring(
         end("a", 0),
         end("b", 1),
-        {**end("a", 2), "divisor": 2.5},
-        end("world", 3),
+        {**end("world", 2), "divisor": 2.5},
         end("c", 0),
         stiffness=30,
         damping=4,
@@ -93,6 +92,16 @@ ELEMENTS: dict[str, dict[str, Any]] = {
         }
     },
     "muscle_by_state": muscle(0.3, "0.5 + 0.05*bodies.c.position.x + 0.02*bodies.a.angular_velocity.y"),
+    "tension": {"forces": {"e": {"path": [end("a", 0), end("world", 1), end("b", 2)], "tension": 30}}},
+    "tension_by_state": {
+        "paths": {"other": {"path": [end("b", 1), end("world", 0), {**end("a", 3), "divisor": 0.5}, end("c", 2)]}},
+        "forces": {
+            "e": {
+                "path": [end("a", 0), end("world", 1), end("b", 2)],
+                "tension": "5 + 2*paths.other.length + 0.3*paths.other.rate*bodies.a.position.x",
+            }
+        },
+    },
     "drag": {"forces": {"e": {"body": "b", "viscous": {"linear": 2, "angular": 0.5}}}},
     "quadratic_drag": {"forces": {"e": {"body": "b", "quadratic": 2}}},
     "quadratic_drag_at_a_point": {"forces": {"e": {"body": "b", "quadratic": 2, "point": AT[1]}}},

@@ -6,6 +6,7 @@ into the program of a signal, so that a new kind of actuator compiles nothing, a
 
 from __future__ import annotations
 
+import ast
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -13,9 +14,10 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multibody_cli.immutable import Immutable
+from multibody_cli.expressions import with_values
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.spec import PositiveTime, Quantity, SignalSpec, Spec, Time, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, list_schema, read_any, read_each
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, list_schema, located_error, read_any, read_each
 from multibody_cli.spec.signal import Signal
 
 _BOUND = {"anyOf": [*NUMBER_SCHEMA["anyOf"], {"type": "null"}]}
@@ -36,7 +38,7 @@ class Law(Immutable):
     Parameters
     ----------
     force
-        An expression of `t`, of the coordinate `q` and its rate `v`, and of the names below.
+        An expression of `t`, of the coordinate or length `q` and its rate `v`, and of the names below.
     parameters
         Values of names.
     signals
@@ -45,6 +47,10 @@ class Law(Immutable):
         Functions of one argument: arguments and values.
     states
         Numbers that a sampled controller keeps.
+    input
+        The signal that a filter acts on.
+    definitions
+        Names that stand for expressions, also within signals.
     """
 
     force: str
@@ -52,10 +58,39 @@ class Law(Immutable):
     signals: Mapping[str, SignalSpec] = {}
     tables: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {}
     states: Mapping[str, ControllerState] = {}
+    input: str = ""
+    definitions: Mapping[str, str] = {}
+
+    def filtered(self, time: float, initial: float, is_sampled: bool) -> Law:
+        """Return the law with the activation a of a filter in place of its input u: da/dt = (u - a)/time.
+
+        With the input u_k that is held from a sample at t_k on, a = u_k + (a(t_k) - u_k) exp((t_k - t)/time) is exact.
+        """
+        activation = "(held_input + (held_activation - held_input)*exp((sampled_at - t)/filter))"
+        command = f"{self.input}_command"
+        present = command if is_sampled else "held_input"  # a sampled law is evaluated where the next input is not held
+        words = {self.input: "activation", f"{self.input}_rate": f"({present} - activation)/filter"}
+        values = {word: ast.parse(text, mode="eval").body for word, text in words.items()}
+
+        def substituted(text: str) -> str:
+            return ast.unparse(with_values(ast.parse(text, mode="eval").body, values))
+
+        states = {word: replace(one, following=substituted(one.following)) for word, one in self.states.items()}
+        states["held_activation"] = ControllerState(initial, "activation")
+        states["held_input"] = ControllerState(0.0, command)
+        states["sampled_at"] = ControllerState(0.0, "t")
+        return replace(
+            self,
+            force=substituted(self.force),
+            parameters={**self.parameters, "filter": time},
+            signals={command if name == self.input else name: signal for name, signal in self.signals.items()},
+            states=states,
+            definitions={"activation": activation},
+        )
 
 
 class ActuatorSpec(Spec):
-    """A force on one coordinate of a joint, by a law of control.
+    """A force on one coordinate of a joint, or on the length of a path, by a law of control.
 
     Attributes
     ----------
@@ -68,6 +103,11 @@ class ActuatorSpec(Spec):
     combination: str | None = Field(
         None, description="Combination of coordinates along which it acts, in place of `joint`."
     )
+    path: str | None = Field(
+        None,
+        description="Path on whose length it acts, by name, in place of `joint`: `q` is the length, `v` its rate, and "
+        "a negative force pulls.",
+    )
     limits: tuple[float, float] | None = Field(
         None,
         description="Least and greatest force, N or N*m; null or `.inf` for none.",
@@ -78,6 +118,15 @@ class ActuatorSpec(Spec):
     )
     period: PositiveTime | None = Field(None, description="Time between samples, s, in place of `rate`.")
     delay: Time = Field(0.0, description="Time from a sample to the force that it determines, s.")
+    filter: PositiveTime | None = Field(
+        None,
+        description="Time constant of a filter of first order, s: an activation a with da/dt = (u - a)/filter is in "
+        "place of the input u, the `target`, the `command`, or the `force` or `input` of `general`. The input is "
+        "sampled as the actuator, by default at each step.",
+    )
+    initial_activation: Annotated[float, Quantity(units.ANY)] = Field(
+        0.0, description="Initial activation, with a `filter`."
+    )
 
     DIMENSIONS: ClassVar[Mapping[str, str]] = {}
 
@@ -104,18 +153,24 @@ class ActuatorSpec(Spec):
 
     @model_validator(mode="after")
     def _require_one_axis(self) -> Self:
-        if (self.joint is None) == (self.combination is None):
-            raise ValueError("expected one of `joint` and `combination`")
+        if sum(one is not None for one in (self.joint, self.combination, self.path)) != 1:
+            raise ValueError("expected one of `joint`, `combination` and `path`")
+        return self
+
+    @model_validator(mode="after")
+    def _require_a_filter(self) -> Self:
+        if self.filter is None and "initial_activation" in self.model_fields_set:
+            raise located_error("has no effect without `filter`", "initial_activation")
         return self
 
     @property
     def axis(self) -> str:
-        """The coordinate or the combination on which it acts."""
-        return self.joint or self.combination or ""
+        """The coordinate, the combination or the path on which it acts."""
+        return self.joint or self.combination or self.path or ""
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """The coordinates, or combinations of them, on which it acts."""
+        """The coordinate, the combination or the path on which it acts."""
         return (self.axis,)
 
     @property
@@ -135,7 +190,13 @@ class ActuatorSpec(Spec):
 
     @abstractmethod
     def law(self) -> Law:
+        """Return the law of its force, without limits and filter."""
+
+    def filtered_law(self) -> Law:
         """Return the law of its force, without limits."""
+        if self.filter is None:
+            return self.law()
+        return self.law().filtered(self.filter, self.initial_activation, self.sampling_period is not None)
 
     def limited(self, force: str) -> str:
         """Return the expression of a force within the limits."""

@@ -100,6 +100,6 @@ class MotorSpec(ActuatorSpec):
         u, signals = "max(-1, min(1, command))", {"command": self.command}
         if self.torque_curve is not None:
             curve = {"curve": (self.torque_curve.speeds, self.torque_curve.torques)}
-            return Law(f"gear*{u}*curve(gear*v*sign({u}))", {"gear": self.gear}, signals, curve)
+            return Law(f"gear*{u}*curve(gear*v*sign({u}))", {"gear": self.gear}, signals, curve, input="command")
         numbers = {"gear": self.gear, "stall": self.stall_torque or 0.0, "no_load": self.no_load_speed or 0.0}
-        return Law(f"gear*stall*({u} - gear*v/no_load)", numbers, signals)
+        return Law(f"gear*stall*({u} - gear*v/no_load)", numbers, signals, input="command")

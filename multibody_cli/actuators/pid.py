@@ -64,4 +64,5 @@ class PidSpec(ActuatorSpec):
         following += f" + ({self.limited(u)} - {u})/tracking_time)" if self.limits is not None else ")"
         gains = {"kp": self.kp, "ki": self.ki, "kd": self.kd}
         numbers = {**gains, "period": period, "tracking_time": tracking_time}
-        return Law(u, numbers, {"target": self.target}, states={"integral": ControllerState(0.0, following)})
+        states = {"integral": ControllerState(0.0, following)}
+        return Law(u, numbers, {"target": self.target}, states=states, input="target")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from multibody_cli.actuators.contract import ActuatorSpec, Gain, Law, Target
 from multibody_cli.spec import SignalSpec, units
+from multibody_cli.spec.quantities import located_error
 from multibody_cli.spec.signal import Signal
 
 
@@ -16,15 +17,31 @@ class GeneralSpec(ActuatorSpec):
     """A force that is any function of time and state, such as `-k*(q - 0.2) - c*v + joints.elbow.q`."""
 
     type: Literal["general"]
-    force: Annotated[SignalSpec, Signal(units.ANY, state=("q", "v"))] = Field(
-        description="Force, N or N*m: a number, an expression of t and the state, or a table."
+    force: Annotated[SignalSpec, Signal(units.ANY, state=("q", "v", "activation"))] = Field(
+        description="Force, N or N*m: a number, an expression of t, the state and the `activation`, or a table."
+    )
+    input: Annotated[SignalSpec, Signal(units.ANY, state=("q", "v"))] | None = Field(
+        None,
+        description="Input of the `filter`, whose `activation` the `force` reads, as in `20*activation - 3*q`: a "
+        "number, an expression of t and the state, or a table. Default: the force itself.",
     )
 
     DIMENSIONS: ClassVar[Mapping[str, str]] = {"force": "force", "limits": "force"}
 
+    @model_validator(mode="after")
+    def _require_an_activation(self) -> Self:
+        reads = self.force.expression is not None and "activation" in self.force.expression.names
+        if reads and (self.filter is None or self.input is None):
+            raise located_error("`activation` requires a `filter` and its `input`", "force")
+        if self.input is not None and not reads:
+            raise located_error("has no effect: the `force` reads no `activation`", "input")
+        return self
+
     def law(self) -> Law:
         """Return the force itself."""
-        return Law("force", signals={"force": self.force})
+        if self.input is None:
+            return Law("force", signals={"force": self.force}, input="force")
+        return Law("force", signals={"force": self.force, "input": self.input}, input="input")
 
 
 class PdSpec(ActuatorSpec):
@@ -47,7 +64,7 @@ class PdSpec(ActuatorSpec):
     def law(self) -> Law:
         """Return kp (target - q) + kd (d target/dt - v)."""
         force = "kp*(target - q) + kd*(target_rate - v)"
-        return Law(force, {"kp": self.kp, "kd": self.kd}, {"target": self.target})
+        return Law(force, {"kp": self.kp, "kd": self.kd}, {"target": self.target}, input="target")
 
 
 class PositionServoSpec(ActuatorSpec):
@@ -67,7 +84,8 @@ class PositionServoSpec(ActuatorSpec):
 
     def law(self) -> Law:
         """Return kp (target - q) - kv v."""
-        return Law("kp*(target - q) - kv*v", {"kp": self.kp, "kv": self.kv}, {"target": self.target})
+        numbers = {"kp": self.kp, "kv": self.kv}
+        return Law("kp*(target - q) - kv*v", numbers, {"target": self.target}, input="target")
 
 
 class VelocityServoSpec(ActuatorSpec):
@@ -81,4 +99,4 @@ class VelocityServoSpec(ActuatorSpec):
 
     def law(self) -> Law:
         """Return kv (target - v)."""
-        return Law("kv*(target - v)", {"kv": self.kv}, {"target": self.target})
+        return Law("kv*(target - v)", {"kv": self.kv}, {"target": self.target}, input="target")

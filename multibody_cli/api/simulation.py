@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from multibody_cli.api.equations_of_motion import EquationsOfMotion
+from multibody_cli.api.inputs import Inputs
 from multibody_cli.api.linear_model import LinearModel, linearize
 from multibody_cli.api.observer import Observer
 from multibody_cli.api.pieces import take_steps, whole_number
@@ -82,6 +83,7 @@ class Simulation:
         self._v = NamedViews("joint or free body", self._state.v, columns, fixed)
         self._a = NamedViews("joint or free body", read_only(self._state.a), columns, frozenset())
         self._force = NamedViews("joint with applied forces", self._forces, actuated.joints, frozenset())
+        self._inputs = Inputs(self._model, lambda: setattr(self, "_seen", (b"", b"")))
         self._equations: EquationsOfMotion | None = None
         self._is_stepping = False
         report = self._method.start(self._state)
@@ -129,6 +131,11 @@ class Simulation:
     def force(self) -> NamedViews:
         """Applied forces by name, N or N m."""
         return self._force
+
+    @property
+    def inputs(self) -> Inputs:
+        """Inputs by name, in SI units; setting one changes the motion from the next step on."""
+        return self._inputs
 
     @property
     def time(self) -> float:

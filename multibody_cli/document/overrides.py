@@ -28,10 +28,10 @@ from multibody_cli.spec import units
 from multibody_cli.spec.quantities import format_value
 
 # --- parameters -------------------------------------------------------------------------------------------------------
-FIELDS = frozenset({"force", "torque", "activation", "target", "command", "expression"})
-"""Fields of elements that may hold an expression of time and state."""
+FIELDS = frozenset({"force", "torque", "tension", "activation", "target", "command", "input", "expression"})
+"""Fields of elements that may hold an expression of time and state; besides, `inputs` hold expressions of time."""
 
-OWN_NAMES = frozenset({"t", "q", "v"})
+OWN_NAMES = frozenset({"t", "q", "v", "activation"})
 """Names that an expression has without variables."""
 
 
@@ -65,7 +65,7 @@ def fill_parameters(
         parts = [fill_parameters(entry, values, problems, (*path, i), remark) for i, entry in enumerate(node.value)]
         return node if all(a is b for a, b in zip(parts, node.value, strict=True)) else sequence(parts, node.mark)
     field = next((step for step in reversed(path) if isinstance(step, str)), "")  # without indices of components
-    if not isinstance(node.value, str) or field not in FIELDS:
+    if not isinstance(node.value, str) or not (field in FIELDS or path[:-1] == ("inputs",)):
         return node
     try:
         filled = _filled(node.value, values)

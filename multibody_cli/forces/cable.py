@@ -140,7 +140,9 @@ def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velo
     else:
         law = dissipative(law)
     tension, by_length, by_rate = law
-    lengthened, quickened = path_change(points, item, bodies, displacement_factor, velocity_factor, exact)
+    lengthened, quickened = path_change(
+        points, item.first, item.last, bodies, displacement_factor, velocity_factor, exact
+    )
     change += by_length * lengthened + by_rate * quickened
     for k in range(item.first + 1, item.last):
         one, other, factor = points[k - 1], points[k], points[k].factor
@@ -154,10 +156,10 @@ def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velo
 
 
 @formula
-def path_change(points, item, bodies, displacement_factor, velocity_factor, exact):
+def path_change(points, first, last, bodies, displacement_factor, velocity_factor, exact):
     """Changes of length and rate of a cable along a motion change; that of the rate with the pose where `exact`."""
     length, rate = 0.0, 0.0
-    for k in range(item.first + 1, item.last):
+    for k in range(first + 1, last):
         one, other, factor = points[k - 1], points[k], points[k].factor
         u, distance = line_between(one, other, bodies)
         moved = relative_displacement(one, other, bodies)

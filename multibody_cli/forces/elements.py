@@ -24,6 +24,7 @@ from multibody_cli.forces import (
     rotation_spring,
     soft_limit,
     spring,
+    tension,
 )
 from multibody_cli.forces.contract import (
     ForceElement,
@@ -54,13 +55,14 @@ ELEMENTS: tuple[ForceElement, ...] = (
     bushing.ELEMENT,
     spring.ELEMENT,
     muscle.ELEMENT,
+    tension.ELEMENT,
 )
 """Every force element, in the order in which forces are applied."""
 
 PLACES = {element.name: place for place, element in enumerate(ELEMENTS)}
 """The place of each table in `Forces.tables`."""
 
-SPRINGS, MUSCLES, CONTROLS = PLACES["springs"], PLACES["muscles"], PLACES["controls"]
+SPRINGS, MUSCLES, CONTROLS, TENSIONS = (PLACES[name] for name in ("springs", "muscles", "controls", "tensions"))
 
 
 # --- scene files ------------------------------------------------------------------------------------------------------
@@ -102,6 +104,8 @@ class Forces(NamedTuple):
     signals: Signals
     points: Records  # of all cables
     terms: Records  # of all combinations with springs or dampers
+    paths: Integers  # (k, 2) first point and end of each named path
+    inputs: Integers  # (k,) signal of each input
     pairs: Integers  # (k, 2) rows of bodies that implicit elements couple
     quantities: Records  # of the state, that signals read
     tables: tuple[Records, ...]  # one for each entry of `ELEMENTS`
@@ -127,9 +131,9 @@ class Forces(NamedTuple):
 
     @property
     def reads_bodies(self) -> bool:
-        """Whether a signal reads the motion of a body."""
+        """Whether a signal reads the motion of a body, or of a path."""
         kinds = self.quantities["kind"]
-        return bool(np.any((kinds >= QuantityCode.POSITION) & (kinds <= QuantityCode.ANGULAR_VELOCITY)))
+        return bool(np.any((kinds >= QuantityCode.POSITION) & (kinds < QuantityCode.TIME_FUNCTION)))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -283,14 +287,14 @@ def apply_forces(forces, t, q, v, work, powers):
     Generalized forces go to `work.tau` (nv,), wrenches to the placed bodies.  Iterates of a stage raise no warnings.
     """
     if len(forces.quantities) > 0:
-        measure(forces.quantities, forces.signals, t, q, v, work.bodies)
+        measure(forces.quantities, forces.points, forces.signals, t, q, v, work.bodies)
     _apply_all(forces, t, q, v, work, powers, work.implicit_coefficients[1] >= 0.0)
 
 
 @kernel
 def evaluate_signals(forces, numbers, t, q, v, bodies, values):
     """Compute the values (n,) of the signals `numbers` (n,) at a state."""
-    measure(forces.quantities, forces.signals, t, q, v, bodies)
+    measure(forces.quantities, forces.points, forces.signals, t, q, v, bodies)
     for i in range(len(numbers)):
         values[i], _, _ = evaluate(forces.signals, numbers[i], t)
 

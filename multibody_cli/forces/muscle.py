@@ -66,7 +66,7 @@ class MuscleSpec(BetweenSpec):
     activation: Annotated[SignalSpec, Signal(units.NUMBER, state=())] | None = Field(
         None, description="Activation from 0 to 1: a number, an expression of t and the state, or a table."
     )
-    excitation: Annotated[SignalSpec, Signal(units.NUMBER, refusal=_REFUSAL)] | None = Field(
+    excitation: Annotated[SignalSpec, Signal(units.NUMBER, refusal=_REFUSAL, inputs=False)] | None = Field(
         None,
         description="Excitation from 0 to 1, which the activation follows: a number, an expression of t, or a table.",
     )

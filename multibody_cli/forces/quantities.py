@@ -1,4 +1,4 @@
-"""Quantities of the state that expressions of forces read: coordinates, rates, motions of points of bodies.
+"""Quantities of the state that expressions of forces read: coordinates, rates, motions of points, lengths of paths.
 
 `measure` writes their values into `Signals.quantities` before forces are evaluated, and `write_directions` their
 derivatives along a change of the state into `Signals.directions`, from which `signals.derivative_along` computes
@@ -12,6 +12,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from multibody_cli.forces.cable import measure as measure_cable
+from multibody_cli.forces.cable import path_change
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spatial.memory import load
@@ -20,8 +22,8 @@ from multibody_cli.spatial.products import cross
 QUANTITY = np.dtype(
     [
         ("kind", "i8"),
-        ("index", "i8"),  # in q, of the row of a body, or of a signal
-        ("iv", "i8"),  # of a coordinate or a rate, in v
+        ("index", "i8"),  # in q, of the row of a body, of the first point of a path, or of a signal
+        ("iv", "i8"),  # of a coordinate or a rate, in v; of a path, the end of its points
         ("component", "i8"),  # of a vector; order of the derivative of a signal
         ("point", "f8", 3),  # of a body, in its joint frame
     ]
@@ -37,11 +39,15 @@ class QuantityCode(IntEnum):
     POSITION = 2
     LINEAR_VELOCITY = 3
     ANGULAR_VELOCITY = 4
-    TIME_FUNCTION = 5
-    HELD = 6
+    PATH_LENGTH = 5
+    PATH_RATE = 6
+    TIME_FUNCTION = 7
+    HELD = 8
 
 
-_COORDINATE, _RATE, _POSITION, _LINEAR_VELOCITY, _ANGULAR_VELOCITY, _TIME_FUNCTION, _HELD = map(int, QuantityCode)
+(
+    _COORDINATE, _RATE, _POSITION, _LINEAR_VELOCITY, _ANGULAR_VELOCITY, _PATH_LENGTH, _PATH_RATE, _TIME_FUNCTION, _HELD,
+) = map(int, QuantityCode)  # fmt: skip
 
 
 @formula
@@ -51,8 +57,8 @@ def component_of(x, k):
 
 
 @kernel
-def measure(quantities, signals, t, q, v, bodies):
-    """Write the values of all quantities but the held ones."""
+def measure(quantities, points, signals, t, q, v, bodies):
+    """Write the values of all quantities but the held ones; `points` are those of all paths."""
     values = signals.quantities
     for i in range(len(quantities)):
         item = quantities[i]
@@ -63,6 +69,9 @@ def measure(quantities, signals, t, q, v, bodies):
         elif item.kind == _TIME_FUNCTION:
             value, first, second = evaluate(signals, item.index, t)
             values[i] = value if item.component == 0 else (first if item.component == 1 else second)
+        elif item.kind == _PATH_LENGTH or item.kind == _PATH_RATE:
+            length, rate, _ = measure_cable(points, item.index, item.iv, bodies)
+            values[i] = length if item.kind == _PATH_LENGTH else rate
         elif item.kind != _HELD:
             body = bodies[item.index]
             r, w = load(body.R) @ load(item.point), load(body.w)
@@ -75,7 +84,7 @@ def measure(quantities, signals, t, q, v, bodies):
 
 
 @kernel
-def write_directions(quantities, signals, rates, bodies, displacement_factor, velocity_factor):
+def write_directions(quantities, points, signals, rates, bodies, displacement_factor, velocity_factor):
     """Write the derivatives of all quantities along a change of the state.
 
     The coordinates change by `displacement_factor` times `rates` (nv,), their rates by `velocity_factor` times these,
@@ -90,6 +99,9 @@ def write_directions(quantities, signals, rates, bodies, displacement_factor, ve
             directions[i] = displacement_factor * rates[item.iv]
         elif item.kind == _RATE:
             directions[i] = velocity_factor * rates[item.iv]
+        elif item.kind == _PATH_LENGTH or item.kind == _PATH_RATE:
+            length, rate = path_change(points, item.index, item.iv, bodies, displacement_factor, velocity_factor, True)
+            directions[i] = length if item.kind == _PATH_LENGTH else rate
         elif item.kind != _TIME_FUNCTION and item.kind != _HELD:
             body = bodies[item.index]
             r, w, dw = load(body.R) @ load(item.point), load(body.w), load(body.dw)

@@ -126,7 +126,9 @@ def add_derivatives(system, work, rates, displacement_factor, velocity_factor, v
     the bodies; rates and twists change by `velocity_factor` times these.
     """
     forces, coupling = system.forces, work.coupling
-    write_directions(forces.quantities, forces.signals, rates, work.bodies, displacement_factor, velocity_factor)
+    write_directions(
+        forces.quantities, forces.points, forces.signals, rates, work.bodies, displacement_factor, velocity_factor
+    )
     for i in range(len(coupling.forces)):
         force = coupling.forces[i]
         values[i] += derivative_along(forces.signals, force.signal, coupling.time[0])

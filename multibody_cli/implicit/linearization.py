@@ -81,7 +81,9 @@ def write_column(system, work, t, displacement_factor, velocity_factor, matrix, 
     coefficients[0], coefficients[1], coefficients[2] = 0.0, displacement_factor, velocity_factor
     clear(tau)
     forces = system.forces
-    write_directions(forces.quantities, forces.signals, unit, work.bodies, displacement_factor, velocity_factor)
+    write_directions(
+        forces.quantities, forces.points, forces.signals, unit, work.bodies, displacement_factor, velocity_factor
+    )
     apply_implicit_joint_forces(forces, t, coefficients, True, unit, tau, work.armature)
     coefficients[1] = coefficients[2] = 0.0
     clear_wrenches(work)

@@ -179,7 +179,7 @@ def write_forces(
     what, replaced = "expressions of the state", {signals.evaluate: symbolic.evaluate, has_collapsed: keep_clear}
     try:
         # the derivatives of targets are quantities, so that functions of time are written out
-        args: tuple[Any, ...] = (quantities, symbolic, None, q, v, bodies)
+        args: tuple[Any, ...] = (quantities, points, symbolic, None, q, v, bodies)
         tracer.run(measure, *args, replaced={signals.evaluate: symbolic.written_out})
         for place, element in enumerate(ELEMENTS):
             what, records = element.description, _records(tracer, parameters, [one.tables[place] for one in variants])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.escaping import path_component
-from multibody_cli.forces.elements import CONTROLS
+from multibody_cli.forces.elements import CONTROLS, TENSIONS
 from multibody_cli.model import Account, Integers, Model, Records
 
 
@@ -18,7 +18,8 @@ class ElementRows(NamedTuple):
     bodies: Integers  # (nb,)
     joints: Integers  # (nj,) of the child, or of the loop frame
     numbers: Integers  # (rows of the tree,) -1 for the world
-    actuators: Integers  # (forces of actuators,) in the table of controls; -1 - k for command k
+    actuators: Integers  # (forces of actuators,) numbers of signals; -1 - k for command k
+    activations: Integers  # (filtered actuators,) numbers of signals
     sensors: Records  # of `FIXED_FRAME`
     points: Records
     combinations: Integers  # (n, 3) signals
@@ -31,13 +32,16 @@ def element_rows(model: Model) -> ElementRows:
     numbers[names.body_rows] = np.arange(len(names.body_rows))
     joints = np.array([joint.row for joint in names.joints], dtype=np.int64)
     actuators = np.array(list(_actuator_rows(model)), dtype=np.int64)
-    return ElementRows(names.body_rows, joints, numbers, actuators, model.sensors, model.points, model.combinations)
+    own = model.activations, model.sensors, model.points, model.combinations
+    return ElementRows(names.body_rows, joints, numbers, actuators, *own)
 
 
 def _actuator_rows(model: Model) -> Iterator[int]:
-    controls, commands = model.system.forces.tables[CONTROLS], model.system.commands
+    tables, commands = model.system.forces.tables, model.system.commands
     for actuator in model.names.actuators:
         account = model.names.accounts.index(Account("work", f"actuators/{path_component(actuator.name)}"))
-        found = np.flatnonzero(controls["account"] == account).tolist()
+        found = [
+            int(k) for one in (CONTROLS, TENSIONS) for k in tables[one]["signal"][tables[one]["account"] == account]
+        ]
         yield from found[: len(actuator.coordinates)]  # those of a combination have the same force
         yield from (-1 - np.flatnonzero(commands["account"] == account)).tolist()

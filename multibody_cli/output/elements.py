@@ -90,11 +90,14 @@ EXPANSIONS: dict[str, Expansion] = {
     "": Expansion(lambda names: [Item()]),
     "affine": Expansion(lambda names: _numbered(names.affine), lambda names: len(names.affine)),
     "joint": Expansion(_joint_items, lambda names: len(names.joints)),
+    "input": Expansion(lambda names: _numbered(names.inputs), lambda names: len(names.inputs)),
+    "path": Expansion(lambda names: _numbered(names.paths), lambda names: len(names.paths)),
     "spring": Expansion(lambda names: _numbered(names.springs), lambda names: len(names.springs)),
     "muscle": Expansion(
         lambda names: _numbered([entry.name for entry in names.muscles]), lambda names: len(names.muscles)
     ),
     "actuator": Expansion(lambda names: _actuation_items(names.actuators)),
+    "filtered": Expansion(lambda names: _numbered(names.filtered), lambda names: len(names.filtered)),
     "crossing": Expansion(lambda names: _actuation_items(names.muscles)),
     "sensor": Expansion(lambda names: _numbered(names.sensors), lambda names: len(names.sensors)),
     "combination": Expansion(lambda names: _numbered(names.combinations), lambda names: len(names.combinations)),

@@ -15,7 +15,7 @@ from multibody_cli.forces.joint_control import COMMAND
 from multibody_cli.kernel import records
 from multibody_cli.model import Controller, Floats, HeldValue, Records
 from multibody_cli.packing.forces import ForcePacker
-from multibody_cli.packing.quantities import Axis, combination_of, coordinate_of
+from multibody_cli.packing.quantities import Axis, PathReference, combination_of, coordinate_of
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import SignalSpec
 
@@ -25,14 +25,16 @@ _ACCELERATION = "target_curve + kd*(target_rate - v) + kp*(target - q)"
 class ActuatorPacker:
     """Adds the actuators of a scene to the forces.
 
-    `rows` are those of the joints by name.  `controllers` are the sampled ones, and `rotors` (nv,) the reflected
-    inertia of each coordinate.
+    `rows` are those of the joints by name, and `step` that of the run, s.  `controllers` are the sampled ones, `rotors`
+    (nv,) the reflected inertia of each coordinate, and `activations` the signals of the activations of filters.
     """
 
-    def __init__(self, packer: ForcePacker, rows: Mapping[str, int], nv: int) -> None:
+    def __init__(self, packer: ForcePacker, rows: Mapping[str, int], nv: int, step: float) -> None:
         self._packer = packer
         self._rows = rows
+        self._step = step
         self.controllers: list[Controller] = []
+        self.activations: list[int] = []
         self.rotors: Floats = np.zeros(nv)
         self._commands: list[tuple[int, int, int, int]] = []
 
@@ -55,24 +57,30 @@ class ActuatorPacker:
         own: Axis
         if actuator.combination is not None:
             own = combination_of(scene.combinations[actuator.combination])
+        elif actuator.path is not None:
+            own = PathReference(actuator.path)
         else:
             own = coordinate_of(actuator.axis)
             self.rotors[self._packer.quantities.places[own][1]] += actuator.reflected_inertia
-        law = actuator.law()
+        law = actuator.filtered_law()
         held = {state: self._packer.quantities.held() for state in law.states}
         force, quantities = self._bound(actuator.limited(law.force), law, own, held)
         period, tables = actuator.sampling_period, self._tables(law)
+        updates: list[HeldValue] = []
         if period is None:
             self._packer.add_control(account, own, force, quantities, tables)
-            return
-        output = self._packer.quantities.held()
-        updates = [HeldValue(self._packer.expression(force, quantities, tables), output, actuator.delay)]
+        else:
+            output = self._packer.quantities.held()
+            updates.append(HeldValue(self._packer.expression(force, quantities, tables), output, actuator.delay))
+            self._packer.add_control(account, own, ast.Name("output"), {"output": output}, {})
         for state, rule in law.states.items():
             following, quantities = self._bound(rule.following, law, own, held)
             number = self._packer.expression(following, quantities, tables)
             updates.append(HeldValue(number, held[state], initial=rule.initial))
-        self.controllers.append(Controller(name, period, tuple(updates)))
-        self._packer.add_control(account, own, ast.Name("output"), {"output": output}, {})
+        if updates:
+            self.controllers.append(Controller(name, period or self._step, tuple(updates)))
+        if actuator.filter is not None:
+            self.activations.append(self._packer.expression(*self._bound("activation", law, own, held), {}))
 
     def _add_computed_torque(self, account: int, actuator: ComputedTorqueSpec) -> None:
         numbers = {"kp": actuator.kp, "kd": actuator.kd}
@@ -99,7 +107,10 @@ class ActuatorPacker:
                 quantities |= read_by_signal
             else:
                 self._add_function_of_time(name, signal, names, values, quantities)
-        body = with_values(with_values(ast.parse(text, mode="eval").body, values), of_axis)
+        body = with_values(ast.parse(text, mode="eval").body, values)
+        defined = {name: ast.parse(one, mode="eval").body for name, one in law.definitions.items()}
+        body = with_values(body, {name: with_values(one, values) for name, one in defined.items()})
+        body = with_values(body, of_axis)
         read = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
         return body, {name: place for name, place in quantities.items() if name in read}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.escaping import path_component
-from multibody_cli.forces import combination_spring, joint_control
+from multibody_cli.forces import combination_spring, joint_control, tension
 from multibody_cli.forces.cable import POINT
 from multibody_cli.forces.combination_spring import TERM
 from multibody_cli.forces.contract import ForceElement, JointPackingContext, RotationCoordinates, ScalarCoordinate
@@ -18,10 +18,17 @@ from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.joints.contract import JointStart, Part, PartCode, numbers_of
 from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY, Motions
 from multibody_cli.joints.spec import MovingJointSpec
-from multibody_cli.kernel import records
+from multibody_cli.kernel import frozen, records
 from multibody_cli.model import Account
 from multibody_cli.packing.excitation import follow_excitation
-from multibody_cli.packing.quantities import Axis, Combination, CoordinateReference, QuantityPacker, combination_of
+from multibody_cli.packing.quantities import (
+    Axis,
+    Combination,
+    CoordinateReference,
+    PathReference,
+    QuantityPacker,
+    combination_of,
+)
 from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.spec import NamedPoints, SignalSpec, Spec
 from multibody_cli.spec.combination import CombinationSpec
@@ -36,12 +43,17 @@ class ForcePacker:
     `points` are the named points of bodies, and `combinations` those of coordinates, which expressions may read.
     """
 
-    def __init__(self, points: NamedPoints, combinations: Mapping[str, CombinationSpec]) -> None:
+    def __init__(
+        self, points: NamedPoints, combinations: Mapping[str, CombinationSpec], inputs: Mapping[str, SignalSpec]
+    ) -> None:
         self.accounts: list[Account] = []
-        self._signals = SignalPacker()
+        self._signals = SignalPacker(inputs)
+        self._inputs = np.array([self._signals.add_input(name) for name in inputs], np.int64)
         self._records: tuple[list[tuple[Any, ...]], ...] = tuple([] for _ in ELEMENTS)
         self._terms: list[tuple[int, int, float]] = []
         self._points: list[tuple[int, Any, float]] = []
+        self.paths: dict[str, tuple[int, int]] = {}
+        """The points of each named path, a range of `Forces.points`."""
         self._motions: list[tuple[int, ...]] = []
         self.quantities = QuantityPacker(points, {name: combination_of(spec) for name, spec in combinations.items()})
 
@@ -84,12 +96,15 @@ class ForcePacker:
         quantities: Mapping[str, int],
         tables: Mapping[str, int],
     ) -> int:
-        """Add a force along a coordinate of a joint, or a combination of coordinates; its signal: see `expression`."""
+        """Add a force along an axis; return the number of its signal: see `expression`."""
         if isinstance(of, CoordinateReference):
             record = self._control(of, body, quantities, tables)
             self._add(joint_control.ELEMENT, (*record, account))
             return int(record[1])
         number = self.expression(body, quantities, tables)
+        if isinstance(of, PathReference):
+            self._add(tension.ELEMENT, (*self.paths[of.path], number, -1.0, account))
+            return number
         for term, coefficient in of.terms:
             iv = self.quantities.places[term][1]
             self._add(joint_control.ELEMENT, (iv, number, -1, -1, coefficient, account))
@@ -117,10 +132,17 @@ class ForcePacker:
             records(np.array(rows, dtype=element.dtype)) for element, rows in zip(ELEMENTS, self._records, strict=True)
         )
         points = records(np.array(self._points, POINT))
-        quantities = self.quantities.pack(bodies)
+        quantities = self.quantities.pack(bodies, self.paths)
         terms = records(np.array(self._terms, TERM))
-        forces = Forces(signals, points, terms, coupled_pairs(tables, points), quantities, tables)
+        paths, inputs = frozen(np.array([*self.paths.values()], np.int64).reshape(-1, 2)), frozen(self._inputs)
+        pairs = coupled_pairs(tables, points)
+        forces = Forces(signals, points, terms, paths, inputs, pairs, quantities, tables)
         return forces, Motions(records(np.array(self._motions, MOTION)), signals)
+
+    @property
+    def input_places(self) -> dict[str, tuple[int, ...]]:
+        """Where the value of each input that is a number stands among the operands of the signals."""
+        return {name: tuple(places) for name, places in self._signals.input_places.items()}
 
     def account(self, kind: Any, cause: str) -> int:
         """Open an account of the ledger; its number."""

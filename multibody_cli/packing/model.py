@@ -100,13 +100,11 @@ def pack_model(
     scene, simulation = loaded.scene, loaded.scene.simulation
     packed = pack_tree(layout.tree_links, scene.gravity, layout.loops)
     joints = tuple(_joint_entries(scene, layout, packed, sizes))
-    packer, rows, tables = (
-        ForcePacker(scene.named_points, scene.combinations),
-        _rows_of_loops(layout, packed.tree),
-        TablePacker(),
-    )
+    packer = ForcePacker(scene.named_points, scene.combinations, scene.inputs)
+    rows, tables = _rows_of_loops(layout, packed.tree), TablePacker()
     _add_joint_forces(scene, joints, packer)
     context = Context(layout.rows, packed.frames, packer, layout.markers, masses, simulation.duration)
+    packer.paths |= {name: context.cable([end for _, end in spec.points]) for name, spec in scene.paths.items()}
     add_section(loaded, "forces", context)
     reductions = ReductionPacker(packed.tree.driven)
     add_constraints(scene, context, rows, tables, reductions)
@@ -114,7 +112,7 @@ def pack_model(
     add_section(loaded, "muscles", context)
     joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.account)
     contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
-    actuators = ActuatorPacker(packer, {joint.name: joint.row for joint in joints}, len(packed.v))
+    actuators = ActuatorPacker(packer, {joint.name: joint.row for joint in joints}, len(packed.v), simulation.step)
     actuators.add_section(scene)
     combinations = add_combinations(scene, packer)
     forces, motions = packer.pack(context)
@@ -163,6 +161,8 @@ def pack_model(
         points=_pack_frames(((body, scene.bodies[body].points[name]) for body, name in names.points), context),
         joint_maps=packed.joint_maps,
         controllers=tuple(actuators.controllers),
+        inputs=packer.input_places,
+        activations=np.array(actuators.activations, np.int64),
     )
     return model, State(np.zeros(1), packed.q, packed.v, np.zeros(model.nv), np.zeros(len(names.accounts)))
 

@@ -15,6 +15,7 @@ from multibody_cli.model import Records
 from multibody_cli.spec import NamedPoints
 from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import PackingContext, split_coordinate
+from multibody_cli.spec.signal import is_input
 
 BODY_QUANTITIES = {
     "position": QuantityCode.POSITION,
@@ -55,7 +56,20 @@ def combination_of(spec: CombinationSpec) -> Combination:
 RATES_OF = {"value": "q", "rate": "v"}
 """The level of coordinates of each quantity of a combination."""
 
-Axis = CoordinateReference | Combination
+
+class PathReference(NamedTuple):
+    """The length of a path by its name."""
+
+    path: str
+
+
+_CODES = {
+    CoordinateReference: (QuantityCode.COORDINATE, QuantityCode.RATE),
+    PathReference: (QuantityCode.PATH_LENGTH, QuantityCode.PATH_RATE),
+}
+"""Codes of the value and of the rate."""
+
+Axis = CoordinateReference | Combination | PathReference
 """What a force acts along."""
 
 
@@ -72,13 +86,13 @@ class QuantityPacker:
         """Return the number of quantities."""
         return len(self._numbers)
 
-    def coordinate(self, of: CoordinateReference) -> int:
-        """Return the number of a coordinate."""
-        return self._number((QuantityCode.COORDINATE, of))
+    def coordinate(self, of: CoordinateReference | PathReference) -> int:
+        """Return the number of a coordinate, or of the length of a path."""
+        return self._number((_CODES[type(of)][0], of))
 
-    def rate(self, of: CoordinateReference) -> int:
-        """Return the number of the rate of a coordinate."""
-        return self._number((QuantityCode.RATE, of))
+    def rate(self, of: CoordinateReference | PathReference) -> int:
+        """Return the number of the rate of a coordinate, or of the length of a path."""
+        return self._number((_CODES[type(of)][1], of))
 
     def time_function(self, signal: int, order: int) -> int:
         """Return the number of a signal that is a function of time, or of its derivative of first or second order."""
@@ -93,6 +107,8 @@ class QuantityPacker:
         values: dict[str, ast.expr] = {}
         numbers: dict[str, int] = {}
         for text, reference in expression.references.items():
+            if is_input(reference):
+                continue  # its value stands in the program
             if reference.path[0] == "combinations":
                 _, name, word = reference.path
                 sums, read = self.values_of(self._combinations[name])
@@ -108,7 +124,7 @@ class QuantityPacker:
 
     def values_of(self, own: Axis) -> tuple[dict[str, ast.expr], dict[str, int]]:
         """Return `q` and `v` of an axis as expressions of quantities, if they are none, and these quantities."""
-        if isinstance(own, CoordinateReference):
+        if not isinstance(own, Combination):
             return {}, {"q": self.coordinate(own), "v": self.rate(own)}
         sums: dict[str, ast.expr] = {"q": constant(own.offset), "v": constant(0.0)}
         quantities: dict[str, int] = {}
@@ -127,22 +143,25 @@ class QuantityPacker:
         coordinate, rate = (number if number in read else -1 for number in found)
         return coordinate, rate
 
-    def pack(self, bodies: PackingContext | None) -> Records:
-        """Return the table of all quantities, after all joints have their places."""
-        return records(np.array([self._record(key, bodies) for key in self._numbers], QUANTITY))
+    def pack(self, bodies: PackingContext | None, paths: Mapping[str, tuple[int, int]]) -> Records:
+        """Return the table of all quantities, after all joints have their places; `paths` are ranges of points."""
+        return records(np.array([self._record(key, bodies, paths) for key in self._numbers], QUANTITY))
 
     def _number(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _referred(self, reference: Reference, own: CoordinateReference | None) -> int:
+    def _referred(self, reference: Reference, own: CoordinateReference | PathReference | None) -> int:
         match reference.path:
             case ("q" | "v" as name,):
-                assert own is not None
+                assert isinstance(own, CoordinateReference)
                 of = CoordinateReference(own.joint, int(reference.component or 0))
                 return self.coordinate(of) if name == "q" else self.rate(of)
             case ("joints", joint, "q" | "v" as name):
                 of = CoordinateReference(joint, int(reference.component or 0))
                 return self.coordinate(of) if name == "q" else self.rate(of)
+            case ("paths", path, "length" | "rate" as name):
+                along = PathReference(path)
+                return self.coordinate(along) if name == "length" else self.rate(along)
             case ("bodies", body, name):
                 point = reference.point or (0.0, 0.0, 0.0)
                 return self._number((BODY_QUANTITIES[name], body, point, component_of(reference)))
@@ -151,11 +170,15 @@ class QuantityPacker:
                 return self._number((BODY_QUANTITIES[name], body, point, component_of(reference)))
         raise TypeError(f"not a quantity of the state: {reference}")
 
-    def _record(self, key: tuple[Any, ...], bodies: PackingContext | None) -> tuple[Any, ...]:
+    def _record(
+        self, key: tuple[Any, ...], bodies: PackingContext | None, paths: Mapping[str, tuple[int, int]]
+    ) -> tuple[Any, ...]:
         kind, *rest = key
         if kind in (QuantityCode.COORDINATE, QuantityCode.RATE):
             iq, iv = self.places[rest[0]]
             return kind, iq, iv, 0, np.zeros(3)
+        if kind in (QuantityCode.PATH_LENGTH, QuantityCode.PATH_RATE):
+            return kind, *paths[rest[0].path], 0, np.zeros(3)
         if kind is QuantityCode.TIME_FUNCTION:
             return kind, rest[0], 0, rest[1], np.zeros(3)
         if kind is QuantityCode.HELD:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.expressions import CONSTANTS
+from multibody_cli.expressions import CONSTANTS, Reference
 from multibody_cli.interpolation import INTERPOLATIONS
 from multibody_cli.signals import FUNCTIONS, Floats, Operation, Signals
+from multibody_cli.spec import SignalSpec
 
 _OPERATORS: dict[type[ast.operator] | type[ast.unaryop], Operation] = {
     ast.Add: Operation.ADD,
@@ -25,10 +27,29 @@ _OPERATORS: dict[type[ast.operator] | type[ast.unaryop], Operation] = {
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
-class SignalPacker:
-    """Collects the signals of a model; each `add_*` returns the number of the new signal."""
+class Step(NamedTuple):
+    """A step of a program, and the name of the input whose value is its operand, if it is one."""
 
-    def __init__(self) -> None:
+    operation: Operation
+    operand: float = 0.0
+    input: str = ""
+
+
+class SignalPacker:
+    """Collects the signals of a model; each `add_*` returns the number of the new signal.
+
+    Parameters
+    ----------
+    inputs
+        The inputs that expressions may read, by name.  Each stands in the program of the expression, so that its
+        derivatives are exact.
+    """
+
+    def __init__(self, inputs: Mapping[str, SignalSpec] = MappingProxyType({})) -> None:
+        self.input_places: dict[str, list[int]] = {}
+        """Where the value of each input that is a number stands among the operands."""
+        self._inputs, self._input_tables = inputs, dict[str, int]()
+        self._names = {str(Reference(("inputs", name))): name for name in inputs}
         self._ranges: list[tuple[bool, int, int]] = []
         self._code: list[int] = []
         self._operand: list[float] = []
@@ -40,13 +61,17 @@ class SignalPacker:
 
     def add_constant(self, value: float) -> int:
         """Add a constant signal."""
-        return self._finish_program(len(self._code), [(Operation.CONSTANT, value)])
+        return self._finish_program([Step(Operation.CONSTANT, value)])
+
+    def add_input(self, name: str) -> int:
+        """Add an input as a signal of its own."""
+        return self._finish_program(self._input(name))
 
     def add_expression(
         self, body: ast.expr, quantities: Mapping[str, int] = _NONE, tables: Mapping[str, int] = _NONE
     ) -> int:
         """Add an expression of t, and of quantities and tables by their numbers, that `expressions.parse` accepted."""
-        return self._finish_program(len(self._code), _program(body, quantities, tables))
+        return self._finish_program(self._program(body, quantities, tables))
 
     def add_table(self, times: Floats, values: Floats, interpolation: str, *, of_time: bool = True) -> int:
         """Add a piecewise polynomial through (times, values) by one of `INTERPOLATIONS`; or of another argument."""
@@ -96,9 +121,11 @@ class SignalPacker:
         self._ranges.append((True, first, self._knot_count))
         return len(self._ranges) - 1
 
-    def _finish_program(self, first: int, program: list[tuple[Operation, float]]) -> int:
-        depth = 0
-        for operation, operand in program:
+    def _finish_program(self, program: Sequence[Step]) -> int:
+        depth, first = 0, len(self._code)
+        for operation, operand, name in program:
+            if name:
+                self.input_places.setdefault(name, []).append(len(self._code))
             self._code.append(int(operation))
             self._operand.append(operand)
             depth += 1 if operation <= Operation.QUANTITY else -_takes_two(operation)
@@ -106,37 +133,50 @@ class SignalPacker:
         self._ranges.append((False, first, len(self._code)))
         return len(self._ranges) - 1
 
+    def _input(self, name: str) -> list[Step]:
+        """Return the program of an input."""
+        spec = self._inputs[name]
+        if spec.constant is not None:
+            return [Step(Operation.CONSTANT, spec.constant, name)]
+        if spec.expression is not None:
+            return self._program(spec.expression.body, _NONE, _NONE)
+        if name not in self._input_tables:
+            columns = np.array(spec.times), np.array(spec.values)
+            self._input_tables[name] = self.add_table(*columns, spec.interpolation)
+        return [Step(Operation.TIME), Step(Operation.TABLE, float(self._input_tables[name]))]
+
+    def _program(self, node: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]) -> list[Step]:
+        """Return the postfix program of an expression."""
+
+        def program(node: ast.expr) -> list[Step]:
+            match node:
+                case ast.Constant(value=int() | float() as value):
+                    return [Step(Operation.CONSTANT, float(value))]
+                case ast.Name(id=name) if name in quantities:
+                    return [Step(Operation.QUANTITY, float(quantities[name]))]
+                case ast.Name(id="t"):
+                    return [Step(Operation.TIME)]
+                case ast.Name(id=name) if name in CONSTANTS:
+                    return [Step(Operation.CONSTANT, CONSTANTS[name])]
+                case ast.Name(id=text):
+                    return self._input(self._names[text])
+                case ast.BinOp(left=left, op=op, right=right):
+                    return [*program(left), *program(right), Step(_OPERATORS[type(op)])]
+                case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                    return program(operand)
+                case ast.UnaryOp(op=op, operand=operand):
+                    return [*program(operand), Step(_OPERATORS[type(op)])]
+                case ast.Call(func=ast.Name(id=name), args=[argument]) if name in tables:
+                    return [*program(argument), Step(Operation.TABLE, float(tables[name]))]
+                case ast.Call(func=ast.Name(id=name), args=[first, *rest]):
+                    steps, operation = program(first), FUNCTIONS[name]
+                    for argument in rest:  # min and max of several arguments, from the left
+                        steps += [*program(argument), Step(operation)]
+                    return steps if rest else [*steps, Step(operation)]
+            raise TypeError(f"not an expression of t: {ast.unparse(node)}")
+
+        return program(node)
+
 
 def _takes_two(operation: Operation) -> bool:
     return operation <= Operation.ARCTANGENT2 and operation != Operation.NEGATE
-
-
-def _program(node: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]) -> list[tuple[Operation, float]]:
-    """Postfix program of an expression."""
-
-    def program(node: ast.expr) -> list[tuple[Operation, float]]:
-        match node:
-            case ast.Constant(value=int() | float() as value):
-                return [(Operation.CONSTANT, float(value))]
-            case ast.Name(id=name) if name in quantities:
-                return [(Operation.QUANTITY, float(quantities[name]))]
-            case ast.Name(id="t"):
-                return [(Operation.TIME, 0.0)]
-            case ast.Name(id=name):
-                return [(Operation.CONSTANT, CONSTANTS[name])]
-            case ast.BinOp(left=left, op=op, right=right):
-                return [*program(left), *program(right), (_OPERATORS[type(op)], 0.0)]
-            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                return program(operand)
-            case ast.UnaryOp(op=op, operand=operand):
-                return [*program(operand), (_OPERATORS[type(op)], 0.0)]
-            case ast.Call(func=ast.Name(id=name), args=[argument]) if name in tables:
-                return [*program(argument), (Operation.TABLE, float(tables[name]))]
-            case ast.Call(func=ast.Name(id=name), args=[first, *rest]):
-                steps, operation = program(first), FUNCTIONS[name]
-                for argument in rest:  # min and max of several arguments, from the left
-                    steps += [*program(argument), (operation, 0.0)]
-                return steps if rest else [*steps, (operation, 0.0)]
-        raise TypeError(f"not an expression of t: {ast.unparse(node)}")
-
-    return program(node)

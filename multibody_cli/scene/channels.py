@@ -91,9 +91,12 @@ def names_of(scene: SceneSpec) -> SceneNames:
         coordinates=(),
         rows=(),
         constraint_entries=tuple(_constraint_entries(scene)),
+        inputs=tuple(scene.inputs),
+        paths=tuple(scene.paths),
         springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),
         muscles=tuple(ActuationEntry(name, slice(len(crossed)), crossed) for name, crossed in muscles),
         actuators=tuple(_actuator_entries(scene)),
+        filtered=tuple(name for name, one in scene.actuators.items() if isinstance(one, ActuatorSpec) and one.filter),
         sensors=tuple(scene.sensors),
         combinations=tuple(scene.combinations),
         points=tuple(

@@ -16,6 +16,7 @@ from multibody_cli.document.source import RESOLVED_KEYS
 from multibody_cli.forces.elements import FORCE_KEYS, FORCES, SPRING_KEYS, SPRING_KINDS
 from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.forces.spring import StrandSpec
+from multibody_cli.forces.tension import TensionSpec
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction_spec import has_friction
 from multibody_cli.joints.spec import WORLD, JointSpec
@@ -33,6 +34,8 @@ from multibody_cli.spec import (
     Pose,
     Position,
     Rotation,
+    Signal,
+    SignalSpec,
     Spec,
     Vector,
     Vector3,
@@ -90,6 +93,7 @@ Constraint = Annotated[
         elsewhere=dict.fromkeys(COUPLINGS, "couplings"),
     ),
 ]
+Input = Annotated[SignalSpec, Signal(units.ANY, inputs=False)]
 Actuator = Annotated[Spec, Catalogue("an actuator", ACTUATORS)]
 SpringEntry = Annotated[BetweenSpec, Catalogue("a spring", SPRING_KINDS, SPRING_KEYS, dict.fromkeys(FORCES, "forces"))]
 ForceEntry = Annotated[ForceSpec, Catalogue("a force", FORCES, FORCE_KEYS, dict.fromkeys(SPRING_KINDS, "springs"))]
@@ -126,6 +130,10 @@ class SceneSpec(Spec):
     )
     constraints: dict[Name, Constraint] = Field({}, description="Constraints on the motion of bodies, by name.")
     forces: dict[Name, ForceEntry] = Field({}, description="Forces on bodies by name.")
+    inputs: dict[Name, Input] = Field(
+        {},
+        description="Inputs, which expressions read as `inputs.NAME`: a number, an expression of t, or a table.",
+    )
     paths: dict[Name, PathSpec] = Field({}, description="Paths through points of bodies by name.")
     springs: dict[Name, SpringEntry] = Field({}, description="Springs and bushings between bodies by name.")
     muscles: dict[Name, MuscleSpec] = Field({}, description="Muscles by name.")
@@ -175,8 +183,10 @@ class SceneSpec(Spec):
 
 def between_bodies(scene: SceneSpec) -> tuple[tuple[str, Mapping[str, BetweenSpec]], ...]:
     """Return the sections of paths, and of force elements between bodies."""
+    tensions = {name: force for name, force in scene.forces.items() if isinstance(force, TensionSpec)}
     return (
         ("paths", scene.paths),
+        ("forces", tensions),
         ("springs", scene.springs),
         ("muscles", scene.muscles),
         ("strands", scene.strands),

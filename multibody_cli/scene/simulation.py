@@ -24,6 +24,8 @@ ChannelGroup = Literal[
     "couplings",
     "combinations",
     "constraints",
+    "inputs",
+    "paths",
     "springs",
     "muscles",
     "actuators",

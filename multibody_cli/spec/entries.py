@@ -41,7 +41,7 @@ class ForceSpec(Spec):
     """The base of every entry of `forces:`."""
 
     @property
-    def coordinates(self) -> list[tuple[Place, str]]:
+    def coordinates(self) -> Sequence[tuple[Place, str]]:
         """Coordinates of joints, `joint` or `joint/k`, each with its place in the entry."""
         return []
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field, ValidationError
 
 from multibody_cli.errors import ExpressionError, QuantityError
-from multibody_cli.expressions import STATE, Expression, parse, require_names
+from multibody_cli.expressions import STATE, Expression, Reference, parse, require_names
 from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
 from multibody_cli.spec.quantities import (
@@ -56,8 +56,13 @@ class SignalSpec(Immutable):
 
 
 def uses_state(expression: Expression) -> bool:
-    """Whether an expression depends on more than the time."""
-    return bool(expression.references) or bool(expression.names - {"t"})
+    """Whether an expression depends on more than the time and inputs."""
+    return not all(map(is_input, expression.references.values())) or bool(expression.names - {"t"})
+
+
+def is_input(reference: Reference) -> bool:
+    """Whether a reference is to an input, `inputs.NAME`."""
+    return reference.path[0] == "inputs"
 
 
 class TableSpec(Spec):
@@ -92,12 +97,15 @@ class Signal(Reader):
         Names of the own coordinates and rates, if it may depend on the state; None if it may not.
     refusal
         The reason why it may not.
+    inputs
+        Whether it may read inputs.
     """
 
     kind: units.QuantityKind
     smooth: bool = False
     state: tuple[str, ...] | None = None
     refusal: str = "it is a function of the time `t` alone"
+    inputs: bool = True
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a number, a text, or a table."""
@@ -120,8 +128,12 @@ class Signal(Reader):
         words = "an expression of t" if self.state is None else "an expression of t and the state"
         try:
             expression = parse(text, STATE)
-            if self.state is None and (expression.references or expression.names & {"q", "v"}):
+            if self.state is None and (
+                (uses_state(expression) and expression.references) or expression.names & {"q", "v"}
+            ):
                 raise ExpressionError(f"`{text}` depends on the state: {self.refusal}")
+            if not self.inputs and expression.references:
+                raise ExpressionError(f"`{text}` depends on inputs: {self.refusal}")
             require_names(expression, ("t", *(self.state or ())))
         except ExpressionError as error:
             raise ExpressionError(f"expected {describe_kind(self.kind)} or {words}: {error}") from None

@@ -120,6 +120,90 @@ def test_problems_of_a_path_are_reported_at_the_path_alone():
     assert "springs.u.path: unknown path `roep`" in text
 
 
+# --- actuators on paths, and forces that read them ------------------------------------------------------------------
+ACTUATORS = {
+    "force": {"type": "general", "force": -14},
+    "servo": {"type": "pd", "kp": 300, "kd": 20, "target": 1.2},
+    "sampled": {"type": "pd", "kp": 300, "kd": 20, "target": 1.2, "rate": 1000},
+}
+
+
+@every_method
+@pytest.mark.parametrize("kind", ACTUATORS)
+def test_an_actuator_on_a_path_has_the_power_of_its_force_and_the_rate_of_the_length(method, kind):
+    """The length of the branched path is l = -z_load (2 strands at the load, one over 2 at the light weight)."""
+    weights = {"load": weight(0, 3.0), "light": weight(1, 1.0)}
+    paths = {"rope": {"path": PATHS["branched"]}}
+    actuators = {"winch": {"path": "rope", **ACTUATORS[kind]}}
+    found = run_of(scene_of(weights, {"method": method}, actuators=actuators, paths=paths))
+    time, load_q, light_q = (found(name) for name in ("time", "joints/load/q", "joints/light/q"))
+    length, rate, force = (found(name) for name in ("paths/rope/length", "paths/rope/rate", "actuators/winch/force"))
+    np.testing.assert_allclose(length, (1 - load_q[:, 0]) + 0.5 * (1 - light_q[:, 0]), atol=1e-9)
+    speeds = -found("joints/load/v")[:, 0] - 0.5 * found("joints/light/v")[:, 0]
+    np.testing.assert_allclose(rate, speeds, atol=2e-8)
+    force = force[:, 0]
+    if kind == "force":
+        assert (force == -14.0).all()
+    elif kind == "servo":
+        np.testing.assert_allclose(force, 300 * (1.2 - length) - 20 * rate, atol=1e-6)
+    impulse = np.concatenate([[0.0], np.cumsum(force[:-1] * np.diff(time))])  # of the force at the start of each step
+    if not METHODS[method].own_integrator:
+        np.testing.assert_allclose(found("joints/load/v")[:, 0], -G * time - impulse / 3.0, atol=1e-8)
+        np.testing.assert_allclose(found("joints/light/v")[:, 0], -G * time - 0.5 * impulse, atol=1e-8)
+    work = np.trapezoid(force * rate, time)
+    np.testing.assert_allclose(found("energy/work/actuators/winch")[-1], work, rtol=2e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["force", "servo"])
+def test_the_ledger_has_the_work_of_an_actuator_on_a_path(kind):
+    weights = {"load": weight(0, 3.0), "light": weight(1, 1.0)}
+    actuators, paths = {"winch": {"path": "rope", **ACTUATORS[kind]}}, {"rope": {"path": PATHS["branched"]}}
+    found = run_of(scene_of(weights, {"integrator": "rk4"}, actuators=actuators, paths=paths))
+    assert np.abs(found("energy/work/actuators/winch")).max() > 1.0
+    assert np.abs(found("energy/ledger_residual")).max() < 1e-8
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "baraff"])
+@pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2"])
+def test_implicit_integrators_hold_a_stiff_servo_on_a_path(method, integrator):
+    """A servo with a period of 2 ms, 60 times shorter than the step divided by pi, is at rest after few steps."""
+    weights = {"load": weight(0, 1.0)}
+    paths = {"rope": {"path": [on("world"), on("load")]}}
+    actuators = {"winch": {"path": "rope", "type": "pd", "kp": 1e7, "kd": 1e4, "target": 0.9}}
+    settings = {"method": method, "integrator": integrator, "step": 0.01, "duration": 0.5}
+    found = run_of(scene_of(weights, settings, actuators=actuators, paths=paths))
+    np.testing.assert_allclose(found("paths/rope/length")[-1], 0.9 + G / 1e7, atol=1e-9)
+
+
+def test_a_tension_of_the_length_of_another_path_is_that_of_a_spring():
+    weights, paths = {"load": weight(0, 1.0)}, {"rope": {"path": [on("world"), on("load")]}}
+    spring = {"springs": {"s": {"path": "rope", "stiffness": 80, "damping": 3, "rest_length": 0.4}}}
+    tension = {"forces": {"s": {"path": "rope", "tension": "80*(paths.rope.length - 0.4) + 3*paths.rope.rate"}}}
+    one, other = (run_of(scene_of(weights, {}, paths=paths, **law)) for law in (spring, tension))
+    np.testing.assert_allclose(one("joints/load/q"), other("joints/load/q"), rtol=1e-12)
+
+
+def test_actuators_on_paths_are_refused_by_name():
+    weights, paths = {"load": weight(0, 1.0)}, {"rope": {"path": [on("world"), on("load")]}}
+    actuators = {
+        "a": {"type": "pd", "path": "roep", "kp": 1},
+        "b": {"type": "pd", "path": "rope", "joint": "load", "kp": 1},
+        "c": {"type": "pd", "kp": 1},
+        "d": {"type": "pd", "path": "rope", "kp": "1 N*m/rad"},
+        "e": {"type": "motor", "path": "rope", "command": 1, "stall_torque": 1, "no_load_speed": 1, "rotor_inertia": 1},
+        "f": {"type": "general", "path": "rope", "force": "paths.rope.lenght + paths.rop.length"},
+    }
+    with pytest.raises(SceneError) as found:
+        load(yaml_text(scene_of(weights, {}, paths=paths, actuators=actuators)))
+    text = str(found.value)
+    assert "actuators.a.path: unknown path `roep`" in text
+    assert text.count("expected one of `joint`, `combination` and `path`") == 2
+    assert "actuators.d.kp: expected" in text
+    assert "actuators.e.rotor_inertia: a path has no coordinate" in text
+    assert "unknown quantity `lenght` of a path" in text
+    assert "unknown path `rop`" in text
+
+
 # --- MuJoCo -----------------------------------------------------------------------------------------------------------
 AT = {"position": [0.5, 0, 0]}
 MJCF = """
@@ -146,6 +230,7 @@ MJCF = """
       <pulley divisor="2"/> <site site="s1"/> <site site="b1"/>
     </spatial>
   </tendon>
+  <actuator> <position tendon="t" kp="{kp}" kv="{kv}" ctrlrange="-9 9"/> </actuator>
 </mujoco>
 """
 
@@ -179,7 +264,7 @@ def arms(lower, upper):
 @pytest.mark.parametrize(("lower", "upper"), [(0.0, 0.5), (0.2, 5.0), (3.0, 4.0)], ids=["taut", "slack", "pressed"])
 def test_a_tendon_with_pulleys_and_a_deadband_is_that_of_mujoco(lower, upper):
     mujoco = pytest.importorskip("mujoco")
-    model = mujoco.MjModel.from_xml_string(MJCF.format(lower=lower, upper=upper))
+    model = mujoco.MjModel.from_xml_string(MJCF.format(lower=lower, upper=upper, kp=0, kv=0))
     data, simulation, rng = (
         mujoco.MjData(model),
         Simulation(load(yaml_text(arms(lower, upper)))),
@@ -191,5 +276,21 @@ def test_a_tendon_with_pulleys_and_a_deadband_is_that_of_mujoco(lower, upper):
         for k, name in enumerate(("ja", "jb")):
             simulation.q[name], simulation.v[name] = data.qpos[k], data.qvel[k]
         np.testing.assert_allclose(simulation.channel("springs/t/length"), data.ten_length[0], rtol=1e-12)
+        accelerations = [float(simulation.a[name][0]) for name in ("ja", "jb")]
+        np.testing.assert_allclose(accelerations, data.qacc, rtol=1e-9, atol=1e-9)
+
+
+def test_a_position_actuator_on_a_tendon_is_that_of_mujoco():
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(MJCF.format(lower=0, upper=0.5, kp=25, kv=2))
+    scene = arms(0.0, 0.5)
+    scene["actuators"] = {"servo": {"type": "position", "path": "t", "kp": 25, "kv": 2, "target": 0.8}}
+    data, simulation, rng = mujoco.MjData(model), Simulation(load(yaml_text(scene))), np.random.default_rng(4)
+    for _ in range(5):
+        data.qpos[:], data.qvel[:], data.ctrl[0] = rng.uniform(-2, 2, 2), rng.uniform(-3, 3, 2), 0.8
+        mujoco.mj_forward(model, data)
+        for k, name in enumerate(("ja", "jb")):
+            simulation.q[name], simulation.v[name] = data.qpos[k], data.qvel[k]
+        np.testing.assert_allclose(simulation.channel("actuators/servo/force"), data.actuator_force, rtol=1e-10)
         accelerations = [float(simulation.a[name][0]) for name in ("ja", "jb")]
         np.testing.assert_allclose(accelerations, data.qacc, rtol=1e-9, atol=1e-9)

@@ -57,7 +57,9 @@ def test_derivatives_of_joint_forces_are_exact(forces, along, faster):
         controls(system, work, q, v)
         write_ball_columns(system.tree, work)
         jacobian_times(system.tree, unit, work)
-        write_directions(system.forces.quantities, system.forces.signals, unit, work.bodies, along, faster)
+        write_directions(
+            system.forces.quantities, system.forces.points, system.forces.signals, unit, work.bodies, along, faster
+        )
         found = np.zeros(n)
         apply_implicit_joint_forces(system.forces, 0.5, np.array([0.0, along, faster]), True, unit, found, np.zeros(n))
         np.testing.assert_allclose(found, wanted, atol=1e-9 * (1 + np.abs(wanted).max()))

@@ -8,7 +8,7 @@ from typing import Any
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.errors import QuantityError, nearest
-from multibody_cli.joints.coordinate_fields import CONTROL_KINDS
+from multibody_cli.joints.coordinate_fields import CONTROL_KINDS, Coordinate
 from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.constraints import find_coordinate
 from multibody_cli.scene.checks.draft import Draft
@@ -27,9 +27,10 @@ def check_actuators(draft: Draft) -> None:
         elif isinstance(actuator, ActuatorSpec):
             if actuator.combination is not None:
                 _check_combination(draft, path, actuator)
-            elif (coordinate := find_coordinate(draft, (*path, "joint"), actuator.axis)) is not None:
-                _check_drivable(draft, (*path, "joint"), *coordinate)
-                _check_units(draft, path, actuator.DIMENSIONS, *coordinate)
+            elif actuator.path is not None:
+                _check_on_path(draft, path, actuator)
+            else:
+                _check_on_joint(draft, path, actuator)
             _check_sampling(draft, path, actuator)
 
 
@@ -42,14 +43,31 @@ def _check_combination(draft: Draft, path: Path, actuator: ActuatorSpec) -> None
         draft.report((*path, "rotor_inertia"), message)
 
 
+def _check_on_joint(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
+    coordinate = find_coordinate(draft, (*path, "joint"), actuator.axis)
+    if coordinate is not None:
+        joint, place = coordinate
+        _check_drivable(draft, (*path, "joint"), joint, place)
+        _check_units(draft, path, actuator.DIMENSIONS, draft.scene.joints[joint].coordinates[place])
+
+
+def _check_on_path(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
+    if actuator.path not in draft.names("paths"):
+        names = draft.names("paths")
+        draft.report((*path, "path"), f"unknown path `{actuator.path}`; {nearest(str(actuator.path), names)}")
+    _check_units(draft, path, actuator.DIMENSIONS, Coordinate.LENGTH)
+    if actuator.reflected_inertia > 0.0:
+        draft.report((*path, "rotor_inertia"), "a path has no coordinate that could have the inertia: use a `joint`")
+
+
 def _check_drivable(draft: Draft, path: Path, joint: str, place: int) -> None:
     if draft.scene.joints[joint].driven[place]:
         draft.report(path, "has no effect: the `motion` of this coordinate is prescribed")
 
 
-def _check_units(draft: Draft, path: Path, dimensions: Mapping[str, str], joint: str, place: int) -> None:
+def _check_units(draft: Draft, path: Path, dimensions: Mapping[str, str], coordinate: Coordinate) -> None:
     """Check the fields whose unit depends on the coordinate, as they are written."""
-    coordinate, written = draft.scene.joints[joint].coordinates[place], draft.data["actuators"][path[1]]
+    written = draft.data["actuators"][path[1]]
     for field, dimension in dimensions.items():
         if field in written:
             _check_unit(draft, (*path, field), written[field], CONTROL_KINDS[dimension][coordinate])
@@ -72,7 +90,12 @@ def _check_unit(draft: Draft, path: Path, value: Any, kind: units.QuantityKind) 
 def _check_sampling(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
     """Check that samples and delays are whole numbers of steps, unless the integrator is adaptive."""
     simulation = draft.scene.simulation
-    if actuator.sampling_period is None or "simulation" in draft.broken or is_adaptive(simulation):
+    if "simulation" in draft.broken:
+        return
+    if actuator.sampling_period is None or is_adaptive(simulation):
+        if actuator.filter and actuator.sampling_period is None and is_adaptive(simulation):
+            steps = f"`{simulation.integrator}` has no constant steps at which the input would be sampled"
+            draft.report((*path, "filter"), f"{steps}: write `rate` or `period`")
         return
     times = {"rate" if actuator.rate is not None else "period": actuator.sampling_period}
     if actuator.delay > 0.0:

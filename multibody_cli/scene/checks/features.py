@@ -108,7 +108,7 @@ def _check_loops(draft: Draft, closing: Collection[str]) -> None:
     named += [
         (("actuators", name, "rotor_inertia"), actuator.axis, massless)
         for name, actuator in draft.scene.actuators.items()
-        if _has_rotor(actuator)
+        if _has_rotor(actuator) and actuator.joint is not None
     ]
     named += [
         (("joints", name, "armature"), name, massless)

@@ -12,16 +12,17 @@ _LETTERS = ("x", "y", "z")
 _OF_JOINTS = ("q", "v")
 _OF_BODIES = ("position", "linear_velocity", "angular_velocity")
 _OF_COMBINATIONS = ("value", "rate")
-_SECTIONS = ("joints", "bodies")
+_OF_PATHS = ("length", "rate")
+_SECTIONS = ("joints", "bodies", "paths")
 
 
 def check_references(draft: Draft) -> None:
     """Check the references of all expressions of forces, muscles and actuators."""
     for path, signal in signals_of(draft.scene, ()):
-        if signal.expression is None or not signal.uses_state:
+        if signal.expression is None:
             continue
         own = draft.scene.joints.get(str(path[1])) if path[0] == "joints" else None
-        place = int(path[3]) if own is not None and len(path) > 3 else 0
+        place = int(path[3]) if own is not None and signal.uses_state and len(path) > 3 else 0
         written = path[:3] if own is not None and len(own.coordinates) == 1 else path
         for name in sorted(signal.expression.names & {"q"}):
             if isinstance(own, MovingJointSpec) and not own.plain[place]:
@@ -44,14 +45,17 @@ def _problem(draft: Draft, reference: Reference, own: object) -> str:
     section, *rest = reference.path
     if section == "combinations" and len(rest) == 2:
         return _problem_of_combination(draft, rest[0], rest[1], reference)
+    if section == "inputs":
+        return _problem_of_input(draft, reference)
     if section == "points" and len(rest) == 3:
         return _problem_of_point(draft, rest[0], rest[1], rest[2], reference)
     if section in _OF_JOINTS and not rest and isinstance(own, MovingJointSpec):
         return _problem_of_coordinate(section, reference, own)
     if section not in _SECTIONS or len(rest) != 2:
         return (
-            "expected a quantity of the state: `joints.NAME.q`, `joints.NAME.v`, or `position`, `linear_velocity` or "
-            "`angular_velocity` of `bodies.NAME` or of `points.BODY.NAME`"
+            "expected a quantity of the state: `joints.NAME.q`, `joints.NAME.v`, `paths.NAME.length`, "
+            "`paths.NAME.rate`, or `position`, `linear_velocity` or `angular_velocity` of `bodies.NAME` or of "
+            "`points.BODY.NAME`"
         )
     name, quantity = rest
     if section == "joints":
@@ -65,7 +69,7 @@ def _problem(draft: Draft, reference: Reference, own: object) -> str:
         if not isinstance(joint, MovingJointSpec):
             return f"joint `{name}` has no coordinates"
         return _problem_of_coordinate(quantity, reference, joint)
-    return _problem_of_body(draft, name, quantity, reference)
+    return (_problem_of_path if section == "paths" else _problem_of_body)(draft, name, quantity, reference)
 
 
 def _problem_of_coordinate(quantity: str, reference: Reference, joint: MovingJointSpec) -> str:
@@ -93,6 +97,22 @@ def _problem_of_point(draft: Draft, body: str, name: str, quantity: str, referen
     if points is not None and name not in points:
         return f"`{body}` has no point `{name}`; {nearest(name, points)}"
     return _problem_of_body(draft, body, quantity, reference)
+
+
+def _problem_of_input(draft: Draft, reference: Reference) -> str:
+    _, *rest = reference.path
+    if len(rest) != 1 or reference.component is not None or reference.point is not None:
+        return "expected an input, `inputs.NAME`"
+    names = draft.names("inputs")
+    return "" if rest[0] in names else f"unknown input `{rest[0]}`; {nearest(rest[0], names)}"
+
+
+def _problem_of_path(draft: Draft, name: str, quantity: str, reference: Reference) -> str:
+    if name not in draft.names("paths"):
+        return f"unknown path `{name}`; {nearest(name, draft.names('paths'))}"
+    if quantity not in _OF_PATHS:
+        return f"unknown quantity `{quantity}` of a path; {nearest(quantity, _OF_PATHS)}"
+    return "a path has no points or components here" if reference.point or reference.component is not None else ""
 
 
 def _problem_of_body(draft: Draft, name: str, quantity: str, reference: Reference) -> str:

@@ -1,0 +1,63 @@
+"""Inputs of a simulation by name: numbers that a program reads and sets between steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+from multibody_cli.api.views import UnknownName
+from multibody_cli.errors import ArgumentError, nearest
+from multibody_cli.model import Floats, Model
+
+
+class Inputs(Mapping[str, float]):
+    """The inputs of a simulation that are numbers.
+
+    Parameters
+    ----------
+    model
+        The model of the simulation.
+    changed
+        Called after a value was set.
+    """
+
+    def __init__(self, model: Model, changed: Callable[[], None]) -> None:
+        self._operands: Floats = model.system.forces.signals.operand
+        self._names, self._places, self._changed = model.names.inputs, model.inputs, changed
+
+    def __getitem__(self, name: str) -> float:
+        """Return a value, in SI units."""
+        return float(self._operands[self._places_of(name)[0]])
+
+    def __setitem__(self, name: str, value: float) -> None:
+        """Set a value, in SI units, from the next step on.
+
+        Raises
+        ------
+        ArgumentError
+            The value is no finite number, or the scene gives the input as a function of time.
+        UnknownName
+            There is no such input.
+        """
+        places = self._places_of(name)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise ArgumentError(f"expected a finite number for the input `{name}`, found {value!r}")
+        self._operands[list(places)] = number
+        self._changed()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def _places_of(self, name: str) -> tuple[int, ...]:
+        if name in self._places:
+            return self._places[name]
+        if name in self._names:
+            raise ArgumentError(f"the scene gives the input `{name}` as a function of time: write a number to set it")
+        raise UnknownName(f"no input `{name}`: {nearest(str(name), self._names)}")
