@@ -9,13 +9,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from multibody_cli.api.equations_of_motion import EquationsOfMotion
 from multibody_cli.api.inputs import Inputs
 from multibody_cli.api.linear_model import LinearModel, linearize
 from multibody_cli.api.observer import Observer
 from multibody_cli.api.pieces import take_steps, whole_number
 from multibody_cli.api.scene import Scene
-from multibody_cli.api.views import NamedViews, fresh_state, places_by_name, read_only
+from multibody_cli.api.views import NamedViews, fresh_state, read_only
 from multibody_cli.diagnostics.joint_domains import domain_violation
 from multibody_cli.diagnostics.outcome import Before, outcome_of
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, RunFailed
@@ -27,6 +26,7 @@ from multibody_cli.output.carried_state import collect, restore
 from multibody_cli.output.checkpoint import packed, target, unpacked
 from multibody_cli.packing.applied_forces import with_applied_forces
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
+from multibody_cli.studies.equations_of_motion import EquationsOfMotion, places_by_name
 
 Snapshot = tuple[bytes, bytes]
 

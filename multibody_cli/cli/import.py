@@ -11,14 +11,14 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH
 from multibody_cli.cli.tables import show, show_json
-from multibody_cli.errors import ArgumentError
+from multibody_cli.errors import ArgumentError, series
 
 if TYPE_CHECKING:
     from multibody_cli.foreign.draft import Draft
     from multibody_cli.scene.schema import SceneSpec
 
 
-@click.command("import", cls=Verb, short_help="Read a model of another program: URDF.")
+@click.command("import", cls=Verb, short_help="Read a model of another program: URDF, MJCF.")
 @click.argument("model", metavar="FILE", type=PATH)
 @click.option("-o", "--output", metavar="SCENE", type=FILE, help="Write a scene file.")
 @click.option("--force", is_flag=True, help="Replace an existing scene file.")
@@ -39,14 +39,17 @@ if TYPE_CHECKING:
     "--fixed/--free", "fixed", default=None, help="Fix bases to the world, or free them. Default: as written."
 )
 @click.option("--strict", is_flag=True, help="Refuse a model of which a scene cannot keep everything.")
+@click.option("--check", is_flag=True, help="Compare mass matrix and bias with those of the file's own engine.")
 @click.option("--report", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
-def verb(model: Path, output: Path | None, force: bool, volumes: bool, report: str, **choices: Any) -> int:
+def verb(
+    model: Path, output: Path | None, force: bool, check: bool, volumes: bool, report: str, **choices: Any
+) -> int:
     """Read FILE, a model of another program, and report each element that a scene approximates or drops.
 
     Elements that are not in the report are kept. With -o, the scene is written, with the report as comments.
     `mbsim run` and other verbs read FILE directly; a scene may name it in `include`.
 
-    Exit code: 0; 2 if the model cannot be used, or has losses with --strict.
+    Exit code: 0; 1 if --check finds a difference; 2 if the model cannot be used, or has losses with --strict.
     """
     from multibody_cli.document.source import ReadScene
     from multibody_cli.foreign import read_model
@@ -75,7 +78,40 @@ def verb(model: Path, output: Path | None, force: bool, volumes: bool, report: s
     if output is not None:
         write_text(output, text(draft, output.parent))
         messages.note(f"wrote {output}")
-    return 0
+    return _check(draft) if check else 0
+
+
+def _check(draft: Any) -> int:
+    """Compare the scene with the engine of its file; return the exit code."""
+    from multibody_cli.document.source import ReadScene
+    from multibody_cli.limits import Usage
+    from multibody_cli.peers import ENGINES
+    from multibody_cli.studies.import_check import AGREEMENT, CONTRADICTION, check_import
+    from multibody_cli.studies.simulation import prepare
+
+    if draft.format not in ENGINES:
+        raise ArgumentError(f"--check: no engine reads the format of {draft.source}")
+    try:
+        engine = ENGINES[draft.format].read(draft.source)
+    except ImportError as error:
+        raise ArgumentError(f"--check needs {error.name}: pip install 'multibody-cli[peers]'") from None
+    except Exception as error:
+        raise ArgumentError(f"--check: the engine does not read {draft.source}: {error}") from None
+    found = check_import(prepare(ReadScene(draft.source, draft.tree(), Usage())), draft, engine)
+    show(f"{engine.title}: {len(found.joints)} joints at {found.states} states")
+    show(f"  mass matrix   {found.mass_matrix:.1e} largest relative difference")
+    show(f"  bias          {found.bias:.1e}")
+    if found.absent:
+        show(f"  not compared  {series(found.absent, 'and')}: not in the scene")
+    if found.agrees:
+        return 0
+    for joint in found.joints:
+        if max(joint.mass_matrix, joint.bias) > AGREEMENT:
+            show(f"  {joint.name}: mass matrix {joint.mass_matrix:.1e}, bias {joint.bias:.1e}")
+    for name, value in ((engine.title, found.engine_contradiction), ("mbsim", found.scene_contradiction)):
+        if value > CONTRADICTION:
+            show(f"  {name} contradicts itself: its bias and the change of its mass matrix differ by {value:.1e}")
+    return 1
 
 
 def _state_excess_volumes(draft: Draft, scene: SceneSpec) -> None:

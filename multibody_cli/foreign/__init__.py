@@ -12,7 +12,7 @@ from multibody_cli.foreign.contract import Format
 from multibody_cli.foreign.draft import Draft
 from multibody_cli.foreign.inertia import give_density, repair
 from multibody_cli.foreign.ledger import Ledger, Report
-from multibody_cli.foreign.markup import parse
+from multibody_cli.foreign.markup import parse, read_content
 from multibody_cli.foreign.merging import fix_massless_leaves, merge_links, settle_bases
 from multibody_cli.foreign.options import Options
 from multibody_cli.foreign.reading import Reading
@@ -23,6 +23,7 @@ from multibody_cli.registry import Registry
 SUFFIXES = {
     "urdf": (".urdf", ".xml"),
     "xacro": (".xacro",),
+    "mjcf": (".xml", ".mjcf"),
 }
 """Suffixes of the files of each format; several formats of one suffix differ by the root element."""
 
@@ -71,14 +72,16 @@ def read_model(
     """
     usage = usage or Usage()
     shown = str(path)
-    document = parse(_content(path, usage) if content is None else content, shown, usage)
+    document = parse(read_content(path, usage) if content is None else content, shown, usage)
     root = document.root
     reading = Reading(path, options, problems, Ledger(shown), usage)
     reading.ledger.add_source(root)
     for mark, remark in document.remarks:
         reading.ledger.note(mark, remark)
+    name = _format_of(path, root.tag, root.mark)
     with np.errstate(over="ignore", invalid="ignore"):  # the scene refuses numbers that are not finite
-        draft = _format_of(path, root.tag, root.mark).read(root, reading)
+        draft = FORMATS[name].read(root, reading)
+    draft.format = name
     problems.raise_any()
     try:
         usage.add("elements", len(draft.bodies) + len(draft.joints))
@@ -94,27 +97,14 @@ def read_model(
     return draft
 
 
-def _content(path: Path, usage: Usage) -> bytes:
-    mark = Mark(str(path))
-    try:
-        with path.open("rb") as file:
-            content = file.read(usage.left("bytes") + 1)
-        usage.add("bytes", len(content))
-    except LimitError as error:
-        raise refusal(mark, str(error)) from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise refusal(mark, f"cannot read the file: {reason}") from None
-    return content
-
-
-def _format_of(path: Path, tag: str, mark: Mark) -> Format:
-    candidates = [FORMATS[name] for name in _candidates(path) or SUFFIXES]
-    for found in candidates:
-        if tag in found.roots:
-            return found
-    known = series([f"<{root}> ({found.title})" for found in candidates for root in found.roots], "or")
-    raise refusal(mark, f"expected the root element {known}, found <{tag}>")
+def _format_of(path: Path, tag: str, mark: Mark) -> str:
+    """Return the name of the format of a file with a root element."""
+    candidates = _candidates(path) or list(SUFFIXES)
+    for name in candidates:
+        if tag in FORMATS[name].roots:
+            return name
+    known = [f"<{root}> ({FORMATS[name].title})" for name in candidates for root in FORMATS[name].roots]
+    raise refusal(mark, f"expected the root element {series(known, 'or')}, found <{tag}>")
 
 
 def complete(draft: Draft, options: Options, problems: Problems) -> None:

@@ -105,6 +105,25 @@ class Body:
         return "density" in self.fields or any("density" in shape.fields for shape in self.shapes)
 
 
+class Coordinate(NamedTuple):
+    """The coordinates of a joint of the source in the scene.
+
+    Parameters
+    ----------
+    joint
+        Joint of the scene, or a free body.
+    position, velocity
+        First of its values in q and in v of that joint.
+    reference
+        Value of the source where that of the scene is 0.
+    """
+
+    joint: str
+    position: int = 0
+    velocity: int = 0
+    reference: float = 0.0
+
+
 @dataclass
 class Joint:
     """A joint: `pose` of its frame in the parent, `child_pose` of it in the child, and `fields` of its type."""
@@ -133,24 +152,30 @@ class Draft:
 
     Attributes
     ----------
+    format
+        Name of its format, as in the catalogue.
     bodies, joints
         By name, in the order of the source.
     world
         Shapes and points of the world.
     elements
         Entries of other sections by name: `elements["couplings"]["pinch"]`.
+    coordinates
+        By joint of the source, its coordinates in the scene, where they are not those of a joint with its name.
     settings
         Other sections: `gravity`, `contacts`, `simulation`, `states`.
     """
 
     def __init__(self, source: Path, ledger: Ledger, problems: Problems) -> None:
         self.source = source
+        self.format = ""
         self.ledger = ledger
         self._problems = problems
         self.world = Body(WORLD, Origin(Mark(str(source))))
         self.bodies: dict[str, Body] = {}
         self.joints: dict[str, Joint] = {}
         self.elements: dict[str, dict[str, Placed]] = {}
+        self.coordinates: dict[str, Coordinate] = {}
         self.settings: dict[str, Placed] = {}
 
     def add_body(self, name: str, element: Element) -> Body:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from xml.parsers import expat
 
 from multibody_cli.errors import SceneError
@@ -61,6 +62,21 @@ class Document:
 
     root: Element
     remarks: list[tuple[Mark, str]]
+
+
+def read_content(path: Path, usage: Usage) -> bytes:
+    """Return the content of a file, and count its bytes; a `SceneError` if it cannot be read or is too large."""
+    mark = Mark(str(path))
+    try:
+        with path.open("rb") as file:
+            content = file.read(usage.left("bytes") + 1)
+        usage.add("bytes", len(content))
+    except LimitError as error:
+        raise refusal(mark, str(error)) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise refusal(mark, f"cannot read the file: {reason}") from None
+    return content
 
 
 def parse(content: bytes, shown: str, usage: Usage) -> Document:

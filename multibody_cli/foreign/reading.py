@@ -6,8 +6,9 @@ import math
 import re
 from pathlib import Path
 
+from multibody_cli.errors import SceneError
 from multibody_cli.foreign.ledger import TEXT, Ledger
-from multibody_cli.foreign.markup import Element
+from multibody_cli.foreign.markup import Element, parse, read_content
 from multibody_cli.foreign.options import Options
 from multibody_cli.immutable import Immutable
 from multibody_cli.limits import Usage
@@ -42,6 +43,13 @@ class Reading(Immutable):
     def refuse(self, element: Element, message: str) -> None:
         """Report an error of an element."""
         self.problems.add(element.mark, (), f"{element}: {message}")
+
+    def parse(self, path: Path, element: Element) -> Element:
+        """Return the root element of another file that an element of the source names."""
+        try:
+            return parse(read_content(path, self.usage), str(path), self.usage).root
+        except SceneError as error:
+            self.problems.stop(element.mark, (), str(error))
 
     def child(self, parent: Element, tag: str) -> Element | None:
         """Return the first child with a tag, and claim it; others with this tag are dropped."""

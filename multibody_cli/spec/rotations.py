@@ -68,7 +68,8 @@ def _about(axis: Sequence[float], angle: float) -> Quaternion:
     return math.cos(angle / 2), scale * x, scale * y, scale * z
 
 
-def _product(a: Quaternion, b: Quaternion) -> Quaternion:
+def quaternion_product(a: Quaternion, b: Quaternion) -> Quaternion:
+    """Return the product a b: the rotation b, then a about outer axes."""
     aw, ax, ay, az = a
     bw, bx, by, bz = b
     return (
@@ -82,7 +83,7 @@ def _product(a: Quaternion, b: Quaternion) -> Quaternion:
 def relative_quaternion(one: Quaternion, other: Quaternion) -> Quaternion:
     """Return the rotation from one frame to another, expressed in the first."""
     w, x, y, z = one
-    return _product((w, -x, -y, -z), other)
+    return quaternion_product((w, -x, -y, -z), other)
 
 
 def quaternion_of_vector(vector: Sequence[float]) -> Quaternion:
@@ -121,7 +122,7 @@ def _from_euler(value: Mapping[str, Any]) -> Quaternion:
             f"different, found {format_value(order)}"
         )
     turns = [_about(_AXES[letter.lower()], angle) for letter, angle in zip(order, angles, strict=True)]
-    return reduce(_product, turns if order.isupper() else reversed(turns))
+    return reduce(quaternion_product, turns if order.isupper() else reversed(turns))
 
 
 def _repeats(order: str) -> bool:

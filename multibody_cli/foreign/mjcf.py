@@ -1,0 +1,365 @@
+"""MJCF, the format of MuJoCo: numbers of the compiled model, names, order and places of the file.
+
+Joints of a body act in their order, each about its own anchor, so that several are the parts of one composite joint.
+The coordinate of a scene is zero in the initial pose of the file: q of MuJoCo minus `ref`.
+
+The conversion of tendons, equalities and actuators is in `mjcf_transmissions.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.foreign import mjcf_fates
+from multibody_cli.foreign.contract import Format
+from multibody_cli.foreign.draft import Body, Draft, Joint, Origin, Point, Shape
+from multibody_cli.foreign.frames import IDENTITY, Pose
+from multibody_cli.foreign.markup import Element
+from multibody_cli.foreign.mjcf_compiler import CompilerError, compile_model
+from multibody_cli.foreign.mjcf_model import (
+    BALL,
+    FREE,
+    HINGE,
+    SIZES,
+    SLIDE,
+    TYPES,
+    Model,
+    pose_of,
+    reference_of,
+)
+from multibody_cli.foreign.mjcf_transmissions import read_actuators, read_equalities, read_tendons
+from multibody_cli.foreign.reading import Reading
+from multibody_cli.mass import MassProperties
+
+PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
+"""Types of geoms (`mjtGeom`)."""
+
+
+DEFAULT_FRICTION = 1.0
+"""Coefficient of friction of shapes for which the file states none."""
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+def read(root: Element, reading: Reading) -> Draft:
+    """Read a model."""
+    _include(root, reading, (reading.path.absolute(),))
+    mjcf_fates.claim(root, reading.ledger)
+    try:
+        arrays = compile_model(reading.path)
+    except CompilerError as error:
+        reading.problems.stop(root.mark, (), str(error))
+    model = Model(root, reading, arrays)
+    _read_geoms(model, 0, model.draft.world)
+    for body in range(1, len(arrays.body_parentid)):
+        _read_body(model, body)
+    _read_contacts(model)
+    read_equalities(model)
+    read_tendons(model)
+    read_actuators(model)
+    _read_options(model)
+    return model.draft
+
+
+def _include(element: Element, reading: Reading, above: tuple[Path, ...]) -> None:
+    """Put the elements of included files into the tree, below their `<include>`."""
+    for child in element.children:
+        if child.tag == "include" and "file" in child.attributes:
+            path = reading.path.parent / child.attributes["file"]
+            if path.absolute() in above:
+                reading.problems.stop(child.mark, (), f"`{path}` includes itself")
+            inner = reading.parse(path, child)
+            child.children = inner.children
+            _include(child, reading, (*above, path.absolute()))
+        else:
+            _include(child, reading, above)
+
+
+def _read_contacts(model: Model) -> None:
+    """Read the rules of contacts, and the pairs of bodies that never touch or have coefficients of their own."""
+    arrays, draft = model.arrays, model.draft
+    if not _has_contacts(model):
+        return
+    found: dict[str, Any] = {"friction": DEFAULT_FRICTION, "combine": {"friction": "maximum"}, "overlap": "exclude"}
+    exclude = [[model.names[code >> 16], model.names[code & 0xFFFF]] for code in arrays.exclude_signature.tolist()]
+    pairs: list[Any] = []
+    for pair, geoms in enumerate(zip(arrays.pair_geom1, arrays.pair_geom2, strict=True)):
+        bodies = [model.names[arrays.geom_bodyid[geom]] for geom in geoms]
+        pairs.append(
+            {"bodies": bodies, "friction": _friction(arrays.pair_dim[pair], arrays.pair_friction[pair, [0, 2, 3]])}
+        )
+    found |= {"exclude": exclude} if exclude else {}
+    found |= {"pairs": ["auto", *pairs]} if pairs else {}
+    for element in model.bodies[0].walk():
+        if element.tag == "pair":
+            draft.ledger.approximate(element, "coefficients of all shapes of the two bodies")
+    draft.set("contacts", model.bodies[0], found)
+
+
+def _friction(dimension: int, coefficients: Any) -> Any:
+    """Return the coefficients of friction of a contact with a dimension (`condim`): sliding, torsional, rolling."""
+    sliding, torsional, rolling = coefficients.tolist()
+    if dimension == 1:
+        return 0.0
+    further = {"torsional": torsional} if dimension >= 4 else {}
+    further |= {"rolling": rolling} if dimension >= 6 else {}
+    return {"static": sliding} | further if further else sliding
+
+
+def _groups(bits: int) -> list[str]:
+    """Return the groups of a mask of 32 bits; bit 0 is the default group."""
+    return ["default" if bit == 0 else f"bit_{bit}" for bit in range(32) if bits >> bit & 1]
+
+
+def _has_contacts(model: Model) -> bool:
+    """Whether any shape may touch another one."""
+    touching = (model.arrays.geom_contype != 0) | (model.arrays.geom_conaffinity != 0)
+    return bool(touching.any()) and not model.is_disabled("contact")
+
+
+def _read_options(model: Model) -> None:
+    option = model.arrays.option
+    step = option["timestep"]
+    gravity = [0.0, 0.0, 0.0] if model.is_disabled("gravity") else option["gravity"]
+    model.draft.set("gravity", model.bodies[0], gravity)
+    simulation: dict[str, Any] = {"duration": math.ceil(1.0 / step) * step, "step": step}
+    if any(
+        entry.value["type"] in ("position", "velocity") for entry in model.draft.elements.get("actuators", {}).values()
+    ):
+        simulation["integrator"] = "linearly_implicit_euler"
+    model.draft.set("simulation", model.bodies[0], simulation)
+
+
+# --- bodies and joints ------------------------------------------------------------------------------------------------
+def _read_body(model: Model, index: int) -> None:
+    arrays = model.arrays
+    element = model.bodies[index]
+    body = model.draft.add_body(model.names[index], element)
+    mass = float(arrays.body_mass[index])
+    if mass or arrays.body_inertia[index].any():
+        _read_mass(body, mass, arrays, index)
+    _read_geoms(model, index, body)
+    _read_sites(model, index, body)
+    placed = pose_of(arrays.body_pos[index], arrays.body_quat[index])
+    parent = model.names[arrays.body_parentid[index]]
+    first, count = int(arrays.body_jntadr[index]), int(arrays.body_jntnum[index])
+    joints = range(first, first + count)
+    if count and arrays.jnt_type[first] == FREE and not _joint_fields(model, joints):
+        body.pose = placed
+        model.place(first, body.name)
+        return
+    if arrays.body_mocapid[index] >= 0:
+        model.reading.ledger.approximate(
+            element, "fixed at its initial pose: a joint with `motion` moves a body", attribute="mocap"
+        )
+    elements = model.of_body("jnt", index, count, "joint", "freejoint")
+    names = [arrays.names["jnt"][joint] for joint in joints]
+    name = (names[0] if count == 1 else "") or body.name
+    type_ = "fixed" if not count else TYPES[int(arrays.jnt_type[first])] if count == 1 else "composite"
+    joint = model.draft.add_joint(name, elements[0] if count == 1 else element, type_, parent, body.name)
+    joint.pose = placed
+    if count == 1:
+        anchor = Pose(arrays.jnt_pos[first], np.eye(3))
+        joint.pose, joint.child_pose = placed.at(anchor), anchor
+        joint.fields |= _axis(arrays, first)
+        model.place(first, name)
+    elif count:
+        _read_parts(model, joint, joints, names)
+    joint.fields |= _joint_fields(model, joints) | _friction_fields(model, joint, joints)
+    for one, place in zip(joints, elements, strict=True):
+        _note_reference(model, one, place)
+
+
+def _read_mass(body: Body, mass: float, arrays: Any, index: int) -> None:
+    pose = pose_of(arrays.body_ipos[index], arrays.body_iquat[index])
+    moments = arrays.body_inertia[index]
+    body.mass = MassProperties(mass, np.zeros(3), np.diag(moments)).moved(pose.position, pose.rotation)
+    if pose.turns and np.ptp(moments) > 0.0:
+        body.inertia = {"principal": moments.tolist(), "rotation": dict(pose.written)}
+    elif pose.turns:
+        body.mass = MassProperties(mass, pose.position, np.diag(moments))
+
+
+def _axis(arrays: Any, joint: int) -> dict[str, Any]:
+    return {"axis": arrays.jnt_axis[joint].tolist()} if arrays.jnt_type[joint] in (SLIDE, HINGE) else {}
+
+
+def _read_parts(model: Model, joint: Joint, joints: range, names: list[str]) -> None:
+    arrays = model.arrays
+    parts = []
+    position = velocity = 0
+    for one in joints:
+        anchor = {"position": arrays.jnt_pos[one].tolist()} if arrays.jnt_pos[one].any() else {}
+        type_ = int(arrays.jnt_type[one])
+        parts.append({"type": TYPES[type_]} | _axis(arrays, one) | anchor)
+        model.place(one, joint.name, position, velocity)
+        position, velocity = position + SIZES[type_][0], velocity + SIZES[type_][1]
+    joint.fields["parts"] = parts
+    joint.origin = Origin(joint.origin.mark, "parts: " + ", ".join(name or "unnamed" for name in names))
+
+
+def _joint_fields(model: Model, joints: range) -> dict[str, Any]:
+    """Return the fields of a joint of the scene that has the coordinates of several joints of the file."""
+    arrays = model.arrays
+    owners = [joint for joint in joints for _ in range(SIZES[int(arrays.jnt_type[joint])][1])]
+    freedoms = (
+        slice(int(arrays.jnt_dofadr[joints[0]]), int(arrays.jnt_dofadr[joints[0]]) + len(owners))
+        if owners
+        else slice(0)
+    )
+    found: dict[str, Any] = {}
+    for key, values, flag in (
+        ("stiffness", arrays.jnt_stiffness[owners], "spring"),
+        ("damping", arrays.dof_damping[freedoms], "damper"),
+        ("armature", arrays.dof_armature[freedoms], None),
+    ):
+        if values.any() and not (flag and model.is_disabled(flag)):
+            found[key] = float(values[0]) if np.ptp(values) == 0.0 else values.tolist()
+    for key, entries in (
+        ("limits", [pair for joint in joints for pair in _limits(model, joint)]),
+        ("q", [_start(model, joint) for joint in joints]),
+        ("rest", [_rest(model, joint) for joint in joints] if "stiffness" in found else []),
+    ):
+        if any(entry not in (None, 0.0) for entry in entries):
+            found[key] = entries[0] if len(entries) == 1 else entries
+    return found
+
+
+def _friction_fields(model: Model, joint: Joint, joints: range) -> dict[str, Any]:
+    """Return the constant dry friction of a joint."""
+    first = int(model.arrays.jnt_dofadr[joints[0]]) if joints else 0
+    loss = float(model.arrays.dof_frictionloss[first]) if joints else 0.0
+    if not loss or model.is_disabled("frictionloss"):
+        return {}
+    return {"friction": {"force" if joint.type == "prismatic" else "torque": loss}}
+
+
+def _limits(model: Model, joint: int) -> list[Any]:
+    """Return the limits of each degree of freedom; None for none."""
+    arrays = model.arrays
+    type_ = int(arrays.jnt_type[joint])
+    if not arrays.jnt_limited[joint] or model.is_disabled("limit") or type_ not in (HINGE, SLIDE):
+        return [None] * SIZES[type_][1]
+    reference = reference_of(model, joint)
+    return [[_number(model, joint, value - reference) for value in arrays.jnt_range[joint].tolist()]]
+
+
+def _rest(model: Model, joint: int) -> Any:
+    arrays = model.arrays
+    address = int(arrays.jnt_qposadr[joint])
+    if arrays.jnt_type[joint] in (HINGE, SLIDE):
+        return _number(model, joint, float(arrays.qpos_spring[address]) - reference_of(model, joint))
+    return 0.0
+
+
+def _start(model: Model, joint: int) -> Any:
+    """Return the coordinate of a scene at the start: zero, or the nearest value within the limits."""
+    limits = _limits(model, joint)[0]
+    if limits is None:
+        return 0.0
+    lower, upper = (float(value) - reference_of(model, joint) for value in model.arrays.jnt_range[joint])
+    start = min(max(0.0, lower), upper)
+    if start == 0.0:
+        return 0.0
+    model.reading.ledger.note(
+        model.bodies[model.arrays.jnt_bodyid[joint]].mark, f"starts at {start:g}: 0 is outside of its limits"
+    )
+    return limits[0] if start == lower else limits[1]
+
+
+def _number(model: Model, joint: int, value: float) -> Any:
+    """Return a coordinate, in degrees where the file has degrees and they are a round number."""
+    degrees = round(math.degrees(value), 9)
+    is_angle = model.arrays.degree and model.arrays.jnt_type[joint] == HINGE
+    if is_angle and value and math.isclose(math.radians(degrees), value, rel_tol=1e-15):
+        return f"{degrees:.12g} deg"
+    return value
+
+
+def _note_reference(model: Model, joint: int, element: Element) -> None:
+    if model.arrays.jnt_type[joint] in (HINGE, SLIDE) and (reference := reference_of(model, joint)):
+        effect = f"q of the scene is q of the file minus {reference:.6g}"
+        model.reading.ledger.approximate(element, "coordinates are zero in the initial pose", effect, "ref")
+    if model.arrays.jnt_limited[joint] and model.arrays.jnt_type[joint] == BALL:
+        model.reading.ledger.drop(element, "the angle of a ball joint has no limit", attribute="range")
+
+
+# --- shapes and points ------------------------------------------------------------------------------------------------
+def _read_geoms(model: Model, index: int, body: Body) -> None:
+    arrays = model.arrays
+    geoms = np.flatnonzero(arrays.geom_bodyid == index)
+    for geom, element in zip(geoms, model.of_body("geom", index, len(geoms), "geom"), strict=True):
+        shape = _shape(model, int(geom), element)
+        if shape is not None:
+            body.shapes.append(shape)
+
+
+def _shape(model: Model, geom: int, element: Element) -> Shape | None:
+    arrays = model.arrays
+    type_ = int(arrays.geom_type[geom])
+    a, b, c = arrays.geom_size[geom].tolist()
+    pose = pose_of(arrays.geom_pos[geom], arrays.geom_quat[geom])
+    mesh = None
+    if type_ == PLANE:
+        fields: dict[str, Any] = {"type": "plane"}
+    elif type_ == SPHERE:
+        fields = {"type": "sphere", "radius": a}
+    elif type_ in (CAPSULE, CYLINDER):
+        fields = {"type": "capsule" if type_ == CAPSULE else "cylinder", "radius": a, "length": 2 * b}
+    elif type_ == ELLIPSOID:
+        fields = {"type": "ellipsoid", "radii": [a, b, c]}
+    elif type_ == BOX:
+        fields = {"type": "box", "size": [2 * a, 2 * b, 2 * c]}
+    elif type_ == MESH:
+        mesh, fields, frame = _mesh(arrays, int(arrays.geom_dataid[geom]))
+        pose = pose.at(frame.inverse) if frame is not IDENTITY else pose
+    else:
+        model.reading.ledger.drop(element, "height fields and distance fields are no shapes of a scene")
+        return None
+    if _has_contacts(model):
+        fields |= _contact_fields(arrays, geom)
+    color = arrays.mat_rgba[arrays.geom_matid[geom]] if arrays.geom_matid[geom] >= 0 else arrays.geom_rgba[geom]
+    if element.attributes.keys() & {"rgba", "material"} or arrays.geom_matid[geom] >= 0:
+        fields["color"] = [round(float(part), 6) for part in color[:3]]
+    return Shape(fields, Origin(element.mark), pose, mesh)
+
+
+def _contact_fields(arrays: Any, geom: int) -> dict[str, Any]:
+    """Return friction and groups of a shape; groups that no shape names, or is in, do not count."""
+    own = int(arrays.geom_contype[geom]) & int(np.bitwise_or.reduce(arrays.geom_conaffinity))
+    others = int(arrays.geom_conaffinity[geom]) & int(np.bitwise_or.reduce(arrays.geom_contype))
+    if not own and not others:
+        return {"contact": False}
+    friction = _friction(arrays.geom_condim[geom], arrays.geom_friction[geom])
+    found: dict[str, Any] = {} if friction == DEFAULT_FRICTION else {"friction": friction}
+    if own != 1:
+        found["groups"] = _groups(own)
+    if others != 1:
+        found["collides_with"] = _groups(others)
+    return found
+
+
+def _mesh(arrays: Any, mesh: int) -> tuple[Path | None, dict[str, Any], Pose]:
+    """Return the file and the fields of a mesh, and the pose of MuJoCo's frame of the mesh in that of the file."""
+    if file := arrays.mesh_files[mesh]:
+        scale = arrays.mesh_scale[mesh].tolist()
+        even = scale[0] == scale[1] == scale[2] > 0.0
+        scaled = {} if scale == [1.0, 1.0, 1.0] else {"scale": scale[0] if even else scale}
+        return Path(file), {"type": "mesh"} | scaled, pose_of(arrays.mesh_pos[mesh], arrays.mesh_quat[mesh])
+    first, count = int(arrays.mesh_vertadr[mesh]), int(arrays.mesh_vertnum[mesh])
+    vertices = arrays.mesh_vert[first : first + count].astype(float)
+    return None, {"type": "mesh", "vertices": vertices.tolist()}, IDENTITY
+
+
+def _read_sites(model: Model, index: int, body: Body) -> None:
+    arrays = model.arrays
+    sites = np.flatnonzero(arrays.site_bodyid == index)
+    for site, element in zip(sites, model.of_body("site", index, len(sites), "site"), strict=True):
+        if name := arrays.names["site"][site]:
+            body.points[name] = Point(pose_of(arrays.site_pos[site], arrays.site_quat[site]), Origin(element.mark))
+
+
+FORMAT = Format("MJCF", ("mujoco",), read)

@@ -1,0 +1,114 @@
+"""MuJoCo's own compiler of MJCF, in a process of its own.
+
+The compiler is C: a model may crash it, exhaust memory or never end, and none of it may end the program that asks.  The
+process prints the compiled model as an archive of arrays.  This file is also its program, which imports nothing of the
+package.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+LONGEST = 120.0
+"""Longest time of a compilation, s."""
+
+REFUSED = 3
+"""Exit status of the process for a model that the compiler refuses."""
+
+NAMED = ("body", "jnt", "geom", "site", "mesh", "tendon", "actuator", "eq", "key")
+"""Prefixes of the kinds of objects whose names are needed, as in `name_bodyadr`."""
+
+PREFIXES = ("qpos0", "qpos_", *(f"{kind}_" for kind in (*NAMED, "dof", "exclude", "pair", "wrap", "mat")))
+"""Starts of the names of the arrays that are needed."""
+
+
+class CompilerError(Exception):
+    """The compiler is absent, refuses the model, or fails; the message is one line."""
+
+
+def compile_model(path: Path) -> Any:
+    """Return the compiled model of an MJCF file.
+
+    Returns
+    -------
+    model
+        Arrays with the names and shapes of MuJoCo's `mjModel` as attributes, such as `body_mass` (nbody,); `names`,
+        lists of names by kind; `option`, the fields of `mjOption`; `mesh_files`, file names by mesh, or empty;
+        `euler` and `degree`, the sequence of Euler angles and whether angles of the file are in degrees.
+
+    Raises
+    ------
+    CompilerError
+        MuJoCo is not installed, refuses the model, crashes, or takes longer than `LONGEST`.
+    """
+    if importlib.util.find_spec("mujoco") is None:
+        raise CompilerError("MJCF files need MuJoCo's compiler: pip install 'multibody-cli[import]'")
+    with tempfile.TemporaryDirectory() as folder:  # MuJoCo writes its log into the working directory
+        try:
+            found = subprocess.run(
+                [sys.executable, "-P", __file__, str(path.absolute())], capture_output=True, cwd=folder, timeout=LONGEST
+            )
+        except subprocess.TimeoutExpired:
+            raise CompilerError(f"MuJoCo's compiler did not end within {LONGEST:g} s") from None
+    if found.returncode != 0:
+        message = " ".join(found.stderr.decode(errors="replace").split())
+        if found.returncode != REFUSED:
+            raise CompilerError(f"MuJoCo's compiler failed (exit status {found.returncode}): {message[-200:]}")
+        raise CompilerError(f"MuJoCo's compiler refuses the model: {message}")
+    with np.load(io.BytesIO(found.stdout), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    return SimpleNamespace(**json.loads(str(arrays.pop("properties"))), **arrays)
+
+
+def _print_compiled(path: str) -> None:
+    import mujoco
+
+    try:
+        spec = mujoco.MjSpec.from_file(path)
+        model = spec.compile()
+    except Exception as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(REFUSED) from None
+    arrays = {name: getattr(model, name) for name in dir(model) if name.startswith(PREFIXES)}
+    arrays = {name: value for name, value in arrays.items() if isinstance(value, np.ndarray)}
+    properties = {
+        "names": {kind: [_name(model, address) for address in getattr(model, f"name_{kind}adr")] for kind in NAMED},
+        "option": {name: _plain(getattr(model.opt, name)) for name in dir(model.opt) if not name.startswith("_")},
+        "mesh_files": [_file_of(spec, mesh) for mesh in sorted(spec.meshes, key=lambda mesh: mesh.id)],
+        "euler": "".join(spec.compiler.eulerseq),
+        "degree": bool(spec.compiler.degree),
+    }
+    np.savez(sys.stdout.buffer, properties=json.dumps(properties), **arrays)
+
+
+def _name(model: Any, address: int) -> str:
+    end = model.names.index(b"\0", address)
+    return str(model.names[address:end], errors="replace")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value if isinstance(value, int | float | str | list) else str(value)
+
+
+def _file_of(spec: Any, mesh: Any) -> str:
+    """Return the file of a mesh, absolute; empty if the file of the model holds its vertices."""
+    if not mesh.file:
+        return ""
+    name = Path(mesh.file).name if spec.strippath else mesh.file
+    return str(Path(spec.modelfiledir, spec.meshdir, name))
+
+
+if __name__ == "__main__":
+    _print_compiled(sys.argv[1])

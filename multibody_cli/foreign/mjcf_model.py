@@ -1,0 +1,135 @@
+"""A compiled MJCF model with the elements of its file, and the names that its objects have in the scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.foreign.draft import WORLD, Coordinate, Draft
+from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.markup import Element
+from multibody_cli.foreign.reading import Reading
+
+FREE, BALL, SLIDE, HINGE = range(4)
+"""Types of joints (`mjtJoint`)."""
+
+TYPES = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
+SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
+"""Numbers of coordinates and of velocities of each type."""
+
+DISABLED = {"constraint": 0, "equality": 1, "frictionloss": 2, "limit": 3, "contact": 4, "spring": 5, "damper": 6}
+DISABLED |= {"gravity": 7, "actuation": 11}
+"""Bits of `option.disableflags`."""
+
+
+class Model:
+    """A compiled model with the elements of its file.
+
+    Attributes
+    ----------
+    arrays
+        The compiled model; see `compile_model`.
+    draft, reading
+        The scene, and what a reader works with.
+    names
+        Names of bodies in the scene; the world is `world`.
+    """
+
+    def __init__(self, root: Element, reading: Reading, arrays: Any) -> None:
+        self.arrays = arrays
+        self.reading = reading
+        self.draft = Draft(reading.path, reading.ledger, reading.problems)
+        self.names: list[str] = [WORLD]
+        self._root = root
+        self._named = {
+            one.attributes["name"]: one for one in root.walk() if one.tag == "body" and "name" in one.attributes
+        }
+        self.bodies: list[Element] = [root]
+        self._name_bodies()
+
+    def is_disabled(self, flag: str) -> bool:
+        """Whether a flag of the file disables a part of the engine."""
+        return bool(self.arrays.option["disableflags"] >> DISABLED[flag] & 1)
+
+    def joint_name(self, joint: int) -> str:
+        """Return the name of a joint of the file, or its number in the engine."""
+        return self.arrays.names["jnt"][joint] or f"joint {joint}"
+
+    def place(self, joint: int, scene_joint: str, position: int = 0, velocity: int = 0) -> None:
+        """Record the coordinates of the scene that a joint of the file has."""
+        reference = reference_of(self, joint) if self.arrays.jnt_type[joint] in (SLIDE, HINGE) else 0.0
+        self.draft.coordinates[self.joint_name(joint)] = Coordinate(scene_joint, position, velocity, reference)
+
+    def address(self, joint: int) -> str:
+        """Return the coordinate of a hinge or slide as the scene names it: `elbow`, or `wrist/1`."""
+        found = self.draft.coordinates[self.joint_name(joint)]
+        is_one = self.arrays.body_jntnum[self.arrays.jnt_bodyid[joint]] == 1
+        return found.joint if is_one else f"{found.joint}/{found.velocity}"
+
+    def element(self, kind: str, index: int, section: str) -> Element:
+        """Return the element of an object of a section by its name, else by its order, else the root."""
+        name = self.arrays.names[kind][index]
+        found = [one for part in self._root.walk() if part.tag == section for one in _flat(part)]
+        named = [one for one in found if name and one.attributes.get("name") == name]
+        if named or len(found) != len(self.arrays.names[kind]):
+            return named[0] if named else self._root
+        return found[index]
+
+    def drop(self, element: Element, reason: str) -> None:
+        """Drop an object in the ledger; a note on the model if it has no element of its own."""
+        if element is self._root:
+            self.reading.ledger.note(element.mark, f"dropped: {reason}")
+        else:
+            self.reading.ledger.drop(element, reason)
+
+    def of_body(self, kind: str, body: int, count: int, *tags: str) -> list[Element]:
+        """Return the elements of the objects of a body in order; that of the body where they are not one to one."""
+        found = [one for section in self._containers(body) for one in _flat(section) if one.tag in tags]
+        return found if len(found) == count else [self.bodies[body]] * count
+
+    def _containers(self, body: int) -> list[Element]:
+        return [self.bodies[body]] if body else [one for one in self._root.walk() if one.tag == "worldbody"]
+
+    def _name_bodies(self) -> None:
+        """Find the element and the name of each body; one without a name is called after its parent."""
+        arrays = self.arrays
+        used = set(arrays.names["body"])
+        children: dict[int, list[int]] = {}
+        for body in range(1, len(arrays.body_parentid)):
+            children.setdefault(int(arrays.body_parentid[body]), []).append(body)
+        for body in range(1, len(arrays.body_parentid)):
+            parent = int(arrays.body_parentid[body])
+            name = arrays.names["body"][body]
+            siblings = children[parent]
+            places = self.of_body("body", parent, len(siblings), "body")
+            self.bodies.append(self._named.get(name, places[siblings.index(body)]))
+            stem = "body" if parent == 0 else self.names[parent]
+            self.names.append(name or _unused(f"{stem}_{siblings.index(body) + 1}", used))
+            used.add(self.names[-1])
+
+
+def _unused(name: str, used: set[str]) -> str:
+    return name if name not in used else _unused(f"{name}_", used)
+
+
+def _flat(element: Element) -> Iterator[Element]:
+    """Yield the children of an element, and those of frames and included files in it, in the order of the file."""
+    for child in element.children:
+        if child.tag in ("include", "frame"):
+            yield from _flat(child)
+        else:
+            yield child
+
+
+def reference_of(model: Model, joint: int) -> float:
+    """Return the coordinate of the file in the initial pose, `ref`."""
+    return float(model.arrays.qpos0[model.arrays.jnt_qposadr[joint]])
+
+
+def pose_of(position: Any, quaternion: Any) -> Pose:
+    """Return the pose with a position (3,) and a quaternion (4,)."""
+    if tuple(quaternion) == (1.0, 0.0, 0.0, 0.0):
+        return Pose(np.array(position), np.eye(3))
+    return Pose.of_quaternion(position, quaternion.tolist())

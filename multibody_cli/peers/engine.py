@@ -1,0 +1,59 @@
+"""Interface of an engine: another program with a model file of its own, for comparison with the imported scene.
+
+An engine has the joints of its file by name, each a hinge, a slide, a ball or a free joint.  The values of all engines
+have one form: a quaternion is (w, x, y, z); the velocity of a ball is in the axes of the child; a free joint has the
+position of the origin of its body and a quaternion, and the velocity [linear; angular] in world axes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from multibody_cli.model import Floats
+from multibody_cli.peers.contract import ShapeKind
+
+SIZES = {ShapeKind.HINGE: (1, 1), ShapeKind.SLIDE: (1, 1), ShapeKind.BALL: (4, 3), ShapeKind.FREE: (7, 6)}
+"""Numbers of coordinates and of velocities by kind."""
+
+
+class EngineJoint(NamedTuple):
+    """A joint of a model: its name, its kind, its first velocity in M and b, and its body, for a free joint."""
+
+    name: str
+    kind: ShapeKind
+    velocity: int
+    body: str = ""
+
+
+class Engine(ABC):
+    """A model in another program.
+
+    Attributes
+    ----------
+    title
+        Its name in messages.
+    has_dampers
+        Whether b has the dampers of the joints.
+    joints
+        The joints, in the order of M and b.
+    """
+
+    title: str
+    has_dampers: bool
+    joints: tuple[EngineJoint, ...]
+
+    @classmethod
+    @abstractmethod
+    def read(cls, path: Path) -> Engine:
+        """Read a model; an exception of the program if it cannot."""
+
+    @abstractmethod
+    def equations(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+        """Return the mass matrix M (n, n) and the bias b (n,) at values by joint.
+
+        M a + b are the forces without those of contacts and constraints, so that b has the Coriolis and centrifugal
+        forces, gravity, springs, dampers and actuators with the sign that they have on this side of the equation.
+        """

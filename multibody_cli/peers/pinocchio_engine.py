@@ -1,0 +1,77 @@
+"""Pinocchio as the engine of URDF files, whose forces are gravity alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.model import Floats
+from multibody_cli.peers.contract import ShapeKind
+from multibody_cli.peers.engine import SIZES, Engine, EngineJoint
+from multibody_cli.spec.rotations import rotation_matrix
+
+ROOT = "root_joint"
+"""Name in Pinocchio of the free joint of a root link."""
+
+
+class PinocchioEngine(Engine):
+    """A model of Pinocchio; its root link is free if the file does not connect it to a link `world`."""
+
+    def __init__(self, pinocchio: Any, model: Any) -> None:
+        self._pinocchio, self._model, self._data = pinocchio, model, model.createData()
+        self._numbers = range(1, model.njoints)
+        self.joints = tuple(self._joint(number) for number in self._numbers)
+
+    title = "Pinocchio"
+    has_dampers = False
+
+    @classmethod
+    def read(cls, path: Path) -> PinocchioEngine:
+        """Read a URDF file."""
+        import pinocchio
+
+        model = pinocchio.buildModelFromUrdf(str(path))
+        if not any(frame.name == "world" for frame in model.frames):
+            model = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
+        return cls(pinocchio, model)
+
+    def _joint(self, number: int) -> EngineJoint:
+        model = self._model
+        joint, name = model.joints[number], model.names[number]
+        if joint.nv == 6:
+            frames = [frame for frame in model.frames if frame.parentJoint == number and frame.name != name]
+            return EngineJoint(name, ShapeKind.FREE, joint.idx_v, frames[0].name)
+        slides = joint.shortname().startswith("JointModelP")  # PX, PY, PZ, PrismaticUnaligned
+        return EngineJoint(name, ShapeKind.SLIDE if slides else ShapeKind.HINGE, joint.idx_v)
+
+    def equations(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+        """Return M and b; the velocity of a free joint is in body axes in Pinocchio, and in world axes here."""
+        model, data = self._model, self._data
+        own_q, own_v = self._pinocchio.neutral(model), np.zeros(model.nv)
+        G, rest = np.eye(model.nv), np.zeros(model.nv)
+        for number, joint in zip(self._numbers, self.joints, strict=True):
+            if joint.name not in q:
+                continue
+            found = model.joints[number]
+            columns = slice(joint.velocity, joint.velocity + SIZES[joint.kind][1])
+            values = q[joint.name]
+            if joint.kind is ShapeKind.FREE:
+                R = rotation_matrix(values[3:])
+                G[columns, columns] = np.kron(np.eye(2), R.T)
+                linear, angular = v[joint.name][:3], v[joint.name][3:]
+                rest[columns][:3] = -R.T @ np.cross(angular, linear)
+                values = np.concatenate([values[:3], np.roll(values[3:], -1)])
+            elif found.nq == 2:  # a hinge without limits
+                values = np.array([np.cos(values[0]), np.sin(values[0])])
+            own_q[found.idx_q : found.idx_q + found.nq] = values
+            own_v[columns] = G[columns, columns] @ v[joint.name]
+        M = np.triu(self._pinocchio.crba(model, data, own_q))
+        M += np.triu(M, 1).T
+        b = self._pinocchio.nonLinearEffects(model, data, own_q, own_v)
+        return G.T @ M @ G, G.T @ (M @ rest + b)
+
+
+ENGINE = PinocchioEngine

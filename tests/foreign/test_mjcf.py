@@ -1,0 +1,239 @@
+"""An MJCF file means in a scene what it means in MuJoCo, and each of its items has one fate."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mbsim
+from multibody_cli.document.source import ReadScene
+from multibody_cli.errors import SceneError
+from multibody_cli.foreign import mjcf_fates, read_model
+from multibody_cli.foreign.draft import Draft
+from multibody_cli.foreign.ledger import Ledger, Report
+from multibody_cli.foreign.markup import Element, parse
+from multibody_cli.foreign.options import Options
+from multibody_cli.limits import Usage
+from multibody_cli.nodes import Mark, Problems
+from multibody_cli.peers import ENGINES
+from multibody_cli.studies.import_check import AGREEMENT, CONTRADICTION, check_import, contradiction
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
+
+mujoco = pytest.importorskip("mujoco")
+
+CREATURE = Path(__file__).with_name("creature.xml")
+
+
+def imported(path: Path) -> tuple[Draft, PreparedSimulation]:
+    draft = read_model(path, Options(), Problems())
+    return draft, prepare(ReadScene(path, draft.tree(), Usage()))
+
+
+def written(folder: Path, body: str, further: str = "") -> Path:
+    path = folder / "model.xml"
+    path.write_text(f"<mujoco><worldbody>{body}</worldbody>{further}</mujoco>")
+    return path
+
+
+SPHERE = '<geom type="sphere" size="0.1"/>'
+TWO = (
+    f'<body name="a"><joint name="x" type="slide"/>{SPHERE}</body>'
+    f'<body name="b" pos="1 0 0"><joint name="y" type="slide"/>{SPHERE}</body>'
+)
+
+
+def test_mass_matrix_and_bias_are_those_of_mujoco() -> None:
+    """Anchors, references, springs, dampers, armature, servos, frames; initial pose, right angles, random states."""
+    draft, simulation = imported(CREATURE)
+    found = check_import(simulation, draft, ENGINES["mjcf"].read(CREATURE))
+    assert {joint.name for joint in found.joints} >= {"root", "hip_x", "hip_slide", "hip_y", "knee", "tail", "elbow"}
+    assert not found.absent
+    assert max(found.mass_matrix, found.bias) < 1e-13 < AGREEMENT
+    assert max(found.scene_contradiction, found.engine_contradiction) < CONTRADICTION
+
+
+@pytest.mark.parametrize(("part", "factor"), [("mass", 1.001), ("gravity", 1.001), ("anchor", 1.01)])
+def test_a_wrong_import_is_noticed(part: str, factor: float) -> None:
+    draft, _ = imported(CREATURE)
+    if part == "mass":
+        mass = draft.bodies["shin"].mass
+        assert mass is not None
+        draft.bodies["shin"].mass = type(mass)(factor * mass.mass, mass.com, mass.inertia)
+    elif part == "gravity":
+        placed = draft.settings["gravity"]
+        draft.settings["gravity"] = placed._replace(value=[factor * g for g in placed.value])
+    else:
+        parts = draft.joints["thigh"].fields["parts"]
+        parts[2]["position"] = [factor * x for x in parts[2]["position"]]
+    simulation = prepare(ReadScene(CREATURE, draft.tree(), Usage()))
+    assert not check_import(simulation, draft, ENGINES["mjcf"].read(CREATURE)).agrees
+
+
+def test_an_engine_with_a_wrong_bias_contradicts_itself() -> None:
+    engine = ENGINES["mjcf"].read(CREATURE)
+    random = np.random.default_rng(0)
+    sizes = {"free": 7, "ball": 4}
+    q: dict[str, Any] = {}
+    v: dict[str, Any] = {}
+    for joint in engine.joints:
+        kind = joint.kind.name.lower()
+        q[joint.name] = random.normal(size=sizes.get(kind, 1))
+        q[joint.name][-4:] /= np.linalg.norm(q[joint.name][-4:]) if kind in sizes else 1.0
+        v[joint.name] = random.normal(size={"free": 6, "ball": 3}.get(kind, 1))
+    assert contradiction(engine.equations, q, v, engine.joints) < CONTRADICTION
+
+    def wrong(q: Any, v: Any) -> Any:
+        M, b = engine.equations(q, v)
+        still = engine.equations(q, {name: 0 * value for name, value in v.items()})[1]
+        return M, still + 1.01 * (b - still)
+
+    assert contradiction(wrong, q, v, engine.joints) > CONTRADICTION
+
+
+# --- the scene --------------------------------------------------------------------------------------------------------
+def test_initial_poses_are_those_of_mujoco() -> None:
+    with pytest.warns(mbsim.SceneWarning, match="imported"):
+        simulation = mbsim.Simulation(mbsim.load(CREATURE))
+    model = mujoco.MjModel.from_xml_path(str(CREATURE))
+    data = mujoco.MjData(model)
+    data.joint("elbow").qpos = np.radians(10)  # the nearest of its limits, which exclude 0
+    mujoco.mj_forward(model, data)
+    for name in ("trunk", "thigh", "shin", "toe", "tail", "hand", "stone"):
+        assert simulation.channel(f"bodies/{name}/position") == pytest.approx(data.body(name).xpos, abs=1e-14)
+        turn = simulation.channel(f"bodies/{name}/quaternion")
+        assert abs(turn @ data.body(name).xquat) == pytest.approx(1.0, abs=1e-14)
+
+
+def test_shapes_keep_sizes_colors_friction_and_groups() -> None:
+    draft, simulation = imported(CREATURE)
+    trunk, ellipsoid = draft.bodies["trunk"].shapes
+    assert trunk.fields == {"type": "box", "size": [0.4, 0.2, 0.1], "color": [0.8, 0.1, 0.1]}
+    assert ellipsoid.fields["friction"] == 0.0  # condim 1
+    assert draft.bodies["thigh"].shapes[0].fields["contact"] is False  # no shape is in a group that it collides with
+    contacts = simulation.scene.contacts
+    assert contacts is not None
+    assert [tuple(pair) for pair in contacts.exclude] == [("trunk", "stone")]
+
+
+def test_two_shapes_touch_by_contype_and_conaffinity(tmp_path: Path) -> None:
+    geoms = [(1, 1), (2, 1), (4, 2), (0, 4), (2, 0)]
+    bodies = "".join(
+        f'<body name="{k}" pos="{k} 0 0"><joint type="slide"/>'
+        f'<geom type="sphere" size="0.1" contype="{own}" conaffinity="{others}"/></body>'
+        for k, (own, others) in enumerate(geoms)
+    )
+    draft = read_model(written(tmp_path, bodies), Options(), Problems())
+    fields = [body.shapes[0].fields for body in draft.bodies.values()]
+
+    def touch(a: dict[str, Any], b: dict[str, Any]) -> bool:
+        if a.get("contact") is False or b.get("contact") is False:
+            return False
+        own, others = ({*x.get(key, ["default"])} for x, key in ((a, "groups"), (b, "collides_with")))
+        return bool(own & others)
+
+    for j, (type_a, affinity_a) in enumerate(geoms):
+        for k, (type_b, affinity_b) in enumerate(geoms):
+            meant = bool(type_a & affinity_b or type_b & affinity_a)
+            assert (touch(fields[j], fields[k]) or touch(fields[k], fields[j])) == meant, (j, k)
+
+
+def test_equalities_are_couplings_and_joints_that_close_loops(tmp_path: Path) -> None:
+    equality = (
+        '<equality><connect name="pin" body1="a" body2="b" anchor="0.3 0.1 0"/>'
+        '<weld name="glue" body1="a" body2="b" relpose="1 0 0 1 0 0 0"/>'
+        '<joint joint1="x" joint2="y" polycoef="0.1 2 0 0 0"/>'
+        '<joint name="bent" joint1="x" joint2="y" polycoef="0 1 3 0 0"/></equality>'
+    )
+    draft = read_model(written(tmp_path, TWO, equality), Options(), Problems())
+    assert draft.joints["pin"].type == "spherical"
+    assert draft.joints["pin"].pose.position == pytest.approx([0.3, 0.1, 0])
+    assert draft.joints["pin"].child_pose.position == pytest.approx([-0.7, 0.1, 0])
+    assert (draft.joints["glue"].type, draft.joints["glue"].parent, draft.joints["glue"].child) == ("fixed", "a", "b")
+    (coupling,) = draft.elements["couplings"].values()
+    assert coupling.value == {"type": "linear", "terms": {"x": 1.0, "y": -2.0}, "value": 0.1}
+    (loss,) = [entry for entry in Report(draft.ledger).losses if entry.element.tag == "joint"]
+    assert "polynomial" in loss.reason
+
+
+def test_actuators_that_no_scene_has_are_dropped(tmp_path: Path) -> None:
+    servo = '<position name="s" joint="y" kp="3" timeconst="0.1"/>'
+    actuator = f'<actuator><muscle joint="x" lengthrange="0.1 1"/>{servo}</actuator>'
+    draft = read_model(written(tmp_path, TWO, actuator), Options(), Problems())
+    assert {entry.element.tag for entry in Report(draft.ledger).losses} == {"muscle", "position"}
+
+
+# --- the ledger -------------------------------------------------------------------------------------------------------
+def tree_of(text: str) -> Element:
+    return parse(text.encode(), "model.xml", Usage()).root
+
+
+def schema() -> Element:
+    """All elements and attributes of MJCF, nested as in the schema that MuJoCo prints, whose depth is the indent."""
+    mark = Mark("schema")
+    root = Element("root", {}, mark)
+    above = [(-1, root)]
+    for line in mujoco.mj_printSchema(False, False).splitlines():
+        words = line.split()
+        if words and re.match(r"\(world\)|\S+ \([!*?R]\)", line.strip()):
+            depth = len(line) - len(line.lstrip())
+            while above[-1][0] >= depth:
+                above.pop()
+            element = Element(words[0].removeprefix("(world)"), dict.fromkeys(words[2:], ""), mark)
+            above[-1][1].children.append(element)
+            above.append((depth, element))
+        else:
+            above[-1][1].attributes |= dict.fromkeys(words, "")
+    (found,) = root.children
+    for body in found.all("body"):
+        found.children.append(Element("worldbody", {}, mark, [body]))
+        found.children.remove(body)
+    return found
+
+
+def test_every_item_of_the_schema_of_mujoco_has_a_fate() -> None:
+    root = schema()
+    assert sum(1 + len(element.attributes) for element in root.walk()) > 1000
+    ledger = Ledger("model.xml")
+    ledger.add_source(root)
+    mjcf_fates.claim(root, ledger)
+    assert sorted({entry.item for entry in ledger.entries() if entry.fate == "unknown"}) == []
+
+
+@pytest.mark.parametrize("place", ["worldbody", "worldbody/body", "worldbody/body/geom", "option", "default", "asset"])
+def test_an_unknown_item_is_reported_once(place: str) -> None:
+    text = '<mujoco><option/><default/><asset/><worldbody><body><geom type="box"/></body></worldbody></mujoco>'
+    root = tree_of(text)
+    element = root
+    for tag in place.split("/"):
+        element = element.all(tag)[0]
+    element.attributes["glow"] = "1"
+    element.children.append(Element("aura", {"size": "2"}, element.mark))
+    ledger = Ledger("model.xml")
+    ledger.add_source(root)
+    mjcf_fates.claim(root, ledger)
+    assert [entry.item for entry in ledger.entries() if entry.fate == "unknown"] == [f"<{element.tag} glow>", "<aura>"]
+
+
+# --- files that cannot be read ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "<mujoco><worldbody><body><geom size='1'/><joint type='hinges'/></body></worldbody></mujoco>",
+            "refuses the model",
+        ),
+        ("<mujoco><include file='none.xml'/></mujoco>", "cannot read the file"),
+        ("<mujoco><include file='model.xml'/></mujoco>", "includes itself"),
+        ("<mujoco><asset><mesh file='none.stl'/></asset><worldbody/></mujoco>", "refuses the model"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "model.xml").write_text(text)
+    with pytest.raises(SceneError, match=message) as raised:
+        read_model(tmp_path / "model.xml", Options(), Problems())
+    assert len(str(raised.value).splitlines()) == 1
+    assert not list(tmp_path.glob("MUJOCO_LOG*"))
