@@ -31,6 +31,7 @@ from multibody_cli.foreign.mjcf_model import (
     pose_of,
     reference_of,
 )
+from multibody_cli.foreign.mjcf_states import read_states
 from multibody_cli.foreign.mjcf_transmissions import read_actuators, read_equalities, read_tendons
 from multibody_cli.foreign.reading import Reading
 from multibody_cli.mass import MassProperties
@@ -60,6 +61,7 @@ def read(root: Element, reading: Reading) -> Draft:
     read_equalities(model)
     read_tendons(model)
     read_actuators(model)
+    read_states(model)
     _read_options(model)
     return model.draft
 
@@ -205,7 +207,7 @@ def _joint_fields(model: Model, joints: range) -> dict[str, Any]:
     """Return the fields of a joint of the scene that has the coordinates of several joints of the file."""
     arrays = model.arrays
     owners = [joint for joint in joints for _ in range(SIZES[int(arrays.jnt_type[joint])][1])]
-    freedoms = (
+    columns = (
         slice(int(arrays.jnt_dofadr[joints[0]]), int(arrays.jnt_dofadr[joints[0]]) + len(owners))
         if owners
         else slice(0)
@@ -213,8 +215,8 @@ def _joint_fields(model: Model, joints: range) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, values, flag in (
         ("stiffness", arrays.jnt_stiffness[owners], "spring"),
-        ("damping", arrays.dof_damping[freedoms], "damper"),
-        ("armature", arrays.dof_armature[freedoms], None),
+        ("damping", arrays.dof_damping[columns], "damper"),
+        ("armature", arrays.dof_armature[columns], None),
     ):
         if values.any() and not (flag and model.is_disabled(flag)):
             found[key] = float(values[0]) if np.ptp(values) == 0.0 else values.tolist()

@@ -166,6 +166,29 @@ def test_actuators_that_no_scene_has_are_dropped(tmp_path: Path) -> None:
     assert {entry.element.tag for entry in Report(draft.ledger).losses} == {"muscle", "position"}
 
 
+def test_keyframes_are_states_with_the_motion_of_mujoco(tmp_path: Path) -> None:
+    body = (
+        '<body name="a"><freejoint/><geom size="0.1"/>'
+        '<body name="b" pos="0.3 0 0"><joint name="h" axis="0 1 0" ref="10"/><geom size="0.1"/>'
+        '<body name="c" pos="0.3 0 0"><joint type="slide"/><joint type="ball"/>'
+        '<geom size="0.05" pos="0.1 0 0"/></body></body></body>'
+    )
+    home = '<key name="home" qpos="1 2 3 1 0 0 1 0.2 0.1 0.7 0 0.7 0" qvel="1 2 3 .1 .2 .3 .5 .6 1 2 3"/>'
+    path = written(tmp_path, body, f"<keyframe><key/>{home}</keyframe>")
+    with pytest.warns(mbsim.SceneWarning, match="imported"):
+        simulation = mbsim.Simulation(mbsim.load(path, state="home"))
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 1)
+    mujoco.mj_forward(model, data)
+    twist = np.zeros(6)
+    for name in "abc":
+        mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, model.body(name).id, twist, 0)
+        assert simulation.channel(f"bodies/{name}/position") == pytest.approx(data.body(name).xpos, abs=1e-14)
+        assert simulation.channel(f"bodies/{name}/angular_velocity") == pytest.approx(twist[:3], abs=1e-14)
+        assert simulation.channel(f"bodies/{name}/linear_velocity") == pytest.approx(twist[3:], abs=1e-14)
+
+
 # --- the ledger -------------------------------------------------------------------------------------------------------
 def tree_of(text: str) -> Element:
     return parse(text.encode(), "model.xml", Usage()).root

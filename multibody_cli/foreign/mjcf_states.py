@@ -1,0 +1,65 @@
+"""Keyframes of MJCF: initial states of the scene by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.foreign.mjcf_model import BALL, FREE, SIZES, Model, pose_of, reference_of
+
+
+def read_states(model: Model) -> None:
+    """Read keyframes as initial states."""
+    arrays = model.arrays
+    states = {}
+    for key in range(len(arrays.key_time)):
+        joints: dict[str, Any] = {}
+        bodies: dict[str, Any] = {}
+        for joint in range(len(arrays.jnt_type)):
+            q, v = _of_key(model, key, joint)
+            name = model.draft.coordinates[model.joint_name(joint)].joint
+            if name in model.draft.joints:
+                entry = joints.setdefault(name, {"q": [], "v": []})
+                entry["q"].append(_scene_position(model, joint, q))
+                entry["v"].append(_scene_velocity(model, joint, q, v))
+            else:
+                bodies[name] = _scene_position(model, joint, q) | {"velocity": _scene_velocity(model, joint, q, v)}
+        single = {
+            name: {field: values[0] for field, values in entry.items()} if len(entry["q"]) == 1 else entry
+            for name, entry in joints.items()
+        }
+        parts = {section: entries for section, entries in (("joints", single), ("bodies", bodies)) if entries}
+        states[arrays.names["key"][key] or f"key_{key + 1}"] = parts
+    if states:
+        element = next(one for one in model.bodies[0].walk() if one.tag == "keyframe")
+        model.draft.set("states", element, states)
+
+
+def _of_key(model: Model, key: int, joint: int) -> tuple[Any, Any]:
+    """Return the coordinates and velocities of a joint of the file in a keyframe."""
+    arrays = model.arrays
+    size, speeds = SIZES[int(arrays.jnt_type[joint])]
+    first, column = int(arrays.jnt_qposadr[joint]), int(arrays.jnt_dofadr[joint])
+    return arrays.key_qpos[key, first : first + size], arrays.key_qvel[key, column : column + speeds]
+
+
+def _scene_position(model: Model, joint: int, q: Any) -> Any:
+    """Return coordinates in the form of the scene, those of hinges and slides within their limits."""
+    type_ = int(model.arrays.jnt_type[joint])
+    if type_ == FREE:
+        return {"position": q[:3].tolist(), "rotation": {"quaternion": q[3:].tolist()}}
+    if type_ == BALL:
+        return {"quaternion": q.tolist()}
+    value = float(q[0])
+    if model.arrays.jnt_limited[joint]:
+        value = float(np.clip(value, *model.arrays.jnt_range[joint]))
+    return value - reference_of(model, joint)
+
+
+def _scene_velocity(model: Model, joint: int, q: Any, v: Any) -> Any:
+    """Return velocities in the form of the scene; that of a free body has the axes of the world."""
+    type_ = int(model.arrays.jnt_type[joint])
+    if type_ == FREE:
+        return {"linear": v[:3].tolist(), "angular": (pose_of(q[:3], q[3:]).rotation @ v[3:]).tolist()}
+    return v.tolist() if type_ == BALL else float(v[0])
