@@ -44,6 +44,10 @@ DEFAULT_FRICTION = 1.0
 """Coefficient of friction of shapes for which the file states none."""
 
 
+LARGEST_CORRECTION = 0.1
+"""Assembly tolerance of loops, m or rad, if joints start at their limits instead of the initial pose of the file."""
+
+
 # --- reading ----------------------------------------------------------------------------------------------------------
 def read(root: Element, reading: Reading) -> Draft:
     """Read a model."""
@@ -87,14 +91,13 @@ def _read_contacts(model: Model) -> None:
         return
     found: dict[str, Any] = {"friction": DEFAULT_FRICTION, "combine": {"friction": "maximum"}, "overlap": "exclude"}
     exclude = [[model.names[code >> 16], model.names[code & 0xFFFF]] for code in arrays.exclude_signature.tolist()]
-    pairs: list[Any] = []
+    pairs: dict[frozenset[str], Any] = {}
     for pair, geoms in enumerate(zip(arrays.pair_geom1, arrays.pair_geom2, strict=True)):
         bodies = [model.names[arrays.geom_bodyid[geom]] for geom in geoms]
-        pairs.append(
-            {"bodies": bodies, "friction": _friction(arrays.pair_dim[pair], arrays.pair_friction[pair, [0, 2, 3]])}
-        )
+        friction = _friction(arrays.pair_dim[pair], arrays.pair_friction[pair, [0, 2, 3]])
+        pairs.setdefault(frozenset(bodies), {"bodies": bodies, "friction": friction})
     found |= {"exclude": exclude} if exclude else {}
-    found |= {"pairs": ["auto", *pairs]} if pairs else {}
+    found |= {"pairs": ["auto", *pairs.values()]} if pairs else {}
     for element in model.bodies[0].walk():
         if element.tag == "pair":
             draft.ledger.approximate(element, "coefficients of all shapes of the two bodies")
@@ -132,6 +135,8 @@ def _read_options(model: Model) -> None:
         entry.value["type"] in ("position", "velocity") for entry in model.draft.elements.get("actuators", {}).values()
     ):
         simulation["integrator"] = "linearly_implicit_euler"
+    if model.starts_elsewhere and model.arrays.eq_active0.any():
+        simulation["assembly_tolerance"] = LARGEST_CORRECTION
     model.draft.set("simulation", model.bodies[0], simulation)
 
 
@@ -269,6 +274,7 @@ def _start(model: Model, joint: int) -> Any:
     model.reading.ledger.note(
         model.bodies[model.arrays.jnt_bodyid[joint]].mark, f"starts at {start:g}: 0 is outside of its limits"
     )
+    model.starts_elsewhere = True
     return limits[0] if start == lower else limits[1]
 
 
@@ -323,6 +329,8 @@ def _shape(model: Model, geom: int, element: Element) -> Shape | None:
         return None
     if _has_contacts(model):
         fields |= _contact_fields(arrays, geom)
+        if mesh is not None and fields.get("contact", True):  # MuJoCo, too, has contacts of the hull
+            fields["decompose" if model.reading.options.decompose else "hull"] = True
     color = arrays.mat_rgba[arrays.geom_matid[geom]] if arrays.geom_matid[geom] >= 0 else arrays.geom_rgba[geom]
     if element.attributes.keys() & {"rgba", "material"} or arrays.geom_matid[geom] >= 0:
         fields["color"] = [round(float(part), 6) for part in color[:3]]

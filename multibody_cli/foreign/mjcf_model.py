@@ -35,6 +35,8 @@ class Model:
         The scene, and what a reader works with.
     names
         Names of bodies in the scene; the world is `world`.
+    starts_elsewhere
+        Whether a joint starts at a limit, because its initial value is outside.
     """
 
     def __init__(self, root: Element, reading: Reading, arrays: Any) -> None:
@@ -42,6 +44,7 @@ class Model:
         self.reading = reading
         self.draft = Draft(reading.path, reading.ledger, reading.problems)
         self.names: list[str] = [WORLD]
+        self.starts_elsewhere = False
         self._root = root
         self._named = {
             one.attributes["name"]: one for one in root.walk() if one.tag == "body" and "name" in one.attributes

@@ -32,7 +32,7 @@ def read_states(model: Model) -> None:
         parts = {section: entries for section, entries in (("joints", single), ("bodies", bodies)) if entries}
         states[arrays.names["key"][key] or f"key_{key + 1}"] = parts
     if states:
-        element = next(one for one in model.bodies[0].walk() if one.tag == "keyframe")
+        element = next((one for one in model.bodies[0].walk() if one.tag == "keyframe"), model.bodies[0])
         model.draft.set("states", element, states)
 
 

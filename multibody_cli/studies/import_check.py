@@ -245,7 +245,7 @@ class _Imported:
             return q, np.eye(6), np.zeros(6)
         lever = rotation_matrix(q[3:]) @ point.pose.position
         G = np.eye(6)
-        G[:3, 3:] = np.cross(np.eye(3), lever)
+        G[:3, 3:] = np.cross(np.eye(3), lever).T
         turn = _turned(q[3:], quaternion_of(point.pose.rotation))
         spin = np.cross(v[3:], np.cross(v[3:], lever))
         return np.concatenate([q[:3] + lever, turn]), G, np.concatenate([spin, np.zeros(3)])

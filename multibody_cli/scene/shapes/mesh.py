@@ -203,6 +203,8 @@ def excess_volume(shape: MeshSpec, file: Path) -> str:
     if not (mesh.is_watertight and mesh.volume > 0.0):
         return f"in contacts, {what} a volume that cannot be compared with that of the mesh, which is not closed"
     excess = sum(forms.hull_volume(part) for part in parts) / float(mesh.volume) - 1.0
+    if excess <= CONVEX:
+        return ""
     return f"in contacts, {what} {100.0 * excess:.3g} % more volume than the mesh"
 
 
