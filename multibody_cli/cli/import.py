@@ -42,9 +42,7 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Refuse a model of which a scene cannot keep everything.")
 @click.option("--check", is_flag=True, help="Compare mass matrix and bias with those of the file's own engine.")
 @click.option("--report", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
-def verb(
-    model: Path, output: Path | None, force: bool, check: bool, volumes: bool, report: str, **choices: Any
-) -> int:
+def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bool, report: str, **choices: Any) -> int:
     """Read FILE, a model of another program, and report each element that a scene approximates or drops.
 
     Elements that are not in the report are kept. With -o, the scene is written, with the report as comments.

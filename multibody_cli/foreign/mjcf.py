@@ -236,12 +236,15 @@ def _joint_fields(model: Model, joints: range) -> dict[str, Any]:
 
 
 def _friction_fields(model: Model, joint: Joint, joints: range) -> dict[str, Any]:
-    """Return the constant dry friction of a joint."""
-    first = int(model.arrays.jnt_dofadr[joints[0]]) if joints else 0
-    loss = float(model.arrays.dof_frictionloss[first]) if joints else 0.0
-    if not loss or model.is_disabled("frictionloss"):
+    """Return the dry friction of each degree of freedom, whatever the loads."""
+    if not joints or model.is_disabled("frictionloss"):
         return {}
-    return {"friction": {"force" if joint.type == "prismatic" else "torque": loss}}
+    owners = [one for one in joints for _ in range(SIZES[int(model.arrays.jnt_type[one])][1])]
+    first = int(model.arrays.jnt_dofadr[joints[0]])
+    losses = model.arrays.dof_frictionloss[first : first + len(owners)].tolist()
+    words = {"prismatic": ("force",), "free": ("force", "torque"), "composite": ("brake",)}.get(joint.type, ("torque",))
+    limit = losses[0] if len(set(losses)) == 1 else losses
+    return {"friction": dict.fromkeys(words, limit)} if any(losses) else {}
 
 
 def _limits(model: Model, joint: int) -> list[Any]:

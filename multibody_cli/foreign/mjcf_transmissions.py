@@ -23,7 +23,10 @@ WRAP_JOINT, WRAP_PULLEY, WRAP_SITE = 1, 2, 3
 ON_JOINT, ON_JOINT_IN_PARENT, ON_TENDON = 0, 1, 3
 """Types of transmissions (`mjtTrn`)."""
 
-FIXED_GAIN, AFFINE_GAIN = 0, 1
+NO_DYNAMICS, FILTERS = 0, (2, 3)
+"""Types of activations (`mjtDyn`)."""
+
+FIXED_GAIN = 0
 NO_BIAS, AFFINE_BIAS = 0, 1
 """Types of gains and biases (`mjtGain`, `mjtBias`)."""
 
@@ -100,8 +103,7 @@ def _terms_of_joint(model: Model, joint: int, factor: float) -> dict[str, float]
 def _terms_of_tendon(model: Model, tendon: int, factor: float) -> dict[str, float] | None:
     """Return the terms of a fixed tendon; None for one along a path."""
     arrays = model.arrays
-    first = int(arrays.tendon_adr[tendon])
-    parts = range(first, first + int(arrays.tendon_num[tendon]))
+    parts = _parts(model, tendon)
     if any(arrays.wrap_type[part] != WRAP_JOINT for part in parts):
         return None
     terms: dict[str, float] = {}
@@ -113,29 +115,75 @@ def _terms_of_tendon(model: Model, tendon: int, factor: float) -> dict[str, floa
 
 # --- tendons ----------------------------------------------------------------------------------------------------------
 def read_tendons(model: Model) -> None:
-    """Read tendons along straight paths with stiffness or damping: springs."""
+    """Read tendons: sums of coordinates are combinations, straight lines through sites paths with springs and ropes."""
     arrays = model.arrays
     for index in range(len(arrays.tendon_adr)):
         element = model.element("tendon", index, "tendon")
-        stiffness, damping = float(arrays.tendon_stiffness[index]), float(arrays.tendon_damping[index])
-        first = int(arrays.tendon_adr[index])
-        parts = range(first, first + int(arrays.tendon_num[index]))
-        if any(arrays.wrap_type[part] != WRAP_SITE for part in parts) or not (stiffness or damping):
-            continue
-        path = [_site(model, int(arrays.wrap_objid[part])) for part in parts]
-        low, high = arrays.tendon_lengthspring[index].tolist()
-        name = arrays.names["tendon"][index] or f"tendon_{index + 1}"
-        fields = {"stiffness": stiffness, "rest_length": low} | ({"damping": damping} if damping else {})
-        model.draft.add("springs", name, element, path=path, **fields)
-        if low != high:
-            model.reading.ledger.approximate(
-                element, "no range without force", f"{low:g} to {high:g} m", "springlength"
+        parts = _parts(model, index)
+        terms = _terms_of_tendon(model, index, 1.0)
+        if arrays.tendon_frictionloss[index]:
+            model.reading.ledger.drop(element, "friction along a tendon", attribute="frictionloss")
+        if terms is not None:
+            offset = sum(arrays.wrap_prm[part] * reference_of(model, int(arrays.wrap_objid[part])) for part in parts)
+            fields = {"terms": terms} | ({"offset": float(offset)} if offset else {})
+            model.draft.add(
+                "combinations", tendon_name(model, index), element, **fields, **_elastic(model, index, "rest")
             )
+        elif is_path(model, index):
+            _add_path(model, index, element)
+        else:
+            model.drop(element, "a path that wraps around a body")
 
 
-def _site(model: Model, site: int) -> dict[str, Any]:
+def tendon_name(model: Model, index: int) -> str:
+    """Return the name of a tendon in the scene."""
+    return model.arrays.names["tendon"][index] or f"tendon_{index + 1}"
+
+
+def is_path(model: Model, index: int) -> bool:
+    """Whether a tendon is a path along straight lines through sites."""
+    return all(model.arrays.wrap_type[part] in (WRAP_SITE, WRAP_PULLEY) for part in _parts(model, index))
+
+
+def _parts(model: Model, index: int) -> range:
+    first = int(model.arrays.tendon_adr[index])
+    return range(first, first + int(model.arrays.tendon_num[index]))
+
+
+def _elastic(model: Model, index: int, rest: str) -> dict[str, Any]:
+    """Return spring, damper and limits of a tendon; `rest` is the name of its relaxed value or range."""
     arrays = model.arrays
-    return {"body": model.names[arrays.site_bodyid[site]], "point": arrays.site_pos[site].tolist()}
+    found: dict[str, Any] = {}
+    stiffness = 0.0 if model.is_disabled("spring") else float(arrays.tendon_stiffness[index])
+    damping = 0.0 if model.is_disabled("damper") else float(arrays.tendon_damping[index])
+    low, high = arrays.tendon_lengthspring[index].tolist()
+    if stiffness:
+        found |= {"stiffness": stiffness, rest: low if low == high else [low, high]}
+    if damping:
+        found["damping"] = damping
+    if arrays.tendon_limited[index] and not model.is_disabled("limit"):
+        found["limits"] = arrays.tendon_range[index].tolist()
+    return found
+
+
+def _add_path(model: Model, index: int, element: Element) -> None:
+    arrays, draft, name = model.arrays, model.draft, tendon_name(model, index)
+    points: list[dict[str, Any]] = []
+    divisor = 0.0
+    for part in _parts(model, index):
+        if arrays.wrap_type[part] == WRAP_PULLEY:
+            divisor = float(arrays.wrap_prm[part])
+            continue
+        site = int(arrays.wrap_objid[part])
+        point = {"body": model.names[arrays.site_bodyid[site]], "point": arrays.site_pos[site].tolist()}
+        points.append(point | ({"divisor": divisor} if divisor else {}))
+        divisor = 0.0
+    draft.add("paths", name, element, path=points)
+    fields = _elastic(model, index, "rest_length")
+    if "limits" in fields:
+        draft.add("constraints", name, element, type="distance", path=name, limits=fields.pop("limits"))
+    if fields:
+        draft.add("springs", name, element, path=name, **({"stiffness": 0.0, "rest_length": 0.0} | fields))
 
 
 # --- actuators --------------------------------------------------------------------------------------------------------
@@ -154,41 +202,52 @@ def read_actuators(model: Model) -> None:
 def _unsupported(model: Model, index: int) -> str:
     """Return the reason why a scene cannot have an actuator; empty if it can."""
     arrays = model.arrays
-    joint = int(arrays.actuator_trnid[index, 0])
-    if arrays.actuator_trntype[index] not in (ON_JOINT, ON_JOINT_IN_PARENT):
-        return "acts on no coordinate of a joint"
-    if arrays.jnt_type[joint] in (FREE, BALL):
-        return "acts on a rotation with three degrees of freedom"
-    if arrays.actuator_dyntype[index]:
-        return "has an activation with dynamics"
+    if arrays.actuator_dyntype[index] not in (NO_DYNAMICS, *FILTERS):
+        return "has an activation with dynamics of its own"
     if arrays.actuator_gaintype[index] != FIXED_GAIN or arrays.actuator_biastype[index] not in (NO_BIAS, AFFINE_BIAS):
         return "a law of its own"
-    return ""
+    if arrays.actuator_dyntype[index] and arrays.actuator_biastype[index] != AFFINE_BIAS:
+        return "a filtered force"
+    return "" if _quantity(model, index) else "acts on no coordinate, combination or path"
+
+
+def _quantity(model: Model, index: int) -> dict[str, Any]:
+    """Return the quantity on which an actuator acts, as the scene names it; empty if it has no name there."""
+    arrays = model.arrays
+    acts_on, number = arrays.actuator_trntype[index], int(arrays.actuator_trnid[index, 0])
+    if acts_on in (ON_JOINT, ON_JOINT_IN_PARENT) and arrays.jnt_type[number] not in (FREE, BALL):
+        return {"joint": model.address(number)}
+    if acts_on == ON_TENDON and is_path(model, number):
+        return {"path": tendon_name(model, number)}
+    if acts_on == ON_TENDON and _terms_of_tendon(model, number, 1.0) is not None:
+        return {"combination": tendon_name(model, number)}
+    return {}
 
 
 def _add_actuator(model: Model, index: int, element: Element) -> None:
     """Add force = gear (gain u + b0 + b1 gear q + b2 gear v), with the control u = 0 within its range."""
     arrays = model.arrays
-    joint = int(arrays.actuator_trnid[index, 0])
+    fields = _quantity(model, index)
+    (name,) = fields.values()
+    reference = reference_of(model, int(arrays.actuator_trnid[index, 0])) if "joint" in fields else 0.0
     gear = float(arrays.actuator_gear[index, 0])
     gain, (b0, b1, b2) = float(arrays.actuator_gainprm[index, 0]), arrays.actuator_biasprm[index, :3].tolist()
-    control = 0.0
-    if arrays.actuator_ctrllimited[index]:
-        control = float(np.clip(0.0, *arrays.actuator_ctrlrange[index]))
-    if not arrays.actuator_biastype[index]:
+    control = float(np.clip(0.0, *arrays.actuator_ctrlrange[index])) if arrays.actuator_ctrllimited[index] else 0.0
+    if arrays.actuator_biastype[index] == NO_BIAS:
         b0 = b1 = b2 = 0.0
-    fields: dict[str, Any] = {"joint": model.address(joint)}
-    force = gear * (gain * control + b0 + b1 * gear * reference_of(model, joint))
+    still = gear * (b0 + b1 * gear * reference)
+    force = gear * gain * control + still
     stiffness, damping = -b1 * gear * gear, -b2 * gear * gear
     if stiffness > 0.0:
-        fields |= {"type": "position", "kp": stiffness, "target": force / stiffness} | (
-            {"kv": damping} if damping else {}
-        )
+        fields |= {"type": "position", "kp": stiffness, "target": force / stiffness}
+        fields |= {"kv": damping} if damping else {}
+        if arrays.actuator_dyntype[index]:
+            fields |= {"filter": float(arrays.actuator_dynprm[index, 0]), "initial_activation": still / stiffness}
     elif damping > 0.0:
         fields |= {"type": "velocity", "kv": damping, "target": force / damping}
     else:
         fields |= {"type": "general", "force": force}
     if arrays.actuator_forcelimited[index]:
         fields["limits"] = sorted(float(gear * value) for value in arrays.actuator_forcerange[index])
-    name = arrays.names["actuator"][index] or f"{fields['joint'].replace('/', '_')}_{fields['type']}"
-    model.draft.add("actuators", name, element, **fields)
+    own = arrays.names["actuator"][index]
+    model.draft.add("actuators", own or f"{name.replace('/', '_')}_{fields['type']}", element, **fields)
