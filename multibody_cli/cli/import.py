@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     "`none`. Default: frames.",
 )
 @click.option("--density", metavar="DENSITY", help="Of the shapes of links without mass, as in 1000 or '1 g/cm^3'.")
-@click.option("--decompose", is_flag=True, help="Meshes touch by convex parts instead of their hull.")
 @click.option("--repair", is_flag=True, help="Replace inertias that no body has by the nearest possible ones.")
 @click.option("--decompose", is_flag=True, help="Let meshes have contacts by convex parts instead of their hulls.")
 @click.option("--volumes", is_flag=True, help="Report by how much hulls and convex parts exceed their meshes.")

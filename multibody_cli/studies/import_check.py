@@ -169,6 +169,9 @@ class _Imported:
         self._model = simulation.compiled.model
         self._state: State = simulation.fresh_state()
         self._motion = EquationsOfMotion(self._model)
+        for controller in self._model.controllers:  # activations of filters are those of the start
+            for update in controller.updates:
+                self._model.system.forces.signals.quantities[update.quantity] = update.initial
         self._positions, self._velocities, _ = places_by_name(self._model)
         self._dependent = _dependents(simulation)
         self.joints = tuple(joint for joint in engine.joints if self._coordinate(joint) is not None)
