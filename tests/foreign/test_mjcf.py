@@ -160,10 +160,10 @@ def test_equalities_are_couplings_and_joints_that_close_loops(tmp_path: Path) ->
 
 
 def test_actuators_that_no_scene_has_are_dropped(tmp_path: Path) -> None:
-    servo = '<position name="s" joint="y" kp="3" timeconst="0.1"/>'
+    servo = '<intvelocity name="s" joint="y" kp="3" actrange="-1 1"/>'
     actuator = f'<actuator><muscle joint="x" lengthrange="0.1 1"/>{servo}</actuator>'
     draft = read_model(written(tmp_path, TWO, actuator), Options(), Problems())
-    assert {entry.element.tag for entry in Report(draft.ledger).losses} == {"muscle", "position"}
+    assert {entry.element.tag for entry in Report(draft.ledger).losses} == {"muscle", "intvelocity"}
 
 
 def test_keyframes_are_states_with_the_motion_of_mujoco(tmp_path: Path) -> None:
