@@ -36,7 +36,8 @@ def _add(name: str, spec: CombinationSpec, packer: ForcePacker) -> tuple[int, in
     numbers = {"stiffness": spec.stiffness, "damping": spec.damping, "lower": lower, "upper": upper}
     law = "-stiffness*(q - lower) - damping*v" if lower == upper else _SPRING
     body = with_values(ast.parse(law, mode="eval").body, {k: constant(x) for k, x in numbers.items()} | values)
-    packer.add_combination_spring(own, spec, packer.account("dissipation", f"combinations/{path_component(name)}"))
+    account = packer.account("dissipation", f"combinations/{path_component(name)}/damping")
+    packer.add_combination_spring(own, spec, account)
     return value, rate, packer.add_control(-1, own, body, _read_by(body, quantities), {})
 
 

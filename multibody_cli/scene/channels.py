@@ -153,7 +153,7 @@ def _accounts(scene: SceneSpec) -> Iterator[Account]:
         yield Account("work", f"actuators/{path_component(name)}")
     for name, combination in scene.combinations.items():
         if combination.is_sprung:
-            yield Account("dissipation", f"combinations/{path_component(name)}")
+            yield Account("dissipation", f"combinations/{path_component(name)}/damping")
         if combination.bounds:
             yield Account("dissipation", f"combinations/{path_component(name)}/limits")
     for section, constraints in (("couplings", scene.couplings), ("constraints", scene.constraints)):

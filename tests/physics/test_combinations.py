@@ -195,3 +195,11 @@ def test_expressions_read_combinations(integrator):
     for channel in ("joints/x1/q", "joints/x2/v"):
         for one in others:
             np.testing.assert_allclose(one[channel].values, first[channel].values, rtol=1e-11, atol=1e-13)
+
+
+def test_channels_of_spring_and_limits_of_a_combination_have_different_groups(tmp_path):
+    """No channel is a group of others, so that a result file can hold all."""
+    scene = loaded(carts(stiffness=10, damping=2, limits=[0.3, None]), method="aba", duration=0.01)
+    found = scene.run(tmp_path / "carts.h5")
+    own = {name.rpartition("/")[2] for name in found if str(name).startswith("energy/dissipation/combinations/gap")}
+    assert own == {"damping", "limits"}
