@@ -28,8 +28,10 @@ from multibody_cli.foreign.mjcf_model import (
     SLIDE,
     TYPES,
     Model,
+    pose_entry,
     pose_of,
     reference_of,
+    unused,
 )
 from multibody_cli.foreign.mjcf_states import read_states
 from multibody_cli.foreign.mjcf_transmissions import read_actuators, read_equalities, read_tendons
@@ -42,6 +44,10 @@ PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 
 DEFAULT_FRICTION = 1.0
 """Coefficient of friction of shapes for which the file states none."""
+
+
+UNTURNED = {"quaternion": [1.0, 0.0, 0.0, 0.0]}
+"""Coordinates of a ball joint in the initial pose."""
 
 
 LARGEST_CORRECTION = 0.1
@@ -164,13 +170,15 @@ def _read_body(model: Model, index: int) -> None:
         )
     elements = model.of_body("jnt", index, count, "joint", "freejoint")
     names = [arrays.names["jnt"][joint] for joint in joints]
-    name = (names[0] if count == 1 else "") or body.name
+    name = (names[0] if count == 1 else "") or unused(body.name, arrays.names["jnt"])
     type_ = "fixed" if not count else TYPES[int(arrays.jnt_type[first])] if count == 1 else "composite"
     joint = model.draft.add_joint(name, elements[0] if count == 1 else element, type_, parent, body.name)
     joint.pose = placed
     if count == 1:
         anchor = Pose(arrays.jnt_pos[first], np.eye(3))
         joint.pose, joint.child_pose = placed.at(anchor), anchor
+        if arrays.jnt_type[first] == FREE:  # its coordinates are those of the world
+            joint.pose = joint.child_pose = IDENTITY
         joint.fields |= _axis(arrays, first)
         model.place(first, name)
     elif count:
@@ -230,7 +238,7 @@ def _joint_fields(model: Model, joints: range) -> dict[str, Any]:
         ("q", [_start(model, joint) for joint in joints]),
         ("rest", [_rest(model, joint) for joint in joints] if "stiffness" in found else []),
     ):
-        if any(entry not in (None, 0.0) for entry in entries):
+        if any(entry not in (None, 0.0, UNTURNED) for entry in entries):
             found[key] = entries[0] if len(entries) == 1 else entries
     return found
 
@@ -262,11 +270,16 @@ def _rest(model: Model, joint: int) -> Any:
     address = int(arrays.jnt_qposadr[joint])
     if arrays.jnt_type[joint] in (HINGE, SLIDE):
         return _number(model, joint, float(arrays.qpos_spring[address]) - reference_of(model, joint))
-    return 0.0
+    return UNTURNED if arrays.jnt_type[joint] == BALL else pose_entry(arrays.qpos_spring[address : address + 7])
 
 
 def _start(model: Model, joint: int) -> Any:
     """Return the coordinate of a scene at the start: zero, or the nearest value within the limits."""
+    if model.arrays.jnt_type[joint] == FREE:
+        address = int(model.arrays.jnt_qposadr[joint])
+        return pose_entry(model.arrays.qpos0[address : address + 7])
+    if model.arrays.jnt_type[joint] == BALL:
+        return UNTURNED
     limits = _limits(model, joint)[0]
     if limits is None:
         return 0.0
@@ -356,12 +369,19 @@ def _contact_fields(arrays: Any, geom: int) -> dict[str, Any]:
 
 
 def _mesh(arrays: Any, mesh: int) -> tuple[Path | None, dict[str, Any], Pose]:
-    """Return the file and the fields of a mesh, and the pose of MuJoCo's frame of the mesh in that of the file."""
-    if file := arrays.mesh_files[mesh]:
-        scale = arrays.mesh_scale[mesh].tolist()
-        even = scale[0] == scale[1] == scale[2] > 0.0
-        scaled = {} if scale == [1.0, 1.0, 1.0] else {"scale": scale[0] if even else scale}
-        return Path(file), {"type": "mesh"} | scaled, pose_of(arrays.mesh_pos[mesh], arrays.mesh_quat[mesh])
+    """Return the file and the fields of a mesh, and the pose of MuJoCo's frame of the mesh in that of the file.
+
+    MuJoCo scales the vertices in the frame of `refpos` and `refquat`; a scene scales those of the file, so that a mesh
+    which is turned and scaled unevenly has its vertices in the scene.
+    """
+    scale = arrays.mesh_scale[mesh].tolist()
+    even = scale[0] == scale[1] == scale[2]
+    position, quaternion = (np.array(part) for part in arrays.mesh_references[mesh])
+    reference = pose_of(scale * position, quaternion)
+    if (file := arrays.mesh_files[mesh]) and (even or not reference.turns):
+        scaled = {} if scale == [1.0, 1.0, 1.0] else {"scale": scale[0] if even and scale[0] > 0.0 else scale}
+        inner = pose_of(arrays.mesh_pos[mesh], arrays.mesh_quat[mesh])
+        return Path(file), {"type": "mesh"} | scaled, reference.at(inner)
     first, count = int(arrays.mesh_vertadr[mesh]), int(arrays.mesh_vertnum[mesh])
     vertices = arrays.mesh_vert[first : first + count].astype(float)
     return None, {"type": "mesh", "vertices": vertices.tolist()}, IDENTITY

@@ -44,6 +44,7 @@ def compile_model(path: Path) -> Any:
     model
         Arrays with the names and shapes of MuJoCo's `mjModel` as attributes, such as `body_mass` (nbody,); `names`,
         lists of names by kind; `option`, the fields of `mjOption`; `mesh_files`, file names by mesh, or empty;
+        `mesh_references`, `refpos` and `refquat` by mesh;
         `euler` and `degree`, the sequence of Euler angles and whether angles of the file are in degrees.
 
     Raises
@@ -81,10 +82,12 @@ def _print_compiled(path: str) -> None:
         raise SystemExit(REFUSED) from None
     arrays = {name: getattr(model, name) for name in dir(model) if name.startswith(PREFIXES)}
     arrays = {name: value for name, value in arrays.items() if isinstance(value, np.ndarray)}
+    meshes = sorted(spec.meshes, key=lambda mesh: mesh.id)
     properties = {
         "names": {kind: [_name(model, address) for address in getattr(model, f"name_{kind}adr")] for kind in NAMED},
         "option": {name: _plain(getattr(model.opt, name)) for name in dir(model.opt) if not name.startswith("_")},
-        "mesh_files": [_file_of(spec, mesh) for mesh in sorted(spec.meshes, key=lambda mesh: mesh.id)],
+        "mesh_files": [_file_of(spec, mesh) for mesh in meshes],
+        "mesh_references": [[_plain(mesh.refpos), _plain(mesh.refquat)] for mesh in meshes],
         "euler": "".join(spec.compiler.eulerseq),
         "degree": bool(spec.compiler.degree),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -109,12 +109,13 @@ class Model:
             places = self.of_body("body", parent, len(siblings), "body")
             self.bodies.append(self._named.get(name, places[siblings.index(body)]))
             stem = "body" if parent == 0 else self.names[parent]
-            self.names.append(name or _unused(f"{stem}_{siblings.index(body) + 1}", used))
+            self.names.append(name or unused(f"{stem}_{siblings.index(body) + 1}", used))
             used.add(self.names[-1])
 
 
-def _unused(name: str, used: set[str]) -> str:
-    return name if name not in used else _unused(f"{name}_", used)
+def unused(name: str, used: Collection[str]) -> str:
+    """Return a name, with underscores behind it if it is used."""
+    return name if name not in used else unused(f"{name}_", used)
 
 
 def _flat(element: Element) -> Iterator[Element]:
@@ -136,3 +137,8 @@ def pose_of(position: Any, quaternion: Any) -> Pose:
     if tuple(quaternion) == (1.0, 0.0, 0.0, 0.0):
         return Pose(np.array(position), np.eye(3))
     return Pose.of_quaternion(position, quaternion.tolist())
+
+
+def pose_entry(q: Any) -> dict[str, Any]:
+    """Return coordinates (7,) of a free joint in the form of the scene."""
+    return {"position": q[:3].tolist(), "rotation": {"quaternion": q[3:].tolist()}}

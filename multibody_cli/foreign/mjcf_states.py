@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.foreign.mjcf_model import BALL, FREE, SIZES, Model, pose_of, reference_of
+from multibody_cli.foreign.mjcf_model import BALL, FREE, SIZES, Model, pose_entry, pose_of, reference_of
 
 
 def read_states(model: Model) -> None:
@@ -21,10 +21,10 @@ def read_states(model: Model) -> None:
             name = model.draft.coordinates[model.joint_name(joint)].joint
             if name in model.draft.joints:
                 entry = joints.setdefault(name, {"q": [], "v": []})
-                entry["q"].append(_scene_position(model, joint, q))
+                entry["q"].append(_scene_position(model, key, joint, q))
                 entry["v"].append(_scene_velocity(model, joint, q, v))
             else:
-                bodies[name] = _scene_position(model, joint, q) | {"velocity": _scene_velocity(model, joint, q, v)}
+                bodies[name] = _scene_position(model, key, joint, q) | {"velocity": _scene_velocity(model, joint, q, v)}
         single = {
             name: {field: values[0] for field, values in entry.items()} if len(entry["q"]) == 1 else entry
             for name, entry in joints.items()
@@ -44,16 +44,20 @@ def _of_key(model: Model, key: int, joint: int) -> tuple[Any, Any]:
     return arrays.key_qpos[key, first : first + size], arrays.key_qvel[key, column : column + speeds]
 
 
-def _scene_position(model: Model, joint: int, q: Any) -> Any:
+def _scene_position(model: Model, key: int, joint: int, q: Any) -> Any:
     """Return coordinates in the form of the scene, those of hinges and slides within their limits."""
     type_ = int(model.arrays.jnt_type[joint])
     if type_ == FREE:
-        return {"position": q[:3].tolist(), "rotation": {"quaternion": q[3:].tolist()}}
+        return pose_entry(q)
     if type_ == BALL:
         return {"quaternion": q.tolist()}
     value = float(q[0])
     if model.arrays.jnt_limited[joint]:
         value = float(np.clip(value, *model.arrays.jnt_range[joint]))
+    if value != q[0]:
+        keyframe = model.arrays.names["key"][key] or f"key_{key + 1}"
+        text = f"`{keyframe}` has {model.joint_name(joint)} at its limit {value:g} in place of {q[0]:g}"
+        model.reading.ledger.note(model.element("key", key, "keyframe").mark, text)
     return value - reference_of(model, joint)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from multibody_cli.foreign.draft import WORLD
 from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
-from multibody_cli.foreign.mjcf_model import BALL, FREE, Model, pose_of, reference_of
+from multibody_cli.foreign.mjcf_model import BALL, FREE, Model, pose_of, reference_of, unused
 
 CONNECT, WELD, JOINT, TENDON = range(4)
 """Types of equalities (`mjtEq`)."""
@@ -64,7 +64,7 @@ def _close_loop(model: Model, index: int, element: Element) -> None:
     if ends[1][0] == WORLD:
         ends.reverse()
     (parent, pose), (child, child_pose) = ends
-    name = arrays.names["eq"][index] or f"{parent}_{child}"
+    name = unused(arrays.names["eq"][index] or f"{parent}_{child}", model.draft.joints)
     joint = model.draft.add_joint(name, element, "fixed" if is_weld else "spherical", parent, child)
     joint.pose, joint.child_pose = pose, child_pose
     if not is_weld:
@@ -91,6 +91,7 @@ def _couple(model: Model, index: int, element: Element) -> None:
     value = {"value": polynomial[0]} if polynomial[0] else {}
     kind = "jnt" if of_joints else "tendon"
     name = arrays.names["eq"][index] or arrays.names[kind][arrays.eq_obj1id[index]] or f"coupling_{index + 1}"
+    name = unused(name, model.draft.elements.get("couplings", {}))
     model.draft.add("couplings", name, element, type="linear", terms=terms, **value)
 
 
@@ -181,7 +182,8 @@ def _add_path(model: Model, index: int, element: Element) -> None:
     draft.add("paths", name, element, path=points)
     fields = _elastic(model, index, "rest_length")
     if "limits" in fields:
-        draft.add("constraints", name, element, type="distance", path=name, limits=fields.pop("limits"))
+        low, high = fields.pop("limits")  # a length is never below 0
+        draft.add("constraints", name, element, type="distance", path=name, limits=[low if low > 0.0 else None, high])
     if fields:
         draft.add("springs", name, element, path=name, **({"stiffness": 0.0, "rest_length": 0.0} | fields))
 
@@ -206,8 +208,6 @@ def _unsupported(model: Model, index: int) -> str:
         return "has an activation with dynamics of its own"
     if arrays.actuator_gaintype[index] != FIXED_GAIN or arrays.actuator_biastype[index] not in (NO_BIAS, AFFINE_BIAS):
         return "a law of its own"
-    if arrays.actuator_dyntype[index] and arrays.actuator_biastype[index] != AFFINE_BIAS:
-        return "a filtered force"
     return "" if _quantity(model, index) else "acts on no coordinate, combination or path"
 
 
@@ -238,16 +238,25 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
     still = gear * (b0 + b1 * gear * reference)
     force = gear * gain * control + still
     stiffness, damping = -b1 * gear * gear, -b2 * gear * gear
-    if stiffness > 0.0:
+    unit = 1.0
+    if stiffness > 0.0 <= damping:
+        unit = stiffness
         fields |= {"type": "position", "kp": stiffness, "target": force / stiffness}
         fields |= {"kv": damping} if damping else {}
-        if arrays.actuator_dyntype[index]:
-            fields |= {"filter": float(arrays.actuator_dynprm[index, 0]), "initial_activation": still / stiffness}
-    elif damping > 0.0:
+    elif stiffness == 0.0 < damping:
+        unit = damping
         fields |= {"type": "velocity", "kv": damping, "target": force / damping}
-    else:
+    elif stiffness == damping == 0.0:
         fields |= {"type": "general", "force": force}
+    else:  # no servo: a force that grows with the distance or the speed
+        filtered = bool(arrays.actuator_dyntype[index])
+        terms = [f"({-factor!r})*{word}" for factor, word in ((stiffness, "q"), (damping, "v")) if factor]
+        fields |= {"type": "general", "force": " + ".join(["activation" if filtered else repr(force), *terms])}
+        fields |= {"input": force} if filtered else {}
+    if arrays.actuator_dyntype[index]:
+        fields |= {"filter": float(arrays.actuator_dynprm[index, 0]), "initial_activation": still / unit}
     if arrays.actuator_forcelimited[index]:
         fields["limits"] = sorted(float(gear * value) for value in arrays.actuator_forcerange[index])
-    own = arrays.names["actuator"][index]
-    model.draft.add("actuators", own or f"{name.replace('/', '_')}_{fields['type']}", element, **fields)
+    used = [*arrays.names["actuator"], *model.draft.elements.get("actuators", {})]
+    own = arrays.names["actuator"][index] or unused(f"{name.replace('/', '_')}_{fields['type']}", used)
+    model.draft.add("actuators", own, element, **fields)

@@ -242,9 +242,8 @@ class _Imported:
     def _base(self, joint: EngineJoint, q: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
         """Return pose, velocities and accelerations of a link that is a point of a free body of the scene."""
         name = self._free_body(joint)
-        assert name is not None
-        point = self._draft.bodies[name].points.get(joint.body)
-        if name == joint.body or point is None:
+        point = None if name in (None, joint.body) else self._draft.bodies[name].points.get(joint.body)
+        if point is None:
             return q, np.eye(6), np.zeros(6)
         lever = rotation_matrix(q[3:]) @ point.pose.position
         G = np.eye(6)

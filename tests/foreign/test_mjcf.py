@@ -159,6 +159,78 @@ def test_equalities_are_couplings_and_joints_that_close_loops(tmp_path: Path) ->
     assert "polynomial" in loss.reason
 
 
+SPECIAL = {
+    "a rotated free joint with a spring": (
+        '<body pos="1 0 1" quat="0.8 0.6 0 0"><joint name="f" type="free" armature="0.3" stiffness="2"/>'
+        '<geom type="box" size="0.1 0.2 0.05" pos="0.1 0 0"/></body>',
+        "",
+    ),
+    "springs of a slide and a ball in one body": (
+        '<body><joint name="s" type="slide" ref="0.1" range="0.2 0.5" limited="true" stiffness="3"/>'
+        '<joint name="b" type="ball" stiffness="2"/><geom size="0.1" pos="0.1 0 0"/></body>',
+        "",
+    ),
+    "forces that grow with distance and speed, with and without filter": (
+        TWO,
+        '<actuator><general joint="x" gaintype="fixed" biastype="affine" gainprm="1" biasprm="0.5 4 0" gear="2"/>'
+        '<general joint="x" biastype="affine" gainprm="2" biasprm="0.5 -4 0.3" gear="-2" ctrlrange="1 2"/>'
+        '<general joint="y" dyntype="filter" dynprm="0.1" biastype="affine" gainprm="3" biasprm="1 2 -1"/></actuator>',
+    ),
+    "filtered forces and servos of velocity, whose activations start at zero": (
+        TWO,
+        '<actuator><general joint="x" dyntype="filter" dynprm="0.1" gainprm="3" ctrlrange="1 2"/><general joint="y" '
+        'dyntype="filter" dynprm="0.1" biastype="affine" gainprm="2" biasprm="1 0 -2" ctrlrange="1 2"/></actuator>',
+    ),
+    "a rope that may be slack": (
+        f'<body pos="1 0 0"><joint type="slide"/>{SPHERE}<site name="p"/></body><site name="o" pos="0 1 0"/>',
+        '<tendon><spatial range="0 9" stiffness="2"><site site="o"/><site site="p"/></spatial></tendon>',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_models_have_the_bias_of_mujoco(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path, *SPECIAL[name])
+    draft, simulation = imported(path)
+    found = check_import(simulation, draft, ENGINES["mjcf"].read(path))
+    assert not found.absent
+    assert not Report(draft.ledger).count("dropped")
+    assert max(found.mass_matrix, found.bias) < 1e-13
+
+
+@pytest.mark.parametrize("scale", ["1 -2 1.5", "-2 -2 -2", "2 2 2", "1 1 1"])
+@pytest.mark.parametrize("reference", ["", 'refpos="0.1 0 0.2"', 'refpos="0.1 0 0.2" refquat="0.8 0 0.6 0"'])
+def test_meshes_are_where_mujoco_has_them(scale: str, reference: str, tmp_path: Path) -> None:
+    corners = np.array([[0, 0, 0], [0.3, 0, 0], [0, 0.2, 0], [0, 0, 0.1]])
+    lines = [f"v {x} {y} {z}" for x, y, z in corners] + ["f 1 3 2", "f 1 2 4", "f 1 4 3", "f 2 3 4"]
+    (tmp_path / "corner.obj").write_text("\n".join(lines))
+    asset = f'<asset><mesh name="m" file="corner.obj" scale="{scale}" {reference}/></asset>'
+    path = written(tmp_path, '<body><geom type="mesh" mesh="m" pos=".1 .2 .3" euler="10 20 30"/></body>', asset)
+    (shape,) = read_model(path, Options(), Problems()).bodies["body_1"].shapes
+    vertices = np.array(shape.fields.get("vertices", corners)) * shape.fields.get("scale", 1.0)
+    found = vertices @ shape.pose.rotation.T + shape.pose.position
+
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    expected = model.mesh_vert @ data.geom_xmat[0].reshape(3, 3).T + data.geom_xpos[0]
+    distances = np.linalg.norm(expected[:, None] - found, axis=2)
+    assert max(distances.min(axis=0).max(), distances.min(axis=1).max()) < 1e-6  # MuJoCo has floats of 32 bits
+
+
+def test_elements_without_names_have_names_of_their_own(tmp_path: Path) -> None:
+    body = (
+        f'<body name="a"><joint name="b" type="slide"/>{SPHERE}<body name="b">{SPHERE}</body></body>'
+        f'<body name="c" pos="1 0 0"><joint type="slide"/><joint type="slide" axis="1 0 0"/>{SPHERE}</body>'
+    )
+    pins = '<connect body1="a" body2="c" anchor="0 0 0"/><connect body1="a" body2="c" anchor="0 1 0"/>'
+    pins += '<connect name="b" body1="a" body2="c" anchor="0 0 1"/>'
+    further = f'<equality>{pins}</equality><actuator><motor joint="b"/><motor joint="b" gear="2"/></actuator>'
+    draft, _ = imported(written(tmp_path, body, further))
+    assert list(draft.joints) == ["b", "b_", "c", "a_c", "a_c_", "b__"]
+    assert list(draft.elements["actuators"]) == ["b_general", "b_general_"]
+
+
 def test_actuators_that_no_scene_has_are_dropped(tmp_path: Path) -> None:
     servo = '<intvelocity name="s" joint="y" kp="3" actrange="-1 1"/>'
     actuator = f'<actuator><muscle joint="x" lengthrange="0.1 1"/>{servo}</actuator>'
@@ -187,6 +259,26 @@ def test_keyframes_are_states_with_the_motion_of_mujoco(tmp_path: Path) -> None:
         assert simulation.channel(f"bodies/{name}/position") == pytest.approx(data.body(name).xpos, abs=1e-14)
         assert simulation.channel(f"bodies/{name}/angular_velocity") == pytest.approx(twist[:3], abs=1e-14)
         assert simulation.channel(f"bodies/{name}/linear_velocity") == pytest.approx(twist[3:], abs=1e-14)
+
+
+def test_keyframes_of_free_joints_are_poses_in_the_world(tmp_path: Path) -> None:
+    body = f'<body name="a" pos="1 0 1" quat="0.8 0.6 0 0"><joint type="free" damping="1"/>{SPHERE}</body>'
+    key = '<keyframe><key name="up" qpos="1 2 3 0.6 0 0.8 0" qvel="1 2 3 4 5 6"/></keyframe>'
+    path = written(tmp_path, body, key)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_forward(model, data)
+    simulation = mbsim.Simulation(mbsim.load(path, state="up"))
+    assert simulation.channel("bodies/a/position") == pytest.approx(data.body("a").xpos, abs=1e-14)
+    spin = data.body("a").xmat.reshape(3, 3) @ [4, 5, 6]
+    assert simulation.channel("bodies/a/angular_velocity") == pytest.approx(spin, abs=1e-14)
+
+
+def test_a_keyframe_beyond_limits_is_noted(tmp_path: Path) -> None:
+    body = f'<body><joint name="x" type="slide" range="0 1" limited="true"/>{SPHERE}</body>'
+    draft = read_model(written(tmp_path, body, '<keyframe><key qpos="1.5"/></keyframe>'), Options(), Problems())
+    assert any("`key_1`" in line and "1.5" in line for line in Report(draft.ledger).lines())
 
 
 # --- the ledger -------------------------------------------------------------------------------------------------------
