@@ -3,7 +3,8 @@
 Joints of a body act in their order, each about its own anchor, so that several are the parts of one composite joint.
 The coordinate of a scene is zero in the initial pose of the file: q of MuJoCo minus `ref`.
 
-The conversion of tendons, equalities and actuators is in `mjcf_transmissions.py`.
+The conversion of contacts is in `mjcf_contacts.py`, that of tendons, equalities and actuators in
+`mjcf_transmissions.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from multibody_cli.foreign.draft import Body, Draft, Joint, Origin, Point, Shape
 from multibody_cli.foreign.frames import IDENTITY, Pose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.mjcf_compiler import CompilerError, compile_model
+from multibody_cli.foreign.mjcf_contacts import contact_fields, has_contacts, read_contacts
 from multibody_cli.foreign.mjcf_model import (
     BALL,
     FREE,
@@ -40,10 +42,6 @@ from multibody_cli.mass import MassProperties
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 """Types of geoms (`mjtGeom`)."""
-
-
-DEFAULT_FRICTION = 1.0
-"""Coefficient of friction of shapes for which the file states none."""
 
 
 UNTURNED = {"quaternion": [1.0, 0.0, 0.0, 0.0]}
@@ -67,8 +65,8 @@ def read(root: Element, reading: Reading) -> Draft:
     _read_geoms(model, 0, model.draft.world)
     for body in range(1, len(arrays.body_parentid)):
         _read_body(model, body)
-    _read_contacts(model)
     read_equalities(model)
+    read_contacts(model)
     read_tendons(model)
     read_actuators(model)
     read_states(model)
@@ -88,47 +86,6 @@ def _include(element: Element, reading: Reading, above: tuple[Path, ...]) -> Non
             _include(child, reading, (*above, path.absolute()))
         else:
             _include(child, reading, above)
-
-
-def _read_contacts(model: Model) -> None:
-    """Read the rules of contacts, and the pairs of bodies that never touch or have coefficients of their own."""
-    arrays, draft = model.arrays, model.draft
-    if not _has_contacts(model):
-        return
-    found: dict[str, Any] = {"friction": DEFAULT_FRICTION, "combine": {"friction": "maximum"}, "overlap": "exclude"}
-    exclude = [[model.names[code >> 16], model.names[code & 0xFFFF]] for code in arrays.exclude_signature.tolist()]
-    pairs: dict[frozenset[str], Any] = {}
-    for pair, geoms in enumerate(zip(arrays.pair_geom1, arrays.pair_geom2, strict=True)):
-        bodies = [model.names[arrays.geom_bodyid[geom]] for geom in geoms]
-        friction = _friction(arrays.pair_dim[pair], arrays.pair_friction[pair, [0, 2, 3]])
-        pairs.setdefault(frozenset(bodies), {"bodies": bodies, "friction": friction})
-    found |= {"exclude": exclude} if exclude else {}
-    found |= {"pairs": ["auto", *pairs.values()]} if pairs else {}
-    for element in model.bodies[0].walk():
-        if element.tag == "pair":
-            draft.ledger.approximate(element, "coefficients of all shapes of the two bodies")
-    draft.set("contacts", model.bodies[0], found)
-
-
-def _friction(dimension: int, coefficients: Any) -> Any:
-    """Return the coefficients of friction of a contact with a dimension (`condim`): sliding, torsional, rolling."""
-    sliding, torsional, rolling = coefficients.tolist()
-    if dimension == 1:
-        return 0.0
-    further = {"torsional": torsional} if dimension >= 4 else {}
-    further |= {"rolling": rolling} if dimension >= 6 else {}
-    return {"static": sliding} | further if further else sliding
-
-
-def _groups(bits: int) -> list[str]:
-    """Return the groups of a mask of 32 bits; bit 0 is the default group."""
-    return ["default" if bit == 0 else f"bit_{bit}" for bit in range(32) if bits >> bit & 1]
-
-
-def _has_contacts(model: Model) -> bool:
-    """Whether any shape may touch another one."""
-    touching = (model.arrays.geom_contype != 0) | (model.arrays.geom_conaffinity != 0)
-    return bool(touching.any()) and not model.is_disabled("contact")
 
 
 def _read_options(model: Model) -> None:
@@ -343,29 +300,14 @@ def _shape(model: Model, geom: int, element: Element) -> Shape | None:
     else:
         model.reading.ledger.drop(element, "height fields and distance fields are no shapes of a scene")
         return None
-    if _has_contacts(model):
-        fields |= _contact_fields(arrays, geom)
+    if has_contacts(model):
+        fields |= contact_fields(arrays, geom)
         if mesh is not None and fields.get("contact", True):  # MuJoCo, too, has contacts of the hull
             fields["decompose" if model.reading.options.decompose else "hull"] = True
     color = arrays.mat_rgba[arrays.geom_matid[geom]] if arrays.geom_matid[geom] >= 0 else arrays.geom_rgba[geom]
     if element.attributes.keys() & {"rgba", "material"} or arrays.geom_matid[geom] >= 0:
         fields["color"] = [round(float(part), 6) for part in color[:3]]
     return Shape(fields, Origin(element.mark), pose, mesh)
-
-
-def _contact_fields(arrays: Any, geom: int) -> dict[str, Any]:
-    """Return friction and groups of a shape; groups that no shape names, or is in, do not count."""
-    own = int(arrays.geom_contype[geom]) & int(np.bitwise_or.reduce(arrays.geom_conaffinity))
-    others = int(arrays.geom_conaffinity[geom]) & int(np.bitwise_or.reduce(arrays.geom_contype))
-    if not own and not others:
-        return {"contact": False}
-    friction = _friction(arrays.geom_condim[geom], arrays.geom_friction[geom])
-    found: dict[str, Any] = {} if friction == DEFAULT_FRICTION else {"friction": friction}
-    if own != 1:
-        found["groups"] = _groups(own)
-    if others != 1:
-        found["collides_with"] = _groups(others)
-    return found
 
 
 def _mesh(arrays: Any, mesh: int) -> tuple[Path | None, dict[str, Any], Pose]:

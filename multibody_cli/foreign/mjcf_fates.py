@@ -159,10 +159,10 @@ FATES: Mapping[str, Fates] = {
         },
     ),
     "option/flag": Fates(
-        "gravity contact limit equality frictionloss spring damper actuation passive",
+        "gravity contact limit equality frictionloss spring damper actuation passive filterparent",
         {},
         {
-            SOLVER: "constraint warmstart filterparent clampctrl refsafe sensor midphase eulerdamp autoreset nativeccd "
+            SOLVER: "constraint warmstart clampctrl refsafe sensor midphase eulerdamp autoreset nativeccd "
             "island override energy fwdinv invdiscrete multiccd sleep diagexact ipc speculative"
         },
     ),

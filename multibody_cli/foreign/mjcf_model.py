@@ -20,7 +20,7 @@ SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
 """Numbers of coordinates and of velocities of each type."""
 
 DISABLED = {"constraint": 0, "equality": 1, "frictionloss": 2, "limit": 3, "contact": 4, "spring": 5, "damper": 6}
-DISABLED |= {"gravity": 7, "actuation": 11}
+DISABLED |= {"gravity": 7, "filterparent": 10, "actuation": 11}
 """Bits of `option.disableflags`."""
 
 

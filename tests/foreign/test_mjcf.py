@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from multibody_cli.foreign.options import Options
 from multibody_cli.limits import Usage
 from multibody_cli.nodes import Mark, Problems
 from multibody_cli.peers import ENGINES
+from multibody_cli.scene.contact_filters import excluded_pairs, welds
 from multibody_cli.studies.import_check import AGREEMENT, CONTRADICTION, check_import, contradiction
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
@@ -139,6 +141,34 @@ def test_two_shapes_touch_by_contype_and_conaffinity(tmp_path: Path) -> None:
         for k, (type_b, affinity_b) in enumerate(geoms):
             meant = bool(type_a & affinity_b or type_b & affinity_a)
             assert (touch(fields[j], fields[k]) or touch(fields[k], fields[j])) == meant, (j, k)
+
+
+@pytest.mark.parametrize("flag", ["", '<option><flag filterparent="disable"/></option>'])
+def test_neighbors_touch_as_in_mujoco(flag: str, tmp_path: Path) -> None:
+    """A body with a shape fixed to it carries another one, so does one that is fixed to the world, and a loop closes.
+
+    All shapes overlap: the pairs of the contacts of MuJoCo are those that may touch.
+    """
+    hinge = f'<joint axis="0 1 0"/>{SPHERE}'
+    body = f'<body name="a">{hinge}<body name="w">{SPHERE}<body name="c">{hinge}</body></body></body>'
+    body += f'<body name="p">{SPHERE}<body name="q">{hinge}</body></body><body name="l">{hinge}</body>'
+    loop = '<equality><connect body1="l" body2="a" anchor="0 0 0"/></equality>'
+    path = written(tmp_path, body + SPHERE, loop + flag)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    expected = {
+        frozenset(model.body(model.geom_bodyid[geom]).name for geom in pair) for pair in data.contact.geom.tolist()
+    }
+
+    _, simulation = imported(path)
+    scene = simulation.scene
+    assert scene.contacts is not None
+    names = ["world", *scene.bodies]
+    apart = {frozenset(pair) for pair in excluded_pairs(scene, scene.contacts)}
+    held = welds(scene)
+    pairs = {frozenset(pair) for pair in itertools.combinations(names, 2) if held[pair[0]] != held[pair[1]]}
+    assert pairs - apart == expected
 
 
 def test_equalities_are_couplings_and_joints_that_close_loops(tmp_path: Path) -> None:

@@ -1,0 +1,115 @@
+"""Contacts of MJCF: friction and groups of shapes, and the pairs of bodies that touch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.foreign.draft import WORLD
+from multibody_cli.foreign.mjcf_model import Model
+
+DEFAULT_FRICTION = 1.0
+"""Coefficient of friction of shapes for which the file states none."""
+
+
+def read_contacts(model: Model) -> None:
+    """Read the rules of contacts, and the pairs of bodies that never touch or have coefficients of their own."""
+    arrays, draft = model.arrays, model.draft
+    if not has_contacts(model):
+        return
+    found: dict[str, Any] = {"friction": DEFAULT_FRICTION, "combine": {"friction": "maximum"}, "overlap": "exclude"}
+    exclude = [[model.names[code >> 16], model.names[code & 0xFFFF]] for code in arrays.exclude_signature.tolist()]
+    pairs: dict[frozenset[str], Any] = {}
+    for pair, geoms in enumerate(zip(arrays.pair_geom1, arrays.pair_geom2, strict=True)):
+        bodies = [model.names[arrays.geom_bodyid[geom]] for geom in geoms]
+        friction = _friction(arrays.pair_dim[pair], arrays.pair_friction[pair, [0, 2, 3]])
+        pairs.setdefault(frozenset(bodies), {"bodies": bodies, "friction": friction})
+    apart, touching = _neighbors(model)
+    exclude += [pair for pair in apart if pair not in exclude]
+    for pair_of_names in touching:
+        pairs.setdefault(frozenset(pair_of_names), pair_of_names)
+    rule = "all" if model.is_disabled("filterparent") else "auto"
+    found |= {"exclude": exclude} if exclude else {}
+    found |= {"pairs": [rule, *pairs.values()] if pairs else rule} if pairs or rule != "auto" else {}
+    for element in model.bodies[0].walk():
+        if element.tag == "pair":
+            draft.ledger.approximate(element, "coefficients of all shapes of the two bodies")
+    draft.set("contacts", model.bodies[0], found)
+
+
+def _neighbors(model: Model) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the pairs of bodies that touch in a scene, and not in MuJoCo, and the reverse, beside lists of the file.
+
+    MuJoCo filters a rigid group of bodies and the one that carries it, unless that is fixed to the world; a scene
+    filters two bodies that a joint connects, loops included.
+    """
+    arrays = model.arrays
+    weld, parent = arrays.body_weldid.tolist(), arrays.body_parentid.tolist()
+    own, others = _masks(arrays)
+    touching = (own | others) != 0
+    groups: dict[int, list[int]] = {}
+    for body in np.unique(arrays.geom_bodyid[touching]).tolist():
+        groups.setdefault(weld[body], []).append(body)
+    numbers = {model.names[body]: body for group in groups.values() for body in group}
+    connected = {
+        frozenset((joint.parent, joint.child)): [joint.parent, joint.child]
+        for joint in model.draft.joints.values()
+        if joint.parent != WORLD and {joint.parent, joint.child} <= numbers.keys()
+    }
+    filtered = {}
+    for group, members in groups.items():
+        carrier = weld[parent[group]]
+        if group != 0 != carrier and not model.is_disabled("filterparent"):
+            for first in groups.get(carrier, []):
+                for second in members:
+                    names = [model.names[first], model.names[second]]
+                    filtered[frozenset(names)] = names
+    apart = [names for pair, names in filtered.items() if pair not in connected]
+    together = [
+        names
+        for pair, names in connected.items()
+        if pair not in filtered and weld[numbers[names[0]]] != weld[numbers[names[1]]]
+    ]
+    return apart, [] if model.is_disabled("filterparent") else together
+
+
+def _friction(dimension: int, coefficients: Any) -> Any:
+    """Return the coefficients of friction of a contact with a dimension (`condim`): sliding, torsional, rolling."""
+    sliding, torsional, rolling = coefficients.tolist()
+    if dimension == 1:
+        return 0.0
+    further = {"torsional": torsional} if dimension >= 4 else {}
+    further |= {"rolling": rolling} if dimension >= 6 else {}
+    return {"static": sliding} | further if further else sliding
+
+
+def _groups(bits: int) -> list[str]:
+    """Return the groups of a mask of 32 bits; bit 0 is the default group."""
+    return ["default" if bit == 0 else f"bit_{bit}" for bit in range(32) if bits >> bit & 1]
+
+
+def has_contacts(model: Model) -> bool:
+    """Whether any shape may touch another one."""
+    touching = (model.arrays.geom_contype != 0) | (model.arrays.geom_conaffinity != 0)
+    return bool(touching.any()) and not model.is_disabled("contact")
+
+
+def _masks(arrays: Any) -> tuple[Any, Any]:
+    """Return `contype` and `conaffinity` of all shapes (ngeom,), without bits that no shape has on the other side."""
+    own = arrays.geom_contype & np.bitwise_or.reduce(arrays.geom_conaffinity)
+    return own, arrays.geom_conaffinity & np.bitwise_or.reduce(arrays.geom_contype)
+
+
+def contact_fields(arrays: Any, geom: int) -> dict[str, Any]:
+    """Return friction and groups of a shape; groups that no shape names, or is in, do not count."""
+    own, others = (int(masks[geom]) for masks in _masks(arrays))
+    if not own and not others:
+        return {"contact": False}
+    friction = _friction(arrays.geom_condim[geom], arrays.geom_friction[geom])
+    found: dict[str, Any] = {} if friction == DEFAULT_FRICTION else {"friction": friction}
+    if own != 1:
+        found["groups"] = _groups(own)
+    if others != 1:
+        found["collides_with"] = _groups(others)
+    return found
