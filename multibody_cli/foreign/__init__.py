@@ -24,6 +24,7 @@ SUFFIXES = {
     "urdf": (".urdf", ".xml"),
     "xacro": (".xacro",),
     "mjcf": (".xml", ".mjcf"),
+    "sdf": (".sdf", ".world"),
 }
 """Suffixes of the files of each format; several formats of one suffix differ by the root element."""
 

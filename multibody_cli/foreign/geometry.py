@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from multibody_cli.foreign.draft import Shape
 from multibody_cli.foreign.markup import Element
@@ -23,7 +24,7 @@ MOST_FOLDERS = 20
 
 
 class Found(NamedTuple):
-    """The file of a mesh; None with the reason if there is none."""
+    """A file or folder; None with the reason if there is none."""
 
     file: Path | None
     reason: str = ""
@@ -39,22 +40,34 @@ def find_mesh(reading: Reading, name: str) -> Found:
     name
         `package://NAME/path`, `file://path`, `model://NAME/path`, or a path relative to the source.
     """
+    if Path(name).suffix.lower() not in FORMATS:
+        return Found(None, f"`{name}` is no file {', '.join(FORMATS)}")
+    return find_path(reading, name, Path.is_file)
+
+
+def find_path(reading: Reading, name: str, accepts: Callable[[Path], bool]) -> Found:
+    """Return the first place that a name may mean, see `find_mesh`, and that is accepted."""
     scheme, separator, rest = name.partition("://")
     if separator and scheme in ("package", "model"):
         package, _, inner = rest.partition("/")
         places = [folder / inner for folder in _package_folders(reading, package)]
+        hint = f"; --package {package}=FOLDER names its folder"
     else:
-        places = [reading.path.parent / (rest if separator else name)]
-    if Path(name).suffix.lower() not in FORMATS:
-        return Found(None, f"`{name}` is no file {', '.join(FORMATS)}")
+        places, hint = [reading.path.parent / (rest if separator else name)], ""
     for place in places:
         try:
-            if place.is_file():
+            if accepts(place):
                 return Found(place)
         except (OSError, ValueError):  # a name that no file can have
             continue
-    hint = f"; --package {package}=FOLDER names its folder" if separator and scheme in ("package", "model") else ""
     return Found(None, f"no such file; searched: {', '.join(map(str, places[:3]))}{hint}")
+
+
+def scale_of(x: float, y: float, z: float) -> dict[str, Any]:
+    """Return the `scale` of a mesh with units x, y, z; empty if it is 1."""
+    if x == y == z and x > 0.0:
+        return {} if x == 1.0 else {"scale": x}
+    return {"scale": [x, y, z]}
 
 
 def contact_by_convex_shapes(reading: Reading, element: Element, shape: Shape) -> None:

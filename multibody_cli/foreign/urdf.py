@@ -14,10 +14,10 @@ from multibody_cli.errors import nearest
 from multibody_cli.foreign.contract import Format
 from multibody_cli.foreign.draft import WORLD, Body, Draft, Joint, Origin, Shape
 from multibody_cli.foreign.frames import IDENTITY, Pose, turned_to
-from multibody_cli.foreign.geometry import contact_by_convex_shapes, find_mesh
+from multibody_cli.foreign.geometry import contact_by_convex_shapes, find_mesh, scale_of
+from multibody_cli.foreign.inertia import give_inertia
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
-from multibody_cli.mass import MassProperties
 
 ZERO = (0.0, 0.0, 0.0)
 
@@ -111,11 +111,7 @@ def _read_inertial(body: Body, reading: Reading, inertial: Element) -> None:
         reading.ledger.approximate(inertia, f"{', '.join(missing)} missing, read as 0")
     xx, xy, xz, yy, yz, zz = (reading.number(inertia, name, 0.0) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     own = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    body.mass = MassProperties(reading.number(mass, "value"), np.zeros(3), own).moved(pose.position, pose.rotation)
-    if pose.turns and not (xy or xz or yz):
-        body.inertia = {"principal": [xx, yy, zz], "rotation": dict(pose.written)}
-    elif not pose.turns:
-        body.mass = MassProperties(body.mass.mass, pose.position, own)
+    give_inertia(body, reading.number(mass, "value"), own, pose)
 
 
 def _read_shape(body: Body, reading: Reading, element: Element, fields: dict[str, Any]) -> None:
@@ -136,7 +132,8 @@ def _read_shape(body: Body, reading: Reading, element: Element, fields: dict[str
                 reading.ledger.drop(solid, found.reason)
                 continue
             shape.mesh = found.file
-            shape.fields = {"type": "mesh"} | _scale(reading, solid) | fields
+            scale = scale_of(*reading.numbers(solid, "scale", 3, (1.0, 1.0, 1.0)))
+            shape.fields = {"type": "mesh"} | scale | fields
             if fields.get("contact", True):
                 contact_by_convex_shapes(reading, solid, shape)
         else:
@@ -160,13 +157,6 @@ def _round(reading: Reading, element: Element) -> dict[str, Any]:
 
 SHAPES = {"box": _box, "sphere": _sphere, "cylinder": _round, "capsule": _round}
 """Readers of the solids of a `<geometry>`."""
-
-
-def _scale(reading: Reading, mesh: Element) -> dict[str, Any]:
-    x, y, z = reading.numbers(mesh, "scale", 3, (1.0, 1.0, 1.0))
-    if x == y == z and x > 0.0:
-        return {} if x == 1.0 else {"scale": x}
-    return {"scale": [x, y, z]}
 
 
 def _material(reading: Reading, visual: Element, colors: dict[str, list[float] | None]) -> list[float] | None:
