@@ -83,6 +83,8 @@ class Body:
         Initial pose of a body without an inboard joint.
     fields
         Other fields of the scene format.
+    is_free
+        Whether the source says that it moves freely, and not only that no joint holds it.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Body:
     points: dict[str, Point] = field(default_factory=dict)
     pose: Pose = IDENTITY
     fields: dict[str, Any] = field(default_factory=dict)
+    is_free: bool = False
 
     @property
     def is_massless(self) -> bool:
@@ -213,13 +216,13 @@ class Draft:
             entries[name] = entry
         return entry
 
-    def sections(self, folder: Path) -> dict[str, Any]:
+    def sections(self, folder: Path | None) -> dict[str, Any]:
         """Return the scene, with placed values.
 
         Parameters
         ----------
         folder
-            The folder that names of files are relative to.
+            The folder that names of files are relative to; None: that of the file in which the element is.
         """
         found: dict[str, Any] = {"mbsim": 1}
         settings = dict(self.settings)
@@ -237,11 +240,12 @@ class Draft:
 
     def tree(self) -> Node:
         """Return the scene as a tree whose marks are places in the source."""
-        return _node(self.sections(self.source.parent), Mark(str(self.source)))
+        return _node(self.sections(None), Mark(str(self.source)))
 
 
-def _shape_data(shape: Shape, folder: Path) -> Placed:
-    file = {} if shape.mesh is None else {"file": _relative(shape.mesh, folder)}
+def _shape_data(shape: Shape, folder: Path | None) -> Placed:
+    own = Path(shape.origin.mark.file).parent
+    file = {} if shape.mesh is None else {"file": _relative(shape.mesh, own if folder is None else folder)}
     type_ = {"type": shape.fields["type"]}
     return Placed({**type_, **file, **shape.fields, **shape.pose.data()}, shape.origin)
 
@@ -253,7 +257,7 @@ def _relative(path: Path, folder: Path) -> str:
         return str(path)
 
 
-def _body_data(body: Body, folder: Path, is_root: bool) -> dict[str, Any]:
+def _body_data(body: Body, folder: Path | None, is_root: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if body.mass is None and not body.has_density:
         found |= {"mass": 0.0, "inertia": {"principal": [0.0, 0.0, 0.0]}}
@@ -267,7 +271,7 @@ def _body_data(body: Body, folder: Path, is_root: bool) -> dict[str, Any]:
     return found | (body.pose.data() if is_root else {})
 
 
-def _fixtures_data(body: Body, folder: Path) -> dict[str, Any]:
+def _fixtures_data(body: Body, folder: Path | None) -> dict[str, Any]:
     """Return the shapes and points of a body or of the world."""
     found: dict[str, Any] = {}
     if body.shapes:

@@ -82,6 +82,8 @@ def settle_bases(draft: Draft, base: str | None) -> None:
     for name, body in list(draft.bodies.items()):
         if name in moved:
             continue
+        if body.is_free and base != "fixed":
+            continue
         if body.is_massless and merger.joints[name]:
             draft.ledger.note(body.origin.mark, f"`{name}` has no mass, and is fixed to the world")
             merger.absorb(WORLD, name, body.pose)
@@ -124,7 +126,7 @@ class _Merger:
             return False
         kept, lost = self._draft.body(host), self._draft.bodies[guest]
         if lost.is_massless or kept.is_massless:
-            return lost.is_massless
+            return (lost.is_massless and not lost.is_free) or kept.is_free
         return which == "all" and end == "child" and host != WORLD and not (kept.has_density or lost.has_density)
 
     def merge(self, joint: Joint, end: End) -> None:

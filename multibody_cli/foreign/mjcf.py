@@ -117,8 +117,10 @@ def _read_body(model: Model, index: int) -> None:
     parent = model.names[arrays.body_parentid[index]]
     first, count = int(arrays.body_jntadr[index]), int(arrays.body_jntnum[index])
     joints = range(first, first + count)
-    if count and arrays.jnt_type[first] == FREE and not _joint_fields(model, joints):
-        body.pose = placed
+    type_ = "fixed" if not count else TYPES[int(arrays.jnt_type[first])] if count == 1 else "composite"
+    fields = _joint_fields(model, joints) | _friction_fields(model, type_, joints)
+    if type_ == "free" and not fields.keys() - {"q"}:
+        body.pose, body.is_free = placed, True
         model.place(first, body.name)
         return
     if arrays.body_mocapid[index] >= 0:
@@ -128,7 +130,6 @@ def _read_body(model: Model, index: int) -> None:
     elements = model.of_body("jnt", index, count, "joint", "freejoint")
     names = [arrays.names["jnt"][joint] for joint in joints]
     name = (names[0] if count == 1 else "") or unused(body.name, arrays.names["jnt"])
-    type_ = "fixed" if not count else TYPES[int(arrays.jnt_type[first])] if count == 1 else "composite"
     joint = model.draft.add_joint(name, elements[0] if count == 1 else element, type_, parent, body.name)
     joint.pose = placed
     if count == 1:
@@ -140,7 +141,7 @@ def _read_body(model: Model, index: int) -> None:
         model.place(first, name)
     elif count:
         _read_parts(model, joint, joints, names)
-    joint.fields |= _joint_fields(model, joints) | _friction_fields(model, joint, joints)
+    joint.fields |= fields
     for one, place in zip(joints, elements, strict=True):
         _note_reference(model, one, place)
 
@@ -200,14 +201,14 @@ def _joint_fields(model: Model, joints: range) -> dict[str, Any]:
     return found
 
 
-def _friction_fields(model: Model, joint: Joint, joints: range) -> dict[str, Any]:
+def _friction_fields(model: Model, type_: str, joints: range) -> dict[str, Any]:
     """Return the dry friction of each degree of freedom, whatever the loads."""
     if not joints or model.is_disabled("frictionloss"):
         return {}
     owners = [one for one in joints for _ in range(SIZES[int(model.arrays.jnt_type[one])][1])]
     first = int(model.arrays.jnt_dofadr[joints[0]])
     losses = model.arrays.dof_frictionloss[first : first + len(owners)].tolist()
-    words = {"prismatic": ("force",), "free": ("force", "torque"), "composite": ("brake",)}.get(joint.type, ("torque",))
+    words = {"prismatic": ("force",), "free": ("force", "torque"), "composite": ("brake",)}.get(type_, ("torque",))
     limit = losses[0] if len(set(losses)) == 1 else losses
     return {"friction": dict.fromkeys(words, limit)} if any(losses) else {}
 

@@ -52,7 +52,17 @@ def test_mass_matrix_and_bias_are_those_of_mujoco() -> None:
     """Anchors, references, springs, dampers, armature, servos, frames; initial pose, right angles, random states."""
     draft, simulation = imported(CREATURE)
     found = check_import(simulation, draft, ENGINES["mjcf"].read(CREATURE))
-    assert {joint.name for joint in found.joints} >= {"root", "hip_x", "hip_slide", "hip_y", "knee", "tail", "elbow"}
+    assert {joint.name for joint in found.joints} >= {
+        "root",
+        "hip_x",
+        "hip_slide",
+        "hip_y",
+        "knee",
+        "tail",
+        "elbow",
+        "drift",
+        "roll",
+    }
     assert not found.absent
     assert max(found.mass_matrix, found.bias) < 1e-13 < AGREEMENT
     assert max(found.scene_contradiction, found.engine_contradiction) < CONTRADICTION
@@ -104,10 +114,26 @@ def test_initial_poses_are_those_of_mujoco() -> None:
     data = mujoco.MjData(model)
     data.joint("elbow").qpos = np.radians(10)  # the nearest of its limits, which exclude 0
     mujoco.mj_forward(model, data)
-    for name in ("trunk", "thigh", "shin", "toe", "tail", "hand", "stone"):
+    for name in ("trunk", "thigh", "shin", "toe", "tail", "hand", "leaf", "cart", "stone"):
         assert simulation.channel(f"bodies/{name}/position") == pytest.approx(data.body(name).xpos, abs=1e-14)
         turn = simulation.channel(f"bodies/{name}/quaternion")
         assert abs(turn @ data.body(name).xquat) == pytest.approx(1.0, abs=1e-14)
+
+
+def test_files_are_relative_to_the_model_and_not_to_the_file_that_names_them(tmp_path: Path) -> None:
+    """As in MuJoCo: an included file in another folder names meshes relative to the main file."""
+    faces = [(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)]
+    corners = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "parts").mkdir()
+    lines = [f"v {x} {y} {z}" for x, y, z in corners] + [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in faces]
+    (tmp_path / "meshes" / "wedge.obj").write_text("\n".join(lines))
+    part = '<mujocoinclude><body name="w"><freejoint/><geom type="mesh" mesh="wedge"/></body></mujocoinclude>'
+    (tmp_path / "parts" / "part.xml").write_text(part)
+    asset = '<compiler meshdir="meshes"/><asset><mesh name="wedge" file="wedge.obj"/></asset>'
+    path = written(tmp_path, '<include file="parts/part.xml"/>', asset)
+    _, simulation = imported(path)
+    assert simulation.scene.bodies["w"].mass == pytest.approx(1000 / 6)
 
 
 def test_shapes_keep_sizes_colors_friction_and_groups() -> None:
