@@ -111,7 +111,7 @@ def _read_link(world: World, scope: Scope, name: str, frame: Frame) -> None:
         if density is None:
             for one in collision.all("density"):
                 reading.ledger.drop(one, "the link has an inertia")
-        fields = _friction(reading, collision) | ({} if own is None else {"density": own})
+        fields = _friction(world, reading, collision) | ({} if own is None else {"density": own})
         _read_shape(world, scope, name, body, collision, fields)
     visuals = len(body.shapes)
     for visual in reading.children(link, "visual"):
@@ -219,9 +219,12 @@ WITHOUT_SHAPE = {
 """Solids that no shape expresses, and why they are dropped."""
 
 
-def _friction(reading: Reading, collision: Element) -> dict[str, Any]:
+def _friction(world: World, reading: Reading, collision: Element) -> dict[str, Any]:
     """Read the coefficient of friction that ODE and Drake use."""
     element = reading.child(collision, "surface")
+    if element is not None and not world.has_contacts:
+        reading.ledger.drop(element, "a file without a world has no contacts")
+        return {}
     for tag in ("friction", "ode"):
         for one in [] if element is None else element.children:
             if one.tag != tag:

@@ -68,6 +68,8 @@ def read_joint(world: World, scope: Scope, name: str, frame: Frame) -> None:
         reading.ledger.drop(one, f"a joint `{kind}` has no such axis")
     found = [_read_axis(world, scope, name, one, joint, kind) for one in axes]
     if type_ == "composite":
+        if not np.cross(found[0]["axis"], found[1]["axis"]).any():
+            reading.refuse(element, "the two axes are parallel")
         _set_parts(joint, found)
     elif found:
         joint.fields |= found[0]

@@ -205,6 +205,7 @@ class World:
 
     def __init__(self, top: Scope, draft: Draft) -> None:
         self.draft = draft
+        self.has_contacts = top.element.tag == "world"
         self.scopes = list(top.models())
         self._places = {id(scope): place for scope, place in self.scopes}
 
@@ -271,6 +272,9 @@ def _include(scope: Scope, include: Element) -> None:
     reading, ledger = scope.reading, scope.reading.ledger
     ledger.keep(include)
     uri = text_of(reading, include, "uri")
+    if not uri:
+        reading.refuse(include, "expected a <uri>")
+        return
     if reading.text(include, "merge", "false") in ("true", "1"):
         reading.refuse(include, "`merge` is not read: include the model without it, and name its frames by `model::`")
         return

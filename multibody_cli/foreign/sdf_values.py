@@ -49,7 +49,8 @@ def read_pose(reading: Reading, element: Element) -> tuple[Pose, str]:
         if x == y == z == w == 0.0:
             reading.refuse(pose, "expected a quaternion other than 0")
             return IDENTITY, base
-        return Pose.of_quaternion(position, (w, x, y, z)), base
+        length = math.hypot(w, x, y, z)
+        return Pose.of_quaternion(position, [part / length for part in (w, x, y, z)]), base
     if form != "euler_rpy":
         reading.refuse(pose, f"unknown rotation_format `{form}`; {nearest(form, ['euler_rpy', 'quat_xyzw'])}")
         return IDENTITY, base
@@ -65,7 +66,10 @@ def text_of(reading: Reading, parent: Element, tag: str, default: str = "") -> s
 
 def flag_of(reading: Reading, parent: Element, tag: str) -> bool:
     """Return whether a child is true; without it, false."""
-    return text_of(reading, parent, tag) in ("true", "1")
+    text = text_of(reading, parent, tag, "false")
+    if text not in ("true", "1", "false", "0"):
+        reading.refuse(parent, f"<{tag}>: expected true or false, found `{text}`")
+    return text in ("true", "1")
 
 
 def number_of(reading: Reading, parent: Element, tag: str, default: float) -> float:

@@ -281,6 +281,12 @@ REFUSED = {
     ),
     "pose": ('<link name="a"><pose>1 2 3</pose></link>', "expected 6 numbers"),
     "number": ('<link name="a"><inertial><mass>much</mass></inertial></link>', "expected a finite number"),
+    "flag": ("<static>maybe</static>" + LINK, "expected true or false, found `maybe`"),
+    "uri": (LINK + "<include/>", "expected a <uri>"),
+    "parallel": (
+        LINK + '<joint name="j" type="universal"><parent>world</parent><child>a</child><axis/><axis2/></joint>',
+        "the two axes are parallel",
+    ),
     "itself": ("<include><uri>model.sdf</uri></include>", "includes itself"),
 }
 
@@ -291,6 +297,24 @@ def test_errors_name_the_element_and_the_cause(inside: str, message: str, tmp_pa
         read_text(tmp_path, f'<model name="m">{inside}</model>')
     assert message in str(error.value)
     assert "model.sdf:2" in str(error.value)
+
+
+SURFACE = "<surface><friction><ode><mu>0.3</mu></ode></friction></surface>"
+BALL = f'<collision name="c"><geometry><sphere><radius>1</radius></sphere></geometry>{SURFACE}</collision>'
+
+
+@pytest.mark.filterwarnings("ignore:.*(imported|contacts are disabled)")
+def test_friction_belongs_to_worlds(tmp_path: Path) -> None:
+    """Without a world there are no contacts, and a scene refuses their coefficients."""
+    model = (
+        f'<model name="m"><link name="a"><pose rotation_format="quat_xyzw">0 0 1 0 0 7 7</pose>{BALL}</link></model>'
+    )
+    alone, inside = read_text(tmp_path, model), read_text(tmp_path, f'<world name="w">{model}</world>', name="w.sdf")
+    assert "friction" not in alone.bodies["a"].shapes[0].fields
+    assert inside.bodies["m::a"].shapes[0].fields["friction"] == 0.3
+    np.testing.assert_allclose(alone.bodies["a"].pose.rotation, turn(np.array([0.0, 0, 1]), RIGHT), atol=1e-15)
+    for file in ("model.sdf", "w.sdf"):
+        mbsim.load(tmp_path / file)
 
 
 def test_a_chain_of_frames_may_be_long(tmp_path: Path) -> None:
