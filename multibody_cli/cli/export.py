@@ -1,40 +1,55 @@
-"""`mbsim export`: writes channels of a result file as a table for other programs."""
+"""`mbsim export`: writes channels of a result file as a table, or a scene as a model, for other programs."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, OUTPUTS
 from multibody_cli.cli.progress import ProgressBar
-from multibody_cli.cli.source import FROM, TO, Time, explain_channels, is_result, joined, split_words
+from multibody_cli.cli.source import FROM, Time, explain_channels, is_result, joined, prepare_and_warn, split_words
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
 
 TABLES = OUTPUTS / "tables"
+MODELS = OUTPUTS / "models"
+
+MJCF = "mjcf"
 
 
-@click.command("export", cls=Verb, short_help="Write channels of a result file as a table.")
+class _TimeOrFormat(Time):
+    """A time, or a format of models."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the time in s, or the format."""
+        return value if value == MJCF else super().convert(value, param, ctx)
+
+
+@click.command("export", cls=Verb, short_help="Write a table of a result file, or a scene as MJCF.")
 @click.argument("words", metavar="FILE [CHANNEL]...", nargs=-1, required=True)
 @click.option(
     "-o",
     "--output",
-    metavar="FILE.csv|parquet|mat|npz",
+    metavar="FILE.csv|parquet|mat|npz|xml",
     type=FILE,
-    help="Default: outputs/tables/<file>-<channels>.csv",
+    help="Default: outputs/tables/<file>-<channels>.csv, or outputs/models/<scene>.xml",
 )
 @FROM
-@TO
+@click.option("--to", "end", metavar="TIME|mjcf", type=_TimeOrFormat(), help="Last time; or mjcf, to write a scene.")
 @click.option("--every", metavar="TIME", type=Time(positive=True), help="Interval, a multiple of the output interval.")
+@click.option("--strict", is_flag=True, help="Refuse a scene of which the model cannot keep everything.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def verb(
     words: tuple[str, ...],
     output: Path | None,
     start: float | None,
-    end: float | None,
+    end: Any,
     every: float | None,
+    strict: bool,
     force: bool,
 ) -> int:
     """Write channels of FILE as a table; without a CHANNEL, all that have one value for each output instant.
@@ -45,7 +60,18 @@ def verb(
 
     The suffix of the output is the format: comma-separated values, whose numbers read back to the same bits; Parquet,
     with the units as metadata; MATLAB, with one variable for each column; NumPy, with one array for each column.
+
+    With `--to mjcf`, FILE is a scene, which is written as a model of MuJoCo. Each element that the model approximates
+    or drops is reported.
+
+    Exit code: 0; 2 if FILE cannot be used, or has losses with --strict.
     """
+    if end == MJCF:
+        if len(words) > 1 or start is not None or every is not None:
+            raise ArgumentError("--to mjcf writes one scene: it takes no channels and no times")
+        return _export_model(Path(words[0]), output, strict, force)
+    if strict:
+        raise ArgumentError("--strict has no effect without --to mjcf")
     from multibody_cli.output.file_replacement import replacement, require_replaceable
     from multibody_cli.output.selection import select_instants
     from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
@@ -79,5 +105,25 @@ def verb(
             raise explain_channels(error, channels) from error
         with replacement(target) as part:
             FORMATS[suffix].write(table, part)
+    show(target)
+    return 0
+
+
+def _export_model(path: Path, output: Path | None, strict: bool, force: bool) -> int:
+    """Write a scene as MJCF, and report the losses."""
+    from multibody_cli.nodes import format_path
+    from multibody_cli.output.file_replacement import require_replaceable, write_text
+    from multibody_cli.studies.mjcf_export import export_mjcf
+
+    simulation = prepare_and_warn(path)
+    target = output or MODELS / f"{simulation.scene.name}.xml"
+    require_replaceable(target, force)
+    text, losses = export_mjcf(simulation, target.parent)
+    for loss in losses:
+        place = simulation.loaded.where(*loss.path)
+        messages.warning(f"{place}: {format_path(loss.path)}: {loss.fate}: {loss.reason}")
+    if losses and strict:
+        raise ArgumentError(f"--strict: {path} has {len(losses)} losses; {target} is not written")
+    write_text(target, text)
     show(target)
     return 0

@@ -49,11 +49,8 @@ class Format(Immutable):
         Tags of the root elements of its files.
     read
         `read(root, reading)` returns the model as a draft.
-    write
-        `write(draft)` returns a draft as text in this format; None if there is no writer.
     """
 
     title: str
     roots: tuple[str, ...]
     read: Callable[[Element, Reading], Draft]
-    write: Callable[[Draft], str] | None = None
