@@ -36,6 +36,24 @@ def read_contacts(model: Model) -> None:
         if element.tag == "pair":
             draft.ledger.approximate(element, "coefficients of all shapes of the two bodies")
     draft.set("contacts", model.bodies[0], found)
+    _note_dimensions(model)
+
+
+def _note_dimensions(model: Model) -> None:
+    """Note coefficients that count in MuJoCo because the other shape has more dimensions, and not in a scene."""
+    arrays = model.arrays
+    own, others = _masks(arrays)
+    touching = (own | others) != 0
+    for number, (dimension, word) in enumerate(((3, "sliding"), (4, "torsional"), (6, "rolling"))):
+        has = arrays.geom_condim >= dimension
+        coefficients = arrays.geom_friction[:, number]
+        lost = touching & ~has & (coefficients > coefficients[touching & has].min(initial=np.inf))
+        if lost.any():
+            model.reading.ledger.note(
+                model.bodies[0].mark,
+                f"{word} friction of {np.count_nonzero(lost)} shapes with a smaller `condim` counts in MuJoCo "
+                "in contacts with shapes of a larger one, and not in the scene",
+            )
 
 
 def _neighbors(model: Model) -> tuple[list[list[str]], list[list[str]]]:

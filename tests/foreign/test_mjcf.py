@@ -197,6 +197,17 @@ def test_neighbors_touch_as_in_mujoco(flag: str, tmp_path: Path) -> None:
     assert pairs - apart == expected
 
 
+@pytest.mark.parametrize(("friction", "noted"), [("2", True), ("0.5", False)])
+def test_friction_that_counts_by_the_dimension_of_the_other_shape_is_noted(
+    friction: str, noted: bool, tmp_path: Path
+) -> None:
+    body = (
+        f'<geom type="plane" size="1 1 1"/><body><freejoint/><geom size="0.1" condim="1" friction="{friction}"/></body>'
+    )
+    draft = read_model(written(tmp_path, body), Options(), Problems())
+    assert noted == any("sliding friction of 1 shapes" in line for line in Report(draft.ledger).lines())
+
+
 def test_equalities_are_couplings_and_joints_that_close_loops(tmp_path: Path) -> None:
     equality = (
         '<equality><connect name="pin" body1="a" body2="b" anchor="0.3 0.1 0"/>'
