@@ -60,7 +60,7 @@ def _neighbors(model: Model) -> tuple[list[list[str]], list[list[str]]]:
     """Return the pairs of bodies that touch in a scene, and not in MuJoCo, and the reverse, beside lists of the file.
 
     MuJoCo filters a rigid group of bodies and the one that carries it, unless that is fixed to the world; a scene
-    filters two bodies that a joint connects, loops included.
+    filters two bodies that a joint connects, loops included; those that a weld holds never touch in it.
     """
     arrays = model.arrays
     weld, parent = arrays.body_weldid.tolist(), arrays.body_parentid.tolist()
@@ -73,7 +73,7 @@ def _neighbors(model: Model) -> tuple[list[list[str]], list[list[str]]]:
     connected = {
         frozenset((joint.parent, joint.child)): [joint.parent, joint.child]
         for joint in model.draft.joints.values()
-        if joint.parent != WORLD and {joint.parent, joint.child} <= numbers.keys()
+        if joint.parent != WORLD and joint.type != "fixed" and {joint.parent, joint.child} <= numbers.keys()
     }
     filtered = {}
     for group, members in groups.items():

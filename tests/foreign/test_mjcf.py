@@ -197,6 +197,12 @@ def test_neighbors_touch_as_in_mujoco(flag: str, tmp_path: Path) -> None:
     assert pairs - apart == expected
 
 
+def test_bodies_that_a_weld_holds_are_no_pair(tmp_path: Path) -> None:
+    _, simulation = imported(written(tmp_path, TWO, '<equality><weld body1="a" body2="b"/></equality>'))
+    assert simulation.scene.contacts is not None
+    assert tuple(simulation.scene.contacts.pairs) == ("auto",)
+
+
 @pytest.mark.parametrize(("friction", "noted"), [("2", True), ("0.5", False)])
 def test_friction_that_counts_by_the_dimension_of_the_other_shape_is_noted(
     friction: str, noted: bool, tmp_path: Path
