@@ -92,7 +92,8 @@ def _filled(text: str, values: Mapping[str, object]) -> str | Unknown:
         elif name in values:
             raise ExpressionError(f"`{text}`: the variable `{name}` is not a number, but {format_value(value)}")
         else:
-            require_names(expression, OWN_NAMES.union(name for name, value in values.items() if _is_number(value)))
+            known = (OWN_NAMES - {"activation"}) | (OWN_NAMES & expression.names)  # few fields have an activation
+            require_names(expression, known.union(name for name, value in values.items() if _is_number(value)))
     return ast.unparse(with_values(expression.body, constants)) if constants else text
 
 

@@ -62,10 +62,11 @@ def compile_model(path: Path) -> Any:
         except subprocess.TimeoutExpired:
             raise CompilerError(f"MuJoCo's compiler did not end within {LONGEST:g} s") from None
     if found.returncode != 0:
-        message = " ".join(found.stderr.decode(errors="replace").split())
         if found.returncode != REFUSED:
+            message = " ".join(found.stderr.decode(errors="replace").split())
             raise CompilerError(f"MuJoCo's compiler failed (exit status {found.returncode}): {message[-200:]}")
-        raise CompilerError(f"MuJoCo's compiler refuses the model: {message}")
+        with np.load(io.BytesIO(found.stdout), allow_pickle=False) as archive:
+            raise CompilerError("MuJoCo's compiler refuses the model: " + " ".join(str(archive["refusal"]).split()))
     with np.load(io.BytesIO(found.stdout), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     return SimpleNamespace(**json.loads(str(arrays.pop("properties"))), **arrays)
@@ -78,7 +79,7 @@ def _print_compiled(path: str) -> None:
         spec = mujoco.MjSpec.from_file(path)
         model = spec.compile()
     except Exception as error:
-        print(error, file=sys.stderr)
+        np.savez(sys.stdout.buffer, refusal=str(error))
         raise SystemExit(REFUSED) from None
     arrays = {name: getattr(model, name) for name in dir(model) if name.startswith(PREFIXES)}
     arrays = {name: value for name, value in arrays.items() if isinstance(value, np.ndarray)}

@@ -103,7 +103,7 @@ def _unsupported_shapes(model: Model) -> Iterator[str]:
         yield "collision shapes other than planes, spheres, capsules and boxes"
     if np.any(geoms["body"][geoms["kind"] == GeomKind.PLANE] != 0):
         yield "planes on bodies"
-    if np.any(geoms["group"] & geoms["mask"] != geoms["group"][0]):
+    if len(np.unique(geoms["group"])) > 1 or np.any(geoms["group"] & geoms["mask"] == 0):
         yield "groups of shapes"
     if np.any(geoms["restitution"] != 0.0):
         yield "restitution"

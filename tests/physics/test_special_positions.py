@@ -101,7 +101,7 @@ def test_the_selection_contains_special_positions_of_each_kind():
         loops, v = oracle_of(start(machine.scene, "aba", step=STEP))
         found["regular"] += loops.solve(v, machine.given(0.0)).is_sharp
     assert min(found.values()) > 1, found
-    assert found["regular"] > 1.5 * len(CLOSING), found
+    assert found["regular"] > len(CLOSING), found
 
 
 @pytest.mark.nightly

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from multibody_cli.compile import compile_scene
+from multibody_cli.escaping import path_component
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.output.bodies import body_paths
 from multibody_cli.output.channel import INSTANT
@@ -27,7 +28,7 @@ def test_accounts_and_widths(path):
     for joint in loaded.scene.joints:
         entry = next(entry for entry in names.joints if entry.name == joint)
         if entry.coordinates:
-            assert known[f"joints/{joint}/q"].width == len(entry.coordinates)
+            assert known[f"joints/{path_component(joint)}/q"].width == len(entry.coordinates)
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
