@@ -214,7 +214,9 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
         contact_work.step.x[k] = joint_friction.limit[p]
         contact_work.step.x[k + 1] = passes.friction[p, 0]
         contact_work.step.x[k + 2] = passes.friction[p, 1]
-    passes.steady[0] = store_edges(passes.edges, contact_work.step.x)
+    repeats = store_edges(passes.edges, contact_work.step.x)
+    # loops share loads in more ways than one: at a dead centre, a first pass with more compliance misses the solution
+    passes.steady[0] = repeats and len(passes.bodies.loop_of_joint) == 0
     store_loop_multipliers(system, work, passes.bodies, contact_work.step.active_rows, contact_work.step.x[:first])
     if has_impact and not follows_law(work, contact_work, system.contacts.options.impacts):
         return False
