@@ -116,7 +116,7 @@ _TENDON = Fates(
 
 _ACTUATOR = Fates(
     "name class joint jointinparent tendon gear kp kv dampratio inheritrange ctrlrange ctrllimited "
-    "forcerange forcelimited gaintype gainprm biastype biasprm dyntype dynprm timeconst actdim actlimited actrange",
+    "forcerange forcelimited gaintype gainprm biastype biasprm dyntype dynprm timeconst actdim",
     {},
     {
         USER: "user",
@@ -124,6 +124,7 @@ _ACTUATOR = Fates(
         DELAY: "delay nsample interp",
         "lengths of muscles": "lengthrange",
         "an activation of the step before": "actearly",
+        "a bound of an activation": "actlimited actrange",
         "inertia and damping of actuators": "armature damping",
         "acts on no coordinate of a joint": "site refsite body cranksite cranklength slidersite",
         "a law of its own": "ki imax posrange velrange slewmax ffrange input area diameter bias gain force fpmax fvmax "
