@@ -11,14 +11,15 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH
 from multibody_cli.cli.tables import show, show_json
-from multibody_cli.errors import ArgumentError, series
+from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
     from multibody_cli.foreign.draft import Draft
     from multibody_cli.scene.schema import SceneSpec
+    from multibody_cli.studies.import_check import ImportCheck
 
 
-@click.command("import", cls=Verb, short_help="Read a model of another program: URDF, MJCF.")
+@click.command("import", cls=Verb, short_help="Read a model of another program: URDF, xacro, MJCF, SDF.")
 @click.argument("model", metavar="FILE", type=PATH)
 @click.option("-o", "--output", metavar="SCENE", type=FILE, help="Write a scene file.")
 @click.option("--force", is_flag=True, help="Replace an existing scene file.")
@@ -65,26 +66,27 @@ def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bo
     loaded = load_scene(ReadScene(model, draft.tree(), usage))
     if volumes:
         _state_excess_volumes(draft, loaded.scene)
-    found = Report(draft.ledger)
+    found, comparison = Report(draft.ledger), _check(draft) if check else None
     if report == "json":
-        show_json({"model": str(model), **found.data()})
+        compared = {} if comparison is None else {"check": comparison.data()}
+        show_json({"model": str(model), **found.data(), **compared})
     else:
-        for line in found.lines():
+        for line in [*found.lines(), *(comparison.lines() if comparison else ())]:
             show(line)
     for warning in loaded.warnings:
         messages.warning(warning)
     if output is not None:
         write_text(output, text(draft, output.parent))
         messages.note(f"wrote {output}")
-    return _check(draft) if check else 0
+    return 0 if comparison is None or comparison.agrees else 1
 
 
-def _check(draft: Any) -> int:
-    """Compare the scene with the engine of its file; return the exit code."""
+def _check(draft: Draft) -> ImportCheck:
+    """Compare the scene with the engine of its file."""
     from multibody_cli.document.source import ReadScene
     from multibody_cli.limits import Usage
     from multibody_cli.peers import ENGINES
-    from multibody_cli.studies.import_check import AGREEMENT, CONTRADICTION, check_import
+    from multibody_cli.studies.import_check import check_import
     from multibody_cli.studies.simulation import prepare
 
     if draft.format not in ENGINES:
@@ -93,23 +95,10 @@ def _check(draft: Any) -> int:
         engine = ENGINES[draft.format].read(draft.source)
     except ImportError as error:
         raise ArgumentError(f"--check needs {error.name}: pip install 'multibody-cli[peers]'") from None
-    except Exception as error:
-        raise ArgumentError(f"--check: the engine does not read {draft.source}: {error}") from None
-    found = check_import(prepare(ReadScene(draft.source, draft.tree(), Usage())), draft, engine)
-    show(f"{engine.title}: {len(found.joints)} joints at {found.states} states")
-    show(f"  mass matrix   {found.mass_matrix:.1e} largest relative difference")
-    show(f"  bias          {found.bias:.1e}")
-    if found.absent:
-        show(f"  not compared  {series(found.absent, 'and')}: not in the scene")
-    if found.agrees:
-        return 0
-    for joint in found.joints:
-        if max(joint.mass_matrix, joint.bias) > AGREEMENT:
-            show(f"  {joint.name}: mass matrix {joint.mass_matrix:.1e}, bias {joint.bias:.1e}")
-    for name, value in ((engine.title, found.engine_contradiction), ("mbsim", found.scene_contradiction)):
-        if value > CONTRADICTION:
-            show(f"  {name} contradicts itself: its bias and the change of its mass matrix differ by {value:.1e}")
-    return 1
+    except Exception as error:  # each engine has exceptions of its own
+        message = " ".join(str(error).split())
+        raise ArgumentError(f"--check: {ENGINES[draft.format].title} does not read {draft.source}: {message}") from None
+    return check_import(prepare(ReadScene(draft.source, draft.tree(), Usage())), draft, engine)
 
 
 def _state_excess_volumes(draft: Draft, scene: SceneSpec) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.mass import Floats
+from multibody_cli.spec.rotations import quaternion_of_matrix, rotation_matrix
 
 ROUND_OFF = 1e-15
 """Components of a composed position below this fraction of its terms are round-off, and 0."""
@@ -49,14 +50,8 @@ class Pose(Immutable, eq=False):
     @staticmethod
     def of_quaternion(position: Sequence[float] | Floats, quaternion: Sequence[float]) -> Pose:
         """Return the pose with a quaternion (w, x, y, z) of any length."""
-        w, x, y, z = np.array(quaternion, dtype=float) / np.linalg.norm(quaternion)
-        rotation = np.array(
-            [
-                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-            ]
-        )
+        unit = np.array(quaternion, dtype=float)
+        rotation = rotation_matrix(unit / np.linalg.norm(unit))
         return Pose(np.array(position, dtype=float), rotation, {"quaternion": list(quaternion)})
 
     @cached_property
@@ -88,7 +83,7 @@ class Pose(Immutable, eq=False):
         if self.position.any():
             found["position"] = self.position.tolist()
         if self.turns:
-            found["rotation"] = dict(self.written) or {"quaternion": quaternion_of(self.rotation)}
+            found["rotation"] = dict(self.written) or {"quaternion": list(quaternion_of_matrix(self.rotation.tolist()))}
         return found
 
 
@@ -102,19 +97,3 @@ def turned_to(axis: Floats) -> Pose:
     if z <= -1.0 + 1e-12:
         return Pose.of_quaternion(np.zeros(3), (0.0, 1.0, 0.0, 0.0))
     return Pose.of_quaternion(np.zeros(3), (1.0 + z, -y, x, 0.0))
-
-
-def quaternion_of(rotation: Floats) -> list[float]:
-    """Return the unit quaternion (w, x, y, z), w >= 0, of a rotation matrix, from its largest component."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation
-    squares = np.array([1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz])
-    rows = (
-        (squares[0], zy - yz, xz - zx, yx - xy),
-        (zy - yz, squares[1], xy + yx, xz + zx),
-        (xz - zx, xy + yx, squares[2], yz + zy),
-        (yx - xy, xz + zx, yz + zy, squares[3]),
-    )
-    found = np.array(rows[int(np.argmax(squares))])
-    found /= np.linalg.norm(found)
-    unit: list[float] = (found if found[0] >= 0.0 else -found).tolist()
-    return unit

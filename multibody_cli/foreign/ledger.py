@@ -82,11 +82,6 @@ class Ledger:
         for attribute in ("", *attributes):
             self._fates.setdefault((id(element), attribute), Entry("kept", element, attribute))
 
-    def keep_all(self, element: Element) -> None:
-        """Claim an element and all that is in it as kept."""
-        for inner in element.walk():
-            self.keep(inner, *inner.attributes, TEXT)
-
     def approximate(self, element: Element, reason: str, effect: str = "", attribute: str = "") -> None:
         """Claim an element, or an attribute of it, as approximated."""
         self.keep(element)

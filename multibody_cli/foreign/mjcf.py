@@ -127,7 +127,7 @@ def _read_body(model: Model, index: int) -> None:
         model.reading.ledger.approximate(
             element, "fixed at its initial pose: a joint with `motion` moves a body", attribute="mocap"
         )
-    elements = model.of_body("jnt", index, count, "joint", "freejoint")
+    elements = model.of_body(index, count, "joint", "freejoint")
     names = [arrays.names["jnt"][joint] for joint in joints]
     name = (names[0] if count == 1 else "") or unused(body.name, arrays.names["jnt"])
     joint = model.draft.add_joint(name, elements[0] if count == 1 else element, type_, parent, body.name)
@@ -273,7 +273,7 @@ def _note_reference(model: Model, joint: int, element: Element) -> None:
 def _read_geoms(model: Model, index: int, body: Body) -> None:
     arrays = model.arrays
     geoms = np.flatnonzero(arrays.geom_bodyid == index)
-    for geom, element in zip(geoms, model.of_body("geom", index, len(geoms), "geom"), strict=True):
+    for geom, element in zip(geoms, model.of_body(index, len(geoms), "geom"), strict=True):
         shape = _shape(model, int(geom), element)
         if shape is not None:
             body.shapes.append(shape)
@@ -333,7 +333,7 @@ def _mesh(arrays: Any, mesh: int) -> tuple[Path | None, dict[str, Any], Pose]:
 def _read_sites(model: Model, index: int, body: Body) -> None:
     arrays = model.arrays
     sites = np.flatnonzero(arrays.site_bodyid == index)
-    for site, element in zip(sites, model.of_body("site", index, len(sites), "site"), strict=True):
+    for site, element in zip(sites, model.of_body(index, len(sites), "site"), strict=True):
         if name := arrays.names["site"][site]:
             body.points[name] = Point(pose_of(arrays.site_pos[site], arrays.site_quat[site]), Origin(element.mark))
 

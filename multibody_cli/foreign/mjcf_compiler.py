@@ -44,8 +44,7 @@ def compile_model(path: Path) -> Any:
     model
         Arrays with the names and shapes of MuJoCo's `mjModel` as attributes, such as `body_mass` (nbody,); `names`,
         lists of names by kind; `option`, the fields of `mjOption`; `mesh_files`, file names by mesh, or empty;
-        `mesh_references`, `refpos` and `refquat` by mesh;
-        `euler` and `degree`, the sequence of Euler angles and whether angles of the file are in degrees.
+        `mesh_references`, `refpos` and `refquat` by mesh; `degree`, whether angles of the file are in degrees.
 
     Raises
     ------
@@ -89,7 +88,6 @@ def _print_compiled(path: str) -> None:
         "option": {name: _plain(getattr(model.opt, name)) for name in dir(model.opt) if not name.startswith("_")},
         "mesh_files": [_file_of(spec, mesh) for mesh in meshes],
         "mesh_references": [[_plain(mesh.refpos), _plain(mesh.refquat)] for mesh in meshes],
-        "euler": "".join(spec.compiler.eulerseq),
         "degree": bool(spec.compiler.degree),
     }
     np.savez(sys.stdout.buffer, properties=json.dumps(properties), **arrays)

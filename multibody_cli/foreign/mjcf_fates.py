@@ -235,7 +235,7 @@ DEFAULTS = {
 """Sections of the elements of `<default>`."""
 
 ALIASES = {"default/tendon": "tendon/spatial", "default/equality": "equality/weld"}
-"""Elements of `<default>` that stand for several."""
+"""Elements of `<default>` that hold for several elements."""
 
 FLAT = ("include", "frame", "replicate", "body", "default")
 """Elements that may contain what their own parent may contain."""

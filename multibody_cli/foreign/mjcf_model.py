@@ -87,7 +87,7 @@ class Model:
         else:
             self.reading.ledger.drop(element, reason)
 
-    def of_body(self, kind: str, body: int, count: int, *tags: str) -> list[Element]:
+    def of_body(self, body: int, count: int, *tags: str) -> list[Element]:
         """Return the elements of the objects of a body in order; that of the body where they are not one to one."""
         found = [one for section in self._containers(body) for one in _flat(section) if one.tag in tags]
         return found if len(found) == count else [self.bodies[body]] * count
@@ -99,23 +99,24 @@ class Model:
         """Find the element and the name of each body; one without a name is called after its parent."""
         arrays = self.arrays
         used = set(arrays.names["body"])
-        children: dict[int, list[int]] = {}
+        counts = np.bincount(arrays.body_parentid[1:], minlength=len(arrays.body_parentid))
+        children: dict[int, Iterator[tuple[int, Element]]] = {}
         for body in range(1, len(arrays.body_parentid)):
-            children.setdefault(int(arrays.body_parentid[body]), []).append(body)
-        for body in range(1, len(arrays.body_parentid)):
-            parent = int(arrays.body_parentid[body])
-            name = arrays.names["body"][body]
-            siblings = children[parent]
-            places = self.of_body("body", parent, len(siblings), "body")
-            self.bodies.append(self._named.get(name, places[siblings.index(body)]))
+            parent, name = int(arrays.body_parentid[body]), arrays.names["body"][body]
+            if parent not in children:
+                children[parent] = iter(list(enumerate(self.of_body(parent, int(counts[parent]), "body"), start=1)))
+            number, place = next(children[parent])
+            self.bodies.append(self._named.get(name, place))
             stem = "body" if parent == 0 else self.names[parent]
-            self.names.append(name or unused(f"{stem}_{siblings.index(body) + 1}", used))
+            self.names.append(name or unused(f"{stem}_{number}", used))
             used.add(self.names[-1])
 
 
 def unused(name: str, used: Collection[str]) -> str:
     """Return a name, with underscores behind it if it is used."""
-    return name if name not in used else unused(f"{name}_", used)
+    while name in used:
+        name += "_"
+    return name
 
 
 def _flat(element: Element) -> Iterator[Element]:

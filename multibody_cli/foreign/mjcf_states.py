@@ -52,7 +52,7 @@ def _scene_position(model: Model, key: int, joint: int, q: Any) -> Any:
     if type_ == BALL:
         return {"quaternion": q.tolist()}
     value = float(q[0])
-    if model.arrays.jnt_limited[joint]:
+    if model.arrays.jnt_limited[joint] and not model.is_disabled("limit"):
         value = float(np.clip(value, *model.arrays.jnt_range[joint]))
     if value != q[0]:
         keyframe = model.arrays.names["key"][key] or f"key_{key + 1}"

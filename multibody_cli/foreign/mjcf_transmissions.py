@@ -14,8 +14,8 @@ from multibody_cli.foreign.mjcf_model import BALL, FREE, Model, pose_of, referen
 CONNECT, WELD, JOINT, TENDON = range(4)
 """Types of equalities (`mjtEq`)."""
 
-OF_BODIES, OF_SITES = 1, 6
-"""Types of the objects of an equality (`mjtObj`)."""
+OF_SITES = 6
+"""Type of the objects of an equality that are sites (`mjtObj`)."""
 
 WRAP_JOINT, WRAP_PULLEY, WRAP_SITE = 1, 2, 3
 """Types of the parts of tendons (`mjtWrap`)."""
@@ -197,13 +197,15 @@ def read_actuators(model: Model) -> None:
         reason = _unsupported(model, index)
         if reason:
             model.drop(element, reason)
-        elif not model.is_disabled("actuation"):
+        else:
             _add_actuator(model, index, element)
 
 
 def _unsupported(model: Model, index: int) -> str:
     """Return the reason why a scene cannot have an actuator; empty if it can."""
     arrays = model.arrays
+    if model.is_disabled("actuation"):
+        return "actuation is disabled in the file"
     if arrays.actuator_dyntype[index] not in (NO_DYNAMICS, *FILTERS):
         return "has an activation with dynamics of its own"
     if arrays.actuator_gaintype[index] != FIXED_GAIN or arrays.actuator_biastype[index] not in (NO_BIAS, AFFINE_BIAS):

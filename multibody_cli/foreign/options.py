@@ -28,8 +28,6 @@ class Options(Immutable):
         Whether root bodies are `fixed` to the world or `free`; None follows the file: fixed without mass, else free.
     arguments
         Arguments of macros by name.
-    state
-        Name of the initial state, of several that the file holds.
     strict
         Whether losses are errors.
     """
@@ -41,5 +39,4 @@ class Options(Immutable):
     packages: Mapping[str, Path] = {}
     arguments: Mapping[str, str] = {}
     base: Literal["fixed", "free"] | None = None
-    state: str | None = None
     strict: bool = False

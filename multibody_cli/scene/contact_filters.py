@@ -45,7 +45,7 @@ def count_excluded_pairs(scene: SceneSpec, settings: ContactsSpec) -> int:
 
 
 def matching(name: str, names: Iterable[str]) -> list[str]:
-    """Return the names that a name with wildcards stands for."""
+    """Return the names that a pattern matches."""
     return [one for one in names if one == name or (ANY in name and fnmatchcase(one, name.replace("[", "[[]")))]
 
 

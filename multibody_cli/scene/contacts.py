@@ -69,12 +69,12 @@ class ContactsSpec(Spec):
         ("auto",),
         description="`auto`: all pairs of bodies, and each body with the world, except pairs of bodies connected by a "
         "joint (a joint to the world excludes nothing); `all`: these pairs as well; or a list of pairs `[body, body]`, "
-        "where `world` may be one of them, and `auto` stands for its pairs. A pair with coefficients of its own is "
+        "where `world` may be one of them, and `auto` denotes its pairs. A pair with coefficients of its own is "
         "`{bodies: [body, body], friction: 0.3, restitution: 0}`.",
     )
     exclude: tuple[Pair, ...] = Field(
         (),
-        description="Pairs of bodies that never touch, `[body, body]`. A name may have wildcards `*`, which stand for "
+        description="Pairs of bodies that never touch, `[body, body]`. A name may have wildcards `*`, which match "
         "any text, the `world` included: `[arm, *]`.",
     )
     overlap: Literal["refuse", "exclude"] = Field(

@@ -113,7 +113,7 @@ def _as_pose(value: Any) -> Any:
 
 
 class _PointOrPose(Immutable):
-    """Annotation of the frame of a named point: [x, y, z] stands for a frame with the axes of the body."""
+    """Annotation of the frame of a named point: [x, y, z] is a frame with the axes of the body."""
 
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler

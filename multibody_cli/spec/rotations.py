@@ -142,11 +142,11 @@ def _from_matrix(value: Mapping[str, Any]) -> Quaternion:
             "expected a rotation `matrix`, orthonormal to 1e-6 with determinant 1; found determinant "
             f"{determinant:.6g} and an orthonormality error of {max(map(abs, products)):.2g}"
         )
-    return _quaternion_of(m)
+    return quaternion_of_matrix(m)
 
 
-def _quaternion_of(m: list[tuple[float, ...]]) -> Quaternion:
-    """Compute the quaternion from the largest diagonal combination (Shepperd)."""
+def quaternion_of_matrix(m: Sequence[Sequence[float]]) -> Quaternion:
+    """Return the unit quaternion of a rotation matrix, from the largest diagonal combination (Shepperd)."""
     squares = [
         1 + m[0][0] + m[1][1] + m[2][2],
         1 + m[0][0] - m[1][1] - m[2][2],

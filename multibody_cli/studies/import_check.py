@@ -9,18 +9,23 @@ A program whose M and b differ from this contradicts itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from multibody_cli.errors import series
 from multibody_cli.foreign.draft import Coordinate, Draft
-from multibody_cli.foreign.frames import quaternion_of
 from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats, State
 from multibody_cli.peers.contract import ShapeKind
 from multibody_cli.peers.engine import SIZES, Engine, EngineJoint
-from multibody_cli.spec.rotations import quaternion_of_vector, quaternion_product, rotation_matrix
+from multibody_cli.spec.rotations import (
+    quaternion_of_matrix,
+    quaternion_of_vector,
+    quaternion_product,
+    rotation_matrix,
+)
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion, places_by_name
 from multibody_cli.studies.simulation import PreparedSimulation
 
@@ -50,6 +55,8 @@ class ImportCheck(Immutable):
 
     Parameters
     ----------
+    engine
+        Title of the engine.
     states
         Number of states.
     joints
@@ -60,6 +67,7 @@ class ImportCheck(Immutable):
         Largest relative differences of v^T c and 1/2 v^T (dM/dt) v in both programs.
     """
 
+    engine: str
     states: int
     joints: tuple[JointDifference, ...]
     absent: tuple[str, ...]
@@ -80,6 +88,38 @@ class ImportCheck(Immutable):
     def agrees(self) -> bool:
         """Whether both agree to `AGREEMENT`."""
         return max(self.mass_matrix, self.bias) <= AGREEMENT
+
+    @property
+    def contradicting(self) -> str:
+        """The program that contradicts itself; empty if none does, or both, as where forces saturate."""
+        values = {self.engine: self.engine_contradiction, "mbsim": self.scene_contradiction}
+        found = [name for name, value in values.items() if value > CONTRADICTION]
+        return found[0] if len(found) == 1 else ""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of a report; joints are listed where they differ."""
+        yield f"{self.engine}: {len(self.joints)} joint{'s' * (len(self.joints) != 1)} at {self.states} states"
+        yield f"  mass matrix   {self.mass_matrix:.1e} largest relative difference"
+        yield f"  bias          {self.bias:.1e}"
+        if self.absent:
+            yield f"  not compared  {series(self.absent, 'and')}: not in the scene"
+        for joint in self.joints:
+            if max(joint.mass_matrix, joint.bias) > AGREEMENT:
+                yield f"  {joint.name}: mass matrix {joint.mass_matrix:.1e}, bias {joint.bias:.1e}"
+        if not self.agrees and self.contradicting:
+            yield f"  {self.contradicting} contradicts itself: its bias is not that of the change of its mass matrix"
+
+    def data(self) -> dict[str, Any]:
+        """Return the comparison as plain data, for JSON."""
+        joints = {joint.name: {"mass_matrix": joint.mass_matrix, "bias": joint.bias} for joint in self.joints}
+        return {
+            "engine": self.engine,
+            "states": self.states,
+            "agrees": self.agrees,
+            "joints": joints,
+            "absent": list(self.absent),
+            "contradicting": self.contradicting,
+        }
 
 
 def check_import(simulation: PreparedSimulation, draft: Draft, engine: Engine, states: int = 6) -> ImportCheck:
@@ -108,20 +148,27 @@ def check_import(simulation: PreparedSimulation, draft: Draft, engine: Engine, s
         M_own, b_own = _compared(scene.of_engine, q, v, engine)
         scale = np.sqrt(np.maximum(np.diag(M_own), np.finfo(float).tiny))
         M_error = np.maximum(M_error, (np.abs(M - M_own) / np.outer(scale, scale)).max(axis=1, initial=0.0))
-        largest = np.abs(b_own / scale).max(initial=0.0)
-        b_error = np.maximum(b_error, np.abs(b - b_own) / scale / (largest or 1.0))
+        b_error = np.maximum(b_error, np.abs(b - b_own) / scale / _size_of_bias(M_own, b_own / scale, scene.speeds(v)))
         found = [contradiction(equations, q, v, scene.joints) for equations in (scene.equations, scene.of_engine)]
         contradictions = np.maximum(contradictions, found)
     differences = []
     for joint, columns in scene.columns():
         differences.append(JointDifference(joint.name, float(M_error[columns].max()), float(b_error[columns].max())))
-    return ImportCheck(states, tuple(differences), scene.absent, *contradictions.tolist())
+    return ImportCheck(engine.title, states, tuple(differences), scene.absent, *contradictions.tolist())
 
 
 def _compared(equations: Equations, q: Values, v: Values, engine: Engine) -> tuple[Floats, Floats]:
     """Return M and b, without the forces of dampers, which are odd in v, if the engine does not have them."""
     M, b = equations(q, v)
     return M, b if engine.has_dampers else (b + equations(q, _opposite(v))[1]) / 2
+
+
+def _size_of_bias(M: Floats, b: Floats, speeds: Floats) -> float:
+    """Return the size of b_i / sqrt(M_ii): the largest, or that of inertia forces where b vanishes.
+
+    Speeds of the states are about 1, so that inertia forces are about sqrt(v^T M v) at a rate of 1/s.
+    """
+    return max(float(np.abs(b).max(initial=0.0)), float(np.sqrt(speeds @ M @ speeds))) or 1.0
 
 
 def _opposite(v: Values) -> dict[str, Floats]:
@@ -134,7 +181,7 @@ def contradiction(equations: Equations, q: Values, v: Values, joints: tuple[Engi
     still = {name: np.zeros_like(value) for name, value in v.items()}
     c = (b + equations(q, _opposite(v))[1]) / 2 - equations(q, still)[1]
     before, after = (equations(moved(q, v, joints, h), v)[0] for h in (-OFFSET, OFFSET))
-    speeds = np.concatenate([v[joint.name] for joint in joints]) if joints else np.zeros(0)
+    speeds = np.concatenate([np.zeros(0), *(v[joint.name] for joint in joints)])
     rate = speeds @ (after - before) @ speeds / (4 * OFFSET)
     scale = np.abs(speeds) @ np.abs(c) + np.abs(speeds) @ np.abs(M) @ np.abs(speeds)
     return float(abs(speeds @ c - rate) / (scale or 1.0))
@@ -186,6 +233,10 @@ class _Imported:
             found.append((joint, slice(first, first + size)))
             first += size
         return found
+
+    def speeds(self, v: Values) -> Floats:
+        """Return all velocities, in the order of M."""
+        return np.concatenate([np.zeros(0), *(v[joint.name] for joint in self.joints)])
 
     def state(self, number: int, random: np.random.Generator) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Return values of the scene by joint of the engine: the initial pose, right angles, or random ones."""
@@ -248,7 +299,7 @@ class _Imported:
         lever = rotation_matrix(q[3:]) @ point.pose.position
         G = np.eye(6)
         G[:3, 3:] = np.cross(np.eye(3), lever).T
-        turn = _turned(q[3:], quaternion_of(point.pose.rotation))
+        turn = _turned(q[3:], quaternion_of_matrix(point.pose.rotation.tolist()))
         spin = np.cross(v[3:], np.cross(v[3:], lever))
         return np.concatenate([q[:3] + lever, turn]), G, np.concatenate([spin, np.zeros(3)])
 

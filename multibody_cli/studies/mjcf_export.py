@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.constraints.relations import LinearSpec
-from multibody_cli.foreign.frames import quaternion_of
 from multibody_cli.joints.contract import Part, PartCode
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.mass import MassProperties, objection_to
@@ -27,7 +26,7 @@ from multibody_cli.model import Floats
 from multibody_cli.packing.layout import joint_data
 from multibody_cli.scene.body_kinds import Placement, body_links, start_of
 from multibody_cli.scene.topology import inboard_joints
-from multibody_cli.spec.rotations import rotation_matrix
+from multibody_cli.spec.rotations import quaternion_of_matrix, rotation_matrix
 from multibody_cli.studies.equations_of_motion import places_by_name
 from multibody_cli.studies.mjcf_elements import Loss, Losses, row, set_pose
 from multibody_cli.studies.mjcf_joints import Attributes, is_held, joint_attributes, no_attributes
@@ -216,7 +215,7 @@ class _Writer:
         pose = origin @ turned @ back
         arm = turned.rotation @ back.position
         linear = origin.rotation @ (v[:3] + np.cross(v[3:], arm))
-        self._q += [*pose.position.tolist(), *quaternion_of(pose.rotation)]
+        self._q += [*pose.position.tolist(), *quaternion_of_matrix(pose.rotation.tolist())]
         self._v += [*linear.tolist(), *(pose.rotation.T @ origin.rotation @ v[3:]).tolist()]
         return pose
 
@@ -273,7 +272,7 @@ class _Writer:
             elif part.code is PartCode.BALL:
                 joint.set("type", "ball")
                 turn = C @ rotation_matrix(q[iq : iq + 4]) @ C.T
-                self._q += quaternion_of(turn)
+                self._q += quaternion_of_matrix(turn.tolist())
                 self._v += (C @ v[iv : iv + 3]).tolist()
             else:
                 joint.set("type", "free")

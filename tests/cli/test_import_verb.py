@@ -123,3 +123,14 @@ def test_python_takes_a_model(robot: Path) -> None:
         scene = load(robot)
     assert ["imported: 6 drops" in str(one.message) for one in found] == [True, False]  # and contacts are off
     assert scene.bodies == ("upper", "fore", "finger", "thumb", "camera")
+
+
+@pytest.mark.parametrize("gravity", ["-9.81", "0"])
+def test_a_comparison_with_the_engine_is_part_of_the_report(mbsim: Command, folder: Path, gravity: str) -> None:
+    pytest.importorskip("mujoco")
+    body = '<body name="a"><joint name="h" axis="0 1 0"/><geom type="sphere" size="0.1" pos="0.3 0 0"/></body>'
+    Path("m.xml").write_text(f'<mujoco><option gravity="0 0 {gravity}"/><worldbody>{body}</worldbody></mujoco>')
+    text = mbsim("import", "m.xml", "--check")
+    assert (text.code, text.stdout.splitlines()[1]) == (0, "MuJoCo: 1 joint at 6 states")
+    found = json.loads(mbsim("import", "m.xml", "--check", "--report", "json").stdout)["check"]
+    assert (found["engine"], found["agrees"], found["absent"], list(found["joints"])) == ("MuJoCo", True, [], ["h"])

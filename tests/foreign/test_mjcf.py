@@ -85,6 +85,24 @@ def test_a_wrong_import_is_noticed(part: str, factor: float) -> None:
     assert not check_import(simulation, draft, ENGINES["mjcf"].read(CREATURE)).agrees
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<joint axis="0 1 0"/><geom type="sphere" size="0.01" pos="0 0 -1"/>',  # no torque at a right angle of gravity
+        '<joint type="ball"/><geom type="sphere" size="0.1"/>',  # no bias at all
+    ],
+    ids=["pendulum", "isotropic body"],
+)
+def test_a_bias_that_vanishes_is_no_difference(tmp_path: Path, body: str) -> None:
+    path = written(tmp_path, f'<body name="a" euler="0 90 0">{body}</body>')
+    draft, simulation = imported(path)
+    found = check_import(simulation, draft, ENGINES["mjcf"].read(path))
+    assert found.agrees, found
+    draft.settings["gravity"] = draft.settings["gravity"]._replace(value=[0.0, 0.0, -9.82])
+    changed = check_import(prepare(ReadScene(path, draft.tree(), Usage())), draft, ENGINES["mjcf"].read(path))
+    assert changed.agrees == ("ball" in body)
+
+
 def test_an_engine_with_a_wrong_bias_contradicts_itself() -> None:
     engine = ENGINES["mjcf"].read(CREATURE)
     random = np.random.default_rng(0)
@@ -302,6 +320,13 @@ def test_elements_without_names_have_names_of_their_own(tmp_path: Path) -> None:
     draft, _ = imported(written(tmp_path, body, further))
     assert list(draft.joints) == ["b", "b_", "c", "a_c", "a_c_", "b__"]
     assert list(draft.elements["actuators"]) == ["b_general", "b_general_"]
+
+
+def test_actuators_that_a_file_disables_are_dropped(tmp_path: Path) -> None:
+    more = '<option><flag actuation="disable"/></option><actuator><motor joint="x"/></actuator>'
+    draft = read_model(written(tmp_path, TWO, more), Options(), Problems())
+    assert "actuators" not in draft.elements
+    assert [entry.reason for entry in Report(draft.ledger).losses] == ["actuation is disabled in the file"]
 
 
 def test_actuators_that_no_scene_has_are_dropped(tmp_path: Path) -> None:
