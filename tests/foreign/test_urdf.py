@@ -108,6 +108,29 @@ def test_energies_are_those_of_the_links(merge: str, tmp_path: Path) -> None:
         assert float(run["energy/potential"][0]) == pytest.approx(potential, rel=1e-12)
 
 
+def test_a_root_without_mass_becomes_part_of_the_link_that_it_carries(tmp_path: Path) -> None:
+    """The free base is where the root was, and what else the root carried keeps its place, rotations included."""
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    path = tmp_path / "base.urdf"
+    path.write_text(
+        f'<robot name="r"><link name="base"/><link name="trunk">{inertial}</link><link name="arm">{inertial}</link>'
+        '<joint name="mount" type="fixed"><parent link="base"/><child link="trunk"/>'
+        '<origin xyz="1 2 3" rpy="0.3 -0.4 0.5"/></joint>'
+        '<joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/>'
+        '<origin xyz="-0.5 0.2 0.1" rpy="0 1.5707963267948966 0"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    draft = read_model(path, Options(), Problems())
+    assert list(draft.bodies) == ["trunk", "arm"]
+    trunk, hinge = draft.bodies["trunk"], draft.joints["hinge"]
+    base, placed = trunk.pose.at(trunk.points["base"].pose), trunk.pose.at(hinge.pose)
+    np.testing.assert_allclose(trunk.pose.position, [1, 2, 3], atol=1e-15)
+    np.testing.assert_allclose(base.position, np.zeros(3), atol=1e-15)
+    np.testing.assert_allclose(base.rotation, np.eye(3), atol=1e-15)
+    assert hinge.parent == "trunk"
+    np.testing.assert_allclose(placed.position, [-0.5, 0.2, 0.1], atol=1e-15)
+    np.testing.assert_allclose(placed.rotation, turn(np.array([0.0, 1.0, 0.0]), np.pi / 2), atol=1e-15)
+
+
 def test_pictures_show_visuals_where_a_link_has_some(tmp_path: Path) -> None:
     """A collision is seen in links without a visual only; contacts have all of them."""
     path = tmp_path / "robot.urdf"

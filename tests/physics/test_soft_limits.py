@@ -123,6 +123,20 @@ def test_derivatives(name: str) -> None:
     np.testing.assert_allclose(sim.linearize().A[-1, -2:], [-stiffness / M, -damping / M], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", STATES)
+def test_a_linearly_implicit_step_has_these_derivatives(name: str) -> None:
+    """M dv = h (F - k h (v + dv) - c dv), with F, k and c of the state."""
+    q, v, stiffness, damping = STATES[name]
+    h = 1e-3
+    scene = SLIDER.format(v=v, range="-0.1, 0.1", d=D).replace("child: slider,", f"child: slider, q: {q},")
+    sim = mbsim.Simulation(mbsim.load(scene, ["simulation.integrator=linearly_implicit_euler", f"simulation.step={h}"]))
+    excess = max(q - 0.1, 0.0) + min(q + 0.1, 0.0)
+    force = -K * excess - min(max(D * v, -K * abs(excess)), K * abs(excess))
+    sim.step(1)
+    expected = v + h * (force - stiffness * h * v) / (M + h * damping + h * h * stiffness)
+    np.testing.assert_allclose(sim.v["rail"], expected, rtol=1e-13)
+
+
 CHAIN = """
 mbsim: 1
 bodies:
