@@ -60,6 +60,8 @@ def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bo
     from multibody_cli.scene.load import load_scene
 
     if output is not None:
+        if output.exists() and output.samefile(model):
+            raise ArgumentError(f"-o {output}: it is the model itself: choose another name")
         require_replaceable(output, force)
     problems, usage = Problems(), Usage()
     draft = read_model(model, _options(**choices), problems, usage)

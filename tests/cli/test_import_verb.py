@@ -42,6 +42,8 @@ def test_a_scene_that_is_written_is_the_model(mbsim: Command, robot: Path, folde
     written = (folder / "scenes/robot.yaml").read_text()
     assert "# robot.urdf:19: with tool" in written
     assert mbsim("import", "robot.urdf", "-o", "scenes/robot.yaml").code == 2  # exists
+    ending = mbsim("import", "robot.urdf", "-o", "robot.urdf", "--force")
+    assert (ending.code, ending.stderr) == (2, "error: -o robot.urdf: it is the model itself: choose another name\n")
     for scene, result in (("robot.urdf", "one.h5"), ("scenes/robot.yaml", "two.h5")):
         ending = mbsim("run", scene, "--duration", "0.01", "-o", result)
         assert ending.code == 0, ending.stderr
