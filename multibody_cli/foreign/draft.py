@@ -6,6 +6,7 @@ the scene name the file of the other program.
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,9 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.nodes import Mark, Node, Problems, mapping, sequence
 
 Added = TypeVar("Added")
+
+LARGEST_COUNT = 1e12
+"""Largest number of steps in a second for which the duration is a multiple of the step."""
 
 WORLD = "world"
 """Name of the body that does not move."""
@@ -198,6 +202,12 @@ class Draft:
     def set(self, section: str, element: Element, value: Any) -> None:
         """Set a section that has no named entries."""
         self.settings[section] = Placed(value, Origin(element.mark))
+
+    def set_step(self, element: Element, step: float, **more: Any) -> None:
+        """Set the step of the simulation, s, and a duration of about 1 s that is a multiple of it."""
+        is_usable = step > 1.0 / LARGEST_COUNT  # the scene reports others
+        duration = math.ceil(1.0 / step) * step if is_usable else 1.0
+        self.set("simulation", element, {"duration": duration, "step": step, **more})
 
     def body(self, name: str) -> Body:
         """Return a body, or the world."""

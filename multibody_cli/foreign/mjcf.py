@@ -90,17 +90,16 @@ def _include(element: Element, reading: Reading, above: tuple[Path, ...]) -> Non
 
 def _read_options(model: Model) -> None:
     option = model.arrays.option
-    step = option["timestep"]
     gravity = [0.0, 0.0, 0.0] if model.is_disabled("gravity") else option["gravity"]
     model.draft.set("gravity", model.bodies[0], gravity)
-    simulation: dict[str, Any] = {"duration": math.ceil(1.0 / step) * step, "step": step}
+    simulation: dict[str, Any] = {}
     if any(
         entry.value["type"] in ("position", "velocity") for entry in model.draft.elements.get("actuators", {}).values()
     ):
         simulation["integrator"] = "linearly_implicit_euler"
     if model.starts_elsewhere and model.arrays.eq_active0.any():
         simulation["assembly_tolerance"] = LARGEST_CORRECTION
-    model.draft.set("simulation", model.bodies[0], simulation)
+    model.draft.set_step(model.bodies[0], option["timestep"], **simulation)
 
 
 # --- bodies and joints ------------------------------------------------------------------------------------------------

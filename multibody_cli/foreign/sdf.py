@@ -74,7 +74,7 @@ def _read_settings(world: World, reading: Reading, element: Element | None, root
         if any(shape.fields.get("contact", True) for body in bodies for shape in body.shapes):
             contacts = {"friction": FRICTION, "combine": {"friction": "minimum"}, "overlap": "exclude"}
             draft.set("contacts", element, contacts | ({"exclude": excluded} if excluded else {}))
-    draft.set("simulation", element or root, {"duration": 1.0, "step": step})
+    draft.set_step(element or root, step)
 
 
 # --- links ------------------------------------------------------------------------------------------------------------

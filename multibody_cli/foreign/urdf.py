@@ -63,7 +63,7 @@ def read(root: Element, reading: Reading) -> Draft:
     for joint in root.all("joint"):
         _read_mimic(draft, reading, joint)
     _note_loops(draft, reading)
-    draft.set("simulation", root, {"duration": 1.0, "step": 0.001})
+    draft.set_step(root, 0.001)
     return draft
 
 

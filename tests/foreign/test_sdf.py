@@ -16,6 +16,7 @@ from multibody_cli.foreign.ledger import Report
 from multibody_cli.foreign.options import Options
 from multibody_cli.foreign.writing import text
 from multibody_cli.nodes import Problems
+from multibody_cli.studies.simulation import prepare
 
 ARM = Path(__file__).with_name("arm.sdf")
 RIGHT = np.pi / 2
@@ -327,3 +328,20 @@ def test_a_chain_of_frames_may_be_long(tmp_path: Path) -> None:
     link = f'<link name="a"><pose relative_to="{names[0]}"/></link>'
     draft = read_text(tmp_path, f'<model name="m">{link}{frames}{last}</model>')
     assert draft.bodies["a"].pose.position[0] == pytest.approx(4.999)
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [("0.003", ""), ("0.7", ""), ("0", "step: expected"), ("1e-320", "step"), ("-1", "step: expected")],
+)
+def test_a_run_has_a_whole_number_of_steps(tmp_path: Path, step: str, message: str) -> None:
+    path = tmp_path / "w.sdf"
+    physics = f"<physics type='ode'><max_step_size>{step}</max_step_size></physics>"
+    path.write_text(
+        f"<sdf version='1.9'><world name='w'>{physics}<model name='m'><link name='l'/></model></world></sdf>"
+    )
+    if message:
+        with pytest.raises(SceneError, match=message):
+            prepare(path)
+    else:
+        prepare(path)
