@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     "--fixed/--free", "fixed", default=None, help="Fix bases to the world, or free them. Default: as written."
 )
 @click.option("--strict", is_flag=True, help="Refuse a model of which a scene cannot keep everything.")
-@click.option("--check", is_flag=True, help="Compare mass matrix and bias with those of the file's own engine.")
+@click.option("--check", is_flag=True, help="Compare equations and energies with those of the file's own engine.")
 @click.option("--report", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
 def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bool, report: str, **choices: Any) -> int:
     """Read FILE, a model of another program, and report each element that a scene approximates or drops.

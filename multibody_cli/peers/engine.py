@@ -27,6 +27,39 @@ class EngineJoint(NamedTuple):
     velocity: int
     body: str = ""
 
+    @property
+    def columns(self) -> slice:
+        """Its velocities in M and b."""
+        return slice(self.velocity, self.velocity + SIZES[self.kind][1])
+
+
+class Quantities(NamedTuple):
+    """Quantities of a model at values by joint, each by a routine of its own.
+
+    Parameters
+    ----------
+    forces
+        (n,) inverse dynamics: the forces of given accelerations, M a + b.
+    gravity
+        (n,) forces against gravity alone.
+    mass_moment
+        (3,) mass times center of mass of all bodies, kg m; bodies that do not move may count.
+    linear_momentum, angular_momentum
+        (3,) momenta of all bodies, N s and N m s; the angular one is about the origin of the world.
+    kinetic_energy
+        Kinetic energy, J.
+    potential_energy
+        Potential energy of gravity and springs, up to a constant, J.
+    """
+
+    forces: Floats
+    gravity: Floats
+    mass_moment: Floats
+    linear_momentum: Floats
+    angular_momentum: Floats
+    kinetic_energy: float
+    potential_energy: float
+
 
 class Engine(ABC):
     """A model in another program.
@@ -57,3 +90,7 @@ class Engine(ABC):
         M a + b are the forces without those of contacts and constraints, so that b has the Coriolis and centrifugal
         forces, gravity, springs, dampers and actuators with the sign that they have on this side of the equation.
         """
+
+    @abstractmethod
+    def quantities(self, q: Mapping[str, Floats], v: Mapping[str, Floats], a: Mapping[str, Floats]) -> Quantities:
+        """Return other quantities at values and accelerations by joint; forces have the parts and the sign of b."""

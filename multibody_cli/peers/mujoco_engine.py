@@ -10,7 +10,7 @@ import numpy as np
 
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import ShapeKind
-from multibody_cli.peers.engine import SIZES, Engine, EngineJoint
+from multibody_cli.peers.engine import SIZES, Engine, EngineJoint, Quantities
 from multibody_cli.spec.rotations import rotation_matrix
 
 KINDS = (ShapeKind.FREE, ShapeKind.BALL, ShapeKind.SLIDE, ShapeKind.HINGE)
@@ -44,26 +44,56 @@ class MujocoEngine(Engine):
         return cls(mujoco, mujoco.MjModel.from_xml_path(str(path)))
 
     def equations(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> tuple[Floats, Floats]:
-        """Return M and b; the angular velocity of a free joint is in body axes in MuJoCo, and in world axes here."""
+        """Return M and b."""
         model, data = self._model, self._data
-        self._mujoco.mj_resetData(model, data)
-        G = np.eye(model.nv)
-        for k, joint in enumerate(self.joints):
-            if joint.name not in q:
-                continue
-            size, speeds = SIZES[joint.kind]
-            columns = slice(joint.velocity, joint.velocity + speeds)
-            if joint.kind is ShapeKind.FREE:
-                G[columns, columns][3:, 3:] = rotation_matrix(q[joint.name][3:]).T
-            first = int(model.jnt_qposadr[k])
-            data.qpos[first : first + size] = q[joint.name]
-            data.qvel[columns] = G[columns, columns] @ v[joint.name]
+        G = self._place(q, v)
         self._mujoco.mj_forward(model, data)
         M = np.zeros((model.nv, model.nv))
         self._mujoco.mj_fullM(model, data, M)
         b = data.qfrc_bias - data.qfrc_passive - data.qfrc_actuator
         # with R' = R [w]x, the derivative of R^T w has no term besides R^T dw/dt: no acceleration is left over
         return G.T @ M @ G, G.T @ b
+
+    def quantities(self, q: Mapping[str, Floats], v: Mapping[str, Floats], a: Mapping[str, Floats]) -> Quantities:
+        """Return other quantities; the inverse dynamics are without constraints, and with actuators."""
+        mujoco, model, data = self._mujoco, self._model, self._data
+        G = self._place(q, v)
+        for joint in self.joints:
+            columns = joint.columns
+            if joint.name in a:
+                data.qacc[columns] = G[columns, columns] @ a[joint.name]
+        enabled = model.opt.disableflags
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+        mujoco.mj_inverse(model, data)
+        model.opt.disableflags = enabled
+        mujoco.mj_fwdActuation(model, data)
+        mujoco.mj_energyPos(model, data)
+        mujoco.mj_energyVel(model, data)
+        mujoco.mj_subtreeVel(model, data)
+        forces = data.qfrc_inverse - data.qfrc_actuator
+        center, momentum = data.subtree_com[0].copy(), model.body_subtreemass[0] * data.subtree_linvel[0]
+        spin = data.subtree_angmom[0] + np.cross(center, momentum)
+        potential, kinetic = data.energy.tolist()
+        data.qvel[:] = 0.0
+        mujoco.mj_fwdVelocity(model, data)
+        mass_moment = model.body_subtreemass[0] * center
+        return Quantities(G.T @ forces, G.T @ data.qfrc_bias, mass_moment, momentum, spin, kinetic, potential)
+
+    def _place(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> Floats:
+        """Set the state; return G with the velocities G v of MuJoCo, where those of free joints turn in body axes."""
+        model, data = self._model, self._data
+        self._mujoco.mj_resetData(model, data)
+        G = np.eye(model.nv)
+        for k, joint in enumerate(self.joints):
+            if joint.name not in q:
+                continue
+            columns = joint.columns
+            if joint.kind is ShapeKind.FREE:
+                G[columns, columns][3:, 3:] = rotation_matrix(q[joint.name][3:]).T
+            first = int(model.jnt_qposadr[k])
+            data.qpos[first : first + SIZES[joint.kind][0]] = q[joint.name]
+            data.qvel[columns] = G[columns, columns] @ v[joint.name]
+        return G
 
 
 ENGINE = MujocoEngine

@@ -10,7 +10,7 @@ import numpy as np
 
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import ShapeKind
-from multibody_cli.peers.engine import SIZES, Engine, EngineJoint
+from multibody_cli.peers.engine import Engine, EngineJoint, Quantities
 from multibody_cli.spec.rotations import rotation_matrix
 
 ROOT = "root_joint"
@@ -48,15 +48,48 @@ class PinocchioEngine(Engine):
         return EngineJoint(name, ShapeKind.SLIDE if slides else ShapeKind.HINGE, joint.idx_v)
 
     def equations(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> tuple[Floats, Floats]:
-        """Return M and b; the velocity of a free joint is in body axes in Pinocchio, and in world axes here."""
-        model, data = self._model, self._data
+        """Return M and b."""
+        own_q, own_v, G, rest = self._place(q, v)
+        M = np.triu(self._pinocchio.crba(self._model, self._data, own_q))
+        M += np.triu(M, 1).T
+        b = self._pinocchio.nonLinearEffects(self._model, self._data, own_q, own_v)
+        return G.T @ M @ G, G.T @ (M @ rest + b)
+
+    def quantities(self, q: Mapping[str, Floats], v: Mapping[str, Floats], a: Mapping[str, Floats]) -> Quantities:
+        """Return other quantities."""
+        pinocchio, model, data = self._pinocchio, self._model, self._data
+        own_q, own_v, G, own_a = self._place(q, v)
+        for joint in self.joints:
+            columns = joint.columns
+            if joint.name in a:
+                own_a[columns] += G[columns, columns] @ a[joint.name]
+        forces = pinocchio.rnea(model, data, own_q, own_v, own_a)
+        gravity = pinocchio.computeGeneralizedGravity(model, data, own_q)
+        mass_moment = pinocchio.centerOfMass(model, data, own_q) * data.mass[0]
+        momentum = pinocchio.computeCentroidalMomentum(model, data, own_q, own_v)
+        return Quantities(
+            G.T @ forces,
+            G.T @ gravity,
+            mass_moment,
+            momentum.linear.copy(),
+            momentum.angular + np.cross(data.com[0], momentum.linear),
+            pinocchio.computeKineticEnergy(model, data, own_q, own_v),
+            pinocchio.computePotentialEnergy(model, data, own_q),
+        )
+
+    def _place(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return q and v of Pinocchio, and G and c with v' = G v, a' = G a + c.
+
+        The velocity of a free joint is in body axes in Pinocchio, and in world axes here.
+        """
+        model = self._model
         own_q, own_v = self._pinocchio.neutral(model), np.zeros(model.nv)
         G, rest = np.eye(model.nv), np.zeros(model.nv)
         for number, joint in zip(self._numbers, self.joints, strict=True):
             if joint.name not in q:
                 continue
             found = model.joints[number]
-            columns = slice(joint.velocity, joint.velocity + SIZES[joint.kind][1])
+            columns = joint.columns
             values = q[joint.name]
             if joint.kind is ShapeKind.FREE:
                 R = rotation_matrix(values[3:])
@@ -68,10 +101,7 @@ class PinocchioEngine(Engine):
                 values = np.array([np.cos(values[0]), np.sin(values[0])])
             own_q[found.idx_q : found.idx_q + found.nq] = values
             own_v[columns] = G[columns, columns] @ v[joint.name]
-        M = np.triu(self._pinocchio.crba(model, data, own_q))
-        M += np.triu(M, 1).T
-        b = self._pinocchio.nonLinearEffects(model, data, own_q, own_v)
-        return G.T @ M @ G, G.T @ (M @ rest + b)
+        return own_q, own_v, G, rest
 
 
 ENGINE = PinocchioEngine

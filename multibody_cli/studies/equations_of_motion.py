@@ -1,4 +1,4 @@
-"""Equations of motion at a state: mass matrix, bias, inverse dynamics, Jacobians.
+"""Equations of motion at a state: mass matrix, bias, inverse dynamics, Jacobians, momenta and energies.
 
 For the n coordinates of the tree,
 
@@ -14,8 +14,9 @@ import numpy as np
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError, nearest
-from multibody_cli.forces.elements import apply_forces
+from multibody_cli.forces.elements import apply_forces, elastic_energy
 from multibody_cli.model import Floats, Model, State
+from multibody_cli.tree.energy import armature_energy, gravity_energy, kinetic_energy, momentum
 from multibody_cli.tree.inverse_dynamics import compute_inverse_dynamics, fill_mass_matrix, fill_point_jacobian
 from multibody_cli.tree.jacobian import write_ball_columns
 from multibody_cli.tree.markers import transfer_marker_wrenches
@@ -45,6 +46,41 @@ class EquationsOfMotion:
         compute_inverse_dynamics(self._system.tree, self._work, a, prescribed, tau)
         return tau
 
+    def gravity(self, state: State) -> Floats:
+        """Return the generalized forces (n,) against gravity alone: the bias at v = 0 without other forces."""
+        self._update_kinematics(state._replace(v=np.zeros_like(state.v)))
+        self._work.tau[:] = 0.0
+        tau, still = np.zeros((2, self.n))
+        compute_inverse_dynamics(self._system.tree, self._work, still, still, tau)
+        return tau
+
+    def momenta(self, state: State) -> tuple[Floats, Floats]:
+        """Return the linear momentum (3,), N s, and the angular momentum (3,) about the world's origin, N m s."""
+        self._update_kinematics(state)
+        linear, angular = momentum(self._system.tree, self._work.bodies)
+        return np.array(linear), np.array(angular)
+
+    def energies(self, state: State) -> tuple[float, float]:
+        """Return the kinetic energy, and the potential energy of gravity and springs, J."""
+        q, v, _ = self._update_kinematics(state)
+        tree, bodies = self._system.tree, self._work.bodies
+        kinetic = kinetic_energy(tree, bodies) + armature_energy(tree, v)
+        return kinetic, gravity_energy(tree, bodies) + elastic_energy(self._system.forces, q, bodies)
+
+    def moments_of_mass(self, state: State) -> tuple[float, Floats, float]:
+        """Return mass, mass times center of mass (3,), and polar moment of inertia, of the bodies that move.
+
+        The moment is about the world's origin, in kg m^2, the integral of the squared distance.  A body moves if its
+        twist is not 0, so that v should be random.
+        """
+        self._update_kinematics(state)
+        links, bodies = self._system.tree.links, self._work.bodies
+        moves = (bodies["w"].any(axis=1) | bodies["v"].any(axis=1)) & (links["ignores_gravity"] == 0)
+        m, x, h = links["mass"][moves], bodies["x"][moves], bodies["h"][moves]
+        xx, _, _, yy, _, zz = bodies["J"][moves].T
+        polar = (xx + yy + zz) / 2 + 2 * (x * h).sum(axis=1) + m * (x * x).sum(axis=1)
+        return float(m.sum()), np.asarray(m @ x + h.sum(axis=0)), float(polar.sum())
+
     def jacobian(self, state: State, body: str, point: Floats) -> Floats:
         """Return the Jacobian (6, n), [angular; linear], of a point of the body frame, in world axes."""
         names, tree = self._model.names, self._system.tree
@@ -62,13 +98,18 @@ class EquationsOfMotion:
     def _place(self, state: State) -> Floats:
         """Compute kinematics and forces of a state; return the prescribed accelerations (n,), 0 for others."""
         system, work, t = self._system, self._work, state.time[0]
-        q, v, a = state.q.copy(), state.v.copy(), np.zeros(self._model.nv)
-        update_kinematics(system, t, q, v, a, work)
+        q, v, a = self._update_kinematics(state)
         apply_forces(system.forces, t, q, v, work, np.zeros_like(state.ledger))
         apply_loop_forces(system.tree, work.tau, work)
         transfer_marker_wrenches(system.tree, work.bodies)
-        write_ball_columns(system.tree, work)
         return np.where(self._driven, a[: self.n], 0.0)
+
+    def _update_kinematics(self, state: State) -> tuple[Floats, Floats, Floats]:
+        """Compute the kinematics of a state; return its q, v and a with those that follow from others or from time."""
+        q, v, a = state.q.copy(), state.v.copy(), np.zeros(self._model.nv)
+        update_kinematics(self._system, state.time[0], q, v, a, self._work)
+        write_ball_columns(self._system.tree, self._work)
+        return q, v, a
 
 
 def places_by_name(model: Model) -> tuple[dict[str, slice], dict[str, slice], frozenset[str]]:

@@ -21,6 +21,7 @@ from multibody_cli.foreign.options import Options
 from multibody_cli.limits import Usage
 from multibody_cli.nodes import Mark, Problems
 from multibody_cli.peers import ENGINES
+from multibody_cli.peers.engine import Quantities
 from multibody_cli.scene.contact_filters import excluded_pairs, welds
 from multibody_cli.studies.import_check import AGREEMENT, CONTRADICTION, check_import, contradiction
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
@@ -64,7 +65,7 @@ def test_mass_matrix_and_bias_are_those_of_mujoco() -> None:
         "roll",
     }
     assert not found.absent
-    assert max(found.mass_matrix, found.bias) < 1e-13 < AGREEMENT
+    assert max(found.differences.values()) < 1e-13 < AGREEMENT
     assert max(found.scene_contradiction, found.engine_contradiction) < CONTRADICTION
 
 
@@ -101,6 +102,23 @@ def test_a_bias_that_vanishes_is_no_difference(tmp_path: Path, body: str) -> Non
     draft.settings["gravity"] = draft.settings["gravity"]._replace(value=[0.0, 0.0, -9.82])
     changed = check_import(prepare(ReadScene(path, draft.tree(), Usage())), draft, ENGINES["mjcf"].read(path))
     assert changed.agrees == ("ball" in body)
+
+
+@pytest.mark.parametrize("quantity", Quantities._fields)
+def test_each_quantity_is_compared(quantity: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft, simulation = imported(CREATURE)
+    engine = ENGINES["mjcf"].read(CREATURE)
+    right = engine.quantities
+
+    def wrong(q: Any, v: Any, a: Any) -> Quantities:
+        found = right(q, v, a)
+        return found._replace(**{quantity: getattr(found, quantity) * (1 + 1e-8)})
+
+    monkeypatch.setattr(engine, "quantities", wrong)
+    found = check_import(simulation, draft, engine)
+    name = {"forces": "inverse_dynamics"}.get(quantity, quantity)
+    assert [one for one, difference in found.differences.items() if difference > AGREEMENT] == [name]
+    assert found.differences[name] < 1e-7
 
 
 def test_an_engine_with_a_wrong_bias_contradicts_itself() -> None:
@@ -286,7 +304,7 @@ def test_special_models_have_the_bias_of_mujoco(name: str, tmp_path: Path) -> No
     found = check_import(simulation, draft, ENGINES["mjcf"].read(path))
     assert not found.absent
     assert not Report(draft.ledger).count("dropped")
-    assert max(found.mass_matrix, found.bias) < 1e-13
+    assert max(found.differences.values()) < 1e-13
 
 
 @pytest.mark.parametrize("scale", ["1 -2 1.5", "-2 -2 -2", "2 2 2", "1 1 1"])

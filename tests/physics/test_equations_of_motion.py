@@ -107,6 +107,28 @@ def test_the_mass_matrix_gives_the_kinetic_energy(overrides):
     np.testing.assert_allclose(0.5 * v @ sim.mass_matrix() @ v, sim.channel("energy/kinetic"), rtol=1e-13)
 
 
+def test_moments_of_mass_and_energies_change_as_momenta_and_gravity_say():
+    sim = loaded(ARM, ("joints.slide.stiffness=0",))
+    sim.advance(0.05)
+    equations, states = sim.equations, []
+    for _ in range(3):
+        states.append(sim._state._replace(q=sim._state.q.copy(), v=sim._state.v.copy()))
+        sim.step()
+    before, state, after = states
+    step = sim.scene.step
+    linear, angular = equations.momenta(state)
+    mass, moment, polar = equations.moments_of_mass(state)
+    kinetic, _ = equations.energies(state)
+    assert mass == pytest.approx(2.0 + 1.0 + 0.5 + 0.7)
+    rate = (equations.moments_of_mass(after)[1] - equations.moments_of_mass(before)[1]) / (2 * step)
+    np.testing.assert_allclose(rate, linear, rtol=0, atol=1e-6)
+    power = (equations.energies(after)[1] - equations.energies(before)[1]) / (2 * step)
+    assert equations.gravity(state) @ state.v == pytest.approx(power, abs=1e-6)
+    assert linear @ linear < 2 * mass * kinetic
+    assert angular @ angular < 2 * polar * kinetic
+    assert moment @ moment < mass * polar
+
+
 @pytest.mark.parametrize(
     ("body", "point"), [("lower", (0.1, -0.2, 0.3)), ("loose", (0.0, 0.4, 0.1)), ("base", (1, 2, 3))]
 )
