@@ -22,6 +22,7 @@ from multibody_cli.foreign.frames import IDENTITY, Pose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.mjcf_compiler import CompilerError, compile_model
 from multibody_cli.foreign.mjcf_contacts import contact_fields, has_contacts, read_contacts
+from multibody_cli.foreign.mjcf_forces import read_body_forces
 from multibody_cli.foreign.mjcf_model import (
     BALL,
     FREE,
@@ -67,6 +68,7 @@ def read(root: Element, reading: Reading) -> Draft:
         _read_body(model, body)
     read_equalities(model)
     read_contacts(model)
+    read_body_forces(model)
     read_tendons(model)
     read_actuators(model)
     read_states(model)

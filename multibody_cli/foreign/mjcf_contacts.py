@@ -26,11 +26,13 @@ def read_contacts(model: Model) -> None:
         friction = _friction(arrays.pair_dim[pair], arrays.pair_friction[pair, [0, 2, 3]])
         pairs.setdefault(frozenset(bodies), {"bodies": bodies, "friction": friction})
     apart, touching = _neighbors(model)
-    exclude += [pair for pair in apart if pair not in exclude]
-    for pair_of_names in touching:
-        pairs.setdefault(frozenset(pair_of_names), pair_of_names)
+    excluded = {frozenset(names): names for names in [*exclude, *apart]}
+    excluded = {key: names for key, names in excluded.items() if key not in pairs}  # a `pair` touches in any case
+    for names in touching:
+        if frozenset(names) not in excluded:
+            pairs.setdefault(frozenset(names), names)
     rule = "all" if model.is_disabled("filterparent") else "auto"
-    found |= {"exclude": exclude} if exclude else {}
+    found |= {"exclude": [*excluded.values()]} if excluded else {}
     found |= {"pairs": [rule, *pairs.values()] if pairs else rule} if pairs or rule != "auto" else {}
     for element in model.bodies[0].walk():
         if element.tag == "pair":

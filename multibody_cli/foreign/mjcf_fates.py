@@ -32,7 +32,7 @@ class Fates(Immutable):
 VIEWER = "appearance in MuJoCo's viewer"
 SOLVER = "a setting of MuJoCo's solver of soft constraints; constraints of a scene are hard"
 SOFT = "hard: constraints of a scene have no softness"
-FLUID = "scenes have no fluid; drag is an entry of `forces`"
+FLUID = "a scene has no forces of a fluid on ellipsoids"
 USER = "data of the user"
 MARGIN = "contacts and limits act where bodies touch"
 GROUPS = "groups of the viewer"
@@ -72,7 +72,7 @@ _JOINT = Fates(
         GROUPS: "group",
         MARGIN: "margin",
         "a bound on the sum of actuators": "actuatorfrclimited actuatorfrcrange",
-        "compensation of gravity": "actuatorgravcomp",
+        "a bound of actuators that compensate gravity": "actuatorgravcomp",
         "plastic springs": "springyield",
     },
 )
@@ -148,13 +148,12 @@ FATES: Mapping[str, Fates] = {
         "alignfree fitaabb conflict saveinertial savecanonical savecompiled passthrough"
     ),
     "option": Fates(
-        "timestep gravity",
+        "timestep gravity density viscosity wind",
         {"an integrator of mbsim": "integrator"},
         {
             SOLVER: "cone jacobian solver impratio iterations tolerance ls_iterations ls_tolerance noslip_iterations "
             "noslip_tolerance ccd_iterations ccd_tolerance sdf_iterations sdf_initpoints o_margin o_solref o_solimp "
             "o_friction sleep_tolerance",
-            FLUID: "density viscosity wind",
             "magnetic fields": "magnetic",
             "groups of actuators": "actuatorgroupdisable",
         },
@@ -183,9 +182,9 @@ FATES: Mapping[str, Fates] = {
     "asset/model": Fates("name file content_type"),
     "worldbody": Fates(f"name {POSE}"),
     "worldbody/body": Fates(
-        f"name childclass {POSE} mocap",
+        f"name childclass {POSE} mocap gravcomp",
         {},
-        {USER: "user", "compensation of gravity": "gravcomp", "settings of MuJoCo's engine": "sleep simple fuse"},
+        {USER: "user", "settings of MuJoCo's engine": "sleep simple fuse"},
     ),
     "worldbody/inertial": Fates(f"mass {POSE} diaginertia fullinertia"),
     "worldbody/joint": _JOINT,

@@ -74,6 +74,7 @@ INTEGRAL_GAIN = _kind("an integral gain", "N/(m*s)", mass=1, time=-3)
 ANGULAR_INTEGRAL_GAIN = _kind("an angular integral gain", "N*m/(rad*s)", mass=1, length=2, time=-3)
 PER_LENGTH = _kind("an angle for each length", "rad/m", length=-1)
 QUADRATIC_DAMPING = _kind("a coefficient of quadratic drag", "N*s^2/m^2", mass=1, length=-1)
+VISCOSITY = _kind("a viscosity", "Pa*s", mass=1, length=-1, time=-1)
 STRAIN_DAMPING = _kind("a damping coefficient for each unit of strain", "N*s", mass=1, length=1, time=-1)
 RATE = _kind("a rate", "1/s", time=-1)
 MOMENTUM = _kind("a momentum", "kg*m/s", mass=1, length=1, time=-1)
@@ -105,6 +106,7 @@ def _table() -> dict[str, Unit]:
         "rpm": Unit(math.tau / 60, Dimension(time=-1)),
         "N": Unit(1.0, force), "mN": Unit(1e-3, force), "kN": Unit(1e3, force),
         "J": Unit(1.0, energy), "mJ": Unit(1e-3, energy), "kJ": Unit(1e3, energy),
+        "Pa": Unit(1.0, Dimension(1, -1, -2)), "mPa": Unit(1e-3, Dimension(1, -1, -2)),
     }  # fmt: skip
 
 

@@ -239,6 +239,17 @@ def test_bodies_that_a_weld_holds_are_no_pair(tmp_path: Path) -> None:
     assert tuple(simulation.scene.contacts.pairs) == ("auto",)
 
 
+def test_pairs_of_a_file_touch_although_it_excludes_their_bodies(tmp_path: Path) -> None:
+    model = TWO.replace(SPHERE, SPHERE.replace("geom", 'geom name="g"'), 1)
+    model = model.replace(SPHERE, SPHERE.replace("geom", 'geom name="h"'))
+    contact = '<contact><pair geom1="g" geom2="h" friction="0.2 0.2 0 0 0"/><exclude body1="b" body2="a"/></contact>'
+    _, simulation = imported(written(tmp_path, model, contact))
+    settings = simulation.scene.contacts
+    assert settings is not None
+    assert [pair.bodies for pair in settings.listed.values()] == [("a", "b")]
+    assert frozenset(("a", "b")) not in {frozenset(pair) for pair in excluded_pairs(simulation.scene, settings)}
+
+
 @pytest.mark.parametrize(("friction", "noted"), [("2", True), ("0.5", False)])
 def test_friction_that_counts_by_the_dimension_of_the_other_shape_is_noted(
     friction: str, noted: bool, tmp_path: Path
@@ -289,6 +300,14 @@ SPECIAL = {
         TWO,
         '<actuator><general joint="x" dyntype="filter" dynprm="0.1" gainprm="3" ctrlrange="1 2"/><general joint="y" '
         'dyntype="filter" dynprm="0.1" biastype="affine" gainprm="2" biasprm="1 0 -2" ctrlrange="1 2"/></actuator>',
+    ),
+    "a windy fluid around a body of three moments": (
+        '<body euler="10 20 30"><freejoint/><geom type="box" size=".1 .2 .05" density="200" euler="20 0 10"/></body>',
+        '<option density="1000" viscosity="2" wind="0.5 -0.3 0.2"/>',
+    ),
+    "compensation of gravity that lifts": (
+        '<body gravcomp="1.3"><joint axis="0 1 0"/><geom size="0.1" pos="0.3 0 0.1"/></body>',
+        '<option gravity="1 2 -9"/>',
     ),
     "a rope that may be slack": (
         f'<body pos="1 0 0"><joint type="slide"/>{SPHERE}<site name="p"/></body><site name="o" pos="0 1 0"/>',

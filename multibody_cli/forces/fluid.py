@@ -1,0 +1,193 @@
+"""Forces of a fluid on a body, from a box of equal inertia: viscous resistance, and drag on each face.
+
+With the edges a, b, c of the box, its axes e_i, the velocity u of the centre of mass relative to the fluid and the
+angular velocity w in these axes, and d = (a + b + c)/3,
+
+    force_x    -3 pi eta d u_x - rho/2 b c |u_x| u_x
+    torque_x   -pi eta d^3 w_x - rho/64 a (b^4 + c^4) |w_x| w_x
+
+and so on for y and z.  The viscous part is Stokes' law for a sphere of the diameter d; the other one is the drag of
+plates with a coefficient of 1, which a fast flow exerts.  The fluid has no inertia and no buoyancy.
+
+All coefficients of du and dw are nonnegative: -dF/dv is symmetric and positive semidefinite, and no part of it is left
+out for implicit integrators.  The loss is minus the power of the forces on the body; the wind does work on it.
+
+Source: MuJoCo, Computation, Passive forces, the inertia model.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from multibody_cli.forces.body_load import apply_wrench
+from multibody_cli.forces.contract import ForceElement, SceneEntry
+from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
+from multibody_cli.kernel import formula
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import (
+    ZERO,
+    cross,
+    dot,
+    isotropic,
+    rotated_diagonal,
+    transposed_times,
+)
+from multibody_cli.spatial.values import Inertia, Mat3, Vec3
+from multibody_cli.spec import Quantity, Rotation, Spec, Vector, Vector3, units
+from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
+from multibody_cli.spec.rotations import IDENTITY, rotation_matrix
+
+
+class FluidProperties(Spec):
+    """Properties of a fluid, which is at rest or moves at a constant velocity."""
+
+    density: Annotated[float, Quantity(units.DENSITY, least=0.0)] = Field(0.0, description="Density, kg/m^3.")
+    viscosity: Annotated[float, Quantity(units.VISCOSITY, least=0.0)] = Field(
+        0.0, description="Dynamic viscosity, Pa*s."
+    )
+    wind: Annotated[Vector, Vector3(units.SPEED)] = Field(
+        (0.0, 0.0, 0.0), description="Velocity of the fluid, world axes, m/s."
+    )
+
+
+class FluidSpec(BodyForceSpec):
+    """Forces of a fluid on a body, from a box about its centre of mass."""
+
+    body: str = Field(description="Body on which the fluid acts.")
+    fluid: FluidProperties = Field(description="Properties of the fluid.")
+    box: Annotated[Vector, Vector3(units.LENGTH, above=0.0)] = Field(
+        description="Edges [x, y, z] of a box about the centre of mass that resists as the body does, m."
+    )
+    rotation: Rotation = Field(IDENTITY, description="Orientation of the box in the body frame.")
+
+    @property
+    def turning(self) -> list[Place]:
+        """The box."""
+        return [("box",)]
+
+
+FLUID = np.dtype(
+    [
+        ("row", "i8"),
+        ("com", "f8", 3),
+        ("axes", "f8", 9),  # the box in the joint frame
+        ("viscous", "f8", 2),  # coefficients of the velocity and of the angular velocity
+        ("faces", "f8", 3),  # coefficients of the squares of the velocity along the axes of the box
+        ("turns", "f8", 3),  # and of the angular velocity about them
+        ("wind", "f8", 3),
+        ("account", "i8"),
+    ]
+)
+
+
+@formula
+def resistance(viscous, quadratic, u):
+    """Force against the rates u in the axes of the box."""
+    return Vec3(
+        -(viscous + quadratic.x * abs(u.x)) * u.x,
+        -(viscous + quadratic.y * abs(u.y)) * u.y,
+        -(viscous + quadratic.z * abs(u.z)) * u.z,
+    )
+
+
+@formula
+def slopes(viscous, quadratic, u):
+    """Minus the derivatives of `resistance`, a diagonal matrix."""
+    return Vec3(
+        viscous + 2.0 * quadratic.x * abs(u.x),
+        viscous + 2.0 * quadratic.y * abs(u.y),
+        viscous + 2.0 * quadratic.z * abs(u.z),
+    )
+
+
+@formula
+def flow_past(item, body):
+    """Axes of the box, lever of the centre of mass, velocity there relative to the fluid, and angular velocity."""
+    R, w = load(body.R), load(body.w)
+    c = R @ load(item.com)
+    return R @ load(item.axes), c, load(body.v) + cross(w, c) - load(item.wind), w
+
+
+@formula
+def wrench_of(item, axes, u, w):
+    """Force at the centre of mass and torque, world axes."""
+    force = axes @ resistance(item.viscous[0], load(item.faces), transposed_times(axes, u))
+    torque = axes @ resistance(item.viscous[1], load(item.turns), transposed_times(axes, w))
+    return force, torque
+
+
+@formula
+def dampings(item, axes, u, w):
+    """-dF/du and -dT/dw, world axes."""
+    N = rotated_diagonal(axes, slopes(item.viscous[0], load(item.faces), transposed_times(axes, u)))
+    return N, rotated_diagonal(axes, slopes(item.viscous[1], load(item.turns), transposed_times(axes, w)))
+
+
+@formula
+def apply_force(item, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
+    """Apply the wrench to the body, and add the loss to the account."""
+    body = bodies[item.row]
+    axes, c, u, w = flow_past(item, body)
+    force, torque = wrench_of(item, axes, u, w)
+    apply_wrench(body, torque + cross(c, force), force)
+    powers[item.account] -= dot(force, u + load(item.wind)) + dot(torque, w)
+
+
+@formula
+def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    """Add K and D times the motion change to the wrenches: see `forces.variation`.
+
+    K comes from the rotation of the lever and of the box: the rates relative to the box change by -dw x u and -dw x w.
+    """
+    body = bodies[item.row]
+    axes, c, u, w = flow_past(item, body)
+    N, N_turn = dampings(item, axes, u, w)
+    du, dw = velocity_factor * displacement_of(body, c), velocity_factor * load(body.dw)
+    if exact:
+        turn = displacement_factor * load(body.dw)
+        moved = cross(turn, c)
+        force, torque = wrench_of(item, axes, u, w)
+        df = cross(turn, force) - N @ (du + cross(w, moved) - cross(turn, u))
+        dt = cross(turn, torque) - N_turn @ (dw - cross(turn, w))
+        add_wrench(wrenches[item.row], dt + cross(c, df) + cross(moved, force), df)
+    else:
+        df = -(N @ du)
+        add_wrench(wrenches[item.row], cross(c, df) - N_turn @ dw, df)
+
+
+@formula
+def add_stiffness_blocks(item, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    """Add the damping to the block of the body: see `forces.variation`."""
+    axes, c, u, w = flow_past(item, bodies[item.row])
+    N, N_turn = dampings(item, axes, u, w)
+    turning = Inertia(velocity_factor * N_turn, Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
+    add_block(blocks[item.row], block_at(velocity_factor * N, c) + turning)
+
+
+def pack(spec: FluidSpec, context: PackingContext) -> tuple[Any, ...]:
+    """Return the record of a fluid."""
+    axes = context.axes(spec.body) @ rotation_matrix(spec.rotation)
+    fluid, (a, b, c) = spec.fluid, spec.box
+    diameter = (a + b + c) / 3.0
+    viscous = math.pi * fluid.viscosity * diameter * np.array([3.0, diameter**2])
+    faces = fluid.density / 2.0 * np.array([b * c, c * a, a * b])
+    turns = fluid.density / 64.0 * np.array([a * (b**4 + c**4), b * (c**4 + a**4), c * (a**4 + b**4)])
+    return context.row(spec.body), context.com(spec.body), axes.T.ravel(), viscous, faces, turns, fluid.wind
+
+
+ELEMENT = ForceElement(
+    "fluids",
+    FLUID,
+    description="forces on bodies",
+    account="dissipation",
+    implicit=True,
+    bodies=("row",),
+    apply_force=apply_force,
+    stiffness_damping_product=stiffness_damping_product,
+    add_stiffness_blocks=add_stiffness_blocks,
+    entry=SceneEntry("forces", "fluid", ("fluid",), FluidSpec, pack),
+)
