@@ -41,12 +41,14 @@ NO_INERTIA = 1e-12
 class CompiledScene(Immutable):
     """A scene ready to run.
 
-    Model, initial state, step control, output instants, mass properties by body, number of degrees of freedom at the
-    start (after loops and constraints, without prescribed coordinates), warnings about the initial state, those of them
-    that are alarms, the longest stable step there, s; infinite if there is none or it is not known; oscillations of the
-    implicit forces, and notes on the start for the end of the run.
+    The scene with its floor among the shapes of the world, model, initial state, step control, output instants, mass
+    properties by body, number of degrees of freedom at the start (after loops and constraints, without prescribed
+    coordinates), warnings about the initial state, those of them that are alarms, the longest stable step there, s;
+    infinite if there is none or it is not known; oscillations of the implicit forces, and notes on the start for the
+    end of the run.
     """
 
+    loaded: LoadedScene
     model: Model
     state: State
     control: StepControl
@@ -94,21 +96,23 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
     oscillations = oscillations_of(simulation, model, state)
     alarms = (*checked.alarms, *(alarm for _, alarm in signals))
     messages = (*messages, *map(str, checked.alarms), *(f"{place}: {alarm}" for place, alarm in signals))
+    whole = separate = loaded
     if scene.contacts is not None:
-        from multibody_cli.initial.overlap import without_overlap  # slow import
+        from multibody_cli.initial.floor import with_floor  # slow imports
+        from multibody_cli.initial.overlap import without_overlap
 
-        separate, overlaps = without_overlap(loaded, model, state)
+        whole = with_floor(loaded, model, state)
+        separate, overlaps = without_overlap(whole, model, state)  # a floor overlaps nothing
         alarms, messages = (*alarms, *overlaps), (*messages, *map(str, overlaps))
         if separate is not loaded:
-            loaded = separate
-            model, _ = pack_model(loaded, masses, joint_coordinate_layout(scene, masses), sizes)
-    layout = _layout_of_method(loaded, masses, model, state)
+            model, _ = pack_model(separate, masses, joint_coordinate_layout(scene, masses), sizes)
+    layout = _layout_of_method(separate, masses, model, state)
     if layout is not None:
-        model, state = pack_model(loaded, masses, layout, sizes)
+        model, state = pack_model(separate, masses, layout, sizes)
     control = StepControl(simulation.step, simulation.tolerance.rtol, simulation.tolerance.atol, simulation.duration)
     timed = timing(simulation, scene.output)
     return CompiledScene(
-        model, state, control, timed, masses, n_dofs, messages, alarms, checked.longest, oscillations, notes
+        whole, model, state, control, timed, masses, n_dofs, messages, alarms, checked.longest, oscillations, notes
     )
 
 

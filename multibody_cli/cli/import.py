@@ -9,7 +9,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import FILE, PATH
+from multibody_cli.cli.options import FILE, FLOOR, PATH
 from multibody_cli.cli.tables import show, show_json
 from multibody_cli.errors import ArgumentError
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--fixed/--free", "fixed", default=None, help="Fix bases to the world, or free them. Default: as written."
 )
+@FLOOR
 @click.option("--strict", is_flag=True, help="Refuse a model of which a scene cannot keep everything.")
 @click.option("--check", is_flag=True, help="Compare equations and energies with those of the file's own engine.")
 @click.option("--report", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
@@ -116,7 +117,12 @@ def _state_excess_volumes(draft: Draft, scene: SceneSpec) -> None:
 
 
 def _options(
-    density: str | None, packages: tuple[str, ...], arguments: tuple[str, ...], fixed: bool | None, **rest: Any
+    density: str | None,
+    floor: str | None,
+    packages: tuple[str, ...],
+    arguments: tuple[str, ...],
+    fixed: bool | None,
+    **rest: Any,
 ) -> Any:
     """Return the options of the import."""
     from multibody_cli.foreign.options import Options
@@ -128,9 +134,10 @@ def _options(
         if not folder.is_dir():
             raise ArgumentError(f"--package {name}={folder}: there is no folder {folder}")
     given = None if density is None else Quantity(units.DENSITY, above=0.0).read(density)
+    distance = None if floor is None else Quantity(units.LENGTH).read(floor)
     base: Literal["fixed", "free"] | None = None if fixed is None else "fixed" if fixed else "free"
     words = _pairs("--arg", arguments)
-    return Options(density=given, packages=folders, arguments=words, base=base, **rest)
+    return Options(density=given, floor=distance, packages=folders, arguments=words, base=base, **rest)
 
 
 def _pairs(option: str, words: tuple[str, ...]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from multibody_cli.errors import ArgumentError
+from multibody_cli.errors import ArgumentError, QuantityError
 
 Verb = Callable[..., int]
 
@@ -37,7 +37,36 @@ _SET = click.option(
     help="Replace a value of the scene; null removes it.",
 )
 
-_STATE = {"state": click.option("--state", metavar="NAME", help="Start in this one of the `states` of the scene.")}
+
+def _read_distance(_context: click.Context, _option: click.Parameter, word: str | None) -> str | None:
+    """Refuse a word that is no distance, such as the file behind a --floor without one."""
+    if word is None:
+        return None
+    from multibody_cli.spec.quantities import Quantity
+    from multibody_cli.spec.units import LENGTH
+
+    try:
+        Quantity(LENGTH, least=0.0).read(word)
+    except QuantityError as error:
+        raise click.UsageError(
+            f"--floor {word}: {error}; without a distance, write --floor as the last word."
+        ) from None
+    return word
+
+
+FLOOR = click.option(
+    "--floor",
+    metavar="[DISTANCE]",
+    is_flag=False,
+    flag_value="0",
+    callback=_read_distance,
+    help="Add a floor with contacts below the lowest point at the start, touching it or at a distance, as in 20cm.",
+)
+
+_OF_THE_START = {
+    "state": click.option("--state", metavar="NAME", help="Start in this one of the `states` of the scene."),
+    "floor": FLOOR,
+}
 
 SHORT_FORMS = {
     "method": click.option(
@@ -48,9 +77,12 @@ SHORT_FORMS = {
     ),
     "duration": click.option("--duration", metavar="TIME", help="Simulated time, as in 10s or '10 s'."),
     "step": click.option("--step", metavar="TIME", help="Time step, as in 1ms or '1 ms'."),
-    **_STATE,
+    **_OF_THE_START,
 }
-"""Short forms of `--set simulation.KEY=VALUE`."""
+"""Short forms of `--set simulation.KEY=VALUE`, and of `--set contacts.floor=VALUE`."""
+
+BESIDE = {"floor": "contacts.overlap=exclude"}
+"""Values that come with those of a short form: shapes of a robot overlap where no joint connects their links."""
 
 
 def run_settings(verb: Verb) -> Verb:
@@ -59,19 +91,21 @@ def run_settings(verb: Verb) -> Verb:
 
 
 def replaced_values(verb: Verb) -> Verb:
-    """Add `--set` and `--state` to a verb: see `run_settings`."""
-    return _with_options(verb, _STATE)
+    """Add `--set`, `--state` and `--floor` to a verb: see `run_settings`."""
+    return _with_options(verb, _OF_THE_START)
 
 
 def _with_options(verb: Verb, short_forms: Mapping[str, Callable[..., Any]]) -> Verb:
     @wraps(verb)
     def with_short_forms(overrides: tuple[str, ...], **words: Any) -> int:
+        from multibody_cli.document.overrides import section_of
+
         given = {key: value for key in short_forms if (value := words.pop(key)) is not None}
         for key in given:
-            if any(text.startswith(f"simulation.{key}=") for text in overrides):
-                raise click.UsageError(f"--{key} and --set simulation.{key} are given: give one of them.")
-        short = (f"--{key}={value}" for key, value in given.items())
-        return verb(overrides=(*overrides, *short), **words)
+            if any(text.startswith(f"{section_of(key)}.{key}=") for text in overrides):
+                raise click.UsageError(f"--{key} and --set {section_of(key)}.{key} are given: give one of them.")
+        short = [f"--{key}={value}" for key, value in given.items()]
+        return verb(overrides=(*short, *(BESIDE[key] for key in given if key in BESIDE), *overrides), **words)
 
     decorated: Verb = with_short_forms
     for option in reversed([*short_forms.values(), _SET]):

@@ -145,7 +145,7 @@ def verb(
     def picture_of(path: Path, is_ghost: bool) -> Picture:
         loaded, trajectory = _opened(path, () if is_ghost else overrides)
         if scene is not None:
-            loaded = _with_shapes_of(scene, trajectory)
+            loaded = _with_shapes_of(scene, loaded, trajectory)
         elif denotes_result(path):
             _note_missing_meshes(loaded)
         if is_ghost:
@@ -292,8 +292,9 @@ def _opened(path: Path, overrides: tuple[str, ...]) -> tuple[LoadedScene, Trajec
     return load_scene(stored_scene(trajectory.scene_yaml, path)), trajectory
 
 
-def _with_shapes_of(scene: Path, trajectory: Trajectory) -> LoadedScene:
-    """Return the scene of a file, which must have the bodies of the run."""
+def _with_shapes_of(scene: Path, own: LoadedScene, trajectory: Trajectory) -> LoadedScene:
+    """Return the scene of a file, which must have the bodies of the run, and add the planes of the run."""
+    from multibody_cli.immutable import replace
     from multibody_cli.scene.load import load_scene
 
     loaded = load_scene(scene)
@@ -303,18 +304,28 @@ def _with_shapes_of(scene: Path, trajectory: Trajectory) -> LoadedScene:
         raise ArgumentError(
             f"--scene {scene}: only {where} has the body `{differing[0]}`: name the scene of {trajectory.source}"
         )
-    return loaded
+    world = loaded.scene.world
+    planes = [one for one in own.scene.world.shapes if one.type == "plane" and one not in world.shapes]
+    world = world.model_copy(update={"shapes": [*world.shapes, *planes]})
+    return replace(loaded, scene=loaded.scene.model_copy(update={"world": world}))
 
 
 def _note_missing_meshes(loaded: LoadedScene) -> None:
-    """Name the bodies whose meshes the result may lack: those without shapes and with an inertia as a matrix."""
+    """Name the bodies whose meshes the result lacks: those without shapes and with an inertia as a matrix.
+
+    Others show the shapes of their contacts instead, with `visible: true`; see `without_files`.
+    """
     bodies = loaded.scene.bodies.items()
     bare = [name for name, body in bodies if not body.shapes and body.inertia is not None and body.inertia.matrix]
-    if bare:
-        messages.note(
-            f"drawn without shapes: {listed(bare, NAMED, 'bodies')}; a result contains no meshes without contacts: "
-            "--scene FILE draws them"
-        )
+    shown = [
+        name for name, body in bodies if any(one.visible and "visible" in one.model_fields_set for one in body.shapes)
+    ]
+    for names, how in ((bare, "without shapes"), (shown, "by the shapes of their contacts")):
+        if names:
+            messages.note(
+                f"drawn {how}: {listed(names, NAMED, 'bodies')}; a result contains no meshes without contacts: "
+                "--scene FILE draws them"
+            )
 
 
 def _thinned(rows: Integers) -> Integers:

@@ -2,7 +2,8 @@
 
 A displacement is computed like an impulse, in the metric of M: with the gaps at the end of the step in place of
 velocities, normals are unilateral rows and constraint rows stay at their values.  There are no tangents.  An island
-whose displacement misses the tolerance counts as failed, like one whose impulses do.
+whose displacement misses the tolerance counts as failed, like one whose impulses do.  A displacement that misses it by
+far is left out: that of faces across the axis of a hinge, which no motion separates, is a quotient of round-off.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ MAX_PASSES = 20
 PENETRATION_TOLERANCE = 1e-6
 """Largest penetration that is not corrected, relative to the contact margin."""
 
+LARGEST_RESIDUAL = 1e-6
+"""Residual above which a displacement is left out, relative to its size."""
+
 
 @kernel
 def correct_penetration(settings, contacts, step, groups, factors, sleep, impact_times, reports, scratch) -> bool:
@@ -59,6 +63,9 @@ def correct_penetration(settings, contacts, step, groups, factors, sleep, impact
             report = solve_proximal(problem, settings.options, x, scratch.proximal)
             if report.status != SOLVED:
                 fail_displacement(island, report.residual, reports)
+                if not report.residual <= LARGEST_RESIDUAL:
+                    for j in range(len(x)):
+                        x[j] = 0.0
             for j in range(len(x)):
                 step.x[scratch.gathered_rows[j]] = x[j]
     return penetrates

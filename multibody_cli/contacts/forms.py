@@ -69,6 +69,14 @@ def polyhedron(points: ArrayLike) -> tuple[Floats, list[Face]]:
     return corners, faces
 
 
+def hull_vertices(points: ArrayLike) -> Floats:
+    """Return those of points (n, 3) that are corners of their convex hull, in their order, m."""
+    from scipy.spatial import ConvexHull
+
+    points = np.asarray(points, dtype=float)
+    return points[np.sort(ConvexHull(points).vertices)]
+
+
 def hull_volume(points: ArrayLike) -> float:
     """Return the volume of the convex hull of points (n, 3), m^3."""
     from scipy.spatial import ConvexHull

@@ -1,4 +1,4 @@
-"""Options that replace values of a scene: `--set KEY=VALUE`, and `--KEY VALUE` for `--set simulation.KEY=VALUE`."""
+"""Options that replace values of a scene: `--set KEY=VALUE`, and `--KEY VALUE` for `--set SECTION.KEY=VALUE`."""
 
 from __future__ import annotations
 
@@ -107,6 +107,9 @@ _OPTION = re.compile(r"--\w+ ")
 _OPEN_SECTIONS = frozenset({("simulation",), ("simulation", "options"), ("simulation", "alarms"), ("output",)})
 """Sections that an override may create."""
 
+_OPENING = ("contacts", "floor")
+"""Entry of a section that an override may create for it: a floor enables contacts."""
+
 
 class Override(Immutable):
     """A parsed `KEY=VALUE`."""
@@ -131,14 +134,20 @@ class Override(Immutable):
         return self.node.value is None and not self.is_variable
 
 
+def section_of(key: str) -> str:
+    """Return the section of the value that `--KEY` replaces."""
+    return "contacts" if key == "floor" else "simulation"
+
+
 def read_override(text: str, problems: Problems, folder: str) -> Override | None:
-    """Parse `KEY=VALUE`, or `--KEY=VALUE` for a key of `simulation`; the value is YAML.
+    """Parse `KEY=VALUE`, or `--KEY=VALUE` for a key of `simulation` or the floor of `contacts`; the value is YAML.
 
     Files that it names are relative to `folder`, that of the scene, as those that the scene names.
     """
     short = _SHORT_FORM.fullmatch(text)
     mark = Mark(f"--{short[1]} {short[2]}" if short else f"--set {text}", folder=folder)
-    key, equals, value = f"simulation.{short[1]}={short[2]}".partition("=") if short else text.partition("=")
+    whole = f"{section_of(short[1])}.{short[1]}={short[2]}" if short else text
+    key, equals, value = whole.partition("=")
     path = path_of(key)
     if not equals or path is None:
         problems.add(mark, (), "expected KEY=VALUE, as in `vars.n=100` or `simulation.step=2 ms`")
@@ -262,7 +271,8 @@ def _dimension(value: Any) -> units.Dimension | None:
 def _may_be_new(override: Override, depth: int) -> bool:
     """Whether a key may be new: the last key of the path, unless it is a variable, or an open section."""
     is_last = depth == len(override.path) - 1
-    return (is_last and not override.is_variable) or override.path[: depth + 1] in _OPEN_SECTIONS
+    is_open = override.path[: depth + 1] in _OPEN_SECTIONS or override.path == _OPENING
+    return (is_last and not override.is_variable) or is_open
 
 
 def _report(override: Override, depth: int, message: str, problems: Problems) -> None:

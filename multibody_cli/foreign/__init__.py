@@ -9,7 +9,7 @@ import numpy as np
 
 from multibody_cli.errors import series
 from multibody_cli.foreign.contract import Format
-from multibody_cli.foreign.draft import Draft
+from multibody_cli.foreign.draft import Draft, Origin, Placed
 from multibody_cli.foreign.inertia import give_density, repair
 from multibody_cli.foreign.ledger import Ledger, Report
 from multibody_cli.foreign.markup import parse, read_content
@@ -122,3 +122,11 @@ def complete(draft: Draft, options: Options, problems: Problems) -> None:
     settle_bases(draft, options.base)
     if options.repair:
         repair(draft)
+    if options.floor is not None:
+        _add_floor(draft, options.floor)
+
+
+def _add_floor(draft: Draft, distance: float) -> None:
+    """Add a floor to the contacts of a model, or to contacts between all links that are apart at the start."""
+    given = draft.settings.get("contacts", Placed({"overlap": "exclude"}, Origin(draft.world.origin.mark)))
+    draft.settings["contacts"] = given._replace(value={**given.value, "floor": distance})

@@ -28,6 +28,8 @@ class Options(Immutable):
         Whether root bodies are `fixed` to the world or `free`; None follows the file: fixed without mass, else free.
     arguments
         Arguments of macros by name.
+    floor
+        Distance of a floor from the lowest point at the start, m; None for no floor.
     strict
         Whether losses are errors.
     """
@@ -39,4 +41,5 @@ class Options(Immutable):
     packages: Mapping[str, Path] = {}
     arguments: Mapping[str, str] = {}
     base: Literal["fixed", "free"] | None = None
+    floor: float | None = None
     strict: bool = False

@@ -82,6 +82,11 @@ class ContactsSpec(Spec):
         description="Bodies that penetrate at the start by more than 1e-6 of the smaller shape. `refuse`: the scene is "
         "rejected. `exclude`: they never touch in this run, and a note lists them with their depths.",
     )
+    floor: Annotated[float, Quantity(units.LENGTH, least=0.0)] | None = Field(
+        None,
+        description="Distance from the lowest point of all shapes with contacts at the start down to a floor, m: a "
+        "plane of the world across gravity. Default: no floor.",
+    )
     method: ContactMethod = Field(
         "proximal",
         description="Solver for the impulses. `proximal`: any number of contacts. `staggered_projections`: quadratic "

@@ -33,7 +33,7 @@ def without_files(
     """Return a resolved scene that can be run without the files of its meshes.
 
     Meshes with contacts become the vertices of their convex parts.  All others are left out, and their body has its
-    mass properties as numbers.
+    mass properties as numbers.  Where a mesh is left out that pictures show, the other shapes have `visible: true`.
 
     Parameters
     ----------
@@ -46,8 +46,10 @@ def without_files(
 
     def shapes_without_files(shapes: Sequence[Mapping[str, Any]], *place: str) -> list[dict[str, Any]]:
         found = []
+        lost = [one for one in shapes if "file" in one and not (touching and one.get("contact", True))]
+        shown = {"visible": True} if any(one.get("visible", True) for one in lost) else {}
         for k, shape in enumerate(shapes):
-            own = {key: value for key, value in shape.items() if key not in FIELDS_OF_FILES}
+            own = {key: value for key, value in shape.items() if key not in FIELDS_OF_FILES} | shown
             if "file" not in shape:
                 found.append(own)
             elif touching and shape.get("contact", True):

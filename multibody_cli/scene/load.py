@@ -114,7 +114,7 @@ def load_scene(source: SceneSource, overrides: Sequence[str] = ()) -> LoadedScen
         The scene.
     overrides
         Values to replace, each `KEY=VALUE`, as in `vars.n=100` or `simulation.step=2 ms`. `--KEY=VALUE` is short for
-        `simulation.KEY=VALUE`; messages then name the option `--KEY`.
+        `simulation.KEY=VALUE`, and `--floor=VALUE` for `contacts.floor=VALUE`; messages then name the option.
 
     Raises
     ------

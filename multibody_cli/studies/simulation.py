@@ -194,8 +194,8 @@ def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> PreparedSimul
     """
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
-            loaded = load_scene(source, overrides)
-            simulation = PreparedSimulation(loaded, compile_scene(loaded))
+            compiled = compile_scene(load_scene(source, overrides))
+            simulation = PreparedSimulation(compiled.loaded, compiled)
     except ArithmeticError as error:
         # of NumPy, and of Python: `1e200**2` overflows, and `1.0 / 1e-200**2` divides by zero
         message = f"a number is too large or too small to compute with: {error.args[-1]}"

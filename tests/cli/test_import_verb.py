@@ -136,3 +136,17 @@ def test_a_comparison_with_the_engine_is_part_of_the_report(mbsim: Command, fold
     assert (text.code, text.stdout.splitlines()[1]) == (0, "MuJoCo: 1 joint at 6 states")
     found = json.loads(mbsim("import", "m.xml", "--check", "--report", "json").stdout)["check"]
     assert (found["engine"], found["agrees"], found["absent"], list(found["joints"])) == ("MuJoCo", True, [], ["h"])
+
+
+def test_a_floor_lies_below_the_model(mbsim: Command, robot: Path, folder: Path) -> None:
+    """By the option of a run, in a written scene, and in a picture of the result."""
+    assert mbsim("run", "robot.urdf", "--floor", "--duration", "0.01", "-o", "one.h5").code == 0
+    assert mbsim("import", "robot.urdf", "--floor", "-o", "robot.yaml").code == 0
+    assert "contacts:\n  overlap: exclude\n  floor: 0" in (folder / "robot.yaml").read_text()
+    assert mbsim("run", "robot.yaml", "--duration", "0.01", "-o", "two.h5").code == 0
+    assert mbsim("compare", "one.h5", "two.h5").code == 0
+    assert mbsim("render", "one.h5", "-o", "plain.png", "--size", "100x100").code == 0
+    assert mbsim("render", "one.h5", "--scene", "robot.urdf", "-o", "shapes.png", "--size", "100x100").code == 0
+    ending = mbsim("run", "--floor", "robot.urdf")
+    assert ending.code == 2
+    assert "--floor robot.urdf: expected a length (m), found `robot.urdf`; without a distance, write" in ending.stderr

@@ -178,8 +178,10 @@ def convex_parts(shape: MeshSpec, file: Path) -> list[Floats]:
         require_within("vertices", len(shape.vertices))
         return [np.array(shape.vertices)]
     mesh = triangles_of(shape, file) if shape.hull else surface_of(shape, file)
-    require_within("vertices", len(mesh.vertices))
     vertices = np.asarray(mesh.vertices, dtype=float)
+    if shape.hull:
+        vertices = forms.hull_vertices(vertices)
+    require_within("vertices", len(vertices))
     if shape.hull:
         return [vertices]
     if shape.decompose:
