@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.errors import nearest
-from multibody_cli.foreign.draft import WORLD, Joint
+from multibody_cli.foreign.draft import WORLD, Coordinate, Joint
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
@@ -71,6 +71,8 @@ def read_joint(world: World, scope: Scope, name: str, frame: Frame) -> None:
         if not np.cross(found[0]["axis"], found[1]["axis"]).any():
             reading.refuse(element, "the two axes are parallel")
         _set_parts(joint, found)
+        for k, tag in enumerate(("axis", "axis2")):
+            world.draft.coordinates[f"{joint.name} {tag}"] = Coordinate(joint.name, k, k)
     elif found:
         joint.fields |= found[0]
     if kind == "screw":

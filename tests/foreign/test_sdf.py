@@ -152,33 +152,6 @@ def test_energies_are_those_of_the_links(merge: str, tmp_path: Path) -> None:
         assert float(run["energy/potential"][0]) == pytest.approx(potential, rel=1e-12)
 
 
-def test_mass_matrix_is_that_of_drake(tmp_path: Path) -> None:
-    plants = pytest.importorskip("pydrake.multibody.plant")
-    parsing = pytest.importorskip("pydrake.multibody.parsing")
-    path = tmp_path / "chain.sdf"
-    path.write_text(CHAIN)
-    plant = plants.MultibodyPlant(0.0)
-    parsing.Parser(plant).AddModels(str(path))
-    plant.Finalize()
-    context = plant.CreateDefaultContext()
-    for q in ((0.0, 0.0), (RIGHT, np.pi), (0.3, -1.2)):
-        plant.SetPositions(context, list(q))
-        expected = plant.CalcMassMatrixViaInverseDynamics(context)
-        scene = mbsim.load(path, {"joints.a.q": q[0], "joints.b.q": q[1]})
-        found = mbsim.Simulation(scene).mass_matrix()
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
-
-
-CHAIN = """<sdf version="1.9"><model name="chain">
-  <link name="one"><pose degrees="true">0 0 1 0 90 0</pose><inertial><pose>0.1 0 0 0 0.5 0</pose></inertial></link>
-  <link name="two"><pose relative_to="b"/><inertial><mass>2</mass><pose>0 0.2 0.1 1 0 0</pose></inertial></link>
-  <joint name="a" type="revolute"><parent>world</parent><child>one</child>
-    <axis><xyz expressed_in="__model__">0 1 0</xyz></axis></joint>
-  <joint name="b" type="continuous"><pose relative_to="one">0.5 0 0 0 0 1.5707963267948966</pose>
-    <parent>one</parent><child>two</child><axis><xyz>1 0 0</xyz></axis></joint>
-</model></sdf>"""
-
-
 def test_fields_of_joints() -> None:
     joints = read(ARM).joints
     assert joints["shoulder"].fields["limits"] == [-1.5, None]
