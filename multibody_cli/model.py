@@ -36,7 +36,8 @@ LINK = np.dtype(
         ("principal", "i8"),  # whether the central inertia is diagonal in the joint frame
         ("axis_kind", "i8"),  # screw: kind of its axis, see `joints.parts.screw`
         ("slides", "i8"),  # screw: whether it translates
-        ("ignores_gravity", "i8"),  # a director of an affine body
+        ("ignores_gravity", "i8"),  # a director of an affine body, or a rotor
+        ("is_director", "i8"),
         ("iq", "i8"),
         ("iv", "i8"),
         ("nv", "i8"),

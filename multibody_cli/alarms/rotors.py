@@ -64,7 +64,7 @@ def rotors_of(model: Model) -> Rotors:
         is_free = base == 0 and (link["nv"] == 6 or link["joint_kernel"] == KERNEL_BALL)
         columns = slice(link["iv"], link["iv"] + link["nv"])
         others[r] = not is_free or tree.driven[columns].any() or tree.armature[columns].any()
-    others[root[links["ignores_gravity"] == 1]] = True  # directors of affine bodies
+    others[root[links["is_director"] == 1]] = True  # directors of affine bodies
     pivots: dict[int, Floats] = {}  # of bodies on ball joints that are constraints
     rows = 0
     for closure in tree.closures:

@@ -1,6 +1,6 @@
 """All kinds of constraints.  To add a constraint: a file with its `KIND`, an import and an entry here."""
 
-from multibody_cli.constraints import distance, knife_edge, limit, point_on_plane, relations, rolling, velocity
+from multibody_cli.constraints import distance, knife_edge, limit, point_on_plane, relations, rolling, rotor, velocity
 
 GEAR, EQUAL, LINEAR, RACK_PINION = relations.KINDS
 
@@ -23,5 +23,5 @@ COUPLINGS = {kind.name: kind for kind in (GEAR, EQUAL, LINEAR)}
 KINDS = CONSTRAINTS | COUPLINGS
 """Entries of both by type."""
 
-TABLES = (limit.TABLE, *dict.fromkeys(kind.table for kind in KINDS.values()))
-"""All tables, in the order in which a model holds them; the rows of limits are written with the joints."""
+TABLES = (limit.TABLE, rotor.TABLE, *dict.fromkeys(kind.table for kind in KINDS.values()))
+"""All tables, in the order in which a model holds them; those of limits and rotors belong to joints."""

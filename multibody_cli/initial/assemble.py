@@ -34,6 +34,8 @@ from multibody_cli.constraint_solver.solver import (
     update_kinematics,
     zero_rhs,
 )
+from multibody_cli.constraints import TABLES
+from multibody_cli.constraints.rotor import TABLE as ROTORS
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.articulations import Articulations
 from multibody_cli.initial.scales import scales_of
@@ -349,6 +351,10 @@ class Assembler:
     def _place(self, system: System) -> None:
         state = self._state
         update_kinematics(system, state.time[0], state.q, state.v, state.a, self._work)
+        rotors = system.constraints.tables[TABLES.index(ROTORS)]
+        if len(rotors):
+            state.q[rotors["rotor_iq"]], state.v[rotors["rotor_iv"]] = state.q[rotors["iq"]], state.v[rotors["iv"]]
+            update_kinematics(system, state.time[0], state.q, state.v, state.a, self._work)
 
     def _error(self, system: System, level: int) -> RowError:
         """Return the largest error at a level."""

@@ -25,7 +25,7 @@ from multibody_cli.tree.markers import weight_in_link
 def bodies_of(tree: Tree) -> tuple[Integers, list[int]]:
     """First link of each node and the end, (n + 1,), and the degrees of freedom of each node; node 0 is the ground."""
     links = tree.links
-    firsts = np.append(np.flatnonzero(links["ignores_gravity"] == 0), len(links))
+    firsts = np.append(np.flatnonzero(links["is_director"] == 0), len(links))
     return firsts, [6, *np.add.reduceat(links["nv"], firsts[1:-1]).tolist()]
 
 

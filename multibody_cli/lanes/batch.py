@@ -110,7 +110,7 @@ def _obstacles(model: Model, integrator: str, end: float) -> Iterable[tuple[bool
     yield system.implicit, "implicit forces"
     yield len(system.commands) > 0 or len(model.controllers) > 0, "controllers"
     yield len(system.motions.rows) > 0, "prescribed motions"
-    yield len(tree.markers) > 0 or bool(tree.links["ignores_gravity"].any()), "affine bodies"
+    yield len(tree.markers) > 0 or bool(tree.links["is_director"].any()), "affine bodies"
     has_rows = len(system.rows) > len(limits_of(model)) or len(system.reductions.dependents) > 0
     yield has_rows, "constraints, couplings or body coordinates"
     yield bool((tree.parts["code"] == PartCode.EXPONENTIAL).any()), "rotation vectors as coordinates"

@@ -50,7 +50,6 @@ class Feature(StrEnum):
     AFFINE = "bodies of `kind: affine`"
     IMPLICIT = "implicit springs, dampers and muscles"
     RATE_BRAKES = "brakes on the rates of composite and general joints"
-    ARMATURE = "armature of joints and motors"
     COMPUTED_TORQUE = "actuators of type `computed_torque`"
 
 

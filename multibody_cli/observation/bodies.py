@@ -15,7 +15,7 @@ def observe(system, state, work, rows, samples, k):
     tree, bodies, affine = system.tree, work.bodies, 0
     for i in range(len(rows.bodies)):
         row = rows.bodies[i]
-        if row + 1 < len(tree.links) and tree.links[row + 1].ignores_gravity:
+        if row + 1 < len(tree.links) and tree.links[row + 1].is_director:
             observe_affine(tree.frames[row], bodies, row, samples, k, i, affine)
             affine += 1
             continue

@@ -13,7 +13,7 @@ from multibody_cli.escaping import path_component
 from multibody_cli.expressions import constant, with_values
 from multibody_cli.forces.joint_control import COMMAND
 from multibody_cli.kernel import records
-from multibody_cli.model import Controller, Floats, HeldValue, Records
+from multibody_cli.model import Controller, HeldValue, Records
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.quantities import Axis, PathReference, combination_of, coordinate_of
 from multibody_cli.scene.schema import SceneSpec
@@ -25,17 +25,16 @@ _ACCELERATION = "target_curve + kd*(target_rate - v) + kp*(target - q)"
 class ActuatorPacker:
     """Adds the actuators of a scene to the forces.
 
-    `rows` are those of the joints by name, and `step` that of the run, s.  `controllers` are the sampled ones, `rotors`
-    (nv,) the reflected inertia of each coordinate, and `activations` the signals of the activations of filters.
+    `rows` are those of the joints by name, and `step` that of the run, s.  `controllers` are the sampled ones, and
+    `activations` the signals of the activations of filters.
     """
 
-    def __init__(self, packer: ForcePacker, rows: Mapping[str, int], nv: int, step: float) -> None:
+    def __init__(self, packer: ForcePacker, rows: Mapping[str, int], step: float) -> None:
         self._packer = packer
         self._rows = rows
         self._step = step
         self.controllers: list[Controller] = []
         self.activations: list[int] = []
-        self.rotors: Floats = np.zeros(nv)
         self._commands: list[tuple[int, int, int, int]] = []
 
     @property
@@ -61,7 +60,6 @@ class ActuatorPacker:
             own = PathReference(actuator.path)
         else:
             own = coordinate_of(actuator.axis)
-            self.rotors[self._packer.quantities.places[own][1]] += actuator.reflected_inertia
         law = actuator.filtered_law()
         held = {state: self._packer.quantities.held() for state in law.states}
         force, quantities = self._bound(actuator.limited(law.force), law, own, held)

@@ -22,6 +22,7 @@ from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.mass import MassProperties
 from multibody_cli.packing.body_order import Elimination, plan_elimination
 from multibody_cli.packing.markers import Markers
+from multibody_cli.packing.rotors import Rotor, rotor_links, rotors_of
 from multibody_cli.scene.bodies import IN_PLANE
 from multibody_cli.scene.body_kinds import IN_PLACE, LinkData, LoopJoint, Placement, body_links, normal_of, start_of
 from multibody_cli.scene.mass_properties import second_moments
@@ -63,11 +64,13 @@ class Layout(Immutable):
     inboard_joint_of
         Name of the inboard joint of each body, by the name of the body.
     tree_links
-        The bodies in the order of their rows, each with its inboard joint.
+        The bodies in the order of their rows, each with its inboard joint; then the rotors.
     loop_joint_names
         Names of the loop joints.
     loops
         These joints.
+    rotors
+        Those of the loop joints.
     markers
         Points of affine bodies with forces or constraints.
     candidates
@@ -81,6 +84,7 @@ class Layout(Immutable):
     tree_links: Sequence[LinkData]
     loop_joint_names: Sequence[str]
     loops: Sequence[LoopJoint]
+    rotors: Sequence[Rotor]
     markers: Markers
     candidates: Sequence[Candidate] = ()
     elimination: Elimination | None = None
@@ -94,11 +98,13 @@ class Layout(Immutable):
     def coordinate_names(self) -> tuple[str, ...]:
         """Return the names of all coordinates, for messages."""
         rows, bodies = zip(*sorted((row, body) for body, row in self.rows.items()), strict=True)
-        carried = [bodies[bisect_right(rows, tree_link.row) - 1] for tree_link in self.tree_links]
+        of_bodies = self.tree_links[: len(self.tree_links) - len(self.rotors)]
+        carried = [bodies[bisect_right(rows, tree_link.row) - 1] for tree_link in of_bodies]
         owners = [
             f"joint {self.inboard_joint_of[body]}" if body in self.inboard_joint_of else f"body {body}"
             for body in carried
         ]
+        owners += [f"armature of joint {rotor.joint}" for rotor in self.rotors]
         owners += [f"joint {name}" for name in self.loop_joint_names]
         words: list[str] = []
         counts = [len(one.driven) for one in self.tree_links] + [len(one.driven) for one in self.loops]
@@ -156,11 +162,13 @@ def _layout(
         else:
             tree_links += body_links(body, rows[name], mass, body_starts[name])
     loop_joint_names = [name for name, joint in joints.items() if inboard_joint_of.get(joint.child) != name]
+    rotors = rotors_of(scene, loop_joint_names)
+    tree_links += rotor_links(rotors, len(tree_links) + 1, joint_starts)
     markers = markers_for(scene, masses, rows, len(tree_links) + 1 + len(loop_joint_names))
     loops = [
         replace(loop_of(scene, joints[name], rows, markers), start=joint_starts[name]) for name in loop_joint_names
     ]
-    return Layout(rows, inboard_joint_of, tree_links, loop_joint_names, loops, markers)
+    return Layout(rows, inboard_joint_of, tree_links, loop_joint_names, loops, rotors, markers)
 
 
 def body_coordinate_layout(
@@ -172,20 +180,22 @@ def body_coordinate_layout(
 ) -> Layout:
     """Lay out a scene in body coordinates, from the initial state of bodies and joints."""
     numbers = {WORLD: 0} | {body: k for k, body in enumerate(scene.bodies, 1)}
-    plan = plan_elimination(len(scene.bodies), [(numbers[a], numbers[b]) for _, _, (a, b), _ in candidates])
-    names = list(scene.bodies)
-    order = [names[number - 1] for number in plan.bodies[1:]]
+    names, rotors = list(scene.bodies), rotors_of(scene, scene.joints)
+    pairs = [(numbers[a], numbers[b]) for _, _, (a, b), _ in candidates]
+    plan = plan_elimination(len(names) + len(rotors), pairs)  # the rotors, which no joint reaches, are the last
+    order = [names[number - 1] for number in plan.bodies[1 : len(names) + 1]]
     rows = numbered(scene.bodies, order)
     tree_links = [
         tree_link
         for name in order
         for tree_link in body_links(scene.bodies[name], rows[name], masses[name], body_starts[name])
     ]
+    tree_links += rotor_links(rotors, len(tree_links) + 1, joint_starts)
     markers = markers_for(scene, masses, rows, len(tree_links) + 1 + len(scene.joints))
     loops = [
         replace(loop_of(scene, joint, rows, markers), start=joint_starts[name]) for name, joint in scene.joints.items()
     ]
-    return Layout(rows, {}, tree_links, list(scene.joints), loops, markers, candidates, plan)
+    return Layout(rows, {}, tree_links, list(scene.joints), loops, rotors, markers, candidates, plan)
 
 
 def markers_for(scene: SceneSpec, masses: Mapping[str, MassProperties], rows: Mapping[str, int], first: int) -> Markers:

@@ -28,6 +28,7 @@ from multibody_cli.packing.contacts import pack_contacts, pack_joint_friction
 from multibody_cli.packing.context import Context, add_section
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.layout import Layout
+from multibody_cli.packing.rotors import add_rotors, armature_of
 from multibody_cli.packing.rows import ReductionPacker, RowPacker, name_of_constraint_axis
 from multibody_cli.packing.scales import with_scales
 from multibody_cli.packing.tree import PackedTree, pack_tree
@@ -108,15 +109,17 @@ def pack_model(
     add_section(loaded, "forces", context)
     reductions = ReductionPacker(packed.tree.driven)
     add_constraints(scene, context, rows, tables, reductions)
+    rows_of_joints = {joint.name: joint.row for joint in joints}
+    add_rotors(layout.rotors, rows_of_joints, packed, rows, tables)
     add_section(loaded, "springs", context)
     add_section(loaded, "muscles", context)
     joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.account)
     contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
-    actuators = ActuatorPacker(packer, {joint.name: joint.row for joint in joints}, len(packed.v), simulation.step)
+    actuators = ActuatorPacker(packer, rows_of_joints, simulation.step)
     actuators.add_section(scene)
     combinations = add_combinations(scene, packer)
     forces, motions = packer.pack(context)
-    tree = packed.tree._replace(markers=layout.markers.pack(), armature=_armature(scene, joints, actuators.rotors))
+    tree = packed.tree._replace(markers=layout.markers.pack(), armature=_armature(scene, joints, packed.tree))
     tree = _with_elimination(tree, layout, rows)
     is_implicit = integrator_of(simulation.method, simulation.integrator).implicit
     implicit = is_implicit and _needs_implicit_solve(tree, forces)
@@ -200,13 +203,12 @@ def _add_joint_forces(scene: SceneSpec, joints: Iterable[JointEntry], packer: Fo
             packer.add_joint(entry.name, joint, kind.parts(joint), kind.start(joint), entry.row, *first)
 
 
-def _armature(scene: SceneSpec, joints: Iterable[JointEntry], rotors: Floats) -> Floats:
-    """Return the armature of each coordinate (nv,): of its joint, and the inertia of the rotors of its motors."""
-    armature = rotors.copy()
+def _armature(scene: SceneSpec, joints: Iterable[JointEntry], tree: Tree) -> Floats:
+    """Return the armature of each coordinate (nv,) of the tree; those of loop joints have rotors."""
+    armature = np.zeros_like(tree.armature)
     for entry in joints:
-        joint = scene.joints[entry.name]
-        if isinstance(joint, MovingJointSpec) and joint.armature is not None:
-            armature[entry.columns] += joint.armature
+        if entry.row < len(tree.links):
+            armature[entry.columns] = armature_of(scene, entry.name)
     return frozen(armature)
 
 

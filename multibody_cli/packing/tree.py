@@ -68,7 +68,7 @@ def pack_tree(tree_links: Sequence[LinkData], gravity: Vector, loops: Sequence[L
         link["last_part"] = len(tables.parts)
         link["nv"] = tables.nv - link["iv"]
         link["parent"] = tree_link.parent
-        link["ignores_gravity"] = tree_link.ignores_gravity
+        link["ignores_gravity"], link["is_director"] = tree_link.ignores_gravity, tree_link.is_director
         link["joint_kernel"] = _joint_kernel(tree_link)
         if link["joint_kernel"] == KERNEL_SCREW:
             _copy_screw(tree_link.parts[0], link)

@@ -7,6 +7,8 @@ from itertools import combinations, groupby
 
 import numpy as np
 
+from multibody_cli.constraints import TABLES
+from multibody_cli.constraints.rotor import TABLE as ROTORS
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.contacts.grid import pair_of
 from multibody_cli.contacts.surfaces import RULES
@@ -62,15 +64,16 @@ def _unsupported_features(model: Model) -> Iterator[str]:
     """Yield the features of a model that a mechanism cannot represent."""
     system = model.system
     tree, forces = system.tree, system.forces
+    rotors = len(system.constraints.tables[TABLES.index(ROTORS)])
     counts = {
         "joints that close loops and are neither hinges nor balls": sum(
             _kind_of_closure(one, tree.parts) is None for one in tree.closures
         ),
-        "couplings, constraints or limits": len(system.rows) - len(tree.constraint_axes),
+        "couplings, constraints or limits": len(system.rows) - len(tree.constraint_axes) - rotors,
         "couplings with `reduce: true`": len(system.reductions.dependents),
         "prescribed motions": len(system.motions.rows),
         "computed torques": len(system.commands),
-        "armatures": int(np.count_nonzero(tree.armature)),
+        "armatures": int(np.count_nonzero(tree.armature)) + rotors,
         **forces.counts,
         "affine bodies": len(model.names.affine),
         "rotations in exponential coordinates": len(tree.exponentials),

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from multibody_cli.immutable import Immutable
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.joints.contract import JointStart, Part, floating, sliding, turning
 from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.scene.bodies import BodySpec
@@ -64,8 +64,8 @@ class LinkData(Immutable):
         Frame M in the body frame.
     has_armature
         Whether drives, springs or dampers of the joint add to the inertia of its coordinates.
-    ignores_gravity
-        Whether gravity does not act on the body.
+    ignores_gravity, is_director
+        Whether gravity does not act on the body, and whether it is a director of an affine one.
     normal
         Normal, in world axes, of the plane in which the joint carries a planar body; None for other bodies.
     """
@@ -80,6 +80,7 @@ class LinkData(Immutable):
     child_origin: Placement = IN_PLACE
     has_armature: bool = False
     ignores_gravity: bool = False
+    is_director: bool = False
     normal: Vector | None = None
 
 
@@ -162,10 +163,11 @@ def body_links(body: BodySpec, row: int, mass: MassProperties, start: JointStart
     moments, axes = second_moments(mass)
     turned = Placement(np.zeros(3), axes)  # material coordinates are along the principal axes
     masses = [MassProperties(m, np.zeros(3), np.zeros((3, 3))) for m in (mass.mass, *moments)]
-    return [
-        LinkData(row + k, 0, own, kind.parts, _third(start, k), still, child_origin=turned, ignores_gravity=k > 0)
+    first, *directors = (
+        LinkData(row + k, 0, own, kind.parts, _third(start, k), still, child_origin=turned)
         for k, own in enumerate(masses)
-    ]
+    )
+    return [first, *(replace(one, ignores_gravity=True, is_director=True) for one in directors)]
 
 
 def specified_dofs(body: BodySpec, linear: bool, angular: bool) -> list[bool]:

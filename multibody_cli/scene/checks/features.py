@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from typing import TypeGuard
 
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
-from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.joints.friction_spec import has_friction
@@ -19,7 +18,7 @@ from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import SceneSpec, between_bodies
 from multibody_cli.scene.topology import loop_joints
-from multibody_cli.spec import Pose, Spec, Vector
+from multibody_cli.spec import Pose, Vector
 from multibody_cli.spec.entries import BodyForceSpec, EntrySpec, split_coordinate
 
 
@@ -65,8 +64,6 @@ def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[t
                 yield Feature.RATE_BRAKES if braked else Feature.JOINT_FRICTION, ("joints", name, "friction")
             if joint.bounds is not None:
                 yield Feature.LIMITS, ("joints", name, "limits")
-            if any(joint.armature or ()):
-                yield Feature.ARMATURE, ("joints", name, "armature")
     for name, coupling in scene.couplings.items():
         yield Feature.COUPLINGS, ("couplings", name)
         if _reduces(coupling):
@@ -83,42 +80,21 @@ def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[t
     for name, actuator in scene.actuators.items():
         if isinstance(actuator, ComputedTorqueSpec):
             yield Feature.COMPUTED_TORQUE, ("actuators", name)
-        elif _has_rotor(actuator):
-            yield Feature.ARMATURE, ("actuators", name, "rotor_inertia")
 
 
 def _reduces(coupling: ConstraintSpec) -> TypeGuard[CouplingSpec]:
     return isinstance(coupling, CouplingSpec) and coupling.reduce
 
 
-def _has_rotor(actuator: Spec) -> TypeGuard[ActuatorSpec]:
-    return isinstance(actuator, ActuatorSpec) and actuator.reflected_inertia > 0.0
-
-
 def _check_loops(draft: Draft, closing: Collection[str]) -> None:
-    """Refuse reductions and armatures of the coordinates of loop joints."""
-    dependent = "so its coordinates are dependent: remove `reduce`"
-    massless = "and its coordinates have no inertia of their own: use another joint of the loop"
-    named = [
-        (("couplings", name, *place), word, dependent)
-        for name, coupling in draft.scene.couplings.items()
-        if _reduces(coupling)
-        for place, word in coupling.coordinates
-    ]
-    named += [
-        (("actuators", name, "rotor_inertia"), actuator.axis, massless)
-        for name, actuator in draft.scene.actuators.items()
-        if _has_rotor(actuator) and actuator.joint is not None
-    ]
-    named += [
-        (("joints", name, "armature"), name, massless)
-        for name, joint in draft.scene.joints.items()
-        if isinstance(joint, MovingJointSpec) and any(joint.armature or ())
-    ]
-    for path, word, message in named:
-        joint, _ = split_coordinate(word)
-        if joint in closing:
-            draft.report(path, f"`{joint}` closes a loop, {message}")
+    """Refuse reductions of the coordinates of loop joints."""
+    for name, coupling in draft.scene.couplings.items():
+        if _reduces(coupling):
+            for place, word in coupling.coordinates:
+                joint, _ = split_coordinate(word)
+                if joint in closing:
+                    message = f"`{joint}` closes a loop, so its coordinates are dependent: remove `reduce`"
+                    draft.report(("couplings", name, *place), message)
 
 
 # --- kinds of bodies --------------------------------------------------------------------------------------------------

@@ -1,0 +1,38 @@
+"""Rotor of a coordinate, its armature as a link of its own: v - v_rotor = 0 (`packing.rotors`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multibody_cli.constraints.contract import ConstraintTable
+from multibody_cli.constraints.rows import write_coefficient, write_level, write_wrench
+from multibody_cli.kernel import formula
+from multibody_cli.spatial.products import ZERO
+from multibody_cli.spatial.values import Vec3
+
+ROTOR = np.dtype(
+    [
+        ("first_row", "i8"),
+        ("first_term", "i8"),
+        ("iq", "i8"),
+        ("iv", "i8"),
+        ("rotor_iq", "i8"),
+        ("rotor_iv", "i8"),
+        ("link", "i8"),
+    ]
+)
+"""The coordinate, and that of the rotor, which slides along x of the world.
+
+Where v is not the rate of a number of q, `iq` is `rotor_iq`: the row, which is nonholonomic, has no error.
+"""
+
+
+@formula
+def write(rotor, signals, t, bodies, q, rows, terms):
+    """Write the row of a rotor."""
+    write_coefficient(terms[rotor.first_term], rotor.iv, 1.0)
+    write_wrench(terms[rotor.first_term + 1], rotor.link, ZERO, Vec3(-1.0, 0.0, 0.0))
+    write_level(rows[rotor.first_row], q[rotor.iq] - q[rotor.rotor_iq], 0.0, 0.0)
+
+
+TABLE = ConstraintTable("rotor", ROTOR, write)
