@@ -42,7 +42,9 @@ def _whole(number: int) -> int | float:
 
 
 # --- values in flow style, unique for a value -------------------------------------------------------------------------
-_PLAIN = re.compile(r"[A-Za-z_][\w./+*-]*( [\w./+*-]+)*", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z_][\w./+*-]*( [\w./+*-]+)*|-?\d+(\.\d+)? [A-Za-z]\w*", re.ASCII)
+"""Words, and numbers with a unit: `90 deg`."""
+
 _UNPRINTABLE = "[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 """Expression of characters that YAML escapes; it takes 3 ms to compile."""
 

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from multibody_cli.foreign.frames import IDENTITY, Pose
+from multibody_cli.foreign.frames import IDENTITY, ROUND_OFF, Pose
 from multibody_cli.foreign.ledger import Ledger
 from multibody_cli.foreign.markup import Element
+from multibody_cli.foreign.rounding import angle, direction, number, vector
 from multibody_cli.mass import MassProperties
 from multibody_cli.nodes import Mark, Node, Problems, mapping, sequence
 
@@ -51,7 +52,8 @@ class Placed(NamedTuple):
 class Shape:
     """A shape: `fields` as `type` and `size` of the scene format, its pose in the body, and its mesh file.
 
-    `element` is that of a mesh that is approximated in contacts; the effect belongs to it in the ledger.
+    `element` is that of a mesh that is approximated in contacts; the effect belongs to it in the ledger.  `density`,
+    kg/m^3, is for bodies with the mass of their shapes.
     """
 
     fields: dict[str, Any]
@@ -59,6 +61,7 @@ class Shape:
     pose: Pose = IDENTITY
     mesh: Path | None = None
     element: Element | None = None
+    density: float = 0.0
 
 
 @dataclass
@@ -89,6 +92,8 @@ class Body:
         Other fields of the scene format.
     is_free
         Whether the source says that it moves freely, and not only that no joint holds it.
+    is_solid
+        Whether its mass properties are those of its shapes with their `density`.
     """
 
     name: str
@@ -100,6 +105,7 @@ class Body:
     pose: Pose = IDENTITY
     fields: dict[str, Any] = field(default_factory=dict)
     is_free: bool = False
+    is_solid: bool = False
 
     @property
     def is_massless(self) -> bool:
@@ -227,7 +233,7 @@ class Draft:
         return entry
 
     def sections(self, folder: Path | None) -> dict[str, Any]:
-        """Return the scene, with placed values.
+        """Return the scene, with placed values, and numbers as a person writes them.
 
         Parameters
         ----------
@@ -246,18 +252,20 @@ class Draft:
         found["joints"] = {name: Placed(_joint_data(joint), joint.origin) for name, joint in self.joints.items()}
         found |= {section: dict(entries) for section, entries in self.elements.items() if entries}
         found |= settings
-        return {key: value for key, value in found.items() if value != {}}
+        return {key: _rounded(value) for key, value in found.items() if value != {}}
 
     def tree(self) -> Node:
         """Return the scene as a tree whose marks are places in the source."""
         return _node(self.sections(None), Mark(str(self.source)))
 
 
-def _shape_data(shape: Shape, folder: Path | None) -> Placed:
+def _shape_data(shape: Shape, folder: Path | None, density: float | None) -> Placed:
+    """Return a shape; `density` is that of the body, if its mass is that of its shapes."""
     own = Path(shape.origin.mark.file).parent
     file = {} if shape.mesh is None else {"file": _relative(shape.mesh, own if folder is None else folder)}
     type_ = {"type": shape.fields["type"]}
-    return Placed({**type_, **file, **shape.fields, **shape.pose.data()}, shape.origin)
+    other = {} if density in (None, shape.density) or shape.fields["type"] == "plane" else {"density": shape.density}
+    return Placed({**type_, **file, **shape.fields, **other, **shape.pose.data()}, shape.origin)
 
 
 def _relative(path: Path, folder: Path) -> str:
@@ -271,35 +279,45 @@ def _body_data(body: Body, folder: Path | None, is_root: bool) -> dict[str, Any]
     found: dict[str, Any] = {}
     if body.mass is None and not body.has_density:
         found |= {"mass": 0.0, "inertia": {"principal": [0.0, 0.0, 0.0]}}
+    elif body.is_solid:
+        found["density"] = _density_of(body)
     elif body.mass is not None:
         found["mass"] = body.mass.mass
         if body.mass.com.any():
-            found["com"] = body.mass.com.tolist()
+            found["com"] = vector(body.mass.com.tolist())
         found["inertia"] = body.inertia or _inertia_data(body.mass)
     found |= body.fields
     found |= _fixtures_data(body, folder)
     return found | (body.pose.data() if is_root else {})
 
 
+def _density_of(body: Body) -> float:
+    """Return the density of most shapes of a body, of those with mass."""
+    densities = [shape.density for shape in body.shapes if shape.density]
+    return max(densities, key=densities.count)
+
+
 def _fixtures_data(body: Body, folder: Path | None) -> dict[str, Any]:
     """Return the shapes and points of a body or of the world."""
     found: dict[str, Any] = {}
     if body.shapes:
-        found["shapes"] = [_shape_data(shape, folder) for shape in body.shapes]
+        density = _density_of(body) if body.is_solid else None
+        found["shapes"] = [_shape_data(shape, folder, density) for shape in body.shapes]
     if body.points:
         found["points"] = {name: Placed(_point_data(point), point.origin) for name, point in body.points.items()}
     return found
 
 
 def _point_data(point: Point) -> Any:
-    return point.pose.data() if point.pose.turns else point.pose.position.tolist()
+    return point.pose.data() if point.pose.turns else vector(point.pose.position.tolist())
 
 
 def _inertia_data(mass: MassProperties) -> dict[str, Any]:
-    inertia = mass.inertia
+    inertia = (mass.inertia + mass.inertia.T) / 2
+    inertia[np.abs(inertia) <= ROUND_OFF * np.abs(inertia).max()] = 0.0
     if not (inertia - np.diag(inertia.diagonal())).any():
         return {"principal": inertia.diagonal().tolist()}
-    return {"matrix": ((inertia + inertia.T) / 2).tolist()}
+    return {"matrix": inertia.tolist()}
 
 
 def _joint_data(joint: Joint) -> dict[str, Any]:
@@ -310,7 +328,42 @@ def _joint_data(joint: Joint) -> dict[str, Any]:
     for key, pose in (("origin", joint.pose), ("child_origin", joint.child_pose)):
         if data := pose.data():
             found[key] = data
-    return found | joint.fields
+    return found | _coordinates_data(joint.type, joint.fields)
+
+
+def _coordinates_data(type_: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a joint, or of a part of one, with a round axis, and round angles in degrees."""
+    found = dict(fields)
+    if "axis" in found:
+        found["axis"] = direction(found["axis"])
+    angular = [type_ == "revolute"]
+    if type_ == "composite":
+        found["parts"] = [_coordinates_data(part["type"], part) for part in fields["parts"]]
+        angular = [part["type"] == "revolute" for part in fields["parts"]]
+    for key in {"limits", "q", "rest"} & found.keys():
+        values = found[key] if type_ == "composite" else [found[key]]
+        if len(values) == len(angular):
+            values = [_angles(value) if flag else value for value, flag in zip(values, angular, strict=True)]
+            found[key] = values if type_ == "composite" else values[0]
+    return found
+
+
+def _angles(value: Any) -> Any:
+    """Return angles, one, a list, or bounds, in degrees where they are round."""
+    if isinstance(value, list | tuple):
+        return [_angles(entry) for entry in value]
+    return angle(value) if isinstance(value, float) else value
+
+
+def _rounded(value: Any) -> Any:
+    """Return a value of the scene with short numbers."""
+    if isinstance(value, Placed):
+        return Placed(_rounded(value.value), value.origin)
+    if isinstance(value, dict):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(entry) for entry in value]
+    return number(value) if isinstance(value, float) else value
 
 
 def _node(value: Any, mark: Mark) -> Node:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.foreign.rounding import rotation as short_rotation
+from multibody_cli.foreign.rounding import vector
 from multibody_cli.immutable import Immutable
 from multibody_cli.mass import Floats
 from multibody_cli.spec.rotations import quaternion_of_matrix, rotation_matrix
@@ -50,9 +52,8 @@ class Pose(Immutable, eq=False):
     @staticmethod
     def of_quaternion(position: Sequence[float] | Floats, quaternion: Sequence[float]) -> Pose:
         """Return the pose with a quaternion (w, x, y, z) of any length."""
-        unit = np.array(quaternion, dtype=float)
-        rotation = rotation_matrix(unit / np.linalg.norm(unit))
-        return Pose(np.array(position, dtype=float), rotation, {"quaternion": list(quaternion)})
+        unit = np.array(quaternion, dtype=float) / np.linalg.norm(quaternion)
+        return Pose(np.array(position, dtype=float), rotation_matrix(unit), {"quaternion": unit.tolist()})
 
     @cached_property
     def turns(self) -> bool:
@@ -81,10 +82,14 @@ class Pose(Immutable, eq=False):
         """Return the pose as `position` and `rotation` of the scene format, without those that are zero."""
         found: dict[str, Any] = {}
         if self.position.any():
-            found["position"] = self.position.tolist()
+            found["position"] = vector(self.position.tolist())
         if self.turns:
-            found["rotation"] = dict(self.written) or {"quaternion": list(quaternion_of_matrix(self.rotation.tolist()))}
+            found["rotation"] = self.rotation_data()
         return found
+
+    def rotation_data(self) -> dict[str, Any]:
+        """Return the rotation in a form of the scene format."""
+        return short_rotation(self.written or {"quaternion": quaternion_of_matrix(self.rotation.tolist())})
 
 
 IDENTITY = Pose(np.zeros(3), np.eye(3))

@@ -144,7 +144,7 @@ class _Merger:
         if lost.mass is not None and host != WORLD:
             moved = lost.mass.moved(pose.position, pose.rotation)
             kept.mass = moved if kept.mass is None else summed((kept.mass, moved))
-            kept.inertia = {}
+            kept.inertia, kept.is_solid = {}, False
         kept.origin = kept.origin.with_remark(f"with {guest}" if not kept.origin.remark else guest)
         kept.shapes += [replace(shape, pose=pose.at(shape.pose)) for shape in lost.shapes]
         kept.points |= {guest: Point(pose, lost.origin)}

@@ -9,7 +9,6 @@ The conversion of contacts is in `mjcf_contacts.py`, that of tendons, equalities
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +33,20 @@ from multibody_cli.foreign.mjcf_model import (
     pose_entry,
     pose_of,
     reference_of,
+    source_of,
     unused,
 )
 from multibody_cli.foreign.mjcf_states import read_states
 from multibody_cli.foreign.mjcf_transmissions import read_actuators, read_equalities, read_tendons
 from multibody_cli.foreign.reading import Reading
+from multibody_cli.foreign.rounding import direction
 from multibody_cli.mass import MassProperties
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 """Types of geoms (`mjtGeom`)."""
+
+SOLIDS = (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX)
+"""Those whose volume and inertia have closed forms."""
 
 
 UNTURNED = {"quaternion": [1.0, 0.0, 0.0, 0.0]}
@@ -113,8 +117,9 @@ def _read_body(model: Model, index: int) -> None:
     if mass or arrays.body_inertia[index].any():
         _read_mass(body, mass, arrays, index)
     _read_geoms(model, index, body)
+    body.is_solid = _is_solid(arrays, index)
     _read_sites(model, index, body)
-    placed = pose_of(arrays.body_pos[index], arrays.body_quat[index])
+    placed = pose_of(arrays.body_pos[index], arrays.body_quat[index], element)
     parent = model.names[arrays.body_parentid[index]]
     first, count = int(arrays.body_jntadr[index]), int(arrays.body_jntnum[index])
     joints = range(first, first + count)
@@ -138,10 +143,10 @@ def _read_body(model: Model, index: int) -> None:
         joint.pose, joint.child_pose = placed.at(anchor), anchor
         if arrays.jnt_type[first] == FREE:  # its coordinates are those of the world
             joint.pose = joint.child_pose = IDENTITY
-        joint.fields |= _axis(arrays, first)
+        joint.fields |= _axis(arrays, first, elements[0])
         model.place(first, name)
     elif count:
-        _read_parts(model, joint, joints, names)
+        _read_parts(model, joint, joints, names, elements)
     joint.fields |= fields
     for one, place in zip(joints, elements, strict=True):
         _note_reference(model, one, place)
@@ -152,23 +157,34 @@ def _read_mass(body: Body, mass: float, arrays: Any, index: int) -> None:
     moments = arrays.body_inertia[index]
     body.mass = MassProperties(mass, np.zeros(3), np.diag(moments)).moved(pose.position, pose.rotation)
     if pose.turns and np.ptp(moments) > 0.0:
-        body.inertia = {"principal": moments.tolist(), "rotation": dict(pose.written)}
+        body.inertia = {"principal": moments.tolist(), "rotation": pose.rotation_data()}
     elif pose.turns:
         body.mass = MassProperties(mass, pose.position, np.diag(moments))
 
 
-def _axis(arrays: Any, joint: int) -> dict[str, Any]:
-    return {"axis": arrays.jnt_axis[joint].tolist()} if arrays.jnt_type[joint] in (SLIDE, HINGE) else {}
+def _is_solid(arrays: Any, index: int) -> bool:
+    """Whether the mass of a body follows from densities of shapes with closed forms."""
+    densities = {int(geom): arrays.densities[geom] for geom in np.flatnonzero(arrays.geom_bodyid == index)}
+    return any(densities.values()) and all(
+        density is not None and (density == 0.0 or arrays.geom_type[geom] in SOLIDS)
+        for geom, density in densities.items()
+    )
 
 
-def _read_parts(model: Model, joint: Joint, joints: range, names: list[str]) -> None:
+def _axis(arrays: Any, joint: int, element: Element) -> dict[str, Any]:
+    if arrays.jnt_type[joint] not in (SLIDE, HINGE):
+        return {}
+    return {"axis": direction(arrays.jnt_axis[joint].tolist(), source_of(element, "axis"))}
+
+
+def _read_parts(model: Model, joint: Joint, joints: range, names: list[str], elements: list[Element]) -> None:
     arrays = model.arrays
     parts = []
     position = velocity = 0
-    for one in joints:
+    for one, element in zip(joints, elements, strict=True):
         anchor = {"position": arrays.jnt_pos[one].tolist()} if arrays.jnt_pos[one].any() else {}
         type_ = int(arrays.jnt_type[one])
-        parts.append({"type": TYPES[type_]} | _axis(arrays, one) | anchor)
+        parts.append({"type": TYPES[type_]} | _axis(arrays, one, element) | anchor)
         model.place(one, joint.name, position, velocity)
         position, velocity = position + SIZES[type_][0], velocity + SIZES[type_][1]
     joint.fields["parts"] = parts
@@ -221,14 +237,14 @@ def _limits(model: Model, joint: int) -> list[Any]:
     if not arrays.jnt_limited[joint] or model.is_disabled("limit") or type_ not in (HINGE, SLIDE):
         return [None] * SIZES[type_][1]
     reference = reference_of(model, joint)
-    return [[_number(model, joint, value - reference) for value in arrays.jnt_range[joint].tolist()]]
+    return [[value - reference for value in arrays.jnt_range[joint].tolist()]]
 
 
 def _rest(model: Model, joint: int) -> Any:
     arrays = model.arrays
     address = int(arrays.jnt_qposadr[joint])
     if arrays.jnt_type[joint] in (HINGE, SLIDE):
-        return _number(model, joint, float(arrays.qpos_spring[address]) - reference_of(model, joint))
+        return float(arrays.qpos_spring[address]) - reference_of(model, joint)
     return UNTURNED if arrays.jnt_type[joint] == BALL else pose_entry(arrays.qpos_spring[address : address + 7])
 
 
@@ -253,15 +269,6 @@ def _start(model: Model, joint: int) -> Any:
     return limits[0] if start == lower else limits[1]
 
 
-def _number(model: Model, joint: int, value: float) -> Any:
-    """Return a coordinate, in degrees where the file has degrees and they are a round number."""
-    degrees = round(math.degrees(value), 9)
-    is_angle = model.arrays.degree and model.arrays.jnt_type[joint] == HINGE
-    if is_angle and value and math.isclose(math.radians(degrees), value, rel_tol=1e-15):
-        return f"{degrees:.12g} deg"
-    return value
-
-
 def _note_reference(model: Model, joint: int, element: Element) -> None:
     if model.arrays.jnt_type[joint] in (HINGE, SLIDE) and (reference := reference_of(model, joint)):
         effect = f"q of the scene is q of the file minus {reference:.6g}"
@@ -284,7 +291,7 @@ def _shape(model: Model, geom: int, element: Element) -> Shape | None:
     arrays = model.arrays
     type_ = int(arrays.geom_type[geom])
     a, b, c = arrays.geom_size[geom].tolist()
-    pose = pose_of(arrays.geom_pos[geom], arrays.geom_quat[geom])
+    pose = pose_of(arrays.geom_pos[geom], arrays.geom_quat[geom], element)
     mesh = None
     if type_ == PLANE:
         fields: dict[str, Any] = {"type": "plane"}
@@ -309,7 +316,7 @@ def _shape(model: Model, geom: int, element: Element) -> Shape | None:
     color = arrays.mat_rgba[arrays.geom_matid[geom]] if arrays.geom_matid[geom] >= 0 else arrays.geom_rgba[geom]
     if element.attributes.keys() & {"rgba", "material"} or arrays.geom_matid[geom] >= 0:
         fields["color"] = [round(float(part), 6) for part in color[:3]]
-    return Shape(fields, Origin(element.mark), pose, mesh)
+    return Shape(fields, Origin(element.mark), pose, mesh, density=arrays.densities[geom] or 0.0)
 
 
 def _mesh(arrays: Any, mesh: int) -> tuple[Path | None, dict[str, Any], Pose]:
@@ -336,7 +343,9 @@ def _read_sites(model: Model, index: int, body: Body) -> None:
     sites = np.flatnonzero(arrays.site_bodyid == index)
     for site, element in zip(sites, model.of_body(index, len(sites), "site"), strict=True):
         if name := arrays.names["site"][site]:
-            body.points[name] = Point(pose_of(arrays.site_pos[site], arrays.site_quat[site]), Origin(element.mark))
+            body.points[name] = Point(
+                pose_of(arrays.site_pos[site], arrays.site_quat[site], element), Origin(element.mark)
+            )
 
 
 FORMAT = Format("MJCF", ("mujoco",), read)

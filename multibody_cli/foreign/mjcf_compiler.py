@@ -44,7 +44,7 @@ def compile_model(path: Path) -> Any:
     model
         Arrays with the names and shapes of MuJoCo's `mjModel` as attributes, such as `body_mass` (nbody,); `names`,
         lists of names by kind; `option`, the fields of `mjOption`; `mesh_files`, file names by mesh, or empty;
-        `mesh_references`, `refpos` and `refquat` by mesh; `degree`, whether angles of the file are in degrees.
+        `mesh_references`, `refpos` and `refquat` by mesh; `densities`, those of geoms.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def _print_compiled(path: str) -> None:
         "option": {name: _plain(getattr(model.opt, name)) for name in dir(model.opt) if not name.startswith("_")},
         "mesh_files": [_file_of(spec, mesh) for mesh in meshes],
         "mesh_references": [[_plain(mesh.refpos), _plain(mesh.refquat)] for mesh in meshes],
-        "degree": bool(spec.compiler.degree),
+        "densities": _densities(spec),
     }
     np.savez(sys.stdout.buffer, properties=json.dumps(properties), **arrays)
 
@@ -102,6 +102,27 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return value if isinstance(value, int | float | str | list) else str(value)
+
+
+def _densities(spec: Any) -> list[Any]:
+    """Return the density of each geom, kg/m^3, from which the mass of its body follows; None where it does not."""
+    options = spec.compiler
+    is_adjusted = options.settotalmass > 0.0 or options.boundmass or options.boundinertia or options.balanceinertia
+    lowest, highest = options.inertiagrouprange
+    found: list[Any] = []
+    for geom in sorted(spec.geoms, key=lambda one: one.id):
+        has_own = int(options.inertiafromgeom) == 0 or (
+            int(options.inertiafromgeom) == 2 and geom.parent.explicitinertial
+        )
+        if is_adjusted or has_own:
+            found.append(None)
+        elif not lowest <= geom.group <= highest or geom.mass == 0.0:
+            found.append(0.0)
+        elif geom.mass == geom.mass or int(geom.typeinertia) != 0:  # a mass of its own, or that of a shell
+            found.append(None)
+        else:
+            found.append(float(geom.density))
+    return found
 
 
 def _file_of(spec: Any, mesh: Any) -> str:

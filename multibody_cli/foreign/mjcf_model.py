@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from multibody_cli.foreign.draft import WORLD, Coordinate, Draft
 from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
+from multibody_cli.foreign.rounding import direction, vector
 
 FREE, BALL, SLIDE, HINGE = range(4)
 """Types of joints (`mjtJoint`)."""
@@ -18,6 +20,9 @@ FREE, BALL, SLIDE, HINGE = range(4)
 TYPES = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
 SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
 """Numbers of coordinates and of velocities of each type."""
+
+NEARLY = 0.005
+"""Largest deviation of the norm of a quaternion that a scene writes as the file does."""
 
 DISABLED = {"constraint": 0, "equality": 1, "frictionloss": 2, "limit": 3, "contact": 4, "spring": 5, "damper": 6}
 DISABLED |= {"gravity": 7, "filterparent": 10, "actuation": 11}
@@ -133,11 +138,19 @@ def reference_of(model: Model, joint: int) -> float:
     return float(model.arrays.qpos0[model.arrays.jnt_qposadr[joint]])
 
 
-def pose_of(position: Any, quaternion: Any) -> Pose:
-    """Return the pose with a position (3,) and a quaternion (4,)."""
+def pose_of(position: Any, quaternion: Any, element: Element | None = None) -> Pose:
+    """Return the pose with a position (3,) and a unit quaternion (4,), as an element of the file writes it."""
     if tuple(quaternion) == (1.0, 0.0, 0.0, 0.0):
         return Pose(np.array(position), np.eye(3))
-    return Pose.of_quaternion(position, quaternion.tolist())
+    pose = Pose.of_quaternion(position, quaternion.tolist())
+    own = [] if element is None else source_of(element, "quat")
+    is_same = bool(own) and abs(math.hypot(*own) - 1.0) < NEARLY and direction(quaternion.tolist(), own) == vector(own)
+    return Pose(pose.position, pose.rotation, {"quaternion": own}) if is_same else pose
+
+
+def source_of(element: Element, attribute: str) -> list[float]:
+    """Return the numbers of an attribute, which the compiler accepts; none where the element has none of its own."""
+    return [float(word) for word in element.attributes.get(attribute, "").split()]
 
 
 def pose_entry(q: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def text(draft: Draft, folder: Path) -> str:
     head = [f"# Imported from {draft.source.name} by `mbsim import`.", *map(_comment, Report(draft.ledger).lines())]
     lines = list(head)
     for section, content in draft.sections(folder).items():
-        lines += ["", *_lines(section, content, 0)] if isinstance(content, dict | list) else _lines(section, content, 0)
+        lines += [""] * _is_block(_unplaced(content)) + [*_lines(section, content, 0)]
     return "\n".join(lines) + "\n"
 
 
@@ -36,29 +36,46 @@ def _comment(line: str) -> str:
 
 
 def _lines(key: str, value: Any, depth: int) -> Iterator[str]:
-    """Yield the lines of an entry of a mapping."""
+    """Yield the lines of an entry of a mapping: one line where it is short, below a section one for each entry."""
     remark = ""
     if isinstance(value, Placed):
         value, origin = value.value, value.origin
         remark = _comment(f"{Path(origin.mark.file).name}:{origin.mark.line}: {origin.remark}") if origin.remark else ""
-    indent = "  " * depth
-    line = f"{indent}{word(key)}: {flow(_plain(value))}"
+    yield from _block(f"{'  ' * depth}{word(key)}:", value, depth, remark)
+
+
+def _block(start: str, value: Any, depth: int, remark: str = "") -> Iterator[str]:
+    """Yield the lines of a value behind the start of its line."""
+    line = f"{start} {flow(_plain(value))}"
     if not _is_block(value) or (depth >= 1 and len(line) <= WIDTH) or not value:
         yield f"{line}  {remark}".rstrip()
         return
-    yield f"{indent}{word(key)}:  {remark}".rstrip()
+    yield f"{start}  {remark}".rstrip()
     if isinstance(value, dict):
         for inner, entry in value.items():
             yield from _lines(inner, entry, depth + 1)
-    else:
-        yield from (f"{indent}  - {flow(_plain(entry))}" for entry in value)
+        return
+    for entry in value:
+        yield from _item(_unplaced(entry), depth + 1)
+
+
+def _item(entry: Any, depth: int) -> Iterator[str]:
+    """Yield the lines of an item of a list: a long mapping has a line for each key."""
+    start = "  " * depth + "- "
+    line = start + flow(_plain(entry))
+    if not isinstance(entry, dict) or len(line) <= WIDTH:
+        yield line
+        return
+    for number, (key, value) in enumerate(entry.items()):
+        lines = _lines(key, value, depth + 1)
+        yield (start if number == 0 else "  " * (depth + 1)) + next(lines).lstrip()
+        yield from lines
 
 
 def _is_block(value: Any) -> bool:
-    """Whether a value can be written in several lines: mappings, and lists of mappings."""
-    return isinstance(value, dict) or (
-        isinstance(value, list) and bool(value) and isinstance(_unplaced(value[0]), dict)
-    )
+    """Whether a value can be written in several lines: mappings, and lists of mappings and of lists."""
+    is_nested = isinstance(value, list) and bool(value) and isinstance(_unplaced(value[0]), dict | list)
+    return isinstance(value, dict) or is_nested
 
 
 def _unplaced(value: Any) -> Any:
@@ -66,18 +83,8 @@ def _unplaced(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without origins, and with short numbers."""
+    """Return a value without origins."""
     value = _unplaced(value)
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    return _rounded(value) if isinstance(value, float) else value
-
-
-def _rounded(value: float) -> float | int:
-    """Return a number as a person would write it: without round-off behind a short one."""
-    short = float(f"{value:.14g}")
-    if len(repr(short)) < len(repr(value)) - 3:  # as 0.3 for 0.30000000000000004
-        value = short
-    return int(value) if value.is_integer() and abs(value) < 1e15 else value
+    return [_plain(entry) for entry in value] if isinstance(value, list) else value

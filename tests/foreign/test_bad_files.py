@@ -59,7 +59,7 @@ REFUSED = {
     ),
     "negative": (
         robot(link("a", '<collision><geometry><sphere radius="-1"/></geometry></collision>')),
-        "2: bodies.a.shapes[0].radius: expected a length (m) above 0, found `-1.0`",
+        "2: bodies.a.shapes[0].radius: expected a length (m) above 0, found `-1`",
     ),
     "no name": (robot("<link/>"), "2: <link>: expected an attribute `name`"),
     "no mass": (
