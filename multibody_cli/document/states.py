@@ -1,7 +1,7 @@
 """The section `states:` of a scene: initial states by name, of which `simulation.state` chooses one.
 
-A state gives fields of joints and bodies.  Those of the chosen one replace the fields that the scene has there, before
-the overrides; the resolved scene contains neither the section nor the choice.
+A state gives fields of joints and bodies, and numbers as inputs.  Those of the chosen one replace what the scene has
+there, before the overrides; the resolved scene contains neither the section nor the choice.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from multibody_cli.spec.quantities import format_value
 
 SECTION, CHOICE = "states", ("simulation", "state")
 
-FIELDS = {"joints": ("q", "v"), "bodies": ("position", "rotation", "velocity")}
-"""The fields that a state may give, by section."""
+FIELDS = {"joints": ("q", "v"), "bodies": ("position", "rotation", "velocity"), "inputs": ()}
+"""The fields that a state may give, by section; none where an entry is a number."""
 
 
 def with_state(root: Node, problems: Problems) -> tuple[Node, Node | None]:
@@ -50,7 +50,11 @@ def _merged(root: Node, state: Node) -> Node:
             continue
         for name, entry in _entries(given).items():
             element = present.value.get(name)
-            if element is not None and type(element.value) is dict and type(entry.value) is dict:
+            if element is None:
+                continue
+            if not fields:
+                present = _with_entry(present, name, entry)
+            elif type(element.value) is dict and type(entry.value) is dict:
                 for field in fields:
                     if field in entry.value and entry.keys is not None:
                         element = _with_entry(element, field, entry.value[field], entry.keys[field])

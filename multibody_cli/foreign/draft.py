@@ -202,7 +202,11 @@ class Draft:
 
     def add(self, section: str, name: str, element: Element, **fields: Any) -> None:
         """Add an entry of another section."""
-        entry = Placed(fields, Origin(element.mark))
+        self.add_value(section, name, element, fields)
+
+    def add_value(self, section: str, name: str, element: Element, value: Any) -> None:
+        """Add an entry of another section that has no fields."""
+        entry = Placed(value, Origin(element.mark))
         self._added(section, self.elements.setdefault(section, {}), entry, name, element)
 
     def set(self, section: str, element: Element, value: Any) -> None:

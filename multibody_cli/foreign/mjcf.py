@@ -37,7 +37,11 @@ from multibody_cli.foreign.mjcf_model import (
     unused,
 )
 from multibody_cli.foreign.mjcf_states import read_states
-from multibody_cli.foreign.mjcf_transmissions import read_actuators, read_equalities, read_tendons
+from multibody_cli.foreign.mjcf_transmissions import (
+    read_actuators,
+    read_equalities,
+    read_tendons,
+)
 from multibody_cli.foreign.reading import Reading
 from multibody_cli.foreign.rounding import direction
 from multibody_cli.mass import MassProperties

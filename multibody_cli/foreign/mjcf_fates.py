@@ -218,7 +218,9 @@ FATES: Mapping[str, Fates] = {
     "actuator": Fates(),
     "keyframe": Fates(),
     "keyframe/key": Fates(
-        "name time qpos qvel", {}, {"controls start at 0": "act ctrl", "states of other kinds": "mpos mquat plastic"}
+        "name time qpos qvel ctrl",
+        {},
+        {"activations start at those of controls of 0": "act", "states of other kinds": "mpos mquat plastic"},
     ),
     **{f"equality/{tag}": _EQUALITY for tag in ("connect", "weld", "joint", "tendon")},
     **{f"actuator/{tag}": _ACTUATOR for tag in ACTUATORS},

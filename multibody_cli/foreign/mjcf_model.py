@@ -40,6 +40,8 @@ class Model:
         The scene, and what a reader works with.
     names
         Names of bodies in the scene; the world is `world`.
+    inputs
+        Inputs of the scene by actuator.
     starts_elsewhere
         Whether a joint starts at a limit, because its initial value is outside.
     """
@@ -49,6 +51,7 @@ class Model:
         self.reading = reading
         self.draft = Draft(reading.path, reading.ledger, reading.problems)
         self.names: list[str] = [WORLD]
+        self.inputs: dict[int, str] = {}
         self.starts_elsewhere = False
         self._root = root
         self._named = {

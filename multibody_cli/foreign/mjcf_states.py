@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.foreign.mjcf_model import BALL, FREE, SIZES, Model, pose_entry, pose_of, reference_of
+from multibody_cli.foreign.mjcf_transmissions import control_of
 
 
 def read_states(model: Model) -> None:
@@ -29,11 +30,22 @@ def read_states(model: Model) -> None:
             name: {field: values[0] for field, values in entry.items()} if len(entry["q"]) == 1 else entry
             for name, entry in joints.items()
         }
-        parts = {section: entries for section, entries in (("joints", single), ("bodies", bodies)) if entries}
+        sections = {"joints": single, "bodies": bodies, "inputs": _controls(model, key)}
+        parts = {section: entries for section, entries in sections.items() if entries}
         states[arrays.names["key"][key] or f"key_{key + 1}"] = parts
     if states:
         element = next((one for one in model.bodies[0].walk() if one.tag == "keyframe"), model.bodies[0])
         model.draft.set("states", element, states)
+
+
+def _controls(model: Model, key: int) -> dict[str, float]:
+    """Return the inputs that a keyframe changes."""
+    found = {}
+    for actuator, name in model.inputs.items():
+        control = control_of(model, actuator, float(model.arrays.key_ctrl[key, actuator]))
+        if control != model.draft.elements["inputs"][name].value:
+            found[name] = control
+    return found
 
 
 def _of_key(model: Model, key: int, joint: int) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.expressions import Reference
 from multibody_cli.foreign.draft import WORLD
 from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
@@ -190,7 +191,7 @@ def _add_path(model: Model, index: int, element: Element) -> None:
 
 # --- actuators --------------------------------------------------------------------------------------------------------
 def read_actuators(model: Model) -> None:
-    """Read actuators of one coordinate: a force, or a servo of position or velocity, for controls that are 0."""
+    """Read actuators of one coordinate: a force, or a servo of position or velocity, whose controls are inputs."""
     arrays = model.arrays
     for index in range(len(arrays.actuator_trntype)):
         element = model.element("actuator", index, "actuator")
@@ -227,38 +228,52 @@ def _quantity(model: Model, index: int) -> dict[str, Any]:
 
 
 def _add_actuator(model: Model, index: int, element: Element) -> None:
-    """Add force = gear (gain u + b0 + b1 gear q + b2 gear v), with the control u = 0 within its range."""
+    """Add force = gear (gain u + b0 + b1 gear q + b2 gear v), with the control u as an input of the same name."""
     arrays = model.arrays
     fields = _quantity(model, index)
     (name,) = fields.values()
     reference = reference_of(model, int(arrays.actuator_trnid[index, 0])) if "joint" in fields else 0.0
-    gear = float(arrays.actuator_gear[index, 0])
-    gain, (b0, b1, b2) = float(arrays.actuator_gainprm[index, 0]), arrays.actuator_biasprm[index, :3].tolist()
-    control = float(np.clip(0.0, *arrays.actuator_ctrlrange[index])) if arrays.actuator_ctrllimited[index] else 0.0
+    gear, gain = float(arrays.actuator_gear[index, 0]), float(arrays.actuator_gainprm[index, 0])
+    b0, b1, b2 = arrays.actuator_biasprm[index, :3].tolist()
     if arrays.actuator_biastype[index] == NO_BIAS:
         b0 = b1 = b2 = 0.0
     still = gear * (b0 + b1 * gear * reference)
-    force = gear * gain * control + still
     stiffness, damping = -b1 * gear * gear, -b2 * gear * gear
-    unit = 1.0
-    if stiffness > 0.0 <= damping:
-        unit = stiffness
-        fields |= {"type": "position", "kp": stiffness, "target": force / stiffness}
-        fields |= {"kv": damping} if damping else {}
-    elif stiffness == 0.0 < damping:
-        unit = damping
-        fields |= {"type": "velocity", "kv": damping, "target": force / damping}
+    kind = "position" if stiffness > 0.0 <= damping else "velocity" if stiffness == 0.0 < damping else "general"
+    unit = {"position": stiffness, "velocity": damping}.get(kind, 1.0)
+    used = [*arrays.names["actuator"], *model.draft.elements.get("actuators", {})]
+    own = arrays.names["actuator"][index] or unused(f"{name.replace('/', '_')}_{kind}", used)
+    command: Any = still / unit
+    if gain:
+        model.draft.add_value("inputs", own, element, control_of(model, index, 0.0))
+        model.inputs[index] = own
+        command = _affine(gear * gain / unit, str(Reference(("inputs", own))), command)
+    fields["type"] = kind
+    if kind == "position":
+        fields |= {"kp": stiffness, "target": command} | ({"kv": damping} if damping else {})
+    elif kind == "velocity":
+        fields |= {"kv": damping, "target": command}
     elif stiffness == damping == 0.0:
-        fields |= {"type": "general", "force": force}
+        fields |= {"force": command}
     else:  # no servo: a force that grows with the distance or the speed
         filtered = bool(arrays.actuator_dyntype[index])
         terms = [f"({-factor!r})*{word}" for factor, word in ((stiffness, "q"), (damping, "v")) if factor]
-        fields |= {"type": "general", "force": " + ".join(["activation" if filtered else repr(force), *terms])}
-        fields |= {"input": force} if filtered else {}
+        fields |= {"force": " + ".join(["activation" if filtered else f"{command}", *terms])}
+        fields |= {"input": command} if filtered else {}
     if arrays.actuator_dyntype[index]:
         fields |= {"filter": float(arrays.actuator_dynprm[index, 0]), "initial_activation": still / unit}
     if arrays.actuator_forcelimited[index]:
         fields["limits"] = sorted(float(gear * value) for value in arrays.actuator_forcerange[index])
-    used = [*arrays.names["actuator"], *model.draft.elements.get("actuators", {})]
-    own = arrays.names["actuator"][index] or unused(f"{name.replace('/', '_')}_{fields['type']}", used)
     model.draft.add("actuators", own, element, **fields)
+
+
+def control_of(model: Model, index: int, control: float) -> float:
+    """Return a control within the range of its actuator."""
+    arrays = model.arrays
+    return float(np.clip(control, *arrays.actuator_ctrlrange[index])) if arrays.actuator_ctrllimited[index] else control
+
+
+def _affine(factor: float, word: str, offset: float) -> str:
+    """Return the expression factor*word + offset."""
+    product = word if factor == 1.0 else f"{factor!r}*{word}"
+    return product if offset == 0.0 else f"{product} {'-' if offset < 0.0 else '+'} {abs(offset)!r}"

@@ -87,7 +87,7 @@ def scene_schema() -> dict[str, Any]:
     properties["states"] = {
         "type": "object",
         "description": "Initial states by name. The one that `simulation.state`, or the option `--state`, names "
-        "replaces these fields of joints and bodies.",
+        "replaces these fields of joints and bodies, and these inputs.",
         "additionalProperties": _state_schema(schema["$defs"]),
     }
     schema["$defs"]["Repeat"] = {
@@ -124,6 +124,7 @@ def _state_schema(definitions: dict[str, Any]) -> dict[str, Any]:
         }
         for section, properties in fields.items()
     }
+    entries["inputs"] = {"type": "object", "additionalProperties": NUMBER_SCHEMA}
     return {"type": "object", "properties": entries, "additionalProperties": False}
 
 

@@ -394,6 +394,39 @@ def test_keyframes_are_states_with_the_motion_of_mujoco(tmp_path: Path) -> None:
         assert simulation.channel(f"bodies/{name}/linear_velocity") == pytest.approx(twist[3:], abs=1e-14)
 
 
+CONTROLLED = """<actuator>
+  <position name="l.1" joint="x" kp="20" kv="1.5" gear="3" ctrlrange="-1 0.4"/>
+  <velocity name="v" joint="y" kv="2"/>
+  <motor name="m" joint="h" gear="-2" ctrlrange="-3 3"/>
+  <general name="g" joint="h" gainprm="2" biastype="affine" biasprm="0.4 3 0"/>
+  <position name="late" joint="y" kp="3" timeconst="0.1"/>
+  <general name="slow" joint="x" gainprm="4" biastype="affine" biasprm="0 5 0" dyntype="filter" dynprm="0.2"/>
+</actuator>
+<keyframe><key name="up" qpos="0.1 0.3 0.2" ctrl="0.9 0.5 -0.7 0.3 0.6 -0.2"/></keyframe>"""
+
+
+def test_controls_of_keyframes_are_inputs_of_states(tmp_path: Path) -> None:
+    """Forces of servos, motors and filters at the controls of a keyframe, which MuJoCo keeps within their range."""
+    body = (
+        TWO
+        + '<body name="c" pos="0 2 0"><joint name="h" axis="0 1 0" ref="20"/><geom size="0.1" pos="0.1 0 0"/></body>'
+    )
+    path = written(tmp_path, body, '<option timestep="0.001" integrator="implicitfast"/>' + CONTROLLED)
+    with pytest.warns(mbsim.SceneWarning, match="imported"):
+        simulation = mbsim.Simulation(mbsim.load(path, state="up"))
+    assert dict(simulation.inputs) == {"l.1": 0.4, "v": 0.5, "m": -0.7, "g": 0.3, "late": 0.6, "slow": -0.2}
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    for step in (1, 100):
+        mujoco.mj_step(model, data, step)
+        simulation.step(step)
+        for joint, reference in (("x", 0.0), ("y", 0.0), ("h", np.radians(20))):
+            v, q = (simulation.channel(f"joints/{joint}/{word}") for word in "vq")
+            assert v == pytest.approx(data.joint(joint).qvel, rel=2e-2)
+            assert q + reference == pytest.approx(data.joint(joint).qpos, rel=1e-3)
+
+
 def test_keyframes_of_free_joints_are_poses_in_the_world(tmp_path: Path) -> None:
     body = f'<body name="a" pos="1 0 1" quat="0.8 0.6 0 0"><joint type="free" damping="1"/>{SPHERE}</body>'
     key = '<keyframe><key name="up" qpos="1 2 3 0.6 0 0.8 0" qvel="1 2 3 4 5 6"/></keyframe>'

@@ -1,5 +1,7 @@
 """Initial states by name: the chosen one, overrides after it, the resolved scene, and refusals."""
 
+import math
+
 import pytest
 from scene_texts import load, problems
 
@@ -46,6 +48,20 @@ def test_the_chosen_state_replaces_the_fields_that_it_gives(tmp_path, overrides,
     loaded = load(tmp_path, SCENE, *overrides)
     assert start(loaded) == wanted
     assert loaded.states == ("home", "away")
+
+
+def test_a_state_gives_numbers_of_inputs(tmp_path):
+    text = SCENE.replace(
+        "states:", "inputs: {target: 1, other: sin(t)}\nstates:\n  up: {inputs: {target: 30 deg, other: 2}}"
+    )
+    for overrides, wanted in (
+        ((), (1.0, None)),
+        (("--state=up",), (math.pi / 6, 2.0)),
+        (("--state=home",), (1.0, None)),
+        (("--state=up", "inputs.target=3"), (3.0, 2.0)),
+    ):
+        inputs = load(tmp_path, text, *overrides).scene.inputs
+        assert (inputs["target"].constant, inputs["other"].constant) == wanted
 
 
 def test_the_resolved_scene_has_the_chosen_state_alone(tmp_path):

@@ -1,4 +1,4 @@
-"""Checks of the section `states:`: every state names joints and bodies of the scene, and gives what these accept."""
+"""Checks of the section `states:`: states name joints, bodies and inputs of the scene, and give what these accept."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from multibody_cli.document.states import FIELDS, SECTION
-from multibody_cli.errors import nearest
+from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.checks.topology import determined_by, length_of_joints, report_start
 from multibody_cli.scene.explain import explain
 from multibody_cli.scene.topology import inboard_joints, loop_joints
-from multibody_cli.spec import Spec
+from multibody_cli.spec import Spec, units
 from multibody_cli.spec.names import NAME
-from multibody_cli.spec.quantities import format_value
+from multibody_cli.spec.quantities import format_value, read_quantity
 
 
 def check_states(draft: Draft, states: Any) -> None:
@@ -28,7 +28,7 @@ def check_states(draft: Draft, states: Any) -> None:
         path: Path = (SECTION, state)
         if not re.match(NAME, state):
             draft.report(path, "expected a name of letters, digits, `_` and `-` that begins with a letter or `_`")
-        for section, entries in _mappings(draft, path, sections, "`joints` and `bodies`"):
+        for section, entries in _mappings(draft, path, sections, "`joints`, `bodies` and `inputs`"):
             if section not in FIELDS:
                 draft.report((*path, section), f"unknown key `{section}`; {nearest(section, FIELDS)}")
                 continue
@@ -50,6 +50,12 @@ def _check_entry(draft: Draft, path: Path, fields: Any, held: Mapping[str, str])
     if name not in known:
         word = str(section).removesuffix("s").replace("bodie", "body")
         draft.report(path, f"unknown {word} `{name}`; {nearest(str(name), known)}")
+        return
+    if section == "inputs":
+        try:
+            read_quantity(fields, units.ANY)
+        except QuantityError as error:
+            draft.report(path, str(error))
         return
     given = dict(_mappings(draft, path, fields, f"{' and '.join(map('`{}`'.format, FIELDS[str(section)]))}"))
     for field in given:
