@@ -32,13 +32,18 @@ STRIPS: dict[str, tuple[str, str, tuple[float, ...]]] = {
     "tutorial_pendulum.png": ("tutorial", "pendulum.yaml", (0.0, 0.3, 0.6, 0.9)),
     "tutorial_linkage.png": ("tutorial", "fourbar.yaml", (0.0, 0.1, 0.2, 0.3)),
     "rendering_double.png": ("rendering", "double.yaml", (0.0, 0.3, 0.6, 0.9)),
+    "first_robot_falls.png": ("first-robot", "walker.urdf", (0.0, 0.2, 0.4, 1.0)),
+    "first_robot_stands.png": ("first-robot", "stand.yaml", (0.0, 1.0, 2.0, 3.0)),
 }
 """Pictures of instants, s, of scenes that pages show."""
 
+OVERRIDES = {"first_robot_falls.png": ("--floor=10 cm", "contacts.overlap=exclude")}
+"""Options of the commands on a page that change the scene."""
 
-def picture_of(scene: Path, instants: tuple[float, ...]) -> Picture:
+
+def picture_of(scene: Path, instants: tuple[float, ...], overrides: tuple[str, ...] = ()) -> Picture:
     """Run a scene, and return its picture at some instants."""
-    simulation = prepare(scene)
+    simulation = prepare(scene, overrides)
     sink = MemorySink()
     simulation.run(sink)
     trajectory = sink.trajectory()
@@ -54,11 +59,11 @@ def start() -> bytes:
     return gif((np.concatenate(frames, axis=1) for frames in zip(*films, strict=True)), FPS)
 
 
-def scene_of(page: str, title: str) -> str:
-    """Return the text of a scene that a page shows."""
+def write_files(page: str, folder: Path) -> None:
+    """Write the files that a page shows."""
     text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
-    [found] = re.findall(rf'^```yaml title="{title}"\n(.*?)^```$', text, re.DOTALL | re.MULTILINE)
-    return str(found)
+    for title, content in re.findall(r'^```\w+ title="([\w.]+)"\n(.*?)^```$', text, re.DOTALL | re.MULTILINE):
+        (folder / title).write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":
@@ -66,6 +71,6 @@ if __name__ == "__main__":
     (here / "start.gif").write_bytes(start())
     for name, (page, title, instants) in STRIPS.items():
         with tempfile.TemporaryDirectory() as folder:
-            scene = Path(folder) / title
-            scene.write_text(scene_of(page, title), encoding="utf-8")
-            (here / name).write_bytes(png(strip(picture_of(scene, instants), [], ImageFormat(240, 240))))
+            write_files(page, Path(folder))
+            picture = picture_of(Path(folder) / title, instants, OVERRIDES.get(name, ()))
+            (here / name).write_bytes(png(strip(picture, [], ImageFormat(240, 240))))

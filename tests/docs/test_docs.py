@@ -40,6 +40,7 @@ FOLLOWED += [
         "doctor",
         "equations",
         "exporting",
+        "first-robot",
         "fit",
         "importing",
         "joints",

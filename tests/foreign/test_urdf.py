@@ -146,3 +146,19 @@ def test_pictures_show_visuals_where_a_link_has_some(tmp_path: Path) -> None:
     prepared = prepare(path)
     solids = Picture(prepared.loaded, start_of(prepared), np.array([0])).drawing.solids
     assert sum(solid.name == "body upper" for solid in solids) == 2  # the halves of the cylinder
+
+
+@pytest.mark.parametrize(("dynamics", "integrator"), [("", "rk4"), ('friction="1"', "linearly_implicit_euler")])
+def test_strong_damping_beside_dry_friction_is_implicit(dynamics: str, integrator: str, tmp_path: Path) -> None:
+    """Damping 1 N m s on 1e-4 kg m^2: explicit steps of 1 ms multiply the rate by -9."""
+    link = '<inertial><mass value="0.1"/><inertia ixx="1e-4" ixy="0" ixz="0" iyy="1e-4" iyz="0" izz="1e-4"/></inertial>'
+    model = tmp_path / "drive.urdf"
+    model.write_text(
+        f'<robot name="drive"><link name="world"/><link name="hand">{link}</link><joint name="turn" type="continuous">'
+        f'<parent link="world"/><child link="hand"/><dynamics damping="1" {dynamics}/></joint></robot>'
+    )
+    simulation = prepare(model, ["joints.turn.v=5 rad/s", "simulation.duration=10 ms"])
+    assert simulation.scene.simulation.integrator == integrator
+    if dynamics:
+        rate = simulation.run_in_memory()[1].channel("joints/turn/v").values[:, 0]
+        assert np.abs(rate[1:]).max() < 5.0 / (1.0 + 1e-3 / 1e-4)
