@@ -201,3 +201,20 @@ def test_limits_are_forces_by_expressions(method: str) -> None:
             assert residual < (1e-2 if "variational" in method else 1e-4)
             assert min(float(result[f"energy/dissipation/joints/{name}/soft_limits"][-1]) for name in LIMITS) > 1e-3
     np.testing.assert_allclose(*ends, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [10, 100, 1000])
+def test_the_ledger_has_the_tolerance_where_the_motion_has_no_kink(d: int) -> None:
+    """A body leaves a limit whose damper cancels its spring: the force is zero on both sides, the loss has a kink."""
+    text = f"""
+    mbsim: 1
+    bodies: {{ball: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}}}
+    joints:
+      drop:
+        {{type: prismatic, child: ball, q: 1, limits: {{range: [0, null], stiffness: 1e4, damping: {d}}}}}
+    simulation: {{duration: 2 s, step: 1 ms, integrator: dop853}}
+    output: {{every: 10 ms}}
+    """
+    for tolerance in (1e-6, 1e-9, 1e-12):
+        result = mbsim.load(text, [f"simulation.tolerance={tolerance}"]).run(check=False)
+        assert np.abs(result["energy/ledger_residual"].to_numpy()).max() < 100 * tolerance * 9.81

@@ -1,9 +1,10 @@
 """Embedded pairs of explicit Runge-Kutta methods: adaptive steps with dense output.
 
-Step sizes are controlled by the error of q and v, relative to atol + rtol |y|; the ledger is integrated along.  No step
-crosses a knot of a function of time, where derivatives are discontinuous and a short pulse could be missed, the next
-sample of a controller, or the end of the run: a step ends with the values before a knot, the next begins with those
-behind it.
+Step sizes are controlled by the error of q and v, relative to atol + rtol |y|, and by that of the ledger, relative to
+the energies: a power may have a kink where forces balance, as a damper that cancels the spring of a limit, so that the
+motion has none.  No step crosses a knot of a function of time, where derivatives are discontinuous and a short pulse
+could be missed, the next sample of a controller, or the end of the run: a step ends with the values before a knot, the
+next begins with those behind it.
 Output is interpolated within steps, and does not shorten them.
 
 Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd ed., II.4-II.6 and II.10.
@@ -27,6 +28,7 @@ from multibody_cli.methods.integrators.vectors import is_finite
 from multibody_cli.methods.tableau import EmbeddedPair
 from multibody_cli.model import Floats, State, System, Tree
 from multibody_cli.tree.configuration import normalize, rate, recentre
+from multibody_cli.tree.energy import armature_energy, kinetic_energy
 from multibody_cli.tree.workspace import Work
 
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
@@ -42,6 +44,8 @@ class Scratch(NamedTuple):
     pair: EmbeddedPair
     times: Floats  # (5,) start and end of the last step, size of the next, instant that no step crosses, `SPAN`
     atol: Floats  # (nq + nv,) absolute tolerances
+    energies: Floats  # (2,) kinetic energy at the end of the last step, and absolute tolerance of the ledger, J
+    scales: Annotated[Floats, "n"]  # errors of y that the tolerance allows
     breaks: Floats  # (m,) instants that no step crosses, s, rising: those before knots, and the end of a run
     behind: Floats  # (m,) instants from which the steps after them begin, s
     y0: Annotated[Floats, "n"]  # at the start of the last step
@@ -101,13 +105,16 @@ def take_step(system, work, scratch, rtol, nq, nv) -> int:
         for j in range(last):
             if b[j] != 0.0:
                 add_scaled(y1, h * b[j], slopes[j])
-        error = error_norm(scratch.pair.E, y0, y1, slopes, h, rtol, scratch.atol)
+        write_scales(scratch, rtol, nq + nv)
+        error = error_norm(scratch.pair.E, slopes, h, scratch.scales, 0, nq + nv)
+        error = max(error, error_norm(scratch.pair.E, slopes, h, scratch.scales, nq + nv, len(y1)))
         if error < 1.0:
             factor = _GROW if error == 0.0 else min(_GROW, _SAFETY * error**exponent)
             times[1], times[2] = times[0] + h, h * (min(1.0, factor) if rejected else factor)
             normalize(system.tree, y1[:nq])
             project_onto_constraints(system, work, times[1], y1[:nq], y1[nq : nq + nv], scratch.a, y1[nq + nv :])
             slope(system, work, times[1], y1, slopes[last], scratch.a, nq, nv)
+            store_kinetic_energy(system.tree, work, scratch, y1[nq : nq + nv])
             return attempts
         rejected = True
         h *= max(_SHRINK, _SAFETY * error**exponent) if error < math.inf else _SHRINK
@@ -145,6 +152,7 @@ def take_adaptive_steps(system, state, work, scratch, until, rtol, most) -> int:
         project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
         start(state, scratch)
         slope(system, work, times[1], scratch.y1, scratch.slopes[len(scratch.pair.b)], scratch.a, nq, nv)
+        store_kinetic_energy(system.tree, work, scratch, state.v)
         copy(scratch.y1, scratch.y0)
         reached = is_finite(scratch.a)
     passed = count_up_to(scratch.behind, until)
@@ -197,20 +205,40 @@ def start(state, scratch):
 
 
 @kernel
-def error_norm(E, y0, y1, slopes, h, rtol, atol) -> float:
-    """Return the error of a step relative to the tolerance, from the estimate and that of lower order (II.10.17)."""
-    total, lower, n = 0.0, 0.0, len(atol)
+def store_kinetic_energy(tree, work, scratch, v):
+    """Store the kinetic energy of the bodies in the work arrays, at the rates v (nv,)."""
+    scratch.energies[0] = kinetic_energy(tree, work.bodies) + armature_energy(tree, v)
+
+
+@kernel
+def write_scales(scratch, rtol, n):
+    """Write the errors of y that the tolerance allows; the first n entries are q and v."""
+    y0, y1, scales, energy = scratch.y0, scratch.y1, scratch.scales, scratch.energies[0]
     for i in range(n):
+        scales[i] = scratch.atol[i] + rtol * max(abs(y0[i]), abs(y1[i]))
+    for i in range(n, len(y0)):
+        energy += max(abs(y0[i]), abs(y1[i]))
+    for i in range(n, len(y0)):
+        scales[i] = scratch.energies[1] + rtol * energy
+
+
+@kernel
+def error_norm(E, slopes, h, scales, first, last) -> float:
+    """Return the error of the entries from first to last of y relative to the tolerance.
+
+    It is computed from the estimate and that of lower order (II.10.17).
+    """
+    total, lower = 0.0, 0.0
+    for i in range(first, last):
         error, lower_error = 0.0, 0.0
         for j in range(E.shape[1]):
             error += E[0, j] * slopes[j, i]
             lower_error += E[1, j] * slopes[j, i]
-        scale = atol[i] + rtol * max(abs(y0[i]), abs(y1[i]))
-        total += (error / scale) ** 2
-        lower += (lower_error / scale) ** 2
+        total += (error / scales[i]) ** 2
+        lower += (lower_error / scales[i]) ** 2
     if total == 0.0 and lower == 0.0:
         return 0.0
-    error = h * total / math.sqrt((total + 0.01 * lower) * n)
+    error = h * total / math.sqrt((total + 0.01 * lower) * (last - first))
     return error if error == error else math.inf
 
 
@@ -288,6 +316,7 @@ def bind(
         nv=len(state.v),
         times=np.array([0.0, 0.0, control.step, np.inf, SPAN * control.step]),
         atol=_absolute_tolerances(system.tree, control, len(state.q)),
+        energies=np.array([0.0, _tolerance_of_ledger(system.tree, control)]),
         breaks=np.insert(knots.before, index, end),
         behind=np.insert(knots.after, index, end),
     )
@@ -301,6 +330,13 @@ def _absolute_tolerances(tree: Tree, control: StepControl, nq: int) -> Floats:
     of_positions = np.ones(nq)
     of_positions[tree.plain["iq"]] = 1.0 / tree.weights[tree.plain["iv"]]
     return 1e-3 * control.rtol * np.concatenate([of_positions, tree.rate / tree.weights])
+
+
+def _tolerance_of_ledger(tree: Tree, control: StepControl) -> float:
+    """Return the absolute tolerance of energies, J: by default, relative to that of the bodies at the slowest rate."""
+    if control.atol is not None:
+        return control.atol
+    return 1e-3 * control.rtol * float(tree.links["mass"].sum()) * (tree.length * tree.rate) ** 2
 
 
 def adaptive_integrator(name: str, description: str, order: int, pair: EmbeddedPair) -> Integrator:
