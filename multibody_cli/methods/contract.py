@@ -49,7 +49,6 @@ class Feature(StrEnum):
     JOINT_FRICTION = "dry friction of joints"
     AFFINE = "bodies of `kind: affine`"
     IMPLICIT = "implicit springs, dampers and muscles"
-    RATE_BRAKES = "brakes on the rates of composite and general joints"
     COMPUTED_TORQUE = "actuators of type `computed_torque`"
 
 

@@ -92,7 +92,7 @@ VARIATIONAL = VariationalKind(
     name="variational",
     description="variational integrator in generalized coordinates, O(n)",
     base_method=ABA,
-    supports=ABA.supports - {Feature.IMPLICIT, Feature.RATE_BRAKES, Feature.COMPUTED_TORQUE},
+    supports=ABA.supports - {Feature.IMPLICIT, Feature.COMPUTED_TORQUE},
     Options=GeneralizedOptions,
     root_finders=ROOT_FINDERS,
 )

@@ -52,7 +52,7 @@ VARIATIONAL_MAXIMAL = VariationalKind(
     name="variational_maximal",
     description="variational integrator in maximal coordinates, joints as position constraints, O(n)",
     base_method=BARAFF,
-    supports=BARAFF.supports - {Feature.AFFINE, Feature.IMPLICIT, Feature.RATE_BRAKES},
+    supports=BARAFF.supports - {Feature.AFFINE, Feature.IMPLICIT},
     Options=MaximalOptions,
     root_finders=ROOT_FINDERS,
 )

@@ -18,7 +18,8 @@ The mean slip velocity follows from the displacement of the child relative to th
     X_M^-1 X_P X_P'^-1 X_M',    h (w, v) = its rotation vector and its translation,
 
 with the frame M of the joint, fixed in the child, the parent P, and the end of the step marked by a prime.  It is that
-of the coordinates of the joint, if M is translated along the axis of rotation, or not at all.
+of the coordinates of the joint, if M is translated along the axis of rotation, or not at all.  Of a brake on the rate
+of a coordinate, it is the change of that coordinate over the step.
 
 The energy that friction dissipates is
 -x (u_0 + u') / 2, with the slip velocity u_0 before the impulses: the exact change of the kinetic energy at the start.
@@ -37,8 +38,8 @@ from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, no_force, power, rotated_force, transposed, transposed_times
-from multibody_cli.spatial.rotations import vector_of_quaternion
-from multibody_cli.spatial.values import Force, Motion
+from multibody_cli.spatial.rotations import quaternion_product, vector_of_quaternion
+from multibody_cli.spatial.values import Force, Motion, Vec3
 from multibody_cli.tree.configuration import largest_change
 from multibody_cli.tree.jacobian import accumulate_wrenches_inward, write_ball_columns
 from multibody_cli.variational.constrained import apply_primary_impulses, transfer_impulses_to_bodies
@@ -92,7 +93,7 @@ def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v,
         result = solve_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, ledger)
         if result != CONVERGED:
             return result
-        slips_agree = update_slip_changes(system, work, contact_work, step, h, v)
+        slips_agree = update_slip_changes(system, work, contact_work, step, h, q, v)
         if update_reactions(system, work, contact_work, step, h) and slips_agree:
             return CONVERGED
         if iteration < MAX_ITERATIONS - 1:
@@ -128,7 +129,7 @@ def restore_start(step, q, ledger):
 
 
 @kernel
-def update_slip_changes(system, work, contact_work, step, h, v) -> bool:
+def update_slip_changes(system, work, contact_work, step, h, q, v) -> bool:
     """Update the changes of the slip velocities that differ from those in the step; return whether all agree.
 
     Changes that agree within the tolerance are kept, or 0 if they are small, so that a mechanism at rest stays there.
@@ -139,14 +140,19 @@ def update_slip_changes(system, work, contact_work, step, h, v) -> bool:
     tolerance = TOLERANCE_FACTOR * (step.settings.tolerance * scale + round_off)
     for p in range(len(patches)):
         patch = patches[p]
-        V = mean_twist(patch, work.bodies, step.discrete_motions, h)
-        along = Force(load(patch.along_t), load(patch.along_f))
-        across = Force(load(patch.across_t), load(patch.across_f))
-        change_along = power(V, along) - contact_work.step.velocity_after[row + PER_CONTACT * p + 1]
-        change_across = power(V, across) - contact_work.step.velocity_after[row + PER_CONTACT * p + 2]
+        change_along = -contact_work.step.velocity_after[row + PER_CONTACT * p + 1]
+        change_across = -contact_work.step.velocity_after[row + PER_CONTACT * p + 2]
+        if patch.dual >= 0:
+            change_along += mean_rate(system.tree, patch, step, q, h)
+            accuracy = tolerance / system.tree.weights[patch.dual]
+        else:
+            V = mean_twist(patch, work.bodies, step.discrete_motions, h)
+            along = Force(load(patch.along_t), load(patch.along_f))
+            change_along += power(V, along)
+            change_across += power(V, Force(load(patch.across_t), load(patch.across_f)))
+            turn, slide = math.sqrt(dot(along.t, along.t)), math.sqrt(dot(along.f, along.f))
+            accuracy = tolerance * max(turn, system.tree.length * slide)
         largest = max(abs(change_along - changes[p, 0]), abs(change_across - changes[p, 1]))
-        turn, slide = math.sqrt(dot(along.t, along.t)), math.sqrt(dot(along.f, along.f))
-        accuracy = tolerance * max(turn, system.tree.length * slide)
         if largest > accuracy:
             changes[p, 0], changes[p, 1] = change_along, change_across
             contact_work.joint_friction.worst[0] = p
@@ -239,3 +245,27 @@ def mean_twist(patch, bodies, discrete_motions, h):
     s, u = relative_quaternion(M, back @ (turned @ M))
     w = vector_of_quaternion(s, u)
     return Motion((1.0 / h) * transposed_times(R, w), (1.0 / h) * transposed_times(R, moved))
+
+
+@kernel
+def mean_rate(tree, patch, step, q, h) -> float:
+    """Return the mean rate over the step of the coordinate with which a patch slips; q is the start of the step."""
+    if patch.row < len(tree.links):
+        return step.rate[patch.dual]
+    closure = tree.closures[patch.row - len(tree.links)]
+    for k in range(closure.first_plain, closure.last_plain):
+        if tree.plain[k].iv == patch.dual:
+            return (step.q[tree.plain[k].iq] - q[tree.plain[k].iq]) / h
+    for k in range(closure.first_quaternion, closure.last_quaternion):
+        component = patch.dual - tree.quaternions[k].iv
+        if 0 <= component < 3:
+            i = tree.quaternions[k].iq
+            s, u = q[i], Vec3(q[i + 1], q[i + 2], q[i + 3])
+            s_end, u_end = step.q[i], Vec3(step.q[i + 1], step.q[i + 2], step.q[i + 3])
+            if tree.quaternions[k].outer:
+                s, u = quaternion_product(s, -u, s_end, u_end)
+            else:
+                s, u = quaternion_product(s_end, u_end, s, -u)
+            w = vector_of_quaternion(s, u)
+            return (w.x if component == 0 else (w.y if component == 1 else w.z)) / h
+    return 0.0

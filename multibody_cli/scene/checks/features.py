@@ -9,7 +9,7 @@ from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.joints.friction_spec import has_friction
-from multibody_cli.joints.spec import BrakedJointSpec, MovingJointSpec
+from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -60,8 +60,7 @@ def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[t
             yield Feature.LOOPS, ("joints", name)
         if isinstance(joint, MovingJointSpec):
             if has_friction(joint):
-                braked = isinstance(joint, BrakedJointSpec)
-                yield Feature.RATE_BRAKES if braked else Feature.JOINT_FRICTION, ("joints", name, "friction")
+                yield Feature.JOINT_FRICTION, ("joints", name, "friction")
             if joint.bounds is not None:
                 yield Feature.LIMITS, ("joints", name, "limits")
     for name, coupling in scene.couplings.items():
