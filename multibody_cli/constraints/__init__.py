@@ -1,6 +1,16 @@
 """All kinds of constraints.  To add a constraint: a file with its `KIND`, an import and an entry here."""
 
-from multibody_cli.constraints import distance, knife_edge, limit, point_on_plane, relations, rolling, rotor, velocity
+from multibody_cli.constraints import (
+    distance,
+    function,
+    knife_edge,
+    limit,
+    point_on_plane,
+    relations,
+    rolling,
+    rotor,
+    velocity,
+)
 
 GEAR, EQUAL, LINEAR, RACK_PINION = relations.KINDS
 
@@ -17,7 +27,7 @@ CONSTRAINTS = {
 }
 """Entries of `constraints:` by type."""
 
-COUPLINGS = {kind.name: kind for kind in (GEAR, EQUAL, LINEAR)}
+COUPLINGS = {kind.name: kind for kind in (GEAR, EQUAL, LINEAR, function.KIND)}
 """Entries of `couplings:` by type."""
 
 KINDS = CONSTRAINTS | COUPLINGS

@@ -85,7 +85,9 @@ class Packed(NamedTuple):
 
 
 @kernel_parameter
-def write(record: Any, signals: Any, t: float, bodies: Any, q: Any, rows: Any, terms: Any) -> None:
+def write(
+    record: Any, signals: Any, buffers: Any, t: float, bodies: Any, q: Any, v: Any, rows: Any, terms: Any
+) -> None:
     """Write error, rate and bias of the rows of a record, and their terms.
 
     It runs after the kinematics of the bodies, and accumulates nothing from one evaluation to the next.  The results

@@ -133,7 +133,7 @@ def pack(spec: DistanceSpec, context: PackingContext) -> Packed:
 
 
 @formula
-def write(rod, signals, t, bodies, q, rows, terms):
+def write(rod, signals, buffers, t, bodies, q, v, rows, terms):
     """Write the terms of a line, and add it to the levels of its row."""
     row, a, b = rows[rod.first_row], bodies[rod.a], bodies[rod.b]
     r, s = lever_arm_of(a, rod.point_a), lever_arm_of(b, rod.point_b)

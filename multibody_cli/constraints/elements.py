@@ -10,8 +10,10 @@ import numpy as np
 
 from multibody_cli.constraints import TABLES
 from multibody_cli.constraints.contract import ConstraintTable, write
+from multibody_cli.constraints.function import FunctionBuffers
 from multibody_cli.kernel import (
     Records,
+    allocate,
     bound_kernel,
     number_parameter,
     optional_kernel_parameter,
@@ -26,6 +28,7 @@ class Constraints(NamedTuple):
 
     signals: Signals
     tables: tuple[Records, ...]
+    buffers: FunctionBuffers
 
 
 class TablePacker:
@@ -41,7 +44,7 @@ class TablePacker:
     def pack(self, signals: Signals) -> Constraints:
         """Return the tables of all added records; `signals` are those whose numbers the records contain."""
         tables = (np.array(self._records[table.name], dtype=table.dtype) for table in TABLES)
-        return Constraints(signals, tuple(records(table) for table in tables))
+        return Constraints(signals, tuple(records(table) for table in tables), allocate(FunctionBuffers))
 
 
 PLACE = number_parameter("PLACE", int)
@@ -49,17 +52,17 @@ PLACE = number_parameter("PLACE", int)
 
 
 @optional_kernel_parameter
-def write_before(constraints, t, bodies, q, rows, terms) -> None:
+def write_before(constraints, t, bodies, q, v, rows, terms) -> None:
     """Write the rows of the tables before PLACE."""
 
 
 @template(write_before, write, PLACE)
-def _write_one_more(constraints, t, bodies, q, rows, terms):
+def _write_one_more(constraints, t, bodies, q, v, rows, terms):
     """Write the rows of the tables before PLACE, then those of the table at PLACE."""
-    write_before(constraints, t, bodies, q, rows, terms)
+    write_before(constraints, t, bodies, q, v, rows, terms)
     table = constraints.tables[PLACE]
     for k in range(len(table)):
-        write(table[k], constraints.signals, t, bodies, q, rows, terms)
+        write(table[k], constraints.signals, constraints.buffers, t, bodies, q, v, rows, terms)
 
 
 def _after(write_before: Any, place: int) -> Any:
@@ -68,4 +71,4 @@ def _after(write_before: Any, place: int) -> Any:
 
 
 write_all: Any = reduce(_after, range(len(TABLES)), None)
-"""`write_all(constraints, t, bodies, q, rows, terms)`: write error, rate, bias and terms of the rows."""
+"""`write_all(constraints, t, bodies, q, v, rows, terms)`: write error, rate, bias and terms of the rows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import sympy
@@ -21,6 +22,7 @@ from multibody_cli.equations.normal_form import (
 from multibody_cli.equations.shortest import Angle, Product, Term, operations, shortest_form
 from multibody_cli.expressions import Expression
 from multibody_cli.symbolic.scalar import Scalar, Value, topological_order
+from multibody_cli.symbolic.tables import Piecewise, table_named
 
 DIGITS = 10
 """Digits of printed numbers."""
@@ -46,6 +48,20 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
         )
     },
 }  # fmt: skip
+
+
+def _operation(word: str) -> Callable[..., Any]:
+    """Return an operation on SymPy expressions."""
+    piecewise = table_named(word)
+    return _OPERATIONS[word] if piecewise is None else partial(_pieces, piecewise)
+
+
+def _pieces(piecewise: Piecewise, x: Any) -> Any:
+    ends = [x < sympy.Float(knot) for knot in piecewise.knots[1:]]
+    rows = zip(piecewise.knots, piecewise.coefficients, strict=True)
+    values = (sum(c * (x - knot) ** k for k, c in enumerate(row)) for knot, row in rows)
+    return sympy.Piecewise(*zip(values, [*ends, True], strict=True))
+
 
 _WORDS: Mapping[str, Any] = {
     **{word: function for word, function in _OPERATIONS.items() if word.isalnum()},
@@ -120,7 +136,7 @@ class _Writer(Container[Scalar]):
         nodes = topological_order(values, self)
         uses = Counter(operand for node in nodes for operand in node.operands)
         for node in nodes:
-            written = _OPERATIONS[node.operation](*map(self.formula, node.operands))
+            written = _operation(node.operation)(*map(self.formula, node.operands))
             if uses[node] > 1 and not written.is_Atom:
                 symbol = sympy.Symbol(f"z{next(self._count)}", real=True)
                 self.intermediate.append((symbol, written))
@@ -147,7 +163,7 @@ class _Writer(Container[Scalar]):
         if k not in self._generators:
             function, operands, name, _ = self._ring.generators[k]
             made = [self._polynomial(one) for one in operands]
-            self._generators[k] = _OPERATIONS[function](*made) if made else sympy.Symbol(name, real=True)
+            self._generators[k] = _operation(function)(*made) if made else sympy.Symbol(name, real=True)
         return self._generators[k]
 
     def _polynomial(self, form: Polynomial) -> Any:

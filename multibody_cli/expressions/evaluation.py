@@ -62,7 +62,8 @@ def _call(node: ast.Call, values: Mapping[str, Any]) -> Any:
     assert isinstance(node.func, ast.Name)
     if node.func.id == "concat":
         return concat(*(value_of(argument, values) for argument in node.args))
-    return _bounded(FUNCTIONS[node.func.id](*(_number(argument, values) for argument in node.args)))
+    function = FUNCTIONS.get(node.func.id) or values[node.func.id]
+    return _bounded(function(*(_number(argument, values) for argument in node.args)))
 
 
 def _compare(node: ast.Compare, values: Mapping[str, Any]) -> bool:

@@ -30,15 +30,20 @@ _CHOICES = (
 
 @dataclass(frozen=True)
 class Dialect:
-    """Syntax that an expression may contain: types of nodes, types of constants, functions, references to the state."""
+    """Syntax that an expression may contain.
+
+    Types of nodes, types of constants, functions, references to the state, and functions of one number by other names.
+    """
 
     nodes: tuple[type[ast.AST], ...]
     constants: tuple[type, ...]
     functions: Mapping[str, Callable[..., Any]] = field(hash=False)
     references: bool = False
+    named_functions: bool = False
 
 
 SIGNAL = Dialect(_ARITHMETIC, (int, float), FUNCTIONS)
+FORMULA = Dialect(_ARITHMETIC, (int, float), FUNCTIONS, named_functions=True)
 STATE = Dialect(_ARITHMETIC, (int, float), FUNCTIONS, references=True)
 TEMPLATE = Dialect(_ARITHMETIC + _CHOICES, (int, float, str, bool), {**FUNCTIONS, "concat": concat})
 
@@ -57,15 +62,18 @@ class Expression:
         Its syntax tree, which contains only nodes of its dialect; a reference is a name.
     references
         The references to the state, by that name.
+    functions
+        The functions that it calls and that are not those of all expressions.
     """
 
     text: str
     names: frozenset[str]
     body: ast.expr = field(compare=False, repr=False)
     references: Mapping[str, Reference] = field(default_factory=dict, compare=False, repr=False)
+    functions: frozenset[str] = frozenset()
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
-        """Evaluate the expression.
+        """Evaluate the expression for the values of its names, and for its functions by their names.
 
         Raises
         ------
@@ -105,14 +113,15 @@ def parse(text: str, dialect: Dialect = SIGNAL) -> Expression:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ExpressionError(f"`{text}` is not an expression") from None
     names: set[str] = set()
+    functions: set[str] = set()
     references: dict[str, Reference] = {}
     try:
         if dialect.references:
             body, references = extract(body)
-        _check(body, dialect, names, 0)
+        _check(body, dialect, names, functions, 0)
     except ExpressionError as error:
         raise ExpressionError(f"`{text}`: {error}") from None
-    return Expression(text, frozenset(names.difference(references)), body, references)
+    return Expression(text, frozenset(names.difference(references)), body, references, frozenset(functions))
 
 
 def require_names(expression: Expression, valid: Collection[str]) -> None:
@@ -121,13 +130,23 @@ def require_names(expression: Expression, valid: Collection[str]) -> None:
         raise ExpressionError(f"`{expression.text}`: unknown name `{name}`; {nearest(name, valid)}")
 
 
-def _check(node: ast.AST, dialect: Dialect, names: set[str], depth: int) -> None:
+def require_functions(expression: Expression, valid: Collection[str]) -> None:
+    """Raise an `ExpressionError` with a suggestion for each unknown function."""
+    for name in sorted(expression.functions.difference(valid)):
+        raise ExpressionError(f"`{expression.text}`: {_unknown_function(name, valid)}")
+
+
+def _unknown_function(name: str, valid: Collection[str]) -> str:
+    return f"unknown function `{name}`; {nearest(name, [*valid, *FUNCTIONS])}"
+
+
+def _check(node: ast.AST, dialect: Dialect, names: set[str], functions: set[str], depth: int) -> None:
     if depth > MAX_DEPTH:
         raise ExpressionError("nested too deeply")
     if isinstance(node, ast.Call):
-        _check_call(node, dialect)
+        _check_call(node, dialect, functions)
         for argument in node.args:
-            _check(argument, dialect, names, depth + 1)
+            _check(argument, dialect, names, functions, depth + 1)
         return
     if not isinstance(node, dialect.nodes):
         raise ExpressionError(f"{_DESCRIPTIONS.get(type(node), 'this')} cannot be used here")
@@ -142,7 +161,7 @@ def _check(node: ast.AST, dialect: Dialect, names: set[str], depth: int) -> None
         if node.id not in CONSTANTS:
             names.add(node.id)
     for child in ast.iter_child_nodes(node):
-        _check(child, dialect, names, depth + 1)
+        _check(child, dialect, names, functions, depth + 1)
 
 
 _DESCRIPTIONS: dict[type[ast.AST], str] = {
@@ -160,15 +179,17 @@ _DESCRIPTIONS: dict[type[ast.AST], str] = {
 }
 
 
-def _check_call(node: ast.Call, dialect: Dialect) -> None:
+def _check_call(node: ast.Call, dialect: Dialect, functions: set[str]) -> None:
     if not isinstance(node.func, ast.Name):
         raise ExpressionError("only functions can be called, by their names")
     name = node.func.id
     if name not in dialect.functions:
-        raise ExpressionError(f"unknown function `{name}`; {nearest(name, dialect.functions)}")
+        if not dialect.named_functions:
+            raise ExpressionError(_unknown_function(name, dialect.functions))
+        functions.add(name)
     if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
         raise ExpressionError(f"`{name}` takes plain arguments only")
-    least, most = ARITIES.get(name, (1, 99))
+    least, most = (1, 1) if name in functions else ARITIES.get(name, (1, 99))
     if not least <= len(node.args) <= most:
         count = f"{least}" if least == most else f"{least} or more"
         raise ExpressionError(f"`{name}` takes {count} argument(s), {len(node.args)} given")

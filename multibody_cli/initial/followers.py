@@ -2,7 +2,8 @@
 
 The relations sum c_k q_k = value of all couplings, with `reduce` or without, are solved for coordinates that the scene
 does not give, by elimination; sum c_k v_k = 0 likewise for rates.  A coupling with backlash, or a combination with
-limits, determines a coordinate only if it would be outside: it starts at the nearest flank or limit.
+limits, determines a coordinate only if it would be outside: it starts at the nearest flank or limit.  Outputs of
+functions follow last.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multibody_cli.constraints import TABLES
+from multibody_cli.constraints import TABLES, function
 from multibody_cli.constraints.relation import TABLE, relations_of
 from multibody_cli.kernel import Flags
 from multibody_cli.model import Floats, State, System
@@ -51,6 +52,11 @@ def place_followers(system: System, state: State, given: tuple[Flags, Flags]) ->
             if _contradicts(relation, value * (1 - level), values, level):
                 dependent, *leaders = relation
                 yield level, dependent[1], [leader[1] for leader in leaders]
+    functions = system.constraints.tables[TABLES.index(function.TABLE)]
+    if len(functions):
+        closes = np.arange(len(system.tree.driven)) >= system.tree.links["nv"].sum()
+        keeps_q, keeps_v = (system.tree.driven | kept | closes for kept in given)
+        function.place_outputs(functions, system.constraints.buffers, state.q, state.v, keeps_q, keeps_v)
 
 
 def _follow(packer: ReductionPacker, values: Floats, level: int) -> None:

@@ -15,25 +15,30 @@ from pydantic.functional_validators import PlainValidator
 from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import ExpressionError, nearest
-from multibody_cli.expressions import parse
+from multibody_cli.expressions import FORMULA, parse
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, generated_part
 from multibody_cli.joints.friction import rate_patches
-from multibody_cli.joints.geometry.expressions import (
-    Expressions,
-    Formula,
-    Parameters,
-    expressions_of,
-    read_name,
-    require_distinct_names,
-    require_used,
-    require_valid,
-)
 from multibody_cli.joints.joint_map import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
 from multibody_cli.joints.spec import BrakedJointSpec, CoordinateJointSpec, Coordinates
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Direction, Spec
+from multibody_cli.spec.formulas import (
+    TABLES_DESCRIPTION,
+    Expressions,
+    Formula,
+    FunctionTables,
+    Parameters,
+    expressions_of,
+    piecewise_of,
+    read_name,
+    require_called,
+    require_distinct_names,
+    require_used,
+    require_valid,
+)
 from multibody_cli.spec.quantities import format_value, located_error, moved_error
+from multibody_cli.spec.table_function import TableFunctionSpec
 from multibody_cli.symbolic.reading import names_in
 
 Vector = tuple[float, float, float]
@@ -104,6 +109,7 @@ class _Expressions(Spec):
         alias="coordinates", description="Names of the coordinates, or names with units: rad, m or 1 (the default)."
     )
     parameters: Parameters = Field({}, description="Names for constants, with their values.")
+    functions: FunctionTables = Field({}, description=TABLES_DESCRIPTION)
     translation: tuple[Formula, Formula, Formula] = Field(
         ("0.0", "0.0", "0.0"), description="x, y and z of the child's frame, m, as expressions."
     )
@@ -115,24 +121,35 @@ class _Expressions(Spec):
         require_distinct_names(info.data.get("names", ()), parameters)
         return parameters
 
+    @field_validator("functions")
+    @classmethod
+    def _require_other_names_of_functions(
+        cls, functions: dict[str, TableFunctionSpec], info: ValidationInfo
+    ) -> dict[str, TableFunctionSpec]:
+        require_distinct_names([*info.data.get("names", ()), *info.data.get("parameters", ())], functions)
+        return functions
+
     @field_validator("translation")
     @classmethod
     def _know_names(cls, translation: Sequence[str], info: ValidationInfo) -> Sequence[str]:
-        if {"names", "parameters"} <= info.data.keys():
-            require_valid(translation, info.data["names"], info.data["parameters"])
+        if {"names", "parameters", "functions"} <= info.data.keys():
+            require_valid(translation, info.data["names"], info.data["parameters"], functions=info.data["functions"])
         return translation
 
     @field_validator("rotation")
     @classmethod
     def _know_names_of_angles(cls, rotation: list[TurnSpec], info: ValidationInfo) -> list[TurnSpec]:
-        if {"names", "parameters"} <= info.data.keys():
-            require_valid([turn.angle for turn in rotation], info.data["names"], info.data["parameters"], "angle")
+        if {"names", "parameters", "functions"} <= info.data.keys():
+            angles = [turn.angle for turn in rotation]
+            require_valid(
+                angles, info.data["names"], info.data["parameters"], "angle", functions=info.data["functions"]
+            )
         return rotation
 
 
 # `_Expressions` is the last base, so that its fields are read before those that depend on the number of coordinates
 class SymbolicSpec(CoordinateJointSpec, BrakedJointSpec, _Expressions):
-    """One coordinate for each name; every function in the expressions has derivatives of all orders."""
+    """One coordinate for each name; the functions in the expressions are smooth, or given by tables."""
 
     type: Literal["symbolic"]
 
@@ -146,7 +163,7 @@ class SymbolicSpec(CoordinateJointSpec, BrakedJointSpec, _Expressions):
         if not {"translation", "rotation"} & self.model_fields_set:
             raise ValueError("expected `translation` or `rotation`")
         texts = [text for _, text in self._texts()]
-        moving = {word for text in texts for word in names_in(parse(text))}
+        moving = {word for text in texts for word in names_in(parse(text, FORMULA))}
         for word in self.names:
             if word not in moving:
                 raise located_error(f"`{word}` has no effect: no expression uses it", "coordinates")
@@ -154,14 +171,19 @@ class SymbolicSpec(CoordinateJointSpec, BrakedJointSpec, _Expressions):
             require_used(self.parameters, texts)
         except ValidationError as error:
             raise moved_error(error, "parameters") from None
+        try:
+            require_called(self.functions, texts)
+        except ValidationError as error:
+            raise moved_error(error, "functions") from None
         return self
 
     @model_validator(mode="after")
     def _require_a_start(self) -> Self:
         values = {**self.parameters, **dict(zip(self.names, self.q, strict=True))}
+        functions = {word: piecewise.value for word, piecewise in piecewise_of(self.functions).items()}
         for path, text in self._texts():
             try:
-                parse(text).evaluate(values)
+                parse(text, FORMULA).evaluate(values | functions)
             except ExpressionError as error:
                 raise located_error(f"{error} where the joint starts", *path) from None
         return self
@@ -177,7 +199,7 @@ class SymbolicSpec(CoordinateJointSpec, BrakedJointSpec, _Expressions):
 def parts(spec: SymbolicSpec) -> Sequence[Part]:
     """Return the single part."""
     texts = (*spec.translation, *(turn.angle for turn in spec.rotation))
-    expressions, constants = expressions_of(texts, tuple(spec.names), spec.parameters)
+    expressions, constants = expressions_of(texts, tuple(spec.names), spec.parameters, piecewise_of(spec.functions))
     joint_map = ExpressionMotion(expressions, tuple(turn.axis for turn in spec.rotation))
     return [generated_part(joint_map, spec.coordinates, constants, spec.q)]
 

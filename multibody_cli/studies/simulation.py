@@ -11,9 +11,11 @@ import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.compile import CompiledScene, compile_scene
+from multibody_cli.constraints.function import FunctionBuffers
 from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.immutable import Immutable, replace
+from multibody_cli.kernel import allocate
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator
@@ -67,6 +69,7 @@ class PreparedSimulation(Immutable):
         """Return this simulation with scratch of its own, to run in another thread."""
         system = self.compiled.model.system
         own = with_signals(system, system.forces.signals.with_own_scratch())
+        own = own._replace(constraints=own.constraints._replace(buffers=allocate(FunctionBuffers)))
         return self.with_compiled(model=replace(self.compiled.model, system=own))
 
     def with_compiled(self, **parts: Any) -> PreparedSimulation:

@@ -1,6 +1,7 @@
 """Formulas as expression graphs: built by arithmetic, differentiated exactly, and written as source to be compiled.
 
     scalar        formulas as nodes of an expression graph
+    tables        functions given by tables
     derivative    forward differentiation
     substitution  values for names
     evaluation    numerical evaluation

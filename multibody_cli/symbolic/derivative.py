@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from multibody_cli.symbolic.scalar import Scalar, Value, apply, cos, power, sin, sqrt, topological_order
+from multibody_cli.symbolic.tables import table, table_named
 
 Partials = Callable[..., tuple[Value, ...]]
 
@@ -45,6 +46,8 @@ _PARTIALS: dict[str, Partials] = {
 
 def partials(operation: str, *operands: Value) -> tuple[Value, ...] | None:
     """Return the partial derivatives of an operation by its operands; None if it is unknown."""
+    if (piecewise := table_named(operation)) is not None:
+        return (table(piecewise.derivative, *operands),)
     rule = _PARTIALS.get(operation)
     return None if rule is None else rule(*operands)
 
@@ -69,10 +72,11 @@ def _chained(node: Scalar, tangents: Mapping[Scalar, Value]) -> Value:
     moving = [isinstance(operand, Scalar) and tangents[operand] != 0.0 for operand in node.operands]
     if not any(moving):
         return 0.0
-    partials = _PARTIALS[node.operation](*node.operands)
+    slopes = partials(node.operation, *node.operands)
+    assert slopes is not None
     parts: Iterable[Value] = (
-        partial * tangents[operand]  # type: ignore[index]
-        for partial, operand, moves in zip(partials, node.operands, moving, strict=True)
+        slope * tangents[operand]  # type: ignore[index]
+        for slope, operand, moves in zip(slopes, node.operands, moving, strict=True)
         if moves
     )
     return sum(parts, 0.0)

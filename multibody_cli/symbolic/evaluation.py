@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.symbolic.scalar import Scalar, Value, apply, power, topological_order
+from multibody_cli.symbolic.tables import table_named
 
 _NUMERICAL: dict[str, Callable[..., Any]] = {
     "+": np.add,
@@ -38,7 +39,12 @@ _FOLDING: dict[str, Callable[..., Value]] = {
 def evaluate(values: Sequence[Value], names: Mapping[str, Any]) -> list[Any]:
     """Evaluate formulas; where a formula is undefined, its value is not finite."""
     with np.errstate(all="ignore"):
-        return _carried_through(values, {}, lambda one: names[one.text], _NUMERICAL.__getitem__)
+        return _carried_through(values, {}, lambda one: names[one.text], _numerical)
+
+
+def _numerical(operation: str) -> Callable[..., Any]:
+    piecewise = table_named(operation)
+    return _NUMERICAL[operation] if piecewise is None else piecewise.value
 
 
 def substitute(values: Sequence[Value], known: Mapping[Scalar, Value]) -> list[Value]:

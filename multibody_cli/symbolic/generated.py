@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from multibody_cli.kernel import generated_code, instructions, is_interpreted
+from multibody_cli.symbolic.tables import tables_in
 
 
 def address_of(title: str, body: str, arguments: str = "ffff") -> int:
@@ -49,6 +50,7 @@ def _interpreted_address(title: str, body: str) -> int:
     file = f"<generated {sha256(source.encode()).hexdigest()[:24]}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     names: dict[str, Any] = {"__name__": "generated"}
+    names |= {word: piecewise.value for word, piecewise in tables_in(body).items()}
     exec(compile(source, file, "exec"), names)
     function = names["generated"]
     _INTERPRETED[id(function)] = function

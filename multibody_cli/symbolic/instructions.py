@@ -18,15 +18,18 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
+from llvmlite import ir
+
 from multibody_cli.kernel import Formula
 from multibody_cli.symbolic import derivative, duals, vectors
 from multibody_cli.symbolic.duals import DUAL, Dual
+from multibody_cli.symbolic.tables import Piecewise, tables_in
 from multibody_cli.symbolic.vectors import INTEGER, NUMBER, VECTOR
 
 HEADER = '''"""{title}"""
@@ -85,6 +88,7 @@ class InstructionWriter:
 
     def __init__(self, body: str) -> None:
         self.body = body
+        self.tables = tables_in(body)
 
     @property
     def digest(self) -> str:
@@ -105,7 +109,7 @@ class InstructionWriter:
             Writes a call of a function with LLVM values, and returns the LLVM value of its result.
         """
         function = _function_in(self.body)
-        _Instructions(builder, call, function, pointers).write(function.body)
+        _Instructions(builder, call, function, pointers, self.tables).write(function.body)
 
 
 def _function_in(source: str) -> ast.FunctionDef:
@@ -116,8 +120,15 @@ def _function_in(source: str) -> ast.FunctionDef:
 class _Instructions(ast.NodeVisitor):
     """Writer of instructions, statement by statement."""
 
-    def __init__(self, builder: Any, call: Any, function: ast.FunctionDef, pointers: Sequence[Any]) -> None:
-        self._builder, self._call = builder, call
+    def __init__(
+        self,
+        builder: Any,
+        call: Any,
+        function: ast.FunctionDef,
+        pointers: Sequence[Any],
+        tables: Mapping[str, Piecewise],
+    ) -> None:
+        self._builder, self._call, self._tables = builder, call, tables
         given = Counter(one.id for one in ast.walk(function) if isinstance(one, ast.Name) and _is_assigned(one))
         self._assigned_once = {word for word, count in given.items() if count == 1}
         self._values = {one.arg: pointer for one, pointer in zip(function.args.args, pointers, strict=True)}
@@ -230,6 +241,8 @@ class _Instructions(ast.NodeVisitor):
             if isinstance(first, Dual):
                 return duals.selected(self._builder, _SELECTIONS[word], first, second)
             return self._builder.select(self._builder.fcmp_ordered(_SELECTIONS[word], second, first), second, first)
+        if word in self._tables:
+            return self._tabulated(self._tables[word], self._as(NUMBER, values[0]))
         function = _function_of(word) or self.generic_visit(node)
         kinds = [value.type for value in values]
         if DUAL in kinds:
@@ -237,6 +250,39 @@ class _Instructions(ast.NodeVisitor):
         if VECTOR not in kinds:
             return self._call(function, values)
         return vectors.apply(self._builder, self._call, word, function, self._of_one_kind(values, VECTOR))
+
+    # --- piecewise polynomials ------------------------------------------------------------------------------------
+    def _tabulated(self, piecewise: Piecewise, x: Any) -> Any:
+        """Return a piecewise polynomial at x; the numbers of a vector are taken one by one."""
+        if isinstance(x, Dual):
+            slope = vectors.splat(self._builder, self._piece_value(piecewise.derivative, x.value))
+            return Dual(self._piece_value(piecewise, x.value), self._builder.fmul(slope, x.tangent))
+        if x.type == NUMBER:
+            return self._piece_value(piecewise, x)
+        found = x
+        for k in range(x.type.count):
+            value = self._piece_value(piecewise, self._builder.extract_element(x, INTEGER(k)))
+            found = self._builder.insert_element(found, value, INTEGER(k))
+        return found
+
+    def _piece_value(self, piecewise: Piecewise, x: Any) -> Any:
+        builder, piece = self._builder, INTEGER(0)
+        for knot in piecewise.knots[1:]:
+            has_started = builder.fcmp_ordered(">=", x, NUMBER(knot))
+            piece = builder.add(piece, builder.zext(has_started, INTEGER))
+        s = builder.fsub(x, self._entry(piecewise.knots, piece))
+        *lower, total = (self._entry(column, piece) for column in zip(*piecewise.coefficients, strict=True))
+        for coefficient in reversed(lower):
+            total = builder.fadd(builder.fmul(total, s), coefficient)
+        return total
+
+    def _entry(self, numbers: Sequence[float], k: Any) -> Any:
+        """Load entry k of constant numbers."""
+        module, kind = self._builder.module, ir.ArrayType(NUMBER, len(numbers))
+        constants = ir.GlobalVariable(module, kind, module.get_unique_name("table"))
+        constants.initializer, constants.linkage = ir.Constant(kind, list(numbers)), "internal"
+        constants.global_constant = True
+        return self._builder.load(self._builder.gep(constants, [INTEGER(0), k], inbounds=True))
 
     # --- helpers --------------------------------------------------------------------------------------------------
     def _computed(self, operation: ast.operator, left: Any, right: Any) -> Any:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import CONSTANTS, Expression
-from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, Value, apply, finite, power
+from multibody_cli.symbolic.scalar import Scalar, Value, apply, finite, power
+from multibody_cli.symbolic.tables import Piecewise, table
 
 _NOT_SMOOTH = frozenset({"abs", "ceil", "floor", "max", "min", "sign"})
 
 
-def formula_of(expression: Expression, values: Mapping[str, Value]) -> Value:
-    """Convert an expression to a formula of the values of its names.
+def formula_of(
+    expression: Expression, values: Mapping[str, Value], functions: Mapping[str, Piecewise] = MappingProxyType({})
+) -> Value:
+    """Convert an expression to a formula of the values of its names; `functions` are those that it may call as well.
 
     Raises
     ------
@@ -21,7 +26,7 @@ def formula_of(expression: Expression, values: Mapping[str, Value]) -> Value:
         If it contains a function that is not twice differentiable everywhere, or constants with an invalid result.
     """
     try:
-        return _read(expression.body, values)
+        return _Reader(values, functions).read(expression.body)
     except ZeroDivisionError:
         raise ExpressionError(f"`{expression.text}`: division by zero") from None
     except OverflowError:
@@ -46,31 +51,32 @@ def _names_below(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
-def _read(node: ast.AST, values: Mapping[str, Value]) -> Value:
-    value = _READERS[type(node)](node, values)
-    return value if isinstance(value, Scalar) else finite(value)
+class _Reader(NamedTuple):
+    values: Mapping[str, Value]
+    functions: Mapping[str, Piecewise]
 
+    def read(self, node: ast.AST) -> Value:
+        match node:
+            case ast.Constant(value=int() | float() as number):
+                value: Value = float(number)
+            case ast.Name(id=word):
+                value = self.values[word] if word in self.values else CONSTANTS[word]
+            case ast.BinOp(left=left, op=operator, right=right):
+                value = _OPERATORS[type(operator)](self.read(left), self.read(right))
+            case ast.UnaryOp(op=operator, operand=operand):
+                value = -self.read(operand) if isinstance(operator, ast.USub) else self.read(operand)
+            case ast.Call(func=ast.Name(id=word), args=arguments):
+                value = self._call(word, [self.read(argument) for argument in arguments])
+            case _:
+                raise TypeError(ast.dump(node))
+        return value if isinstance(value, Scalar) else finite(value)
 
-def _name(node: ast.Name, values: Mapping[str, Value]) -> Value:
-    return values[node.id] if node.id in values else CONSTANTS[node.id]
-
-
-def _binary(node: ast.BinOp, values: Mapping[str, Value]) -> Value:
-    return _OPERATORS[type(node.op)](_read(node.left, values), _read(node.right, values))
-
-
-def _unary(node: ast.UnaryOp, values: Mapping[str, Value]) -> Value:
-    operand = _read(node.operand, values)
-    return -operand if isinstance(node.op, ast.USub) else operand
-
-
-def _call(node: ast.Call, values: Mapping[str, Value]) -> Value:
-    assert isinstance(node.func, ast.Name)
-    word = node.func.id
-    if word in _NOT_SMOOTH:
-        raise ExpressionError(f"`{word}` is not twice differentiable everywhere, as joints require")
-    assert word in FUNCTIONS
-    return apply(word, *(_read(argument, values) for argument in node.args))
+    def _call(self, word: str, arguments: Sequence[Value]) -> Value:
+        if word in self.functions:
+            return table(self.functions[word], *arguments)
+        if word in _NOT_SMOOTH:
+            raise ExpressionError(f"`{word}` is not twice differentiable everywhere, as joints and couplings require")
+        return apply(word, *arguments)
 
 
 _OPERATORS: dict[type[ast.AST], Callable[[Value, Value], Value]] = {
@@ -79,12 +85,4 @@ _OPERATORS: dict[type[ast.AST], Callable[[Value, Value], Value]] = {
     ast.Mult: lambda a, b: a * b,
     ast.Div: lambda a, b: a / b,
     ast.Pow: power,
-}
-
-_READERS: dict[type[ast.AST], Callable[..., Value]] = {
-    ast.Constant: lambda node, _: float(node.value),
-    ast.Name: _name,
-    ast.BinOp: _binary,
-    ast.UnaryOp: _unary,
-    ast.Call: _call,
 }

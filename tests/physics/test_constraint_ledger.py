@@ -29,6 +29,12 @@ CASES = {
     "gear": {"joints": ["shoulder", "elbow"], "ratio": -2.0},
     "equal": {"joints": ["shoulder", "elbow"]},
     "linear": {"terms": {"shoulder": 1.0, "elbow": -0.7}, "value": 0.0},
+    "function": {
+        "output": "elbow",
+        "inputs": {"a": "shoulder", "d": "slide"},
+        "functions": {"f": {"x": [-3, -1, 0, 1, 3], "y": [-1, 0.6, 0, 0.5, 2]}},
+        "value": "f(a) + 0.3*d**2",
+    },
     "rack_pinion": {"rack": "slide", "pinion": "elbow", "radius": 0.2},
 }
 

@@ -176,7 +176,7 @@ class Bench:
         self.terms[["coefficient", "t", "f"]] = np.nan
         self.terms["body"] = self.terms["iv"] = -99
         self.rows["error"] = self.rows["rate"] = self.rows["bias"] = np.nan
-        write_all(self.constraints, t, records(bodies), numbers, records(self.rows), records(self.terms))
+        write_all(self.constraints, t, records(bodies), numbers, v, records(self.rows), records(self.terms))
         velocity, acceleration = self.rows["rate"].copy(), self.rows["bias"].copy()
         for i, row in enumerate(self.rows):
             for term in self.terms[row["first_term"] : row["last_term"]]:
@@ -232,6 +232,11 @@ def random_fields(kind, rng):
             yield {"joints": ["j2", "j0", "wrist/1"]}
         case "linear":
             yield {"terms": {"j0": 1.0, "wrist/0": 2.0, "wrist/1": -1.5}, "value": 0.7}
+        case "function":
+            table = {"x": [-1, -0.2, 0.6, 2], "y": [0.3, -0.1, 0.4, 0.2], "interpolation": "not_a_knot"}
+            yield {"output": "j1", "inputs": {"a": "j0"}, "functions": {"f": table}, "value": "f(a)"}
+            inputs = {"a": "j0", "b": "wrist/1", "c": "j2"}
+            yield {"output": "wrist/0", "inputs": inputs, "parameters": {"k": 0.3}, "value": "k*a*b**2 + sin(a - 2*c)"}
         case "rack_pinion":
             yield {"rack": "j1", "pinion": "wrist/0", "radius": 0.05, "offset": 0.2}
 

@@ -8,7 +8,6 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.joints.contract import Coordinate
-from multibody_cli.joints.geometry.expressions import Formula, Name, Parameters, expressions_of, require_position
 from multibody_cli.joints.geometry.paths import (
     Circle,
     Curve,
@@ -21,6 +20,7 @@ from multibody_cli.joints.geometry.paths import (
 )
 from multibody_cli.limits import require_within
 from multibody_cli.spec import Catalogue, Length, Number, Position, PositiveLength, Spec, Vector
+from multibody_cli.spec.formulas import Formula, Name, Parameters, expressions_of, require_position
 from multibody_cli.spec.quantities import located_error
 
 MOST_OF_BEZIER = 12

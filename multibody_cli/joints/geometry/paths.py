@@ -12,11 +12,11 @@ import numpy as np
 
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.joints.contract import Coordinate
-from multibody_cli.joints.geometry.expressions import Expressions
 from multibody_cli.joints.joint_map import Constants, MapCoordinate, NamedConstants, Pieces, derivative
 from multibody_cli.kernel import Floats as Floats
 from multibody_cli.kernel import Integers
 from multibody_cli.spatial.values import Vec3
+from multibody_cli.spec.formulas import Expressions
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.scalar import Value, cos, name, sin, sqrt
 

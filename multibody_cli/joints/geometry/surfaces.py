@@ -17,7 +17,12 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.domain import ENDLESS, Interval
 from multibody_cli.joints.geometry.alignment import unit
-from multibody_cli.joints.geometry.expressions import (
+from multibody_cli.joints.geometry.paths import Row, power_basis
+from multibody_cli.joints.joint_map import Constants, Factor, Frame, MapCoordinate, Shift, Turn, cross, derivative
+from multibody_cli.spatial.products import ZERO
+from multibody_cli.spatial.values import Mat3, Vec3
+from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec, TorusRadii, Vector, Vector3, units
+from multibody_cli.spec.formulas import (
     Expressions,
     Formula,
     Name,
@@ -25,11 +30,6 @@ from multibody_cli.joints.geometry.expressions import (
     expressions_of,
     require_position,
 )
-from multibody_cli.joints.geometry.paths import Row, power_basis
-from multibody_cli.joints.joint_map import Constants, Factor, Frame, MapCoordinate, Shift, Turn, cross, derivative
-from multibody_cli.spatial.products import ZERO
-from multibody_cli.spatial.values import Mat3, Vec3
-from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec, TorusRadii, Vector, Vector3, units
 from multibody_cli.spec.quantities import located_error
 from multibody_cli.symbolic.evaluation import substitute
 from multibody_cli.symbolic.scalar import Scalar, Value, cos, name, sin
