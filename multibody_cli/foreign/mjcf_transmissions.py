@@ -79,21 +79,27 @@ def _couple(model: Model, index: int, element: Element) -> None:
     of_joints = arrays.eq_type[index] == JOINT
     terms_of = _terms_of_joint if of_joints else _terms_of_tendon
     second = int(arrays.eq_obj2id[index])
-    if any(polynomial[2:]) and second >= 0:
-        model.drop(element, "a coupling by a polynomial of degree above 1")
+    is_curved = any(polynomial[2:]) and second >= 0
+    if is_curved and not of_joints:
+        model.drop(element, "a coupling of tendons by a polynomial of degree above 1")
         return
     terms = terms_of(model, int(arrays.eq_obj1id[index]), 1.0)
     others = terms_of(model, second, -polynomial[1]) if second >= 0 else {}
     if terms is None or others is None:
         model.drop(element, "a coupling of lengths along paths")
         return
-    for name, factor in others.items():
-        terms[name] = terms.get(name, 0.0) + factor
-    value = {"value": polynomial[0]} if polynomial[0] else {}
+    if is_curved:
+        powers = [f"{c:.17g}" + ("", "*x")[k > 0] + (f"**{k}" if k > 1 else "") for k, c in enumerate(polynomial) if c]
+        (output,), (source,) = terms, others
+        fields: dict[str, Any] = {"output": output, "inputs": {"x": source}, "value": " + ".join(powers)}
+    else:
+        for name, factor in others.items():
+            terms[name] = terms.get(name, 0.0) + factor
+        fields = {"terms": terms} | ({"value": polynomial[0]} if polynomial[0] else {})
     kind = "jnt" if of_joints else "tendon"
     name = arrays.names["eq"][index] or arrays.names[kind][arrays.eq_obj1id[index]] or f"coupling_{index + 1}"
     name = unused(name, model.draft.elements.get("couplings", {}))
-    model.draft.add("couplings", name, element, type="linear", terms=terms, **value)
+    model.draft.add("couplings", name, element, type="function" if is_curved else "linear", **fields)
 
 
 def _terms_of_joint(model: Model, joint: int, factor: float) -> dict[str, float] | None:
