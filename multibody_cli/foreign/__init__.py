@@ -16,6 +16,7 @@ from multibody_cli.foreign.markup import parse, read_content
 from multibody_cli.foreign.merging import fix_massless_leaves, merge_links, settle_bases
 from multibody_cli.foreign.options import Options
 from multibody_cli.foreign.reading import Reading
+from multibody_cli.foreign.renaming import rename
 from multibody_cli.limits import LimitError, Usage
 from multibody_cli.nodes import Mark, Problems, refusal
 from multibody_cli.registry import Registry
@@ -109,7 +110,7 @@ def _format_of(path: Path, tag: str, mark: Mark) -> str:
 
 
 def complete(draft: Draft, options: Options, problems: Problems) -> None:
-    """Do what all formats need: masses from densities, merged links, leaves without mass, bases, possible inertias."""
+    """Do what all formats need: masses from densities, merged links, leaves without mass, bases, inertias, names."""
     if not draft.bodies:
         problems.stop(Mark(str(draft.source)), (), "the model has no bodies")
     if options.density is not None:
@@ -122,6 +123,7 @@ def complete(draft: Draft, options: Options, problems: Problems) -> None:
     settle_bases(draft, options.base)
     if options.repair:
         repair(draft)
+    rename(draft)
     if options.floor is not None:
         _add_floor(draft, options.floor)
     _choose_integrator(draft)

@@ -26,6 +26,9 @@ Added = TypeVar("Added")
 LARGEST_COUNT = 1e12
 """Largest number of steps in a second for which the duration is a multiple of the step."""
 
+SURFACE = ("density", "hull", "decompose", "contact", "friction", "groups", "collides_with", "color", "visible")
+"""Fields of shapes that are no sizes; a scene has them behind the pose."""
+
 WORLD = "world"
 """Name of the body that does not move."""
 
@@ -269,7 +272,9 @@ def _shape_data(shape: Shape, folder: Path | None, density: float | None) -> Pla
     file = {} if shape.mesh is None else {"file": _relative(shape.mesh, own if folder is None else folder)}
     type_ = {"type": shape.fields["type"]}
     other = {} if density in (None, shape.density) or shape.fields["type"] == "plane" else {"density": shape.density}
-    return Placed({**type_, **file, **shape.fields, **other, **shape.pose.data()}, shape.origin)
+    size = {key: value for key, value in shape.fields.items() if key not in SURFACE}
+    surface = {key: value for key, value in shape.fields.items() if key in SURFACE}
+    return Placed({**type_, **file, **size, **shape.pose.data(), **other, **surface}, shape.origin)
 
 
 def _relative(path: Path, folder: Path) -> str:

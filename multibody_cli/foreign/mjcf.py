@@ -20,7 +20,7 @@ from multibody_cli.foreign.draft import Body, Draft, Joint, Origin, Point, Shape
 from multibody_cli.foreign.frames import IDENTITY, Pose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.mjcf_compiler import CompilerError, compile_model
-from multibody_cli.foreign.mjcf_contacts import contact_fields, has_contacts, read_contacts
+from multibody_cli.foreign.mjcf_contacts import contact_fields, has_contacts, read_contacts, usual_friction
 from multibody_cli.foreign.mjcf_forces import read_body_forces
 from multibody_cli.foreign.mjcf_model import (
     BALL,
@@ -34,7 +34,6 @@ from multibody_cli.foreign.mjcf_model import (
     pose_of,
     reference_of,
     source_of,
-    unused,
 )
 from multibody_cli.foreign.mjcf_states import read_states
 from multibody_cli.foreign.mjcf_transmissions import (
@@ -43,6 +42,7 @@ from multibody_cli.foreign.mjcf_transmissions import (
     read_tendons,
 )
 from multibody_cli.foreign.reading import Reading
+from multibody_cli.foreign.renaming import unused
 from multibody_cli.foreign.rounding import direction
 from multibody_cli.mass import MassProperties
 
@@ -71,6 +71,7 @@ def read(root: Element, reading: Reading) -> Draft:
     except CompilerError as error:
         reading.problems.stop(root.mark, (), str(error))
     model = Model(root, reading, arrays)
+    model.friction = usual_friction(arrays)
     _read_geoms(model, 0, model.draft.world)
     for body in range(1, len(arrays.body_parentid)):
         _read_body(model, body)
@@ -314,7 +315,7 @@ def _shape(model: Model, geom: int, element: Element) -> Shape | None:
         model.reading.ledger.drop(element, "height fields and distance fields are no shapes of a scene")
         return None
     if has_contacts(model):
-        fields |= contact_fields(arrays, geom)
+        fields |= contact_fields(model, geom)
         if mesh is not None and fields.get("contact", True):  # MuJoCo, too, has contacts of the hull
             fields["decompose" if model.reading.options.decompose else "hull"] = True
     color = arrays.mat_rgba[arrays.geom_matid[geom]] if arrays.geom_matid[geom] >= 0 else arrays.geom_rgba[geom]

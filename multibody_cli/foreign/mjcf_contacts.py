@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,17 @@ import numpy as np
 from multibody_cli.foreign.draft import WORLD
 from multibody_cli.foreign.mjcf_model import Model
 
-DEFAULT_FRICTION = 1.0
-"""Coefficient of friction of shapes for which the file states none."""
-
 
 def read_contacts(model: Model) -> None:
     """Read the rules of contacts, and the pairs of bodies that never touch or have coefficients of their own."""
     arrays, draft = model.arrays, model.draft
     if not has_contacts(model):
         return
-    found: dict[str, Any] = {"friction": DEFAULT_FRICTION, "combine": {"friction": "maximum"}, "overlap": "exclude"}
+    found: dict[str, Any] = {
+        "friction": usual_friction(arrays),
+        "combine": {"friction": "maximum"},
+        "overlap": "exclude",
+    }
     exclude = [[model.names[code >> 16], model.names[code & 0xFFFF]] for code in arrays.exclude_signature.tolist()]
     pairs: dict[frozenset[str], Any] = {}
     for pair, geoms in enumerate(zip(arrays.pair_geom1, arrays.pair_geom2, strict=True)):
@@ -104,6 +106,17 @@ def _friction(dimension: int, coefficients: Any) -> Any:
     return {"static": sliding} | further if further else sliding
 
 
+def usual_friction(arrays: Any) -> Any:
+    """Return the coefficients of most shapes that touch, which need not be written for each."""
+    own, others = _masks(arrays)
+    touching = np.flatnonzero((own | others) != 0)
+    rows = Counter((int(arrays.geom_condim[geom]), *arrays.geom_friction[geom].tolist()) for geom in touching)
+    if not rows:
+        return 1.0
+    ((dimension, *coefficients), _), *_ = rows.most_common(1)
+    return _friction(dimension, np.array(coefficients))
+
+
 def _groups(bits: int) -> list[str]:
     """Return the groups of a mask of 32 bits; bit 0 is the default group."""
     return ["default" if bit == 0 else f"bit_{bit}" for bit in range(32) if bits >> bit & 1]
@@ -121,13 +134,14 @@ def _masks(arrays: Any) -> tuple[Any, Any]:
     return own, arrays.geom_conaffinity & np.bitwise_or.reduce(arrays.geom_contype)
 
 
-def contact_fields(arrays: Any, geom: int) -> dict[str, Any]:
+def contact_fields(model: Model, geom: int) -> dict[str, Any]:
     """Return friction and groups of a shape; groups that no shape names, or is in, do not count."""
+    arrays = model.arrays
     own, others = (int(masks[geom]) for masks in _masks(arrays))
     if not own and not others:
         return {"contact": False}
     friction = _friction(arrays.geom_condim[geom], arrays.geom_friction[geom])
-    found: dict[str, Any] = {} if friction == DEFAULT_FRICTION else {"friction": friction}
+    found: dict[str, Any] = {} if friction == model.friction else {"friction": friction}
     if own != 1:
         found["groups"] = _groups(own)
     if others != 1:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.foreign.mjcf_model import Model, pose_of, unused
+from multibody_cli.foreign.mjcf_model import Model, pose_of
+from multibody_cli.foreign.renaming import unused
 
 ELLIPSOIDS = "a scene has no forces of a fluid on ellipsoids (`fluidshape`)"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from multibody_cli.foreign.draft import WORLD, Coordinate, Draft
 from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
+from multibody_cli.foreign.renaming import unused
 from multibody_cli.foreign.rounding import direction, vector
 
 FREE, BALL, SLIDE, HINGE = range(4)
@@ -42,6 +43,8 @@ class Model:
         Names of bodies in the scene; the world is `world`.
     inputs
         Inputs of the scene by actuator.
+    friction
+        Coefficients of friction of most shapes.
     starts_elsewhere
         Whether a joint starts at a limit, because its initial value is outside.
     """
@@ -53,6 +56,7 @@ class Model:
         self.names: list[str] = [WORLD]
         self.inputs: dict[int, str] = {}
         self.starts_elsewhere = False
+        self.friction: Any = 1.0
         self._root = root
         self._named = {
             one.attributes["name"]: one for one in root.walk() if one.tag == "body" and "name" in one.attributes
@@ -118,13 +122,6 @@ class Model:
             stem = "body" if parent == 0 else self.names[parent]
             self.names.append(name or unused(f"{stem}_{number}", used))
             used.add(self.names[-1])
-
-
-def unused(name: str, used: Collection[str]) -> str:
-    """Return a name, with underscores behind it if it is used."""
-    while name in used:
-        name += "_"
-    return name
 
 
 def _flat(element: Element) -> Iterator[Element]:

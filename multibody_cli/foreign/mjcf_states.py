@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.foreign.mjcf_model import BALL, FREE, SIZES, Model, pose_entry, pose_of, reference_of
-from multibody_cli.foreign.mjcf_transmissions import control_of
+from multibody_cli.foreign.mjcf_transmissions import control_of, fixed_tendons, tendon_name
+
+TOLERANCE = 0.01
+"""Largest distance of a tendon from its range at the start, rad, which the assembly removes."""
 
 
 def read_states(model: Model) -> None:
@@ -15,6 +18,9 @@ def read_states(model: Model) -> None:
     arrays = model.arrays
     states = {}
     for key in range(len(arrays.key_time)):
+        if reason := _outside_of_a_tendon(model, key):
+            model.drop(model.element("key", key, "keyframe"), reason)
+            continue
         joints: dict[str, Any] = {}
         bodies: dict[str, Any] = {}
         for joint in range(len(arrays.jnt_type)):
@@ -36,6 +42,18 @@ def read_states(model: Model) -> None:
     if states:
         element = next((one for one in model.bodies[0].walk() if one.tag == "keyframe"), model.bodies[0])
         model.draft.set("states", element, states)
+
+
+def _outside_of_a_tendon(model: Model, key: int) -> str:
+    """Return the reason why no state can have the coordinates of a keyframe; empty if one can."""
+    arrays = model.arrays
+    for tendon, terms in fixed_tendons(model).items():
+        value = sum(factor * float(_of_key(model, key, joint)[0][0]) for joint, factor in terms)
+        lower, upper = arrays.tendon_range[tendon].tolist()
+        if arrays.tendon_limited[tendon] and not lower - TOLERANCE <= value <= upper + TOLERANCE:
+            name = tendon_name(model, tendon)
+            return f"tendon `{name}` is at {value:.4g}, outside of its range from {lower:.4g} to {upper:.4g}"
+    return ""
 
 
 def _controls(model: Model, key: int) -> dict[str, float]:

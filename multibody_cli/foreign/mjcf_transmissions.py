@@ -10,7 +10,8 @@ from multibody_cli.expressions import Reference
 from multibody_cli.foreign.draft import WORLD
 from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
-from multibody_cli.foreign.mjcf_model import BALL, FREE, Model, pose_of, reference_of, unused
+from multibody_cli.foreign.mjcf_model import BALL, FREE, Model, pose_of, reference_of
+from multibody_cli.foreign.renaming import unused
 
 CONNECT, WELD, JOINT, TENDON = range(4)
 """Types of equalities (`mjtEq`)."""
@@ -143,6 +144,16 @@ def read_tendons(model: Model) -> None:
             model.drop(element, "a path that wraps around a body")
 
 
+def fixed_tendons(model: Model) -> dict[int, list[tuple[int, float]]]:
+    """Return the joints and factors of each tendon that is a sum of coordinates."""
+    arrays = model.arrays
+    return {
+        tendon: [(int(arrays.wrap_objid[part]), float(arrays.wrap_prm[part])) for part in _parts(model, tendon)]
+        for tendon in range(len(arrays.tendon_adr))
+        if all(arrays.wrap_type[part] == WRAP_JOINT for part in _parts(model, tendon))
+    }
+
+
 def tendon_name(model: Model, index: int) -> str:
     """Return the name of a tendon in the scene."""
     return model.arrays.names["tendon"][index] or f"tendon_{index + 1}"
@@ -267,7 +278,8 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
         fields |= {"force": " + ".join(["activation" if filtered else f"{command}", *terms])}
         fields |= {"input": command} if filtered else {}
     if arrays.actuator_dyntype[index]:
-        fields |= {"filter": float(arrays.actuator_dynprm[index, 0]), "initial_activation": still / unit}
+        fields |= {"filter": float(arrays.actuator_dynprm[index, 0])}
+        fields |= {"initial_activation": still / unit} if still else {}
     if arrays.actuator_forcelimited[index]:
         fields["limits"] = sorted(float(gear * value) for value in arrays.actuator_forcerange[index])
     model.draft.add("actuators", own, element, **fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,9 @@ def text(draft: Draft, folder: Path) -> str:
     folder
         The folder of the scene file, which names of meshes are relative to.
     """
-    head = [f"# Imported from {draft.source.name} by `mbsim import`.", *map(_comment, Report(draft.ledger).lines())]
-    lines = list(head)
+    near = f"{draft.source.parent}{os.sep}"  # places are relative to the model
+    losses = [_comment(line.replace(near, "")) for line in Report(draft.ledger).lines()]
+    lines = [f"# Imported from {draft.source.name} by `mbsim import`.", *losses]
     for section, content in draft.sections(folder).items():
         lines += [""] * _is_block(_unplaced(content)) + [*_lines(section, content, 0)]
     return "\n".join(lines) + "\n"

@@ -10,6 +10,9 @@ from pydantic import AfterValidator, StringConstraints
 NAME = r"^[^\W\d][\w-]*$"
 """Pattern of the names of scenes, which are those of their result files."""
 
+LONGEST = 100
+"""Largest number of characters."""
+
 _RESERVED = frozenset('*?[]"=\\')
 """Characters of patterns and of keys on the command line."""
 
@@ -28,4 +31,12 @@ def _read(name: str) -> str:
     return name
 
 
-Name = Annotated[str, StringConstraints(max_length=100), AfterValidator(_read)]
+def nearest_name(name: str) -> str:
+    """Return the name itself if an element can have it, or else one with underscores for what it cannot have."""
+    whole = "".join("_" if char in _RESERVED or not char.isprintable() else char for char in name.strip())[:LONGEST]
+    if _COORDINATE.fullmatch(whole):
+        whole = "_".join(whole.rsplit("/", 1))
+    return whole or "_"
+
+
+Name = Annotated[str, StringConstraints(max_length=LONGEST), AfterValidator(_read)]

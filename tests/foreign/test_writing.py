@@ -17,8 +17,11 @@ from multibody_cli.foreign.rounding import angle, direction, number, rotation, v
 from multibody_cli.foreign.writing import WIDTH, text
 from multibody_cli.limits import Usage
 from multibody_cli.nodes import Problems
+from multibody_cli.peers import ENGINES
 from multibody_cli.scene.load import load_scene
 from multibody_cli.spec.rotations import read_rotation, rotation_matrix
+from multibody_cli.studies.import_check import check_import
+from multibody_cli.studies.simulation import prepare
 from multibody_cli.yaml_values import flow
 
 HERE = Path(__file__).parent
@@ -168,3 +171,103 @@ def test_euler_angles_of_the_source_are_kept() -> None:
     assert rotation({"euler": [0.1, 0.2, 1.5708], "order": "xyz"}) == {"euler": [0.1, 0.2, 1.5708], "order": "xyz"}
     assert rotation({"euler": [0.0, math.pi / 2, 0.0], "order": "xyz"}) == {"euler": [0, "90 deg", 0]}
     assert rotation({"euler": [0.0, 0.0, 0.3], "order": "zyx"}) == {"euler": [0.3, 0, 0]}
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+
+
+def test_names_that_no_scene_can_have_get_near_ones_and_a_note(tmp_path: Path) -> None:
+    """In all sections that name them, coordinates of couplings included; all other names stay."""
+    path = tmp_path / "names.urdf"
+    path.write_text(
+        '<robot name="r">'
+        + "".join(f'<link name="{name}">{INERTIAL}</link>' for name in ("base*", "base_", "a&#9;b", "model::link 1"))
+        + '<joint name="wrist/1" type="continuous"><parent link="base*"/><child link="base_"/></joint>'
+        + '<joint name="j[0]" type="continuous"><parent link="base_"/><child link="a&#9;b"/>'
+        + '<mimic joint="wrist/1"/></joint>'
+        + '<joint name="plain" type="continuous"><parent link="base_"/><child link="model::link 1"/></joint></robot>'
+    )
+    draft = read_model(path, Options(), Problems())
+    assert list(draft.bodies) == ["base__", "base_", "a_b", "model::link 1"]
+    assert list(draft.joints) == ["wrist_1", "j_0_", "plain"]
+    assert draft.joints["j_0_"].child == "a_b"
+    assert draft.elements["couplings"]["j_0_"].value["terms"] == {"j_0_": 1.0, "wrist_1": -1.0}
+    assert draft.coordinates["wrist/1"].joint == "wrist_1"
+    notes = [note for _, note in draft.ledger.notes]
+    for old, new in {"base*": "base__", "a\tb": "a_b", "wrist/1": "wrist_1", "j[0]": "j_0_"}.items():
+        assert f"`{old}` is `{new}` in the scene" in notes
+    assert sum("in the scene" in note for note in notes) == 4
+    load_scene(ReadScene(path, draft.tree(), Usage()))
+
+
+def mjcf(folder: Path, body: str, further: str = "", compiler: str = "") -> Path:
+    pytest.importorskip("mujoco")
+    path = folder / "model.xml"
+    path.write_text(f"<mujoco>{compiler}<worldbody>{body}</worldbody>{further}</mujoco>")
+    return path
+
+
+def test_names_in_expressions_are_the_new_ones(tmp_path: Path) -> None:
+    path = mjcf(
+        tmp_path,
+        '<body name="b"><joint name="x/1"/><geom size="0.1"/></body>',
+        '<actuator><position name="a*b" joint="x/1" kp="3"/></actuator><keyframe><key name="k?" ctrl="1"/></keyframe>',
+    )
+    draft = read_model(path, Options(), Problems())
+    assert draft.elements["actuators"]["a_b"].value["target"] == 'inputs["a_b"]'
+    assert draft.settings["states"].value["k_"]["inputs"] == {"a_b": 1.0}
+    load_scene(ReadScene(path, draft.tree(), Usage()))
+
+
+@pytest.mark.parametrize(("angle", "is_kept"), [(0.2, True), (1.0, False)])
+def test_a_keyframe_outside_of_the_range_of_a_tendon_is_dropped(angle: float, is_kept: bool, tmp_path: Path) -> None:
+    path = mjcf(
+        tmp_path,
+        '<body name="b"><joint name="x"/><geom size="0.1"/></body>',
+        '<tendon><fixed name="t" range="-1 1" limited="true"><joint joint="x" coef="2"/></fixed></tendon>'
+        f'<keyframe><key name="home"/><key name="k" qpos="{angle}"/></keyframe>',
+    )
+    draft = read_model(path, Options(strict=is_kept), Problems())
+    assert [*draft.settings["states"].value] == (["home", "k"] if is_kept else ["home"])
+
+
+# --- masses and friction ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("compiler", "geoms", "found"),
+    [
+        ("", '<geom size="0.1"/><geom size="0.2" pos="0 0 1"/>', {"density": 1000.0}),
+        ("", '<geom size="0.1" density="500"/><geom size="0.2" mass="0"/>', {"density": 500.0}),
+        ("", '<geom size="0.1" density="500"/><geom size="0.2" density="5"/>', {"density": 500.0}),
+        ("", '<geom size="0.1" density="500"/><geom size="0.2" group="4"/>', {"density": 500.0}),
+        ("", '<geom size="0.1" mass="2"/>', {}),
+        ("", '<geom size="0.1" shellinertia="true"/>', {}),
+        ("", '<inertial pos="0 0 0" mass="2" diaginertia="1 1 1"/><geom size="0.1"/>', {}),
+        ('<compiler boundmass="100"/>', '<geom size="0.1"/>', {}),
+        ('<compiler settotalmass="8"/>', '<geom size="0.1"/>', {"density": 8 / (4 / 3 * math.pi * 0.001)}),
+    ],
+)
+def test_masses_that_follow_from_shapes_are_densities(
+    compiler: str, geoms: str, found: dict[str, float], tmp_path: Path
+) -> None:
+    """And the mass matrix stays that of MuJoCo."""
+    if "group" in geoms:
+        compiler = '<compiler inertiagrouprange="0 1"/>'
+    path = mjcf(tmp_path, f'<body name="b"><joint pos="0.3 0 0"/>{geoms}</body>', compiler=compiler)
+    draft = read_model(path, Options(), Problems())
+    body = draft.sections(tmp_path)["bodies"]["b"].value
+    assert {key: body[key] for key in ("density",) if key in body} == {
+        key: pytest.approx(value, rel=1e-15) for key, value in found.items()
+    }
+    assert ("mass" in body) != bool(found)
+    compared = check_import(prepare(ReadScene(path, draft.tree(), Usage())), draft, ENGINES["mjcf"].read(path))
+    assert max(compared.differences.values()) < 1e-13
+
+
+def test_the_friction_of_most_shapes_is_that_of_contacts(tmp_path: Path) -> None:
+    geoms = "".join(f'<geom size="0.1" pos="{k} 0 0" friction="{mu}"/>' for k, mu in enumerate((0.7, 0.2, 0.7)))
+    path = mjcf(tmp_path, f"<body><freejoint/>{geoms}</body>")
+    sections = read_model(path, Options(), Problems()).sections(tmp_path)
+    assert sections["contacts"].value["friction"] == 0.7
+    (body,) = sections["bodies"].values()
+    assert [shape.value.get("friction") for shape in body.value["shapes"]] == [None, 0.2, None]
