@@ -1,4 +1,4 @@
-"""Generated reference pages: scene format, catalogues and commands."""
+"""Generated reference pages: scene format, catalogues, commands and elements of MJCF."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from multibody_cli.cli.list import LISTS
 from multibody_cli.cli.tables import anchor, markdown_table
 from multibody_cli.expressions import CONSTANTS, SIGNAL, TEMPLATE, Dialect
 from multibody_cli.expressions.words import ARITIES
+from multibody_cli.foreign.mjcf_fates import DROPPED, FATES
 from multibody_cli.limits import LIMITS
 from multibody_cli.methods import METHODS
 from multibody_cli.spec import units
@@ -123,6 +124,45 @@ def commands_page() -> str:
     lines += ["", "## Limits", "", "A scene that exceeds a limit is rejected before the work is done."]
     lines += ["", *markdown_table(limits)]
     return _page("Commands", lines)
+
+
+def mjcf_page() -> str:
+    """Return the page of the elements of MJCF: the fates that an import gives them."""
+    names: dict[int, list[str]] = {}  # elements with the same table
+    for name, fates in FATES.items():
+        names.setdefault(id(fates), []).append(f"`{name}`")
+    rows = [
+        {
+            "element": ", ".join(names[id(fates)]),
+            "kept": _attributes(fates.kept),
+            "approximated": _reasons(fates.approximated),
+            "dropped": _reasons(fates.dropped),
+        }
+        for fates in {id(one): one for one in FATES.values()}.values()
+    ]
+    lines = [
+        "Attributes that `mbsim import` keeps, in the scene or, where they direct the compiler of MuJoCo, in their "
+        "effect, and those that it approximates or drops. Others are reported as not known. An element may be dropped "
+        "for its values, such as an actuator with a law that no scene has; the report of the import has its line. "
+        "[Importing](../importing.md#mjcf) has what the kept elements become.",
+        "",
+        *markdown_table(rows),
+        "",
+        "## Dropped elements",
+        "",
+        "With all that is in them:",
+        "",
+        *markdown_table([{"element": f"`{name}`", "reason": reason} for name, reason in DROPPED.items()]),
+    ]
+    return _page("Elements of MJCF", lines)
+
+
+def _attributes(words: str) -> str:
+    return ", ".join(f"`{word}`" for word in words.split())
+
+
+def _reasons(reasons: Mapping[str, str]) -> str:
+    return "; ".join(f"{_attributes(words)}: {reason}" for reason, words in reasons.items())
 
 
 def _page(title: str, lines: Iterable[str]) -> str:

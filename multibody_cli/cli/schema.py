@@ -65,4 +65,5 @@ def generate() -> dict[str, str]:
         "docs/reference/result-file.md": render_markdown(),
         "docs/reference/catalogues.md": reference.catalogues_page(),
         "docs/reference/commands.md": reference.commands_page(),
+        "docs/reference/mjcf.md": reference.mjcf_page(),
     }

@@ -35,6 +35,9 @@ FOLLOWED += [
     for name in (
         "alarms",
         "certify",
+        "coming-from-drake",
+        "coming-from-gazebo",
+        "coming-from-pinocchio",
         "comparing",
         "contacts",
         "doctor",
