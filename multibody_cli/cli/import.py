@@ -86,6 +86,8 @@ def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bo
 
 def _check(draft: Draft) -> ImportCheck:
     """Compare the scene with the engine of its file."""
+    from tempfile import TemporaryDirectory
+
     from multibody_cli.document.source import ReadScene
     from multibody_cli.limits import Usage
     from multibody_cli.peers import ENGINES
@@ -95,7 +97,11 @@ def _check(draft: Draft) -> ImportCheck:
     if draft.format not in ENGINES:
         raise ArgumentError(f"--check: no engine reads the format of {draft.source}")
     try:
-        engine = ENGINES[draft.format].read(draft.source)
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "expanded.urdf") if draft.expanded else draft.source
+            if draft.expanded:
+                path.write_text(draft.expanded, encoding="utf-8")
+            engine = ENGINES[draft.format].read(path)
     except ImportError as error:
         raise ArgumentError(f"--check needs {error.name}: pip install 'multibody-cli[peers]'") from None
     except Exception as error:  # each engine has exceptions of its own

@@ -180,6 +180,8 @@ class Draft:
         By joint of the source, its coordinates in the scene, where they are not those of a joint with its name.
     settings
         Other sections: `gravity`, `contacts`, `simulation`, `states`.
+    expanded
+        Text of the model after its macros; empty if the file has none.
     """
 
     def __init__(self, source: Path, ledger: Ledger, problems: Problems) -> None:
@@ -193,6 +195,7 @@ class Draft:
         self.elements: dict[str, dict[str, Placed]] = {}
         self.coordinates: dict[str, Coordinate] = {}
         self.settings: dict[str, Placed] = {}
+        self.expanded = ""
 
     def add_body(self, name: str, element: Element) -> Body:
         """Add a body."""

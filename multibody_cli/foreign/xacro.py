@@ -34,7 +34,9 @@ def read(root: Element, reading: Reading) -> Draft:
         raise refusal(root.mark, f"the macros cannot be expanded: {reason}") from None
     expanded = parse(text.encode(), f"{reading.path} (expanded)", reading.usage).root
     reading.ledger.replace_source(root, expanded)
-    return urdf.read(expanded, reading)
+    draft = urdf.read(expanded, reading)
+    draft.expanded = text
+    return draft
 
 
 FORMAT = Format("xacro", ("robot",), read)

@@ -24,7 +24,12 @@ def _engine(name: str) -> type[Engine]:
     return found
 
 
-_ENGINE_MODULES = {"mjcf": "mujoco_engine", "sdf": "drake_engine", "urdf": "pinocchio_engine"}
+_ENGINE_MODULES = {
+    "mjcf": "mujoco_engine",
+    "sdf": "drake_engine",
+    "urdf": "pinocchio_engine",
+    "xacro": "pinocchio_engine",
+}
 
 ENGINES = Registry(_ENGINE_MODULES, _engine)
 """The engine of each format of foreign models, by the name of the format."""

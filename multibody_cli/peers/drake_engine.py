@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from xml.dom import expatbuilder
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from multibody_cli.spec.rotations import rotation_matrix
 
 KINDS = {"prismatic": ShapeKind.SLIDE, "ball_rpy": ShapeKind.BALL, "quaternion_floating": ShapeKind.FREE}
 """Kinds by the type of a joint; the coordinates of other types are angles."""
+
+MANIFESTS = "*/model.config"
+"""Manifests of the models `model://NAME`, in folders within or beside that of the file."""
 
 GRAVITY = "0 0 -9.8"
 """Gravitational acceleration of a world that states none, m/s^2; Drake does not read it."""
@@ -44,29 +48,41 @@ class DrakeEngine(Engine):
         logging.getLogger("drake").setLevel(logging.ERROR)
         plant = drake.MultibodyPlant(0.0)
         parser = drake.Parser(plant)
+        for manifest in sorted((*path.parent.glob(MANIFESTS), *path.absolute().parent.parent.glob(MANIFESTS))):
+            if not parser.package_map().Contains(manifest.parent.name):
+                parser.package_map().Add(manifest.parent.name, manifest.parent)
         named = path.suffix == ".sdf"  # Drake takes the format from the suffix
         models = parser.AddModels(path) if named else parser.AddModelsFromString(path.read_text(), "sdf")
-        top: Any = expatbuilder.parse(str(path), namespaces=False).documentElement
-        worlds = top.getElementsByTagName("world")
-        if worlds:
-            stated = [node.firstChild.data for node in worlds[0].childNodes if node.nodeName == "gravity"]
-            gravity = stated[0] if stated else GRAVITY
-            acceleration: Any = np.array(gravity.split(), float)
+        text = re.sub(r"<!--.*?-->", "", path.read_text(), flags=re.DOTALL)
+        is_world = re.search(r"<world[\s>]", text) is not None
+        if is_world:
+            stated = re.search(r"<gravity>\s*(\S+\s+\S+\s+\S+)\s*</gravity>", text)
+            acceleration: Any = np.array((GRAVITY if stated is None else stated[1]).split(), float)
             plant.mutable_gravity_field().set_gravity_vector(acceleration)
         plant.Finalize()
+        if plant.num_velocities() == 0:
+            raise ValueError("no link moves")
         first, *others = [plant.GetModelInstanceName(model) for model in models]
-        is_only = not worlds and all(other.startswith(f"{first}::") for other in others)
+        is_only = not is_world and all(other.startswith(f"{first}::") for other in others)
         return cls(drake, plant, first if is_only else "")
 
     def _joints_of(self, joint: Any) -> Iterator[tuple[EngineJoint, int]]:
         """Yield the joints that a joint of Drake is, with their first positions."""
-        scope = f"{self._plant.GetModelInstanceName(joint.model_instance())}::".removeprefix(self._prefix)
+        scope, model = self._scope(joint.child_body(), joint.parent_body()), self._scope(joint.child_body())
         kind = KINDS.get(joint.type_name(), ShapeKind.HINGE)
         speeds = SIZES[kind][1]
         for k in range(joint.num_velocities() // speeds):
             name = joint.name() if joint.num_velocities() == speeds else f"{joint.name()} axis{k + 1 if k else ''}"
-            body = scope + joint.child_body().name()
+            body = model + joint.child_body().name()
             yield EngineJoint(scope + name, kind, joint.velocity_start() + k, body), joint.position_start() + k
+
+    def _scope(self, *bodies: Any) -> str:
+        """Return the start of names in the innermost model that has all bodies, apart from the world."""
+        plant = self._plant
+        moving = [body for body in bodies if body.index() != plant.world_body().index()]
+        models = [plant.GetModelInstanceName(body.model_instance()).split("::") for body in moving]
+        levels = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*models, strict=False))
+        return "".join(f"{parts[0]}::" for parts in levels).removeprefix(self._prefix)
 
     def equations(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> tuple[Floats, Floats]:
         """Return M and b."""

@@ -177,7 +177,8 @@ class ImportedScene:
             body = self._free_body(joint)
             found = None if body is None else Coordinate(body)
         found = found or Coordinate(joint.name)
-        return found if found.joint in self._positions else None
+        place = self._velocities.get(found.joint)
+        return found if place is not None and place.stop <= self._equations.n else None  # joints that close loops: none
 
 
 def turned(outer: Any, inner: Any) -> Floats:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from multibody_cli.cli.app import main
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.ledger import Report
@@ -57,6 +58,14 @@ def test_an_error_of_a_macro_is_one_line(robot: Path) -> None:
     with pytest.raises(SceneError, match=r"robot.urdf.xacro:1:1: the macros cannot be expanded: .*width.*") as caught:
         read_model(robot, Options(), Problems())
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_the_expanded_robot_is_compared_with_pinocchio(robot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pinocchio")
+    with pytest.raises(SystemExit) as exit:
+        main(["import", str(robot), "--check", "--arg", "mass=2.5"])
+    assert not exit.value.code
+    assert "Pinocchio: 2 joints at 6 states" in capsys.readouterr().out
 
 
 def test_a_package_is_named_by_an_option(robot: Path, tmp_path: Path) -> None:
