@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path, PurePath
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from multibody_cli.errors import series
 from multibody_cli.foreign.contract import Format
-from multibody_cli.foreign.draft import Draft, Origin, Placed
+from multibody_cli.foreign.draft import WORLD, Draft, Origin, Placed
 from multibody_cli.foreign.inertia import give_density, repair
 from multibody_cli.foreign.ledger import Ledger, Report
 from multibody_cli.foreign.markup import parse, read_content
@@ -111,8 +112,12 @@ def _format_of(path: Path, tag: str, mark: Mark) -> str:
 
 def complete(draft: Draft, options: Options, problems: Problems) -> None:
     """Do what all formats need: masses from densities, merged links, leaves without mass, bases, inertias, names."""
+    if not draft.bodies and draft.world.shapes:  # of use in a scene that includes it
+        return
     if not draft.bodies:
-        problems.stop(Mark(str(draft.source)), (), "the model has no bodies")
+        includes = [entry for entry in Report(draft.ledger).losses if entry.element.tag == "include"]
+        reasons = "".join(f"; its <include> is dropped: {entry.reason}" for entry in includes[:1])
+        problems.stop(Mark(str(draft.source)), (), f"the model has no bodies{reasons}")
     if options.density is not None:
         give_density(draft, options.density)
     if all(body.is_massless for body in draft.bodies.values()):
@@ -121,12 +126,28 @@ def complete(draft: Draft, options: Options, problems: Problems) -> None:
     merge_links(draft, options.merge)
     fix_massless_leaves(draft)
     settle_bases(draft, options.base)
+    _drop_empty_exclusions(draft)
     if options.repair:
         repair(draft)
     rename(draft)
     if options.floor is not None:
         _add_floor(draft, options.floor)
     _choose_integrator(draft)
+
+
+def _drop_empty_exclusions(draft: Draft) -> None:
+    """Remove excluded pairs of bodies that have become part of others."""
+    contacts = draft.settings.get("contacts")
+    pairs = [] if contacts is None else contacts.value.get("exclude", [])
+    names = [WORLD, *draft.bodies]
+
+    def is_used(pattern: str) -> bool:
+        return any(fnmatchcase(name, pattern.replace("[", "[[]")) for name in names)
+
+    kept = [pair for pair in pairs if all(map(is_used, pair))]
+    if contacts is not None and len(kept) < len(pairs):
+        rest = {key: value for key, value in contacts.value.items() if key != "exclude"}
+        draft.settings["contacts"] = contacts._replace(value=rest | ({"exclude": kept} if kept else {}))
 
 
 def _add_floor(draft: Draft, distance: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,10 @@ from multibody_cli.nodes import Mark, refusal
 
 DEEPEST = 200
 """Largest depth of nested elements."""
+
+
+_OPENING = re.compile(rb"<!--|<!\[CDATA\[")
+_DECLARATION = re.compile(rb"\s+<\?xml\s[^>]*\?>")
 
 
 @dataclass(slots=True, eq=False)
@@ -100,7 +105,7 @@ def parse(content: bytes, shown: str, usage: Usage) -> Document:
     parser = expat.ParserCreate()
     builder = _Builder(parser, shown, usage)
     try:
-        parser.Parse(content, True)
+        parser.Parse(_lenient(content), True)
     except expat.ExpatError as error:
         message = expat.ErrorString(error.code) or "invalid"
         raise refusal(Mark(shown, error.lineno, error.offset + 1), f"not XML: {message}") from None
@@ -108,6 +113,29 @@ def parse(content: bytes, shown: str, usage: Usage) -> Document:
         raise refusal(Mark(shown), f"not XML: {error}") from None
     assert builder.root is not None
     return Document(builder.root, builder.remarks)
+
+
+def _lenient(content: bytes) -> bytes:
+    """Return the content with blanks in place of comments, and of a declaration behind blanks.
+
+    Both are no XML where other programs accept them: comments with `--` in them, a declaration after a comment.
+    """
+    pieces, end = [], 0
+    while opening := _OPENING.search(content, end):
+        is_comment = opening[0] == b"<!--"
+        close = content.find(b"-->" if is_comment else b"]]>", opening.end())
+        if close < 0:
+            break
+        pieces.append(content[end : opening.start()])
+        pieces.append((_blank if is_comment else bytes)(content[opening.start() : close + 3]))
+        end = close + 3
+    found = b"".join([*pieces, content[end:]])
+    declaration = _DECLARATION.match(found)
+    return found if declaration is None else _blank(declaration[0]) + found[declaration.end() :]
+
+
+def _blank(text: bytes) -> bytes:
+    return re.sub(rb"[^\n]", b" ", text)
 
 
 class _Builder:

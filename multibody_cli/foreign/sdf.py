@@ -6,6 +6,7 @@ The frame of a body is that of its link.  Links of static models are part of the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,16 @@ from multibody_cli.foreign.inertia import give_inertia
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
-from multibody_cli.foreign.sdf_joints import read_joint, read_mimics
+from multibody_cli.foreign.sdf_joints import read_joint, read_planar_joints
+from multibody_cli.foreign.sdf_relations import read_relations
 from multibody_cli.foreign.sdf_scopes import Frame, Scope, World, collect
 from multibody_cli.foreign.sdf_values import claim_root, flag_of, number_of, read_pose, text_of, vector_of, version_of
 
 GRAVITY = (0.0, 0.0, -9.8)
 """Gravitational acceleration of a world that states none, m/s^2."""
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+"""Gravitational acceleration of a scene that states none, m/s^2."""
 
 FRICTION = 1.0
 """Coefficient of friction of shapes that state none."""
@@ -47,6 +52,8 @@ def read(root: Element, reading: Reading) -> Draft:
             for name, frame in scope.frames.items():
                 if frame.element.tag == tag:
                     read_one(world, scope, name, frame)
+    for scope, _ in world.scopes:
+        read_planar_joints(world, scope)
     _read_settings(world, reading, element, root)
     return draft
 
@@ -55,15 +62,19 @@ def read(root: Element, reading: Reading) -> Draft:
 def _read_settings(world: World, reading: Reading, element: Element | None, root: Element) -> None:
     """Read gravity, step and contacts; a file without a world has no contacts."""
     draft, step = world.draft, 0.001
+    acceleration: Sequence[float] = STANDARD_GRAVITY
     excluded = []
     for scope, _ in world.scopes:
+        if scope.is_world or scope.is_merged:
+            continue
         collides = flag_of(scope.reading, scope.element, "self_collide")
-        if not scope.is_world and not scope.is_static and not collides:
+        if not scope.is_static and not collides and scope.count > 1:
             excluded.append([f"{scope.prefix}*", f"{scope.prefix}*"])
     if element is not None:
         reading.text(element, "name", "")
         gravity = reading.child(element, "gravity")
-        draft.set("gravity", element, list(GRAVITY if gravity is None else reading.numbers(gravity, TEXT, 3)))
+        acceleration = GRAVITY if gravity is None else reading.numbers(gravity, TEXT, 3)
+        draft.set("gravity", element, list(acceleration))
         physics = reading.child(element, "physics")
         if physics is not None:
             reading.ledger.keep(physics, "name", "default", "type")
@@ -75,6 +86,18 @@ def _read_settings(world: World, reading: Reading, element: Element | None, root
             contacts = {"friction": FRICTION, "combine": {"friction": "minimum"}, "overlap": "exclude"}
             draft.set("contacts", element, contacts | ({"exclude": excluded} if excluded else {}))
     draft.set_step(element or root, step)
+    for body, one in world.floating:
+        _hold(body, one, acceleration, world)
+
+
+def _hold(body: Body, element: Element, acceleration: Sequence[float], world: World) -> None:
+    """Add the force that balances gravity on a body."""
+    if body.mass is None:
+        world.draft.ledger.drop(element, "gravity acts on all bodies; the mass is that of the shapes")
+        return
+    force = [0.0 - body.mass.mass * component for component in acceleration]
+    fields = {"body": body.name, "force": force, "point": body.mass.com.tolist()}
+    world.draft.add("forces", f"{body.name}_without_gravity", element, **fields)
 
 
 # --- links ------------------------------------------------------------------------------------------------------------
@@ -89,19 +112,20 @@ def _read_link(world: World, scope: Scope, name: str, frame: Frame) -> None:
         for one in link.all(tag):
             reading.ledger.drop(one, why)
     for one in link.all("gravity"):
-        if one.text.strip() in ("true", "1"):
-            reading.ledger.keep(one, TEXT)
-        else:
-            reading.ledger.drop(one, "gravity acts on all bodies")
+        reading.ledger.keep(one, TEXT)
+        if one.text.strip() not in ("true", "1") and body is not draft.world:
+            world.floating.append((body, one))
     inertial = reading.child(link, "inertial")
     is_automatic = inertial is not None and reading.text(inertial, "auto", "false") in ("true", "1")
-    density = None
+    density = total = None
     if scope.is_static:
         if inertial is not None:
             reading.ledger.drop(inertial, "the link is part of the world")
     elif is_automatic and inertial is not None:
         density = number_of(reading, inertial, "density", DENSITY)
-        for one in (one for one in inertial.children if one.tag != "density"):
+        if inertial.all("mass"):
+            total = number_of(reading, inertial, "mass", 1.0)
+        for one in (one for one in inertial.children if one.tag not in ("density", "mass")):
             reading.ledger.drop(one, "the inertia is that of the shapes")
     else:
         _read_inertial(body, reading, inertial)
@@ -113,6 +137,8 @@ def _read_link(world: World, scope: Scope, name: str, frame: Frame) -> None:
                 reading.ledger.drop(one, "the link has an inertia")
         fields = _friction(world, reading, collision) | ({} if own is None else {"density": own})
         _read_shape(world, scope, name, body, collision, fields)
+    if total is not None and inertial is not None:
+        _set_mass(body, total, reading, inertial)
     visuals = len(body.shapes)
     for visual in reading.children(link, "visual"):
         fields = {"contact": False} | _color(reading, visual) | ({} if density is None else {"density": 0.0})
@@ -120,6 +146,13 @@ def _read_link(world: World, scope: Scope, name: str, frame: Frame) -> None:
     if len(body.shapes) > visuals:  # pictures show the visuals instead
         for shape in body.shapes[touching:visuals]:
             shape.fields["visible"] = False
+
+
+def _set_mass(body: Body, mass: float, reading: Reading, inertial: Element) -> None:
+    """Give a body, whose shapes have densities so far, a mass; densities are in proportion."""
+    if len({shape.fields.pop("density", None) for shape in body.shapes}) > 1:
+        reading.ledger.approximate(inertial, "one density for all shapes of the link")
+    body.fields["mass"] = mass
 
 
 def _read_inertial(body: Body, reading: Reading, inertial: Element | None) -> None:
@@ -174,11 +207,16 @@ def _sphere(reading: Reading, element: Element, _shape: Shape) -> dict[str, Any]
 
 
 def _round(reading: Reading, element: Element, _shape: Shape) -> dict[str, Any]:
-    return {"type": element.tag} | {tag: number_of(reading, element, tag, 1.0) for tag in ("radius", "length")}
+    sizes = {tag: number_of(reading, element, tag, 1.0) for tag in ("radius", "length")}
+    return {"type": element.tag.removeprefix("drake:"), **sizes}
 
 
 def _ellipsoid(reading: Reading, element: Element, _shape: Shape) -> dict[str, Any]:
     return {"type": "ellipsoid", "radii": vector_of(reading, element, "radii")}
+
+
+def _ellipsoid_of_drake(reading: Reading, element: Element, _shape: Shape) -> dict[str, Any]:
+    return {"type": "ellipsoid", "radii": [number_of(reading, element, tag, 1.0) for tag in "abc"]}
 
 
 def _plane(reading: Reading, element: Element, _shape: Shape) -> dict[str, Any]:
@@ -207,6 +245,8 @@ SHAPES = {
     "ellipsoid": _ellipsoid,
     "plane": _plane,
     "mesh": _mesh,
+    "drake:capsule": _round,
+    "drake:ellipsoid": _ellipsoid_of_drake,
 }
 """Readers of the solids of a `<geometry>`."""
 
@@ -223,7 +263,7 @@ def _friction(world: World, reading: Reading, collision: Element) -> dict[str, A
     """Read the coefficient of friction that ODE and Drake use."""
     element = reading.child(collision, "surface")
     if element is not None and not world.has_contacts:
-        reading.ledger.drop(element, "a file without a world has no contacts")
+        reading.ledger.drop(element, "a file without a world has no contacts without `--floor`")
         return {}
     for tag in ("friction", "ode"):
         for one in [] if element is None else element.children:
@@ -260,7 +300,7 @@ def _read_point(world: World, scope: Scope, name: str, frame: Frame) -> None:
     body.points[scope.prefix + name] = Point(world.pose_in(carrier, scope, name), Origin(frame.element.mark))
 
 
-READERS = (("link", _read_link), ("frame", _read_point), ("joint", read_joint), ("joint", read_mimics))
+READERS = (("link", _read_link), ("frame", _read_point), ("joint", read_joint), ("joint", read_relations))
 """Readers of what the frames of scopes belong to, in this order."""
 
 FORMAT = Format("SDF", ("sdf",), read)

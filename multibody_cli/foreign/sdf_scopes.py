@@ -1,8 +1,9 @@
 """Frames of SDF: the models, links, joints and frames of a file and of the files that it includes, with their poses.
 
 A scope is the world or a model.  A name in it is that of one of its frames, or `model::name` of a frame in the scope of
-a nested model.  The pose of a frame is relative to its base, another frame of the scope; without a base it is relative
-to the scope itself, `__model__`.
+a nested model.  A model that is merged has a scope of its own, whose names are also those of the outer one.  The pose
+of a frame is relative to its base, another frame of the scope; without a base it is relative to the scope itself,
+`__model__`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from multibody_cli.errors import nearest
-from multibody_cli.foreign.draft import WORLD, Draft
+from multibody_cli.foreign.draft import WORLD, Body, Draft
 from multibody_cli.foreign.frames import IDENTITY, Pose
 from multibody_cli.foreign.geometry import Found, find_path
 from multibody_cli.foreign.markup import Element
@@ -24,6 +25,9 @@ MODEL = "__model__"
 
 SEPARATOR = "::"
 
+OF_THE_WORLD = "the child is part of the world, which does not move: swap <parent> and <child>"
+"""Message on a joint that could not move its child."""
+
 MANIFEST = "model.config"
 """File in the folder of a model that names its SDF files."""
 
@@ -33,6 +37,12 @@ MOST_INCLUDES = 50
 
 NEAR = 4
 """Largest number of poses that are composed one by one, without those of all bases in the scope."""
+
+FIRST_WITH_UNIQUE_NAMES = (1, 7)
+"""Version of SDF in which links, joints and frames have no names in common."""
+
+MERGED = "_merged__{}__model__"
+"""Name of the frame of a merged model."""
 
 
 @dataclass
@@ -85,6 +95,12 @@ class Scope:
         Its frames by name.
     canonical
         Name of the frame whose link carries the frame of the model.
+    is_merged
+        Whether its links, joints and frames are those of the outer scope.
+    merged
+        By name of the outer scope, the frame of the merged model that has it.
+    dropped
+        By name of an `<include>` that is dropped, the reason.
     """
 
     element: Element
@@ -96,6 +112,9 @@ class Scope:
     version: tuple[int, ...] = ()
     frames: dict[str, Frame] = field(default_factory=dict)
     canonical: str = ""
+    is_merged: bool = False
+    merged: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
     _poses: dict[str, Pose] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -103,15 +122,36 @@ class Scope:
 
     def add(self, name: str, frame: Frame) -> None:
         """Add a frame; report a name that is used already."""
-        if name in self.frames:
-            line = self.frames[name].element.mark.line
+        if name in self.frames or name in self.merged:
+            line = self.frames[self.merged.get(name, name)].element.mark.line
             self.reading.refuse(frame.element, f"the name is already used in line {line}")
         else:
             self.frames[name] = frame
 
+    def merge(self, name: str, frame: Frame, inner: Scope) -> None:
+        """Add the frame of a merged model, and the names in its scope."""
+        self.add(name, frame)
+        for own in [*inner.frames, *inner.merged]:
+            if own in self.frames or own in self.merged:
+                self.reading.refuse(frame.element, f"the name `{own}` of the merged model is already used")
+            else:
+                self.merged[own] = name
+
+    @property
+    def count(self) -> int:
+        """The number of its links and models."""
+        return sum(frame.element.tag == "link" or frame.inner is not None for frame in self.frames.values())
+
+    def split(self, name: str) -> tuple[str, str]:
+        """Return the name of a frame of this scope, and the rest: a name in the scope of its model, or empty."""
+        if name in self.frames:
+            return name, ""
+        head, _, inner = name.partition(SEPARATOR)
+        return (self.merged[head], name) if head in self.merged else (head, inner)
+
     def find(self, name: str) -> Frame | None:
         """Return a frame of this scope or of one within; None without it."""
-        head, _, inner = name.partition(SEPARATOR)
+        head, inner = self.split(name)
         frame = self.frames.get(head)
         if not inner or frame is None:
             return frame
@@ -127,7 +167,7 @@ class Scope:
         """Return the pose of a frame in this scope; of one whose bases form a loop, the identity, with an error."""
         chain: dict[str, Pose] = {}
         while name not in self._poses:
-            head, _, inner = name.partition(SEPARATOR)
+            head, inner = self.split(name)
             frame = self.frames.get(head)
             if frame is None or name in chain:
                 if frame is not None:
@@ -165,7 +205,7 @@ class Scope:
             if name == WORLD or (name == MODEL and scope.is_world):
                 return scope, WORLD
             name = scope.canonical if name == MODEL else name
-            head, _, inner = name.partition(SEPARATOR)
+            head, inner = scope.split(name)
             frame = scope.frames.get(head)
             if frame is None:
                 return scope, WORLD
@@ -181,6 +221,9 @@ class Scope:
     def check(self) -> None:
         """Report names of bases and carriers that no frame has."""
         for frame in self.frames.values():
+            if frame.attached == WORLD and frame.element.tag == "joint" and not self.is_world:
+                self.reading.refuse(frame.element, OF_THE_WORLD)
+                continue
             for name in (frame.base, frame.attached):
                 if name and not self.knows(name):
                     self.refuse_name(frame.element, name)
@@ -189,8 +232,11 @@ class Scope:
 
     def refuse_name(self, element: Element, name: str) -> None:
         """Report a name that no frame of the scope has."""
-        known = [*self.frames, MODEL]
-        self.reading.problems.add(element.mark, (), f"{element}: there is no frame `{name}`; {nearest(name, known)}")
+        reason = self.dropped.get(name.partition(SEPARATOR)[0])
+        hint = (
+            nearest(name, [*self.frames, *self.merged, MODEL]) if reason is None else f"its model is dropped: {reason}"
+        )
+        self.reading.refuse(element, f"there is no frame `{name}`; {hint}")
 
     def models(self, place: Pose = IDENTITY) -> Iterator[tuple[Scope, Pose]]:
         """Yield this scope and all within, each with its pose in the world."""
@@ -201,11 +247,12 @@ class Scope:
 
 
 class World:
-    """The scopes of a file with their poses in the world, and the draft."""
+    """The scopes of a file with their poses in the world, the draft, and the bodies on which gravity does not act."""
 
     def __init__(self, top: Scope, draft: Draft) -> None:
         self.draft = draft
-        self.has_contacts = top.element.tag == "world"
+        self.floating: list[tuple[Body, Element]] = []
+        self.has_contacts = top.element.tag == "world" or top.reading.options.floor is not None
         self.scopes = list(top.models())
         self._places = {id(scope): place for scope, place in self.scopes}
 
@@ -228,7 +275,7 @@ class World:
 def collect(scope: Scope) -> None:
     """Read the frames of a scope, and those of the models in it."""
     reading, element = scope.reading, scope.element
-    for tag in ("link", "frame", "joint"):
+    for tag in ("link", "joint", "frame"):
         for one in reading.children(element, tag):
             pose, base = read_pose(reading, one)
             attached = ""
@@ -236,23 +283,38 @@ def collect(scope: Scope) -> None:
                 attached = text_of(reading, one, "child")
             elif tag == "frame":
                 attached = reading.text(one, "attached_to", MODEL) or MODEL
-            scope.add(reading.text(one, "name"), Frame(one, pose, base or attached or MODEL, attached))
+            name = reading.text(one, "name")
+            if name in scope.frames and scope.frames[name].element.tag != tag and _may_share_names(scope):
+                name = f"{name}_{tag}"
+            scope.add(name, Frame(one, pose, base or attached or MODEL, attached))
     for one in reading.children(element, "model"):
         _add_model(scope, one, scope)
     for one in element.all("include"):
         _include(scope, one)
-    links = [name for name, frame in scope.frames.items() if frame.element.tag == "link"]
-    models = [name for name, frame in scope.frames.items() if frame.inner is not None]
     own = reading.text(element, "canonical_link", "")
-    scope.canonical = own or next(iter([*links, *models]), WORLD)
+    scope.canonical = own or _first_link(scope)
     if own and not scope.knows(own):
         scope.refuse_name(element, own)
     scope.check()
 
 
+def _may_share_names(scope: Scope) -> bool:
+    return scope.version < FIRST_WITH_UNIQUE_NAMES
+
+
+def _first_link(scope: Scope) -> str:
+    """Return the name of the first link, or else of the first model; merged links count where they are included."""
+    places = {id(one): number for number, one in enumerate(scope.element.children)}
+    links = [(places[id(frame.element)], name) for name, frame in scope.frames.items() if frame.element.tag == "link"]
+    merged = [frame for frame in scope.frames.values() if frame.inner is not None and frame.inner.is_merged]
+    links += [(places[id(frame.element)], frame.inner.canonical) for frame in merged if frame.inner is not None]
+    models = [name for name, frame in scope.frames.items() if frame.inner is not None]
+    return min(links)[1] if links else next(iter(models), WORLD)
+
+
 def _add_model(scope: Scope, model: Element, source: Scope, include: Element | None = None) -> None:
-    """Add a model of a file, `source`, to a scope; an `<include>` may replace its name and pose."""
-    reading = source.reading
+    """Add a model of a file, `source`, to a scope; an `<include>` may replace its name and pose, or merge it."""
+    reading, is_merged = source.reading, False
     name, (pose, base) = reading.text(model, "name"), read_pose(reading, model)
     is_static, placement = flag_of(reading, model, "static"), reading.text(model, "placement_frame", MODEL)
     if include is not None:
@@ -261,10 +323,23 @@ def _add_model(scope: Scope, model: Element, source: Scope, include: Element | N
         pose, base = read_pose(outer, include) if include.all("pose") else (pose, base)
         is_static = flag_of(outer, include, "static") or is_static
         placement = text_of(outer, include, "placement_frame", placement)
-    prefix = "" if scope.element.tag == "sdf" else f"{scope.prefix}{name}{SEPARATOR}"
+        is_merged = outer.text(include, "merge", "false") in ("true", "1")
+    is_only = scope.element.tag == "sdf" and sum(one.tag in ("model", "include") for one in scope.element.children) == 1
+    prefix = scope.prefix if is_merged or is_only else f"{scope.prefix}{name}{SEPARATOR}"
+    if is_merged:
+        is_static = False
+        for one in [one for tag in ("static", "self_collide") for one in model.all(tag)]:
+            reading.ledger.drop(one, "a merged model has the settings of the outer one")
     inner = Scope(model, reading, prefix, is_static or scope.is_static, files=source.files, version=source.version)
+    inner.is_merged = is_merged
     collect(inner)
-    scope.add(name, Frame(include or model, pose, base or MODEL, inner=inner, placement=placement))
+    frame = Frame(include or model, pose, base or MODEL, inner=inner, placement=placement)
+    if not is_merged:
+        scope.add(name, frame)
+    elif scope.is_world and model.all("link"):
+        scope.reading.refuse(frame.element, "a world has no links: include the model without `merge`")
+    else:
+        scope.merge(MERGED.format(name), frame, inner)
 
 
 def _include(scope: Scope, include: Element) -> None:
@@ -275,15 +350,12 @@ def _include(scope: Scope, include: Element) -> None:
     if not uri:
         reading.refuse(include, "expected a <uri>")
         return
-    if reading.text(include, "merge", "false") in ("true", "1"):
-        reading.refuse(include, "`merge` is not read: include the model without it, and name its frames by `model::`")
-        return
     found = find_path(reading, uri, Path.exists) if "://" in uri.removeprefix("file://") else _near(reading, uri)
-    if found.file is None:
-        ledger.drop(include, found.reason)
-        return
-    file = found.file if found.file.is_file() else _file_of(reading, include, found.file)
+    found = found if found.file is None or found.file.is_file() else _file_of(reading, include, found.file)
+    file = found.file
     if file is None:
+        ledger.drop(include, found.reason)
+        scope.dropped[text_of(reading, include, "name", uri.rpartition("/")[2])] = found.reason
         return
     if any(file.samefile(one) for one in scope.files) or len(scope.files) > MOST_INCLUDES:
         reading.refuse(include, f"{file} includes itself")
@@ -295,10 +367,12 @@ def _include(scope: Scope, include: Element) -> None:
     version = version_of(root.attributes.get("version", ""))
     source = Scope(root, inner, files=(*scope.files, file), version=version)
     model = inner.child(root, "model")
-    if model is None:
-        reading.refuse(include, f"{file} has no <model>")
-    else:
+    if model is not None:
         _add_model(scope, model, source, include)
+    elif root.tag == "sdf":
+        ledger.drop(include, f"{file} has no <model>")
+    else:
+        reading.refuse(include, f"{file} is not SDF: its root element is <{root.tag}>")
 
 
 def _near(reading: Reading, uri: str) -> Found:
@@ -307,18 +381,13 @@ def _near(reading: Reading, uri: str) -> Found:
     return found if found.file is not None or "://" in uri else find_path(reading, f"model://{uri}", Path.exists)
 
 
-def _file_of(reading: Reading, include: Element, folder: Path) -> Path | None:
+def _file_of(reading: Reading, include: Element, folder: Path) -> Found:
     """Return the SDF file of the folder of a model, of several that with the latest version of SDF."""
     manifest = folder / MANIFEST
     if not manifest.is_file():
-        reading.ledger.drop(include, f"{folder} has no file {MANIFEST}")
-        return None
+        return Found(None, f"{folder} has no file {MANIFEST}")
     files = [one for one in reading.parse(manifest, include).all("sdf") if one.text.strip()]
     if not files:
-        reading.ledger.drop(include, f"{manifest} names no file in <sdf>")
-        return None
+        return Found(None, f"{manifest} names no file in <sdf>")
     file = folder / max(files, key=lambda one: version_of(one.attributes.get("version", ""))).text.strip()
-    if not file.is_file():
-        reading.ledger.drop(include, f"no such file: {file}")
-        return None
-    return file
+    return Found(file) if file.is_file() else Found(None, f"no such file: {file}")

@@ -28,10 +28,18 @@ ELSEWHERE = {
     **dict.fromkeys(("script", "shader", "pbr", "texture", "lighting", "specular", "emissive"), "shapes have a color"),
     **dict.fromkeys(("shininess", "render_order", "double_sided"), "shapes have a color"),
     **dict.fromkeys(("fluid_added_mass",), "bodies have no added mass"),
+    **dict.fromkeys(("drake:deformable_properties",), "links are rigid"),
     **dict.fromkeys(("real_time_factor", "real_time_update_rate"), "a run is as fast as it can be"),
     **dict.fromkeys(("provide_feedback", "physics_engine", "implicit_spring_damper"), "settings of an engine"),
 }
 """Elements that do not describe the mechanics, and why they are dropped."""
+
+
+EXTENSIONS = (
+    *("drake:joint", "drake:parent", "drake:child", "drake:damping"),
+    *("drake:rotor_inertia", "drake:gear_ratio", "drake:mimic", "drake:capsule", "drake:ellipsoid"),
+)
+"""Extensions of SDF that are read."""
 
 
 def read_pose(reading: Reading, element: Element) -> tuple[Pose, str]:
@@ -95,5 +103,5 @@ def claim_root(root: Element, reading: Reading) -> None:
     for element in root.walk():
         if element.tag in ELSEWHERE:
             reading.ledger.drop(element, ELSEWHERE[element.tag])
-        elif ":" in element.tag:
+        elif ":" in element.tag and element.tag not in EXTENSIONS:
             reading.ledger.drop(element, f"an extension of SDF, `{element.tag.partition(':')[0]}`")

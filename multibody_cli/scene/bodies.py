@@ -144,7 +144,8 @@ class BodySpec(Spec):
     def _require_one_source_of_mass(self) -> Self:
         solids = [shape for shape in self.shapes if SHAPES[shape.type].volume is not None]
         dense = [shape for shape in solids if getattr(shape, "density", None) is not None]
-        if self.mass is not None and (self.density is not None or dense):
+        filled = [shape for shape in solids if getattr(shape, "density", None) != 0.0]
+        if self.mass is not None and (self.density is not None or any(shape in filled for shape in dense)):
             raise ValueError("`mass` and `density` are both given: specify only one of them")
         if self.inertia is not None and self.mass is None:
             raise ValueError("`inertia` requires a `mass`")
@@ -156,7 +157,7 @@ class BodySpec(Spec):
             return self
         if not solids and self.kind == "point":
             raise ValueError("expected a `mass`, or `shapes` with a volume")
-        if not solids:
+        if not solids or (self.mass is not None and not filled):
             raise ValueError(
                 "expected `shapes` with a volume, or a `mass` with an `inertia` "
                 "(`inertia: {principal: [0, 0, 0]}` for a point mass)"

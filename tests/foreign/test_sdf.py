@@ -247,7 +247,7 @@ REFUSED = {
     "ends": (LINK + '<joint name="j" type="fixed"><child>a</child></joint>', "expected a <parent> and a <child>"),
     "child": (
         LINK + '<joint name="j" type="fixed"><parent>a</parent><child>world</child></joint>',
-        "there is no frame `world`",
+        "the child is part of the world, which does not move: swap <parent> and <child>",
     ),
     "parent": (
         LINK + '<joint name="j" type="fixed"><parent>b</parent><child>a</child></joint>',
