@@ -57,8 +57,8 @@ UNTURNED = {"quaternion": [1.0, 0.0, 0.0, 0.0]}
 """Coordinates of a ball joint in the initial pose."""
 
 
-LARGEST_CORRECTION = 0.1
-"""Assembly tolerance of loops, m or rad, if joints start at their limits instead of the initial pose of the file."""
+ROUND_OFF = 1e-6
+"""Error of an equality, m or rad, that is that of the numbers of a file."""
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -108,8 +108,11 @@ def _read_options(model: Model) -> None:
         entry.value["type"] in ("position", "velocity") for entry in model.draft.elements.get("actuators", {}).values()
     ):
         simulation["integrator"] = "linearly_implicit_euler"
-    if model.starts_elsewhere and model.arrays.eq_active0.any():
-        simulation["assembly_tolerance"] = LARGEST_CORRECTION
+    if model.arrays.opening > ROUND_OFF:
+        element = model.element("eq", 0, "equality")
+        text = f"equalities have errors up to {model.arrays.opening:.3g} m or rad at the start, which assembly removes"
+        model.reading.ledger.note(element.mark, text)
+        simulation["assembly_tolerance"] = float(f"{2.0 * model.arrays.opening:.1g}")
     model.draft.set_step(model.bodies[0], option["timestep"], **simulation)
 
 
@@ -270,7 +273,6 @@ def _start(model: Model, joint: int) -> Any:
     model.reading.ledger.note(
         model.bodies[model.arrays.jnt_bodyid[joint]].mark, f"starts at {start:g}: 0 is outside of its limits"
     )
-    model.starts_elsewhere = True
     return limits[0] if start == lower else limits[1]
 
 

@@ -45,7 +45,8 @@ def compile_model(path: Path) -> Any:
     model
         Arrays with the names and shapes of MuJoCo's `mjModel` as attributes, such as `body_mass` (nbody,); `names`,
         lists of names by kind; `option`, the fields of `mjOption`; `mesh_files`, file names by mesh, or empty;
-        `mesh_references`, `refpos` and `refquat` by mesh; `densities`, those of geoms.
+        `mesh_references`, `refpos` and `refquat` by mesh; `densities`, those of geoms; `opening`, the largest error of
+        an equality at the start or in a keyframe, m or rad.
 
     Raises
     ------
@@ -93,9 +94,22 @@ def _print_compiled(path: str) -> None:
         "option": {name: _plain(getattr(model.opt, name)) for name in dir(model.opt) if not name.startswith("_")},
         "mesh_files": [_file_of(spec, mesh) for mesh in meshes],
         "mesh_references": [[_plain(mesh.refpos), _plain(mesh.refquat)] for mesh in meshes],
+        "opening": max(_opening(mujoco, model, q) for q in (model.qpos0, *model.key_qpos)),
         "densities": _densities(spec, model),
     }
     np.savez(sys.stdout.buffer, properties=json.dumps(properties), **arrays)
+
+
+def _opening(mujoco: Any, model: Any, q: Any) -> float:
+    """Return the largest error of an equality at coordinates, those with limits within them."""
+    data = mujoco.MjData(model)
+    data.qpos[:] = q
+    limited = model.jnt_limited.astype(bool) & (model.jnt_type >= int(mujoco.mjtJoint.mjJNT_SLIDE))
+    places = model.jnt_qposadr[limited]
+    data.qpos[places] = np.clip(data.qpos[places], *model.jnt_range[limited].T)
+    mujoco.mj_fwdPosition(model, data)
+    errors = data.efc_pos[data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
+    return float(np.abs(errors).max(initial=0.0))
 
 
 def _name(model: Any, address: int) -> str:

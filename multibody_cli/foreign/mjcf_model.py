@@ -45,8 +45,6 @@ class Model:
         Inputs of the scene by actuator.
     friction
         Coefficients of friction of most shapes.
-    starts_elsewhere
-        Whether a joint starts at a limit, because its initial value is outside.
     """
 
     def __init__(self, root: Element, reading: Reading, arrays: Any) -> None:
@@ -55,7 +53,6 @@ class Model:
         self.draft = Draft(reading.path, reading.ledger, reading.problems)
         self.names: list[str] = [WORLD]
         self.inputs: dict[int, str] = {}
-        self.starts_elsewhere = False
         self.friction: Any = 1.0
         self._root = root
         self._named = {

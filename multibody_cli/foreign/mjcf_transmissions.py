@@ -58,8 +58,7 @@ def _close_loop(model: Model, index: int, element: Element) -> None:
         poses = [pose_of(arrays.site_pos[site], arrays.site_quat[site]) for site in (first, second)]
         first, second = int(arrays.site_bodyid[first]), int(arrays.site_bodyid[second])
     elif is_weld:
-        anchor = Pose(data[:3], np.eye(3))
-        poses = [pose_of(data[3:6], data[6:10]).at(anchor), anchor]
+        poses = [pose_of(data[3:6], data[6:10]), Pose(data[:3], np.eye(3))]
     else:
         poses = [Pose(data[:3], np.eye(3)), Pose(data[3:6], np.eye(3))]
     ends = [(model.names[first], poses[0]), (model.names[second], poses[1])]

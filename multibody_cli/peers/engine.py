@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import ShapeKind
 
@@ -94,3 +96,7 @@ class Engine(ABC):
     @abstractmethod
     def quantities(self, q: Mapping[str, Floats], v: Mapping[str, Floats], a: Mapping[str, Floats]) -> Quantities:
         """Return other quantities at values and accelerations by joint; forces have the parts and the sign of b."""
+
+    def equality_jacobian(self, q: Mapping[str, Floats]) -> Floats:
+        """Return the Jacobian (m, n) of loops and couplings at values by joint; without rows if the model has none."""
+        return np.zeros((0, sum(SIZES[joint.kind][1] for joint in self.joints)))

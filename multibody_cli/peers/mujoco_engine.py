@@ -79,6 +79,15 @@ class MujocoEngine(Engine):
         mass_moment = model.body_subtreemass[0] * center
         return Quantities(G.T @ forces, G.T @ data.qfrc_bias, mass_moment, momentum, spin, kinetic, potential)
 
+    def equality_jacobian(self, q: Mapping[str, Floats]) -> Floats:
+        """Return the Jacobian of the equalities that are active at the start."""
+        mujoco, model, data = self._mujoco, self._model, self._data
+        G = self._place(q, {joint.name: np.zeros(SIZES[joint.kind][1]) for joint in self.joints})
+        model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+        mujoco.mj_forward(model, data)
+        rows = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
+        return np.asarray(data.efc_J.reshape(-1, model.nv)[rows] @ G, np.float64)
+
     def _place(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> Floats:
         """Set the state; return G with the velocities G v of MuJoCo, where those of free joints turn in body axes."""
         model, data = self._model, self._data

@@ -74,7 +74,8 @@ class EquationsOfMotion:
         twist is not 0, so that v should be random.
         """
         self._update_kinematics(state)
-        links, bodies = self._system.tree.links, self._work.bodies
+        links = self._system.tree.links
+        bodies = self._work.bodies[: len(links)]  # frames of loop joints follow
         moves = (bodies["w"].any(axis=1) | bodies["v"].any(axis=1)) & (links["ignores_gravity"] == 0)
         m, x, h = links["mass"][moves], bodies["x"][moves], bodies["h"][moves]
         xx, _, _, yy, _, zz = bodies["J"][moves].T

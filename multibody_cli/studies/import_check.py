@@ -14,7 +14,8 @@ that vanish at no state with velocities v and accelerations a about 1:
 
 with the kinetic energy T, the mass m of the bodies that move and their polar moment of inertia J about the world's
 origin: by the Cauchy-Schwarz inequality, no momentum is larger.  Center of mass and potential energy are compared
-as differences from the initial pose, since programs differ in the bodies without motion that they count.
+as differences from the initial pose, since programs differ in the bodies without motion that they count.  Accelerations
+with loops are those of `import_loops`.
 
 The kinetic energy is 1/2 v^T M v, so that the power of the Coriolis and centrifugal forces c is that of dM/dt:
 
@@ -34,10 +35,9 @@ from multibody_cli.errors import series
 from multibody_cli.foreign.draft import Draft
 from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import ShapeKind
 from multibody_cli.peers.engine import Engine, EngineJoint, Quantities
-from multibody_cli.spec.rotations import quaternion_of_vector
-from multibody_cli.studies.imported_scene import Equations, ImportedScene, Motion, Values, turned
+from multibody_cli.studies.import_loops import differences_of_loops
+from multibody_cli.studies.imported_scene import Equations, ImportedScene, Motion, Values, moved
 from multibody_cli.studies.simulation import PreparedSimulation
 
 AGREEMENT = 1e-10
@@ -81,7 +81,7 @@ class ImportCheck(Immutable):
     joints
         Differences by joint, in the order of the engine.
     whole
-        Differences of center of mass, momenta and energies.
+        Differences of center of mass, momenta and energies, and of accelerations where loops are closed.
     absent
         Joints of the engine that the scene does not have.
     scene_contradiction, engine_contradiction
@@ -121,10 +121,10 @@ class ImportCheck(Immutable):
         yield f"{self.engine}: {len(self.joints)} joint{'s' * (len(self.joints) != 1)} at {self.states} states"
         remark = " largest relative difference"
         for name, difference in self.differences.items():
-            yield f"  {_title(name):<18}{difference:.1e}{remark}"
+            yield f"  {_title(name):<22}{difference:.1e}{remark}"
             remark = ""
         if self.absent:
-            yield f"  {'not compared':<18}{series(self.absent, 'and')}: not in the scene"
+            yield f"  {'not compared':<22}{series(self.absent, 'and')}: not in the scene"
         for joint in self.joints:
             if max(joint.values.values()) > AGREEMENT:
                 yield f"  {joint.name}: " + ", ".join(f"{_title(name)} {x:.1e}" for name, x in joint.values.items())
@@ -178,7 +178,7 @@ def check_import(simulation: PreparedSimulation, draft: Draft, engine: Engine, s
     rows = [
         JointDifference(joint.name, *of_joints[:, columns].max(axis=1).tolist()) for joint, columns in scene.columns()
     ]
-    whole = _differences_of_bodies(pairs, sizes)
+    whole = _differences_of_bodies(pairs, sizes) | differences_of_loops(scene, random)
     return ImportCheck(engine.title, states, tuple(rows), whole, scene.absent, *contradictions.tolist())
 
 
@@ -254,18 +254,3 @@ def contradiction(equations: Equations, q: Values, v: Values, joints: tuple[Engi
     rate = speeds @ (after - before) @ speeds / (4 * OFFSET)
     scale = np.abs(speeds) @ np.abs(c) + np.abs(speeds) @ np.abs(M) @ np.abs(speeds)
     return float(abs(speeds @ c - rate) / (scale or 1.0))
-
-
-def moved(q: Values, v: Values, joints: tuple[EngineJoint, ...], h: float) -> dict[str, Floats]:
-    """Return the values after a time h with constant velocities."""
-    found = {}
-    for joint in joints:
-        value, rate = q[joint.name], h * v[joint.name]
-        if joint.kind is ShapeKind.FREE:  # the angular velocity is in outer axes
-            turn = turned(quaternion_of_vector(rate[3:].tolist()), value[3:])
-            found[joint.name] = np.concatenate([value[:3] + rate[:3], turn])
-        elif joint.kind is ShapeKind.BALL:
-            found[joint.name] = turned(value, quaternion_of_vector(rate.tolist()))
-        else:
-            found[joint.name] = value + rate
-    return found

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.foreign.draft import Coordinate, Draft
-from multibody_cli.model import Floats, State
+from multibody_cli.initial.linearized_motion import accelerations_of
+from multibody_cli.model import Floats
 from multibody_cli.peers.contract import ShapeKind
 from multibody_cli.peers.engine import SIZES, Engine, EngineJoint, Quantities
 from multibody_cli.spec.rotations import (
@@ -38,7 +39,7 @@ class ImportedScene:
     def __init__(self, simulation: PreparedSimulation, draft: Draft, engine: Engine) -> None:
         self._draft, self._engine = draft, engine
         self._model = simulation.compiled.model
-        self._state: State = simulation.fresh_state()
+        self._state, self._start = simulation.fresh_state(), simulation.fresh_state()
         self._equations = EquationsOfMotion(self._model)
         for controller in self._model.controllers:  # activations of filters are those of the start
             for update in controller.updates:
@@ -67,6 +68,18 @@ class ImportedScene:
         """Return all velocities or accelerations, in the order of M."""
         return np.concatenate([np.zeros(0), *(values[joint.name] for joint in self.joints)])
 
+    def values(self, row: Floats) -> dict[str, Floats]:
+        """Return velocities or accelerations by joint; `row` has the order of M."""
+        return {joint.name: row[columns] for joint, columns in self.columns()}
+
+    def start(self) -> dict[str, Floats]:
+        """Return the coordinates of the assembled initial state."""
+        found = {}
+        for joint in self.joints:
+            first, _ = self._places(joint)
+            found[joint.name] = self._start.q[first : first + SIZES[joint.kind][0]].copy()
+        return found
+
     def motion(self, number: int, random: np.random.Generator) -> Motion:
         """Return the initial pose, right angles, or random values, with random velocities and accelerations."""
         q, v, a = Motion({}, {}, {})
@@ -94,6 +107,11 @@ class ImportedScene:
         b = self._equations.inverse_dynamics(self._state, np.zeros(self._equations.n))
         return M[np.ix_(columns, columns)], b[columns]
 
+    def accelerations(self, q: Values, v: Values) -> Floats:
+        """Return the accelerations, in the order of M, with loops, constraints and couplings."""
+        columns = self._place(q, v)
+        return accelerations_of(self._model, self._state)[columns]
+
     def quantities(self, motion: Motion) -> Quantities:
         """Return the other quantities of the scene."""
         columns, state = self._place(motion.q, motion.v), self._state
@@ -114,21 +132,30 @@ class ImportedScene:
         """Set the state of the scene; return the numbers of its velocities, in the order of M."""
         columns: list[int] = []
         for joint in self.joints:
-            coordinate = self._coordinate(joint)
-            assert coordinate is not None
             size, speeds = SIZES[joint.kind]
-            first = self._positions[coordinate.joint].start + coordinate.position
+            first, column = self._places(joint)
             self._state.q[first : first + size] = q[joint.name]
-            first = self._velocities[coordinate.joint].start + coordinate.velocity
-            self._state.v[first : first + speeds] = v[joint.name]
-            columns += range(first, first + speeds)
+            self._state.v[column : column + speeds] = v[joint.name]
+            columns += range(column, column + speeds)
         return columns
+
+    def _places(self, joint: EngineJoint) -> tuple[int, int]:
+        """Return the first coordinate and the first velocity of a joint in the state of the scene."""
+        coordinate = self._coordinate(joint)
+        assert coordinate is not None
+        first = self._positions[coordinate.joint].start + coordinate.position
+        return first, self._velocities[coordinate.joint].start + coordinate.velocity
 
     def equations_of_engine(self, q: Values, v: Values) -> tuple[Floats, Floats]:
         """Return M and b of the engine, for the bodies of the scene."""
         own_q, own_v, G, rest = self._convert(q, v)
         M, b = self._engine.equations(own_q, own_v)
         return G.T @ M @ G, G.T @ (M @ rest + b)
+
+    def equality_jacobian(self, q: Values) -> Floats:
+        """Return the Jacobian (m, n) of the equalities of the engine, for the velocities of the scene."""
+        own_q, _, G, _ = self._convert(q, self.values(np.zeros(self.size)))
+        return self._engine.equality_jacobian(own_q) @ G
 
     def quantities_of_engine(self, motion: Motion) -> Quantities:
         """Return the other quantities of the engine, with forces on the bodies of the scene."""
@@ -179,6 +206,21 @@ class ImportedScene:
         found = found or Coordinate(joint.name)
         place = self._velocities.get(found.joint)
         return found if place is not None and place.stop <= self._equations.n else None  # joints that close loops: none
+
+
+def moved(q: Values, v: Values, joints: tuple[EngineJoint, ...], h: float) -> dict[str, Floats]:
+    """Return the values after a time h with constant velocities."""
+    found = {}
+    for joint in joints:
+        value, rate = q[joint.name], h * v[joint.name]
+        if joint.kind is ShapeKind.FREE:  # the angular velocity is in outer axes
+            turn = turned(quaternion_of_vector(rate[3:].tolist()), value[3:])
+            found[joint.name] = np.concatenate([value[:3] + rate[:3], turn])
+        elif joint.kind is ShapeKind.BALL:
+            found[joint.name] = turned(value, quaternion_of_vector(rate.tolist()))
+        else:
+            found[joint.name] = value + rate
+    return found
 
 
 def turned(outer: Any, inner: Any) -> Floats:
