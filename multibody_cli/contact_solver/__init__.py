@@ -28,6 +28,7 @@
     two_directional_friction    joints with friction in two directions, as a block
     equation_elimination, joint_equations
                     joints in maximal coordinates, by six equations
+    matrices        products and solutions of six rows
     open_loops      the wrenches of joints that close loops
     independent_equations
                     their equations where loops constrain a motion more than once

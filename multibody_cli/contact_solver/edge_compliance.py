@@ -19,8 +19,8 @@ FIRST_COMPLIANCE, REPEATED = 1e-7, 1e-7
 NEAR, DECREASE, SLOW, MIN_COMPLIANCE = 1e-7, 0.01, 0.5, 1e-12
 """Residual near a solution; factor of the compliance after a pass that leaves more than a share of it; least value."""
 
-EXACT, ROUND_OFF = 1e-13, 1e-15
-"""Residual of a solution, relative to the size of the problem, and that which a further pass does not reduce."""
+EXACT = 1e-13
+"""Residual of a solution, relative to the size of the problem."""
 
 
 @kernel

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from multibody_cli.contact_solver.elimination_workspace import AXES
 from multibody_cli.contact_solver.joint_equations import origin_of, store_disc_inertias, write_equations
-from multibody_cli.contact_solver.open_loops import add_vector_product, factored_determinant, pass_equations
+from multibody_cli.contact_solver.matrices import add_vector_product
+from multibody_cli.contact_solver.open_loops import factored_determinant, pass_equations
 from multibody_cli.contact_solver.tree_friction_workspace import (
     STICKS,
     jam,

@@ -6,7 +6,9 @@ after it        friction of all patches, loads, and the limits in proportion to 
 
 from __future__ import annotations
 
+from multibody_cli.contact_solver.elimination_workspace import AXES
 from multibody_cli.contact_solver.joint_friction import joint_reaction
+from multibody_cli.contact_solver.matrices import solve_columns, transposed_times_vector
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMMED,
@@ -19,7 +21,7 @@ from multibody_cli.contact_solver.two_directional_friction import (
     balance_discs,
 )
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.linalg.dense_lu import factor_scaled, solve_dense_transposed
+from multibody_cli.linalg.dense_lu import factor_scaled
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, no_force, power
 from multibody_cli.spatial.values import Force
@@ -39,10 +41,10 @@ def write_load_shares(table, joint_friction, passes) -> bool:
         if passes.state[p] != STICKS and (passes.shared[p] != passes.state[p] or patches[p].slip_directions == 2):
             patch, total = patches[p], no_force()
             scale = passes.state[p] * joint_friction.coefficient[p]
-            matrix = passes.matrix[p]
-            for a in range(6):
-                for b in range(6):
-                    matrix[a, b] = 1.0 if a == b else 0.0
+            matrix, unit = passes.bodies.matrix, passes.bodies.product
+            for a in range(AXES):
+                for b in range(AXES):
+                    matrix[a, b] = unit[a, b] = 1.0 if a == b else 0.0
             for k in range(patch.first_point, patch.last_point):
                 C, point = no_force(), points[k]
                 for i in range(point.first_load, point.last_load):
@@ -50,10 +52,10 @@ def write_load_shares(table, joint_friction, passes) -> bool:
                 subtract_outer(matrix, scale * unit_friction(point, passes.direction[p, 0], passes.direction[p, 1]), C)
                 total = total + C
             passes.shared[p] = passes.state[p]
-            if not factor_scaled(matrix, passes.order[p], passes.bodies.sizes, passes.bodies.scales):
+            if not factor_scaled(matrix, passes.bodies.order, passes.bodies.sizes, passes.bodies.scales):
                 passes.shared[p], regular = STICKS, False
-            store_vector(passes.vector, -scale * total)
-            solve_dense_transposed(matrix, passes.order[p], passes.vector, passes.share[p])
+            solve_columns(matrix, passes.bodies.order, unit, passes.inverse[p])
+            store_vector(passes.share[p], transposed_times_vector(passes.inverse[p], -scale * total))
     return regular
 
 

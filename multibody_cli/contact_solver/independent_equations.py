@@ -14,6 +14,7 @@ from __future__ import annotations
 from multibody_cli.constraint_solver.ineffective_rows import ineffective_response, ineffective_tolerances
 from multibody_cli.contact_solver.elimination_workspace import AXES
 from multibody_cli.contact_solver.joint_equations import write_equations
+from multibody_cli.contact_solver.matrices import dot_forces, transposed_times_vector
 from multibody_cli.contact_solver.tree_friction_workspace import load_vector
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT
@@ -67,14 +68,9 @@ def write_effects(links, work, plan, node, G) -> int:
             plan.equation[count] = e
             count += 1
     for a in range(count):
-        for k in range(AXES):
-            plan.column[k] = 0.0
-            for e in range(AXES):
-                plan.column[k] += plan.combination[a, e] * G[e, k]
+        row = transposed_times_vector(G, load_vector(plan.combination[a]))
         for b in range(count):
-            plan.effects[a, b] = 0.0
-            for k in range(AXES):
-                plan.effects[a, b] += plan.column[k] * plan.combination[b, k]
+            plan.effects[a, b] = dot_forces(row, load_vector(plan.combination[b]))
         plan.effect[a] = plan.effects[a, a]
     return count
 

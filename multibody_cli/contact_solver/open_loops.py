@@ -34,6 +34,13 @@ from __future__ import annotations
 from multibody_cli.contact_solver.elimination_workspace import AXES
 from multibody_cli.contact_solver.independent_equations import write_independent_equations
 from multibody_cli.contact_solver.joint_equations import store_disc_inertias
+from multibody_cli.contact_solver.matrices import (
+    add_vector_product,
+    solve_columns,
+    subtract_product,
+    subtract_transposed_product,
+    write_product,
+)
 from multibody_cli.contact_solver.tree_friction_workspace import (
     STICKS,
     jam,
@@ -49,60 +56,6 @@ from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import power, shift_force
 from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, times
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
-
-
-# --- products ---------------------------------------------------------------------------------------------------------
-@kernel
-def subtract_product(C, A, B):
-    """Subtract A B from C, all (6, 6)."""
-    for i in range(AXES):
-        for k in range(AXES):
-            a = A[i, k]
-            for j in range(AXES):
-                C[i, j] -= a * B[k, j]
-
-
-@kernel
-def subtract_transposed_product(C, A, B):
-    """Subtract A^T B from C, all (6, 6)."""
-    for k in range(AXES):
-        for i in range(AXES):
-            a = A[k, i]
-            for j in range(AXES):
-                C[i, j] -= a * B[k, j]
-
-
-@kernel
-def write_product(C, A, B):
-    """Write A B into C, all (6, 6)."""
-    for i in range(AXES):
-        for j in range(AXES):
-            C[i, j] = 0.0
-        for k in range(AXES):
-            a = A[i, k]
-            for j in range(AXES):
-                C[i, j] += a * B[k, j]
-
-
-@kernel
-def add_vector_product(y, A, x, factor):
-    """Add `factor` A x to y (6,), for A (6, 6) and x (6,)."""
-    for i in range(AXES):
-        total = 0.0
-        for j in range(AXES):
-            total += A[i, j] * x[j]
-        y[i] += factor * total
-
-
-@kernel
-def solve_columns(plan, X, Z):
-    """Write S^-1 X into Z, both (6, 6), for the factors S in plan.matrix."""
-    for k in range(AXES):
-        for e in range(AXES):
-            plan.column[e] = X[e, k]
-        solve_dense(plan.matrix, plan.order, plan.column, plan.solution)
-        for e in range(AXES):
-            Z[e, k] = plan.solution[e]
 
 
 @formula
@@ -278,7 +231,7 @@ def eliminate_loop(system, work, joint_friction, passes, h, c) -> bool:
         for k in range(AXES):
             plan.rhs[e] -= plan.motion[e, k] * plan.g[c, k]
     solve_dense(plan.matrix, plan.order, plan.rhs, plan.w[c])
-    solve_columns(plan, plan.motion, plan.K[c])
+    solve_columns(plan.matrix, plan.order, plan.motion, plan.K[c])
     for k in range(loop.first_neighbour, loop.last_neighbour):
         one = plan.neighbours[k]
         write_product(plan.product, plan.K[c], plan.G[one.coupling])

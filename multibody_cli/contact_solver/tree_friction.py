@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multibody_cli.contact_solver.edge_compliance import EXACT, ROUND_OFF, choose_compliance, start_compliance
+from multibody_cli.contact_solver.edge_compliance import EXACT, choose_compliance, start_compliance
 from multibody_cli.contact_solver.edge_impacts import find_jams, follow_paths, follows_law, joints_wedge, rebounds
 from multibody_cli.contact_solver.edge_list import guess_edges
 from multibody_cli.contact_solver.edges import (
@@ -76,17 +76,16 @@ from multibody_cli.contact_solver.impacts import ENERGETIC
 from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench, share_of_points
 from multibody_cli.contact_solver.loop_plan import plan_loops
+from multibody_cli.contact_solver.matrices import times_vector
 from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, sweep
 from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMS,
     STICKS,
-    load_vector,
     store_vector,
 )
 from multibody_cli.contact_solver.two_directional_friction import distribute_torque, is_at_rest, linearize_friction
 from multibody_cli.kernel import bound_kernel, kernel, template
-from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
 from multibody_cli.spatial.memory import load_force
 from multibody_cli.tree.jacobian import write_ball_columns
@@ -138,9 +137,7 @@ def compute_loads(system, joint_friction, passes):
         carried = load_force(joint_friction.transmitted[p])
         W = carried
         if passes.state[p] != STICKS and passes.jams[p] != JAMS:
-            store_vector(passes.vector, carried)
-            solve_dense(passes.matrix[p], passes.order[p], passes.vector, passes.reaction[p])
-            W = load_vector(passes.reaction[p])
+            W = times_vector(passes.inverse[p], carried)
         if passes.state[p] != STICKS and patch.slip_directions == 2:
             distribute_normal_load(patch, W, table, joint_friction.normal_loads)
         if passes.state[p] == STICKS or patch.slip_directions == 2:
@@ -255,7 +252,7 @@ def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
     for p in range(len(passes.state)):
         passes.jams[p] = 0
         passes.applied[p, 0] = passes.applied[p, 1] = 0.0
-    edges, polished = passes.edges, False
+    edges = passes.edges
     start_compliance(edges, passes.steady[0])
     for iteration in range(most):
         regular = write_load_shares(table, joint_friction, passes)
@@ -281,9 +278,7 @@ def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
         switches = len(passes.state) if iteration % (2 * JOINT_ITERATIONS) < JOINT_ITERATIONS else 1
         agree, residual = update_states(system, joint_friction, passes, tolerance, switches)
         if agree and exact:
-            if polished or of_edges <= ROUND_OFF or not few:
-                return iteration + 1, residual
-            polished = True
+            return iteration + 1, residual
     return -1, 0.0
 
 

@@ -100,8 +100,7 @@ class TreeFriction(NamedTuple):
         Integers, "p"
     ]  # the state for which `share` and `matrix` are those of the present signs, or STICKS
     share: Annotated[Floats, "p", 6]  # g, in the joint frame
-    matrix: Annotated[Floats, "p", 6, 6]  # factors of 1 - s mu sum w C^T
-    order: Annotated[Integers, "p", 6]
+    inverse: Annotated[Floats, "p", 6, 6]  # of 1 - s mu sum w C^T
     reaction: Annotated[Floats, "p", 6]  # W
     friction: Annotated[Floats, "p", 2]  # x
     slip: Annotated[Floats, "p", 2]  # slip velocities after the step
@@ -113,7 +112,6 @@ class TreeFriction(NamedTuple):
     target: Annotated[Floats, "p", 2]  # x after it, without limits
     normal_load: Annotated[Floats, "points"]  # normal loads of the last sweep
     largest_load: Annotated[Floats, "n"]  # largest sum of loads in a branch, by its first body
-    vector: Annotated[Floats, 6]  # scratch
 
 
 def first_coordinates(system: System) -> Integers:

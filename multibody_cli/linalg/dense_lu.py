@@ -74,18 +74,3 @@ def solve_dense(A, order, b, x):
         for j in range(i + 1, n):
             total -= A[i, j] * x[j]
         x[i] = total / A[i, i]
-
-
-@kernel
-def solve_dense_transposed(A, order, b, x):
-    """Solve A^T x = b with a factored A: x (n,) from b (n,), which is overwritten."""
-    n = len(order)
-    for i in range(n):
-        for j in range(i):
-            b[i] -= A[j, i] * b[j]
-        b[i] /= A[i, i]
-    for i in range(n - 1, -1, -1):
-        for j in range(i + 1, n):
-            b[i] -= A[j, i] * b[j]
-    for i in range(n):
-        x[order[i]] = b[i]

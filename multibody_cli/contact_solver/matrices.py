@@ -1,0 +1,86 @@
+"""Products and solutions with matrices (6, 6) in arrays, row by row; rows are Forces, which stay in registers."""
+
+from __future__ import annotations
+
+from multibody_cli.contact_solver.elimination_workspace import AXES
+from multibody_cli.contact_solver.tree_friction_workspace import load_vector, store_vector
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.linalg.vectors import inner_product
+from multibody_cli.spatial.products import dot, no_force
+from multibody_cli.spatial.values import Force, Vec3
+
+
+@kernel
+def subtract_product(C, A, B):
+    """Subtract A B from C."""
+    for i in range(AXES):
+        row = load_vector(C[i])
+        for k in range(AXES):
+            row = row - A[i, k] * load_vector(B[k])
+        store_vector(C[i], row)
+
+
+@kernel
+def subtract_transposed_product(C, A, B):
+    """Subtract A^T B from C."""
+    for i in range(AXES):
+        row = load_vector(C[i])
+        for k in range(AXES):
+            row = row - A[k, i] * load_vector(B[k])
+        store_vector(C[i], row)
+
+
+@kernel
+def write_product(C, A, B):
+    """Write A B into C."""
+    for i in range(AXES):
+        row = no_force()
+        for k in range(AXES):
+            row = row + A[i, k] * load_vector(B[k])
+        store_vector(C[i], row)
+
+
+@kernel
+def add_vector_product(y, A, x, factor):
+    """Add `factor` A x to y (6,), for x (6,)."""
+    for i in range(AXES):
+        y[i] += factor * inner_product(A[i], x)
+
+
+@formula
+def times_vector(A, W):
+    """Return A W, for a Force W."""
+    a, b, c = load_vector(A[0]), load_vector(A[1]), load_vector(A[2])
+    d, e, f = load_vector(A[3]), load_vector(A[4]), load_vector(A[5])
+    return Force(
+        Vec3(dot_forces(a, W), dot_forces(b, W), dot_forces(c, W)),
+        Vec3(dot_forces(d, W), dot_forces(e, W), dot_forces(f, W)),
+    )
+
+
+@formula
+def dot_forces(a, b):
+    """Return the inner product of two Forces, as vectors."""
+    return dot(a.t, b.t) + dot(a.f, b.f)
+
+
+@formula
+def transposed_times_vector(A, W):
+    """Return A^T W, for a Force W."""
+    of_moments = W.t.x * load_vector(A[0]) + W.t.y * load_vector(A[1]) + W.t.z * load_vector(A[2])
+    return of_moments + W.f.x * load_vector(A[3]) + W.f.y * load_vector(A[4]) + W.f.z * load_vector(A[5])
+
+
+@kernel
+def solve_columns(S, order, X, Z):
+    """Write S^-1 X into Z, for the factors S of `factor_scaled`."""
+    for i in range(AXES):
+        row = load_vector(X[order[i]])
+        for j in range(i):
+            row = row - S[i, j] * load_vector(Z[j])
+        store_vector(Z[i], row)
+    for i in range(AXES - 1, -1, -1):
+        row = load_vector(Z[i])
+        for j in range(i + 1, AXES):
+            row = row - S[i, j] * load_vector(Z[j])
+        store_vector(Z[i], (1.0 / S[i, i]) * row)
