@@ -33,6 +33,9 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 FRICTION = 1.0
 """Coefficient of friction of shapes that state none."""
 
+SIDES = 32
+"""Number of sides of the pyramid in place of a cone."""
+
 DENSITY = 1000.0
 """Density of shapes that state none, where the inertia of their link is automatic, kg/m^3."""
 
@@ -219,6 +222,16 @@ def _ellipsoid_of_drake(reading: Reading, element: Element, _shape: Shape) -> di
     return {"type": "ellipsoid", "radii": [number_of(reading, element, tag, 1.0) for tag in "abc"]}
 
 
+def _cone(reading: Reading, element: Element, _shape: Shape) -> dict[str, Any]:
+    """Return a pyramid with the volume of a cone, whose middle is the origin and whose apex is on z."""
+    radius, length = (number_of(reading, element, tag, 1.0) for tag in ("radius", "length"))
+    step = 2 * np.pi / SIDES
+    outer = radius * np.sqrt(step / np.sin(step))
+    base = [[outer * np.cos(k * step), outer * np.sin(k * step), -length / 2] for k in range(SIDES)]
+    reading.ledger.approximate(element, f"by a pyramid of {SIDES} sides", "volumes are equal, inertias to 1e-4")
+    return {"type": "mesh", "vertices": [*np.array(base).tolist(), [0.0, 0.0, length / 2]]}
+
+
 def _plane(reading: Reading, element: Element, _shape: Shape) -> dict[str, Any]:
     for size in element.all("size"):
         reading.ledger.drop(size, "planes are infinite")
@@ -244,6 +257,7 @@ SHAPES = {
     "capsule": _round,
     "ellipsoid": _ellipsoid,
     "plane": _plane,
+    "cone": _cone,
     "mesh": _mesh,
     "drake:capsule": _round,
     "drake:ellipsoid": _ellipsoid_of_drake,
@@ -251,7 +265,6 @@ SHAPES = {
 """Readers of the solids of a `<geometry>`."""
 
 WITHOUT_SHAPE = {
-    "cone": "there is no cone among the shapes",
     "heightmap": "there is no terrain among the shapes",
     "image": "there is no terrain among the shapes",
     "polyline": "there is no extruded polygon among the shapes",

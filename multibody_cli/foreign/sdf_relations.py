@@ -91,6 +91,9 @@ def _read_gearbox(world: World, scope: Scope, name: str, frame: Frame) -> None:
     """
     reading, element = scope.reading, frame.element
     ends = [text_of(reading, element, "parent"), frame.attached, text_of(reading, element, "gearbox_reference_body")]
+    if "" in ends:
+        reading.refuse(element, "expected a <parent>, a <child> and a <gearbox_reference_body>")
+        return
     missing = [end for end in ends if end != WORLD and not scope.knows(end)]
     if missing:
         scope.refuse_name(element, missing[0])

@@ -180,6 +180,21 @@ def test_the_mass_of_a_mesh_with_units_along_each_axis(suffix: str, content: byt
     np.testing.assert_allclose(M, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*imported")
+def test_a_cone_has_the_volume_and_about_the_inertia_of_a_cone(tmp_path: Path) -> None:
+    """Center of mass at a quarter of the height above the base; the moments are those of textbooks."""
+    r, h = 0.5, 1.2
+    cone = f"<cone><radius>{r}</radius><length>{h}</length></cone>"
+    collision = f'<collision name="c"><geometry>{cone}</geometry></collision>'
+    path = write(tmp_path, model(f'<link name="a"><inertial auto="true"/>{collision}</link>'), version="1.11")
+    M = mbsim.Simulation(mbsim.load(path)).mass_matrix()
+    m, z = 1000 * np.pi * r * r * h / 3, -h / 4
+    assert M[0, 0] == pytest.approx(m, rel=1e-12)
+    assert abs(M[0, 4]) == pytest.approx(-m * z, rel=1e-12)
+    across = m * (3 / 20 * r * r + 3 / 80 * h * h + z * z)
+    np.testing.assert_allclose(np.diag(M)[3:], [across, across, 3 / 10 * m * r * r], rtol=1e-4)
+
+
 # --- bad files --------------------------------------------------------------------------------------------------------
 HINGE = '<joint name="j" type="revolute"><parent>world</parent><child>a</child>{}</joint>'
 OF_B = '<axis><xyz expressed_in="b">0 0 1</xyz></axis>'
@@ -204,6 +219,10 @@ BAD = {
     "axis": (
         f'<sdf><model name="m">{LINK}\n{HINGE.format("<axis><xyz>0 0 0</xyz></axis>")}</model></sdf>',
         "2: <axis>: expected an axis other than 0 0 0",
+    ),
+    "gearbox": (
+        f'<sdf><model name="m">{LINK}<link name="b"/>\n{HINGE.replace("revolute", "gearbox").format("")}</model></sdf>',
+        '2: <joint name="j">: expected a <parent>, a <child> and a <gearbox_reference_body>',
     ),
     "frame of an axis": (
         f'<sdf><model name="m">{LINK}\n{HINGE.format(OF_B)}</model></sdf>',
