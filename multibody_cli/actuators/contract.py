@@ -48,7 +48,7 @@ class Law(Immutable):
     states
         Numbers that a sampled controller keeps.
     input
-        The signal that a filter acts on.
+        The signal that a filter acts on, and that has limits.
     definitions
         Names that stand for expressions, also within signals.
     """
@@ -61,6 +61,20 @@ class Law(Immutable):
     input: str = ""
     definitions: Mapping[str, str] = {}
 
+    def bounded(self, limits: tuple[float, float]) -> Law:
+        """Return the law with its input within limits; beyond them its rate is 0."""
+        given = f"{self.input}_given"
+        input_, sides = given, []
+        for bound, word, difference in zip(limits, ("max", "min"), ("{1} - {0}", "{0} - {1}"), strict=True):
+            if math.isfinite(bound):
+                input_ = f"{word}({bound!r}, {input_})"
+                sides.append(f"(1 + sign({difference.format(repr(bound), given)}))/2")
+        definitions = {self.input: input_}
+        if f"{self.input}_rate" in self.force:
+            definitions[f"{self.input}_rate"] = "*".join([f"{given}_rate", *sides])
+        signals = {given if name == self.input else name: signal for name, signal in self.signals.items()}
+        return replace(self, signals=signals, definitions={**self.definitions, **definitions})
+
     def filtered(self, time: float, initial: float, is_sampled: bool) -> Law:
         """Return the law with the activation a of a filter in place of its input u: da/dt = (u - a)/time.
 
@@ -69,6 +83,7 @@ class Law(Immutable):
         activation = "(held_input + (held_activation - held_input)*exp((sampled_at - t)/filter))"
         command = f"{self.input}_command"
         present = command if is_sampled else "held_input"  # a sampled law is evaluated where the next input is not held
+        limited = self.definitions.get(self.input)
         words = {self.input: "activation", f"{self.input}_rate": f"({present} - activation)/filter"}
         values = {word: ast.parse(text, mode="eval").body for word, text in words.items()}
 
@@ -85,7 +100,7 @@ class Law(Immutable):
             parameters={**self.parameters, "filter": time},
             signals={command if name == self.input else name: signal for name, signal in self.signals.items()},
             states=states,
-            definitions={"activation": activation},
+            definitions={"activation": activation} | ({command: limited} if limited else {}),
         )
 
 
@@ -113,6 +128,12 @@ class ActuatorSpec(Spec):
         description="Least and greatest force, N or N*m; null or `.inf` for none.",
         json_schema_extra=lambda schema: schema.update(list_schema(_BOUND, 2)),
     )
+    input_limits: tuple[float, float] | None = Field(
+        None,
+        description="Least and greatest input: `target`, `command`, or `force` or `input` of `general`; null or `.inf` "
+        "for none.",
+        json_schema_extra=lambda schema: schema.update(list_schema(_BOUND, 2)),
+    )
     rate: Annotated[float, Quantity(units.RATE, above=0.0)] | None = Field(
         None, description="Rate of sampling, Hz: the force is held between samples. Default: continuous."
     )
@@ -130,7 +151,7 @@ class ActuatorSpec(Spec):
 
     DIMENSIONS: ClassVar[Mapping[str, str]] = {}
 
-    @field_validator("limits", mode="plain", json_schema_input_type=Any)
+    @field_validator("limits", "input_limits", mode="plain", json_schema_input_type=Any)
     @classmethod
     def _read_limits(cls, value: Any) -> tuple[float, float] | None:
         if value is None:
@@ -193,10 +214,11 @@ class ActuatorSpec(Spec):
         """Return the law of its force, without limits and filter."""
 
     def filtered_law(self) -> Law:
-        """Return the law of its force, without limits."""
+        """Return the law of its force for its input within the limits, filtered, without limits of the force."""
+        law = self.law() if self.input_limits is None else self.law().bounded(self.input_limits)
         if self.filter is None:
-            return self.law()
-        return self.law().filtered(self.filter, self.initial_activation, self.sampling_period is not None)
+            return law
+        return law.filtered(self.filter, self.initial_activation, self.sampling_period is not None)
 
     def limited(self, force: str) -> str:
         """Return the expression of a force within the limits."""

@@ -42,6 +42,7 @@ class PidSpec(ActuatorSpec):
         "ki": "integral_gain",
         "kd": "damping",
         "target": "position",
+        "input_limits": "position",
         "limits": "force",
     }
 

@@ -58,6 +58,7 @@ class PdSpec(ActuatorSpec):
         "kp": "stiffness",
         "kd": "damping",
         "target": "position",
+        "input_limits": "position",
         "limits": "force",
     }
 
@@ -79,6 +80,7 @@ class PositionServoSpec(ActuatorSpec):
         "kp": "stiffness",
         "kv": "damping",
         "target": "position",
+        "input_limits": "position",
         "limits": "force",
     }
 
@@ -95,7 +97,12 @@ class VelocityServoSpec(ActuatorSpec):
     kv: Gain = Field(description="Gain of the velocity, N*m*s/rad or N*s/m.")
     target: Target = Field(description="Wanted rate, rad/s or m/s: a number, an expression of t, or a table.")
 
-    DIMENSIONS: ClassVar[Mapping[str, str]] = {"kv": "damping", "target": "velocity", "limits": "force"}
+    DIMENSIONS: ClassVar[Mapping[str, str]] = {
+        "kv": "damping",
+        "target": "velocity",
+        "input_limits": "velocity",
+        "limits": "force",
+    }
 
     def law(self) -> Law:
         """Return kv (target - v)."""

@@ -73,6 +73,7 @@ GEOM = np.dtype(
         ("extent", "f8", 3),
         ("x", "f8", 3),  # its frame in the joint frame of the body
         ("R", "f8", 9),
+        ("priority", "i8"),  # of two geoms with different ones, the coefficients are those of the higher
         ("bounding_radius", "f8"),  # radius of the bounding sphere about its origin
         *COEFFICIENTS,
     ]

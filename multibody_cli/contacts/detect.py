@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from multibody_cli.contacts.contract import Geometry, Records
 from multibody_cli.contacts.grid import find_pairs
 from multibody_cli.contacts.paths import follow_paths
 from multibody_cli.contacts.shapes.switch import contact_points, place_geoms
 from multibody_cli.contacts.surfaces import set_surfaces
-from multibody_cli.contacts.work import CONTACTS_OVERFLOW, FITS, PAIRS_OVERFLOW
+from multibody_cli.contacts.work import CONTACTS_OVERFLOW, FITS, PAIRS_OVERFLOW, detection_workspace_for, grown
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import store
 from multibody_cli.spatial.products import ZERO
@@ -79,6 +80,16 @@ def detect(geometry, bodies, margin, work) -> tuple[int, int]:
         n = contact_points(i, j, geometry, margin, work, work.contacts, n)
         _sign(work.contacts, first, n, i, j, geometry)
     return n, _overflow(n, work)
+
+
+def touching(geometry: Geometry, bodies: Records) -> Records:
+    """Return all contacts without a gap of bodies with poses in the fields x and R."""
+    work = detection_workspace_for(geometry)
+    while True:
+        count, overflow = detect(geometry, bodies, 0.0, work)
+        if not overflow:
+            return work.contacts[:count]
+        work = grown(geometry, work, count, overflow)
 
 
 @kernel

@@ -84,6 +84,13 @@ def hull_volume(points: ArrayLike) -> float:
     return float(ConvexHull(np.asarray(points, dtype=float)).volume)
 
 
+def count_corners(points: ArrayLike) -> int:
+    """Return the number of corners of the convex hull of points (n, 3)."""
+    from scipy.spatial import ConvexHull
+
+    return len(ConvexHull(np.asarray(points, dtype=float)).vertices)
+
+
 def _connected(seed: int, allowed: np.ndarray, neighbors: np.ndarray) -> list[int]:
     """Return the allowed triangles connected to the seed."""
     members, reached = [seed], {seed}
@@ -217,6 +224,7 @@ class Collider(Immutable, eq=False):
     group: int = 1
     mask: int = 1
     weld: int | None = None
+    priority: int = 0
 
 
 class OwnSurface(NamedTuple):
@@ -257,7 +265,7 @@ def geometry_of(
         form = collider.form
         geom["body"], geom["kind"] = collider.body, form.kind
         geom["weld"] = collider.body if collider.weld is None else collider.weld
-        geom["group"], geom["mask"] = collider.group, collider.mask
+        geom["group"], geom["mask"], geom["priority"] = collider.group, collider.mask, collider.priority
         geom["first_vertex"], geom["last_vertex"] = first, first + len(form.vertices)
         geom["first_face"], geom["last_face"] = len(faces), len(faces) + len(form.faces)
         for face in form.faces:

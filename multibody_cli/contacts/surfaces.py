@@ -35,6 +35,9 @@ def set_surfaces(contacts, first, last, a, b, geometry):
     rule = geometry.combine
     for k in range(first, last):
         contact = contacts[k]
+        if a.priority != b.priority:
+            set_surface(contact, a if a.priority > b.priority else b)
+            continue
         contact.friction = combined(rule[0], a.friction, b.friction)
         contact.kinetic_friction = combined(rule[0], a.kinetic_friction, b.kinetic_friction)
         contact.stribeck_speed = max(a.stribeck_speed, b.stribeck_speed)
@@ -46,15 +49,22 @@ def set_surfaces(contacts, first, last, a, b, geometry):
     if place >= 0:
         own = geometry.own_surfaces[place]
         for k in range(first, last):
-            set_own_surface(contacts[k], own)
+            if own.has_friction:
+                set_friction(contacts[k], own)
+            if own.has_restitution:
+                contacts[k].restitution = own.restitution
 
 
 @kernel
-def set_own_surface(contact, own):
-    """Set the coefficients that a pair of bodies has of its own."""
-    if own.has_friction:
-        contact.friction, contact.kinetic_friction = own.friction, own.kinetic_friction
-        contact.stribeck_speed = own.stribeck_speed
-        contact.rolling, contact.torsional = own.rolling, own.torsional
-    if own.has_restitution:
-        contact.restitution = own.restitution
+def set_surface(contact, surface):
+    """Set all coefficients of a contact."""
+    set_friction(contact, surface)
+    contact.restitution = surface.restitution
+
+
+@kernel
+def set_friction(contact, surface):
+    """Set the coefficients of friction, rolling and spinning of a contact."""
+    contact.friction, contact.kinetic_friction = surface.friction, surface.kinetic_friction
+    contact.stribeck_speed = surface.stribeck_speed
+    contact.rolling, contact.torsional = surface.rolling, surface.torsional

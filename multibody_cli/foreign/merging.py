@@ -120,7 +120,9 @@ class _Merger:
         return list((found | self._draft.joints).values())
 
     def may_absorb(self, joint: Joint, end: End, which: str) -> bool:
-        """Whether the body at one end of a joint can become part of the other one."""
+        """Whether the body at one end of a joint, which closes no loop, can become part of the other one."""
+        if joint is not self._draft.inboard(joint.child)[0]:
+            return False
         guest, host = (joint.child, joint.parent) if end == "child" else (joint.parent, joint.child)
         if guest in (WORLD, host) or guest in self.named:
             return False

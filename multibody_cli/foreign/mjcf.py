@@ -89,7 +89,9 @@ def _include(element: Element, reading: Reading, above: tuple[Path, ...]) -> Non
     """Put the elements of included files into the tree, below their `<include>`."""
     for child in element.children:
         if child.tag == "include" and "file" in child.attributes:
-            path = reading.path.parent / child.attributes["file"]
+            name = child.attributes["file"]
+            places = [folder / name for folder in (reading.path.parent, above[-1].parent)]  # in the order of MuJoCo
+            path = next((place for place in places if place.is_file()), places[0])
             if path.absolute() in above:
                 reading.problems.stop(child.mark, (), f"`{path}` includes itself")
             inner = reading.parse(path, child)

@@ -19,7 +19,7 @@ def read_contacts(model: Model) -> None:
     found: dict[str, Any] = {
         "friction": usual_friction(arrays),
         "combine": {"friction": "maximum"},
-        "overlap": "exclude",
+        "overlap": "separate",
     }
     exclude = [[model.names[code >> 16], model.names[code & 0xFFFF]] for code in arrays.exclude_signature.tolist()]
     pairs: dict[frozenset[str], Any] = {}
@@ -51,7 +51,10 @@ def _note_dimensions(model: Model) -> None:
     for number, (dimension, word) in enumerate(((3, "sliding"), (4, "torsional"), (6, "rolling"))):
         has = arrays.geom_condim >= dimension
         coefficients = arrays.geom_friction[:, number]
-        lost = touching & ~has & (coefficients > coefficients[touching & has].min(initial=np.inf))
+        lost = np.zeros_like(has)
+        for priority in np.unique(arrays.geom_priority):
+            equal = touching & (arrays.geom_priority == priority)
+            lost |= equal & ~has & (coefficients > coefficients[equal & has].min(initial=np.inf))
         if lost.any():
             model.reading.ledger.note(
                 model.bodies[0].mark,
@@ -142,6 +145,8 @@ def contact_fields(model: Model, geom: int) -> dict[str, Any]:
         return {"contact": False}
     friction = _friction(arrays.geom_condim[geom], arrays.geom_friction[geom])
     found: dict[str, Any] = {} if friction == model.friction else {"friction": friction}
+    if arrays.geom_priority[geom] > arrays.geom_priority.min():
+        found["priority"] = int(arrays.geom_priority[geom] - arrays.geom_priority.min())
     if own != 1:
         found["groups"] = _groups(own)
     if others != 1:

@@ -65,13 +65,13 @@ DROPPED = {
 """Elements that are dropped with all that is in them, and why."""
 
 _JOINT = Fates(
-    "name class type pos axis range limited ref springref stiffness damping springdamper armature frictionloss",
+    "name class type pos axis range limited ref springref stiffness damping springdamper armature frictionloss "
+    "actuatorfrclimited actuatorfrcrange",
     {SOFT: "solimplimit solreflimit solimpfriction solreffriction"},
     {
         USER: "user",
         GROUPS: "group",
         MARGIN: "margin",
-        "a bound on the sum of actuators": "actuatorfrclimited actuatorfrcrange",
         "a bound of actuators that compensate gravity": "actuatorgravcomp",
         "plastic springs": "springyield",
     },
@@ -79,7 +79,7 @@ _JOINT = Fates(
 
 _GEOM = Fates(
     f"class type size fromto {POSE} mass density mesh fitscale shellinertia material rgba "
-    "contype conaffinity condim friction",
+    "contype conaffinity condim friction priority",
     {SOFT: "solref solimp"},
     {
         "shapes have no names": "name",
@@ -89,7 +89,7 @@ _GEOM = Fates(
         FLUID: "fluidshape fluidcoef",
         VIEWER: "castshadow",
         "height fields are no shapes of a scene": "hfield",
-        "friction of two shapes is one rule for all": "priority solmix",
+        "the softness of two shapes": "solmix",
         "adhesion and moving surfaces": "adhesion surfacevel",
     },
 )

@@ -22,10 +22,10 @@ OF_SITES = 6
 WRAP_JOINT, WRAP_PULLEY, WRAP_SITE = 1, 2, 3
 """Types of the parts of tendons (`mjtWrap`)."""
 
-ON_JOINT, ON_JOINT_IN_PARENT, ON_TENDON = 0, 1, 3
+ON_JOINTS, ON_TENDON = (0, 1), 3
 """Types of transmissions (`mjtTrn`)."""
 
-NO_DYNAMICS, FILTERS = 0, (2, 3)
+NO_DYNAMICS, INTEGRATOR, FILTERS = 0, 1, (2, 3)
 """Types of activations (`mjtDyn`)."""
 
 FIXED_GAIN = 0
@@ -223,7 +223,7 @@ def _unsupported(model: Model, index: int) -> str:
     arrays = model.arrays
     if model.is_disabled("actuation"):
         return "actuation is disabled in the file"
-    if arrays.actuator_dyntype[index] not in (NO_DYNAMICS, *FILTERS):
+    if arrays.actuator_dyntype[index] not in (NO_DYNAMICS, INTEGRATOR, *FILTERS):
         return "has an activation with dynamics of its own"
     if arrays.actuator_gaintype[index] != FIXED_GAIN or arrays.actuator_biastype[index] not in (NO_BIAS, AFFINE_BIAS):
         return "a law of its own"
@@ -234,7 +234,7 @@ def _quantity(model: Model, index: int) -> dict[str, Any]:
     """Return the quantity on which an actuator acts, as the scene names it; empty if it has no name there."""
     arrays = model.arrays
     acts_on, number = arrays.actuator_trntype[index], int(arrays.actuator_trnid[index, 0])
-    if acts_on in (ON_JOINT, ON_JOINT_IN_PARENT) and arrays.jnt_type[number] not in (FREE, BALL):
+    if acts_on in ON_JOINTS and arrays.jnt_type[number] not in (FREE, BALL):
         return {"joint": model.address(number)}
     if acts_on == ON_TENDON and is_path(model, number):
         return {"path": tendon_name(model, number)}
@@ -251,6 +251,7 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
     reference = reference_of(model, int(arrays.actuator_trnid[index, 0])) if "joint" in fields else 0.0
     gear, gain = float(arrays.actuator_gear[index, 0]), float(arrays.actuator_gainprm[index, 0])
     b0, b1, b2 = arrays.actuator_biasprm[index, :3].tolist()
+    is_filtered = arrays.actuator_dyntype[index] in FILTERS
     if arrays.actuator_biastype[index] == NO_BIAS:
         b0 = b1 = b2 = 0.0
     still = gear * (b0 + b1 * gear * reference)
@@ -260,7 +261,10 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
     used = [*arrays.names["actuator"], *model.draft.elements.get("actuators", {})]
     own = arrays.names["actuator"][index] or unused(f"{name.replace('/', '_')}_{kind}", used)
     command: Any = still / unit
-    if gain:
+    if arrays.actuator_dyntype[index] == INTEGRATOR:
+        text = f"the activation of {element}, the integral of its control, is 0"
+        model.reading.ledger.note(element.mark, text)
+    elif gain:
         model.draft.add_value("inputs", own, element, control_of(model, index, 0.0))
         model.inputs[index] = own
         command = _affine(gear * gain / unit, str(Reference(("inputs", own))), command)
@@ -272,15 +276,20 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
     elif stiffness == damping == 0.0:
         fields |= {"force": command}
     else:  # no servo: a force that grows with the distance or the speed
-        filtered = bool(arrays.actuator_dyntype[index])
         terms = [f"({-factor!r})*{word}" for factor, word in ((stiffness, "q"), (damping, "v")) if factor]
-        fields |= {"force": " + ".join(["activation" if filtered else f"{command}", *terms])}
-        fields |= {"input": command} if filtered else {}
-    if arrays.actuator_dyntype[index]:
+        fields |= {"force": " + ".join(["activation" if is_filtered else f"{command}", *terms])}
+        fields |= {"input": command} if is_filtered else {}
+    if arrays.actuator_ctrllimited[index] and index in model.inputs:
+        if kind == "general" and (stiffness or damping) and not is_filtered:
+            model.reading.ledger.note(element.mark, f"the control of {element} has no limits")
+        else:
+            bounds = [(gear * gain * control + still) / unit for control in arrays.actuator_ctrlrange[index].tolist()]
+            fields["input_limits"] = sorted(bounds)
+    if is_filtered:
         fields |= {"filter": float(arrays.actuator_dynprm[index, 0])}
         fields |= {"initial_activation": still / unit} if still else {}
-    if arrays.actuator_forcelimited[index]:
-        fields["limits"] = sorted(float(gear * value) for value in arrays.actuator_forcerange[index])
+    limits = _force_limits(model, index)
+    fields |= {"limits": limits} if limits else {}
     model.draft.add("actuators", own, element, **fields)
 
 
@@ -294,3 +303,33 @@ def _affine(factor: float, word: str, offset: float) -> str:
     """Return the expression factor*word + offset."""
     product = word if factor == 1.0 else f"{factor!r}*{word}"
     return product if offset == 0.0 else f"{product} {'-' if offset < 0.0 else '+'} {abs(offset)!r}"
+
+
+def _force_limits(model: Model, index: int) -> list[float | None]:
+    """Return the limits of the force of an actuator: its own, and those of a joint on which no other one acts."""
+    arrays = model.arrays
+    low, high = -np.inf, np.inf
+    if arrays.actuator_forcelimited[index]:
+        low, high = sorted(float(arrays.actuator_gear[index, 0] * value) for value in arrays.actuator_forcerange[index])
+    joint = int(arrays.actuator_trnid[index, 0])
+    if arrays.actuator_trntype[index] in ON_JOINTS and arrays.jnt_actfrclimited[joint]:
+        lowest, highest = arrays.jnt_actfrcrange[joint].tolist()
+        if _is_alone(model, joint):
+            low, high = max(low, lowest), min(high, highest)
+        else:
+            text = f"{model.joint_name(joint)}: the bound on the sum of its actuators, {highest:g}, does not count"
+            model.reading.ledger.note(model.bodies[arrays.jnt_bodyid[joint]].mark, text)
+    bounds = [bound if np.isfinite(bound) else None for bound in (low, high)]
+    return bounds if low < high and any(bound is not None for bound in bounds) else []
+
+
+def _is_alone(model: Model, joint: int) -> bool:
+    """Whether a joint has one actuator, and no tendon with an actuator acts on it."""
+    arrays = model.arrays
+    count = 0
+    for type_, number in zip(arrays.actuator_trntype.tolist(), arrays.actuator_trnid[:, 0].tolist(), strict=True):
+        if type_ == ON_TENDON:
+            terms = _terms_of_tendon(model, number, 1.0)
+            count += terms is None or model.address(joint) in terms
+        count += type_ in ON_JOINTS and number == joint
+    return count == 1

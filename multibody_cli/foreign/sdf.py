@@ -86,7 +86,7 @@ def _read_settings(world: World, reading: Reading, element: Element | None, root
             step = number_of(reading, physics, "max_step_size", step)
         bodies = [draft.world, *draft.bodies.values()]
         if any(shape.fields.get("contact", True) for body in bodies for shape in body.shapes):
-            contacts = {"friction": FRICTION, "combine": {"friction": "minimum"}, "overlap": "exclude"}
+            contacts = {"friction": FRICTION, "combine": {"friction": "minimum"}, "overlap": "separate"}
             draft.set("contacts", element, contacts | ({"exclude": excluded} if excluded else {}))
     draft.set_step(element or root, step)
     for body, one in world.floating:

@@ -95,7 +95,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
 def initial_samples(model: Model, state: State) -> Samples:
     """Return the recorded quantities of the bodies in the initial state."""
     samples = samples_for(model.names, 1)
-    bodies.observe(model.system, state, _placed(model, state), element_rows(model), samples, 0)
+    bodies.observe(model.system, state, placed(model, state), element_rows(model), samples, 0)
     return samples
 
 
@@ -110,10 +110,10 @@ def _is_driven(model: Model, state: State) -> bool:
 
 def placed_bodies(model: Model, state: State) -> Records:
     """Return the bodies and loop-joint frames in the initial state."""
-    return _placed(model, state).bodies
+    return placed(model, state).bodies
 
 
-def _placed(model: Model, state: State) -> Work:
+def placed(model: Model, state: State) -> Work:
     """Return work arrays with the kinematics of the initial state."""
     work = workspace_for(model.system)
     kinematics_kernel = update_kinematics if model.system.is_constrained else update_tree_kinematics
@@ -200,7 +200,7 @@ def _except_for(model: Model) -> str:
 
 def _misalignment(model: Model, state: State) -> str:
     """Name the two hinges whose axes are almost parallel, but differ most, with a remedy; "" without any."""
-    columns, hinges = _placed(model, state).columns["angular"], []
+    columns, hinges = placed(model, state).columns["angular"], []
     for joint in model.names.joints:
         if joint.coordinates == (Coordinate.ANGLE,):
             axis = columns[joint.columns.start]

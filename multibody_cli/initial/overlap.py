@@ -1,19 +1,19 @@
-"""Bodies that overlap in the initial state of a scene with contacts: refused, or excluded from contacts."""
+"""Bodies that overlap in the initial state of a scene with contacts: refused, separated, or excluded from contacts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from multibody_cli.alarms.catalogue import OVERLAP
 from multibody_cli.alarms.contract import Raised, Remedy
-from multibody_cli.contacts.contract import Geometry, Records
-from multibody_cli.contacts.detect import detect
-from multibody_cli.contacts.work import detection_workspace_for, grown
+from multibody_cli.contacts.contract import Geometry
+from multibody_cli.contacts.detect import touching
 from multibody_cli.errors import series
 from multibody_cli.immutable import replace
 from multibody_cli.initial.initial_state import placed_bodies
+from multibody_cli.initial.separation import separate_from_world
 from multibody_cli.joints.spec import WORLD
-from multibody_cli.model import Model, State
+from multibody_cli.model import Floats, Model, State
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
 
@@ -30,18 +30,18 @@ Depths = dict[tuple[int, int], tuple[float, float]]
 
 
 def without_overlap(loaded: LoadedScene, model: Model, state: State) -> tuple[LoadedScene, tuple[Raised, ...]]:
-    """Refuse an initial state with overlapping bodies, or exclude them from contacts, as `contacts.overlap` says.
+    """Refuse an initial state with overlapping bodies, or separate or exclude them, as `contacts.overlap` says.
 
     Parameters
     ----------
     loaded, model, state
-        The scene, the compiled model, and its assembled initial state.
+        The scene, the compiled model, and its assembled initial state, which is changed where bodies are separated.
 
     Returns
     -------
     tuple
-        The scene whose `contacts.exclude` has all overlapping pairs, and the note that lists them; or the same scene
-        without a note.
+        The scene whose `contacts.exclude` has all overlapping pairs, and the notes on these, and on those that were
+        separated; or the same scene without a note.
 
     Raises
     ------
@@ -49,19 +49,39 @@ def without_overlap(loaded: LoadedScene, model: Model, state: State) -> tuple[Lo
         With every overlapping pair of bodies and its depth.
     """
     assert loaded.scene.contacts is not None
-    depths = overlap_depths(model.system.contacts.geometry, model, state)
-    names = (WORLD, *model.names.bodies)
+    geometry, names, notes = model.system.contacts.geometry, (WORLD, *model.names.bodies), list[Raised]()
+    depths = overlap_depths(geometry, model, state)
     if loaded.scene.contacts.overlap == "refuse":
         loaded.refuse(
             (("bodies", names[other]), f"lies {depth:.3g} m deep in `{names[one]}` at the start: {REMEDY}")
             for (one, other), (depth, _) in sorted(depths.items(), key=lambda found: found[0][::-1])
         )
+    if loaded.scene.contacts.overlap == "separate" and depths:
+        shifts, before = separate_from_world(geometry, model, state), depths
+        depths = overlap_depths(geometry, model, state)
+        removed = {pair: depth for pair, depth in before.items() if pair not in depths}
+        notes += _note_of_shifts(loaded.scene, model, shifts, removed)
     if not depths:
-        return loaded, ()
+        return loaded, tuple(notes)
     pairs = [(names[one], names[other]) for one, other in depths]
     settings = loaded.scene.contacts.model_copy(update={"exclude": (*loaded.scene.contacts.exclude, *pairs)})
     scene = loaded.scene.model_copy(update={"contacts": settings})
-    return replace(loaded, scene=scene), tuple(_note(loaded.scene, names, depths))
+    return replace(loaded, scene=scene), (*notes, *_note(loaded.scene, names, depths))
+
+
+def _note_of_shifts(scene: SceneSpec, model: Model, shifts: Mapping[int, Floats], removed: Depths) -> Iterator[Raised]:
+    largest = max((relative for _, relative in removed.values()), default=0.0)
+    allowed = scene.simulation.alarms.get(OVERLAP, TOLERATED)
+    if largest > allowed and shifts:
+        names = dict(zip(model.names.body_rows.tolist(), model.names.bodies, strict=True))
+        words = [f"`{names[row]}` by {_vector(shift)} m" for row, shift in shifts.items()]
+        message = f"bodies overlap the world at the start and are moved out of it: {series(words, 'and')}"
+        remedy = Remedy(change="correct their initial positions")
+        yield Raised(OVERLAP, "note", message, remedy, value=largest, threshold=allowed, at_start=True)
+
+
+def _vector(x: Floats) -> str:
+    return f"[{', '.join(f'{part:.3g}' for part in x)}]"
 
 
 def _note(scene: SceneSpec, names: Sequence[str], depths: Depths) -> Iterator[Raised]:
@@ -87,13 +107,3 @@ def overlap_depths(geometry: Geometry, model: Model, state: State) -> Depths:
         if depth > TOLERATED * size:
             depths[pair] = max((depth, depth / size), depths.get(pair, (0.0, 0.0)))
     return depths
-
-
-def touching(geometry: Geometry, bodies: Records) -> Records:
-    """Return all contacts without a gap of bodies with poses in the fields x and R."""
-    work = detection_workspace_for(geometry)
-    while True:
-        count, overflow = detect(geometry, bodies, 0.0, work)
-        if not overflow:
-            return work.contacts[:count]
-        work = grown(geometry, work, count, overflow)

@@ -97,7 +97,9 @@ class ActuatorPacker:
         values: dict[str, ast.expr] = {name: constant(value) for name, value in law.parameters.items()}
         of_axis, read_by_axis = self._packer.quantities.values_of(own)
         quantities = dict(held) | read_by_axis
-        names = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
+        parsed = ast.parse(text, mode="eval").body
+        defined = {name: ast.parse(one, mode="eval").body for name, one in law.definitions.items()}
+        names = {node.id for one in (parsed, *defined.values()) for node in ast.walk(one) if isinstance(node, ast.Name)}
         for name, signal in law.signals.items():
             if signal.uses_state:
                 assert signal.expression is not None
@@ -105,10 +107,8 @@ class ActuatorPacker:
                 quantities |= read_by_signal
             else:
                 self._add_function_of_time(name, signal, names, values, quantities)
-        body = with_values(ast.parse(text, mode="eval").body, values)
-        defined = {name: ast.parse(one, mode="eval").body for name, one in law.definitions.items()}
-        body = with_values(body, {name: with_values(one, values) for name, one in defined.items()})
-        body = with_values(body, of_axis)
+        defined = {name: with_values(one, values) for name, one in defined.items()}
+        body = with_values(with_values(with_values(parsed, values), defined), of_axis)
         read = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
         return body, {name: place for name, place in quantities.items() if name in read}
 

@@ -124,6 +124,7 @@ def colliders_of(
                     sum(bits[name] for name in set(shape.groups)),
                     sum(bits[name] for name in set(shape.collides_with)),
                     rows[weld[path[-1]]],
+                    shape.priority,
                 )
 
 

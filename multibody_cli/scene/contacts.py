@@ -77,10 +77,12 @@ class ContactsSpec(Spec):
         description="Pairs of bodies that never touch, `[body, body]`. A name may have wildcards `*`, which match "
         "any text, the `world` included: `[arm, *]`.",
     )
-    overlap: Literal["refuse", "exclude"] = Field(
+    overlap: Literal["refuse", "exclude", "separate"] = Field(
         "refuse",
         description="Bodies that penetrate at the start by more than 1e-6 of the smaller shape. `refuse`: the scene is "
-        "rejected. `exclude`: they never touch in this run, and a note lists them with their depths.",
+        "rejected. `exclude`: they never touch in this run, and a note lists them with their depths. `separate`: "
+        "mechanisms in the world are first moved out of it along the translations of the joints that connect them to "
+        "it, as a note says; other pairs are excluded.",
     )
     floor: Annotated[float, Quantity(units.LENGTH, least=0.0)] | None = Field(
         None,

@@ -71,3 +71,18 @@ def test_many_pairs_find_their_own_coefficients():
     for contact in found(geometry, places):
         bodies = frozenset((int(contact["body_a"]), int(contact["body_b"])))
         assert contact["restitution"] == known.get(bodies, 0.9)
+
+
+def test_the_shape_of_higher_priority_has_the_coefficients_of_both():
+    """Those of a pair of bodies precede; equal priorities are combined."""
+    rough = {"friction": 0.9, "kinetic_friction": 0.5, "restitution": 0.1, "torsional": 0.3, "priority": 1}
+    smooth = {"friction": 0.4, "rolling": 0.2, "restitution": 0.7}
+    names = ("friction", "kinetic_friction", "restitution", "rolling", "torsional")
+    for contact in contacts_of(rough, smooth, combine=("product", "maximum")):
+        assert tuple(contact[name] for name in names) == (0.9, 0.5, 0.1, 0.0, 0.3)
+    for contact in contacts_of(rough, smooth | {"priority": 2}):
+        assert tuple(contact[name] for name in names) == (0.4, 0.4, 0.7, 0.2, 0.0)
+    first, second = contacts_of(rough, smooth, {(1, 2): OwnSurface(restitution=0.25)})
+    assert (first["friction"], first["restitution"], second["restitution"]) == (0.9, 0.25, 0.1)
+    for contact in contacts_of(rough, smooth | {"priority": 1}, combine=("minimum", "minimum")):
+        assert (contact["friction"], contact["restitution"]) == (0.4, 0.1)

@@ -170,6 +170,21 @@ def test_files_are_relative_to_the_model_and_not_to_the_file_that_names_them(tmp
     assert simulation.scene.bodies["w"].mass == pytest.approx(1000 / 6)
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_a_file_is_included_from_the_folder_of_the_model_or_else_of_the_file_that_names_it(
+    both: bool, tmp_path: Path
+) -> None:
+    """The comment with two hyphens is not XML; MuJoCo and this program read it."""
+    path = written(tmp_path, '<include file="parts/arm.xml"/>')
+    for name in ("parts/arm.xml", "parts/hand.xml", *(["hand.xml"] if both else [])):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        inner = '<include file="hand.xml"/>' if name == "parts/arm.xml" else ""
+        body = f'<body name="{name}"><joint/><geom size="0.1"/>{inner}</body>'
+        (tmp_path / name).write_text(f"<mujoco><!-- a -- b -->{body}</mujoco>")
+    draft, _ = imported(path)
+    assert list(draft.bodies) == ["parts/arm.xml", "hand.xml" if both else "parts/hand.xml"]
+
+
 def test_shapes_keep_sizes_colors_friction_and_groups() -> None:
     draft, simulation = imported(CREATURE)
     trunk, ellipsoid = draft.bodies["trunk"].shapes
@@ -237,6 +252,32 @@ def test_bodies_that_a_weld_holds_are_no_pair(tmp_path: Path) -> None:
     assert tuple(simulation.scene.contacts.pairs) == ("auto",)
 
 
+def test_a_robot_whose_feet_start_in_the_floor_stands(tmp_path: Path) -> None:
+    foot = '<joint axis="0 1 0" stiffness="300" damping="2"/><geom type="box" size=".1 .05 .02" pos="0 0 -.4"/>'
+    legs = "".join(f'<body name="{name}" pos="0 {y} 0">{foot}</body>' for name, y in (("l", 0.1), ("r", -0.1)))
+    trunk = f'<body name="trunk" pos="0 0 .419"><freejoint/><geom type="box" size=".1 .1 .05"/>{legs}</body>'
+    floor = '<geom type="plane" size="0 0 1" friction="0.3"/>'
+    path = written(tmp_path, floor + trunk)
+    with pytest.warns(mbsim.SceneWarning, match=r"`trunk` by \[0, 0, 0.001\] m"):
+        simulation = mbsim.Simulation(mbsim.load(path))
+    simulation.advance(0.2)
+    assert simulation.channel("bodies/trunk/position") == pytest.approx([0, 0, 0.42], abs=1e-9)
+
+
+def test_the_shape_of_higher_priority_determines_the_friction(tmp_path: Path) -> None:
+    """A box with the priority slides with its own friction on a rougher floor, as in MuJoCo."""
+    geom = '<geom type="box" size=".1 .1 .1" friction=".2" priority="3"/>'
+    box = f'<body name="box" pos="0 0 .1"><freejoint/>{geom}</body>'
+    path = written(tmp_path, '<geom type="plane" size="0 0 1" friction="0.9" priority="-1"/>' + box)
+    draft, _ = imported(path)
+    (shape,) = draft.bodies["box"].shapes
+    assert (shape.fields["priority"], shape.fields["friction"]) == (4, 0.2)
+    assert "priority" not in draft.world.shapes[0].fields
+    simulation = mbsim.Simulation(mbsim.load(path, {"bodies.box.velocity": {"linear": [1, 0, 0]}}))
+    simulation.advance(0.1)
+    assert simulation.channel("bodies/box/linear_velocity")[0] == pytest.approx(1 - 0.1 * 0.2 * 9.81, abs=1e-6)
+
+
 def test_pairs_of_a_file_touch_although_it_excludes_their_bodies(tmp_path: Path) -> None:
     model = TWO.replace(SPHERE, SPHERE.replace("geom", 'geom name="g"'), 1)
     model = model.replace(SPHERE, SPHERE.replace("geom", 'geom name="h"'))
@@ -277,6 +318,23 @@ def test_equalities_are_couplings_and_joints_that_close_loops(tmp_path: Path) ->
     assert curve == {"type": "function", "output": "x", "inputs": {"x": "y"}, "value": value}
 
 
+def test_a_weld_that_closes_a_loop_merges_no_body(tmp_path: Path) -> None:
+    """The hand has no mass: it is part of the arm, and not of the target in the world that a weld holds it to."""
+    tip = '<body name="tip"><joint name="grip" type="slide"/><geom size=".1"/></body>'
+    hand = f'<body name="hand" pos="0 0 1">{tip}</body>'
+    arm = f'<body name="arm"><joint name="turn"/><geom size=".2"/>{hand}</body>'
+    arm += '<body name="target" mocap="true" pos="0 0 1"/>'
+    equality = '<equality><weld name="hold" body1="target" body2="hand"/></equality>'
+    draft, _ = imported(written(tmp_path, arm, equality))
+    joints = {joint.name: (joint.type, joint.parent, joint.child) for joint in draft.joints.values()}
+    assert joints == {
+        "turn": ("revolute", "world", "arm"),
+        "grip": ("prismatic", "arm", "tip"),
+        "hold": ("fixed", "world", "arm"),
+    }
+    assert draft.joints["hold"].child_pose.position == pytest.approx([0, 0, 1])
+
+
 SPECIAL = {
     "a rotated free joint with a spring": (
         '<body pos="1 0 1" quat="0.8 0.6 0 0"><joint name="f" type="free" armature="0.3" stiffness="2"/>'
@@ -298,6 +356,18 @@ SPECIAL = {
         TWO,
         '<actuator><general joint="x" dyntype="filter" dynprm="0.1" gainprm="3" ctrlrange="1 2"/><general joint="y" '
         'dyntype="filter" dynprm="0.1" biastype="affine" gainprm="2" biasprm="1 0 -2" ctrlrange="1 2"/></actuator>',
+    ),
+    "a loop": (
+        f'<body name="a"><joint axis="0 1 0"/>{SPHERE}'
+        f'<body name="b" pos="1 0 0"><joint axis="0 1 0"/>{SPHERE}</body></body>',
+        '<equality><connect body1="b" anchor="1 0 0"/></equality>',
+    ),
+    "a bound of the actuator of a joint, and an integrator": (
+        '<body><joint name="x" type="slide" actuatorfrcrange="-2 3"/><joint name="z" axis="0 1 0" ref="0.2"/>'
+        '<geom size="0.1" pos="0.2 0 0"/></body>',
+        '<actuator><position joint="x" kp="90" gear="2" forcerange="-1 9"/>'
+        '<general joint="z" dyntype="integrator" gainprm="30" biastype="affine" biasprm="0 -30 0" ctrlrange="1 2"/>'
+        "</actuator>",
     ),
     "a windy fluid around a body of three moments": (
         '<body euler="10 20 30"><freejoint/><geom type="box" size=".1 .2 .05" density="200" euler="20 0 10"/></body>',
@@ -355,6 +425,28 @@ def test_elements_without_names_have_names_of_their_own(tmp_path: Path) -> None:
     draft, _ = imported(written(tmp_path, body, further))
     assert list(draft.joints) == ["b", "b_", "c", "a_c", "a_c_", "b__"]
     assert list(draft.elements["actuators"]) == ["b_general", "b_general_"]
+
+
+def test_ranges_of_controls_are_limits_of_inputs(tmp_path: Path) -> None:
+    actuators = (
+        '<position name="p" joint="x" kp="20" gear="-2" ctrlrange="-1 3"/><motor name="m" joint="x" gear="4" '
+        'ctrlrange="-1 .5"/><velocity name="v" joint="y" kv="2" ctrlrange="0 2"/><general name="f" joint="y" '
+        'dyntype="filter" dynprm=".1" gainprm="3" biastype="affine" biasprm="1 2 0" ctrlrange="1 2"/>'
+    )
+    draft, _ = imported(written(tmp_path, TWO, f"<actuator>{actuators}</actuator>"))
+    found = {name: entry.value.get("input_limits") for name, entry in draft.elements["actuators"].items()}
+    assert found["p"] == pytest.approx([-1.5, 0.5])  # the target of x: -1/2 times the control
+    assert (found["m"], found["v"], found["f"]) == ([-4.0, 2.0], [0.0, 2.0], [4.0, 7.0])
+
+
+def test_the_bound_on_the_sum_of_actuators_of_a_joint_is_noted(tmp_path: Path) -> None:
+    joint = TWO.replace('name="x"', 'name="x" actuatorfrcrange="-1 1"')
+    motors = '<actuator><motor name="one" joint="x"/><motor name="two" joint="x"/></actuator>'
+    draft, _ = imported(written(tmp_path, joint, motors))
+    assert "limits" not in draft.elements["actuators"]["one"].value
+    assert [text for _, text in draft.ledger.notes] == [
+        "x: the bound on the sum of its actuators, 1, does not count"
+    ] * 2
 
 
 def test_actuators_that_a_file_disables_are_dropped(tmp_path: Path) -> None:

@@ -149,3 +149,33 @@ def test_a_filter_with_affine_gain_and_bias_is_that_of_mujoco():
         simulation.step()
         np.testing.assert_allclose(simulation.q["slide"], data.qpos, rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(simulation.channel("actuators/drive/activation"), data.act[0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+@pytest.mark.parametrize(("value", "limit"), [(0.7, 0.5), (-1.0, 0.1)])
+@pytest.mark.parametrize("kind", ["position", "pd", "pid", "velocity", "general"])
+def test_an_input_beyond_its_limits_acts_as_the_limit(kind, value, limit, filtered):
+    """The run is that of the limited input, also where a filter follows."""
+    fields = {
+        "position": {"kp": 50, "kv": 4},
+        "pd": {"kp": 50, "kd": 4},
+        "pid": {"kp": 50, "ki": 9, "kd": 4, "rate": 200},
+        "velocity": {"kv": 4},
+        "general": {},
+    }[kind] | ({"filter": T} if filtered else {})
+    name = "force" if kind == "general" else "target"
+    given = run_of(text_of({"type": kind, **fields, name: value, "input_limits": [0.1, 0.5]}))
+    limited = run_of(text_of({"type": kind, **fields, name: limit}))
+    force, wanted = (found("actuators/drive/force") for found in (given, limited))
+    np.testing.assert_allclose(force, wanted, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(given("joints/slide/q"), limited("joints/slide/q"), rtol=1e-12, atol=1e-12)
+
+
+def test_the_rate_of_a_limited_target_is_zero_beyond_the_limits():
+    actuator = {"type": "pd", "kp": 0, "kd": 4, "target": "3*t", "input_limits": [None, 0.6]}
+    found = run_of(text_of(actuator))
+    t, v, force = found("time"), found("joints/slide/v")[:, 0], found("actuators/drive/force")[:, 0]
+    for part, rate in ((t < 0.2 - H, 3.0), (t > 0.2 + H, 0.0)):
+        np.testing.assert_allclose(force[part], 4 * (rate - v[part]), atol=1e-9)
+    with pytest.raises(SceneError, match=r"input_limits\[0\]: expected an? .*length"):
+        load(text_of({"type": "pd", "kp": 1, "target": 0, "input_limits": ["1 deg", 2]}))

@@ -1,4 +1,4 @@
-"""Meshes with a unit along each axis, open meshes in pictures, and COLLADA."""
+"""Meshes with a unit along each axis, open meshes in pictures, COLLADA, and meshes of MuJoCo."""
 
 from __future__ import annotations
 
@@ -47,6 +47,42 @@ def test_collada_has_the_unit_of_the_file(unit: str, tmp_path: Path) -> None:
     file.write_text(COLLADA.replace("UNIT", unit))
     found = triangles_of(MeshSpec(type="mesh", file="triangle.dae", scale=2.0), file)
     assert found.extents == pytest.approx(2 * float(unit) * np.array([1, 2, 3]))
+
+
+def msh(vertices: np.ndarray, triangles: np.ndarray) -> bytes:
+    """Return a file of MuJoCo, with normals and texture coordinates."""
+    counts = np.array([len(vertices), len(vertices), len(vertices), len(triangles)], "<i4")
+    numbers = np.concatenate([vertices.ravel(), np.zeros(5 * len(vertices))]).astype("<f4")
+    return counts.tobytes() + numbers.tobytes() + triangles.astype("<i4").tobytes()
+
+
+def test_a_mesh_of_mujoco_has_the_volume_of_its_tetrahedron(tmp_path: Path) -> None:
+    file = tmp_path / "corner.msh"
+    corners, triangles = (
+        np.vstack([np.zeros(3), np.diag([1.0, 2.0, 3.0])]),
+        np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]),
+    )
+    file.write_bytes(msh(corners, triangles))
+    found = volume(MeshSpec(type="mesh", file=file.name, scale=0.1), file)
+    assert found.volume == pytest.approx(1e-3)
+    assert found.centre == pytest.approx([0.025, 0.05, 0.075])
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"$MeshFormat\n", "no header"),
+        (b"$MeshFormat 2.2 0 8 x\n$EndMesh", "counts do not suit its size"),
+        (msh(np.zeros((3, 3)), np.array([[0, 1, 3]])), "a vertex that is not in the file"),
+        (msh(np.zeros((3, 3)), np.array([[0, 1, 2]]))[:-4], "counts do not suit its size"),
+        (np.array([-1, 0, 0, 1], "<i4").tobytes(), "counts do not suit its size"),
+    ],
+)
+def test_what_is_no_mesh_of_mujoco_is_refused(data: bytes, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "other.msh"
+    file.write_bytes(data)
+    with pytest.raises(Refused, match=reason):
+        triangles_of(MeshSpec(type="mesh", file=file.name), file)
 
 
 COLLADA = """<?xml version="1.0" encoding="utf-8"?>

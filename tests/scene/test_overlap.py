@@ -121,3 +121,70 @@ def test_the_stored_scene_excludes_the_same_bodies(tmp_path):
     code, said = mbsim(tmp_path, other, "validate", "outputs/scene.h5")
     assert (code, said[0]) == (0, "outputs/scene.h5: ok")
     assert "`left` and `right` by 0.05 m" in said[1]
+
+
+SUNK = f"""
+  trunk: {{mass: 4, shapes: [{{type: box, size: [0.4, 0.3, 0.1]}}], position: [0, 0, 0.449]}}
+  leg: {{mass: 1, shapes: [{{type: box, size: [0.3, 0.3, 0.4]}}]}}
+  cart: {{{BALL}}}
+  held: {{{BALL}}}
+  tower: {{mass: 1, shapes: [{{type: box, size: [0.2, 0.2, 0.2]}}]}}
+joints:
+  hip: {{type: prismatic, axis: [0, 0, 1], parent: trunk, child: leg, origin: {{position: [0, 0, -0.25]}}}}
+  rails:
+    type: composite
+    parts: [{{type: prismatic, axis: [1, 0, 0]}}, {{type: prismatic, axis: [0, 0.6, 0.8]}}]
+    child: cart
+    origin: {{position: [2, 0, 0.06]}}
+  level: {{type: prismatic, axis: [1, 0, 0], child: held, origin: {{position: [4, 0, 0.07]}}}}
+  stand: {{type: fixed, child: tower, origin: {{position: [6, 0, 0]}}}}
+couplings: {{hold: {{type: linear, terms: {{hip: 1}}}}}}
+"""
+
+
+def test_mechanisms_start_outside_of_the_world_on_request(tmp_path):
+    """A robot whose leg is 1 mm in the floor stands on it, and a cart on inclined rails leaves it along these.
+
+    The rail of a ball keeps it in the floor, so that both never touch.
+    """
+    expected = """
+expect:
+  - {at: 0, channel: bodies/leg/position, value: [0, 0, 0.2], atol: 1e-12}
+  - {at: final, channel: bodies/trunk/position, value: [0, 0, 0.45], atol: 1e-9}
+  - {at: 0, channel: bodies/cart/position, value: [2, 0.03, 0.1], atol: 1e-9}
+  - {at: final, channel: bodies/held/position, value: [4, 0, 0.07], atol: 1e-12}
+"""
+    words = ("--set", "contacts.overlap=separate")
+    moved = (
+        "warning: bodies overlap the world at the start and are moved out of it: `trunk` by [0, 0, 0.001] m and `cart` "
+        "by [0, 0.03, 0.04] m: correct their initial positions"
+    )
+    apart = (
+        "warning: bodies overlap at the start and never touch in this run: `world` and `held` by 0.03 m: move them "
+        "apart, or list them in `contacts.exclude` if this is meant"
+    )
+    assert mbsim(tmp_path, SUNK, "validate", "scene.yaml", *words) == (0, ["scene.yaml: ok", moved, apart])
+    for method in ("aba", "redmax", "symbolic", "baraff", "variational", "variational_maximal"):
+        setting = f"simulation.method={method}"
+        code, said = mbsim(tmp_path, SUNK + expected, "run", "scene.yaml", "--force", *words, "--set", setting)
+        assert (code, moved in said) == (0, True), (method, said)
+
+
+def test_a_mechanism_that_a_constraint_holds_in_the_world_stays(tmp_path):
+    held = f"""
+  hung: {{{BALL}, position: [0, 0, 0.05]}}
+constraints: {{rod: {{type: distance, between: [{{body: hung}}, {{body: world, point: [0, 0, 2]}}], length: 1.95}}}}
+"""
+    code, said = mbsim(tmp_path, held, "validate", "scene.yaml", "--set", "contacts.overlap=separate")
+    assert code == 0
+    assert any("never touch" in line for line in said), said
+    assert not any("moved out" in line for line in said)
+
+
+def test_a_wall_and_a_floor_separate_by_the_smallest_displacement(tmp_path):
+    corner = f"  ball: {{{BALL}, position: [1.95, 0, 0.06]}}\n"
+    walls = "world.shapes=[{type: plane}, {type: box, size: [1, 9, 9], position: [2.5, 0, 0]}]"
+    words = ("--set", walls, "--set", "contacts.overlap=separate")
+    code, said = mbsim(tmp_path, corner, "validate", "scene.yaml", *words)
+    assert code == 0
+    assert "`ball` by [-0.05, 0, 0.04] m" in said[1]

@@ -14,6 +14,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.spec import Color, ContactFriction, Fraction, Position, Quantity, Rotation, Spec, units
+from multibody_cli.spec.quantities import WholeNumber
 from multibody_cli.spec.rotations import IDENTITY, rotation_matrix
 
 Group = Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -35,6 +36,11 @@ class ShapeSpec(Spec):
     )
     restitution: Fraction | None = Field(
         None, description="Coefficient of restitution; for two shapes, the maximum, or that of `contacts.combine`."
+    )
+    priority: Annotated[int, WholeNumber(0)] = Field(
+        0,
+        description="Of two shapes with different priorities, friction and restitution are those of the shape with the "
+        "higher one.",
     )
     contact: bool = Field(True, description="Whether the shape takes part in contacts, in a scene with `contacts`.")
     groups: tuple[Group, ...] = Field(

@@ -17,6 +17,7 @@ from multibody_cli.mass import Floats
 from multibody_cli.meshes import FORMATS
 from multibody_cli.meshes.decomposition import decompose
 from multibody_cli.meshes.mesh import Mesh, creased
+from multibody_cli.meshes.msh import read_msh
 from multibody_cli.scene.shapes.contract import ShapeKind, SolidSpec, VolumeProperties
 from multibody_cli.spec import Position, Quantity, Spec, Vector, Vector3, units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, WholeNumber, list_schema
@@ -59,7 +60,9 @@ class MeshSpec(SolidSpec):
     """
 
     type: Literal["mesh"]
-    file: str = Field("", description="Mesh file (STL, OBJ, PLY, OFF or COLLADA), relative to the scene file.")
+    file: str = Field(
+        "", description="Mesh file (STL, OBJ, PLY, OFF, COLLADA or MSH of MuJoCo), relative to the scene file."
+    )
     vertices: tuple[Position, ...] = Field(
         (), description="Instead of a file, points of which the mesh is the convex hull."
     )
@@ -145,7 +148,10 @@ def triangles_of(shape: MeshSpec, file: Path) -> Any:
         raise Refused(f"the mesh {file} cannot be read: expected a file {', '.join(FORMATS)}")
     try:
         require_within("bytes", file.stat().st_size)
-        mesh = trimesh.load_mesh(BytesIO(file.read_bytes()), file_type=file.suffix.lower()[1:], process=False)
+        if file.suffix.lower() == ".msh":
+            mesh = trimesh.Trimesh(*read_msh(file.read_bytes()), process=False)
+        else:
+            mesh = trimesh.load_mesh(BytesIO(file.read_bytes()), file_type=file.suffix.lower()[1:], process=False)
         mesh.apply_scale(_unit_of(mesh))
         if not len(mesh.faces):
             raise Refused(f"the mesh {file} has no triangles")
@@ -179,6 +185,7 @@ def convex_parts(shape: MeshSpec, file: Path) -> list[Floats]:
         return [np.array(shape.vertices)]
     mesh = triangles_of(shape, file) if shape.hull else surface_of(shape, file)
     vertices = np.asarray(mesh.vertices, dtype=float)
+    require_within("vertices", forms.count_corners(vertices) if shape.hull else len(vertices))
     if shape.hull:
         vertices = forms.hull_vertices(vertices)
     require_within("vertices", len(vertices))

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.contacts.contract import Geometry
+from multibody_cli.contacts.detect import touching
 from multibody_cli.errors import ArgumentError
 from multibody_cli.immutable import Immutable, replace
-from multibody_cli.initial.overlap import touching
 from multibody_cli.kernel import records
 from multibody_cli.methods import METHODS
 from multibody_cli.model import Floats
