@@ -66,8 +66,8 @@ def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bo
         require_replaceable(output, force)
     problems, usage = Problems(), Usage()
     draft = read_model(model, _options(**choices), problems, usage)
-    loaded = load_scene(ReadScene(model, draft.tree(), usage))
-    if volumes:
+    loaded = None if draft.is_still and not check else load_scene(ReadScene(model, draft.tree(), usage))
+    if volumes and loaded is not None:
         _state_excess_volumes(draft, loaded.scene)
     found, comparison = Report(draft.ledger), _check(draft) if check else None
     if report == "json":
@@ -76,8 +76,10 @@ def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bo
     else:
         for line in [*found.lines(), *(comparison.lines() if comparison else ())]:
             show(line)
-    for warning in loaded.warnings:
+    for warning in [] if loaded is None else loaded.warnings:
         messages.warning(warning)
+    if loaded is None:
+        messages.note("the model has no body that moves: a scene may name it in `include`")
     if output is not None:
         write_text(output, text(draft, output.parent))
         messages.note(f"wrote {output}")

@@ -14,6 +14,7 @@ from multibody_cli.document.table_file import read_tables
 from multibody_cli.document.templates import Scope, names_in, substitute
 from multibody_cli.errors import QuantityError
 from multibody_cli.expressions import CONSTANTS, FUNCTIONS
+from multibody_cli.foreign import is_foreign
 from multibody_cli.limits import LimitError, Usage
 from multibody_cli.nodes import UNKNOWN, Node, Problems, find, mapping, plain
 from multibody_cli.spec import units
@@ -146,6 +147,8 @@ def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -
         Collects problems.
     """
     root, usage = read_root(source, problems)
+    if is_foreign(root.mark.file) and "bodies" not in root.value:
+        problems.stop(root.mark, (), "the model has no body that moves: a scene may name it in `include`")
     folder = str(file_of(source).parent)
     replaced = [override for text in overrides if (override := read_override(text, problems, folder)) is not None]
     for override in replaced:

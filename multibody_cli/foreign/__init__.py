@@ -112,9 +112,9 @@ def _format_of(path: Path, tag: str, mark: Mark) -> str:
 
 def complete(draft: Draft, options: Options, problems: Problems) -> None:
     """Do what all formats need: masses from densities, merged links, leaves without mass, bases, inertias, names."""
-    if not draft.bodies and draft.world.shapes:  # of use in a scene that includes it
+    if draft.is_still and draft.world.shapes:
         return
-    if not draft.bodies:
+    if draft.is_still:
         includes = [entry for entry in Report(draft.ledger).losses if entry.element.tag == "include"]
         reasons = "".join(f"; its <include> is dropped: {entry.reason}" for entry in includes[:1])
         problems.stop(Mark(str(draft.source)), (), f"the model has no bodies{reasons}")

@@ -237,6 +237,11 @@ class Draft:
         duration = math.ceil(1.0 / step) * step if is_usable else 1.0
         self.set("simulation", element, {"duration": duration, "step": step, **more})
 
+    @property
+    def is_still(self) -> bool:
+        """Whether it is part of the world, and of use in another scene only."""
+        return not self.bodies
+
     def body(self, name: str) -> Body:
         """Return a body, or the world."""
         return self.world if name == WORLD else self.bodies[name]

@@ -195,7 +195,8 @@ def damaged(content: str, rng: random.Random) -> str:
     """Change a value, a line, a character or a tag."""
     kind = rng.randrange(4)
     if kind == 0:
-        start, end = rng.choice([found.span(1) for found in re.finditer(r'="([^"]*)"', content)])
+        values = [found.span(found.lastindex or 0) for found in re.finditer(r'="([^"]*)"|>([^<>\s][^<>]*)<', content)]
+        start, end = rng.choice(values)
         return content[:start] + rng.choice(WORDS) + content[end:]
     if kind == 1:
         lines = content.split("\n")
@@ -210,13 +211,14 @@ def damaged(content: str, rng: random.Random) -> str:
     return content[:start] + rng.choice(TAGS) + content[end:]
 
 
+@pytest.mark.parametrize("source", ["robot.urdf", "arm.sdf"])
 @pytest.mark.parametrize("seed", range(10))
-def test_damaged_models_are_scenes_or_have_problems(seed: int, tmp_path: Path) -> None:
+def test_damaged_models_are_scenes_or_have_problems(seed: int, source: str, tmp_path: Path) -> None:
     """Whatever the options: a model that can be read is written as the scene that it is, and a refusal is a message."""
     rng = random.Random(seed)
-    path, written = tmp_path / "robot.urdf", tmp_path / "scene.yaml"
+    path, written = tmp_path / source, tmp_path / "scene.yaml"
     for _ in range(20):
-        content = Path(__file__).with_name("robot.urdf").read_text()
+        content = Path(__file__).with_name(source).read_text()
         for _ in range(rng.randint(1, 4)):
             content = damaged(content, rng)
         path.write_text(content)
@@ -232,9 +234,9 @@ def test_damaged_models_are_scenes_or_have_problems(seed: int, tmp_path: Path) -
             continue
         written.write_text(text(draft, tmp_path))
         messages = []
-        for source in (written, ReadScene(path, draft.tree(), Usage())):
+        for scene in (written, ReadScene(path, draft.tree(), Usage())):
             try:
-                load_scene(source)
+                load_scene(scene)
             except SceneError as error:
                 messages.append([(problem.path, problem.message.split(":")[0]) for problem in error.problems])
         assert len(messages) in (0, 2)

@@ -11,6 +11,7 @@ import pytest
 from sdf_files import axis, joint, link, model, read, write
 
 import mbsim
+from multibody_cli.cli.app import main
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign.ledger import Report
 from multibody_cli.foreign.options import Options
@@ -106,6 +107,18 @@ def test_a_static_model_is_part_of_a_scene_that_includes_it(tmp_path: Path) -> N
     ball = "{density: 1000, shapes: [{type: sphere, radius: 0.1}], position: [0, 0, 2]}"
     scene = tmp_path / "scene.yaml"
     scene.write_text(f"mbsim: 1\ninclude: [table.sdf]\nbodies: {{ball: {ball}}}\nsimulation: {{duration: 1 s}}")
+    assert len(load_scene(scene).scene.world.shapes) == 1
+    with pytest.raises(SceneError) as caught:
+        load_scene(tmp_path / "table.sdf")
+    assert (
+        str(caught.value)
+        == f"{tmp_path / 'table.sdf'}: the model has no body that moves: a scene may name it in `include`"
+    )
+    with pytest.raises(SystemExit) as exit:
+        main(["import", str(tmp_path / "table.sdf"), "-o", str(tmp_path / "table.yaml")])
+    assert not exit.value.code
+    settings = "simulation: {duration: 1 s}"  # which the written scene has as well
+    scene.write_text(scene.read_text().replace("table.sdf", "table.yaml").replace(settings, ""))
     assert len(load_scene(scene).scene.world.shapes) == 1
 
 
