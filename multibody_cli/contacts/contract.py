@@ -75,6 +75,8 @@ GEOM = np.dtype(
         ("R", "f8", 9),
         ("priority", "i8"),  # of two geoms with different ones, the coefficients are those of the higher
         ("bounding_radius", "f8"),  # radius of the bounding sphere about its origin
+        ("box_center", "f8", 3),  # of the bounding box along its axes, in its frame, and half of the edges of the box
+        ("box_half", "f8", 3),
         *COEFFICIENTS,
     ]
 )

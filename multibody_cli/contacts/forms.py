@@ -148,6 +148,21 @@ class Form(Immutable, eq=False):
     vertices: Floats = NO_VERTICES
     faces: Sequence[Face] = ()
 
+    @property
+    def bounding_box(self) -> tuple[Floats, Floats]:
+        """Center and half edges of the bounding box along its axes, m; that of a plane is a point."""
+        if len(self.vertices):
+            low, high = self.vertices.min(axis=0), self.vertices.max(axis=0)
+            return (low + high) / 2, (high - low) / 2
+        size = (*self.size, 0.0, 0.0)
+        half = {
+            GeomKind.PLANE: (0.0, 0.0, 0.0),
+            GeomKind.SPHERE: (size[0], size[0], size[0]),
+            GeomKind.CAPSULE: (size[0], size[0], size[0] + size[1]),
+            GeomKind.CYLINDER: (size[0], size[0], size[1]),
+        }
+        return np.zeros(3), np.array(half.get(self.kind, self.size))
+
 
 def plane() -> Form:
     """Solid below the x-y plane, with the normal +z."""
@@ -276,6 +291,7 @@ def geometry_of(
         geom["R"] = np.asarray(collider.rotation, dtype=float).T.ravel()  # by columns
         geom["bounding_radius"], geom["restitution"] = form.bounding_radius, collider.restitution
         geom["friction"], geom["stribeck_speed"] = collider.friction, collider.stribeck_speed
+        geom["box_center"], geom["box_half"] = form.bounding_box
         geom["rolling"], geom["torsional"] = collider.rolling, collider.torsional
         geom["kinetic_friction"] = collider.friction if collider.kinetic_friction is None else collider.kinetic_friction
         first = geom["last_vertex"]

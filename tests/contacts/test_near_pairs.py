@@ -9,8 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multibody_cli.contacts.detect import detect
-from multibody_cli.contacts.forms import Collider, box, geometry_of, plane, sphere
+from multibody_cli.contacts.forms import (
+    Collider,
+    box,
+    capsule,
+    cylinder,
+    ellipsoid,
+    geometry_of,
+    hull,
+    plane,
+    sphere,
+)
+from multibody_cli.contacts.shapes.switch import contact_points, place_geoms
 from multibody_cli.contacts.work import CONTACTS_OVERFLOW, FITS, PAIRS_OVERFLOW, detection_workspace_for, grown
+from multibody_cli.spec.rotations import quaternion_of_vector, rotation_matrix
 
 BALL = sphere(0.5)
 
@@ -43,6 +55,46 @@ def test_near_pairs_are_those_of_the_exhaustive_search(seed, count, spread):
         if poses[i].x[2] + 0.5 * spread < radii[i] + margin:
             expected.append((i, count))
     assert pairs_of(geometry, poses, margin)[0] == expected
+
+
+FORMS = (
+    lambda size: sphere(size[0]),
+    lambda size: capsule(size[0], size[1]),
+    lambda size: box(size),
+    lambda size: cylinder(size[0], size[1]),
+    lambda size: ellipsoid(size),
+    lambda size: hull(np.random.default_rng(1).normal(size=(12, 3)) * size + [0.5, 0.0, 0.0]),
+)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_pairs_with_contacts_have_near_boxes(seed):
+    """No pair that the bounding boxes leave out has a contact; special orientations and margins as well."""
+    generator = np.random.default_rng(seed)
+    kinds = generator.integers(0, len(FORMS), 2)
+    forms = [FORMS[kind](10.0 ** generator.uniform(-2.0, 0.3, 3)) for kind in kinds]
+    turns = [rotation_matrix(quaternion_of_vector(generator.choice([0.0, np.pi / 2, 1.0], 3).tolist())) for _ in forms]
+    geometry = geometry_of([Collider(form, k + 1, rotation=turns[k]) for k, form in enumerate(forms)])
+    poses = [at(0.0, 0.0, 0.0), at(*generator.normal(size=3))]
+    margin = float(generator.choice([0.0, 0.3]))
+    work = detection_workspace_for(geometry)
+    place_geoms(geometry.geoms, bodies_at(poses), work.placed)
+    touching = contact_points(0, 1, geometry, margin, work, work.contacts, 0) > 0
+    near, _ = pairs_of(geometry, poses, margin)
+    assert near == [(0, 1)] or not touching
+
+
+def test_boxes_separate_what_spheres_do_not():
+    """Two rods side by side, at any angle about the axis between them."""
+    for angle in (0.0, 0.3, np.pi / 2):
+        turned = rotation_matrix(quaternion_of_vector([angle, 0.0, 0.0]))
+        rods = [Collider(box([0.1, 2.0, 0.1]), 1), Collider(capsule(0.05, 2.0), 2, rotation=turned)]
+        floor = Collider(plane(), position=(0.0, 0.0, -1.2))
+        for distance, expected in ((0.09, [(0, 1)]), (0.11, [])):
+            found, _ = pairs_of(geometry_of(rods), [at(0.0, 0.0, 0.0), at(distance, 0.0, 0.0)])
+            assert found == expected
+        pairs, _ = pairs_of(geometry_of([*rods[:1], floor]), [at(0.0, 0.0, 0.0)])
+        assert pairs == []
 
 
 def growth(comparisons, counts):
