@@ -138,7 +138,7 @@ def _read_penetration(record: RunRecord, settings: RunSettings) -> Reading:
     peak, length = record.penetration, record.length
     message = (
         f"bodies penetrate each other by {peak.largest:.3g} m, {peak.largest / length:.2g} of the length of the scene: "
-        "a prescribed motion or a constraint leads through a contact"
+        "a limit of a joint, a prescribed motion or a constraint leads through a contact"
     )
     return Reading(lambda bound: peak.time_above(bound * length), "contacts/gap", message)
 
@@ -226,7 +226,8 @@ RUN_ALARMS = (
         lambda record, _: record.penetration.largest / record.length,
         _read_penetration,
         lambda *_: Remedy(
-            change="replace the prescribed motion by a `force`, or exclude the contact with `contacts.exclude`"
+            change="for a limit reduce `simulation.step`, otherwise replace the prescribed motion by a `force`, or "
+            "exclude the contact with `contacts.exclude`"
         ),
         failed=lambda _: 1e-2,
     ),

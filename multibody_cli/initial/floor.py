@@ -38,7 +38,11 @@ def with_floor(loaded: LoadedScene, model: Model, state: State) -> LoadedScene:
     up = -gravity / np.linalg.norm(gravity)
     heights = lowest_points(model.system.contacts.geometry, placed_bodies(model, state), up)
     if not len(heights):
-        raise _refused(loaded, "no shape takes part in contacts, so that nothing can touch a floor")
+        raise _refused(
+            loaded,
+            "no shape takes part in contacts, so that nothing can touch a floor: add shapes; of a model of another "
+            "program, `mbsim import` reports the shapes that are dropped, such as meshes whose files are not found",
+        )
     plane: dict[str, Any] = {"type": "plane", "position": ((heights.min() - contacts.floor) * up).tolist()}
     if not np.array_equal(up, [0.0, 0.0, 1.0]):
         plane["normal"] = up.tolist()
