@@ -102,8 +102,8 @@ def _least_displacement(columns: Floats, contacts: list[tuple[Floats, float]]) -
     if not len(h) or h.max() <= 0.0:
         return np.zeros(len(columns))
     size = h.max()
-    E = np.vstack([G.T, h / size])
-    residual = E @ nnls(E, np.append(np.zeros(len(columns)), 1.0))[0] - np.append(np.zeros(len(columns)), 1.0)
+    E, f = np.vstack([G.T, h / size]), np.append(np.zeros(len(columns)), 1.0)
+    residual = E @ nnls(E, f)[0] - f
     if np.linalg.norm(residual) < UNSEPARATED:
         return np.zeros(len(columns))
     return np.asarray(-size * residual[:-1] / residual[-1])
