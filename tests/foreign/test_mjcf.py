@@ -119,6 +119,12 @@ def test_each_quantity_is_compared(quantity: str, monkeypatch: pytest.MonkeyPatc
     assert found.differences[name] < 1e-7
 
 
+def test_a_model_whose_bodies_are_fixed_agrees(tmp_path: Path) -> None:
+    path = written(tmp_path, f'<body name="a" pos="1 0 0">{SPHERE}</body>')
+    draft, simulation = imported(path)
+    assert check_import(simulation, draft, ENGINES["mjcf"].read(path)).agrees
+
+
 def test_an_engine_with_a_wrong_bias_contradicts_itself() -> None:
     engine = ENGINES["mjcf"].read(CREATURE)
     random = np.random.default_rng(0)
