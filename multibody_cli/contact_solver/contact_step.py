@@ -274,7 +274,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     tree_friction.repeats[0] = tree_friction.time[0] == t
     tree_friction.time[0] = t
     # detection
-    limits = list_active_rows(work.rows, step)
+    limits = list_active_rows(work.rows, settings.margin / system.tree.length, step)
     sizes, count, detection.overflow[0], groups.islands[0] = step.sizes[0], 0, 0, 0
     if find_near_geoms(system, work, detection, h) + len(patches) > 0:
         keep_start_velocities(work.bodies, step.start)
@@ -341,7 +341,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
 def finish_contact_step(system, work, contact_work, q):
     """Restore the q (nq,) of bodies at rest after a displacement, and mark the limits of bodies in contact."""
     hold_bodies_at_rest(system, contact_work.sleep, contact_work.groups, q)
-    mark_limits_in_contact(system.tree, work, contact_work.step, contact_work.groups)
+    mark_limits_in_contact(work, contact_work.step, contact_work.groups)
 
 
 def bind(system: System, add_implicit_impulses: Any, **kernels: Any) -> Any:

@@ -23,13 +23,16 @@ TIE = 1e-6
 
 @kernel
 def add_biases(contacts, groups, step, impact_times):
-    """Add gaps and restitution to the normal velocities v* of all contacts.
+    """Add gaps and restitution to the normal velocities v* of all contacts, and gaps to the velocities of limits.
 
     `closing` (m,) becomes gap / h, `rebound` (m,) what restitution adds to it, and `turned_work` (m,) 0.
     """
     sizes = step.sizes[0]
     for k in range(sizes.rows):
         step.closing[k] = step.rebound[k] = step.turned_work[k] = 0.0
+    for k in range(sizes.equalities, sizes.constraint_rows):
+        gap_velocity = max(step.rows[k].error, 0.0) / sizes.h
+        set_bias(step, k, gap_velocity, gap_velocity)
     hold_later_contacts(contacts, groups, step, impact_times)
     for c in range(sizes.contacts):
         contact, k = contacts[c], sizes.first_contact + PER_CONTACT * c

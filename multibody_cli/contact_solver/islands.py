@@ -239,19 +239,18 @@ def island_number(k, groups):
 
 
 @kernel
-def mark_limits_in_contact(tree, work, step, groups):
+def mark_limits_in_contact(work, step, groups):
     """Mark the limits of coordinates whose bodies are in an island of contacts; none are without contacts.
 
-    Limits of loop joints and between points of bodies curve: stopped bodies leave them in the step that follows.
+    Limits between points of bodies curve: stopped bodies leave them in the step that follows.
     """
-    end = tree.closures[0].iv if len(tree.closures) > 0 else len(groups.body_of_coordinate)
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         row.in_contact = 0
         if row.one_sided and step.sizes[0].contacts > 0:
             for i in range(row.first_term, row.last_term):
                 iv = work.terms[i].iv
-                body = groups.body_of_coordinate[iv] if 0 <= iv < end else 0
+                body = groups.body_of_coordinate[iv] if iv >= 0 else 0
                 at = root(groups.island, groups.articulation[body]) if body > 0 else -1
                 row.in_contact |= at >= 0 and groups.island_number[at] >= 0
 

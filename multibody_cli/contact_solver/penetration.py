@@ -1,7 +1,8 @@
 """Displacements that remove the penetration at the end of a contact step, without changing velocities.
 
 A displacement is computed like an impulse, in the metric of M: with the gaps at the end of the step in place of
-velocities, normals are unilateral rows and constraint rows stay at their values.  There are no tangents.  An island
+velocities, normals and limits are unilateral rows and other constraint rows stay at their values.  There are no
+tangents.  An island
 whose displacement misses the tolerance counts as failed, like one whose impulses do.  A displacement that misses it by
 far is left out: that of faces across the axis of a hinge, which no motion separates, is a quotient of round-off.
 """
@@ -30,7 +31,7 @@ from multibody_cli.contact_solver.solution import (
     number_blocks,
     remove_ineffective_rows,
 )
-from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.multipliers import SOLVED
 
 MAX_PASSES = 20
@@ -104,6 +105,8 @@ def displace_trees(
             edge.law, edge.rows = ONE_SIDED, 1
             c = contact_of_normal(edge.row, step)
             edges.r[e, 0] = gap_at_step_end(edge.row, c, detected, step, impact_times)
+        elif edge.row >= step.sizes[0].equalities:
+            edge.law, edges.r[e, 0] = ONE_SIDED, limit_at_step_end(edge.row, step)
         else:
             edge.law, edges.r[e, 0] = EQUALITY, 0.0
         edges.x[e, 0], edges.u[e, 0], edges.given[e, 0] = 0.0, edges.r[e, 0], 0.0
@@ -144,6 +147,12 @@ def gap_at_step_end(k, c, contacts, step, impact_times) -> float:
     return contacts[c].gap + (h - contacts[c].delay) * step.velocity_after[k]
 
 
+@formula
+def limit_at_step_end(k, step):
+    """Return the distance from the limit of row k at the end of the step."""
+    return max(step.rows[k].error + step.sizes[0].h * step.velocity_after[k], 0.0)
+
+
 @kernel
 def deepest_penetration(island_rows, contacts, step, impact_times) -> float:
     """Return the largest penetration in an island at the end of the step, m; 0 if there is none."""
@@ -159,15 +168,20 @@ def deepest_penetration(island_rows, contacts, step, impact_times) -> float:
 @kernel
 def gather_normals(island_rows, contacts, step, groups, factors, impact_times, scratch):
     """Collect the constraint rows and the normals of an island as one `Factored` problem of displacements."""
-    blocks, m, equalities = number_blocks(island_rows, groups, factors, scratch), 0, 0
+    blocks, m, equalities, constraint_rows = number_blocks(island_rows, groups, factors, scratch), 0, 0, 0
     for i in range(len(island_rows)):
         k = island_rows[i]
         c = contact_of_normal(k, step)
         if k < step.sizes[0].constraint_rows or c >= 0:
             gather_row(m, k, step, groups, factors, scratch)
             scratch.gathered_rows[m] = k
-            scratch.factored.r[m] = gap_at_step_end(k, c, contacts, step, impact_times) if c >= 0 else 0.0
-            equalities += c < 0
+            if c >= 0:
+                scratch.factored.r[m] = gap_at_step_end(k, c, contacts, step, impact_times)
+            else:
+                is_limit = k >= step.sizes[0].equalities
+                scratch.factored.r[m] = limit_at_step_end(k, step) if is_limit else 0.0
+                equalities += not is_limit
+                constraint_rows += 1
             m += 1
     problem = factored_problem(factors.B, blocks, m, 0, 0, (equalities, m, 0, COULOMB), scratch.factored)
     n = 0
@@ -175,5 +189,5 @@ def gather_normals(island_rows, contacts, step, groups, factors, impact_times, s
         n += problem.width[b]
     for i in range(n):
         problem.xi0[i] = 0.0
-    remove_ineffective_rows(problem, island_rows, equalities, factors.diagonal_bound)
+    remove_ineffective_rows(problem, island_rows, constraint_rows, factors.diagonal_bound)
     return problem

@@ -141,7 +141,8 @@ def account_other_rows(groups, step, bodies, response, energies, ledger):
             if k < limits:
                 change = jacobian_product_of_row(step.rows[k], step.terms, bodies, response)
                 mean = step.velocity_after[k] + 0.5 * change
-                row, after = step.rows[k], step.velocity_after[k] + change
+                step.velocity_after[k] += change
+                row, after = step.rows[k], step.velocity_after[k]
                 if row.in_contact and row.account >= 0 and not math.isnan(row.start_rate):
                     ledger[row.account] -= 0.5 * step.x[k] * (row.start_rate + after)
             energies[island, OTHERS] -= step.x[k] * mean

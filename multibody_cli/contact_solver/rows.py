@@ -114,8 +114,12 @@ def update_dual_wrenches(tree, patches, work):
 
 
 @kernel
-def list_active_rows(rows, step) -> int:
-    """List the active constraint rows, equalities first; return the number of unilateral rows."""
+def list_active_rows(rows, near, step) -> int:
+    """List the active constraint rows, equalities first; return the number of unilateral rows.
+
+    Limits of bodies in contact are rows where they are near, as contacts are: an impulse elsewhere may bring the bodies
+    there within the step.  `near` is relative to the error by a turn of 1 rad or a displacement by the length.
+    """
     sizes, count = step.sizes[0], 0
     for r in range(len(rows)):
         if not rows[r].primary and not rows[r].one_sided and is_row_active(rows[r], VELOCITY):
@@ -123,7 +127,8 @@ def list_active_rows(rows, step) -> int:
             count += 1
     sizes.equalities = count
     for r in range(len(rows)):
-        if rows[r].one_sided and is_row_active(rows[r], VELOCITY):
+        is_near = rows[r].in_contact and rows[r].restitution == 0.0 and rows[r].error * rows[r].weight < near
+        if rows[r].one_sided and (is_row_active(rows[r], VELOCITY) or is_near):
             step.active_rows[count] = r
             count += 1
     sizes.constraint_rows = count
@@ -169,7 +174,7 @@ def copy_rows(source, source_terms, step):
             step.terms[term] = source_terms[i]
             term += 1
         rows[k].last_term = term
-        rows[k].rate, rows[k].account = row.rate, row.account
+        rows[k].rate, rows[k].account, rows[k].error = row.rate, row.account, row.error
         rows[k].in_contact, rows[k].start_rate = row.in_contact, row.start_rate
 
 

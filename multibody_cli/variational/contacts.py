@@ -42,7 +42,10 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
     for j in range(len(v)):
         rate[j] = v[j] + work.response[j]
     copy(q, moved)
-    if not solve_contact_step(system, work, contact_work, t, h, q, rate, ledger):
+    hold_limits(work, 1)
+    solved = solve_contact_step(system, work, contact_work, t, h, q, rate, ledger)
+    hold_limits(work, 0)
+    if not solved:
         return False
     patches = system.contacts.joint_friction.patches
     if contact_work.step.sizes[0].contacts + len(patches) == 0:
@@ -58,6 +61,15 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
     clear_contact_forces(work)
     add_impulses(step.discrete_motions, work.wrenches)
     return True
+
+
+@kernel
+def hold_limits(work, in_contact):
+    """Mark the limits, which the impulses of contacts respect; the step has its own impulses of limits."""
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        if row.one_sided and row.restitution == 0.0:
+            row.in_contact = in_contact
 
 
 @kernel

@@ -64,6 +64,20 @@ def test_a_robot_comes_to_rest_on_contacts_and_limits_at_once(method):
     assert sum(sim.channel(f"energy/dissipation/joints/hip{k}/limits") for k in range(6)) > 0.0
 
 
+@pytest.mark.parametrize("stop", ["12 deg", "15 deg"])
+@pytest.mark.parametrize("method", ["aba", "baraff", "variational", "variational_maximal"])
+def test_a_robot_lies_still_on_contacts_and_limits_without_sleep(method, stop):
+    """An impulse that stops one leg throws no other one onto its limit: both are rows of the step, with their gaps."""
+    settings = [f"simulation.method={method}", f"vars.stop={stop}", "contacts.sleeping=false"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbsim.SceneWarning)
+        sim = mbsim.Simulation(mbsim.load(BENCH / "limp_robot.yaml", settings))
+    sim.step(400)
+    for _ in range(5):
+        sim.step()
+        assert np.abs(sim._state.v).max() < 1e-12
+
+
 def test_an_arm_leaves_its_limit_when_a_force_lifts_it():
     """The force is 0 until 0.4 s, and 50 (t - 0.4) N then; it lifts the arm from 0.5962 s on."""
     pull = "forces: {pull: {body: arm0, force: [0, 0, 'max(50*(t - 0.4), 0)'], frame: world}}\n"
