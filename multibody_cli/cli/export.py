@@ -14,11 +14,10 @@ from multibody_cli.cli.progress import ProgressBar
 from multibody_cli.cli.source import FROM, Time, explain_channels, is_result, joined, prepare_and_warn, split_words
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
+from multibody_cli.studies.export import EXPORTS, SUFFIXES
 
 TABLES = OUTPUTS / "tables"
 MODELS = OUTPUTS / "models"
-
-MJCF = "mjcf"
 
 
 class _TimeOrFormat(Time):
@@ -26,20 +25,26 @@ class _TimeOrFormat(Time):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the time in s, or the format."""
-        return value if value == MJCF else super().convert(value, param, ctx)
+        return value if value in EXPORTS else super().convert(value, param, ctx)
 
 
-@click.command("export", cls=Verb, short_help="Write a table of a result file, or a scene as MJCF.")
+@click.command("export", cls=Verb, short_help="Write a table of a result file, or a scene as MJCF or URDF.")
 @click.argument("words", metavar="FILE [CHANNEL]...", nargs=-1, required=True)
 @click.option(
     "-o",
     "--output",
-    metavar="FILE.csv|parquet|mat|npz|xml",
+    metavar="FILE.csv|parquet|mat|npz|xml|urdf",
     type=FILE,
-    help="Default: outputs/tables/<file>-<channels>.csv, or outputs/models/<scene>.xml",
+    help="Default: outputs/tables/<file>-<channels>.csv, or outputs/models/<scene>.xml or .urdf",
 )
 @FROM
-@click.option("--to", "end", metavar="TIME|mjcf", type=_TimeOrFormat(), help="Last time; or mjcf, to write a scene.")
+@click.option(
+    "--to",
+    "end",
+    metavar=f"TIME|{'|'.join(EXPORTS)}",
+    type=_TimeOrFormat(),
+    help="Last time; or the format of a model, to write a scene.",
+)
 @click.option("--every", metavar="TIME", type=Time(positive=True), help="Interval, a multiple of the output interval.")
 @click.option("--strict", is_flag=True, help="Refuse a scene of which the model cannot keep everything.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
@@ -61,17 +66,17 @@ def verb(
     The suffix of the output is the format: comma-separated values, whose numbers read back to the same bits; Parquet,
     with the units as metadata; MATLAB, with one variable for each column; NumPy, with one array for each column.
 
-    With `--to mjcf`, FILE is a scene, which is written as a model of MuJoCo. Each element that the model approximates
-    or drops is reported.
+    With `--to mjcf`, FILE is a scene, which is written as a model of MuJoCo, and with `--to urdf` as one of ROS. Each
+    element that the model approximates or drops is reported.
 
     Exit code: 0; 2 if FILE cannot be used, or has losses with --strict.
     """
-    if end == MJCF:
+    if end in EXPORTS:
         if len(words) > 1 or start is not None or every is not None:
-            raise ArgumentError("--to mjcf writes one scene: it takes no channels and no times")
-        return _export_model(Path(words[0]), output, strict, force)
+            raise ArgumentError(f"--to {end} writes one scene: it takes no channels and no times")
+        return _export_model(Path(words[0]), end, output, strict, force)
     if strict:
-        raise ArgumentError("--strict has no effect without --to mjcf")
+        raise ArgumentError(f"--strict has no effect without --to {'|'.join(EXPORTS)}")
     from multibody_cli.output.file_replacement import replacement, require_replaceable
     from multibody_cli.output.selection import select_instants
     from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
@@ -109,16 +114,18 @@ def verb(
     return 0
 
 
-def _export_model(path: Path, output: Path | None, strict: bool, force: bool) -> int:
-    """Write a scene as MJCF, and report the losses."""
+def _export_model(path: Path, format_: str, output: Path | None, strict: bool, force: bool) -> int:
+    """Write a scene as a model, and report the losses."""
     from multibody_cli.nodes import format_path
     from multibody_cli.output.file_replacement import require_replaceable, write_text
-    from multibody_cli.studies.mjcf_export import export_mjcf
+    from multibody_cli.studies.export import export_scene
+    from multibody_cli.studies.simulation import prepare
 
     simulation = prepare_and_warn(path)
-    target = output or MODELS / f"{simulation.scene.name}.xml"
+    target = output or MODELS / f"{simulation.scene.name}{SUFFIXES[format_]}"
     require_replaceable(target, force)
-    text, losses = export_mjcf(simulation, target.parent)
+    states = {name: prepare(path, [f"simulation.state={name}"]) for name in simulation.loaded.states}
+    text, losses = export_scene(simulation, format_, target.parent, states)
     for loss in losses:
         place = simulation.loaded.where(*loss.path)
         messages.warning(f"{place}: {format_path(loss.path)}: {loss.fate}: {loss.reason}")

@@ -42,8 +42,9 @@ class PinocchioEngine(Engine):
         model = self._model
         joint, name = model.joints[number], model.names[number]
         if joint.nv == 6:
-            frames = [frame for frame in model.frames if frame.parentJoint == number and frame.name != name]
-            return EngineJoint(name, ShapeKind.FREE, joint.idx_v, frames[0].name)
+            links = (frame for frame in model.frames if frame.type == self._pinocchio.FrameType.BODY)
+            link = next(frame.name for frame in links if frame.parentJoint == number)
+            return EngineJoint(name, ShapeKind.FREE, joint.idx_v, link)
         slides = joint.shortname().startswith("JointModelP")  # PX, PY, PZ, PrismaticUnaligned
         return EngineJoint(name, ShapeKind.SLIDE if slides else ShapeKind.HINGE, joint.idx_v)
 

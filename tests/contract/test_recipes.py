@@ -70,7 +70,7 @@ RECIPES = {
         "level",
         "constraints",
         "constraints/__init__.py",
-        ((" import distance, knife_edge,", " level,"), ("        RACK_PINION,\n", "        level.KIND,\n")),
+        (("    knife_edge,\n", "    level,\n"), ("        RACK_PINION,\n", "        level.KIND,\n")),
     ),
     "method": Recipe("gauss", "methods", "methods/__init__.py", (('"variational_maximal"', ', "gauss"'),)),
     "law": Recipe(
@@ -118,6 +118,12 @@ RECIPES = {
     "verb": Recipe("mass", "cli", "cli/app.py", (('    "info",\n', '    "mass",\n'),)),
     "foreign format": Recipe(
         "chain", "foreign", "foreign/__init__.py", (('    "xacro": (".xacro",),\n', '    "chain": (".chain",),\n'),)
+    ),
+    "export format": Recipe(
+        "rungs",
+        "studies/export",
+        "studies/export/__init__.py",
+        (('    "urdf": ".urdf",\n', '    "rungs": ".rungs",\n'),),
     ),
     "scene format": Recipe(
         "outline",
@@ -426,6 +432,26 @@ def test_foreign_format(copy: Path) -> None:
     done = call(copy, "-m", "multibody_cli", "validate", str(path))
     message = 'rods.chain:3:1: <rod name="b">: `length`: expected a finite number with a decimal point, found `0,5`'
     assert message in done.stdout
+
+
+def test_export_format(copy: Path) -> None:
+    """The height on a slope, by the pose and the slide; losses, and joints without counterpart, have their places."""
+    ball = {"type": "sphere", "radius": 0.1}
+    scene = {
+        "bodies": {"body": {"mass": 2, "inertia": {"principal": [1, 1, 1]}, "shapes": [ball]}},
+        "joints": {"slide": {"type": "prismatic", "child": "body", "axis": [0.6, 0, 0.8], "q": 5}},
+    }
+    scene["joints"]["slide"]["origin"] = {"position": [0, 0, 1]}
+    path = written(copy, "export", scene)
+    done = call(copy, "-m", "multibody_cli", "export", str(path), "--to", "rungs", "-o", str(copy / "model.rungs"))
+    assert done.returncode == 0, done.stderr
+    assert "bodies.body.shapes[0]: dropped: rungs have no shape" in done.stderr
+    assert (copy / "model.rungs").read_text() == ('<rungs>\n  <rung name="body" z="5.0" mass="2.0" />\n</rungs>\n')
+    scene["joints"]["slide"] = {"type": "spherical", "child": "body"}
+    path = written(copy, "export", scene)
+    done = call(copy, "-m", "multibody_cli", "export", str(path), "--to", "rungs", "-o", str(copy / "other.rungs"))
+    assert done.returncode == 2
+    assert "joints.slide: rungs has no joint for this motion: `spherical`" in done.stderr
 
 
 def lines_of(path: Path) -> int:

@@ -383,6 +383,11 @@ SPECIAL = {
         '<body gravcomp="1.3"><joint axis="0 1 0"/><geom size="0.1" pos="0.3 0 0.1"/></body>',
         '<option gravity="1 2 -9"/>',
     ),
+    "two pendulums whose ends meet": (
+        f'<body name="a"><joint axis="0 1 0"/>{SPHERE}</body>'
+        f'<body name="b" pos="1 0 0"><joint axis="0 1 0"/>{SPHERE}</body>',
+        '<equality><connect body1="a" body2="b" anchor="0.5 0 1"/></equality>',
+    ),
     "a rope that may be slack": (
         f'<body pos="1 0 0"><joint type="slide"/>{SPHERE}<site name="p"/></body><site name="o" pos="0 1 0"/>',
         '<tendon><spatial range="0 9" stiffness="2"><site site="o"/><site site="p"/></spatial></tendon>',
