@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from multibody_cli.errors import Refused, nearest
+from multibody_cli.foreign import is_foreign
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS
@@ -152,11 +153,13 @@ def _check_affine_bodies(draft: Draft) -> None:
 
 
 def _check_mesh(draft: Draft, path: Path, shape: MeshSpec) -> None:
-    file = find(draft.tree, path).mark.resolve_path(shape.file)
+    mark = find(draft.tree, path).mark
+    file = mark.resolve_path(shape.file)
     if shape.file and file.is_file():
         try:
             convex_parts(shape, file)
-            if message := excess_volume(shape, file):
+            # the report of an import has the meshes whose hull its reader chose
+            if not is_foreign(mark.file) and (message := excess_volume(shape, file)):
                 draft.warn(path, message)
         except Refused as error:
             draft.report((*path, "file"), str(error))
