@@ -305,7 +305,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     ) and not solve_rows(system, work, contact_work, q, v, has_other_rows):
         return False
     # accounts
-    account_joint_friction(patches, joint_friction, step, work.bodies, work.response, ledger)
+    account_joint_friction(patches, joint_friction, step, work.bodies, work.response, settings.impact_account, ledger)
     account_contacts(settings, contacts, groups, sleep, step, work.bodies, work.response, diagnostics, ledger)
     account_row_work(work, step, ledger)
     if len(system.motions.rows) > 0:

@@ -314,12 +314,16 @@ def reset_limit_iteration(joint_friction):
 
 
 @kernel
-def account_joint_friction(patches, joint_friction, step, bodies, response, ledger):
+def account_joint_friction(patches, joint_friction, step, bodies, response, impact_account, ledger):
     """Add the energy dissipated by friction patches to the ledger, and store their impulses and limits.
 
     Where a step ends at rest or after a reversal, x (u + u') may have the wrong sign, by the square of the step: the
-    dissipation is then 0.
+    dissipation is then 0.  In a rebound, friction opposes the rates after it and gains at those before, which reduces
+    the loss of the impact.
     """
+    rebounds = False
+    for k in range(step.sizes[0].first_contact, step.sizes[0].rows):
+        rebounds = rebounds or step.rebound[k] != 0.0
     for p in range(len(patches)):
         first, gained = step.sizes[0].constraint_rows + PER_CONTACT * p, 0.0
         for k in range(first + 1, first + PER_CONTACT):
@@ -329,3 +333,5 @@ def account_joint_friction(patches, joint_friction, step, bodies, response, ledg
             joint_friction.previous_impulses[p, j] = step.x[first + j]
         joint_friction.previous_impulses[p, 0] = joint_friction.limit[p]
         ledger[patches[p].account] += max(-gained, 0.0)
+        if rebounds:
+            ledger[impact_account] -= max(gained, 0.0)

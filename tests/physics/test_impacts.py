@@ -409,3 +409,27 @@ def test_a_rack_breaks_symmetrically(e):
     if e == 1.0:
         assert energy[-1] == pytest.approx(energy[0], rel=1e-12)
     assert (np.abs(after).max(1) > 0.01).sum() >= 5
+
+
+@pytest.mark.parametrize("method", ["aba", "baraff", "variational"])
+def test_friction_of_a_joint_in_a_rebound_is_in_the_ledger(method):
+    """A sphere beside a guide hits the floor: the loads of the guide multiply its friction, which acts as after it."""
+    text = """
+    mbsim: 1
+    contacts: {}
+    world: {shapes: [{type: plane, restitution: 0.5}]}
+    bodies:
+      rod:
+        mass: 1
+        inertia: {principal: [0.01, 0.01, 0.01]}
+        shapes: [{type: sphere, radius: 0.05, position: [0.1, 0, 0], restitution: 0.5}]
+    joints:
+      guide: {type: prismatic, child: rod, q: 0.2, v: -2,
+        friction: {coefficient: 0.4, surface: {size: [0.05, 0.05, 0.1]}}}
+    simulation: {duration: 0.12 s, step: 0.2 ms}
+    output: {every: 0.2 ms}
+    """
+    found = mbsim.load(text, [f"simulation.method={method}"]).run(check=False)
+    assert np.ravel(found["joints/guide/v"])[-1] > 0.5
+    assert np.abs(found["energy/ledger_residual"].to_numpy()).max() < 0.05  # of 3.5 J
+    assert float(found["energy/dissipation/contacts/impact"][-1]) < 3.5
