@@ -106,9 +106,10 @@ def _read_options(model: Model) -> None:
     gravity = [0.0, 0.0, 0.0] if model.is_disabled("gravity") else option["gravity"]
     model.draft.set("gravity", model.bodies[0], gravity)
     simulation: dict[str, Any] = {}
-    if any(
-        entry.value["type"] in ("position", "velocity") for entry in model.draft.elements.get("actuators", {}).values()
-    ):
+    arrays, actuators = model.arrays, model.draft.elements.get("actuators", {}).values()
+    has_servos = any(entry.value["type"] in ("position", "velocity") for entry in actuators)
+    has_dampers = arrays.dof_damping.any() or arrays.tendon_damping.any()
+    if has_servos or (has_dampers and not model.is_disabled("damper")):  # dampers are implicit in MuJoCo, too
         simulation["integrator"] = "linearly_implicit_euler"
     if model.arrays.opening > ROUND_OFF:
         element = model.element("eq", 0, "equality")

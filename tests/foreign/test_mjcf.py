@@ -119,6 +119,22 @@ def test_each_quantity_is_compared(quantity: str, monkeypatch: pytest.MonkeyPatc
     assert found.differences[name] < 1e-7
 
 
+@pytest.mark.parametrize("damping", ["", 'damping="40"'])
+def test_strong_damping_is_implicit_as_in_mujoco(damping: str, tmp_path: Path) -> None:
+    """The rate of damping times the step is 60: explicit steps would diverge, MuJoCo's do not."""
+    path = written(
+        tmp_path, f'<body name="a"><joint name="j" axis="0 1 0" {damping}/><geom size=".1" pos=".1 0 0"/></body>'
+    )
+    _, simulation = imported(path)
+    assert simulation.scene.simulation.integrator == ("linearly_implicit_euler" if damping else "semi_implicit_euler")
+    run = mbsim.Simulation(mbsim.load(path))
+    run.step(20)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, 20)
+    assert run.channel("joints/j/v")[0] == pytest.approx(data.qvel[0], rel=1e-6 if not damping else 0.1)
+
+
 def test_a_model_whose_bodies_are_fixed_agrees(tmp_path: Path) -> None:
     path = written(tmp_path, f'<body name="a" pos="1 0 0">{SPHERE}</body>')
     draft, simulation = imported(path)
