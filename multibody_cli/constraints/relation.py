@@ -31,6 +31,10 @@ RELATION = np.dtype(
 """One record for each term."""
 
 
+Relation = tuple[Mapping[str, float], float]
+"""Coefficients by names of coordinates, and the value that they add up to."""
+
+
 class CouplingSpec(ConstraintSpec):
     """An entry of `couplings:`: a relation of coordinates of joints.
 
@@ -41,8 +45,13 @@ class CouplingSpec(ConstraintSpec):
         False, strict=True, description="Whether it is a change of coordinates instead of a constraint."
     )
 
+    @property
+    def relations(self) -> Sequence[Relation]:
+        """The linear relations that it is; empty if it is something else."""
+        return ()
 
-def pack_relations(relations: Sequence[tuple[Mapping[str, float], float]], context: PackingContext) -> Packed:
+
+def pack_relations(relations: Sequence[Relation], context: PackingContext) -> Packed:
     """One row for each relation: coefficients by names of coordinates, and the value."""
     records: list[tuple[int, int, bool, int, int, float, float]] = []
     for row, (relation, value) in enumerate(relations):

@@ -18,7 +18,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, model_validator
 
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed
-from multibody_cli.constraints.relation import TABLE, CouplingSpec, pack_relations
+from multibody_cli.constraints.relation import TABLE, CouplingSpec, Relation, pack_relations
 from multibody_cli.spec import Angle, Length, Number, Quantity, units
 from multibody_cli.spec.entries import PackingContext, Place
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_any
@@ -65,6 +65,12 @@ class GearSpec(CouplingSpec):
         return 2 if self.one_sided else 1
 
     @property
+    def relations(self) -> Sequence[Relation]:
+        """Output - ratio input = offset, without backlash."""
+        drive, driven = self.joints
+        return [] if self.one_sided else [({driven: 1.0, drive: -self.ratio}, self.offset)]
+
+    @property
     def coordinates(self) -> Sequence[tuple[Place, str]]:
         """Input and output."""
         return [(("joints", k), word) for k, word in enumerate(self.joints)]
@@ -80,7 +86,7 @@ def pack_gear(spec: GearSpec, context: PackingContext) -> Packed:
     """One relation, output - ratio input = offset, or the lower and then the upper flank."""
     drive, driven = spec.joints
     if not spec.one_sided:
-        return pack_relations([({driven: 1.0, drive: -spec.ratio}, spec.offset)], context)
+        return pack_relations(spec.relations, context)
     half = 0.5 * spec.backlash
     flanks = [({driven: s, drive: -s * spec.ratio}, s * spec.offset - half) for s in (1.0, -1.0)]
     rows, records = pack_relations(flanks, context)
@@ -103,6 +109,12 @@ class EqualSpec(CouplingSpec):
         return len(self.joints) - 1
 
     @property
+    def relations(self) -> Sequence[Relation]:
+        """One for each coordinate after the first: q_k - q_1 = 0."""
+        first, *others = self.joints
+        return [({other: 1.0, first: -1.0}, 0.0) for other in others]
+
+    @property
     def coordinates(self) -> Sequence[tuple[Place, str]]:
         """All coordinates."""
         return [(("joints", k), word) for k, word in enumerate(self.joints)]
@@ -113,9 +125,8 @@ class EqualSpec(CouplingSpec):
 
 
 def pack_equal(spec: EqualSpec, context: PackingContext) -> Packed:
-    """One relation for each coordinate after the first: q_k - q_1 = 0."""
-    first, *others = spec.joints
-    return pack_relations([({other: 1.0, first: -1.0}, 0.0) for other in others], context)
+    """One relation for each coordinate after the first."""
+    return pack_relations(spec.relations, context)
 
 
 class LinearSpec(CouplingSpec):
@@ -137,6 +148,11 @@ class LinearSpec(CouplingSpec):
         return self
 
     @property
+    def relations(self) -> Sequence[Relation]:
+        """The terms add up to the value."""
+        return [(self.terms, self.value)]
+
+    @property
     def coordinates(self) -> Sequence[tuple[Place, str]]:
         """Coordinates of the terms."""
         return [(("terms", word), word) for word in self.terms]
@@ -148,7 +164,7 @@ class LinearSpec(CouplingSpec):
 
 def pack_linear(spec: LinearSpec, context: PackingContext) -> Packed:
     """One relation."""
-    return pack_relations([(spec.terms, spec.value)], context)
+    return pack_relations(spec.relations, context)
 
 
 class RackPinionSpec(ConstraintSpec):

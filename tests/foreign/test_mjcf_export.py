@@ -9,8 +9,12 @@ import pytest
 from round_trip import EVERY, SCENES, Coordinates, daily, differences, exported, imported, keeps_forces, written
 
 from multibody_cli.errors import SceneError
+from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.peers import ENGINES
-from multibody_cli.studies.export.losses import Loss
+from multibody_cli.scene.bodies import BodySpec
+from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.scene.shapes.contract import SolidSpec
+from multibody_cli.studies.export.losses import SECTIONS, Loss
 from multibody_cli.studies.import_check import check_import
 from multibody_cli.studies.simulation import prepare
 
@@ -235,6 +239,37 @@ def test_states_are_keyframes(tmp_path: Path) -> None:
         q, T, _ = Coordinates(chosen, again).convert(state.q, state.v, len(other.q), len(other.v))
         assert other.q == pytest.approx(q, abs=1e-14)
         assert other.v == pytest.approx(T @ state.v, abs=1e-14)
+
+
+def test_gears_and_equal_coordinates_are_equalities(tmp_path: Path) -> None:
+    rods = "".join(f"  {name}: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}\n" for name in "abcd")
+    hinges = "".join(f"  {name}: {{type: revolute, child: {name}}}\n" for name in "abcd")
+    couplings = "  g: {type: gear, joints: [a, b], ratio: 3, offset: 0.2}\n  e: {type: equal, joints: [a, c, d]}\n"
+    play = "  p: {type: gear, joints: [a, b], ratio: 3, backlash: 1}\n"
+    source = written(f"bodies:\n{rods}joints:\n{hinges}couplings:\n{couplings}{play}", tmp_path)
+    _, path, losses = exported(source, tmp_path, "mjcf")
+    model = mujoco.MjModel.from_xml_path(str(path))
+    assert [model.equality(name).data[:2].tolist() for name in ("g", "e", "e_1")] == [[0.2, 3], [0, 1], [0, 1]]
+    assert [loss.path for loss in losses if loss.fate == "dropped"] == [("couplings", "p")]
+    _, path, losses = exported(source, tmp_path, "urdf")
+    _, again = imported(path)
+    terms = {name: (one.terms, one.value) for name, one in again.scene.couplings.items()}
+    assert terms == {"b": ({"b": 1, "a": -3}, 0.2), "c": ({"c": 1, "a": -1}, 0), "d": ({"d": 1, "a": -1}, 0)}
+
+
+def test_no_field_of_a_scene_is_ignored() -> None:
+    """A new section, or a new field of bodies, joints or shapes, is written, or a loss, or no part of a model."""
+    settings = {"mbsim", "name", "description", "output", "expect", "simulation", "gravity", "contacts"}
+    written_ = {"world", "bodies", "joints", "couplings", "strands"}
+    assert SceneSpec.model_fields.keys() == settings | written_ | SECTIONS.keys()
+    mass = {"kind", "mass", "density", "com", "inertia"}
+    assert BodySpec.model_fields.keys() == mass | {"shapes", "position", "rotation", "velocity", "points"}
+    forces = {"stiffness", "damping", "armature", "force", "limits", "restitution", "motion"}
+    frames = {"parent", "child", "origin", "child_origin"}
+    assert MovingJointSpec.model_fields.keys() == forces | frames | {"type"}
+    contacts = {"friction", "restitution", "priority", "contact", "groups", "collides_with"}
+    form = {"type", "position", "rotation", "color", "visible", "density"}
+    assert SolidSpec.model_fields.keys() == contacts | form
 
 
 def test_shapes_are_geoms(tmp_path: Path) -> None:

@@ -143,6 +143,7 @@ bodies:
     shapes:
       - {type: capsule, radius: 0.1, length: 1, rotation: {axis: [0, 1, 0], angle: 90 deg}, friction: 0.3}
       - {type: cylinder, radius: 0.1, length: 1, contact: false}
+      - {type: box, size: [1, 1, 1], visible: false}
       - {type: ellipsoid, radii: [0.1, 0.2, 0.3]}
 """,
         tmp_path,
@@ -151,14 +152,14 @@ bodies:
     _, model = imported(path)
     shapes = model.scene.bodies["a"].shapes
     assert [(one.type, one.contact) for one in shapes] == [
-        *[("cylinder", True), ("sphere", True), ("sphere", True)],
+        *[("cylinder", True), ("sphere", True), ("sphere", True), ("box", True)],
         *[("cylinder", False), ("sphere", False), ("sphere", False), ("cylinder", False)],
     ]
     assert shapes[2].position == pytest.approx((0.5, 0.0, 0.0), abs=1e-15)
     assert [(loss.fate, loss.path) for loss in losses] == [
         ("dropped", ("bodies", "a", "shapes", 0, "friction")),
         ("approximated", ("bodies", "a", "shapes", 0)),
-        ("dropped", ("bodies", "a", "shapes", 2)),
+        ("dropped", ("bodies", "a", "shapes", 3)),
         ("dropped", ("contacts",)),
     ]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from multibody_cli.constraints.relations import LinearSpec
+from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.joints.contract import Part, PartCode
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.mass import MassProperties
@@ -88,6 +88,16 @@ class Link(NamedTuple):
         return any(step.part.code is PartCode.FREE for step in self.steps)
 
 
+class StepRelation(NamedTuple):
+    """A linear relation of two steps: the coupling, a name, the value, and each step with its factor."""
+
+    coupling: str
+    name: str
+    value: float
+    first: tuple[Step, float]
+    second: tuple[Step, float]
+
+
 class Mechanism:
     """A scene for export.
 
@@ -123,16 +133,20 @@ class Mechanism:
         """The joints that close loops."""
         return {name: joint for name, joint in self.scene.joints.items() if self._inboard.get(joint.child) != name}
 
-    def relations(self) -> Iterator[tuple[str, float, tuple[Step, float], tuple[Step, float]]]:
-        """Yield each linear coupling of two steps with one coordinate: its name, its value, and steps with factors."""
-        for name, coupling in self.scene.couplings.items():
-            terms = coupling.terms if isinstance(coupling, LinearSpec) else {}
-            value = coupling.value if isinstance(coupling, LinearSpec) else 0.0
-            if len(terms) == 2 and all(terms.values()) and terms.keys() <= self.steps.keys():
-                first, second = ((self.steps[word], factor) for word, factor in terms.items())
-                yield name, value, first, second
+    def relations(self) -> Iterator[StepRelation]:
+        """Yield the relations of couplings that are linear relations of two steps with one coordinate."""
+        couplings = cast("Mapping[str, CouplingSpec]", self.scene.couplings)
+        for name, coupling in couplings.items():
+            found = coupling.relations
+            if not found or any(len(terms) != 2 or not self._are_steps(terms) for terms, _ in found):
+                self.losses.drop(("couplings", name), "only linear relations of two hinges or slides are exported")
                 continue
-            self.losses.drop(("couplings", name), "only `linear` of two hinges or slides of the tree is exported")
+            for k, (terms, value) in enumerate(found):
+                first, second = ((self.steps[word], factor) for word, factor in terms.items())
+                yield StepRelation(name, f"{name}_{k}" if k else name, value, first, second)
+
+    def _are_steps(self, terms: Mapping[str, float]) -> bool:
+        return all(terms.values()) and terms.keys() <= self.steps.keys()
 
     def objections(self, title: str, held: Container[PartCode]) -> Iterator[tuple[ScenePath, str]]:
         """Yield the joints and bodies of the tree without counterpart in a format that holds these parts."""

@@ -196,10 +196,12 @@ class _Writer:
                     self._losses.drop(("joints", name, key), text)
 
     def _write_couplings(self, equality: ET.Element) -> None:
-        for name, value, (first, a), (second, b) in self._mechanism.relations():
-            numbers = row((value / a, -b / a, 0.0, 0.0, 0.0))
-            ET.SubElement(equality, "joint", name=name, joint1=first.name, joint2=second.name, polycoef=numbers)
-            self._losses.approximate(("couplings", name), "couplings of MuJoCo are soft")
+        for relation in self._mechanism.relations():
+            (first, a), (second, b) = relation.first, relation.second
+            numbers = row((relation.value / a, -b / a, 0.0, 0.0, 0.0))
+            fields = {"name": relation.name, "joint1": first.name, "joint2": second.name, "polycoef": numbers}
+            ET.SubElement(equality, "joint", fields)
+            self._losses.approximate(("couplings", relation.coupling), "couplings of MuJoCo are soft")
 
 
 def _write_key(keyframe: ET.Element, name: str, mechanism: Mechanism, transmissions: Transmissions) -> None:

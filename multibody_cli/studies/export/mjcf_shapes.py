@@ -32,6 +32,9 @@ _SIZES: dict[str, Callable[[Any], Iterable[float]]] = {
 }
 """Numbers `size` of each shape of MJCF."""
 
+HIDDEN = "3"
+"""Group of shapes that viewers of MuJoCo do not show at first."""
+
 AT_REST = "MuJoCo has the coefficient at rest alone"
 NO_RESTITUTION = "contacts of MuJoCo have no restitution"
 
@@ -74,6 +77,8 @@ class Shapes:
                 self._losses.drop(path, "planes of MJCF do not move")
                 continue
             geom = ET.SubElement(element, "geom", form | self._surface(shape, path))
+            if not shape.visible:
+                geom.set("group", HIDDEN)
             if self._pairs and shape.contact:
                 geom.set("name", f"{body}_{k}")
                 self._geoms[body][f"{body}_{k}"] = shape

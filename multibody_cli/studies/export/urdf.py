@@ -159,16 +159,17 @@ class _Writer:
 
     def _write_mimics(self) -> None:
         leaders: dict[str, str] = {}
-        for name, value, *terms in self._mechanism.relations():
+        for relation in self._mechanism.relations():
+            terms = [relation.first, relation.second]
             for (step, factor), (other, of_other) in (terms, reversed(terms)):
                 if step.name not in leaders and not _leads(leaders, other.name, step.name):
                     leaders[step.name] = other.name
                     mimic = ET.SubElement(self._joints[step.name], "mimic")
                     mimic.set("joint", self._joints[other.name].get("name", ""))
-                    mimic.attrib.update(multiplier=repr(-of_other / factor), offset=repr(value / factor))
+                    mimic.attrib.update(multiplier=repr(-of_other / factor), offset=repr(relation.value / factor))
                     break
             else:
-                self._losses.drop(("couplings", name), "both joints follow others already")
+                self._losses.drop(("couplings", relation.coupling), "both joints follow others already")
 
     # --- fixtures -----------------------------------------------------------------------------------------------------
     def _write_points(self, body: str, points: Any) -> None:
@@ -186,7 +187,8 @@ class _Writer:
                 self._losses.drop((*path, "friction"), "friction is a setting of the program that reads the file")
             for offset, tag, fields in self._solids(shape, path):
                 pose = Placement(np.array(shape.position) - anchor, shape.axes) @ Placement(np.array(offset), np.eye(3))
-                for role in ("visual", *(["collision"] if shape.contact and self._scene.contacts else [])):
+                touches = shape.contact and self._scene.contacts is not None
+                for role in (["visual"] if shape.visible else []) + (["collision"] if touches else []):
                     element = ET.SubElement(link, role)
                     _write_origin(element, pose)
                     ET.SubElement(ET.SubElement(element, "geometry"), tag, fields)
