@@ -17,7 +17,7 @@ import numpy as np
 from multibody_cli.foreign.frames import IDENTITY, ROUND_OFF, Pose
 from multibody_cli.foreign.ledger import Ledger
 from multibody_cli.foreign.markup import Element
-from multibody_cli.foreign.rounding import angle, direction, number, vector
+from multibody_cli.foreign.rounding import number, vector, with_round_coordinates
 from multibody_cli.mass import MassProperties
 from multibody_cli.nodes import Mark, Node, Problems, mapping, sequence
 
@@ -51,12 +51,23 @@ class Placed(NamedTuple):
     origin: Origin
 
 
+class Named(NamedTuple):
+    """A value of the scene with the name that it has in the source, such as that of a color."""
+
+    name: str
+    value: Any
+
+
+class MeshFile(str):
+    """The name of a mesh file, relative to a written scene."""
+
+
 @dataclass
 class Shape:
     """A shape: `fields` as `type` and `size` of the scene format, its pose in the body, and its mesh file.
 
     `element` is that of a mesh that is approximated in contacts; the effect belongs to it in the ledger.  `density`,
-    kg/m^3, is for bodies with the mass of their shapes.
+    kg/m^3, is for bodies with the mass of their shapes.  `color` is the name of its color.
     """
 
     fields: dict[str, Any]
@@ -65,6 +76,7 @@ class Shape:
     mesh: Path | None = None
     element: Element | None = None
     density: float = 0.0
+    color: str = ""
 
 
 @dataclass
@@ -277,11 +289,15 @@ class Draft:
 def _shape_data(shape: Shape, folder: Path | None, density: float | None) -> Placed:
     """Return a shape; `density` is that of the body, if its mass is that of its shapes."""
     own = Path(shape.origin.mark.file).parent
-    file = {} if shape.mesh is None else {"file": _relative(shape.mesh, own if folder is None else folder)}
+    file: dict[str, str] = {}
+    if shape.mesh is not None:
+        file = {"file": _relative(shape.mesh, own) if folder is None else MeshFile(_relative(shape.mesh, folder))}
     type_ = {"type": shape.fields["type"]}
     other = {} if density in (None, shape.density) or shape.fields["type"] == "plane" else {"density": shape.density}
     size = {key: value for key, value in shape.fields.items() if key not in SURFACE}
     surface = {key: value for key, value in shape.fields.items() if key in SURFACE}
+    if "color" in surface:
+        surface["color"] = Named(shape.color, surface["color"])
     return Placed({**type_, **file, **size, **shape.pose.data(), **other, **surface}, shape.origin)
 
 
@@ -297,7 +313,7 @@ def _body_data(body: Body, folder: Path | None, is_root: bool) -> dict[str, Any]
     if body.mass is None and not body.has_density:
         found |= {"mass": 0.0, "inertia": {"principal": [0.0, 0.0, 0.0]}}
     elif body.is_solid:
-        found["density"] = _density_of(body)
+        found["density"] = Named("density", _density_of(body))
     elif body.mass is not None:
         found["mass"] = body.mass.mass
         if body.mass.com.any():
@@ -345,37 +361,13 @@ def _joint_data(joint: Joint) -> dict[str, Any]:
     for key, pose in (("origin", joint.pose), ("child_origin", joint.child_pose)):
         if data := pose.data():
             found[key] = data
-    return found | _coordinates_data(joint.type, joint.fields)
-
-
-def _coordinates_data(type_: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a joint, or of a part of one, with a round axis, and round angles in degrees."""
-    found = dict(fields)
-    if "axis" in found:
-        found["axis"] = direction(found["axis"])
-    angular = [type_ == "revolute"]
-    if type_ == "composite":
-        found["parts"] = [_coordinates_data(part["type"], part) for part in fields["parts"]]
-        angular = [part["type"] == "revolute" for part in fields["parts"]]
-    for key in {"limits", "q", "rest"} & found.keys():
-        values = found[key] if type_ == "composite" else [found[key]]
-        if len(values) == len(angular):
-            values = [_angles(value) if flag else value for value, flag in zip(values, angular, strict=True)]
-            found[key] = values if type_ == "composite" else values[0]
-    return found
-
-
-def _angles(value: Any) -> Any:
-    """Return angles, one, a list, or bounds, in degrees where they are round."""
-    if isinstance(value, list | tuple):
-        return [_angles(entry) for entry in value]
-    return angle(value) if isinstance(value, float) else value
+    return found | with_round_coordinates(joint.type, joint.fields)
 
 
 def _rounded(value: Any) -> Any:
     """Return a value of the scene with short numbers."""
-    if isinstance(value, Placed):
-        return Placed(_rounded(value.value), value.origin)
+    if isinstance(value, Placed | Named):
+        return value._replace(value=_rounded(value.value))
     if isinstance(value, dict):
         return {key: _rounded(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -387,6 +379,8 @@ def _node(value: Any, mark: Mark) -> Node:
     """Return the tree of a value, whose parts without an origin have the place of what contains them."""
     if isinstance(value, Placed):
         return _node(value.value, value.origin.mark)
+    if isinstance(value, Named):
+        return _node(value.value, mark)
     if isinstance(value, dict):
         keys = {key: entry.origin.mark if isinstance(entry, Placed) else mark for key, entry in value.items()}
         return mapping({key: _node(entry, mark) for key, entry in value.items()}, mark, keys)

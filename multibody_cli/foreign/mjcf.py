@@ -326,7 +326,8 @@ def _shape(model: Model, geom: int, element: Element) -> Shape | None:
     color = arrays.mat_rgba[arrays.geom_matid[geom]] if arrays.geom_matid[geom] >= 0 else arrays.geom_rgba[geom]
     if element.attributes.keys() & {"rgba", "material"} or arrays.geom_matid[geom] >= 0:
         fields["color"] = [round(float(part), 6) for part in color[:3]]
-    return Shape(fields, Origin(element.mark), pose, mesh, density=arrays.densities[geom] or 0.0)
+    material = arrays.names["mat"][arrays.geom_matid[geom]] if arrays.geom_matid[geom] >= 0 else ""
+    return Shape(fields, Origin(element.mark), pose, mesh, density=arrays.densities[geom] or 0.0, color=material)
 
 
 def _mesh(arrays: Any, mesh: int) -> tuple[Path | None, dict[str, Any], Pose]:

@@ -26,10 +26,10 @@ LONGEST = 120.0
 REFUSED = 3
 """Exit status of the process for a model that the compiler refuses."""
 
-NAMED = ("body", "jnt", "geom", "site", "mesh", "tendon", "actuator", "eq", "key")
+NAMED = ("body", "jnt", "geom", "site", "mesh", "tendon", "actuator", "eq", "key", "mat")
 """Prefixes of the kinds of objects whose names are needed, as in `name_bodyadr`."""
 
-PREFIXES = ("qpos0", "qpos_", *(f"{kind}_" for kind in (*NAMED, "dof", "exclude", "pair", "wrap", "mat")))
+PREFIXES = ("qpos0", "qpos_", *(f"{kind}_" for kind in (*NAMED, "dof", "exclude", "pair", "wrap")))
 """Starts of the names of the arrays that are needed."""
 
 

@@ -72,6 +72,30 @@ def rotation(written: Mapping[str, Any]) -> dict[str, Any]:
     return shortest
 
 
+def with_round_coordinates(type_: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a joint of a type, or of a part of one, with a round axis, and round angles in degrees."""
+    found = dict(fields)
+    if "axis" in found:
+        found["axis"] = direction(found["axis"])
+    angular = [type_ == "revolute"]
+    if type_ == "composite":
+        found["parts"] = [with_round_coordinates(part["type"], part) for part in fields["parts"]]
+        angular = [part["type"] == "revolute" for part in fields["parts"]]
+    for key in {"limits", "q", "rest"} & found.keys():
+        values = found[key] if type_ == "composite" else [found[key]]
+        if len(values) == len(angular):
+            values = [_angles(value) if flag else value for value, flag in zip(values, angular, strict=True)]
+            found[key] = values if type_ == "composite" else values[0]
+    return found
+
+
+def _angles(value: Any) -> Any:
+    """Return angles, one, a list, or bounds, in degrees where they are round."""
+    if isinstance(value, list | tuple):
+        return [_angles(entry) for entry in value]
+    return angle(value) if isinstance(value, float) else value
+
+
 def _is_round(value: Any) -> bool:
     return len(str(value).removesuffix(" deg")) <= LONGEST
 

@@ -92,8 +92,8 @@ def _read_link(draft: Draft, reading: Reading, link: Element, colors: dict[str, 
         _read_shape(body, reading, collision, {})
     touching = list(body.shapes)
     for visual in reading.children(link, "visual"):
-        color = _material(reading, visual, colors)
-        _read_shape(body, reading, visual, {"contact": False} | ({} if color is None else {"color": color}))
+        color, name = _material(reading, visual, colors)
+        _read_shape(body, reading, visual, {"contact": False} | ({} if color is None else {"color": color}), name)
     if len(body.shapes) > len(touching):  # pictures show the visuals instead
         for shape in touching:
             shape.fields["visible"] = False
@@ -114,7 +114,7 @@ def _read_inertial(body: Body, reading: Reading, inertial: Element) -> None:
     give_inertia(body, reading.number(mass, "value"), own, pose)
 
 
-def _read_shape(body: Body, reading: Reading, element: Element, fields: dict[str, Any]) -> None:
+def _read_shape(body: Body, reading: Reading, element: Element, fields: dict[str, Any], color: str = "") -> None:
     if "name" in element.attributes:
         reading.ledger.drop(element, "shapes have no names", attribute="name")
     pose = _origin(reading, element)
@@ -123,7 +123,7 @@ def _read_shape(body: Body, reading: Reading, element: Element, fields: dict[str
         reading.refuse(element, f"expected a <geometry> with a shape in link `{body.name}`")
         return
     for solid in geometry.children:
-        shape = Shape(fields, Origin(solid.mark), pose)
+        shape = Shape(fields, Origin(solid.mark), pose, color=color)
         if solid.tag in SHAPES:
             shape.fields = SHAPES[solid.tag](reading, solid) | fields
         elif solid.tag == "mesh":
@@ -159,16 +159,18 @@ SHAPES = {"box": _box, "sphere": _sphere, "cylinder": _round, "capsule": _round}
 """Readers of the solids of a `<geometry>`."""
 
 
-def _material(reading: Reading, visual: Element, colors: dict[str, list[float] | None]) -> list[float] | None:
-    """Return the color (r, g, b, a) of a visual, its own or that of a material of the robot."""
+def _material(
+    reading: Reading, visual: Element, colors: dict[str, list[float] | None]
+) -> tuple[list[float] | None, str]:
+    """Return the color (r, g, b) of a visual, its own or that of a material of the robot, and the name of this."""
     material = reading.child(visual, "material")
     if material is None:
-        return None
+        return None, ""
     name = reading.text(material, "name", "")
     own = _color(reading, material)
     if own is not None:
         colors.setdefault(name, own)
-    return own or colors.get(name)
+    return own or colors.get(name), name
 
 
 def _color(reading: Reading, material: Element) -> list[float] | None:

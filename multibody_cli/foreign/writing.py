@@ -9,6 +9,7 @@ from typing import Any
 
 from multibody_cli.foreign.draft import Draft, Placed
 from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.variables import with_variables
 from multibody_cli.yaml_values import flow, word
 
 WIDTH = 120
@@ -28,7 +29,7 @@ def text(draft: Draft, folder: Path) -> str:
     near = f"{draft.source.parent}{os.sep}"  # places are relative to the model
     losses = [_comment(line.replace(near, "")) for line in Report(draft.ledger).lines()]
     lines = [f"# Imported from {draft.source.name} by `mbsim import`.", *losses]
-    for section, content in draft.sections(folder).items():
+    for section, content in with_variables(draft.sections(folder)).items():
         lines += [""] * _is_block(_unplaced(content)) + [*_lines(section, content, 0)]
     return "\n".join(lines) + "\n"
 

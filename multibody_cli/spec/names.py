@@ -33,7 +33,8 @@ def _read(name: str) -> str:
 
 def nearest_name(name: str) -> str:
     """Return the name itself if an element can have it, or else one with underscores for what it cannot have."""
-    whole = "".join("_" if char in _RESERVED or not char.isprintable() else char for char in name.strip())[:LONGEST]
+    own = name.strip().replace("${", "_{")  # no expression
+    whole = "".join("_" if char in _RESERVED or not char.isprintable() else char for char in own)[:LONGEST]
     if _COORDINATE.fullmatch(whole):
         whole = "_".join(whole.rsplit("/", 1))
     return whole or "_"

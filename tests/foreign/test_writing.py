@@ -256,7 +256,7 @@ def test_masses_that_follow_from_shapes_are_densities(
     path = mjcf(tmp_path, f'<body name="b"><joint pos="0.3 0 0"/>{geoms}</body>', compiler=compiler)
     draft = read_model(path, Options(), Problems())
     body = draft.sections(tmp_path)["bodies"]["b"].value
-    assert {key: body[key] for key in ("density",) if key in body} == {
+    assert {key: body[key].value for key in ("density",) if key in body} == {
         key: pytest.approx(value, rel=1e-15) for key, value in found.items()
     }
     assert ("mass" in body) != bool(found)
@@ -271,3 +271,46 @@ def test_the_friction_of_most_shapes_is_that_of_contacts(tmp_path: Path) -> None
     assert sections["contacts"].value["friction"] == 0.7
     (body,) = sections["bodies"].values()
     assert [shape.value.get("friction") for shape in body.value["shapes"]] == [None, 0.2, None]
+
+
+# --- variables --------------------------------------------------------------------------------------------------------
+def test_colors_and_folders_that_occur_often_are_variables(tmp_path: Path) -> None:
+    """The others stay where they are: too few, too short, of two values, or with a name of another meaning."""
+    folder = tmp_path / "a robot" / "description" / "meshes"
+    folder.mkdir(parents=True)
+    (folder / "part.stl").write_text("solid part\nendsolid part\n")
+    path = tmp_path / "robot.urdf"
+    colors = {"light blue": "0.25 0.5 0.75", "pi": "0.25 0.5 0.5", "two": "0.125 0.5 0.5", "white": "1 1 1"}
+    names = ["light blue", "pi", "two", "white"] * 3 + ["few"] * 2
+    mesh = f'<geometry><mesh filename="{folder.relative_to(tmp_path)}/part.stl"/></geometry>'
+    visuals = "".join(f'<visual>{mesh}<material name="{name}"/></visual>' for name in names)
+    own = f'<visual>{mesh}<material name="two"><color rgba="0.5 0.125 0.5 1"/></material></visual>'
+    materials = "".join(
+        f'<material name="{name}"><color rgba="{rgb} 1"/></material>'
+        for name, rgb in (colors | {"few": "0.1 0.2 0.3"}).items()
+    )
+    path.write_text(f'<robot name="r">{materials}<link name="b">{INERTIAL}{visuals}{own}</link></robot>')
+    scene = text(read_model(path, Options(), Problems()), tmp_path)
+    _, _, head = scene.partition("vars:\n")
+    variables, _, rest = head.partition("\n\n")
+    assert variables == "  light_blue: [0.25, 0.5, 0.75]\n  meshes: a robot/description/meshes"
+    assert rest.count('color: "${light_blue}"') == 3
+    assert rest.count('file: "${meshes}/part.stl"') == 15
+    assert rest.count("color: [1, 1, 1]") == rest.count("color: [0.25, 0.5, 0.5]") == 3
+
+
+def test_a_long_density_of_many_bodies_is_a_variable(tmp_path: Path) -> None:
+    bodies = "".join(f'<body pos="{k} 0 0"><freejoint/><geom size="0.1"/></body>' for k in range(3))
+    scene = text(
+        read_model(mjcf(tmp_path, bodies, compiler='<compiler settotalmass="8"/>'), Options(), Problems()), tmp_path
+    )
+    assert scene.count('density: "${density}"') == 3
+    assert "${" not in text(read_model(mjcf(tmp_path, bodies), Options(), Problems()), tmp_path)
+
+
+def test_names_of_a_model_are_no_expressions(tmp_path: Path) -> None:
+    path = tmp_path / "robot.urdf"
+    path.write_text(f'<robot name="r"><link name="${{prefix}}base">{INERTIAL}</link></robot>')
+    own = tmp_path / "robot.yaml"
+    own.write_text(text(read_model(path, Options(), Problems()), tmp_path))
+    assert [*load_scene(own).scene.bodies] == ["_{prefix}base"]
