@@ -84,11 +84,12 @@ class Pose(Immutable, eq=False):
         if self.position.any():
             found["position"] = vector(self.position.tolist())
         if self.turns:
-            found["rotation"] = self.rotation_data()
+            found["rotation"] = dict(self.rotation_data)
         return found
 
+    @cached_property
     def rotation_data(self) -> dict[str, Any]:
-        """Return the rotation in a form of the scene format."""
+        """The rotation in a form of the scene format."""
         return short_rotation(self.written or {"quaternion": quaternion_of_matrix(self.rotation.tolist())})
 
 

@@ -22,7 +22,7 @@ def give_inertia(body: Body, mass: float, inertia: Floats, pose: Pose) -> None:
     if not pose.turns:
         body.mass = MassProperties(mass, pose.position, inertia)
     elif pose.written and not (inertia - np.diag(inertia.diagonal())).any():
-        body.inertia = {"principal": inertia.diagonal().tolist(), "rotation": pose.rotation_data()}
+        body.inertia = {"principal": inertia.diagonal().tolist(), "rotation": dict(pose.rotation_data)}
 
 
 def nearest_physical(inertia: Floats) -> Floats:

@@ -168,7 +168,7 @@ def _read_mass(body: Body, mass: float, arrays: Any, index: int) -> None:
     moments = arrays.body_inertia[index]
     body.mass = MassProperties(mass, np.zeros(3), np.diag(moments)).moved(pose.position, pose.rotation)
     if pose.turns and np.ptp(moments) > 0.0:
-        body.inertia = {"principal": moments.tolist(), "rotation": pose.rotation_data()}
+        body.inertia = {"principal": moments.tolist(), "rotation": dict(pose.rotation_data)}
     elif pose.turns:
         body.mass = MassProperties(mass, pose.position, np.diag(moments))
 

@@ -12,6 +12,7 @@ from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.mjcf_model import BALL, FREE, Model, pose_of, reference_of
 from multibody_cli.foreign.renaming import unused
+from multibody_cli.foreign.rounding import number
 
 CONNECT, WELD, JOINT, TENDON = range(4)
 """Types of equalities (`mjtEq`)."""
@@ -276,7 +277,7 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
     elif stiffness == damping == 0.0:
         fields |= {"force": command}
     else:  # no servo: a force that grows with the distance or the speed
-        terms = [f"({-factor!r})*{word}" for factor, word in ((stiffness, "q"), (damping, "v")) if factor]
+        terms = [f"({number(-factor)})*{word}" for factor, word in ((stiffness, "q"), (damping, "v")) if factor]
         fields |= {"force": " + ".join(["activation" if is_filtered else f"{command}", *terms])}
         fields |= {"input": command} if is_filtered else {}
     if arrays.actuator_ctrllimited[index] and index in model.inputs:
@@ -301,8 +302,8 @@ def control_of(model: Model, index: int, control: float) -> float:
 
 def _affine(factor: float, word: str, offset: float) -> str:
     """Return the expression factor*word + offset."""
-    product = word if factor == 1.0 else f"{factor!r}*{word}"
-    return product if offset == 0.0 else f"{product} {'-' if offset < 0.0 else '+'} {abs(offset)!r}"
+    product = word if factor == 1.0 else f"{number(factor)}*{word}"
+    return product if offset == 0.0 else f"{product} {'-' if offset < 0.0 else '+'} {number(abs(offset))}"
 
 
 def _force_limits(model: Model, index: int) -> list[float | None]:
@@ -327,9 +328,9 @@ def _is_alone(model: Model, joint: int) -> bool:
     """Whether a joint has one actuator, and no tendon with an actuator acts on it."""
     arrays = model.arrays
     count = 0
-    for type_, number in zip(arrays.actuator_trntype.tolist(), arrays.actuator_trnid[:, 0].tolist(), strict=True):
+    for type_, target in zip(arrays.actuator_trntype.tolist(), arrays.actuator_trnid[:, 0].tolist(), strict=True):
         if type_ == ON_TENDON:
-            terms = _terms_of_tendon(model, number, 1.0)
+            terms = _terms_of_tendon(model, target, 1.0)
             count += terms is None or model.address(joint) in terms
-        count += type_ in ON_JOINTS and number == joint
+        count += type_ in ON_JOINTS and target == joint
     return count == 1

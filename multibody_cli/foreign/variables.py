@@ -14,6 +14,9 @@ from multibody_cli.yaml_values import flow
 FEWEST = 3
 """Smallest number of occurrences of a value that has a variable."""
 
+HEAD = ("mbsim", "gravity")
+"""Keys before `vars`."""
+
 RESERVED = frozenset({*CONSTANTS, *FUNCTIONS, "activation", "meshes"})
 """Names that have another meaning in an expression, or in `vars`."""
 
@@ -36,9 +39,9 @@ def with_variables(sections: dict[str, Any]) -> dict[str, Any]:
     folder = commonpath([dirname(file) for file in files]) if len(files) >= FEWEST else ""
     if len(folder) > len("${meshes}"):
         variables["meshes"] = folder
-    (version, *_) = sections
-    head = {version: sections[version]} | ({"vars": variables} if variables else {})
-    return head | {key: _spelled(value, variables) for key, value in sections.items()}
+    spelled = {key: _spelled(value, variables) for key, value in sections.items()}
+    head = {key: value for key, value in spelled.items() if key in HEAD}
+    return head | ({"vars": variables} if variables else {}) | spelled
 
 
 def _is_worth_a_variable(name: str, values: list[Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,11 @@ def text(draft: Draft, folder: Path) -> str:
         The folder of the scene file, which names of meshes are relative to.
     """
     near = f"{draft.source.parent}{os.sep}"  # places are relative to the model
-    losses = [_comment(line.replace(near, "")) for line in Report(draft.ledger).lines()]
-    lines = [f"# Imported from {draft.source.name} by `mbsim import`.", *losses]
+    lines = [f"# Imported from {draft.source.name} by `mbsim import`."]
+    for line in Report(draft.ledger).lines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        own = textwrap.wrap(line.replace(near, ""), WIDTH - 2, subsequent_indent=indent, break_long_words=False)
+        lines += map(_comment, own)
     for section, content in with_variables(draft.sections(folder)).items():
         lines += [""] * _is_block(_unplaced(content)) + [*_lines(section, content, 0)]
     return "\n".join(lines) + "\n"

@@ -314,3 +314,17 @@ def test_names_of_a_model_are_no_expressions(tmp_path: Path) -> None:
     own = tmp_path / "robot.yaml"
     own.write_text(text(read_model(path, Options(), Problems()), tmp_path))
     assert [*load_scene(own).scene.bodies] == ["_{prefix}base"]
+
+
+def test_variables_stand_before_the_sections_that_use_them(tmp_path: Path) -> None:
+    bodies = "".join(f'<body pos="{k} 0 0"><freejoint/><geom size="0.1"/></body>' for k in range(3))
+    draft = read_model(mjcf(tmp_path, bodies, compiler='<compiler settotalmass="8"/>'), Options(), Problems())
+    keys = [line.split(":")[0] for line in text(draft, tmp_path).splitlines() if line and line[0] not in "# "]
+    assert keys == ["mbsim", "gravity", "vars", "bodies", "contacts", "simulation"]
+
+
+def test_factors_of_controls_are_round(tmp_path: Path) -> None:
+    body = '<body name="b"><joint name="x"/><geom size="0.1"/></body>'
+    motor = '<actuator><motor name="m" joint="x" gear="40"/></actuator>'
+    draft = read_model(mjcf(tmp_path, body, motor), Options(), Problems())
+    assert draft.elements["actuators"]["m"].value["force"] == "40*inputs.m"
