@@ -57,8 +57,8 @@ class Pose(Immutable, eq=False):
 
     @cached_property
     def turns(self) -> bool:
-        """Whether the rotation is not the identity."""
-        return not np.array_equal(self.rotation, np.eye(3))
+        """Whether the rotation is not the identity, but for round-off."""
+        return bool((np.abs(self.rotation - np.eye(3)) > ROUND_OFF).any())
 
     def at(self, inner: Pose) -> Pose:
         """Return the pose, outside, of a frame with the pose `inner` in this frame."""

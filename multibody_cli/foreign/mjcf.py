@@ -53,6 +53,9 @@ SOLIDS = (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX)
 """Those whose volume and inertia have closed forms."""
 
 
+EQUAL_INERTIAS = 1e-13
+"""Largest difference of an inertia of the file and its principal form, relative to the largest moment."""
+
 UNTURNED = {"quaternion": [1.0, 0.0, 0.0, 0.0]}
 """Coordinates of a ball joint in the initial pose."""
 
@@ -126,7 +129,7 @@ def _read_body(model: Model, index: int) -> None:
     body = model.draft.add_body(model.names[index], element)
     mass = float(arrays.body_mass[index])
     if mass or arrays.body_inertia[index].any():
-        _read_mass(body, mass, arrays, index)
+        _read_mass(body, mass, arrays, index, next(iter(element.all("inertial")), element))
     _read_geoms(model, index, body)
     body.is_solid = _is_solid(arrays, index)
     _read_sites(model, index, body)
@@ -163,10 +166,17 @@ def _read_body(model: Model, index: int) -> None:
         _note_reference(model, one, place)
 
 
-def _read_mass(body: Body, mass: float, arrays: Any, index: int) -> None:
-    pose = pose_of(arrays.body_ipos[index], arrays.body_iquat[index])
+def _read_mass(body: Body, mass: float, arrays: Any, index: int, inertial: Element) -> None:
+    """Read the mass properties of a body: the inertia of the file, or its principal moments, which MuJoCo computes."""
+    pose = pose_of(arrays.body_ipos[index], arrays.body_iquat[index], inertial)
     moments = arrays.body_inertia[index]
     body.mass = MassProperties(mass, np.zeros(3), np.diag(moments)).moved(pose.position, pose.rotation)
+    if full := source_of(inertial, "fullinertia"):
+        xx, yy, zz, xy, xz, yz = full
+        own = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        if np.abs(own - body.mass.inertia).max() <= EQUAL_INERTIAS * moments.max():
+            body.mass = MassProperties(mass, pose.position, own)
+            return
     if pose.turns and np.ptp(moments) > 0.0:
         body.inertia = {"principal": moments.tolist(), "rotation": dict(pose.rotation_data)}
     elif pose.turns:

@@ -12,6 +12,7 @@ import pytest
 import mbsim
 from multibody_cli.document.source import ReadScene
 from multibody_cli.foreign import read_model
+from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.options import Options
 from multibody_cli.foreign.rounding import angle, direction, number, rotation, vector
 from multibody_cli.foreign.writing import WIDTH, text
@@ -328,3 +329,28 @@ def test_factors_of_controls_are_round(tmp_path: Path) -> None:
     motor = '<actuator><motor name="m" joint="x" gear="40"/></actuator>'
     draft = read_model(mjcf(tmp_path, body, motor), Options(), Problems())
     assert draft.elements["actuators"]["m"].value["force"] == "40*inputs.m"
+
+
+def test_a_frame_that_turns_by_round_off_is_not_turned() -> None:
+    turn = Pose.of_euler([0.0, 0.0, 0.0], [0.3, -0.2, 1.1])
+    assert Pose(np.zeros(3), turn.rotation @ turn.rotation.T).data() == {}
+    assert Pose.of_euler([0.0, 0.0, 0.0], [0.0, 1e-14, 0.0]).data() == {"rotation": {"euler": [0, 1e-14, 0]}}
+
+
+@pytest.mark.parametrize(
+    ("inertia", "found"),
+    [
+        ('fullinertia="0.3 0.2 0.4 0.01 -0.02 0.03"', [[0.3, 0.01, -0.02], [0.01, 0.2, 0.03], [-0.02, 0.03, 0.4]]),
+        ('diaginertia="0.3 0.2 0.4" quat="0.706855 0.707166 0.0123661 -0.0109307"', None),
+    ],
+)
+def test_inertias_are_those_of_the_file(inertia: str, found: Any, tmp_path: Path) -> None:
+    path = mjcf(tmp_path, f'<body name="b"><joint/><inertial pos="0.1 0 0" mass="2" {inertia}/></body>')
+    draft = read_model(path, Options(), Problems())
+    own = draft.sections(tmp_path)["bodies"]["b"].value["inertia"]
+    quaternion = [0.706855, 0.707166, 0.0123661, -0.0109307]
+    assert own == (
+        {"matrix": found} if found else {"principal": [0.3, 0.2, 0.4], "rotation": {"quaternion": quaternion}}
+    )
+    compared = check_import(prepare(ReadScene(path, draft.tree(), Usage())), draft, ENGINES["mjcf"].read(path))
+    assert max(compared.differences.values()) < 1e-13
