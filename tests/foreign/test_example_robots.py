@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mbsim
@@ -27,6 +28,12 @@ REFUSED = {
 }
 """Robots that are not run: a file without links, and one whose mass matrix is singular at the start."""
 
+WITHOUT_COLLISION = ("alexander_v1.lowerBodyOnly.urdf", "TwoDofs.urdf", "human.urdf", "simple_humanoid_classical.urdf")
+"""Robots that have no shape to touch a floor."""
+
+STEPS = {"icub_reduced.urdf": "0.1 ms"}
+"""Steps of robots with strong damping on light links."""
+
 
 def robots() -> Iterator[Path]:
     folder = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
@@ -43,3 +50,17 @@ def test_a_robot_runs_and_agrees_with_pinocchio(path: Path) -> None:
     found = check_import(prepare(ReadScene(path, draft.tree(), Usage())), draft, ENGINES["urdf"].read(path))
     assert found.agrees, found
     mbsim.Simulation(mbsim.load(path, {"simulation.duration": 0.01})).step(10)
+
+
+@pytest.mark.parametrize("path", list(robots()), ids=lambda path: f"{path.parents[1].name}/{path.name}")
+def test_a_robot_starts_above_its_floor_and_does_not_jump(path: Path) -> None:
+    if path.name in REFUSED:
+        return
+    overrides = ["--floor=1 mm", "contacts.overlap=exclude", "simulation.duration=20 ms"]
+    if path.name in WITHOUT_COLLISION:
+        with pytest.raises(MbsimError, match="no shape takes part in contacts"):
+            prepare(path, overrides)
+        return
+    _, run = prepare(path, [*overrides, f"simulation.step={STEPS.get(path.name, '1 ms')}"]).run_in_memory(["energy"])
+    kinetic, potential = (run.channel(f"energy/{name}").values for name in ("kinetic", "potential"))
+    assert kinetic.max() < 1.1 * np.ptp(potential) + 1e-6
