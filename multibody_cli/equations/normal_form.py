@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, Value, topological_order
+from multibody_cli.symbolic.scalar import Scalar, Value, apply, topological_order
 
 BITS = 16
 """Bits of each exponent in a monomial, which is one integer: a product of monomials is a sum of integers."""
@@ -307,9 +307,11 @@ def _without_round_off(terms: Mapping[int, float], error: float) -> Polynomial:
 
 def _evaluated(function: str, operands: tuple[Polynomial, ...]) -> Polynomial:
     try:
-        return constant(FUNCTIONS[function](*(one.terms.get(ONE, 0.0) for one in operands)))
+        found = apply(function, *(one.terms.get(ONE, 0.0) for one in operands))
     except (ArithmeticError, ValueError):
         raise NoPolynomial from None
+    assert not isinstance(found, Scalar)
+    return constant(found)
 
 
 def _key(function: str, operands: tuple[Polynomial, ...], name: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, Value, topological_order
+from multibody_cli.symbolic.scalar import Scalar, Value, function_named, topological_order
 
 _SUM, _PRODUCT, _SIGN, _ATOM = range(4)
 _MAX_LENGTH = 90
@@ -51,7 +51,7 @@ class Writer:
         lines = []
         for node in topological_order([value], self._texts):
             text, rank = self._written(node)
-            costly = rank < _ATOM or node.operation in FUNCTIONS
+            costly = rank < _ATOM or function_named(node.operation) is not None
             if costly and (self._uses[node] > 1 or len(text) > _MAX_LENGTH):
                 self._count += 1
                 shared = f"{self._prefix}{self._count}"
@@ -81,7 +81,7 @@ class Writer:
         if node.operation == "name":
             return node.text, _ATOM
         parts = [self._with_precedence(operand) for operand in node.operands]
-        if node.operation in FUNCTIONS:
+        if function_named(node.operation) is not None:
             return f"{node.operation}({', '.join(text for text, _ in parts)})", _ATOM
         if node.operation == "neg":
             return f"-{_parenthesized(parts[0], _PRODUCT)}", _SIGN if parts[0][1] == _ATOM else _PRODUCT

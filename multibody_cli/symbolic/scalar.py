@@ -183,9 +183,17 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
 } | {"pow": math.pow}  # fmt: skip
 """Functions of numbers, which formulas support as well."""
 
+TABULATED: dict[str, Callable[..., float]] = {}
+"""Functions given by tables, by the names that `tables` gives them."""
+
+
+def function_named(word: str) -> Callable[..., float] | None:
+    """Return a function of numbers; None for other operations."""
+    return FUNCTIONS.get(word) or TABULATED.get(word)
+
 
 def apply(function: str, *operands: Value) -> Value:
-    """Apply a function of `FUNCTIONS`.
+    """Apply a function.
 
     Raises
     ------
@@ -194,8 +202,10 @@ def apply(function: str, *operands: Value) -> Value:
     """
     if any(isinstance(operand, Scalar) for operand in operands):
         return _node(function, *operands)
+    called = function_named(function)
+    assert called is not None
     try:
-        return FUNCTIONS[function](*operands)
+        return called(*operands)
     except ValueError:
         given = ", ".join(f"{operand:g}" for operand in operands)
         raise ArithmeticError(f"{function}({given}) is not a real number") from None

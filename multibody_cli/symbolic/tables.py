@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.symbolic.scalar import FUNCTIONS, Value, apply
+from multibody_cli.symbolic.scalar import TABULATED, Value, apply
 
 _NAME = re.compile(r"\btable_[0-9a-f]{16}\b")
 
@@ -56,7 +56,7 @@ def table(piecewise: Piecewise, x: Value) -> Value:
         return 0.0
     word = f"table_{sha256(repr(tuple(piecewise)).encode()).hexdigest()[:16]}"
     _TABLES[word] = piecewise
-    FUNCTIONS[word] = lambda one: float(piecewise.value(one))
+    TABULATED[word] = lambda one: float(piecewise.value(one))
     return apply(word, x)
 
 
