@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -67,35 +69,45 @@ def _neighbors(model: Model) -> tuple[list[list[str]], list[list[str]]]:
     """Return the pairs of bodies that touch in a scene, and not in MuJoCo, and the reverse, beside lists of the file.
 
     MuJoCo filters a rigid group of bodies and the one that carries it, unless that is fixed to the world; a scene
-    filters two bodies that a joint connects, loops included; those that a weld holds never touch in it.
+    filters those on both sides of a joint, loops included, and joints `fixed` that close loops hold bodies together.
     """
     arrays = model.arrays
     weld, parent = arrays.body_weldid.tolist(), arrays.body_parentid.tolist()
     own, others = _masks(arrays)
-    touching = (own | others) != 0
-    groups: dict[int, list[int]] = {}
-    for body in np.unique(arrays.geom_bodyid[touching]).tolist():
-        groups.setdefault(weld[body], []).append(body)
-    numbers = {model.names[body]: body for group in groups.values() for body in group}
-    connected = {
-        frozenset((joint.parent, joint.child)): [joint.parent, joint.child]
+    bodies = np.unique(arrays.geom_bodyid[(own | others) != 0]).tolist()
+    number = {name: body for body, name in enumerate(model.names)}
+    held = np.array(weld)
+    for joint in model.draft.joints.values():
+        if joint.type == "fixed":
+            first, second = sorted(held[[number[joint.parent], number[joint.child]]])
+            held[held == second] = first
+
+    def beside(name: str) -> list[int]:
+        body = number[name]
+        return [one for one in bodies if one == body or held[one] == held[body] != 0]
+
+    def by_names(pairs: Iterable[tuple[int, int]]) -> dict[frozenset[str], list[str]]:
+        named = ([model.names[first], model.names[second]] for first, second in pairs)
+        return {frozenset(names): names for names in named}
+
+    connected = by_names(
+        pair
         for joint in model.draft.joints.values()
-        if joint.parent != WORLD and joint.type != "fixed" and {joint.parent, joint.child} <= numbers.keys()
-    }
-    filtered = {}
-    for group, members in groups.items():
-        carrier = weld[parent[group]]
-        if group != 0 != carrier and not model.is_disabled("filterparent"):
-            for first in groups.get(carrier, []):
-                for second in members:
-                    names = [model.names[first], model.names[second]]
-                    filtered[frozenset(names)] = names
+        if joint.parent != WORLD and held[number[joint.parent]] != held[number[joint.child]]
+        for pair in product(beside(joint.parent), beside(joint.child))
+    )
+    groups: dict[int, list[int]] = {}
+    for body in bodies:
+        groups.setdefault(weld[body], []).append(body)
+    carried = (
+        pair
+        for group, members in groups.items()
+        if group != 0 != weld[parent[group]]
+        for pair in product(groups.get(weld[parent[group]], []), members)
+    )
+    filtered = {} if model.is_disabled("filterparent") else by_names(carried)
     apart = [names for pair, names in filtered.items() if pair not in connected]
-    together = [
-        names
-        for pair, names in connected.items()
-        if pair not in filtered and weld[numbers[names[0]]] != weld[numbers[names[1]]]
-    ]
+    together = [names for pair, names in connected.items() if pair not in filtered]
     return apart, [] if model.is_disabled("filterparent") else together
 
 

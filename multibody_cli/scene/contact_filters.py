@@ -33,7 +33,7 @@ def excluded_pairs(scene: SceneSpec, settings: ContactsSpec) -> Iterator[Pair]:
     if "all" in settings.pairs:
         among = ()
     elif "auto" in settings.pairs:
-        among = ((joint.parent, joint.child) for joint in scene.joints.values() if joint.parent != WORLD)
+        among = (pair for parents, children in _neighbours(scene) for pair in product(parents, children))
     yield from (pair for pair in among if frozenset(pair) not in listed)
 
 
@@ -41,7 +41,33 @@ def count_excluded_pairs(scene: SceneSpec, settings: ContactsSpec) -> int:
     """Return the number of pairs that `excluded_pairs` yields, at most."""
     names = (WORLD, *scene.bodies)
     count = sum(len(matching(first, names)) * len(matching(second, names)) for first, second in settings.exclude)
-    return count + (len(scene.joints) if {"auto", "all"} & set(settings.pairs) else math.comb(len(names), 2))
+    if "all" in settings.pairs:
+        return count
+    if "auto" in settings.pairs:
+        return count + sum(len(parents) * len(children) for parents, children in _neighbours(scene))
+    return count + math.comb(len(names), 2)
+
+
+def _neighbours(scene: SceneSpec) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the bodies on both sides of each joint, with those that fixed joints hold together with them.
+
+    A joint to the world excludes nothing, and what is fixed to the world has the neighbours of each body alone: a table
+    and the base of an arm, both fixed to it, are not one body.
+    """
+    weld = welds(scene)
+    parts: dict[str, list[str]] = {}
+    for name, first in weld.items():
+        parts.setdefault(first, []).append(name)
+    parts[weld[WORLD]] = []
+    for joint in scene.joints.values():
+        ends = joint.parent, joint.child
+        if (
+            joint.parent != WORLD
+            and {joint.parent, joint.child} <= weld.keys()
+            and weld[joint.parent] != weld[joint.child]
+        ):
+            parents, children = (parts[weld[name]] or [name] for name in ends)
+            yield parents, children
 
 
 def matching(name: str, names: Iterable[str]) -> list[str]:

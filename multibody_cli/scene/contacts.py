@@ -68,9 +68,9 @@ class ContactsSpec(Spec):
     pairs: tuple[PairSpec | Pairs, ...] = Field(
         ("auto",),
         description="`auto`: all pairs of bodies, and each body with the world, except pairs of bodies connected by a "
-        "joint (a joint to the world excludes nothing); `all`: these pairs as well; or a list of pairs `[body, body]`, "
-        "where `world` may be one of them, and `auto` denotes its pairs. A pair with coefficients of its own is "
-        "`{bodies: [body, body], friction: 0.3, restitution: 0}`.",
+        "joint, and those that fixed joints hold together with these (a joint to the world excludes nothing); `all`: "
+        "these pairs as well; or a list of pairs `[body, body]`, where `world` may be one of them, and `auto` denotes "
+        "its pairs. A pair with coefficients of its own is `{bodies: [body, body], friction: 0.3, restitution: 0}`.",
     )
     exclude: tuple[Pair, ...] = Field(
         (),

@@ -67,8 +67,13 @@ def test_pairs_and_exclusions(tmp_path, contacts, expected):
 
 
 def test_bodies_that_fixed_joints_hold_together_do_not_touch(tmp_path):
-    """The joint of b and d separates this pair alone."""
-    assert touching(tmp_path, joints=CHAIN) == "ad aw bw cd cw dw"
+    """The joint of b and d separates d from all of them, as they are one body."""
+    assert touching(tmp_path, joints=CHAIN) == "aw bw cw dw"
+
+
+def test_what_is_fixed_to_the_world_has_no_common_neighbours(tmp_path):
+    """A table a and the base b of an arm: its first link d may touch the table."""
+    assert touching(tmp_path, joints="fixed:wa fixed:wb revolute:bd") == "ac ad bc cd cw dw"
 
 
 def test_bodies_that_are_fixed_to_the_world_touch_neither_it_nor_each_other(tmp_path):
