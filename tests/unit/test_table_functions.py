@@ -35,7 +35,7 @@ def derivatives(piecewise, order):
     return found
 
 
-@pytest.mark.parametrize("interpolation", FUNCTIONS.keys() - {"linear"})
+@pytest.mark.parametrize("interpolation", sorted(FUNCTIONS.keys() - {"linear"}))
 def test_a_table_is_met_at_its_points(interpolation):
     np.testing.assert_allclose(function(interpolation).value(X), Y, rtol=0, atol=1e-15)
 
@@ -53,7 +53,7 @@ def test_tangents_continue_a_table(interpolation):
             assert below == pytest.approx(above, abs=tolerance)
 
 
-@pytest.mark.parametrize("interpolation", FUNCTIONS.keys() - {"pchip"})
+@pytest.mark.parametrize("interpolation", sorted(FUNCTIONS.keys() - {"pchip"}))
 def test_two_derivatives_are_continuous(interpolation):
     found = derivatives(function(interpolation), 2)
     jumps = X[1:-1] if interpolation != "linear" else np.concatenate([X[1:-1] - WIDTH / 2, X[1:-1] + WIDTH / 2])
@@ -92,7 +92,7 @@ def test_lines_between_rounded_corners_are_those_of_the_table():
 
 
 @pytest.mark.parametrize("points", [2, 3])
-@pytest.mark.parametrize("interpolation", FUNCTIONS.keys() - {"linear"})
+@pytest.mark.parametrize("interpolation", sorted(FUNCTIONS.keys() - {"linear"}))
 def test_few_points(interpolation, points):
     piecewise = continued(X[:points], Y[:points], interpolation)
     np.testing.assert_allclose(piecewise.value(X[:points]), Y[:points], atol=1e-15)
