@@ -160,3 +160,9 @@ def _merge_similar(problems: Iterable[Problem]) -> list[str]:
     for problem in problems:
         groups.setdefault((problem.where, problem.message), []).append(problem)
     return [str(first) if not others else f"{first} (and {len(others)} similar)" for first, *others in groups.values()]
+
+
+def unreadable(error: OSError | ValueError) -> str:
+    """Return the message of an error of reading a file, with the remedy where the path is that of a folder."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"cannot read the file: {reason}" + ("; name a file in it" if isinstance(error, IsADirectoryError) else "")

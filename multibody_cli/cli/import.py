@@ -137,23 +137,23 @@ def _options(
     from multibody_cli.spec import units
     from multibody_cli.spec.quantities import Quantity
 
-    folders = {name: Path(folder) for name, folder in _pairs("--package", packages).items()}
+    folders = {name: Path(folder) for name, folder in _pairs("--package", "NAME=DIR", packages).items()}
     for name, folder in folders.items():
         if not folder.is_dir():
             raise ArgumentError(f"--package {name}={folder}: there is no folder {folder}")
     given = None if density is None else Quantity(units.DENSITY, above=0.0).read(density)
     distance = None if floor is None else Quantity(units.LENGTH).read(floor)
     base: Literal["fixed", "free"] | None = None if fixed is None else "fixed" if fixed else "free"
-    words = _pairs("--arg", arguments)
+    words = _pairs("--arg", "NAME=VALUE", arguments)
     return Options(density=given, floor=distance, packages=folders, arguments=words, base=base, **rest)
 
 
-def _pairs(option: str, words: tuple[str, ...]) -> dict[str, str]:
-    """Return the values `NAME=VALUE` of an option by name."""
+def _pairs(option: str, form: str, words: tuple[str, ...]) -> dict[str, str]:
+    """Return the values of an option by name, from words of a form such as `NAME=VALUE`."""
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not name or not equals:
-            raise ArgumentError(f"{option} {word}: expected NAME=VALUE")
+            raise ArgumentError(f"{option} {word}: expected {form}")
         found[name] = value
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 
 from multibody_cli.document.formats import read_text
+from multibody_cli.errors import unreadable
 from multibody_cli.foreign import is_foreign, read_model
 from multibody_cli.foreign.ledger import Report
 from multibody_cli.foreign.options import Options
@@ -45,8 +46,7 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, 
     except UnicodeDecodeError as error:
         raise refusal(Mark(shown), f"the file is not UTF-8 text (byte {error.start})") from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise refusal(Mark(shown), f"cannot read the file: {reason}") from None
+        raise refusal(Mark(shown), unreadable(error)) from None
     root = read_text(content, shown, problems)
     try:
         usage.add("values", root.size)

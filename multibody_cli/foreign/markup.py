@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from multibody_cli.errors import SceneError
+from multibody_cli.errors import SceneError, unreadable
 from multibody_cli.limits import LimitError, Usage
 from multibody_cli.nodes import Mark, refusal
 
@@ -79,8 +79,7 @@ def read_content(path: Path, usage: Usage) -> bytes:
     except LimitError as error:
         raise refusal(mark, str(error)) from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise refusal(mark, f"cannot read the file: {reason}") from None
+        raise refusal(mark, unreadable(error)) from None
     return content
 
 

@@ -99,6 +99,9 @@ def test_a_wrong_package_is_refused(mbsim: Command, robot: Path) -> None:
     ending = mbsim("import", "robot.urdf", "--package", "arm=nowhere")
     assert ending.code == 2
     assert "--package arm=nowhere: there is no folder nowhere" in ending.stderr
+    ending = mbsim("import", "robot.urdf", "--package", "arm")
+    assert ending.code == 2
+    assert "--package arm: expected NAME=DIR" in ending.stderr
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_missing_file(tmp_path):
 
 
 def test_folder(tmp_path):
-    with pytest.raises(SceneError, match="cannot read the file: Is a directory"):
+    with pytest.raises(SceneError, match="cannot read the file: Is a directory; name a file in it"):
         load_scene(tmp_path)
 
 
