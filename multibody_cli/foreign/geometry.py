@@ -51,7 +51,8 @@ def find_path(reading: Reading, name: str, accepts: Callable[[Path], bool]) -> F
     if separator and scheme in ("package", "model"):
         package, _, inner = rest.partition("/")
         places = [folder / inner for folder in _package_folders(reading, package)]
-        hint = f"; --package {package}=FOLDER names its folder"
+        given = package in reading.options.packages
+        hint = f" in the folder of --package {package}" if given else f"; --package {package}=FOLDER names its folder"
     else:
         places, hint = [reading.path.parent / (rest if separator else name)], ""
     for place in places:
