@@ -246,11 +246,12 @@ def test_gears_and_equal_coordinates_are_equalities(tmp_path: Path) -> None:
     hinges = "".join(f"  {name}: {{type: revolute, child: {name}}}\n" for name in "abcd")
     couplings = "  g: {type: gear, joints: [a, b], ratio: 3, offset: 0.2}\n  e: {type: equal, joints: [a, c, d]}\n"
     play = "  p: {type: gear, joints: [a, b], ratio: 3, backlash: 1}\n"
-    source = written(f"bodies:\n{rods}joints:\n{hinges}couplings:\n{couplings}{play}", tmp_path)
+    curve = "  s: {type: function, output: b, inputs: {x: a}, value: 3*x + 0.2}\n"
+    source = written(f"bodies:\n{rods}joints:\n{hinges}couplings:\n{couplings}{play}{curve}", tmp_path)
     _, path, losses = exported(source, tmp_path, "mjcf")
     model = mujoco.MjModel.from_xml_path(str(path))
     assert [model.equality(name).data[:2].tolist() for name in ("g", "e", "e_1")] == [[0.2, 3], [0, 1], [0, 1]]
-    assert [loss.path for loss in losses if loss.fate == "dropped"] == [("couplings", "p")]
+    assert [loss.path for loss in losses if loss.fate == "dropped"] == [("couplings", "p"), ("couplings", "s")]
     _, path, losses = exported(source, tmp_path, "urdf")
     _, again = imported(path)
     terms = {name: (one.terms, one.value) for name, one in again.scene.couplings.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -135,9 +135,8 @@ class Mechanism:
 
     def relations(self) -> Iterator[StepRelation]:
         """Yield the relations of couplings that are linear relations of two steps with one coordinate."""
-        couplings = cast("Mapping[str, CouplingSpec]", self.scene.couplings)
-        for name, coupling in couplings.items():
-            found = coupling.relations
+        for name, coupling in self.scene.couplings.items():
+            found = coupling.relations if isinstance(coupling, CouplingSpec) else ()
             if not found or any(len(terms) != 2 or not self._are_steps(terms) for terms, _ in found):
                 self.losses.drop(("couplings", name), "only linear relations of two hinges or slides are exported")
                 continue
