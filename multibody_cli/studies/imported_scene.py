@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraints.relations import LinearSpec
 from multibody_cli.foreign.draft import Coordinate, Draft
 from multibody_cli.initial.linearized_motion import accelerations_of
 from multibody_cli.model import Floats
@@ -232,10 +233,8 @@ def turned(outer: Any, inner: Any) -> Floats:
 def _dependents(simulation: PreparedSimulation) -> dict[str, tuple[str, float, float]]:
     """Return the joints whose coordinate is a multiple of another one plus an offset, by couplings that reduce."""
     found = {}
-    couplings: Any = simulation.scene.couplings.values()
-    for coupling in couplings:
-        terms = list(getattr(coupling, "terms", {}).items())
-        if coupling.reduce and len(terms) == 2:
-            (name, own), (other, factor) = terms
+    for coupling in simulation.scene.couplings.values():
+        if isinstance(coupling, LinearSpec) and coupling.reduce and len(coupling.terms) == 2:
+            (name, own), (other, factor) = coupling.terms.items()
             found[name] = (other, -factor / own, coupling.value / own)
     return found

@@ -50,6 +50,7 @@ MODELS = {
     ),
     "weld to the world": (FREE, '<weld name="D" body1="trunk"/>'),
     "joint": (LINKAGE, '<joint joint1="A" joint2="C" polycoef="0 -2 0 0 0"/>'),
+    "curve": (LINKAGE, '<joint joint1="A" joint2="C" polycoef="0 -2 0.4 0.1 0.3"/>'),
     "redundant": (LINKAGE, '<connect site1="end" site2="tip"/><connect site1="end" site2="tip"/>'),
 }
 
