@@ -36,7 +36,7 @@ from multibody_cli.kkt.ldl_joint import load_motion
 from multibody_cli.kkt.ldl_rigid import inner
 from multibody_cli.kkt.ldl_tree import eliminate, recover, reduce
 from multibody_cli.kkt.nodes import Cells, KktTree, vector_for
-from multibody_cli.model import CONSTRAINT_AXIS, Floats, Records
+from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force, power
 from multibody_cli.tree.jacobian import column_of
@@ -52,6 +52,8 @@ class Blocks(NamedTuple):
     frames: Records  # bodies and loop frames
     columns: Records
     driven: NDArray[np.bool_]
+    rotor_rows: Integers  # of each coordinate, or -1
+    rotor_blocks: Integers  # numbers of the inertia of its rotor
 
 
 class ConstrainedTree(NamedTuple):
@@ -65,12 +67,13 @@ class ConstrainedTree(NamedTuple):
 
 
 def constrained_tree_for(
-    tree: KktTree, plan: RowElimination, rows: int, work: Work | None = None, driven: Any = ()
+    tree: KktTree, plan: RowElimination, rows: int, work: Work | None = None, driven: Any = (), rotors: Any = None
 ) -> ConstrainedTree:
     """Allocate the vectors for a tree with a number of rows; `work` and `driven` are those of its joints, if any."""
+    places = rotors or (np.zeros(0, np.int64), np.zeros(0, np.int64))
     none = records(np.zeros(0, CONSTRAINT_AXIS)), records(np.zeros(0, BODY)), records(np.zeros(0, COLUMN))
     joints = (work.constraint_axes, work.bodies, work.columns) if work else none
-    blocks = Blocks(*tree.cells, *joints, np.array(driven, np.bool_))
+    blocks = Blocks(*tree.cells, *joints, np.array(driven, np.bool_), *places)
     return ConstrainedTree(tree.nodes, blocks, plan, vector_for(tree), np.zeros(rows))
 
 
@@ -150,6 +153,9 @@ def respond_alone(tree, node, parent, with_multipliers):
     """Compute motion and multipliers of a node for the force in tree.x alone, and the wrench on the resting parent."""
     for r in range(node.first_row, node.last_row):
         tree.y[r] = 0.0
+    for j in range(node.iv, node.last_iv):
+        if tree.cells.rotor_rows[j] >= 0:
+            tree.y[tree.cells.rotor_rows[j]] = 0.0
     store_force(tree.x.wrenches[parent.x], no_force())
     reduce(node, parent, tree.cells, tree.x, tree.y)
     transmitted = load_force(tree.x.wrenches[parent.x])
@@ -204,6 +210,9 @@ def add_response_to_rows(tree, i, x, y):
     store_force(x.wrenches[node.x], load_force(x.wrenches[node.x]) + load_force(alone[node.x]))
     for r in range(node.first_row, node.last_row):
         y[r] += tree.y[r]
+    for j in range(node.iv, node.last_iv):
+        if tree.cells.rotor_rows[j] >= 0:
+            y[tree.cells.rotor_rows[j]] += tree.y[tree.cells.rotor_rows[j]]
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------

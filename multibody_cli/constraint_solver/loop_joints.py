@@ -94,6 +94,17 @@ def update_loop_row_rates(tree, v, work):
                 rows[r].bias = power(late, load_force(work.constraint_axes[r]))
 
 
+@kernel
+def write_rotor_biases(closures, rotors, work):
+    """Write the biases of the primary rows of rotors: the method has wrenches on bodies in place of coordinates."""
+    for k in range(len(rotors)):
+        row, closure = work.rows[rotors[k].first_row], closures[rotors[k].closure]
+        if row.primary:
+            child, loop_frame = work.bodies[closure.child], work.bodies[closure.loop_frame]
+            late = velocity_product_acceleration(child, loop_frame, load(loop_frame.x) - load(child.x))
+            row.bias = power(late, load_force(work.dual_basis[rotors[k].iv]))
+
+
 @formula
 def prescribed_twist(driven, closure, v, columns):
     """Relative twist due to the prescribed coordinates."""

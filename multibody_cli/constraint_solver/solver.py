@@ -39,9 +39,12 @@ from multibody_cli.constraint_solver.loop_joints import (
     compute_loop_rates,
     update_loop_row_rates,
     write_loop_rows,
+    write_rotor_biases,
 )
+from multibody_cli.constraints import TABLES
 from multibody_cli.constraints.elements import write_all
 from multibody_cli.constraints.reduction import update_dependent_coordinates
+from multibody_cli.constraints.rotor import TABLE as ROTORS
 from multibody_cli.constraints.rows import (
     acceleration_of_row,
     apply_row_impulse,
@@ -62,6 +65,8 @@ from multibody_cli.tree.kinematics import forward_kinematics, update_motions
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes, update_markers
 
 ACCELERATION, VELOCITY, POSITION = range(3)
+
+ROTORS_INDEX = TABLES.index(ROTORS)
 
 
 # --- kinematics ---------------------------------------------------------------------------------------------------
@@ -90,6 +95,7 @@ def add_loop_motions(system, q, v, a, work):
     """Compute the motions of loop frames and the biases of their rows, after all else of `update_kinematics`."""
     update_loop_motions(system.tree, q, v, a, work)
     update_loop_row_rates(system.tree, v, work)
+    write_rotor_biases(system.tree.closures, system.constraints.tables[ROTORS_INDEX], work)
 
 
 @kernel
@@ -297,7 +303,9 @@ def enforce_constraints(system, work, v, a):
                 a[j] = work.response[j]
         update_marker_changes(tree, work.bodies)
         compute_loop_accelerations(tree, a, work)
-    if not is_maximal(tree):  # the joints of free bodies transmit no wrenches
+    if is_maximal(tree):  # the joints of free bodies transmit no wrenches
+        apply_primary_rotor_forces(system.constraints.tables[ROTORS_INDEX], work)
+    else:
         apply_primary_row_forces(work)
 
 
@@ -314,6 +322,15 @@ def apply_primary_row_forces(work):
                 else:
                     body = work.bodies[term.body]
                     store_force(body, load_force(body) - row.multiplier * load_force(term))
+
+
+@kernel
+def apply_primary_rotor_forces(rotors, work):
+    """Apply the forces of the rotors whose rows are primary to the coordinates."""
+    for k in range(len(rotors)):
+        row = work.rows[rotors[k].first_row]
+        if row.primary:
+            work.tau[rotors[k].iv] += row.multiplier
 
 
 @kernel

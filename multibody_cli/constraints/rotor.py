@@ -19,6 +19,7 @@ ROTOR = np.dtype(
         ("rotor_iq", "i8"),
         ("rotor_iv", "i8"),
         ("link", "i8"),
+        ("closure", "i8"),
     ]
 )
 """The coordinate, and that of the rotor, which slides along x of the world.

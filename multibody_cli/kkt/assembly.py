@@ -13,6 +13,7 @@ import numpy as np
 
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.kkt.ldl_rigid import store_block
+from multibody_cli.kkt.nodes import ROTOR
 from multibody_cli.model import Integers, Tree
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import ZERO, no_force, power
@@ -41,7 +42,7 @@ def assemble(kkt, firsts, tree, work):
         node = nodes[i]
         if node.n_dofs == 6:
             store_block(kkt.cells.wrenches, node.block, effective_inertia(tree.links, work, firsts[i]))
-        else:
+        elif node.joint != ROTOR:  # whose inertia is constant
             write_block(node, numbers, firsts[i], firsts[i + 1], tree.links, work)
         for r in range(node.pivots):
             numbers[6 * node.lower + 7 * r] = threshold_of(rows[node.first_row + r])

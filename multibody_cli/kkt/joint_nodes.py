@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from multibody_cli.constraints import TABLES
+from multibody_cli.constraints.rotor import TABLE as ROTORS
 from multibody_cli.kernel import kernel, records
-from multibody_cli.kkt.nodes import ON_BALL, ON_COLUMNS, ON_HINGE, KktTree
+from multibody_cli.kkt.nodes import ON_BALL, ON_COLUMNS, ON_HINGE, ROTOR, KktTree
 from multibody_cli.model import KERNEL_BALL, KERNEL_SCREW, Integers, Records, System, Tree
 from multibody_cli.spatial.memory import load, store
 
@@ -42,6 +44,29 @@ def _kind(tree: Tree, closure: np.void) -> int:
     if closure["joint_kernel"] == KERNEL_SCREW and not tree.parts["slide"][closure["first_part"]].any():
         return ON_HINGE
     return ON_BALL if closure["joint_kernel"] == KERNEL_BALL else ON_COLUMNS
+
+
+def rotors_in_nodes(system: System, joint_nodes: Records) -> Records:
+    """List the rotors of free coordinates of these joints whose rows are holonomic, as their records of constraints."""
+    rotors = system.constraints.tables[TABLES.index(ROTORS)]
+    free = np.zeros(len(system.tree.driven), np.bool_)
+    for node in joint_nodes:
+        free[node["iv"] : node["last_iv"]] = True
+    free &= ~system.tree.driven
+    rows = system.rows[rotors["first_row"]]
+    return records(np.array(rotors[free[rotors["iv"]] & (rows["holonomic"] == 1) & (rows["active"] == 1)]))
+
+
+def mark_rotors(kkt: KktTree, rotors: Records, first_links: Integers, tree: Tree) -> tuple[Integers, Integers]:
+    """Have these rotors eliminated with their joint; return row and place of the inertia for each coordinate."""
+    rows, blocks = np.full(len(tree.driven), -1), np.full(len(tree.driven), -1)
+    for rotor in rotors:
+        node = int(np.searchsorted(first_links, rotor["link"]))
+        kkt.nodes["joint"][node] = ROTOR
+        kkt.nodes["first_row"][node], kkt.nodes["last_row"][node] = rotor["first_row"], rotor["first_row"] + 1
+        rows[rotor["iv"]], blocks[rotor["iv"]] = rotor["first_row"], 6 * kkt.nodes["block"][node]
+        kkt.cells.numbers[6 * kkt.nodes["block"][node]] = tree.links["mass"][rotor["link"]]
+    return rows, blocks
 
 
 def mark_joint_nodes(kkt: KktTree, joint_nodes: Records) -> None:

@@ -14,6 +14,10 @@ whose joint moves by S beside the given motion B c, so that the formulas are tho
               outward    w = (u - U . b) / h,  b += s w  from b = X a_parent
                          a = b + B c,  lambda = B^T (D b + p)
 
+A rotor of inertia A on a column adds A to h.  With its force f and the right-hand side c of its row, the force of the
+column at w = 0 is f + A c, which the node of the rotor leaves in the place of c, and the multiplier is f + A c - A w;
+for the other sense of the joint, w has the other sign.
+
 A ball is one block of three columns, whose D' has no rotational part at all, which preserves the accuracy of long
 chains.  These are the equations of section 6 for the coordinates (S, B), in which j is (0, 1).
 
@@ -90,6 +94,31 @@ def write_multipliers(node, cells, y, W):
         y[r] = node.sign * power(V, load_force(cells.axes[r]))
 
 
+# --- rotors -------------------------------------------------------------------------------------------------------
+@formula
+def armature_of(cells, j):
+    """Return the inertia of the rotor of a coordinate, or 0."""
+    return cells.numbers[cells.rotor_blocks[j]] if cells.rotor_rows[j] >= 0 else 0.0
+
+
+@formula
+def force_of_rotor(cells, j, y):
+    """Return the force of the rotor of a coordinate at rest, or 0."""
+    return y[cells.rotor_rows[j]] if cells.rotor_rows[j] >= 0 else 0.0
+
+
+@formula
+def reduce_rotor(node, numbers, x, y):
+    """Replace the right-hand side c of the row w - a = c of a rotor by the force f + A c of the rotor at w = 0."""
+    y[node.first_row] = x[6 * node.x] + numbers[6 * node.block] * y[node.first_row]
+
+
+@formula
+def recover_rotor(node, numbers, x, y):
+    """Compute the motion of a rotor from its multiplier."""
+    x[6 * node.x] = (x[6 * node.x] - y[node.first_row]) / numbers[6 * node.block]
+
+
 # --- a body with its constraint -----------------------------------------------------------------------------------
 @formula
 def eliminate_joint(node, parent, cells):
@@ -101,11 +130,11 @@ def eliminate_joint(node, parent, cells):
     if node.joint == ON_BALL:
         _, _, A = factor_ball(cells.frames[node.frame], A)
     elif node.joint == ON_HINGE:
-        A, _ = eliminate_rotation(columns[node.iv], A, no_force(), 0.0, 0.0)
+        A, _ = eliminate_rotation(columns[node.iv], A, no_force(), 0.0, armature_of(cells, node.iv))
     else:
         for j in range(node.iv, node.last_iv):
             if not cells.driven[j]:
-                A, _ = eliminate_column(columns[j], A, no_force(), 0.0, 0.0)
+                A, _ = eliminate_column(columns[j], A, no_force(), 0.0, armature_of(cells, j))
     A = shift_inertia(A, load(arms.f))
     store_block(wrenches, parent.block, load_block(wrenches, parent.block) + A)
 
@@ -125,7 +154,7 @@ def reduce_joint(node, parent, cells, x, y):
         store_force(x.wrenches[node.x], p)
         for j in range(node.iv, node.last_iv):
             if not cells.driven[j]:
-                p = impulse_past_column(cells.columns[j], p, 0.0)
+                p = impulse_past_column(cells.columns[j], p, node.sign * force_of_rotor(cells, j, y))
     store_force(x.wrenches[parent.x], load_force(x.wrenches[parent.x]) - shift_force(p, load(arms.f)))
 
 
@@ -141,7 +170,10 @@ def recover_joint(node, parent, cells, x, y, with_multipliers):
     else:
         for j in range(node.last_iv - 1, node.iv - 1, -1):
             if not cells.driven[j]:
-                b = add_column_motion(b, cells.columns[j], accelerate_column(cells.columns[j], b))
+                rate = accelerate_column(cells.columns[j], b)
+                b = add_column_motion(b, cells.columns[j], rate)
+                if cells.rotor_rows[j] >= 0:
+                    y[cells.rotor_rows[j]] -= node.sign * armature_of(cells, j) * rate
         if with_multipliers:
             write_multipliers(node, cells, y, D @ b + p)
     store_motion(x.wrenches[node.x], shift_motion(b + load_motion(wrenches[node.parent_rows]), load(arms.t)))

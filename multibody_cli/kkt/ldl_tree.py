@@ -34,16 +34,18 @@ from __future__ import annotations
 
 from multibody_cli.kernel import formula
 from multibody_cli.kkt.ldl_general import eliminate_general, recover_general, reduce_general
-from multibody_cli.kkt.ldl_joint import eliminate_joint, recover_joint, reduce_joint
+from multibody_cli.kkt.ldl_joint import eliminate_joint, recover_joint, recover_rotor, reduce_joint, reduce_rotor
 from multibody_cli.kkt.ldl_rigid import eliminate_rigid, recover_rigid, reduce_rigid
-from multibody_cli.kkt.nodes import BY_ROWS
+from multibody_cli.kkt.nodes import BY_ROWS, ROTOR
 
 
 # --- operations at one node ---------------------------------------------------------------------------------------
 @formula
 def eliminate(node, parent, cells):
     """Factor the blocks of a body and its constraint, and add their contribution to the parent's block."""
-    if not node.rigid:
+    if node.joint == ROTOR:
+        pass  # its block is its inertia, which its joint takes
+    elif not node.rigid:
         eliminate_general(node, parent, cells.numbers)
     elif node.joint == BY_ROWS:
         eliminate_rigid(node, parent, cells)
@@ -55,7 +57,9 @@ def eliminate(node, parent, cells):
 def reduce(node, parent, cells, x, y):
     """Eliminate the right-hand sides of a body and its constraint."""
     solve_l_multipliers(node, cells.numbers, y)
-    if not node.rigid:
+    if node.joint == ROTOR:
+        reduce_rotor(node, cells.numbers, x.numbers, y)
+    elif not node.rigid:
         reduce_general(node, parent, cells.numbers, x.numbers, y)
     elif node.joint == BY_ROWS:
         reduce_rigid(node, parent, cells, x, y)
@@ -69,7 +73,9 @@ def recover(node, parent, cells, x, y, with_multipliers):
 
     The multipliers of a joint that is one block with its body may be left out.
     """
-    if not node.rigid:
+    if node.joint == ROTOR:
+        recover_rotor(node, cells.numbers, x.numbers, y)
+    elif not node.rigid:
         recover_general(node, parent, cells.numbers, x.numbers, y)
     elif node.joint == BY_ROWS:
         recover_rigid(node, parent, cells, x, y)

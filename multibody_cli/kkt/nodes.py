@@ -43,8 +43,11 @@ INBOARD_JOINT = np.dtype([("parent", "i8"), ("first_row", "i8"), ("last_row", "i
 Row 0 is the ground, and a parent precedes its children.  A parent 0 without rows marks the root of a floating tree.
 """
 
-BY_ROWS, ON_HINGE, ON_BALL, ON_COLUMNS = range(4)
-"""How a body is eliminated: row by row, or as one block with a hinge, a ball, or any other joint (`kkt.ldl_joint`)."""
+BY_ROWS, ON_HINGE, ON_BALL, ON_COLUMNS, ROTOR = range(5)
+"""How a body is eliminated: row by row, or as one block with a hinge, a ball, or any other joint (`kkt.ldl_joint`).
+
+A rotor is eliminated with the joint to whose coordinate a row gears it.
+"""
 
 SYMMETRIC, UNSYMMETRIC = ("body_rows", "parent_rows"), ("body_rows", "parent_rows", "body_rows_k", "parent_rows_k")
 """The blocks of a constraint."""

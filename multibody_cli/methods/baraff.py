@@ -43,7 +43,13 @@ from multibody_cli.immutable import replace
 from multibody_cli.kernel import kernel
 from multibody_cli.kkt import assembly
 from multibody_cli.kkt.assembly import bodies_of, gather_forces, scatter_motions
-from multibody_cli.kkt.joint_nodes import joint_nodes_of, mark_joint_nodes, write_joint_nodes
+from multibody_cli.kkt.joint_nodes import (
+    joint_nodes_of,
+    mark_joint_nodes,
+    mark_rotors,
+    rotors_in_nodes,
+    write_joint_nodes,
+)
 from multibody_cli.kkt.nodes import Cells, kkt_tree_for, vector_for
 from multibody_cli.linalg.vectors import clear
 from multibody_cli.methods.by_acceleration import AccelerationKind, EliminatedRows, MethodKernels, ReusedFactors
@@ -66,7 +72,7 @@ class Sparse(NamedTuple):
     multipliers: Floats  # (m,)
 
 
-def workspace(model: Model, options: Any, plan: RowElimination | None = None) -> Work:
+def workspace(model: Model, options: Any, plan: RowElimination | None = None, eliminates_rotors: bool = False) -> Work:
     """Allocate the work arrays, with the blocks of a system's bodies and joints, and the plan of rows in loops."""
     system = model.system
     first_links, n_dofs = bodies_of(system.tree)
@@ -74,16 +80,19 @@ def workspace(model: Model, options: Any, plan: RowElimination | None = None) ->
     joint_nodes = joint_nodes_of(system, first_links, n_dofs)
     mark_joint_nodes(kkt, joint_nodes)
     uncertain, m = uncertain_rows_of(kkt, system.rows), len(system.rows)
+    rotors = rotors_in_nodes(system, joint_nodes if eliminates_rotors else joint_nodes[:0])
     plan = plan or no_row_elimination(len(system.tree.links))
-    work = workspace_for(system, primary=len(uncertain) + len(plan.rows) > 0, reuses_factors=True)
-    tree = constrained_tree_for(kkt, plan, m, work, system.tree.driven)
+    work = workspace_for(system, primary=len(uncertain) + len(plan.rows) + len(rotors) > 0, reuses_factors=True)
+    work.rows["primary"][rotors["first_row"]] = 1
+    places = mark_rotors(kkt, rotors, first_links, system.tree)
+    tree = constrained_tree_for(kkt, plan, m, work, system.tree.driven, places)
     sparse = Sparse(tree, first_links, joint_nodes, uncertain, vector_for(kkt), np.zeros(m))
     return work._replace(scratch=sparse, elimination=plan)
 
 
 def workspace_with_loops(model: Model, options: Any) -> Work:
-    """Allocate the work arrays, with all rows that close loops eliminated where they close."""
-    work = workspace(model, options, row_elimination_for(model.system))
+    """Allocate the work arrays; rotors are eliminated with their joint, and rows that close loops where they close."""
+    work = workspace(model, options, row_elimination_for(model.system), True)
     return work._replace(terms=work.terms[:0]) if reads_no_terms(model.system, work, options) else work
 
 

@@ -96,4 +96,4 @@ def add_rotors(
         place = iq, packed.first_v[loop] + rotor.iv
         term = rows.next_term
         row = rows.add(RowName("joints", rotor.joint, "of its armature"), 2, holonomic=rotor.iq is not None)
-        tables.add(TABLE, [(0, 0, *place, *own, link)], row, term)
+        tables.add(TABLE, [(0, 0, *place, *own, link, loop - len(packed.tree.links))], row, term)

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mbsim
+from multibody_cli.compile import compile_scene
+from multibody_cli.document.source import SceneText
+from multibody_cli.methods.baraff import workspace_with_loops
+from multibody_cli.methods.options import ImplicitOptions
+from multibody_cli.scene.load import load_scene
 
 IN_JOINT_COORDINATES = ("aba", "redmax", "symbolic")
 METHODS = (*IN_JOINT_COORDINATES, "baraff")
@@ -296,6 +302,59 @@ joints:
 simulation: {duration: 1 s, step: 1 ms}
 output: {every: 20 ms}
 """
+
+
+REVERSED = """
+mbsim: 1
+bodies:
+  upper: {{mass: 1, com: [0.1, 0, 0.2], inertia: {{principal: [0.1, 0.12, 0.05]}}}}
+  lower: {{mass: 0.7, com: [0, 0.1, 0.2], inertia: {{principal: [0.1, 0.12, 0.05]}}}}
+joints:
+  hinge: {{type: revolute, child: upper, axis: [0, 1, 0], armature: 0.2}}
+  reversed: {{{joint}, parent: lower, child: upper}}
+simulation: {{duration: 0.1 s, step: 1 ms, integrator: rk4}}
+"""
+UPWARDS = {
+    "hinge": "type: revolute, axis: [1, 2, 2], armature: 0.3, force: 0.7",
+    "slider": "type: prismatic, axis: [1, 2, 2], armature: 3, force: 0.7",
+    "screw": "type: screw, axis: [1, 2, 2], pitch: 0.4, armature: 0.3, force: 0.7",
+    "cylindrical": "type: cylindrical, armature: [0.1, 3], force: [0.3, 0.4]",
+    "universal": "type: universal, armature: [0.1, 0.3], force: [0.3, 0.4]",
+}
+
+
+@pytest.mark.parametrize("name", UPWARDS)
+def test_a_drive_may_turn_the_body_next_to_the_ground(name: str) -> None:
+    """The child of the joint is the parent in the elimination tree, so that its rate is minus that of the body."""
+    text = REVERSED.format(joint=UPWARDS[name])
+    one, other = (mbsim.load(text, [f"simulation.method={method}"]).run(check=False) for method in ("aba", "baraff"))
+    for channel in ("acceleration", "v", "force"):
+        for joint in ("hinge", "reversed"):
+            path = f"joints/{joint}/{channel}"
+            np.testing.assert_allclose(other[path], one[path], rtol=0, atol=1e-10, err_msg=path)
+
+
+@pytest.mark.filterwarnings("ignore:.*depend on the others")
+def test_drives_within_a_loop_have_the_motion_of_joint_coordinates() -> None:
+    """The rows that close the loop pass joints with rotors."""
+    armature = [f"joints.{name}.armature={0.1 * k}" for k, name in enumerate("abcd", 1)]
+    one, other = (
+        mbsim.load(LINKAGE, [*armature, f"simulation.method={method}", "simulation.integrator=rk4"]).run(check=False)
+        for method in ("aba", "baraff")
+    )
+    for name in "abcd":
+        path = f"joints/{name}/acceleration"
+        np.testing.assert_allclose(other[path][0], one[path][0], rtol=1e-11, atol=1e-11, err_msg=path)
+        path = f"joints/{name}/q"
+        np.testing.assert_allclose(other[path], one[path], rtol=0, atol=1e-9, err_msg=path)
+
+
+@pytest.mark.parametrize(("name", "count"), [("hinge", 0), ("slider", 0), ("screw", 0), ("universal", 0), ("ball", 6)])
+def test_rotors_of_joints_of_the_tree_are_eliminated_with_them(name: str, count: int) -> None:
+    """A row that is not primary takes a solution of its own; those of a ball are nonholonomic."""
+    scene = load_scene(SceneText(CHAIN.format(joint=JOINTS[name]), Path("chain.yaml")), ["simulation.method=baraff"])
+    work = workspace_with_loops(compile_scene(scene).model, ImplicitOptions())
+    assert np.count_nonzero(work.rows["primary"] == 0) == count
 
 
 @pytest.mark.filterwarnings("ignore:.*depend on the others")
