@@ -44,7 +44,8 @@ def compile_model(path: Path) -> Any:
     -------
     model
         Arrays with the names and shapes of MuJoCo's `mjModel` as attributes, such as `body_mass` (nbody,); `names`,
-        lists of names by kind; `option`, the fields of `mjOption`; `mesh_files`, file names by mesh, or empty;
+        lists of names by kind; `option`, the fields of `mjOption`; `disabled`, the flags of the file, by name, that
+        disable a part of the engine; `mesh_files`, file names by mesh, or empty;
         `mesh_references`, `refpos` and `refquat` by mesh; `densities`, those of geoms; `opening`, the largest error of
         an equality at the start or in a keyframe, m or rad.
 
@@ -91,6 +92,7 @@ def _print_compiled(path: str) -> None:
     meshes = sorted(spec.meshes, key=lambda mesh: mesh.id)
     properties = {
         "names": {kind: [_name(model, address) for address in getattr(model, f"name_{kind}adr")] for kind in NAMED},
+        "disabled": _disabled(mujoco, model),
         "option": {name: _plain(getattr(model.opt, name)) for name in dir(model.opt) if not name.startswith("_")},
         "mesh_files": [_file_of(spec, mesh) for mesh in meshes],
         "mesh_references": [[_plain(mesh.refpos), _plain(mesh.refquat)] for mesh in meshes],
@@ -98,6 +100,13 @@ def _print_compiled(path: str) -> None:
         "densities": _densities(spec, model),
     }
     np.savez(sys.stdout.buffer, properties=json.dumps(properties), **arrays)
+
+
+def _disabled(mujoco: Any, model: Any) -> list[str]:
+    """Return the flags that are set, by name: their bits differ between releases."""
+    flags, prefix = mujoco.mjtDisableBit, "mjDSBL_"
+    bits = {name: int(getattr(flags, name)) for name in dir(flags) if name.startswith(prefix)}
+    return [name.removeprefix(prefix).lower() for name, bit in bits.items() if model.opt.disableflags & bit]
 
 
 def _opening(mujoco: Any, model: Any, q: Any) -> float:

@@ -148,21 +148,20 @@ FATES: Mapping[str, Fates] = {
         "alignfree fitaabb conflict saveinertial savecanonical savecompiled passthrough"
     ),
     "option": Fates(
-        "timestep gravity density viscosity wind",
+        "timestep gravity density viscosity wind actuatorgroupdisable",
         {"an integrator of mbsim": "integrator"},
         {
             SOLVER: "cone jacobian solver impratio iterations tolerance ls_iterations ls_tolerance noslip_iterations "
             "noslip_tolerance ccd_iterations ccd_tolerance sdf_iterations sdf_initpoints o_margin o_solref o_solimp "
             "o_friction sleep_tolerance",
             "magnetic fields": "magnetic",
-            "groups of actuators": "actuatorgroupdisable",
         },
     ),
     "option/flag": Fates(
-        "gravity contact limit equality frictionloss spring damper actuation passive filterparent",
+        "gravity constraint contact limit equality frictionloss spring damper actuation passive filterparent clampctrl",
         {},
         {
-            SOLVER: "constraint warmstart clampctrl refsafe sensor midphase eulerdamp autoreset nativeccd "
+            SOLVER: "warmstart refsafe sensor midphase eulerdamp autoreset nativeccd "
             "island override energy fwdinv invdiscrete multiccd sleep diagexact ipc speculative"
         },
     ),

@@ -14,8 +14,13 @@ LEAST_EDGE_SQUARED = 1e-15
 
 
 def read_body_forces(model: Model) -> None:
-    """Read the fluid around the bodies that move, and the weights that forces compensate."""
+    """Read the fluid around the bodies that move, and the weights that forces compensate.
+
+    MuJoCo has none of them where both springs and dampers are disabled.
+    """
     arrays = model.arrays
+    if model.is_disabled("spring") and model.is_disabled("damper"):
+        return
     gravity = np.zeros(3) if model.is_disabled("gravity") else np.array(arrays.option["gravity"])
     for body in np.flatnonzero((arrays.body_weldid != 0) & (arrays.body_mass > 0.0)).tolist():
         _add_fluid(model, body)

@@ -25,9 +25,9 @@ SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
 NEARLY = 0.005
 """Largest deviation of the norm of a quaternion that a scene writes as the file does."""
 
-DISABLED = {"constraint": 0, "equality": 1, "frictionloss": 2, "limit": 3, "contact": 4, "spring": 5, "damper": 6}
-DISABLED |= {"gravity": 7, "filterparent": 10, "actuation": 11}
-"""Bits of `option.disableflags`."""
+WIDER = dict.fromkeys(("equality", "frictionloss", "limit", "contact"), "constraint")
+WIDER |= dict.fromkeys(("spring", "damper"), "passive")
+"""Flags that disable more than another one, by the name of that one; `passive` is that of releases before 3.3.6."""
 
 
 class Model:
@@ -63,7 +63,7 @@ class Model:
 
     def is_disabled(self, flag: str) -> bool:
         """Whether a flag of the file disables a part of the engine."""
-        return bool(self.arrays.option["disableflags"] >> DISABLED[flag] & 1)
+        return bool({flag, WIDER.get(flag)} & set(self.arrays.disabled))
 
     def joint_name(self, joint: int) -> str:
         """Return the name of a joint of the file, or its number in the engine."""

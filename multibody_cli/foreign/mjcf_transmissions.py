@@ -224,6 +224,9 @@ def _unsupported(model: Model, index: int) -> str:
     arrays = model.arrays
     if model.is_disabled("actuation"):
         return "actuation is disabled in the file"
+    group = int(arrays.actuator_group[index])
+    if group >= 0 and arrays.option["disableactuator"] >> group & 1:
+        return "its group is disabled in the file"
     if arrays.actuator_dyntype[index] not in (NO_DYNAMICS, INTEGRATOR, *FILTERS):
         return "has an activation with dynamics of its own"
     if arrays.actuator_gaintype[index] != FIXED_GAIN or arrays.actuator_biastype[index] not in (NO_BIAS, AFFINE_BIAS):
@@ -280,7 +283,7 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
         terms = [f"({number(-factor)})*{word}" for factor, word in ((stiffness, "q"), (damping, "v")) if factor]
         fields |= {"force": " + ".join(["activation" if is_filtered else f"{command}", *terms])}
         fields |= {"input": command} if is_filtered else {}
-    if arrays.actuator_ctrllimited[index] and index in model.inputs:
+    if _has_range(model, index) and index in model.inputs:
         if kind == "general" and (stiffness or damping) and not is_filtered:
             model.reading.ledger.note(element.mark, f"the control of {element} has no limits")
         else:
@@ -296,8 +299,11 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
 
 def control_of(model: Model, index: int, control: float) -> float:
     """Return a control within the range of its actuator."""
-    arrays = model.arrays
-    return float(np.clip(control, *arrays.actuator_ctrlrange[index])) if arrays.actuator_ctrllimited[index] else control
+    return float(np.clip(control, *model.arrays.actuator_ctrlrange[index])) if _has_range(model, index) else control
+
+
+def _has_range(model: Model, index: int) -> bool:
+    return bool(model.arrays.actuator_ctrllimited[index]) and not model.is_disabled("clampctrl")
 
 
 def _affine(factor: float, word: str, offset: float) -> str:

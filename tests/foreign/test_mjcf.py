@@ -399,6 +399,14 @@ SPECIAL = {
         '<body gravcomp="1.3"><joint axis="0 1 0"/><geom size="0.1" pos="0.3 0 0.1"/></body>',
         '<option gravity="1 2 -9"/>',
     ),
+    "no passive forces, since springs and dampers are disabled": (
+        '<body gravcomp="0.6"><joint axis="0 1 0" stiffness="9" damping="8"/><geom size="0.1" pos="0.3 0 0.1"/></body>',
+        '<option density="1000" viscosity="2"><flag spring="disable" damper="disable"/></option>',
+    ),
+    "compensation of gravity without springs": (
+        '<body gravcomp="0.6"><joint axis="0 1 0" stiffness="9" damping="8"/><geom size="0.1" pos="0.3 0 0.1"/></body>',
+        '<option density="1000" viscosity="2"><flag spring="disable"/></option>',
+    ),
     "two pendulums whose ends meet": (
         f'<body name="a"><joint axis="0 1 0"/>{SPHERE}</body>'
         f'<body name="b" pos="1 0 0"><joint axis="0 1 0"/>{SPHERE}</body>',
@@ -481,6 +489,49 @@ def test_actuators_that_a_file_disables_are_dropped(tmp_path: Path) -> None:
     draft = read_model(written(tmp_path, TWO, more), Options(), Problems())
     assert "actuators" not in draft.elements
     assert [entry.reason for entry in Report(draft.ledger).losses] == ["actuation is disabled in the file"]
+
+
+def test_actuators_of_a_disabled_group_are_dropped(tmp_path: Path) -> None:
+    motors = '<motor name="one" joint="x" group="3"/><motor name="two" joint="x" group="2"/>'
+    more = f'<option actuatorgroupdisable="3 5"/><actuator>{motors}</actuator>'
+    draft = read_model(written(tmp_path, TWO, more), Options(), Problems())
+    assert list(draft.elements["actuators"]) == ["two"]
+    assert "its group is disabled in the file" in [entry.reason for entry in Report(draft.ledger).losses]
+
+
+LIMITED = (
+    f'<body><joint name="x" type="slide" limited="true" range="-1 1" frictionloss="2"/>{SPHERE}</body>'
+    '<geom type="plane" size="1 1 1"/>'
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "limits", "friction", "gravity"),
+    [
+        ("", [-1.0, 1.0], {"force": 2.0}, -9.81),
+        ("constraint", None, None, -9.81),
+        ("limit gravity", None, {"force": 2.0}, 0.0),
+        ("frictionloss damper", [-1.0, 1.0], None, -9.81),
+    ],
+)
+def test_flags_disable_parts_of_a_model(flags: str, limits: Any, friction: Any, gravity: float, tmp_path: Path) -> None:
+    """Also all constraints at once; `is_disabled` has names, since the bits of flags differ between releases."""
+    attributes = " ".join(f'{flag}="disable"' for flag in flags.split())
+    draft = read_model(written(tmp_path, LIMITED, f"<option><flag {attributes}/></option>"), Options(), Problems())
+    fields = draft.joints["x"].fields
+    assert (fields.get("limits"), fields.get("friction")) == (limits, friction)
+    assert draft.settings["gravity"].value[2] == gravity
+    assert ("contacts" in draft.settings) == (flags != "constraint")
+
+
+def test_ranges_of_controls_count_unless_a_flag_disables_them(tmp_path: Path) -> None:
+    motor = '<actuator><motor name="m" joint="x" ctrllimited="true" ctrlrange="-1 1"/></actuator>'
+    key = '<keyframe><key name="far" ctrl="5"/></keyframe>'
+    for flag, limits, control in (("enable", [-1.0, 1.0], 1.0), ("disable", None, 5.0)):
+        more = f'<option><flag clampctrl="{flag}"/></option>{motor}{key}'
+        draft = read_model(written(tmp_path, TWO, more), Options(), Problems())
+        assert draft.elements["actuators"]["m"].value.get("input_limits") == limits
+        assert draft.settings["states"].value["far"]["inputs"] == {"m": control}
 
 
 def test_actuators_that_no_scene_has_are_dropped(tmp_path: Path) -> None:
