@@ -99,7 +99,7 @@ def continued(x: Floats, y: Floats, interpolation: str, smoothing: float = 0.0) 
     """
     if interpolation == "linear":
         return _rounded_lines(x, y, smoothing)
-    pieces = FUNCTIONS[interpolation](x, y)[:-1] if len(x) > 2 else _linear_pieces(x, y)[:-1]
+    pieces = FUNCTIONS[interpolation](x, y)[:-1]
     h = x[-1] - x[-2]
     end = pieces[-1, 1] + h * (2.0 * pieces[-1, 2] + 3.0 * h * pieces[-1, 3])
     first, last = [y[0], pieces[0, 1], 0.0, 0.0], [y[-1], end, 0.0, 0.0]

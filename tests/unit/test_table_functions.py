@@ -98,6 +98,23 @@ def test_few_points(interpolation, points):
     np.testing.assert_allclose(piecewise.value(X[:points]), Y[:points], atol=1e-15)
 
 
+@pytest.mark.parametrize("interpolation", sorted(FUNCTIONS.keys() - {"clamped"}))
+def test_two_points_are_a_line(interpolation):
+    found = continued(X[:2], Y[:2], interpolation).value(PLACES)
+    np.testing.assert_allclose(found, Y[0] + (PLACES - X[0]) * (Y[1] - Y[0]) / (X[1] - X[0]), rtol=0, atol=1e-14)
+
+
+def test_clamped_ends_have_no_slope_also_of_two_points():
+    """Two points are a cubic, 3 u^2 - 2 u^3."""
+    for points in (2, 3, 6):
+        slope = derivatives(continued(X[:points], Y[:points], "clamped"), 1)[1]
+        ends = np.array([X[0], X[points - 1] - 1e-12])
+        np.testing.assert_allclose(evaluate([slope], {"x": ends})[0], 0.0, atol=1e-11)
+    u = np.linspace(0.0, 1.0, 9)
+    found = continued(X[:2], Y[:2], "clamped").value(X[0] + u * (X[1] - X[0]))
+    np.testing.assert_allclose(found, Y[0] + (Y[1] - Y[0]) * (3.0 * u**2 - 2.0 * u**3), atol=1e-15)
+
+
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_derivatives_agree_with_differences(order):
     for interpolation in FUNCTIONS:
