@@ -114,6 +114,17 @@ ELEMENTS: dict[str, dict[str, Any]] = {
             }
         }
     },
+    "fluid_on_ellipsoid": {
+        "forces": {
+            "e": {
+                "body": "b",
+                "ellipsoid": [0.5, 0.3, 0.2],
+                "point": AT[2],
+                "rotation": {"axis": [1, -2, 3], "angle": 0.6},
+                "fluid": {"density": 20, "viscosity": 0.3, "wind": [0.4, -0.2, 0.3]},
+            }
+        }
+    },
     "quadratic_drag_at_a_point": {"forces": {"e": {"body": "b", "quadratic": 2, "point": AT[1]}}},
 }
 """Sections of a scene with one element each."""

@@ -73,7 +73,7 @@ class FluidSpec(BodyForceSpec):
 FLUID = np.dtype(
     [
         ("row", "i8"),
-        ("com", "f8", 3),
+        ("centre", "f8", 3),  # of mass, in the joint frame
         ("axes", "f8", 9),  # the box in the joint frame
         ("viscous", "f8", 2),  # coefficients of the velocity and of the angular velocity
         ("faces", "f8", 3),  # coefficients of the squares of the velocity along the axes of the box
@@ -106,9 +106,9 @@ def slopes(viscous, quadratic, u):
 
 @formula
 def flow_past(item, body):
-    """Axes of the box, lever of the centre of mass, velocity there relative to the fluid, and angular velocity."""
+    """Axes of the shape, lever of its centre, velocity there relative to the fluid, and angular velocity."""
     R, w = load(body.R), load(body.w)
-    c = R @ load(item.com)
+    c = R @ load(item.centre)
     return R @ load(item.axes), c, load(body.v) + cross(w, c) - load(item.wind), w
 
 

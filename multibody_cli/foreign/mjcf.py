@@ -24,10 +24,17 @@ from multibody_cli.foreign.mjcf_contacts import contact_fields, has_contacts, re
 from multibody_cli.foreign.mjcf_forces import read_body_forces
 from multibody_cli.foreign.mjcf_model import (
     BALL,
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    ELLIPSOID,
     FREE,
     HINGE,
+    MESH,
+    PLANE,
     SIZES,
     SLIDE,
+    SPHERE,
     TYPES,
     Model,
     pose_entry,
@@ -45,9 +52,6 @@ from multibody_cli.foreign.reading import Reading
 from multibody_cli.foreign.renaming import unused
 from multibody_cli.foreign.rounding import direction
 from multibody_cli.mass import MassProperties
-
-PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
-"""Types of geoms (`mjtGeom`)."""
 
 SOLIDS = (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX)
 """Those whose volume and inertia have closed forms."""

@@ -32,7 +32,6 @@ class Fates(Immutable):
 VIEWER = "appearance in MuJoCo's viewer"
 SOLVER = "a setting of MuJoCo's solver of soft constraints; constraints of a scene are hard"
 SOFT = "hard: constraints of a scene have no softness"
-FLUID = "a scene has no forces of a fluid on ellipsoids"
 USER = "data of the user"
 MARGIN = "contacts and limits act where bodies touch"
 GROUPS = "groups of the viewer"
@@ -79,14 +78,13 @@ _JOINT = Fates(
 
 _GEOM = Fates(
     f"class type size fromto {POSE} mass density mesh fitscale shellinertia material rgba "
-    "contype conaffinity condim friction priority",
+    "contype conaffinity condim friction priority fluidshape fluidcoef",
     {SOFT: "solref solimp"},
     {
         "shapes have no names": "name",
         USER: "user",
         GROUPS: "group",
         MARGIN: "margin gap",
-        FLUID: "fluidshape fluidcoef",
         VIEWER: "castshadow",
         "height fields are no shapes of a scene": "hfield",
         "the softness of two shapes": "solmix",

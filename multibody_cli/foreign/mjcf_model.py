@@ -22,6 +22,9 @@ TYPES = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
 SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
 """Numbers of coordinates and of velocities of each type."""
 
+PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
+"""Types of geoms (`mjtGeom`)."""
+
 NEARLY = 0.005
 """Largest deviation of the norm of a quaternion that a scene writes as the file does."""
 
