@@ -70,6 +70,9 @@ GEOM = np.dtype(
         ("last_vertex", "i8"),
         ("first_face", "i8"),
         ("last_face", "i8"),
+        ("resolution", "i8"),  # of the cells of directions of its vertices and faces (`direction_cells`)
+        ("first_vertex_cell", "i8"),
+        ("first_face_cell", "i8"),
         ("extent", "f8", 3),
         ("x", "f8", 3),  # its frame in the joint frame of the body
         ("R", "f8", 9),
@@ -114,6 +117,8 @@ class Geometry(NamedTuple):
     vertices: Floats  # (nv, 3) of all boxes and hulls, each in the frame of its geom, m
     faces: Records  # (nf,) of all boxes and hulls
     corners: Integers  # rows of the vertices round each face, counterclockwise as seen from outside
+    cells: Integers  # first row, in the table of candidates, of each cell of directions of each polyhedron, and the end
+    candidates: Integers  # rows of the vertices, or of the faces, that may be the farthest ones in a cell
     excluded: Integers  # pairs of bodies without contacts, each as one number (`grid.key_of`), ascending
     combine: Integers  # numbers of the rules of combination (`surfaces.RULES`) of friction and of restitution
     own_pairs: Integers  # pairs of bodies with coefficients of their own, each as one number, ascending

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from multibody_cli.contacts.contract import FACE, FACE_CORNERS, GEOM, OWN_SURFACE, Floats, Geometry, GeomKind
+from multibody_cli.contacts.direction_cells import FEW, RESOLUTION, points_by_cell
 from multibody_cli.contacts.grid import key_of
 from multibody_cli.contacts.surfaces import RULES
 from multibody_cli.immutable import Immutable
@@ -276,6 +277,7 @@ def geometry_of(
     first = 0
     faces: list[tuple[Floats, int, int]] = []
     corners: list[int] = []
+    lists: list[np.ndarray] = []
     for geom, collider in zip(geoms, colliders, strict=True):
         form = collider.form
         geom["body"], geom["kind"] = collider.body, form.kind
@@ -283,6 +285,13 @@ def geometry_of(
         geom["group"], geom["mask"], geom["priority"] = collider.group, collider.mask, collider.priority
         geom["first_vertex"], geom["last_vertex"] = first, first + len(form.vertices)
         geom["first_face"], geom["last_face"] = len(faces), len(faces) + len(form.faces)
+        geom["resolution"] = resolution = RESOLUTION if len(form.vertices) > FEW else 0
+        if len(form.vertices):
+            geom["first_vertex_cell"] = len(lists)
+            lists += [first + rows for rows in points_by_cell(form.vertices, resolution)]
+            geom["first_face_cell"] = len(lists)
+            normals = np.array([face.normal for face in form.faces])
+            lists += [len(faces) + rows for rows in points_by_cell(normals, resolution)]
         for face in form.faces:
             faces.append((face.normal, len(corners), len(corners) + len(face.corners)))
             corners += [first + k for k in face.corners]
@@ -307,6 +316,8 @@ def geometry_of(
         vertices=np.concatenate([NO_VERTICES, *vertices]),
         faces=records(np.array(faces, FACE)),
         corners=np.array(corners, np.int64),
+        cells=np.cumsum([0, *map(len, lists)]),
+        candidates=np.concatenate([np.zeros(0, np.int64), *lists]),
         excluded=np.array(sorted(keys), dtype=np.int64),
         combine=np.array([RULES.index(rule) for rule in combine]),
         own_pairs=np.array(sorted(own), dtype=np.int64),

@@ -134,8 +134,8 @@ def _separation(i, j, geometry, bodies, local, t, work) -> float:
     n = A.R @ local
     write_solid(a, A, A.x, 0.0, one)
     write_solid(b, B, A.x, 0.0, other)
-    high = 0.0 if a.kind == PLANE else dot(n, support(one, geometry.vertices, n, ANY)[0])
-    return dot(n, support(other, geometry.vertices, -n, ANY)[0]) - high - one.radius - other.radius
+    high = 0.0 if a.kind == PLANE else dot(n, support(one, geometry, n, ANY)[0])
+    return dot(n, support(other, geometry, -n, ANY)[0]) - high - one.radius - other.radius
 
 
 @formula

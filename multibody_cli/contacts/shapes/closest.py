@@ -58,14 +58,14 @@ class Closest(NamedTuple):
 
 
 @kernel
-def closest(convex, vertices, limit) -> Closest:
+def closest(convex, geometry, limit) -> Closest:
     """Return the signed distance of two solids without their balls, or a bound above `limit` if it exceeds `limit`."""
     size = convex.solids[0].size
     normal, _ = direction(load(convex.solids[1].x) - load(convex.solids[0].x), UNIT.z)
-    gap = -dot(normal, write_support_point(convex, vertices, 0, normal, ANY, ANY))
+    gap = -dot(normal, write_support_point(convex, geometry, 0, normal, ANY, ANY))
     if gap >= limit:
         return Closest(normal, gap, ZERO)
-    points, facets = begin(convex, vertices, normal)
+    points, facets = begin(convex, geometry, normal)
     round_off, near_apart, near_inside = CLOSE * size, NEAR_APART * size, NEAR_INSIDE * size
     ended = False
     while not ended:
@@ -73,12 +73,12 @@ def closest(convex, vertices, limit) -> Closest:
         facet = convex.facets[row]
         i, j, k = facet.i, facet.j, facet.k
         weights, upper, normal = _next_direction(convex, facet, apart, size)
-        gap = -dot(normal, write_support_point(convex, vertices, points, normal, ANY, ANY))
+        gap = -dot(normal, write_support_point(convex, geometry, points, normal, ANY, ANY))
         if gap >= limit:
             return Closest(normal, gap, ZERO)
         ended = upper - gap <= round_off or points == LAST_POINT
         if ended or upper - gap <= (near_apart if apart else near_inside):
-            exact, refined, best, middle = refine(convex, vertices, facet, weights, normal)
+            exact, refined, best, middle = refine(convex, geometry, facet, weights, normal)
             if exact and best >= gap - round_off:
                 return Closest(refined, best, middle)
             near_apart, near_inside = SLOWER * near_apart, SLOWER * near_inside
@@ -87,7 +87,7 @@ def closest(convex, vertices, limit) -> Closest:
             points += 1
             ended = facets < 0
     gap = upper if apart else gap
-    return Closest(normal, gap, _middle(convex, vertices, i, j, k, weights, normal, gap))
+    return Closest(normal, gap, _middle(convex, geometry, i, j, k, weights, normal, gap))
 
 
 @kernel
@@ -129,7 +129,7 @@ def _next_direction(convex, facet, apart, size) -> tuple[tuple[float, float, flo
 
 
 @kernel
-def _middle(convex, vertices, i, j, k, weights, normal, gap) -> Vec3:
+def _middle(convex, geometry, i, j, k, weights, normal, gap) -> Vec3:
     """The middle between the nearest points of A and B.
 
     Of corners that are almost one point of a round solid the one along the normal is more exact than their mean.
@@ -141,7 +141,7 @@ def _middle(convex, vertices, i, j, k, weights, normal, gap) -> Vec3:
         spread = max(dot(v - u, v - u), dot(w - u, w - u))
         if spread < (ALMOST_ONE * convex.solids[0].size) ** 2:
             if side == 0:
-                return support(convex.solids[0], vertices, normal, heaviest.branch_a)[0] + (0.5 * gap) * normal
-            return support(convex.solids[1], vertices, -normal, heaviest.branch_b)[0] - (0.5 * gap) * normal
+                return support(convex.solids[0], geometry, normal, heaviest.branch_a)[0] + (0.5 * gap) * normal
+            return support(convex.solids[1], geometry, -normal, heaviest.branch_b)[0] - (0.5 * gap) * normal
     middle = weights[0] * (load(p.a) + load(p.b)) + weights[1] * (load(q.a) + load(q.b))
     return 0.5 * (middle + weights[2] * (load(r.a) + load(r.b)))

@@ -67,14 +67,14 @@ def convex_convex(geom_a, geom_b, a, b, geometry, margin, work, contacts, n) -> 
     write_solid(geom_a, a, origin, size, one)
     write_solid(geom_b, b, origin, size, other)
     radii = one.radius + other.radius
-    normal, gap, middle = closest(convex, geometry.vertices, margin + radii)
+    normal, gap, middle = closest(convex, geometry, margin + radii)
     gap, smallest = gap - radii, math.inf
     if not gap < margin:
         return n
     nearest = origin + middle + (0.5 * (one.radius - other.radius - gap)) * normal  # on the surface of A
     if not (is_smooth(one) or is_smooth(other)):
-        face_a, up_a = face_toward(one, geometry.faces, normal)
-        face_b, up_b = face_toward(other, geometry.faces, -normal)
+        face_a, up_a = face_toward(one, geometry, normal)
+        face_b, up_b = face_toward(other, geometry, -normal)
         sine_a, sine_b = _sine(normal, up_a), _sine(-normal, up_b)
         if min(sine_a, sine_b) > ROCKING:
             n, smallest = _along_edges(convex, geometry, origin, normal, margin, contacts, n)
@@ -103,10 +103,7 @@ def _sine(m, up):
 def _lay_down(solid, geometry, face, count, m, base, e, f, up, first_name, polygon):
     """Write a face as a polygon in the axes e and f about a point, with its heights along `up`."""
     for k in range(count):
-        p = (
-            corner_of_supporting_face(solid, geometry.vertices, geometry.faces, geometry.corners, face, k, count, m)
-            - base
-        )
+        p = corner_of_supporting_face(solid, geometry, face, k, count, m) - base
         polygon[k, 0], polygon[k, 1], polygon[k, 2], polygon[k, 3] = dot(p, e), dot(p, f), dot(p, up), first_name + k
 
 
@@ -114,12 +111,12 @@ def _lay_down(solid, geometry, face, count, m, base, e, f, up, first_name, polyg
 def _over_face(convex, geometry, origin, holder, face, up, floor, margin, polygon, contacts, n) -> tuple[int, float]:
     """Write the contacts over a face of solid number `holder`; return the next row and the smallest gap."""
     mine, other = convex.solids[holder], convex.solids[1 - holder]
-    size, shown = mine.size, supporting_face(other, geometry.faces, -up)
+    size, shown = mine.size, supporting_face(other, geometry, -up)
     e, f = across(up)
-    rim = number_of_corners(mine, geometry.faces, face, CUT_AT)
-    base = corner_of_supporting_face(mine, geometry.vertices, geometry.faces, geometry.corners, face, 0, rim, up)
+    rim = number_of_corners(mine, geometry, face, CUT_AT)
+    base = corner_of_supporting_face(mine, geometry, face, 0, rim, up)
     _lay_down(mine, geometry, face, rim, up, base, e, f, up, holder * FACE_CORNERS, polygon[2])
-    count, source = number_of_corners(other, geometry.faces, shown, RIM), 0
+    count, source = number_of_corners(other, geometry, shown, RIM), 0
     closed = count > 2
     _lay_down(other, geometry, shown, count, -up, base, e, f, up, (1 - holder) * FACE_CORNERS, polygon[0])
     for k in range(rim):
@@ -160,8 +157,8 @@ def _over_face(convex, geometry, origin, holder, face, up, floor, margin, polygo
 def _along_edges(convex, geometry, origin, normal, margin, contacts, n) -> tuple[int, float]:
     """Write the contacts at both ends of two parallel edges; return the next row and the smallest gap."""
     one, other, smallest = convex.solids[0], convex.solids[1], math.inf
-    p, q, lies = supporting_edge(one, geometry.vertices, geometry.faces, geometry.corners, normal)
-    v, w, lies_too = supporting_edge(other, geometry.vertices, geometry.faces, geometry.corners, -normal)
+    p, q, lies = supporting_edge(one, geometry, normal)
+    v, w, lies_too = supporting_edge(other, geometry, -normal)
     if not (lies and lies_too):
         return n, smallest
     along, length = direction(q - p, normal)

@@ -51,11 +51,11 @@ DEGENERATE = 1e-26
 
 
 @kernel
-def write_support_point(convex, vertices, row, m, branch_a, branch_b):
+def write_support_point(convex, geometry, row, m, branch_a, branch_b):
     """Write the support point of the difference along m, on given branches or any; return it."""
     point, m = convex.points[row], m + BESIDE
-    a, branch_a = support(convex.solids[0], vertices, m, branch_a)
-    b, branch_b = support(convex.solids[1], vertices, -m, branch_b)
+    a, branch_a = support(convex.solids[0], geometry, m, branch_a)
+    b, branch_b = support(convex.solids[1], geometry, -m, branch_b)
     store(point.e, a - b)
     store(point.a, a)
     store(point.b, b)
@@ -124,10 +124,10 @@ def write_facet(convex, row, i, j, k):
 
 
 @kernel
-def begin(convex, vertices, normal):
+def begin(convex, geometry, normal):
     """Write an initial tetrahedron of support points, the first one along `normal`."""
-    p = write_support_point(convex, vertices, 0, normal, ANY, ANY)
-    q = write_support_point(convex, vertices, 1, -normal, ANY, ANY)
+    p = write_support_point(convex, geometry, 0, normal, ANY, ANY)
+    q = write_support_point(convex, geometry, 1, -normal, ANY, ANY)
     along, _ = direction(p - q, normal)
     least = 0
     for k in range(1, 3):
@@ -135,9 +135,9 @@ def begin(convex, vertices, normal):
             least = k
     e, _ = direction(cross(along, UNIT[least]), UNIT.x)
     f = cross(along, e)
-    _put_farthest(convex, vertices, 2, q, e, f, along)
+    _put_farthest(convex, geometry, 2, q, e, f, along)
     across, _ = direction(cross(p - q, load(convex.points[2].e) - q), f)
-    _put_farthest(convex, vertices, 3, q, across, across, ZERO)
+    _put_farthest(convex, geometry, 3, q, across, across, ZERO)
     if dot(across, load(convex.points[3].e) - q) > 0.0:
         i, j = 0, 1
     else:
@@ -150,7 +150,7 @@ def begin(convex, vertices, normal):
 
 
 @kernel
-def _put_farthest(convex, vertices, row, base, e, f, along):
+def _put_farthest(convex, geometry, row, base, e, f, along):
     """Write the support point along e, -e, f or -f farthest from the line through `base`, or from the plane.
 
     The line is parallel to `along`; if `along` is 0, the distance is that from the plane through `base` with normal e.
@@ -158,12 +158,12 @@ def _put_farthest(convex, vertices, row, base, e, f, along):
     best, far = e, -1.0
     for k in range(4):
         m = (1.0 if k % 2 == 0 else -1.0) * (e if k < 2 else f)
-        p = write_support_point(convex, vertices, row, m, ANY, ANY) - base
+        p = write_support_point(convex, geometry, row, m, ANY, ANY) - base
         p = p - dot(p, along) * along
         apart = dot(p, p) if dot(along, along) > 0.0 else abs(dot(p, e))
         if apart > far:
             best, far = m, apart
-    write_support_point(convex, vertices, row, best, ANY, ANY)
+    write_support_point(convex, geometry, row, best, ANY, ANY)
 
 
 @kernel

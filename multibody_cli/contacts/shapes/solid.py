@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from multibody_cli.contacts.contract import GeomKind
+from multibody_cli.contacts.direction_cells import cell_of
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import ZERO, dot, scaled, transposed_times
@@ -38,6 +39,9 @@ SOLID = np.dtype(
         ("last_vertex", "i8"),
         ("first_face", "i8"),
         ("last_face", "i8"),
+        ("resolution", "i8"),
+        ("first_vertex_cell", "i8"),
+        ("first_face_cell", "i8"),
     ]
 )
 
@@ -62,6 +66,8 @@ def write_solid(geom, shape, origin, size, solid):
         solid.radius, solid.half = shape.size.x, shape.size.y
     solid.first_vertex, solid.last_vertex = geom.first_vertex, geom.last_vertex
     solid.first_face, solid.last_face = geom.first_face, geom.last_face
+    solid.resolution = geom.resolution
+    solid.first_vertex_cell, solid.first_face_cell = geom.first_vertex_cell, geom.first_face_cell
 
 
 @formula
@@ -70,19 +76,27 @@ def vertex(vertices, k):
     return Vec3(vertices[k, 0], vertices[k, 1], vertices[k, 2])
 
 
+@formula
+def farthest_vertex(solid, geometry, u):
+    """Return the row of the vertex of a box or hull, a solid or a geom, farthest along u, in its frame."""
+    vertices, candidates, cell = geometry.vertices, geometry.candidates, cell_of(u, solid.resolution)
+    row, far = ANY, -math.inf
+    for k in range(geometry.cells[solid.first_vertex_cell + cell], geometry.cells[solid.first_vertex_cell + cell + 1]):
+        height = dot(vertex(vertices, candidates[k]), u)
+        if height > far:
+            row, far = candidates[k], height
+    return row
+
+
 @kernel
-def support(solid, vertices, m, branch) -> tuple[Vec3, int]:
+def support(solid, geometry, m, branch) -> tuple[Vec3, int]:
     """Return the support point along m, of all branches or of one, and its branch."""
     R = load(solid.R)
     u = transposed_times(R, m)
     if solid.last_vertex > solid.first_vertex:
         if branch == ANY:
-            far = -math.inf
-            for k in range(solid.first_vertex, solid.last_vertex):
-                height = vertices[k, 0] * u.x + vertices[k, 1] * u.y + vertices[k, 2] * u.z
-                if height > far:
-                    far, branch = height, k
-        return load(solid.x) + R @ vertex(vertices, branch), branch
+            branch = farthest_vertex(solid, geometry, u)
+        return load(solid.x) + R @ vertex(geometry.vertices, branch), branch
     if branch == ANY:
         branch = 1 if u.z >= 0.0 and solid.half > 0.0 else 0
     d = scaled(load(solid.radii), u)

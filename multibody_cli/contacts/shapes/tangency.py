@@ -95,7 +95,7 @@ def _step(convex, count, n, e, f) -> tuple[float, float, float, float]:
 
 
 @kernel
-def refine(convex, vertices, facet, weights, n) -> tuple[bool, Vec3, float, Vec3]:
+def refine(convex, geometry, facet, weights, n) -> tuple[bool, Vec3, float, Vec3]:
     """Improve a direction on the branches of the corners of a facet that have a weight.
 
     Gives whether it is the exact one, the direction, the gap and the middle between the points of A and B.
@@ -109,27 +109,27 @@ def refine(convex, vertices, facet, weights, n) -> tuple[bool, Vec3, float, Vec3
         count = _list_branch(convex, count, facet.k)
     for _ in range(STEPS):
         for k in range(POINTS, POINTS + count):
-            write_support_point(convex, vertices, k, n, convex.points[k].branch_a, convex.points[k].branch_b)
+            write_support_point(convex, geometry, k, n, convex.points[k].branch_a, convex.points[k].branch_b)
         e, f = across(n)
         x, y, v, w = _step(convex, count, n, e, f)
         length = math.sqrt(x * x + y * y)
         if not length < math.inf:
             break
         if length < LAST:
-            return _examined(convex, vertices, count, direction(n + x * e + y * f, n)[0], v, w)
+            return _examined(convex, geometry, count, direction(n + x * e + y * f, n)[0], v, w)
         share = min(1.0, LARGEST / length)
         n, _ = direction(n + (share * x) * e + (share * y) * f, n)
     return False, n, 0.0, ZERO
 
 
 @kernel
-def _examined(convex, vertices, count, n, v, w) -> tuple[bool, Vec3, float, Vec3]:
+def _examined(convex, geometry, count, n, v, w) -> tuple[bool, Vec3, float, Vec3]:
     """Check that no branch is nearer and that the nearest point is inside the simplex of the branches."""
-    gap = -dot(n, write_support_point(convex, vertices, POINTS + count, n, ANY, ANY))
+    gap = -dot(n, write_support_point(convex, geometry, POINTS + count, n, ANY, ANY))
     highest, middle = -math.inf, ZERO
     for k in range(count):
         p = write_support_point(
-            convex, vertices, POINTS + k, n, convex.points[POINTS + k].branch_a, convex.points[POINTS + k].branch_b
+            convex, geometry, POINTS + k, n, convex.points[POINTS + k].branch_a, convex.points[POINTS + k].branch_b
         )
         share = 1.0 - v - w if k == 0 else (v if k == 1 else w)
         point = convex.points[POINTS + k]
