@@ -109,7 +109,7 @@ def _check(draft: Draft) -> ImportCheck:
     except Exception as error:  # each engine has exceptions of its own
         message = " ".join(str(error).split())
         raise ArgumentError(f"--check: {ENGINES[draft.format].title} does not read {draft.source}: {message}") from None
-    return check_import(prepare(ReadScene(draft.source, draft.tree(), Usage())), draft, engine)
+    return check_import(prepare(ReadScene(draft.source, draft.tree(engine.leaves_out), Usage())), draft, engine)
 
 
 def _state_excess_volumes(draft: Draft, scene: SceneSpec) -> None:

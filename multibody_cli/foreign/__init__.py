@@ -27,6 +27,7 @@ SUFFIXES = {
     "xacro": (".xacro",),
     "mjcf": (".xml", ".mjcf"),
     "sdf": (".sdf", ".world"),
+    "osim": (".osim",),
 }
 """Suffixes of the files of each format; several formats of one suffix differ by the root element."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -281,9 +282,10 @@ class Draft:
         found |= settings
         return {key: _rounded(value) for key, value in found.items() if value != {}}
 
-    def tree(self) -> Node:
-        """Return the scene as a tree whose marks are places in the source."""
-        return _node(self.sections(None), Mark(str(self.source)))
+    def tree(self, without: Sequence[str] = ()) -> Node:
+        """Return the scene, without some sections, as a tree whose marks are places in the source."""
+        sections = {key: value for key, value in self.sections(None).items() if key not in without}
+        return _node(sections, Mark(str(self.source)))
 
 
 def _shape_data(shape: Shape, folder: Path | None, density: float | None) -> Placed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,9 @@ from multibody_cli.yaml_values import flow, word
 
 WIDTH = 120
 """Longest line of a value in flow style."""
+
+_FOLDABLE = re.compile(r"[!-~]+( [!-~]+)+")
+"""Words with one blank between them, which YAML keeps where a line ends."""
 
 
 def text(draft: Draft, folder: Path) -> str:
@@ -55,7 +59,9 @@ def _block(start: str, value: Any, depth: int, remark: str = "") -> Iterator[str
     """Yield the lines of a value behind the start of its line."""
     line = f"{start} {flow(_plain(value))}"
     if not _is_block(value) or (depth >= 1 and len(line) <= WIDTH) or not value:
-        yield f"{line}  {remark}".rstrip()
+        folded = _folded(value, depth + 1) if len(line) > WIDTH else None
+        yield f"{line if folded is None else start + folded[0]}  {remark}".rstrip()
+        yield from folded[1:] if folded else ()
         return
     yield f"{start}  {remark}".rstrip()
     if isinstance(value, dict):
@@ -77,6 +83,18 @@ def _item(entry: Any, depth: int) -> Iterator[str]:
         lines = _lines(key, value, depth + 1)
         yield (start if number == 0 else "  " * (depth + 1)) + next(lines).lstrip()
         yield from lines
+
+
+def _folded(value: Any, depth: int) -> list[str] | None:
+    """Return a long list of numbers, or a long expression, over several lines; None for another value."""
+    indent = "  " * depth
+    if isinstance(value, list):
+        rows = textwrap.wrap(flow(_plain(value)), WIDTH - len(indent), break_long_words=False, break_on_hyphens=False)
+        return ["", *[indent + row for row in rows]]
+    if isinstance(value, str) and _FOLDABLE.fullmatch(value):
+        rows = textwrap.wrap(value, WIDTH - len(indent), break_long_words=False, break_on_hyphens=False)
+        return [" >-", *[indent + row for row in rows]]
+    return None
 
 
 def _is_block(value: Any) -> bool:

@@ -26,6 +26,7 @@ def _engine(name: str) -> type[Engine]:
 
 _ENGINE_MODULES = {
     "mjcf": "mujoco_engine",
+    "osim": "opensim_engine",
     "sdf": "drake_engine",
     "urdf": "pinocchio_engine",
     "xacro": "pinocchio_engine",

@@ -74,10 +74,13 @@ class Engine(ABC):
         Whether b has the dampers of the joints.
     joints
         The joints, in the order of M and b.
+    leaves_out
+        Sections of the scene whose forces are in neither program.
     """
 
     title: str
     has_dampers: bool
+    leaves_out: tuple[str, ...] = ()
     joints: tuple[EngineJoint, ...]
 
     @classmethod

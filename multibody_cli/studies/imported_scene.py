@@ -82,8 +82,12 @@ class ImportedScene:
         return found
 
     def motion(self, number: int, random: np.random.Generator) -> Motion:
-        """Return the initial pose, right angles, or random values, with random velocities and accelerations."""
+        """Return the initial pose, right angles, or random values, with random velocities and accelerations.
+
+        Prescribed coordinates stay at the start.
+        """
         q, v, a = Motion({}, {}, {})
+        start = self.start()
         for joint in self.joints:
             size, speeds = SIZES[joint.kind]
             v[joint.name], a[joint.name] = random.uniform(-1.0, 1.0, (2, speeds))
@@ -96,6 +100,13 @@ class ImportedScene:
                 vector = np.array([0.0, 0.0, angle]) if number < 2 else random.normal(size=3)
                 place = random.uniform(-1.0, 1.0, size - 4)
                 q[joint.name] = np.concatenate([place, quaternion_of_vector(vector.tolist())])
+        for joint in self.joints:
+            if self._is_prescribed(joint):
+                q[joint.name], v[joint.name], a[joint.name] = (
+                    start[joint.name],
+                    0.0 * v[joint.name],
+                    0.0 * a[joint.name],
+                )
         for name, (other, factor, offset) in self._dependent.items():
             if name in q and other in q:
                 q[name], v[name], a[name] = factor * q[other] + offset, factor * v[other], factor * a[other]
@@ -139,6 +150,10 @@ class ImportedScene:
             self._state.v[column : column + speeds] = v[joint.name]
             columns += range(column, column + speeds)
         return columns
+
+    def _is_prescribed(self, joint: EngineJoint) -> bool:
+        _, column = self._places(joint)
+        return bool(self._model.system.tree.driven[column])
 
     def _places(self, joint: EngineJoint) -> tuple[int, int]:
         """Return the first coordinate and the first velocity of a joint in the state of the scene."""

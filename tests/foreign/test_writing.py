@@ -26,7 +26,7 @@ from multibody_cli.studies.simulation import prepare
 from multibody_cli.yaml_values import flow
 
 HERE = Path(__file__).parent
-MODELS = ["robot.urdf", "arm.sdf", "creature.xml"]
+MODELS = ["robot.urdf", "arm.sdf", "creature.xml", "leg.osim"]
 
 
 def written(name: str | Path, folder: Path) -> Path:

@@ -1,0 +1,162 @@
+"""OpenSim as the engine of its files, without muscles and contacts, and without the constraints of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.model import Floats
+from multibody_cli.peers.contract import ShapeKind
+from multibody_cli.peers.engine import Engine, EngineJoint, Quantities
+from multibody_cli.spec.rotations import rotation_matrix
+
+SLIDING = 2
+"""Value of `Coordinate.getMotionType` of a translation."""
+
+CONTACTS = ("HuntCrossleyForce", "ElasticFoundationForce", "SmoothSphereHalfSpaceForce")
+"""Forces of compliant contacts."""
+
+LIMIT = "CoordinateLimitForce"
+"""A force of a coordinate with a potential energy."""
+
+SWAP = np.kron([[0.0, 1.0], [1.0, 0.0]], np.eye(3))
+"""Matrix from [linear; angular] to the velocities [angular; linear] of a FreeJoint."""
+
+
+class OpenSimEngine(Engine):
+    """A model of OpenSim; each coordinate is a joint, but those of a FreeJoint are one."""
+
+    title = "OpenSim"
+    has_dampers = True
+    leaves_out = ("muscles",)
+
+    def __init__(self, opensim: Any, model: Any) -> None:
+        self._opensim, self._model = opensim, model
+        self._state = model.initSystem()
+        self._matter = model.getMatterSubsystem()
+        coordinates = model.updCoordinateSet()
+        self._coordinates = {one.getName(): one for one in map(coordinates.get, range(coordinates.getSize()))}
+        for one in self._coordinates.values():
+            one.setLocked(self._state, False)
+        self.joints, self._parts = self._joints()
+        self._G = np.eye(self._state.getNU())
+        for joint in self.joints:
+            if joint.kind is ShapeKind.FREE:
+                self._G[joint.columns, joint.columns] = SWAP
+
+    @classmethod
+    def read(cls, path: Path) -> OpenSimEngine:
+        """Read a file."""
+        import opensim
+
+        opensim.Logger.setLevelString("off")
+        model = opensim.Model(str(path))
+        forces = model.updForceSet()
+        for force in map(forces.get, range(forces.getSize())):
+            if opensim.Muscle.safeDownCast(force) is not None or force.getConcreteClassName() in CONTACTS:
+                force.set_appliesForce(False)
+        return cls(opensim, model)
+
+    def _joints(self) -> tuple[tuple[EngineJoint, ...], dict[str, list[str]]]:
+        """Return the joints, and the names of the coordinates of each."""
+        found, parts = [], {}
+        joints = self._model.getJointSet()
+        for joint in map(joints.get, range(joints.getSize())):
+            names = [joint.get_coordinates(k).getName() for k in range(joint.numCoordinates())]
+            if joint.getConcreteClassName() == "FreeJoint":
+                body = joint.getChildFrame().findBaseFrame().getName()
+                found.append(EngineJoint(joint.getName(), ShapeKind.FREE, self._column(names[0]), body))
+                parts[joint.getName()] = names
+                continue
+            for name in names:
+                slides = self._coordinates[name].getMotionType() == SLIDING
+                kind = ShapeKind.SLIDE if slides else ShapeKind.HINGE
+                found.append(EngineJoint(name, kind, self._column(name)))
+                parts[name] = [name]
+        return tuple(found), parts
+
+    def _column(self, name: str) -> int:
+        """Return the velocity of a coordinate in M."""
+        for one in self._coordinates.values():
+            one.setSpeedValue(self._state, 0.0)
+        self._coordinates[name].setSpeedValue(self._state, 1.0)
+        return int(np.argmax(np.abs(_values(self._state.getU()))))
+
+    def equations(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+        """Return M and b."""
+        self._set(q, v)
+        M = self._opensim.Matrix()
+        self._matter.calcM(self._state, M)
+        rows = [[M.get(i, j) for j in range(M.ncol())] for i in range(M.nrow())]
+        return self._G.T @ np.array(rows) @ self._G, self._forces({})
+
+    def quantities(self, q: Mapping[str, Floats], v: Mapping[str, Floats], a: Mapping[str, Floats]) -> Quantities:
+        """Return other quantities."""
+        self._set(q, v)
+        mass, center = (f(self._state) for f in (self._matter.calcSystemMass, self._model.calcMassCenterPosition))
+        momentum = self._matter.calcSystemMomentumAboutGroundOrigin(self._state)
+        angular, linear = (_values(momentum.get(k)) for k in range(2))
+        return Quantities(
+            self._forces(a),
+            self._gravity(),
+            mass * _values(center),
+            linear,
+            angular,
+            self._matter.calcKineticEnergy(self._state),
+            self._model.calcPotentialEnergy(self._state) - self._energy_of_limits(),
+        )
+
+    def _energy_of_limits(self) -> float:
+        """Return the potential energy of forces that are actuators of a scene, which have none."""
+        forces = self._model.getForceSet()
+        found = [one for one in map(forces.get, range(forces.getSize())) if one.getConcreteClassName() == LIMIT]
+        limits = [getattr(self._opensim, LIMIT).safeDownCast(one) for one in found]
+        return float(sum(limit.computePotentialEnergy(self._state) for limit in limits))
+
+    def _set(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> None:
+        """Set the state; coordinates without a value have that of the start."""
+        for joint in self.joints:
+            coordinates = [self._coordinates[name] for name in self._parts[joint.name]]
+            values = q.get(joint.name, np.array([one.getDefaultValue() for one in coordinates]))
+            speeds = v.get(joint.name, np.zeros(len(coordinates)))
+            if len(values) == 7:
+                values, speeds = np.concatenate([_body_angles(rotation_matrix(values[3:])), values[:3]]), SWAP @ speeds
+            for one, value, speed in zip(coordinates, values.tolist(), speeds.tolist(), strict=True):
+                one.setValue(self._state, value, False)
+                one.setSpeedValue(self._state, speed)
+        self._model.realizeDynamics(self._state)
+
+    def _forces(self, a: Mapping[str, Floats]) -> Floats:
+        """Return M a + b."""
+        rates = np.zeros(len(self._G))
+        for joint in self.joints:
+            rates[joint.columns] = a.get(joint.name, 0.0)
+        accelerations = self._opensim.Vector(len(rates), 0.0)
+        for k, value in enumerate((self._G @ rates).tolist()):
+            accelerations.set(k, value)
+        forces = self._opensim.InverseDynamicsSolver(self._model).solve(self._state, accelerations)
+        return self._G.T @ _values(forces)
+
+    def _gravity(self) -> Floats:
+        """Return the forces against gravity alone."""
+        wrenches, forces = self._model.getGravityBodyForces(self._state), self._opensim.Vector()
+        self._matter.multiplyBySystemJacobianTranspose(self._state, wrenches, forces)
+        return -self._G.T @ _values(forces)
+
+
+def _values(vector: Any) -> Floats:
+    """Return the numbers of a vector of OpenSim."""
+    return np.array([vector.get(k) for k in range(vector.size())])
+
+
+def _body_angles(R: Floats) -> Floats:
+    """Return the Euler angles about the axes x, y, z of the body in this order."""
+    return np.array(
+        [np.arctan2(-R[1, 2], R[2, 2]), np.arcsin(np.clip(R[0, 2], -1.0, 1.0)), np.arctan2(-R[0, 1], R[0, 0])]
+    )
+
+
+ENGINE = OpenSimEngine
