@@ -7,12 +7,21 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, Spec, format_value, located_error, read_any, read_each
+from multibody_cli.spec.quantities import (
+    NUMBER_SCHEMA,
+    AnyQuantity,
+    Spec,
+    format_value,
+    located_error,
+    read_any,
+    read_each,
+)
 
 
 def _read_numbers(value: Any) -> list[float]:
     if not isinstance(value, list) or len(value) < 2:
-        raise ValueError(f"expected a list of two or more numbers, found {format_value(value)}")
+        found = f"a list of {len(value)}" if isinstance(value, list) else format_value(value)
+        raise ValueError(f"expected a list of two or more numbers, found {found}")
     return list(read_each(read_any, value))
 
 
@@ -34,9 +43,8 @@ class TableFunctionSpec(Spec):
         "`not_a_knot`, or `simm` (third derivative of the cubic through four points, as `SimmSpline` of OpenSim); "
         "`pchip`, monotone cubics, whose second derivative jumps at the points; or `linear`, with `smoothing`.",
     )
-    smoothing: float = Field(
+    smoothing: Annotated[float, AnyQuantity(least=0.0)] = Field(
         0.0,
-        ge=0.0,
         description="Width about each inner point of `linear` over which the slope changes, in units of x.",
     )
 

@@ -8,6 +8,7 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from multibody_cli.interpolation import FUNCTIONS, continued
 from multibody_cli.kernel import LANES, kernel
+from multibody_cli.spec.table_function import TableFunctionSpec
 from multibody_cli.symbolic.derivative import differentiate
 from multibody_cli.symbolic.evaluation import evaluate, substitute
 from multibody_cli.symbolic.generated import address_of, call_on_arrays
@@ -171,3 +172,14 @@ def test_vectors_and_dual_numbers_have_the_values_of_numbers():
 @kernel
 def _call(address, q, out):
     call_on_arrays(address, (q, out))
+
+
+def test_points_and_widths_have_units():
+    corner = {"x": ["0 deg", "90 deg", "180 deg"], "y": ["0 cm", "5 cm", 0], "interpolation": "linear"}
+    read = TableFunctionSpec.model_validate({**corner, "smoothing": "18 deg"})
+    np.testing.assert_allclose([*read.x, *read.y, read.smoothing], [0, np.pi / 2, np.pi, 0, 0.05, 0, np.pi / 10])
+    for width in ("nan", "-1 deg", "91 deg", [1]):
+        with pytest.raises(ValueError, match="smoothing"):
+            TableFunctionSpec.model_validate({**corner, "smoothing": width})
+    with pytest.raises(ValueError, match="found a list of 1"):
+        TableFunctionSpec.model_validate({"x": [0], "y": [0, 1]})
