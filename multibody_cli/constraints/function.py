@@ -131,20 +131,19 @@ def write(part, signals, buffers, t, bodies, q, v, rows, terms):
 
 @kernel
 def place_outputs(records, buffers, q, v, keeps_q, keeps_v):
-    """Set outputs and their rates from the inputs, in place, but those to keep (nv,); again for outputs of outputs."""
-    for _ in range(len(records)):
-        for i in range(len(records)):
-            part = records[i]
-            if part.address == 0:
-                buffers.q[part.slot], buffers.v[part.slot] = q[part.iq], v[part.iv]
-                continue
-            call_on_arrays(part.address, (buffers.q, buffers.v, buffers.out))
-            if not keeps_q[part.iv]:
-                q[part.iq] = buffers.out[0]
-            if not keeps_v[part.iv]:
-                v[part.iv] = 0.0
-                for k in range(part.slot):
-                    v[part.iv] += buffers.out[FIRST_SLOPE + k] * buffers.v[k]
+    """Set outputs and their rates from the inputs, in place, but those to keep (nv,)."""
+    for i in range(len(records)):
+        part = records[i]
+        if part.address == 0:
+            buffers.q[part.slot], buffers.v[part.slot] = q[part.iq], v[part.iv]
+            continue
+        call_on_arrays(part.address, (buffers.q, buffers.v, buffers.out))
+        if not keeps_q[part.iv]:
+            q[part.iq] = buffers.out[0]
+        if not keeps_v[part.iv]:
+            v[part.iv] = 0.0
+            for k in range(part.slot):
+                v[part.iv] += buffers.out[FIRST_SLOPE + k] * buffers.v[k]
 
 
 TABLE = ConstraintTable("function", FUNCTION, write)

@@ -3,7 +3,7 @@
 The relations sum c_k q_k = value of all couplings, with `reduce` or without, are solved for coordinates that the scene
 does not give, by elimination; sum c_k v_k = 0 likewise for rates.  A coupling with backlash, or a combination with
 limits, determines a coordinate only if it would be outside: it starts at the nearest flank or limit.  Outputs of
-functions follow last.
+functions follow their inputs, and lead in these relations.
 """
 
 from __future__ import annotations
@@ -40,23 +40,35 @@ def place_followers(system: System, state: State, given: tuple[Flags, Flags]) ->
         Of a relation with `reduce` that the given values contradict: 0 for coordinates or 1 for rates, the dependent
         coordinate, and its leaders, by their indices in v.
     """
-    reductions, constraints = list(_reductions(system)), list(_constraints(system))
-    for level, (values, kept) in enumerate(zip((state.q, state.v), given, strict=True)):
-        packer = ReductionPacker(system.tree.driven | kept)
-        for relation, value in (*reductions, *constraints):
-            packer.add(relation, value * (1 - level))
-        _follow(packer, values, level)
-        if level == 0:
-            _enter_ranges(packer, list(_constraints(system, one_sided=1)), values)
-        for relation, value in reductions:  # assembly reports contradictions of constraints
+    functions = system.constraints.tables[TABLES.index(function.TABLE)]
+    outputs, starts = functions[functions["address"] != 0], (state.q.copy(), state.v.copy())
+    leads = np.isin(np.arange(len(system.tree.driven)), outputs["iv"])
+    closes = np.arange(len(system.tree.driven)) >= system.tree.links["nv"].sum()
+    keeps_q, keeps_v = (system.tree.driven | kept | closes for kept in given)
+    for _ in range(1 + len(functions)):  # a pass places at least one more of outputs and followers that lead each other
+        for level, (values, kept) in enumerate(zip((state.q, state.v), given, strict=True)):
+            place = outputs["iq" if level == 0 else "iv"]
+            placed = values[place]
+            values[:] = starts[level]
+            values[place] = placed
+            _place_level(system, values, system.tree.driven | kept | leads, level)
+        if len(functions):
+            function.place_outputs(functions, system.constraints.buffers, state.q, state.v, keeps_q, keeps_v)
+    for level, values in enumerate((state.q, state.v)):
+        for relation, value in _reductions(system):  # assembly reports contradictions of constraints
             if _contradicts(relation, value * (1 - level), values, level):
                 dependent, *leaders = relation
                 yield level, dependent[1], [leader[1] for leader in leaders]
-    functions = system.constraints.tables[TABLES.index(function.TABLE)]
-    if len(functions):
-        closes = np.arange(len(system.tree.driven)) >= system.tree.links["nv"].sum()
-        keeps_q, keeps_v = (system.tree.driven | kept | closes for kept in given)
-        function.place_outputs(functions, system.constraints.buffers, state.q, state.v, keeps_q, keeps_v)
+
+
+def _place_level(system: System, values: Floats, kept: Flags, level: int) -> None:
+    """Set the followers of relations among the coordinates, level 0, or among the rates, level 1."""
+    packer = ReductionPacker(kept)
+    for relation, value in (*_reductions(system), *_constraints(system)):
+        packer.add(relation, value * (1 - level))
+    _follow(packer, values, level)
+    if level == 0:
+        _enter_ranges(packer, list(_constraints(system, one_sided=1)), values)
 
 
 def _follow(packer: ReductionPacker, values: Floats, level: int) -> None:
