@@ -34,6 +34,13 @@ def muscle(optimal: float, activation: float | str = 0.7) -> dict[str, Any]:
     }
 
 
+def pennate(curves: str, **numbers: float) -> dict[str, Any]:
+    """A muscle with an angle of its fibers."""
+    scene = muscle(1.2, 0.6)
+    scene["muscles"]["e"] |= {"curves": curves, "pennation_angle": 0.6, **numbers}
+    return scene
+
+
 ELEMENTS: dict[str, dict[str, Any]] = {
     "spring": spring(end("a", 0), end("b", 1), stiffness=50, damping=3, rest_length=0.7),
     "to_ground": spring(end("world", 3), end("b", 1), stiffness=50, rest_length=3.0),
@@ -67,6 +74,8 @@ ELEMENTS: dict[str, dict[str, Any]] = {
     },
     "muscle": muscle(2.0),
     "stretched_muscle": muscle(0.3),
+    "pennate": pennate("millard2012"),
+    "pennate_thelen": pennate("thelen2003", fiber_damping=0.05),
     "load": {"forces": {"e": {"body": "a", "point": AT[0], "force": [1, 2, 3], "torque": [1, 0, 2]}}},
     "body_load": {
         "forces": {"e": {"body": "a", "point": AT[0], "force": [1, 2, 3], "torque": [1, 0, 2], "frame": "body"}}

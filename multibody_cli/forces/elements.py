@@ -38,6 +38,7 @@ from multibody_cli.forces.contract import (
 )
 from multibody_cli.forces.contract import add_stiffness_blocks as add_stiffness_blocks_of
 from multibody_cli.forces.contract import elastic_energy as elastic_energy_of
+from multibody_cli.forces.muscle_curves import CurveArrays
 from multibody_cli.forces.quantities import QuantityCode, measure
 from multibody_cli.kernel import Integers, bound_kernel, kernel, kernel_parameter, number_parameter, template
 from multibody_cli.kernel import Records as Records
@@ -112,6 +113,7 @@ class Forces(NamedTuple):
     inputs: Integers  # (k,) signal of each input
     pairs: Integers  # (k, 2) rows of bodies that implicit elements couple
     quantities: Records  # of the state, that signals read
+    curves: CurveArrays  # of muscles
     tables: tuple[Records, ...]  # one for each entry of `ELEMENTS`
 
     def table(self, element: ForceElement) -> Records:

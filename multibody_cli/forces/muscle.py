@@ -1,11 +1,7 @@
-"""Muscles: cables with the tension f (a f_L(l) f_V(v) + f_P(l)) of Hill's model with a rigid tendon and no pennation.
+"""Muscles: cables with a tension by Hill's model, fibers at an angle to a tendon: see `forces.fiber`.
 
-With the length L of the path, the fibers have the normalized length and velocity
-
-    l = (L - tendon) / optimal,    v = dL/dt / (optimal * fastest),
-
-positive where they lengthen, and the activation a between 0 and 1 is a function of time and state.  The passive part is
-elastic, with the energy f optimal * integral of f_P; the active part does work.
+The activation is a function of time and state.  The passive part is elastic; the active part, with the damping of the
+fibers, does work.
 
 Source: Sueda, notes 1.9.4 and 1.9.5, (1.38)-(1.39), (1.47)-(1.64); the slopes keep the term of the rate with the
 configuration that the notes drop (`forces.cable`).
@@ -13,7 +9,8 @@ configuration that the notes drop (`forces.cable`).
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+import math
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -28,7 +25,18 @@ from multibody_cli.forces.cable import (
     stiffness_damping_product,
 )
 from multibody_cli.forces.contract import ForceElement, SceneEntry
-from multibody_cli.forces.muscle_curves import ACTIVE_KNOTS, VELOCITY_KNOTS, active, passive, passive_energy, velocity
+from multibody_cli.forces.fiber import (
+    FIBER,
+    elastic_energy_at,
+    fiber_at,
+    law_at,
+    passive_tension,
+    speed_factor,
+    tension_by_activation_at,
+)
+from multibody_cli.forces.muscle_models import Curves
+from multibody_cli.forces.muscle_models.contract import NonNegative
+from multibody_cli.forces.muscle_models.cubic import CubicSpec
 from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength, PositiveTime, Quantity, SignalSpec, units
@@ -39,15 +47,13 @@ from multibody_cli.spec.signal import Signal
 
 # --- entries of `muscles:` in a scene file ----------------------------------------------------------------------------
 _REFUSAL = "the activation that follows an excitation is computed before the run; use `activation`"
-_OF_EXCITATION = ("activation_time", "deactivation_time", "initial_activation")
+_OF_EXCITATION = ("activation_dynamics", "activation_time", "deactivation_time", "initial_activation")
 
 
 class MuscleSpec(BetweenSpec):
-    """A Hill-type muscle with a rigid tendon and without pennation, along the lines between points of bodies.
+    """A Hill-type muscle along the lines between points of bodies.
 
-    The `activation` is a function of time, or follows an `excitation` u:
-    da/dt = (u - a) / tau, with tau = activation_time (0.5 + 1.5 a) while it rises and deactivation_time / (0.5 + 1.5 a)
-    while it falls.
+    The `activation` is a function of time, or follows an `excitation` u by its `activation_dynamics`.
     """
 
     path: PointsOrName = Field(
@@ -60,15 +66,36 @@ class MuscleSpec(BetweenSpec):
     tendon_slack_length: Annotated[float, Quantity(units.LENGTH, least=0.0)] = Field(
         0.0, description="Length of the rigid tendon, m."
     )
+    pennation_angle: Annotated[float, Quantity(units.ANGLE, least=0.0, most=1.5)] = Field(
+        0.0, description="Angle of the fibers to the tendon at the optimal length; their thickness is constant."
+    )
+    curves: Curves = Field(
+        CubicSpec(type="cubic"),
+        description="Forces by normalized lengths and velocities: `cubic`, `thelen2003`, `millard2012` or "
+        "`degroote2016`, or one of these as `type`, with parameters and curves of your own.",
+    )
+    fiber_damping: NonNegative | None = Field(
+        None,
+        description="Damping of the fibers: a force at `max_velocity`, over `max_isometric_force`. Default: 0.1 for "
+        "`millard2012`, else 0.",
+    )
     max_velocity: Annotated[float, Quantity(units.RATE, above=0.0)] = Field(
         10.0, description="Shortening velocity at which the active force is 0, optimal lengths per second."
     )
     activation: Annotated[SignalSpec, Signal(units.NUMBER, state=())] | None = Field(
         None, description="Activation from 0 to 1: a number, an expression of t and the state, or a table."
     )
+    minimum_activation: Fraction = Field(0.0, description="Lower limit of the activation.")
     excitation: Annotated[SignalSpec, Signal(units.NUMBER, refusal=_REFUSAL, inputs=False)] | None = Field(
         None,
         description="Excitation from 0 to 1, which the activation follows: a number, an expression of t, or a table.",
+    )
+    activation_dynamics: Literal["thelen2003", "first_order", "degroote2016"] = Field(
+        "thelen2003",
+        description="da/dt = (u - a)/tau. `thelen2003`: tau is activation_time (0.5 + 1.5 b) while the activation "
+        "rises, and deactivation_time/(0.5 + 1.5 b) while it falls, with b = (a - minimum_activation)/"
+        "(1 - minimum_activation); `first_order`: tau is activation_time or deactivation_time; "
+        "`degroote2016`: smooth between rise and fall.",
     )
     activation_time: PositiveTime = Field(0.01, description="Time constant of rising activation, s.")
     deactivation_time: PositiveTime = Field(0.04, description="Time constant of falling activation, s.")
@@ -99,10 +126,10 @@ MUSCLE = np.dtype(
     [
         ("first", "i8"),  # its points
         ("last", "i8"),
-        ("strength", "f8"),  # largest isometric force, N
-        ("optimal", "f8"),
-        ("tendon", "f8"),
-        ("fastest", "f8"),  # optimal lengths a second
+        *FIBER,
+        ("lengths", "f8", 2),  # normalized, between which activation has an effect
+        ("velocities", "f8", 2),  # normalized, beyond which their force no longer changes
+        ("least", "f8"),  # activation
         ("activation", "i8"),  # signal
         ("account", "i8"),
     ]
@@ -114,63 +141,50 @@ TOO_SHORT, TOO_LONG, TOO_FAST, OUT_OF_RANGE = 2, 4, 8, 16
 
 @formula
 def activation_of(muscle, signals, t):
-    """Activation, clipped to [0, 1]."""
+    """Activation, clipped to the range from the least one to 1."""
     given, _, _ = evaluate(signals, muscle.activation, t)
-    return min(max(given, 0.0), 1.0)
+    return min(max(given, muscle.least), 1.0)
 
 
 @formula
 def law_of(muscle, forces, t, length, rate):
     """Tension, N, and its slopes with length and rate."""
-    return law_at(muscle, activation_of(muscle, forces.signals, t), length, rate)
+    return law_at(muscle, forces.curves, activation_of(muscle, forces.signals, t), length, rate)
 
 
 @formula
-def law_at(muscle, activation, length, rate):
-    """Tension, N, and its slopes with length and rate, for an activation."""
-    x = (length - muscle.tendon) / muscle.optimal
-    f_L, dL = active(x)
-    f_P, dP = passive(x)
-    f_V, dV = velocity(rate / (muscle.optimal * muscle.fastest))
-    by_length = muscle.strength * (activation * dL * f_V + dP) / muscle.optimal
-    by_rate = muscle.strength * activation * f_L * dV / (muscle.optimal * muscle.fastest)
-    return muscle.strength * (activation * f_L * f_V + f_P), by_length, by_rate
-
-
-@formula
-def tension_by_activation(muscle, signals, t, length, rate):
+def tension_by_activation(muscle, forces, t, length, rate):
     """Derivative of the tension by the activation, N; 0 where the activation is clipped."""
-    given, _, _ = evaluate(signals, muscle.activation, t)
-    f_L, _ = active((length - muscle.tendon) / muscle.optimal)
-    f_V, _ = velocity(rate / (muscle.optimal * muscle.fastest))
-    return muscle.strength * f_L * f_V if 0.0 < given < 1.0 else 0.0
+    given, _, _ = evaluate(forces.signals, muscle.activation, t)
+    slope = tension_by_activation_at(muscle, forces.curves, min(max(given, muscle.least), 1.0), length, rate)
+    return slope if muscle.least < given < 1.0 else 0.0
 
 
 @kernel
 def add_activation(muscle, forces, t, change, bodies, wrenches):
     """Add the wrenches of a change of the activation, to first order."""
     length, rate, _ = measure(forces.points, muscle.first, muscle.last, bodies)
-    tension = tension_by_activation(muscle, forces.signals, t, length, rate) * change
+    tension = tension_by_activation(muscle, forces, t, length, rate) * change
     add_tension(forces.points, muscle.first, muscle.last, tension, bodies, wrenches)
 
 
 @formula
 def tension_change_of(muscle, forces, t, length, rate):
     """Change of the tension by that of the activation along a change of the state, N."""
-    by_activation = tension_by_activation(muscle, forces.signals, t, length, rate)
+    by_activation = tension_by_activation(muscle, forces, t, length, rate)
     return by_activation * derivative_along(forces.signals, muscle.activation, t)
 
 
 @formula
-def warnings_of(muscle, given, length, rate, shortest):
+def warnings_of(muscle, given, z, velocity, activation, shortest):
     """Warnings as bits."""
-    x, v = (length - muscle.tendon) / muscle.optimal, rate / (muscle.optimal * muscle.fastest)
+    x, y = z / muscle.optimal, velocity / (muscle.optimal * muscle.fastest * speed_factor(muscle, activation))
     bits = 1 if shortest < COLLAPSED * muscle.optimal else 0
-    if x < ACTIVE_KNOTS[0]:
+    if x < muscle.lengths[0]:
         bits |= TOO_SHORT
-    if x > ACTIVE_KNOTS[3]:
+    if x > muscle.lengths[1]:
         bits |= TOO_LONG
-    if v < VELOCITY_KNOTS[0] or v > VELOCITY_KNOTS[3]:
+    if y < muscle.velocities[0] or y > muscle.velocities[1]:
         bits |= TOO_FAST
     if given < -1e-9 or given > 1.0 + 1e-9:
         bits |= OUT_OF_RANGE
@@ -184,25 +198,32 @@ def apply_force(muscle, forces, t, q, v, bodies, tau, powers, watched, warnings,
     length, rate, shortest = measure(points, muscle.first, muscle.last, bodies)
     tension, _, _ = law_of(muscle, forces, t, length, rate)
     apply_tension(points, muscle.first, muscle.last, tension, bodies)
-    held, _, _ = law_at(muscle, 0.0, length, rate)
-    powers[muscle.account] -= (tension - held) * rate
+    powers[muscle.account] -= (tension - passive_tension(muscle, forces.curves, length)) * rate
     if watched:
         given, _, _ = evaluate(forces.signals, muscle.activation, t)
-        warnings[k] |= warnings_of(muscle, given, length, rate, shortest)
+        z, velocity, _ = fiber_at(muscle, length, rate)
+        activation = min(max(given, muscle.least), 1.0)
+        warnings[k] |= warnings_of(muscle, given, z, velocity, activation, shortest)
 
 
 @formula
 def elastic_energy(muscle, forces, q, bodies) -> float:
     """Elastic energy of the passive fibers, J."""
     length, _, _ = measure(forces.points, muscle.first, muscle.last, bodies)
-    return muscle.strength * muscle.optimal * passive_energy((length - muscle.tendon) / muscle.optimal)
+    return elastic_energy_at(muscle, forces.curves, length)
 
 
 def pack(spec: MuscleSpec, context: PackingContext) -> tuple[Any, ...]:
     """Return the record of a muscle."""
-    path = context.cable([end for _, end in spec.points])
-    numbers = (spec.max_isometric_force, spec.optimal_length, spec.tendon_slack_length, spec.max_velocity)
-    return *path, *numbers, context.activation(spec)
+    curves = spec.curves.curves
+    damping = curves.damping if spec.fiber_damping is None else spec.fiber_damping
+    return (
+        *context.cable([end for _, end in spec.points]),
+        *(spec.max_isometric_force, spec.optimal_length, spec.tendon_slack_length, spec.max_velocity),
+        *(spec.optimal_length * math.sin(spec.pennation_angle), damping, curves.slowing),
+        *map(context.curve, (curves.active, curves.velocity, curves.passive)),
+        *(curves.lengths, curves.velocities, spec.minimum_activation, context.activation(spec)),
+    )
 
 
 ELEMENT = ForceElement(
@@ -221,9 +242,9 @@ ELEMENT = ForceElement(
     add_stiffness_blocks=bound_kernel(add_stiffness_blocks, law_of=law_of),
     warnings={
         1: COLLAPSED_PATH,
-        TOO_SHORT: "its fibers were shorter than 0.4 of `optimal_length`, where they apply no force: the path is too "
-        "short for this `tendon_slack_length`",
-        TOO_LONG: "its fibers were longer than 1.81 of `optimal_length`, where activation has no effect",
+        TOO_SHORT: "its fibers were too short to apply a force: the path is too short for this `tendon_slack_length`",
+        TOO_LONG: "its fibers were so long that activation had no effect: the path is too long for this "
+        "`tendon_slack_length`",
         TOO_FAST: "its fibers moved faster than `max_velocity`, where their force no longer changes",
         OUT_OF_RANGE: "its activation left the range from 0 to 1, and was clipped",
     },

@@ -1,186 +1,109 @@
-"""The curves of muscles: piecewise cubics in the normalized length and velocity of the fibers.
+"""The curves of muscles as arrays: piecewise polynomials of degree five, with their integrals, and their kernels.
 
-Conditions determine each curve: values, slopes and curvatures at its knots, and smoothness between pieces.  Outside of
-the knots
-
-    active      0
-    passive     0 below, a straight line above
-    velocity    0 below the maximum shortening velocity, the last value above the maximum lengthening velocity
-
-Source: Sueda, notes 1.9.4, (1.40)-(1.46); the passive curve passes through (1.7, 1), not (1.8, 1) as printed.
+A curve has cells of equal width, each with the first of the pieces that it meets, so that a search is short.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from multibody_cli.kernel import formula
+from multibody_cli.kernel import Floats, Integers, Records, formula, frozen, records
+from multibody_cli.symbolic.tables import Piecewise
 
-VALUE, SLOPE, CURVATURE = range(3)
-
-
-class Condition(NamedTuple):
-    """A condition on a derivative of a piece at a knot: a value, or equality with another piece."""
-
-    piece: int
-    x: float
-    derivative: int
-    value: float = 0.0
-    other: int | None = None
-
-
-def _row(piece: int, pieces: int, x: float, derivative: int) -> NDArray[np.float64]:
-    row = np.zeros((pieces, 4))
-    row[piece] = [math.prod([x] * (n - derivative), start=float(math.perm(n, derivative))) for n in (3, 2, 1, 0)]
-    return row.ravel()
-
-
-def cubics(pieces: int, conditions: Sequence[Condition]) -> tuple[tuple[float, ...], ...]:
-    """Coefficients (a, b, c, d) of a x^3 + b x^2 + c x + d for each piece, from four conditions per piece."""
-    rows = [_row(piece, pieces, x, derivative) for piece, x, derivative, _, _ in conditions]
-    for k, condition in enumerate(conditions):
-        if condition.other is not None:
-            rows[k] = rows[k] - _row(condition.other, pieces, condition.x, condition.derivative)
-    solved = np.linalg.solve(np.array(rows), [condition.value for condition in conditions])
-    return tuple(tuple(piece) for piece in solved.reshape(pieces, 4).tolist())
-
-
-def smooth(piece: int, x: float) -> list[Condition]:
-    """Conditions of equal value and slope of a piece and the next one at their knot."""
-    return [Condition(piece, x, order, other=piece + 1) for order in (VALUE, SLOPE)]
-
-
-PASSIVE_KNOTS = (1.0, 1.3, 1.7)
-STEEPEST = 2.85714285714286
-PASSIVE = cubics(
-    2,
+CURVE = np.dtype(
     [
-        Condition(0, 1.0, VALUE, 0.0),
-        Condition(0, 1.0, SLOPE, 0.0),
-        Condition(0, 1.3, VALUE, 0.126110265892917),
-        Condition(0, 1.3, SLOPE, 1.07051016402631),
-        *smooth(0, 1.3),
-        Condition(1, 1.7, VALUE, 1.0),
-        Condition(1, 1.7, SLOPE, STEEPEST),
-    ],
+        ("last", "i8"),  # its last piece
+        ("cell", "i8"),  # its first cell
+        ("cells", "i8"),
+        ("start", "f8"),
+        ("scale", "f8"),  # cells for each unit of x
+    ]
 )
-"""Passive force of the fibers: (1.41) with a corrected third row."""
 
-ACTIVE_KNOTS = (0.4, 0.7, 1.2, 1.81)
-ACTIVE = cubics(
-    3,
-    [
-        Condition(0, 0.4, VALUE, 0.0),
-        Condition(0, 0.4, SLOPE, 0.0),
-        Condition(0, 0.7, VALUE, 0.767020368396388),
-        *smooth(0, 0.7),
-        Condition(1, 1.0, VALUE, 1.0),
-        Condition(1, 1.0, SLOPE, 0.0),
-        Condition(1, 1.2, VALUE, 0.89),
-        *smooth(1, 1.2),
-        Condition(2, 1.81, VALUE, 0.0),
-        Condition(2, 1.81, SLOPE, 0.0),
-    ],
-)
-"""Active force of the fibers at zero velocity, (1.43)."""
+TERMS = 6
+"""Coefficients of a piece; its last column is the integral from x = 1 to its knot."""
 
-VELOCITY_KNOTS = (-1.0, -0.05, 0.05, 1.0)
-FASTEST = 1.4
-VELOCITY = cubics(
-    3,
-    [
-        Condition(0, -1.0, VALUE, 0.0),
-        Condition(0, -1.0, SLOPE, 0.0),
-        Condition(0, -1.0, CURVATURE, 0.0),
-        *smooth(0, -0.05),
-        Condition(1, 0.0, VALUE, 1.0),
-        Condition(1, 0.0, SLOPE, 5.0),
-        *smooth(1, 0.05),
-        Condition(2, 1.0, VALUE, FASTEST),
-        Condition(2, 1.0, SLOPE, 0.0),
-        Condition(2, 1.0, CURVATURE, 0.0),
-    ],
-)
-"""Factor of the active force for lengthening and shortening fibers, (1.45)."""
+
+class CurveArrays(NamedTuple):
+    """All curves of a model."""
+
+    table: Records  # of `CURVE`
+    knots: Floats  # (p,) of the pieces; the first piece of a curve has no start, and the last one no end
+    pieces: Floats  # (p, TERMS + 1) coefficients, lowest power of x - knot first, and integral up to the knot
+    cells: Integers  # (c,) piece at the start of each cell
+
+
+class CurvePacker:
+    """Collects curves; equal ones are stored once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Piecewise, int] = {}
+
+    def add(self, curve: Piecewise) -> int:
+        """Add a curve; its number."""
+        return self._numbers.setdefault(curve, len(self._numbers))
+
+    def pack(self) -> CurveArrays:
+        """Return the arrays of all curves."""
+        curves = list(self._numbers)
+        table, cells, first = [], [np.zeros(0, np.int64)], 0
+        for curve in curves:
+            knots, count = np.array(curve.knots), 2 * len(curve.knots)
+            start, end = knots[0], knots[-1]
+            scale = count / (end - start)
+            table.append((first + len(knots) - 1, sum(map(len, cells)), count, start, scale))
+            places = np.searchsorted(knots[1:], start + np.arange(count) / scale, side="right")
+            cells.append(first + np.maximum(places - 1, 0))  # one earlier: the start may be at round-off of a knot
+            first += len(knots)
+        return CurveArrays(
+            records(np.array(table, CURVE)),
+            frozen(np.concatenate([np.zeros(0), *(np.array(curve.knots) for curve in curves)])),
+            frozen(np.concatenate([np.zeros((0, TERMS + 1)), *map(_with_integrals, curves)])),
+            frozen(np.concatenate(cells)),
+        )
+
+
+def _with_integrals(curve: Piecewise) -> Floats:
+    knots, given = np.array(curve.knots), np.array(curve.coefficients)
+    rows = np.zeros((len(knots), TERMS + 1))
+    rows[:, : given.shape[1]] = given
+    powers = np.arange(1, TERMS + 1)
+    for k in range(1, len(knots)):
+        h = knots[k] - knots[k - 1]
+        rows[k, TERMS] = rows[k - 1, TERMS] + float(np.sum(rows[k - 1, :TERMS] * h**powers / powers))
+    one = int(np.searchsorted(knots[1:], 1.0, side="right"))
+    rows[:, TERMS] -= rows[one, TERMS] + float(np.sum(rows[one, :TERMS] * (1.0 - knots[one]) ** powers / powers))
+    return rows
 
 
 # --- in kernels -----------------------------------------------------------------------------------------------------
 @formula
-def cubic(piece, x):
-    """Value and slope of one piece."""
-    a, b, c, d = piece
-    return ((a * x + b) * x + c) * x + d, (3.0 * a * x + 2.0 * b) * x + c
+def piece_at(curves, number, x):
+    """Piece of a curve at x."""
+    curve = curves.table[number]
+    cell = int(min(max(0.0, (x - curve.start) * curve.scale), curve.cells - 1.0))
+    piece = curves.cells[curve.cell + cell]
+    while piece < curve.last and curves.knots[piece + 1] <= x:
+        piece += 1
+    return piece
 
 
 @formula
-def antiderivative(piece, x):
-    """Integral of one piece from 0 to x."""
-    a, b, c, d = piece
-    return (((a / 4.0 * x + b / 3.0) * x + c / 2.0) * x + d) * x
+def curve_at(curves, number, x):
+    """Value of a curve at x, and its slope."""
+    piece = piece_at(curves, number, x)
+    s, c = x - curves.knots[piece], curves.pieces[piece]
+    value = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
+    slope = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5])))
+    return value, slope
 
 
 @formula
-def cubic_integral(piece, low, high):
-    """Integral of one piece."""
-    return antiderivative(piece, high) - antiderivative(piece, low)
-
-
-def _energies() -> tuple[float, ...]:
-    """Integrals of the passive curve from its first knot to each of them."""
-    found = [0.0]
-    for k, piece in enumerate(PASSIVE):
-        found.append(found[-1] + antiderivative(piece, PASSIVE_KNOTS[k + 1]) - antiderivative(piece, PASSIVE_KNOTS[k]))
-    return tuple(found)
-
-
-PASSIVE_ENERGIES = _energies()
-
-
-@formula
-def passive(x):
-    """Passive force for the normalized length, and its slope."""
-    if x <= PASSIVE_KNOTS[0]:
-        return 0.0, 0.0
-    if x >= PASSIVE_KNOTS[2]:
-        return 1.0 + STEEPEST * (x - PASSIVE_KNOTS[2]), STEEPEST
-    return cubic(PASSIVE[0], x) if x < PASSIVE_KNOTS[1] else cubic(PASSIVE[1], x)
-
-
-@formula
-def passive_energy(x):
-    """Integral of the passive curve up to the normalized length."""
-    if x <= PASSIVE_KNOTS[0]:
-        return 0.0
-    if x < PASSIVE_KNOTS[1]:
-        return cubic_integral(PASSIVE[0], PASSIVE_KNOTS[0], x)
-    if x < PASSIVE_KNOTS[2]:
-        return PASSIVE_ENERGIES[1] + cubic_integral(PASSIVE[1], PASSIVE_KNOTS[1], x)
-    beyond = x - PASSIVE_KNOTS[2]
-    return PASSIVE_ENERGIES[2] + beyond * (1.0 + 0.5 * STEEPEST * beyond)
-
-
-@formula
-def active(x):
-    """Active force for the normalized length, and its slope."""
-    if x <= ACTIVE_KNOTS[0] or x >= ACTIVE_KNOTS[3]:
-        return 0.0, 0.0
-    if x < ACTIVE_KNOTS[1]:
-        return cubic(ACTIVE[0], x)
-    return cubic(ACTIVE[1], x) if x < ACTIVE_KNOTS[2] else cubic(ACTIVE[2], x)
-
-
-@formula
-def velocity(x):
-    """Factor of the active force for the normalized velocity (positive for lengthening fibers), and its slope."""
-    if x <= VELOCITY_KNOTS[0]:
-        return 0.0, 0.0
-    if x >= VELOCITY_KNOTS[3]:
-        return FASTEST, 0.0
-    if x < VELOCITY_KNOTS[1]:
-        return cubic(VELOCITY[0], x)
-    return cubic(VELOCITY[1], x) if x < VELOCITY_KNOTS[2] else cubic(VELOCITY[2], x)
+def curve_integral(curves, number, x):
+    """Integral of a curve from 1 to x."""
+    piece = piece_at(curves, number, x)
+    s, c = x - curves.knots[piece], curves.pieces[piece]
+    even = c[1] / 2.0 + s * (c[2] / 3.0 + s * (c[3] / 4.0 + s * (c[4] / 5.0 + s * c[5] / 6.0)))
+    return c[6] + s * (c[0] + s * even)

@@ -258,8 +258,11 @@ CHANNELS: tuple[Channel, ...] = (
     ),
     Channel("muscles/{muscle}/length", "m", "Length of the path, fibers and tendon.", "muscle_length", "muscles"),
     Channel("muscles/{muscle}/velocity", "m/s", "Rate of the length of the path.", "muscle_velocity", "muscles"),
-    Channel("muscles/{muscle}/force", "N", "Tension of the muscle, active plus passive.", "muscle_force", "muscles"),
+    Channel("muscles/{muscle}/force", "N", "Tension of the muscle, that of its tendon.", "muscle_force", "muscles"),
     Channel("muscles/{muscle}/activation", "1", "Activation of the muscle, from 0 to 1.", "activation", "muscles"),
+    Channel("muscles/{muscle}/fiber_length", "m", "Length of the fibers.", "fiber_length", "muscles"),
+    Channel("muscles/{muscle}/fiber_velocity", "m/s", "Rate of the length of the fibers.", "fiber_velocity", "muscles"),
+    Channel("muscles/{muscle}/pennation", "rad", "Angle of the fibers to the tendon.", "pennation", "muscles"),
     Channel(
         "muscles/{crossing}/moment_arm",
         "m or 1",

@@ -20,6 +20,7 @@ from multibody_cli.scene.load import LoadedScene
 from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
 from multibody_cli.spec.entries import Matrix3, Vector3, split_coordinate
 from multibody_cli.spec.path import line_factors
+from multibody_cli.symbolic.tables import Piecewise
 
 
 class Context(Immutable):
@@ -98,6 +99,10 @@ class Context(Immutable):
     def activation(self, spec: MuscleSpec) -> int:
         """Return the number of the activation of a muscle."""
         return self.packer.activation(spec, self.duration)
+
+    def curve(self, curve: Piecewise) -> int:
+        """Return the number of a curve of a muscle."""
+        return self.packer.curves.add(curve)
 
 
 def add_section(loaded: LoadedScene, section: Literal["forces", "springs", "muscles"], context: Context) -> None:

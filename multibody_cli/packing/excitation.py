@@ -1,9 +1,10 @@
-"""The activation of a muscle that follows an excitation u(t): da/dt = (u - a) / tau(u, a).
+"""The activation of a muscle that follows an excitation u(t): da/dt = rate(u, a), one of `DYNAMICS`.
 
 Since u is a function of time alone, a is integrated before the run, to ten digits if u is smooth over half of the
 shorter time constant.  Every method and every integrator reads the same curve.
 
-Source: Thelen, Adjustment of muscle mechanics model parameters, J. Biomech. Eng. 125 (2003), (1)-(2).
+Sources: Thelen, Adjustment of muscle mechanics model parameters, J. Biomech. Eng. 125 (2003), (1)-(2), with the least
+activation of Millard et al., J. Biomech. Eng. 135 (2013); De Groote et al., Ann. Biomed. Eng. 44 (2016), (1)-(2).
 """
 
 from __future__ import annotations
@@ -53,27 +54,53 @@ def follow_excitation(spec: MuscleSpec, duration: float) -> tuple[Floats, Floats
         At some instant the excitation has no value, or one outside [0, 1].
     """
     assert spec.excitation is not None
-    times = spec.activation_time, spec.deactivation_time
-    return _follow(spec.excitation, *times, spec.initial_activation, duration)
+    numbers = spec.activation_time, spec.deactivation_time, spec.minimum_activation
+    return _follow(spec.excitation, spec.activation_dynamics, numbers, spec.initial_activation, duration)
+
+
+Times = tuple[float, float, float]
+"""Time constants of rising and falling activation, s, and the least activation."""
+
+
+def _thelen(u: float, a: float, times: Times) -> float:
+    rise, fall, least = times
+    pace = 0.5 + 1.5 * (a - least) / (1.0 - least)
+    return (u - a) / (rise * pace if u > a else fall / pace)
+
+
+def _first_order(u: float, a: float, times: Times) -> float:
+    rise, fall, _ = times
+    return (u - a) / (rise if u > a else fall)
+
+
+def _degroote(u: float, a: float, times: Times) -> float:
+    rise, fall, _ = times
+    share, pace = 0.5 + 0.5 * math.tanh(0.1 * (u - a)), 0.5 + 1.5 * a
+    return (share / (rise * pace) + (1.0 - share) * pace / fall) * (u - a)
+
+
+DYNAMICS: dict[str, Callable[[float, float, Times], float]] = {
+    "thelen2003": _thelen,
+    "first_order": _first_order,
+    "degroote2016": _degroote,
+}
+"""Rate of the activation by the excitation u and the activation a, 1/s."""
 
 
 @lru_cache(maxsize=256)  # a scene may be packed in two layouts, and muscles may share an excitation
 def _follow(
-    signal: SignalSpec, activation_time: float, deactivation_time: float, initial: float, duration: float
+    signal: SignalSpec, dynamics: str, times: Times, initial: float, duration: float
 ) -> tuple[Floats, Floats, Floats]:
     from scipy.integrate import solve_ivp
 
-    excitation = _bounded(_function_of(signal))
-    longest_step = 0.5 * min(activation_time, deactivation_time)
+    excitation, rate_of, least = _bounded(_function_of(signal)), DYNAMICS[dynamics], times[2]
+    longest_step = 0.5 * min(times[:2])
 
     def rate(t: float, a: Floats) -> Floats:
-        u = excitation(float(t))
-        pace = 0.5 + 1.5 * a[0]
-        time = activation_time * pace if u > a[0] else deactivation_time / pace
-        return np.array([(u - a[0]) / time])
+        return np.array([rate_of(max(excitation(float(t)), least), float(a[0]), times)])
 
     corners = [t for t in signal.times if 0.0 < t < duration]
-    times, values, slopes = [0.0], [initial], []
+    instants, values, slopes = [0.0], [max(initial, least)], []
     for start, end in itertools.pairwise([0.0, *corners, duration]):
         found = solve_ivp(
             rate, (start, end), [values[-1]], "DOP853", rtol=RTOL, atol=ATOL, max_step=longest_step, dense_output=True
@@ -83,10 +110,10 @@ def _follow(
             for k in range(FINER):
                 a, b = low + (high - low) * k / FINER, low + (high - low) * (k + 1) / FINER
                 before, after = found.sol(a), found.sol(b)
-                times.append(b)
+                instants.append(b)
                 values.append(float(after[0]))
                 slopes.append((float(rate(a, before)[0]), float(rate(min(b, inner), after)[0])))
-    return np.array(times), np.array(values), np.array(slopes)
+    return np.array(instants), np.array(values), np.array(slopes)
 
 
 def _bounded(excitation: Callable[[float], float]) -> Callable[[float], float]:

@@ -15,6 +15,7 @@ from multibody_cli.forces.combination_spring import TERM
 from multibody_cli.forces.contract import ForceElement, JointPackingContext, RotationCoordinates, ScalarCoordinate
 from multibody_cli.forces.elements import ELEMENTS, PLACES, Forces, coupled_pairs, element_of, elements_of_joint
 from multibody_cli.forces.muscle import MuscleSpec
+from multibody_cli.forces.muscle_curves import CurvePacker
 from multibody_cli.joints.contract import JointStart, Part, PartCode, numbers_of
 from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY, Motions
 from multibody_cli.joints.spec import MovingJointSpec
@@ -55,6 +56,7 @@ class ForcePacker:
         self.paths: dict[str, tuple[int, int]] = {}
         """The points of each named path, a range of `Forces.points`."""
         self._motions: list[tuple[int, ...]] = []
+        self.curves = CurvePacker()
         self.quantities = QuantityPacker(points, {name: combination_of(spec) for name, spec in combinations.items()})
 
     def add_joint(
@@ -136,7 +138,8 @@ class ForcePacker:
         terms = records(np.array(self._terms, TERM))
         paths, inputs = frozen(np.array([*self.paths.values()], np.int64).reshape(-1, 2)), frozen(self._inputs)
         pairs = coupled_pairs(tables, points)
-        forces = Forces(signals, points, terms, paths, inputs, pairs, quantities, tables)
+        curves = self.curves.pack()
+        forces = Forces(signals, points, terms, paths, inputs, pairs, quantities, curves, tables)
         return forces, Motions(records(np.array(self._motions, MOTION)), signals)
 
     @property

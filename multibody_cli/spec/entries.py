@@ -11,6 +11,7 @@ from multibody_cli.spec.geometry import Pose, Position, Vector
 from multibody_cli.spec.points import BodyPoint
 from multibody_cli.spec.quantities import Spec
 from multibody_cli.spec.signal import SignalSpec
+from multibody_cli.symbolic.tables import Piecewise
 
 Vector3 = np.ndarray[tuple[int], np.dtype[np.float64]]
 Matrix3 = np.ndarray[tuple[int, int], np.dtype[np.float64]]
@@ -113,6 +114,9 @@ class PackingContext(Protocol):
 
     def signal(self, spec: SignalSpec) -> int:
         """Number of a function of time and state."""
+
+    def curve(self, curve: Piecewise) -> int:
+        """Number of a curve of a muscle, in normalized numbers."""
 
     def activation(self, spec: Any) -> int:
         """Number of the activation of a muscle, from its `MuscleSpec`."""

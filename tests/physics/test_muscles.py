@@ -183,13 +183,97 @@ def test_equal_activation_and_excitation_stay_constant() -> None:
         assert run.advance(t).observed().activation[0, 0] == pytest.approx(0.37, rel=0, abs=1e-15)
 
 
+def test_activation_of_first_order_is_an_exponential() -> None:
+    drive = {"activation_dynamics": "first_order", "activation_time": 0.02, "deactivation_time": 0.05}
+    run = start(pulled(excitation=0.8, initial_activation=0.1, **drive), "aba", "rk4", step=0.005, duration=0.1)
+    for t in (0.01, 0.05, 0.1):
+        wanted = 0.8 - 0.7 * np.exp(-t / 0.02)
+        assert run.advance(t).observed().activation[0, 0] == pytest.approx(wanted, rel=0, abs=1e-9)
+
+
+def test_the_least_activation_is_kept() -> None:
+    """Thelen's equation of b = (a - least)/(1 - least): a decays to the least one, and a start below is raised."""
+    drive = {"excitation": 0.0, "minimum_activation": 0.05, "initial_activation": 0.6, "deactivation_time": 0.05}
+    run = start(pulled(**drive), "aba", "rk4", step=0.005, duration=0.4)
+
+    def rate(_t: float, a: np.ndarray) -> np.ndarray:
+        return (0.05 - a) * (0.5 + 1.5 * (a - 0.05) / 0.95) / 0.05
+
+    solved = solve_ivp(rate, (0.0, 0.4), [0.6], "DOP853", rtol=1e-12, atol=1e-14, dense_output=True).sol
+    for t in (0.02, 0.1, 0.4):
+        assert run.advance(t).observed().activation[0, 0] == pytest.approx(solved(t)[0], rel=0, abs=1e-9)
+    low = start(pulled(activation=0.0, minimum_activation=0.05), "aba", "rk4", step=0.005)
+    assert low.observed().activation[0, 0] == 0.05
+
+
+def test_activation_of_de_groote_is_smooth_between_rise_and_fall() -> None:
+    drive = {"excitation": "0.5 + 0.4*sin(30*t)", "activation_dynamics": "degroote2016", "initial_activation": 0.2}
+    run = start(pulled(**drive), "aba", "rk4", step=0.005, duration=0.2)
+
+    def rate(t: float, a: np.ndarray) -> np.ndarray:
+        apart, z = 0.5 + 0.4 * np.sin(30 * t) - a, 0.5 + 1.5 * a
+        f = 0.5 * np.tanh(0.1 * apart)
+        return ((f + 0.5) / (0.01 * z) + z * (0.5 - f) / 0.04) * apart
+
+    solved = solve_ivp(rate, (0.0, 0.2), [0.2], "DOP853", rtol=1e-12, atol=1e-14, dense_output=True).sol
+    for t in (0.03, 0.1, 0.2):
+        assert run.advance(t).observed().activation[0, 0] == pytest.approx(solved(t)[0], rel=0, abs=1e-9)
+
+
+# --- pennation --------------------------------------------------------------------------------------------------------
+MODELS = ["cubic", "thelen2003", "millard2012", "degroote2016"]
+
+
+def tension(curves: str, q: float, v: float = 0.0, **special: Any) -> Any:
+    """Samples of a muscle of 0.1 m with a tendon of 0.2 m and a strength of 100 N, at a length and a rate."""
+    numbers = {"max_isometric_force": 100, "optimal_length": 0.1, "tendon_slack_length": 0.2, "activation": 0.6}
+    scene = pulled(**{**numbers, "curves": curves, "pennation_angle": 0.4, **special})
+    scene["joints"]["slide"] |= {"q": q, "v": v}
+    return start(scene, "aba", "rk4").observed()
+
+
+@pytest.mark.parametrize("curves", MODELS)
+def test_fibers_at_their_optimal_length_have_their_published_angle_and_force(curves: str) -> None:
+    found = tension(curves, 0.2 + 0.1 * np.cos(0.4), activation=1.0, fiber_damping=0.0)
+    assert found.pennation[0, 0] == pytest.approx(0.4, rel=1e-12)
+    assert found.fiber_length[0, 0] == pytest.approx(0.1, rel=1e-12)
+    assert found.muscle_force[0, 0] == pytest.approx(100 * np.cos(0.4), rel=0.02)  # De Groote's curves pass near 1
+
+
+@pytest.mark.parametrize("curves", MODELS)
+def test_fibers_keep_their_thickness(curves: str) -> None:
+    found = tension(curves, 0.33, v=0.2)
+    length, angle = found.fiber_length[0, 0], found.pennation[0, 0]
+    assert length * np.sin(angle) == pytest.approx(0.1 * np.sin(0.4), rel=1e-12)
+    assert length * np.cos(angle) == pytest.approx(0.13, rel=1e-12)
+    assert found.fiber_velocity[0, 0] == pytest.approx(0.2 * np.cos(angle), rel=1e-12)
+
+
+@pytest.mark.parametrize("curves", MODELS)
+def test_a_path_shorter_than_its_tendon_is_slack(curves: str) -> None:
+    for q in (0.2, 0.15):
+        found = tension(curves, q, v=-1.0)
+        assert found.muscle_force[0, 0] == 0.0
+        assert found.pennation[0, 0] == pytest.approx(np.pi / 2, rel=1e-12)
+    near = tension(curves, 0.2 + 1e-9)
+    assert 0.0 <= near.muscle_force[0, 0] < 1e-4
+
+
+def test_fibers_have_no_negative_force() -> None:
+    """At the largest velocity of shortening the damping would: 0.1 of 100 N."""
+    fast = tension("millard2012", 0.28, v=-2.0, activation=0.0)
+    assert fast.muscle_force[0, 0] == 0.0
+    slow = tension("millard2012", 0.28, v=-0.5, activation=0.5, pennation_angle=0.0)
+    assert 0.0 < slow.muscle_force[0, 0] < 20.0
+
+
 # --- what is told ---------------------------------------------------------------------------------------------------
 WARNINGS = {
     "ring": "two neighboring points of its path coincided: the line between them has no direction there; move a "
     "point, or remove one",
-    "slack": "its fibers were shorter than 0.4 of `optimal_length`, where they apply no force: the path is too short "
-    "for this `tendon_slack_length`",
-    "torn": "its fibers were longer than 1.81 of `optimal_length`, where activation has no effect",
+    "slack": "its fibers were too short to apply a force: the path is too short for this `tendon_slack_length`",
+    "torn": "its fibers were so long that activation had no effect: the path is too long for this "
+    "`tendon_slack_length`",
     "quick": "its fibers moved faster than `max_velocity`, where their force no longer changes",
     "excited": "its activation left the range from 0 to 1, and was clipped",
 }
