@@ -2,9 +2,10 @@
 
 Each geom is stored in the grid cell of its center.  Cell widths are one to two times the diameter of the geom, margin
 included.  Grids of different widths are *levels*, each half as wide as the one above, in one hash table.  A geom is
-compared with the geoms in the 27 cells about its center, on its own level and on every coarser level in use, so that
-each pair is found from its smaller geom.  The cost is proportional to the numbers of geoms and of pairs, whatever their
-sizes, unless geoms of a level crowd in one cell.  Planes are unbounded and are compared with all geoms.
+compared with the geoms in the cells about its center that are within its reach, on its own level and on every coarser
+level in use, so that each pair is found from its smaller geom.  The cost is proportional to the numbers of geoms and of
+pairs, whatever their sizes, unless geoms of a level crowd in one cell.  Few geoms are all on one level.  Planes are
+unbounded and are compared with all geoms.
 
 Of pairs with nearby spheres, those remain whose boxes overlap, within the margin, along the axes of both: two of the
 three groups of separating axes of boxes, as edges rarely separate what faces do not.
@@ -59,11 +60,17 @@ PLANE, SPHERE = int(GeomKind.PLANE), int(GeomKind.SPHERE)
 LEVELS = 48
 """Largest number of levels; smaller geoms are stored on the finest level."""
 
+FEW = 64
+"""Number of geoms up to which one level takes less time than several, even if the geoms crowd in one cell."""
+
 NARROWEST = 1e-200
 """Width of cells for geoms without extent, m."""
 
 FARTHEST = 2.0**31
 """Cell numbers are clamped to this value, so that products of them do not overflow."""
+
+NOISE = 1.000001
+"""Factor to distances that exceeds the round-off of cells up to the farthest one."""
 
 
 @formula
@@ -150,10 +157,10 @@ def _width(level, widest):
 
 
 @formula
-def _level(geom, margin, widest):
-    """Return the finest level whose cells are at least as wide as the geom plus the margin."""
+def _level(geom, margin, widest, levels):
+    """Return the finest of some levels whose cells are at least as wide as the geom plus the margin."""
     level, width = 0, 0.5 * widest
-    while level < LEVELS - 1 and width >= 2.0 * geom.bounding_radius + margin:
+    while level < levels - 1 and width >= 2.0 * geom.bounding_radius + margin:
         level, width = level + 1, 0.5 * width
     return level
 
@@ -180,7 +187,7 @@ def _fill(geoms, margin, widest, work) -> int:
     for i in range(len(geoms) - 1, -1, -1):  # so that chains ascend
         if geoms[i].kind != PLANE:
             cell, center = cells[i], load(work.placed[i].x)
-            cell.level = _level(geoms[i], margin, widest)
+            cell.level = _level(geoms[i], margin, widest, LEVELS if len(geoms) > FEW else 1)
             width = _width(cell.level, widest)
             cell.x, cell.y, cell.z = (
                 _cell_along(center.x, width), _cell_along(center.y, width), _cell_along(center.z, width)
@@ -192,24 +199,42 @@ def _fill(geoms, margin, widest, work) -> int:
     return levels
 
 
+@formula
+def _neighbors(x, width, reach):
+    """Return the cell of x along one axis, and the first and last cell within reach."""
+    cell = _cell_along(x, width)
+    beyond = x - cell * width
+    return cell, (cell - 1 if beyond < reach else cell), (cell + 1 if beyond + reach >= width else cell)
+
+
 @kernel
 def _search_level(geometry, i, level, margin, widest, work):
-    """Compare a geom with the geoms of one level, its own or a coarser one, in the cells about its center."""
-    center, width = load(work.placed[i].x), _width(level, widest)
-    x, y, z = _cell_along(center.x, width), _cell_along(center.y, width), _cell_along(center.z, width)
-    for cx in range(x - 1, x + 2):
-        for cy in range(y - 1, y + 2):
-            for cz in range(z - 1, z + 2):
-                _search_cell(geometry, i, level, cx, cy, cz, margin, work)
+    """Compare a geom with the geoms of one level, its own or a coarser one, in the cells about its center.
+
+    The radii of these geoms are at most (width - margin) / 2.  On its own level, the earlier cell of two searches the
+    later one.
+    """
+    center, width, own = load(work.placed[i].x), _width(level, widest), work.cells[i].level == level
+    reach = NOISE * (geometry.geoms[i].bounding_radius + 0.5 * (width + margin))
+    x, first_x, last_x = _neighbors(center.x, width, reach)
+    y, first_y, last_y = _neighbors(center.y, width, reach)
+    z, first_z, last_z = _neighbors(center.z, width, reach)
+    for cx in range(x if own else first_x, last_x + 1):
+        for cy in range(y if own and cx == x else first_y, last_y + 1):
+            for cz in range(z if own and cx == x and cy == y else first_z, last_z + 1):
+                j = work.buckets[_bucket(cx, cy, cz, level, work.buckets)]
+                if j >= 0:
+                    after = i if own and cx == x and cy == y and cz == z else -1
+                    _search_cell(geometry, i, after, j, level, cx, cy, cz, margin, work)
 
 
 @kernel
-def _search_cell(geometry, i, level, x, y, z, margin, work):
-    geoms, own = geometry.geoms, work.cells[i].level == level
-    j = work.buckets[_bucket(x, y, z, level, work.buckets)]
+def _search_cell(geometry, i, after, j, level, x, y, z, margin, work):
+    """Compare geom i with the geoms of a cell and numbers above `after`; j is the first one in its bucket."""
+    geoms = geometry.geoms
     while j >= 0:
         cell = work.cells[j]
-        if (j > i or not own) and cell.level == level and cell.x == x and cell.y == y and cell.z == z:
+        if j > after and cell.level == level and cell.x == x and cell.y == y and cell.z == z:
             work.counted[1] += 1
             apart = load(work.placed[j].x) - load(work.placed[i].x)
             near = geoms[i].bounding_radius + geoms[j].bounding_radius + margin

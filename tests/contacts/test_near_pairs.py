@@ -20,6 +20,7 @@ from multibody_cli.contacts.forms import (
     plane,
     sphere,
 )
+from multibody_cli.contacts.grid import FEW
 from multibody_cli.contacts.shapes.switch import contact_points, place_geoms
 from multibody_cli.contacts.work import CONTACTS_OVERFLOW, FITS, PAIRS_OVERFLOW, detection_workspace_for, grown
 from multibody_cli.spec.rotations import quaternion_of_vector, rotation_matrix
@@ -39,19 +40,31 @@ def cloud(count, generator):
     return [at(*x) for x in generator.uniform(0.0, count ** (1 / 3), (count, 3))]
 
 
-@given(seed=st.integers(0, 2**32 - 1), count=st.integers(0, 40), spread=st.sampled_from([0.3, 3.0, 1e3]))
-def test_near_pairs_are_those_of_the_exhaustive_search(seed, count, spread):
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(0, 40) | st.integers(FEW - 3, FEW + 60),
+    spread=st.sampled_from([0.3, 3.0, 1e3]),
+    places=st.sampled_from(["anywhere", "on a lattice", "on a lattice, of one size", "far away"]),
+)
+def test_near_pairs_are_those_of_the_exhaustive_search(seed, count, spread, places):
+    """Few geoms, which are on one level, and more; on a lattice, centers are on the planes between cells."""
     generator = np.random.default_rng(seed)
     radii = 10.0 ** generator.uniform(-3.0, 0.5, count)
-    poses = [at(*x) for x in generator.uniform(-spread, spread, (count, 3))]
+    positions = generator.uniform(-spread, spread, (count, 3))
+    if places.startswith("on a lattice"):
+        radii, positions = 2.0 ** np.floor(np.log2(radii)), (4.0 * positions / spread).round() * spread / 4.0
+    if places.endswith("of one size"):
+        radii[:] = spread / 8.0
+    if places == "far away":
+        positions += [1e5, -1e6, 1e7]
+    poses = [at(*x) for x in positions]
     floor = [Collider(plane(), position=(0.0, 0.0, -0.5 * spread))]
     geometry = geometry_of([*(Collider(sphere(r), k + 1) for k, r in enumerate(radii)), *floor])
     margin = float(generator.choice([0.0, 0.1]))
     expected = []
     for i in range(count):
-        for j in range(i + 1, count):
-            if np.linalg.norm(poses[i].x - poses[j].x) < radii[i] + radii[j] + margin:
-                expected.append((i, j))
+        near = ((positions - positions[i]) ** 2).sum(axis=1) < (radii + radii[i] + margin) ** 2
+        expected += [(i, int(j)) for j in np.flatnonzero(near) if j > i]
         if poses[i].x[2] + 0.5 * spread < radii[i] + margin:
             expected.append((i, count))
     assert pairs_of(geometry, poses, margin)[0] == expected
