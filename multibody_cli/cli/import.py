@@ -92,7 +92,7 @@ def _check(draft: Draft) -> ImportCheck:
 
     from multibody_cli.document.source import ReadScene
     from multibody_cli.limits import Usage
-    from multibody_cli.peers import ENGINES
+    from multibody_cli.peers import ENGINES, PEERS
     from multibody_cli.studies.import_check import check_import
     from multibody_cli.studies.simulation import prepare
 
@@ -105,7 +105,9 @@ def _check(draft: Draft) -> ImportCheck:
                 path.write_text(draft.expanded, encoding="utf-8")
             engine = ENGINES[draft.format].read(path)
     except ImportError as error:
-        raise ArgumentError(f"--check needs {error.name}: pip install 'multibody-cli[peers]'") from None
+        packages = {peer.module: peer.package for peer in PEERS.values()}
+        package = packages.get(error.name or "", error.name)
+        raise ArgumentError(f"--check needs {error.name}: pip install {package}") from None
     except Exception as error:  # each engine has exceptions of its own
         message = " ".join(str(error).split())
         raise ArgumentError(f"--check: {ENGINES[draft.format].title} does not read {draft.source}: {message}") from None

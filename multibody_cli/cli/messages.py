@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -35,7 +36,29 @@ class Verb(click.Command):
             is_switch = getattr(option, "is_flag", False) and not option.secondary_opts
             if takes_one and not is_switch and given.count(option) > 1:
                 raise click.UsageError(f"{option.opts[-1]} is given twice: give it once.", ctx)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, list(args))  # click empties its list
+        except click.UsageError as error:
+            if (hint := _split_quantity(args)) is None:
+                raise
+            raise click.UsageError(f"{error.message.rstrip('.')}: {hint}", ctx) from None
+
+
+def _split_quantity(args: Sequence[str]) -> str | None:
+    """Return the remedy for a number and a unit that are two words; None if no such words follow each other."""
+    from multibody_cli.errors import QuantityError
+    from multibody_cli.spec.units import parse_unit, split_quantity
+
+    for number, unit in itertools.pairwise(args):
+        split = split_quantity(number)
+        if split is None or split[1] or not unit.isalpha():
+            continue
+        try:
+            parse_unit(unit)
+        except QuantityError:
+            continue
+        return f"write a number and its unit as one word, {number}{unit} or '{number} {unit}'."
+    return None
 
 
 def switches() -> list[click.Parameter]:

@@ -133,7 +133,6 @@ def verb(
         raise ArgumentError(f"{target}: the name of the file must end in {', '.join(WRITERS)}")
     given = {"--trace": traces, "--channel": channels, "--size": size, "--camera": camera, "--ghost": ghosts}
     _refuse_without_effect(suffix, {**given, "--fps": fps, "--speed": speed})
-    require_replaceable(target, force)
     require_encoder(suffix)
     view = None if camera is None else read_view(camera)
     if at and (start is not None or end is not None or fps):
@@ -156,6 +155,7 @@ def verb(
         return Picture(loaded, trajectory, rows if rate else _thinned(rows), view, with_points)
 
     picture = picture_of(file, False)
+    require_replaceable(target, force)  # behind the checks of all scenes, so that --force meets no further error
     rows_time = picture.motion.time
     show_compilation("the picture")
     content = WRITERS[suffix](picture, [picture_of(ghost, True) for ghost in ghosts], extras)

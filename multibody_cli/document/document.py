@@ -7,6 +7,7 @@ from pathlib import Path as FilePath
 from multibody_cli.document.formats import read_text
 from multibody_cli.errors import unreadable
 from multibody_cli.foreign import is_foreign, read_model
+from multibody_cli.foreign.geometry import refuse_mesh
 from multibody_cli.foreign.ledger import Report
 from multibody_cli.foreign.options import Options
 from multibody_cli.limits import LimitError, Usage
@@ -39,6 +40,7 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, 
     """
     if is_foreign(shown):
         return _read_foreign(FilePath(shown), problems, usage, text)
+    refuse_mesh(FilePath(shown))
     try:
         content = read_bytes(path, usage).decode(ENCODING) if text is None else _counted_text(text, usage)
     except LimitError as error:

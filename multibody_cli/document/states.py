@@ -38,7 +38,7 @@ def with_state(root: Node, problems: Problems) -> tuple[Node, Node | None]:
     if isinstance(chosen.value, str) and chosen.value in names:
         return _merged(root, names[chosen.value]), states
     word = chosen.value if isinstance(chosen.value, str) else ""
-    remedy = nearest(word, names) if names else "the scene has no `states`"
+    remedy = nearest(word, names) if names else "the scene has no `states`: leave out the choice, or add the section"
     problems.add(chosen.mark, CHOICE, f"unknown state {format_value(plain(chosen))}: {remedy}")
     return root, states
 

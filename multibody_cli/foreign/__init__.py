@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path, PurePath
 
 import numpy as np
 
-from multibody_cli.errors import series
+from multibody_cli.errors import listed, series
 from multibody_cli.foreign.contract import Format
 from multibody_cli.foreign.draft import WORLD, Draft, Origin, Placed
+from multibody_cli.foreign.geometry import refuse_mesh
 from multibody_cli.foreign.inertia import give_density, repair
 from multibody_cli.foreign.ledger import Ledger, Report
 from multibody_cli.foreign.markup import parse, read_content
@@ -30,6 +32,9 @@ SUFFIXES = {
     "osim": (".osim",),
 }
 """Suffixes of the files of each format; several formats of one suffix differ by the root element."""
+
+MOST_NAMES = 3
+"""Largest number of bodies that a warning lists."""
 
 
 def _format(name: str) -> Format:
@@ -63,7 +68,7 @@ def read_model(
     options
         Choices of the user.
     problems
-        Collects errors that do not stop the reader, and a warning with the number of losses.
+        Collects errors that do not stop the reader, and warnings of what surprises in a run.
     usage
         Counts the bytes of all files, and their values.
     content
@@ -76,6 +81,7 @@ def read_model(
     """
     usage = usage or Usage()
     shown = str(path)
+    refuse_mesh(path)
     document = parse(read_content(path, usage) if content is None else content, shown, usage)
     root = document.root
     reading = Reading(path, options, problems, Ledger(shown), usage)
@@ -126,7 +132,7 @@ def complete(draft: Draft, options: Options, problems: Problems) -> None:
         problems.stop(Mark(str(draft.source)), (), f"no body has a mass: {remedy}")
     merge_links(draft, options.merge)
     fix_massless_leaves(draft)
-    settle_bases(draft, options.base)
+    free = settle_bases(draft, options.base)
     _drop_empty_exclusions(draft)
     if options.repair:
         repair(draft)
@@ -134,6 +140,24 @@ def complete(draft: Draft, options: Options, problems: Problems) -> None:
     if options.floor is not None:
         _add_floor(draft, options.floor)
     _choose_integrator(draft)
+    problems.warnings += _surprises(draft, free)
+
+
+def _surprises(draft: Draft, free: Sequence[str]) -> Iterator[str]:
+    """Yield warnings for runs, which do not show the report: free bases of mechanisms, and meshes without files."""
+    source, command = draft.source, f"mbsim import {draft.source}"
+    scene = f"-o {source.with_suffix('.yaml').name}"
+    if free:
+        names = listed([f"`{name}`" for name in free], MOST_NAMES)
+        remedy = f"`{command} --fixed {scene}` fixes it"
+        yield f"{source}: no joint connects {names} to the world, so that the model is free: {remedy}"
+    missing = list(dict.fromkeys(draft.ledger.missing))
+    if missing:
+        packages = dict.fromkeys(name.split("/")[2] for name in missing if name.startswith(("package://", "model://")))
+        folders = "".join(f" --package {name}=FOLDER" for name in packages)
+        remedy = f"`{command}{folders} {scene}` reads them from there" if folders else f"`{command}` lists the places"
+        what = f"{len(missing)} meshes, as `{missing[0]}`" if len(missing) > 1 else f"the mesh `{missing[0]}`"
+        yield f"{source}: no file is found of {what}: {remedy}"
 
 
 def _drop_empty_exclusions(draft: Draft) -> None:

@@ -11,6 +11,7 @@ from multibody_cli.foreign.draft import Shape
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
 from multibody_cli.meshes import FORMATS
+from multibody_cli.nodes import Mark, refusal
 
 MANIFEST = "package.xml"
 """File in the folder of a ROS package."""
@@ -30,19 +31,35 @@ class Found(NamedTuple):
     reason: str = ""
 
 
-def find_mesh(reading: Reading, name: str) -> Found:
-    """Return the file of a mesh.
+def refuse_mesh(path: Path) -> None:
+    """Raise a `SceneError` if a file that should be a model is a mesh, by its suffix."""
+    if path.suffix.lower() in FORMATS:
+        part = f"bodies: {{part: {{density: 1000, shapes: [{{type: mesh, file: {path.name}}}]}}}}"
+        raise refusal(Mark(str(path)), f"a mesh is no model, but a shape of a body: a scene has it as `{part}`")
+
+
+def find_mesh(reading: Reading, element: Element, *names: str) -> Path | None:
+    """Return the first file of a mesh with one of the names; without one, the element is dropped, and None is returned.
 
     Parameters
     ----------
     reading
         The source and the options with the folders of packages.
-    name
-        `package://NAME/path`, `file://path`, `model://NAME/path`, or a path relative to the source.
+    element
+        The element that names the mesh.
+    names
+        Each `package://NAME/path`, `file://path`, `model://NAME/path`, or a path relative to the source.
     """
-    if Path(name).suffix.lower() not in FORMATS:
-        return Found(None, f"`{name}` is no file {', '.join(FORMATS)}")
-    return find_path(reading, name, Path.is_file)
+    if Path(names[0]).suffix.lower() not in FORMATS:
+        reading.ledger.drop(element, f"`{names[0]}` is no file {', '.join(FORMATS)}")
+        return None
+    for name in names:
+        found = find_path(reading, name, Path.is_file)
+        if found.file is not None:
+            return found.file
+    reading.ledger.drop(element, found.reason)
+    reading.ledger.missing.append(names[0])
+    return None
 
 
 def find_path(reading: Reading, name: str, accepts: Callable[[Path], bool]) -> Found:

@@ -59,7 +59,8 @@ class Entry(NamedTuple):
 class Ledger:
     """Collects the fates of the items of a model, whose `source` may include other files.
 
-    A later fate of an item replaces an earlier one, so that each has one.
+    A later fate of an item replaces an earlier one, so that each has one.  `missing` has the names of meshes of which
+    there is no file.
     """
 
     def __init__(self, source: str) -> None:
@@ -67,6 +68,7 @@ class Ledger:
         self._fates: dict[tuple[int, str], Entry] = {}
         self._roots: list[Element] = []
         self.notes: list[tuple[Mark, str]] = []
+        self.missing: list[str] = []
 
     def add_source(self, root: Element) -> None:
         """Add the root of a file whose items the ledger covers; repeated calls add it once."""

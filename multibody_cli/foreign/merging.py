@@ -67,8 +67,10 @@ def _massless_ends(draft: Draft, merger: _Merger) -> list[Joint]:
     return found
 
 
-def settle_bases(draft: Draft, base: str | None) -> None:
+def settle_bases(draft: Draft, base: str | None) -> list[str]:
     """Fix bodies without an inboard joint to the world, or leave them free.
+
+    Returns the free ones that have joints, unless `base` frees them: bases of robots, as arms that will fall.
 
     Parameters
     ----------
@@ -77,7 +79,7 @@ def settle_bases(draft: Draft, base: str | None) -> None:
     base
         `fixed` or `free`; None: a body without mass becomes part of the world, any other one is free.
     """
-    merger = _Merger(draft)
+    merger, free = _Merger(draft), []
     moved = {joint.child for joint in draft.joints.values()}
     for name, body in list(draft.bodies.items()):
         if name in moved:
@@ -94,6 +96,9 @@ def settle_bases(draft: Draft, base: str | None) -> None:
             )
         elif base is None:
             draft.ledger.note(body.origin.mark, f"`{name}` is free: no joint connects it to the world")
+            if merger.joints[name]:
+                free.append(name)
+    return free
 
 
 class _Merger:

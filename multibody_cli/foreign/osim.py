@@ -213,13 +213,9 @@ def _color(model: Osim, element: Element) -> dict[str, Any]:
 
 def _mesh(model: Osim, element: Element, scale: Any, shape: Shape) -> dict[str, Any] | None:
     file = model.text(element, "mesh_file")
-    found = find_mesh(model.reading, file)
-    if found.file is None:
-        found = find_mesh(model.reading, f"Geometry/{file}")
-    if found.file is None:
-        model.reading.ledger.drop(element, found.reason)
+    shape.mesh = find_mesh(model.reading, element, file, f"Geometry/{file}")
+    if shape.mesh is None:
         return None
-    shape.mesh = found.file
     return {"type": "mesh"} | scale_of(*scale.tolist())
 
 

@@ -240,13 +240,11 @@ def _plane(reading: Reading, element: Element, _shape: Shape) -> dict[str, Any]:
 
 
 def _mesh(reading: Reading, element: Element, shape: Shape) -> dict[str, Any]:
-    found = find_mesh(reading, text_of(reading, element, "uri"))
-    if found.file is None:
-        reading.ledger.drop(element, found.reason)
+    shape.mesh = find_mesh(reading, element, text_of(reading, element, "uri"))
+    if shape.mesh is None:
         return {}
     for one in element.all("submesh"):
         reading.ledger.drop(one, "a mesh is that of the whole file")
-    shape.mesh = found.file
     return {"type": "mesh"} | scale_of(*vector_of(reading, element, "scale"))
 
 

@@ -127,11 +127,9 @@ def _read_shape(body: Body, reading: Reading, element: Element, fields: dict[str
         if solid.tag in SHAPES:
             shape.fields = SHAPES[solid.tag](reading, solid) | fields
         elif solid.tag == "mesh":
-            found = find_mesh(reading, reading.text(solid, "filename"))
-            if found.file is None:
-                reading.ledger.drop(solid, found.reason)
+            shape.mesh = find_mesh(reading, solid, reading.text(solid, "filename"))
+            if shape.mesh is None:
                 continue
-            shape.mesh = found.file
             scale = scale_of(*reading.numbers(solid, "scale", 3, (1.0, 1.0, 1.0)))
             shape.fields = {"type": "mesh"} | scale | fields
             if fields.get("contact", True):

@@ -31,7 +31,7 @@ MOST_NAMES = 4
 
 
 def check_masses(loaded: LoadedScene, masses: Mapping[str, MassProperties], model: Model, state: State) -> list[str]:
-    """Return a warning for each inertia that no body has.
+    """Return a warning of the inertias that no body has, with the reason for the first one.
 
     Parameters
     ----------
@@ -49,13 +49,15 @@ def check_masses(loaded: LoadedScene, masses: Mapping[str, MassProperties], mode
     given = [name for name, body in loaded.scene.bodies.items() if body.inertia is not None]
     objections = {name: text for name in given if (text := objection_to(masses[name]))}
     massless = {name for name, mass in masses.items() if mass.mass == 0.0}
-    if not objections and not massless:
+    if objections or massless:
+        loaded.refuse(_singular_coordinates(model, state, [*massless, *objections]))
+    if not objections:
         return []
-    loaded.refuse(_singular_coordinates(model, state, [*massless, *objections]))
+    first, *others = objections
+    also = f" (and that of {listed([f'`{name}`' for name in others], MOST_NAMES, 'bodies')})" if others else ""
     return [
-        f"{loaded.where('bodies', name, 'inertia')}: bodies.{name}.inertia: no body has this inertia: {text}; the run "
-        "uses it as it is, since the mass matrix is positive definite at the start"
-        for name, text in objections.items()
+        f"{loaded.where('bodies', first, 'inertia')}: bodies.{first}.inertia: no body has this inertia{also}: "
+        f"{objections[first]}; the run uses it as it is, since the mass matrix is positive definite at the start"
     ]
 
 

@@ -52,7 +52,7 @@ def test_a_peer_whose_package_is_missing_is_refused_at_once(
     monkeypatch.setattr("multibody_cli.studies.bench.against.find_spec", lambda _: None)
     ending = mbsim("bench", chain, "--against", "mujoco")
     assert (ending.code, ending.stdout) == (2, "")
-    assert ending.stderr == "error: `mujoco` cannot be imported: pip install 'multibody-cli[peers]'\n"
+    assert ending.stderr == "error: `mujoco` cannot be imported: pip install mujoco\n"
 
 
 def test_a_peer_with_different_accelerations_ends_with_1(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +15,17 @@ from mbsim import SceneWarning, load
 
 ROBOT = Path(__file__).parents[1] / "foreign" / "robot.urdf"
 GROUND = "mbsim: 1\ninclude: [robot.urdf]\nsimulation: {duration: 2 ms}\nworld: {shapes: [{type: plane}]}\n"
+
+TRIANGLE = """solid part
+facet normal 0 0 1
+outer loop
+vertex 0 0 0
+vertex 1 0 0
+vertex 0 1 0
+endloop
+endfacet
+endsolid part
+"""
 
 
 @pytest.fixture
@@ -70,6 +82,72 @@ def test_bases_are_free_or_fixed(mbsim: Command, robot: Path, folder: Path) -> N
     for option, degrees in (("--free", 6), ("--fixed", 0)):
         assert mbsim("import", "robot.urdf", "-o", "a.yaml", "--force", option).code == 0
         assert ("box_to_world" in (folder / "a.yaml").read_text()) == (degrees == 0)
+
+
+ARM = """<robot name="arm">
+  <link name="base">{inertial}<visual><geometry><mesh filename="package://parts/base.stl"/></geometry></visual></link>
+  <link name="fore">{inertial}<visual><geometry><mesh filename="package://parts/fore.stl"/></geometry></visual></link>
+  <joint name="elbow" type="continuous"><parent link="base"/><child link="fore"/></joint>
+</robot>"""
+
+
+@pytest.mark.parametrize("verb", ["run", "validate", "info"])
+def test_verbs_warn_once_of_what_surprises(verb: str, mbsim: Command, folder: Path) -> None:
+    """Of a base that is free, of meshes without files, and of inertias that no body has, each with its remedy."""
+    inertia = '<inertia ixx="1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/>'
+    (folder / "arm.urdf").write_text(ARM.replace("{inertial}", f'<inertial><mass value="1"/>{inertia}</inertial>'))
+    ending = mbsim(verb, "arm.urdf")
+    assert ending.code == 0
+    free, meshes, inertias = (
+        [line for line in ending.stderr.splitlines() if word in line] for word in ("free", "mesh", "no body has")
+    )
+    fixed = "`mbsim import arm.urdf --fixed -o arm.yaml` fixes it"
+    assert free == [f"warning: arm.urdf: no joint connects `base` to the world, so that the model is free: {fixed}"]
+    there = "`mbsim import arm.urdf --package parts=FOLDER -o arm.yaml` reads them from there"
+    first = "`package://parts/base.stl`"
+    assert meshes == [f"warning: arm.urdf: no file is found of 2 meshes, as {first}: {there}"]
+    assert len(inertias) == 1
+    assert "bodies.base.inertia: no body has this inertia (and that of `fore`)" in inertias[0]
+
+
+def test_remedies_lead_to_a_run_without_these_warnings(mbsim: Command, folder: Path) -> None:
+    (folder / "meshes").mkdir()
+    for name in ("base", "fore"):
+        (folder / f"meshes/{name}.stl").write_text(TRIANGLE)
+    inertia = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    (folder / "arm.urdf").write_text(ARM.replace("{inertial}", f'<inertial><mass value="1"/>{inertia}</inertial>'))
+    ending = mbsim("import", "arm.urdf", "--fixed", "--package", "parts=meshes", "-o", "arm.yaml")
+    assert ending.code == 0, ending.stderr
+    ending = mbsim("info", "arm.yaml")
+    assert (ending.code, ending.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("verb", ["import", "run", "info"])
+def test_a_mesh_is_refused_with_a_scene_that_has_it(verb: str, mbsim: Command, folder: Path) -> None:
+    (folder / "part.stl").write_text(TRIANGLE)
+    ending = mbsim(verb, "part.stl")
+    assert ending.code == 2
+    body = "bodies: {part: {density: 1000, shapes: [{type: mesh, file: part.stl}]}}"
+    assert ending.stderr == f"part.stl: a mesh is no model, but a shape of a body: a scene has it as `{body}`\n"
+
+
+def test_a_number_and_its_unit_are_one_word(mbsim: Command, robot: Path) -> None:
+    for words in (["--floor", "20", "cm"], ["--duration", "1", "s"]):
+        ending = mbsim("run", "robot.urdf", *words)
+        assert ending.code == 2
+        remedy = f"write a number and its unit as one word, {''.join(words[1:])} or '{' '.join(words[1:])}'."
+        assert remedy in " ".join(ending.stderr.split())
+    ending = mbsim("run", "robot.urdf", "20", "other")
+    assert "unexpected extra arguments (20 other)" in ending.stderr
+    assert "one word" not in ending.stderr
+
+
+def test_a_check_without_its_engine_names_the_package(
+    mbsim: Command, robot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pinocchio", None)
+    ending = mbsim("import", "robot.urdf", "--check")
+    assert (ending.code, ending.stderr) == (2, "error: --check needs pinocchio: pip install pin\n")
 
 
 def test_masses_from_a_density(mbsim: Command, robot: Path, folder: Path) -> None:

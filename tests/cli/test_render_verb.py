@@ -127,10 +127,11 @@ def test_shapes_of_a_result_may_come_from_a_scene(mbsim: Command, run: Path) -> 
     assert mbsim("render", "outputs/pendulum.h5", "--scene", "blue.yaml").code == 0
     solids = header_of(Path(DEFAULT))["runs"][0]["solids"]
     assert [solid["color"] for solid in solids if solid["layer"] == "bodies"] == [[0.0, 0.0, 1.0]]
-    assert_refused(
-        mbsim("render", "outputs/pendulum.h5", "--force", "--scene", "stiff.yaml"),
-        "--scene stiff.yaml: only stiff.yaml has the body `cart`: name the scene of outputs/pendulum.h5",
-    )
+    for words in ((), ("--force",)):  # also where the file exists
+        assert_refused(
+            mbsim("render", "outputs/pendulum.h5", *words, "--scene", "stiff.yaml"),
+            "--scene stiff.yaml: only stiff.yaml has the body `cart`: name the scene of outputs/pendulum.h5",
+        )
 
 
 def test_invalid_arguments(mbsim: Command, run: Path) -> None:

@@ -71,7 +71,8 @@ def test_the_resolved_scene_has_the_chosen_state_alone(tmp_path):
     assert start(again) == (0.9, *HOME[1:])
     assert again.states == ()
     assert problems(tmp_path, resolved.text, "--state=home") == [
-        "--state home: simulation.state: unknown state `home`: the scene has no `states`"
+        "--state home: simulation.state: unknown state `home`: the scene has no `states`: "
+        "leave out the choice, or add the section"
     ]
 
 

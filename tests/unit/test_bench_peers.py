@@ -239,4 +239,4 @@ def test_a_missing_package_is_reported_with_its_install_command(monkeypatch: pyt
     monkeypatch.setattr(against, "find_spec", lambda _: None)
     with pytest.raises(ArgumentError) as refusal:
         require_packages(["mujoco", "pinocchio"])
-    assert str(refusal.value) == ("`mujoco` and `pinocchio` cannot be imported: pip install 'multibody-cli[peers]'")
+    assert str(refusal.value) == "`mujoco` and `pinocchio` cannot be imported: pip install mujoco pin"

@@ -86,7 +86,8 @@ def require_packages(peers: Sequence[str]) -> None:
     missing = [name for name in peers if find_spec(PEERS[name].module) is None]
     if missing:
         names = " and ".join(f"`{name}`" for name in missing)
-        raise ArgumentError(f"{names} cannot be imported: pip install 'multibody-cli[peers]'")
+        packages = " ".join(PEERS[name].package for name in missing)
+        raise ArgumentError(f"{names} cannot be imported: pip install {packages}")
 
 
 def compare(
