@@ -142,11 +142,18 @@ class Tree(NamedTuple):
 
 
 class JointFriction(NamedTuple):
-    """Friction patches of all joints and their points (`joints.friction`), and loads (rows of `CONSTRAINT_AXIS`)."""
+    """Friction patches of all joints and their points (`joints.friction`), and loads (rows of `CONSTRAINT_AXIS`).
+
+    Brakes of combinations and of paths follow the patches wherever these are counted.
+    """
 
     patches: Records
     points: Records
     loads: Records
+    brakes: Records
+    brake_terms: Records
+    moved: Integers  # a body that each patch and each brake moves
+    accounts: Integers  # of each patch and each brake
 
 
 class Contacts(NamedTuple):
@@ -295,6 +302,7 @@ class SceneNames(Immutable):
     affine: tuple[str, ...] = ()  # affine bodies, whose deformation is recorded
     contacts: int = 0  # contact capacity; 0 without contacts
     friction_joints: tuple[str, ...] = ()  # joints with dry friction
+    brakes: tuple[tuple[str, str], ...] = ()  # combinations and paths with friction: the section and the name of each
     resists_rolling: bool = False  # whether contacts resist rolling or spinning
     variational: bool = False  # whether the method is variational, and reports on its steps
     looped: tuple[int, ...] = ()  # numbers of the bodies in closed loops of joints

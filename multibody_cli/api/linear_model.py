@@ -94,7 +94,8 @@ def linearize(model: Model, state: State, forces: Floats, columns: Integers) -> 
     """
     found = _Linearizer(model, state).linearize(state, forces, columns)
     names = model.names
-    frictions = (f"joints.{name}.friction" for name in names.friction_joints)
+    brakes = (("joints", name) for name in names.friction_joints)
+    frictions = (f"{section}.{name}.friction" for section, name in (*brakes, *names.brakes))
     for claim, elements in (
         ("ignores {} of the scene", [*["contacts"] * bool(names.contacts), *frictions]),
         ("keeps closed the limits and flanks that are pressed at this state, of {}", found.closed),

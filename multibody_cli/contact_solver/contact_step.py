@@ -38,6 +38,7 @@ from typing import Any
 from multibody_cli.constraint_solver.drive_work import account_reaction_impulses
 from multibody_cli.constraint_solver.solver import apply_primary_row_impulses, impulse_response, zero_rhs
 from multibody_cli.contact_solver import joint_friction, solution, tree_friction
+from multibody_cli.contact_solver.brakes import write_brake_rows
 from multibody_cli.contact_solver.detection import detect_contacts, detect_near_geoms, keep_start_velocities
 from multibody_cli.contact_solver.edge_list import list_edges
 from multibody_cli.contact_solver.factors import factor_rows
@@ -117,11 +118,12 @@ from multibody_cli.tree.configuration import displace, normalize
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 @kernel
-def write_rows(patches, contacts, work, step, v):
+def write_rows(system, contacts, work, step, v):
     """Write the rows of a step, and compute their velocities before it and, for v* (nv,), without impulses."""
-    sizes, term = step.sizes[0], len(work.terms)
+    sizes, term, patches = step.sizes[0], len(work.terms), system.contacts.joint_friction.patches
     write_friction_rows(patches, work, step, term)
-    term += PER_CONTACT * TERMS * len(patches)
+    first_brake = sizes.constraint_rows + PER_CONTACT * len(patches)
+    term = write_brake_rows(system, work, step, first_brake, term + PER_CONTACT * TERMS * len(patches))
     write_contacts(contacts, work.bodies, step, term)
     write_resistances(contacts, step, term + PER_CONTACT * TERMS * sizes.contacts)
     compute_row_velocities(step, step.start, work.response, sizes.constraint_rows, step.velocity_before)
@@ -191,7 +193,7 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
     warm_start, reports = contact_work.warm_start, contact_work.reports
     # islands
     find_articulations(system, work, groups)
-    assign_articulations(patches, contacts, step, groups)
+    assign_articulations(settings.joint_friction.moved, contacts, step, groups)
     find_islands(step, groups)
     # guess
     load_initial_guess(contacts, joint_friction.previous_impulses, warm_start, step)
@@ -258,11 +260,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
 
     Return False if the contact capacity is exceeded; q, v and the ledger are then unchanged.
     """
-    settings, patches, contacts = (
-        system.contacts,
-        system.contacts.joint_friction.patches,
-        contact_work.detection.contacts,
-    )
+    settings, table, contacts = system.contacts, system.contacts.joint_friction, contact_work.detection.contacts
+    patches, frictions = table.patches, len(table.moved)
     detection, step, groups = contact_work.detection, contact_work.step, contact_work.groups
     joint_friction, tree_friction, sleep = contact_work.joint_friction, contact_work.tree_friction, contact_work.sleep
     impact_times, reports, diagnostics = contact_work.impact_times, contact_work.reports, contact_work.diagnostics
@@ -276,13 +275,13 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     # detection
     limits = list_active_rows(work.rows, settings.margin / system.tree.length, step)
     sizes, count, detection.overflow[0], groups.islands[0] = step.sizes[0], 0, 0, 0
-    if find_near_geoms(system, work, detection, h) + len(patches) > 0:
+    if find_near_geoms(system, work, detection, h) + frictions > 0:
         keep_start_velocities(work.bodies, step.start)
         update_rates(system, t, q, v, contact_work.free_acceleration, work)
         count = find_contacts(system, work, detection, h)
         diagnostics.unsolved_steps[PATH - 1] += detection.unresolved[0] > 0
     sizes.h, sizes.contacts = h, count
-    sizes.first_contact = sizes.constraint_rows + PER_CONTACT * len(patches)
+    sizes.first_contact = sizes.constraint_rows + PER_CONTACT * frictions
     sizes.first_resistance = sizes.first_contact + PER_CONTACT * count
     sizes.resistances = list_resistances(contacts, step)
     sizes.rows = sizes.first_resistance + PER_CONTACT * sizes.resistances
@@ -290,22 +289,23 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         return False
     if count == 0:
         wake_all(sleep)
-    if count + len(patches) == 0:
+    if count + frictions == 0:
         contact_work.warm_start.number[0] = 0
         return True
     # rows
-    update_dual_wrenches(system.tree, patches, work)
-    write_rows(patches, contacts, work, step, v)
-    set_coefficients(patches, contacts, step, joint_friction, tree_friction.shared)
+    update_dual_wrenches(system.tree, table, work)
+    write_rows(system, contacts, work, step, v)
+    set_coefficients(table, contacts, step, joint_friction, tree_friction.shared)
     # trees
-    has_other_rows = limits + count + count_other_rows(work.rows, tree_friction.satisfied_by_tree) > 0
+    others = count_other_rows(work.rows, tree_friction.satisfied_by_tree)
+    has_other_rows = limits + count + others + len(table.brakes) > 0
     if (
         has_other_rows
         or not solve_tree_friction(system, work, contact_work, h, v, sizes.constraint_rows, settings.options.tolerance)
     ) and not solve_rows(system, work, contact_work, q, v, has_other_rows):
         return False
     # accounts
-    account_joint_friction(patches, joint_friction, step, work.bodies, work.response, settings.impact_account, ledger)
+    account_joint_friction(table, joint_friction, step, work.bodies, work.response, settings.impact_account, ledger)
     account_contacts(settings, contacts, groups, sleep, step, work.bodies, work.response, diagnostics, ledger)
     account_row_work(work, step, ledger)
     if len(system.motions.rows) > 0:

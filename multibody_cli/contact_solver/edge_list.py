@@ -30,12 +30,14 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
     """
     groups, passes, edges = contact_work.groups, contact_work.tree_friction, contact_work.tree_friction.edges
     patches, options, step = len(contact_work.joint_friction.limit), system.contacts.options, contact_work.step
-    first = constraint_rows + PER_CONTACT * patches
+    first = step.sizes[0].first_contact
     edges.number[0] = 0
     for i in range(islands):
         groups.has_other_rows[i] = 1
     for p in range(patches):
         groups.has_other_rows[island_number(constraint_rows + PER_CONTACT * p, groups)] = 0
+    for k in range(constraint_rows + PER_CONTACT * patches, first, PER_CONTACT):
+        groups.has_other_rows[island_number(k, groups)] = 1  # a brake of a combination or of a path
     for i in range(islands):
         edges.has_discs[i] = 0
     for p in range(patches):

@@ -5,7 +5,8 @@ contacts: a free body, or all bodies of a mechanism.  Impulses propagate within 
 up to two *body blocks*, one for the articulation of each of its bodies; that of any other row has one.  Articulations
 connected by contacts are an *island*, which is a separate problem.
 
-Rows are numbered consecutively: active constraint rows, three rows for each friction patch, three for each contact.
+Rows are numbered consecutively: active constraint rows, three rows for each friction patch, three for each brake of a
+combination or of a path, three for each contact.
 """
 
 from __future__ import annotations
@@ -105,6 +106,7 @@ def find_articulations(system, work, groups):
                 last = body
     if system.implicit:
         join_implicit_forces(system, articulation)
+    join_brakes(system, articulation)
     count = 0
     for i in range(1, len(links)):
         first = root(articulation, i)
@@ -129,6 +131,23 @@ def join_implicit_forces(system, articulation):
     pairs = system.forces.pairs
     for k in range(len(pairs)):
         join(articulation, moving_body(system.tree, pairs[k, 0]), moving_body(system.tree, pairs[k, 1]))
+
+
+@kernel
+def join_brakes(system, articulation):
+    """Merge the articulations on which the brake of a combination or of a path acts."""
+    table, points = system.contacts.joint_friction, system.forces.points
+    patches = len(table.patches)
+    for b in range(len(table.brakes)):
+        brake, own = table.brakes[b], table.moved[patches + b]
+        for k in range(brake.first_term, brake.last_term):
+            of = table.brake_terms[k]
+            join(articulation, own, of.child)
+            if of.parent > 0:
+                join(articulation, own, of.parent)
+        for k in range(brake.first_point, brake.last_point):
+            if points[k].row > 0:
+                join(articulation, own, points[k].row)
 
 
 @formula
@@ -165,8 +184,11 @@ def list_members(group, count, first, members):
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
-def assign_articulations(patches, contacts, step, groups):
-    """Store the articulations of each row of constraints, friction patches and contacts."""
+def assign_articulations(moved, contacts, step, groups):
+    """Store the articulations of each row of constraints, friction patches, brakes and contacts.
+
+    `moved` is a body that each patch and each brake moves.
+    """
     sizes, of_row = step.sizes[0], groups.row_articulations
     for k in range(sizes.constraint_rows):
         row = step.rows[k]
@@ -176,7 +198,7 @@ def assign_articulations(patches, contacts, step, groups):
             if body > 0:
                 of_row[k, 0] = groups.articulation[body]
     for k in range(sizes.constraint_rows, sizes.first_contact):
-        of_row[k, 0] = groups.articulation[patches[(k - sizes.constraint_rows) // PER_CONTACT].child]
+        of_row[k, 0] = groups.articulation[moved[(k - sizes.constraint_rows) // PER_CONTACT]]
         of_row[k, 1] = -1
     for k in range(sizes.first_contact, sizes.rows):
         if k < sizes.first_resistance:

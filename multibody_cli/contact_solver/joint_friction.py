@@ -61,7 +61,7 @@ MIN_SECANT_FACTOR, MAX_SECANT_FACTOR = 0.5, 20.0
 
 
 class JointFrictionWorkspace(NamedTuple):
-    """Work arrays for p friction patches with n points, and l bodies."""
+    """Work arrays for p friction patches with n points, and l bodies; for b patches and brakes of t coordinates."""
 
     reactions: Annotated[Records, "p", WRENCH]  # F, in the axes of the patches
     reactions_valid: Annotated[Integers, 1]  # whether they are F of the coming step (output overwrites the bodies)
@@ -72,18 +72,20 @@ class JointFrictionWorkspace(NamedTuple):
     limit: Annotated[Floats, "p"]  # friction limits due to the last impulses, N s
     transmitted: Annotated[Records, "p", WRENCH]  # h F + G of the last impulses, in the axes of the patches
     secant: Annotated[Floats, "p", 3]  # previous limit, its error, and the next factor if there is no secant
-    previous_impulses: Annotated[Floats, "p", PER_CONTACT]  # limit and friction impulses of the last solution or step
+    previous_impulses: Annotated[Floats, "b", PER_CONTACT]  # limit and friction impulses of the last solution or step
     friction: Annotated[Records, "p", WRENCH]  # that of the previous step, in the axes of M, for output, N m and N
     worst: Annotated[Integers, 2]  # patch that disagrees most in the present iteration, and in the last unsolved step
     solved_by_passes: Annotated[Integers, "p"]  # whether a patch is in an island that passes over trees have solved
-    slip_changes: Annotated[Floats, "p", PER_CONTACT - 1]  # mean slip velocity of the step less that after the impulses
+    brake_force: Annotated[Floats, "b"]  # of brakes in the previous step, for output, N or N m
+    brake_wrench: Annotated[Records, "t", WRENCH]  # at the joint of each coordinate, in the axes of M
+    slip_changes: Annotated[Floats, "b", PER_CONTACT - 1]  # mean slip velocity of the step less that after the impulses
 
 
 def joint_friction_workspace_for(joint_friction: JointFriction, bodies: int) -> JointFrictionWorkspace:
     """Allocate the work arrays."""
-    p, n = len(joint_friction.patches), len(joint_friction.points)
-    coefficient = np.array(joint_friction.patches["static_friction"])
-    return allocate(JointFrictionWorkspace, p=p, n=n, l=bodies, coefficient=coefficient)
+    p, b, t = len(joint_friction.patches), len(joint_friction.moved), len(joint_friction.brake_terms)
+    coefficient, n = np.array(joint_friction.patches["static_friction"]), len(joint_friction.points)
+    return allocate(JointFrictionWorkspace, p=p, b=b, t=t, n=n, l=bodies, coefficient=coefficient)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
@@ -121,7 +123,7 @@ def write_slip_row(patch, W, bodies, row, terms, first):
 
 @kernel
 def add_slip_changes(changes, step):
-    """Add the changes (p, 2) of the slip velocities within the step to the velocities of the rows."""
+    """Add the changes (b, 2) of the slip velocities within the step to the velocities of the rows."""
     for p in range(len(changes)):
         for j in range(1, PER_CONTACT):
             step.r[step.sizes[0].constraint_rows + PER_CONTACT * p + j] += changes[p, j - 1]
@@ -314,8 +316,8 @@ def reset_limit_iteration(joint_friction):
 
 
 @kernel
-def account_joint_friction(patches, joint_friction, step, bodies, response, impact_account, ledger):
-    """Add the energy dissipated by friction patches to the ledger, and store their impulses and limits.
+def account_joint_friction(table, joint_friction, step, bodies, response, impact_account, ledger):
+    """Add the energy dissipated by friction patches and brakes to the ledger, and store their impulses and limits.
 
     Where a step ends at rest or after a reversal, x (u + u') may have the wrong sign, by the square of the step: the
     dissipation is then 0.  In a rebound, friction opposes the rates after it and gains at those before, which reduces
@@ -324,14 +326,15 @@ def account_joint_friction(patches, joint_friction, step, bodies, response, impa
     rebounds = False
     for k in range(step.sizes[0].first_contact, step.sizes[0].rows):
         rebounds = rebounds or step.rebound[k] != 0.0
-    for p in range(len(patches)):
+    for p in range(len(table.accounts)):
         first, gained = step.sizes[0].constraint_rows + PER_CONTACT * p, 0.0
         for k in range(first + 1, first + PER_CONTACT):
             step.velocity_after[k] += jacobian_product_of_row(step.rows[k], step.terms, bodies, response)
             gained += 0.5 * step.x[k] * (step.velocity_before[k] + step.velocity_after[k])
-        for j in range(PER_CONTACT):
+        for j in range(1, PER_CONTACT):
             joint_friction.previous_impulses[p, j] = step.x[first + j]
-        joint_friction.previous_impulses[p, 0] = joint_friction.limit[p]
-        ledger[patches[p].account] += max(-gained, 0.0)
+        if p < len(table.patches):
+            joint_friction.previous_impulses[p, 0] = joint_friction.limit[p]
+        ledger[table.accounts[p]] += max(-gained, 0.0)
         if rebounds:
             ledger[impact_account] -= max(gained, 0.0)

@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
+from multibody_cli.contact_solver.brakes import store_brake_forces
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.resistance import moment_of_row
 from multibody_cli.contact_solver.rows import patch_axes, slip_wrench
@@ -43,7 +44,7 @@ times the tolerance of the solver.
 
 IMPACT, FRICTION, ROLLING, OTHERS, TO_FREE, SIZE = range(6)
 """Energies of an island in a step, J: dissipated by normals, tangents, resistances of contacts, and limits and friction
-patches of joints; by contacts relative to the motion without impulses; and the sum of absolute works of contacts.
+patches; by contacts relative to the motion without impulses; and the sum of absolute works of contacts and patches.
 """
 
 
@@ -137,15 +138,17 @@ def account_other_rows(groups, step, bodies, response, energies, ledger):
     for k in range(step.sizes[0].equalities, step.sizes[0].first_contact):
         island, patch = groups.row_island[k], (k - limits) % PER_CONTACT if k >= limits else 1
         if island >= 0 and patch > 0:
-            mean = 0.5 * (step.velocity_before[k] + step.velocity_after[k])
+            x, before, after = step.x[k], step.velocity_before[k], step.velocity_after[k]
             if k < limits:
                 change = jacobian_product_of_row(step.rows[k], step.terms, bodies, response)
-                mean = step.velocity_after[k] + 0.5 * change
                 step.velocity_after[k] += change
-                row, after = step.rows[k], step.velocity_after[k]
+                row = step.rows[k]
                 if row.in_contact and row.account >= 0 and not math.isnan(row.start_rate):
-                    ledger[row.account] -= 0.5 * step.x[k] * (row.start_rate + after)
-            energies[island, OTHERS] -= step.x[k] * mean
+                    ledger[row.account] -= 0.5 * x * (row.start_rate + after + change)
+                energies[island, OTHERS] -= x * (after + 0.5 * change)
+            else:  # as of contacts, the larger loss of those from either motion
+                energies[island, OTHERS] -= 0.5 * x * after + 0.5 * min(x * before, x * step.r[k])
+                energies[island, SIZE] += abs(x) * (abs(before) + abs(step.r[k]) + abs(after))
 
 
 @kernel
@@ -194,15 +197,17 @@ def record_diagnostics(groups, reports, jams, worst, diagnostics):
 
 # --- forces ---------------------------------------------------------------------------------------------------------
 @kernel
-def compute_contact_forces(patches, work, step, joint_friction, contacts, h):
+def compute_contact_forces(table, work, step, joint_friction, contacts, h):
     """Compute the body wrenches of all contact and joint-friction impulses of the last step, divided by h."""
     clear_impulses(work)
     sizes, impulses = step.sizes[0], joint_friction.previous_impulses
-    for p in range(len(patches)):
-        patch, along, across = patches[p], impulses[p, 1] / h, impulses[p, 2] / h
+    for p in range(len(table.moved)):
         row = sizes.constraint_rows + PER_CONTACT * p
-        apply_row_impulse(step.rows[row + 1], step.terms, along, work.wrenches, work.impulse)
-        apply_row_impulse(step.rows[row + 2], step.terms, across, work.wrenches, work.impulse)
+        apply_row_impulse(step.rows[row + 1], step.terms, impulses[p, 1] / h, work.wrenches, work.impulse)
+        apply_row_impulse(step.rows[row + 2], step.terms, impulses[p, 2] / h, work.wrenches, work.impulse)
+    store_brake_forces(table, work, joint_friction, h)
+    for p in range(len(table.patches)):
+        patch, along, across = table.patches[p], impulses[p, 1] / h, impulses[p, 2] / h
         R, M = patch_axes(patch, work.bodies), load(work.bodies[patch.row].R)
         W = across * Force(R @ load(patch.across_t), R @ load(patch.across_f)) + along * slip_wrench(patch, work)
         store_force(joint_friction.friction[p], Force(transposed_times(M, W.t), transposed_times(M, W.f)))

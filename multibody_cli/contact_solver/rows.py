@@ -104,13 +104,22 @@ def slip_wrench(patch, work):
 
 
 @kernel
-def update_dual_wrenches(tree, patches, work):
+def update_dual_wrenches(tree, table, work):
     """Compute the dual bases of joints of the tree with brakes on their rates; kinematics has those of loop joints."""
-    for p in range(len(patches)):
-        patch = patches[p]
-        if patch.dual >= 0 and p == patch.first_patch and patch.row < len(tree.links):
-            link = tree.links[patch.row]
-            find_dual_basis(work.columns, link.iv, link.iv + link.nv, tree.driven, work.basis, work.dual_basis)
+    for p in range(len(table.patches)):
+        patch = table.patches[p]
+        if patch.dual >= 0 and p == patch.first_patch:
+            update_dual_basis(tree, patch.row, work)
+    for k in range(len(table.brake_terms)):
+        update_dual_basis(tree, table.brake_terms[k].row, work)
+
+
+@kernel
+def update_dual_basis(tree, row, work):
+    """Compute the dual basis of the joint with this row, if it is one of the tree."""
+    if row < len(tree.links):
+        link = tree.links[row]
+        find_dual_basis(work.columns, link.iv, link.iv + link.nv, tree.driven, work.basis, work.dual_basis)
 
 
 @kernel

@@ -30,11 +30,12 @@ def coefficient_at(static, kinetic, stribeck_speed, slip) -> float:
 
 
 @kernel
-def set_coefficients(patches, contacts, step, joint_friction, shared):
+def set_coefficients(table, contacts, step, joint_friction, shared):
     """Set the coefficients of all contacts and patches, and the limits of brakes.
 
     `shared` (p,) is that of passes over trees.
     """
+    patches, brakes = table.patches, table.brakes
     before, k, coefficients = step.velocity_before, step.sizes[0].constraint_rows, joint_friction.coefficient
     for p in range(len(patches)):
         patch, slip = patches[p], math.hypot(before[k + 1], before[k + 2])
@@ -43,6 +44,9 @@ def set_coefficients(patches, contacts, step, joint_friction, shared):
             coefficients[p], shared[p] = coefficient, STICKS
         joint_friction.brake[p] = step.sizes[0].h * patch.brake
         k += PER_CONTACT
+    for b in range(len(brakes)):
+        joint_friction.previous_impulses[len(patches) + b, 0] = step.sizes[0].h * brakes[b].limit
+    k = step.sizes[0].first_contact
     for c in range(step.sizes[0].contacts):
         contact, slip = contacts[c], math.hypot(before[k + 1], before[k + 2])
         contact.friction = coefficient_at(contact.friction, contact.kinetic_friction, contact.stribeck_speed, slip)

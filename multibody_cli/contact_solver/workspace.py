@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from multibody_cli.constraints.rows import ROW, TERM
+from multibody_cli.contact_solver.brakes import most_terms
 from multibody_cli.contact_solver.factors import Factors, factors_for
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.friction.staggered_projections import MAX_STAGGERED_ROWS, staggered_scratch_for
@@ -43,10 +44,10 @@ class ContactWorkspace(NamedTuple):
 
 
 def most_rows(system: System) -> tuple[int, int]:
-    """Return the largest numbers of constraint rows and of discs: friction patches, contacts and resistances."""
+    """Return the largest numbers of constraint rows and of discs: of patches, brakes, contacts and resistances."""
     contacts = system.contacts
     others = int(np.count_nonzero(system.rows["primary"] == 0))
-    return others, len(contacts.joint_friction.patches) + contacts.max_contacts + most_resistances(contacts)
+    return others, len(contacts.joint_friction.moved) + contacts.max_contacts + most_resistances(contacts)
 
 
 def most_resistances(contacts: Contacts) -> int:
@@ -63,7 +64,8 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
     m = others + PER_CONTACT * discs
     rows = np.zeros(m, ROW)
     rows["weight"], rows["speed"] = 1.0 / tree.length, tree.rate * tree.length
-    terms = np.zeros(len(system.terms) + PER_CONTACT * TERMS * discs, TERM)
+    of_brakes = most_terms(contacts.joint_friction)
+    terms = np.zeros(len(system.terms) + PER_CONTACT * TERMS * discs + of_brakes, TERM)
     r = np.zeros(m if system.coupled else 0)
     moments, tables = most_resistances(contacts), {"rows": records(rows), "terms": records(terms)}
     step = allocate(StepRows, m=m, l=n, e=others, moments=moments, r_without_coupled=r, **tables)

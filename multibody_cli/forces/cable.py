@@ -71,6 +71,17 @@ def velocity_of(point, bodies):
 
 
 @kernel
+def length_of(points, first, last, bodies):
+    """Length of the cable through the points from `first` up to `last`, for poses of bodies."""
+    length = 0.0
+    for k in range(first + 1, last):
+        if points[k].factor > 0.0:
+            _, distance = line_between(points[k - 1], points[k], bodies)
+            length += points[k].factor * distance
+    return length
+
+
+@kernel
 def measure(points, first, last, bodies):
     """Length of the cable through the points from `first` up to `last`, its rate, and its shortest line."""
     length, rate, shortest = 0.0, 0.0, math.inf

@@ -130,14 +130,11 @@ def read_tendons(model: Model) -> None:
         element = model.element("tendon", index, "tendon")
         parts = _parts(model, index)
         terms = _terms_of_tendon(model, index, 1.0)
-        if arrays.tendon_frictionloss[index]:
-            model.reading.ledger.drop(element, "friction along a tendon", attribute="frictionloss")
         if terms is not None:
             offset = sum(arrays.wrap_prm[part] * reference_of(model, int(arrays.wrap_objid[part])) for part in parts)
             fields = {"terms": terms} | ({"offset": float(offset)} if offset else {})
-            model.draft.add(
-                "combinations", tendon_name(model, index), element, **fields, **_elastic(model, index, "rest")
-            )
+            fields |= _elastic(model, index, "rest") | _friction(model, index)
+            model.draft.add("combinations", tendon_name(model, index), element, **fields)
         elif is_path(model, index):
             _add_path(model, index, element)
         else:
@@ -185,6 +182,12 @@ def _elastic(model: Model, index: int, rest: str) -> dict[str, Any]:
     return found
 
 
+def _friction(model: Model, index: int) -> dict[str, float]:
+    """Return the dry friction of a tendon."""
+    loss = 0.0 if model.is_disabled("frictionloss") else float(model.arrays.tendon_frictionloss[index])
+    return {"friction": loss} if loss else {}
+
+
 def _add_path(model: Model, index: int, element: Element) -> None:
     arrays, draft, name = model.arrays, model.draft, tendon_name(model, index)
     points: list[dict[str, Any]] = []
@@ -197,7 +200,7 @@ def _add_path(model: Model, index: int, element: Element) -> None:
         point = {"body": model.names[arrays.site_bodyid[site]], "point": arrays.site_pos[site].tolist()}
         points.append(point | ({"divisor": divisor} if divisor else {}))
         divisor = 0.0
-    draft.add("paths", name, element, path=points)
+    draft.add("paths", name, element, path=points, **_friction(model, index))
     fields = _elastic(model, index, "rest_length")
     if "limits" in fields:
         low, high = fields.pop("limits")  # a length is never below 0

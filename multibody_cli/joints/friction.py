@@ -134,6 +134,29 @@ FRICTION_POINT = np.dtype(
 )
 """One row for each point of a friction patch."""
 
+BRAKE = np.dtype(
+    [
+        ("limit", "f8"),  # N; N m for a combination of angles
+        ("first_term", "i8"),  # of a combination of coordinates
+        ("last_term", "i8"),
+        ("first_point", "i8"),  # of a path, in `Forces.points`
+        ("last_point", "i8"),
+    ]
+)
+"""The brake of a combination of coordinates, or of the length of a path."""
+
+BRAKE_TERM = np.dtype(
+    [
+        ("coefficient", "f8"),
+        ("row", "i8"),  # of the frame M of the joint: the child, or a loop frame
+        ("parent", "i8"),
+        ("child", "i8"),
+        ("dual", "i8"),  # number of the coordinate in v
+        ("joint", "i8"),  # number of the joint in the scene
+    ]
+)
+"""A coordinate of a combination with a brake."""
+
 
 def with_brake(brake: float, patches: Sequence[FrictionPatch], wrench: Floats) -> list[FrictionPatch]:
     """Return patches with a brake, which applies `wrench` (6,) at its limit 1; without patches, that of the brake."""

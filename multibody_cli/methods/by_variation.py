@@ -123,7 +123,7 @@ class VariationalKind(Immutable):
         base = self.base_method.kernels
         is_constrained = system.is_constrained or self.maximal
         root_finders = (self.root_finders[name] for name in options.root_finder_order(system))
-        has_joint_friction = bool(system.contacts) and len(system.contacts.joint_friction.patches) > 0
+        has_joint_friction = bool(system.contacts) and len(system.contacts.joint_friction.moved) > 0
         return bind(base.dynamics(system), base.apply_inverse_mass, is_constrained, has_joint_friction, *root_finders)
 
     def __call__(

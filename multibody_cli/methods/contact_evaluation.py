@@ -27,9 +27,9 @@ def finalize_contact_output(
     """Store the accelerations without contacts, and evaluate those with the last contact impulses as forces."""
     update_joint_reactions(system, work, contact_work.joint_friction)
     copy(a, contact_work.free_acceleration)
-    patches, contacts = system.contacts.joint_friction.patches, contact_work.detection.contacts
-    update_dual_wrenches(system.tree, patches, work)
-    compute_contact_forces(patches, work, contact_work.step, contact_work.joint_friction, contacts, h)
+    table, contacts = system.contacts.joint_friction, contact_work.detection.contacts
+    update_dual_wrenches(system.tree, table, work)
+    compute_contact_forces(table, work, contact_work.step, contact_work.joint_friction, contacts, h)
     evaluate(system, work, t, q, v, a, powers)
     clear_contact_forces(work)
 

@@ -39,7 +39,7 @@ def with_contacts(report: Report, contact_work: ContactWorkspace, joint_friction
         report = report._replace(causes=report.causes.plus(unsolved))
         if unsolved.limits + unsolved.mean_slip > 0:
             worst = contact_work.joint_friction.worst[1]
-            report = report._replace(friction_account=int(joint_friction.patches["account"][worst]))
+            report = report._replace(friction_account=int(joint_friction.accounts[worst]))
     diagnostics.newton_steps[0] = diagnostics.max_residual[0] = diagnostics.jammed_steps[0] = 0
     diagnostics.energizing_steps[0] = diagnostics.added_energy[0] = 0
     diagnostics.unsolved_steps[:] = 0

@@ -1,10 +1,11 @@
 """Registry of the output channels.
 
-To add a channel, add one entry to `CHANNELS` (`contact_channels.py` has the channels of contacts), with the field of
-`Samples` that it reads and the file of `observation` that computes this field.  The samples, the kernel that fills
-them, the writer, the reader, the list of datasets in `schemas/` and the reference page follow from the registry.  A
-path may contain a placeholder in braces, such as `{joint}`: the channel then becomes one dataset for each element of
-that kind.  `elements.py` defines the placeholders and the names of the axes.
+To add a channel, add one entry to `CHANNELS` (`contact_channels.py` has the channels of contacts, `path_channels.py`
+those of combinations and paths), with the field of `Samples` that it reads and the file of `observation` that computes
+this field.  The samples, the kernel that fills them, the writer, the reader, the list of datasets in `schemas/` and the
+reference page follow from the registry.  A path may contain a placeholder in braces, such as `{joint}`: the channel
+then becomes one dataset for each element of that kind.  `elements.py` defines the placeholders and the names of the
+axes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from multibody_cli.output.channel import VARIATIONAL_STEPS, Channel
 from multibody_cli.output.contact_channels import CONTACT_CHANNELS
+from multibody_cli.output.path_channels import PATH_CHANNELS
 
 # --- what channels have in common -------------------------------------------------------------------------------------
 _ERROR: dict[str, Any] = {"rtol": 0.0, "atol": 1e-6}
@@ -47,11 +49,6 @@ _energy = partial(Channel, units="J", role="energy")
 _momentum = partial(Channel, frame="world", dimensions=("xyz",), role="momentum")
 
 _solver = partial(Channel, role="solver")
-
-
-def _of_combination(name: str, units: str, description: str) -> Channel:
-    path, field = f"combinations/{{combination}}/{name}", f"combination_{name}"
-    return Channel(path, units, description, field, "combinations")
 
 
 CHANNELS: tuple[Channel, ...] = (
@@ -162,17 +159,7 @@ CHANNELS: tuple[Channel, ...] = (
             ),
         )
     ),
-    _of_combination("value", "rad or m", "Value of the combination of coordinates."),
-    _of_combination("rate", "rad/s or m/s", "Rate of the combination."),
-    _of_combination("force", "N m or N", "Force of spring and damper along the combination, positive with its value."),
-    _of_rows(
-        "combinations/{limited_combination}/limit_force",
-        "N or N m",
-        "Force of each limit of the combination, lower limit before upper limit; positive toward the interior of the "
-        "range.",
-        "multiplier",
-        atol=1e-7,
-    ),
+    *PATH_CHANNELS,
     *CONTACT_CHANNELS,
     # discrete invariants and diagnostics of variational methods, from `methods.contract.VariationalDiagnostics`
     _energy(
@@ -246,8 +233,6 @@ CHANNELS: tuple[Channel, ...] = (
         "actuators",
     ),
     Channel("inputs/{input}", "1 or SI", "Value of the input, in SI units.", "input", "inputs"),
-    Channel("paths/{path}/length", "m", "Length of the path, each branch over its divisor.", "path_length", "paths"),
-    Channel("paths/{path}/rate", "m/s", "Rate of change of the length, positive in lengthening.", "path_rate", "paths"),
     Channel("springs/{spring}/length", "m", "Length of the spring along its path points.", "spring_length", "springs"),
     Channel(
         "springs/{spring}/force",

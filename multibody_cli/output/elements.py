@@ -72,6 +72,12 @@ def _constraint_items(section: str) -> Callable[[SceneNames], list[Item]]:
     ]
 
 
+def _brake_items(section: str) -> Callable[[SceneNames], list[Item]]:
+    return lambda names: [
+        Item(path_component(name), column) for column, (own, name) in enumerate(names.brakes) if own == section
+    ]
+
+
 def _account_items(kind: str) -> Callable[[SceneNames], list[Item]]:
     return lambda names: [
         Item(account.cause, column) for column, account in enumerate(names.accounts) if account.kind == kind
@@ -109,13 +115,15 @@ EXPANSIONS: dict[str, Expansion] = {
     "friction_joint": Expansion(
         lambda names: _numbered(names.friction_joints), lambda names: len(names.friction_joints)
     ),
+    "braked_combination": Expansion(_brake_items("combinations"), lambda names: len(names.brakes)),
+    "braked_path": Expansion(_brake_items("paths"), lambda names: len(names.brakes)),
     "limited": Expansion(_constraint_items("joints")),
     "coupling": Expansion(_constraint_items("couplings")),
     "constraint": Expansion(_constraint_items("constraints")),
     "work": Expansion(_account_items("work"), lambda names: len(names.accounts)),
     "dissipation": Expansion(_account_items("dissipation"), lambda names: len(names.accounts)),
     GROUP: Expansion(lambda names: [Item()] if names.contacts else []),
-    IMPULSES: Expansion(lambda names: [Item()] if names.contacts or names.friction_joints else []),
+    IMPULSES: Expansion(lambda names: [Item()] if names.contacts or names.friction_joints or names.brakes else []),
     MOMENTS: Expansion(lambda names: [Item()] if names.resists_rolling else []),
     VARIATIONAL_STEPS: Expansion(lambda names: [Item()] if names.variational else []),
 }

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from multibody_cli.output.channel import Channel
     from multibody_cli.output.samples import Samples
 
-OF_CONTACT_STEPS = (GROUP, MOMENTS, "friction_joint")
-"""Elements whose quantities belong to the last step with contacts or joint friction, not to the state."""
+OF_CONTACT_STEPS = (GROUP, MOMENTS, "friction_joint", "braked_combination", "braked_path")
+"""Elements whose quantities belong to the last step with contacts or dry friction, not to the state."""
 
 
 def _kernels(channels: Iterable[Channel]) -> list[Any]:

@@ -10,9 +10,9 @@ import numpy as np
 from multibody_cli.contacts.forms import Collider, OwnSurface, geometry_of
 from multibody_cli.escaping import path_component
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.friction import FRICTION_PATCH, FRICTION_POINT
+from multibody_cli.joints.friction import BRAKE, BRAKE_TERM, FRICTION_PATCH, FRICTION_POINT
 from multibody_cli.joints.friction_spec import coefficient_of
-from multibody_cli.kernel import records
+from multibody_cli.kernel import frozen, records
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.model import CONSTRAINT_AXIS, Contacts, JointFriction, Tree
 from multibody_cli.packing.layout import Layout
@@ -23,6 +23,9 @@ from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.scene.shapes.contract import ShapeSpec
+from multibody_cli.spec.combination import CombinationSpec
+from multibody_cli.spec.entries import split_coordinate
+from multibody_cli.spec.path import PathSpec
 
 CONTACTS_PER_SHAPE = 24
 """Default contact capacity for each shape."""
@@ -60,7 +63,7 @@ def pack_contacts(
         The contact capacity exceeds its limit.
     """
     scene, touches = loaded.scene, loaded.scene.contacts is not None
-    if not touches and len(joint_friction.patches) == 0:
+    if not touches and len(joint_friction.moved) == 0:
         return ()
     from multibody_cli.contact_solver.friction.problem import Options
     from multibody_cli.contact_solver.impacts import LAWS
@@ -135,11 +138,18 @@ def _own_surfaces(settings: ContactsSpec) -> Iterator[tuple[tuple[str, str], Own
             yield pair.bodies, OwnSurface(pair.friction.coefficients if pair.friction else None, pair.restitution)
 
 
-# --- packing of joints with dry friction into the arrays of `JointFriction` -------------------------------------------
+# --- packing of dry friction into the arrays of `JointFriction` -------------------------------------------------------
 def pack_joint_friction(
-    scene: SceneSpec, layout: Layout, tree: Tree, account: Callable[[Any, str], int]
+    scene: SceneSpec,
+    layout: Layout,
+    tree: Tree,
+    paths: Mapping[str, tuple[int, int]],
+    account: Callable[[Any, str], int],
 ) -> JointFriction:
-    """Pack the friction patches of all joints; `account` opens an account of the ledger for each joint."""
+    """Pack the friction patches of all joints, and the brakes of combinations and of paths.
+
+    `paths` are the points of each path, and `account` opens an account of the ledger for each element.
+    """
     patches: list[tuple[Any, ...]] = []
     points: list[tuple[Any, ...]] = []
     loads: list[tuple[Any, Any]] = []
@@ -178,11 +188,45 @@ def pack_joint_friction(
             for point in patch.points:
                 points.append((*_wrenches(point.friction_wrenches), len(loads), len(loads) + len(point.loads)))
                 loads += [(load[:3], load[3:]) for load in point.loads]
+    table = np.array(patches, FRICTION_PATCH)
+    brakes: list[tuple[Any, ...]] = []
+    terms: list[tuple[Any, ...]] = []
+    for section, name in scene.brakes:
+        spec: CombinationSpec | PathSpec = getattr(scene, section)[name]
+        first, span = len(terms), paths[name] if section == "paths" else (0, 0)
+        if isinstance(spec, CombinationSpec):
+            terms += _brake_terms(scene, layout, tree, numbers, spec.terms)
+        brakes.append((spec.friction, first, len(terms), *span))
+    opened = [account("dissipation", f"{section}/{path_component(name)}/friction") for section, name in scene.brakes]
     return JointFriction(
-        records(np.array(patches, FRICTION_PATCH)),
+        records(table),
         records(np.array(points, FRICTION_POINT)),
         records(np.array(loads, CONSTRAINT_AXIS)),
+        records(np.array(brakes, BRAKE)),
+        records(np.array(terms, BRAKE_TERM)),
+        moved=frozen(np.r_[table["child"], [_moved_body(scene, layout, *brake) for brake in scene.brakes]].astype(int)),
+        accounts=frozen(np.r_[table["account"], opened].astype(int)),
     )
+
+
+def _brake_terms(
+    scene: SceneSpec, layout: Layout, tree: Tree, numbers: Mapping[str, int], terms: Mapping[str, float]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of BRAKE_TERM of a combination of coordinates."""
+    for word, coefficient in terms.items():
+        name, index = split_coordinate(word)
+        if coefficient:
+            row = layout.row_of_joint(name, scene.joints[name])
+            parent, child, _, iv = _joint_at(row, tree)
+            yield coefficient, row, parent, child, iv + int(index or 0), numbers[name]
+
+
+def _moved_body(scene: SceneSpec, layout: Layout, section: str, name: str) -> int:
+    """Return the row of a body that the friction of a combination or of a path acts on."""
+    if section == "paths":
+        return max(layout.rows[end.body] for _, end in scene.paths[name].points)
+    joint, _ = split_coordinate(next(word for word, factor in scene.combinations[name].terms.items() if factor))
+    return layout.rows[scene.joints[joint].child]
 
 
 def _wrenches(one_or_two: Any) -> tuple[Any, ...]:

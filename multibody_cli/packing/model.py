@@ -113,7 +113,7 @@ def pack_model(
     add_rotors(layout.rotors, rows_of_joints, packed, rows, tables)
     add_section(loaded, "springs", context)
     add_section(loaded, "muscles", context)
-    joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.account)
+    joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.paths, packer.account)
     contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
     actuators = ActuatorPacker(packer, rows_of_joints, simulation.step)
     actuators.add_section(scene)

@@ -94,6 +94,8 @@ def _unsupported_shapes(model: Model) -> Iterator[str]:
         return
     if np.any(contacts.joint_friction.patches["static_friction"] > 0.0):
         yield "friction of joints in proportion to their loads"
+    if len(contacts.joint_friction.brakes) > 0:
+        yield "friction of combinations or of paths"
     brakes = _brakes(model)
     for part in model.system.tree.parts:
         limits = brakes[part["iv"] : part["iv"] + part["width"]]

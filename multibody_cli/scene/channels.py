@@ -105,6 +105,7 @@ def names_of(scene: SceneSpec) -> SceneNames:
         affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
         contacts=int(scene.contacts is not None),
         friction_joints=scene.friction_joints,
+        brakes=scene.brakes,
         resists_rolling=scene.resists_rolling,
         variational=method is not None and method.own_integrator is not None,
     )
@@ -156,6 +157,8 @@ def _accounts(scene: SceneSpec) -> Iterator[Account]:
             yield Account("dissipation", f"combinations/{path_component(name)}/damping")
         if combination.bounds:
             yield Account("dissipation", f"combinations/{path_component(name)}/limits")
+    for section, name in scene.brakes:
+        yield Account("dissipation", f"{section}/{path_component(name)}/friction")
     for section, constraints in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, constraint in constraints.items():
             if constraint.account:

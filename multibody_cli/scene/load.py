@@ -40,10 +40,10 @@ from multibody_cli.spec.quantities import read_quantity
 def default_integrator(scene: SceneSpec) -> str:
     """Return the default integrator of a scene.
 
-    It is `rk4`, or `semi_implicit_euler` for a scene with contacts or dry friction of joints, whose steps are at the
+    It is `rk4`, or `semi_implicit_euler` for a scene with contacts or dry friction, whose steps are at the
     level of velocities.
     """
-    return "semi_implicit_euler" if scene.friction_joints or scene.contacts is not None else "rk4"
+    return "semi_implicit_euler" if scene.has_dry_friction or scene.contacts is not None else "rk4"
 
 
 def with_integrator(scene: SceneSpec) -> SceneSpec:

@@ -159,6 +159,18 @@ class SceneSpec(Spec):
         return tuple(name for name, joint in self.joints.items() if has_friction(joint))
 
     @property
+    def brakes(self) -> tuple[tuple[str, str], ...]:
+        """The section and the name of each combination and of each path with friction."""
+        sections: tuple[tuple[str, Mapping[str, CombinationSpec | PathSpec]], ...]
+        sections = (("combinations", self.combinations), ("paths", self.paths))
+        return tuple((section, name) for section, entries in sections for name, one in entries.items() if one.friction)
+
+    @property
+    def has_dry_friction(self) -> bool:
+        """Whether joints, combinations or paths have dry friction."""
+        return bool(self.friction_joints or self.brakes)
+
+    @property
     def resists_rolling(self) -> bool:
         """Whether a surface resists rolling or spinning in contacts."""
         settings = self.contacts

@@ -1,4 +1,4 @@
-"""Combinations of coordinates: sum c_k q_k + offset, with a spring, a damper and limits of their own.
+"""Combinations of coordinates: sum c_k q_k + offset, with a spring, a damper, friction and limits of their own.
 
 A force f along a combination is the generalized force c_k f on each of its coordinates: its power is f times the rate
 sum c_k v_k.  Source: the fixed tendons of MuJoCo.
@@ -50,6 +50,9 @@ class CombinationSpec(EntrySpec):
         (0.0, 0.0),
         description="Value at which the spring is relaxed, or a range [lower, upper] within which it is.",
         json_schema_extra={"anyOf": [*NUMBER_SCHEMA["anyOf"], {"type": "array", "items": NUMBER_SCHEMA}]},
+    )
+    friction: Annotated[float, AnyQuantity(0.0)] = Field(
+        0.0, description="Dry friction of a brake on the rate of the combination, N*m or N."
     )
     limits: tuple[float, float] | None = Field(
         None, description="Least and greatest value; null for none.", json_schema_extra=list_schema(_BOUND, 2)

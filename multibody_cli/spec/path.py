@@ -65,6 +65,9 @@ class PathSpec(BetweenSpec):
     """A path along straight lines through points of bodies, which springs, muscles, forces and constraints name."""
 
     path: Points = Field(description="Its ends, and between them points through which it slides.")
+    friction: Annotated[float, Quantity(units.FORCE, least=0.0)] = Field(
+        0.0, description="Dry friction of a brake on the length of the path, N."
+    )
 
     @property
     def points(self) -> list[tuple[Place, BodyPoint]]:

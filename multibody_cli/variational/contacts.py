@@ -47,8 +47,8 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
     hold_limits(work, 0)
     if not solved:
         return False
-    patches = system.contacts.joint_friction.patches
-    if contact_work.step.sizes[0].contacts + len(patches) == 0:
+    table = system.contacts.joint_friction
+    if contact_work.step.sizes[0].contacts + len(table.moved) == 0:
         return True
     if distance(moved, q) > 0.0:
         evaluate(system, work, t, q, v, a, powers)
@@ -57,7 +57,7 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
         store_applied_reactions(system.tree, work, step.joint_friction.applied_reactions)
         initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)
     contacts = contact_work.detection.contacts
-    compute_contact_forces(patches, work, contact_work.step, contact_work.joint_friction, contacts, 1.0)
+    compute_contact_forces(table, work, contact_work.step, contact_work.joint_friction, contacts, 1.0)
     clear_contact_forces(work)
     add_impulses(step.discrete_motions, work.wrenches)
     return True

@@ -19,7 +19,7 @@ The mean slip velocity follows from the displacement of the child relative to th
 
 with the frame M of the joint, fixed in the child, the parent P, and the end of the step marked by a prime.  It is that
 of the coordinates of the joint, if M is translated along the axis of rotation, or not at all.  Of a brake on the rate
-of a coordinate, it is the change of that coordinate over the step.
+of a coordinate, of a combination or of the length of a path, it is their change over the step.
 
 The energy that friction dissipates is
 -x (u_0 + u') / 2, with the slip velocity u_0 before the impulses: the exact change of the kinetic energy at the start.
@@ -34,6 +34,7 @@ from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint
 from multibody_cli.contact_solver.joint_friction import update_joint_reactions as update_joint_reactions_with
 from multibody_cli.contact_solver.results import MEAN_SLIP
 from multibody_cli.contact_solver.rows import patch_axes
+from multibody_cli.forces.cable import length_of
 from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
@@ -159,7 +160,33 @@ def update_slip_changes(system, work, contact_work, step, h, q, v) -> bool:
             agree = False
         elif max(abs(change_along), abs(change_across)) <= accuracy:
             changes[p, 0] = changes[p, 1] = 0.0
+    table = system.contacts.joint_friction
+    for b in range(len(table.brakes)):
+        p = len(patches) + b
+        rate, scale = mean_rate_of_brake(system, table.brakes[b], work.bodies, step, q, h)
+        change, accuracy = rate - contact_work.step.velocity_after[row + PER_CONTACT * p + 1], tolerance * scale
+        if abs(change - changes[p, 0]) > accuracy:
+            changes[p, 0] = change
+            contact_work.joint_friction.worst[0] = p
+            agree = False
+        elif abs(change) <= accuracy:
+            changes[p, 0] = 0.0
     return agree
+
+
+@kernel
+def mean_rate_of_brake(system, brake, bodies, step, q, h) -> tuple[float, float]:
+    """Return the mean rate over the step of the combination or of the path of a brake, and the scale of its error."""
+    tree, points, total, scale = system.tree, system.forces.points, 0.0, 0.0
+    for k in range(brake.first_term, brake.last_term):
+        of = system.contacts.joint_friction.brake_terms[k]
+        total += of.coefficient * mean_rate(tree, of, step, q, h)
+        scale = max(scale, abs(of.coefficient) / tree.weights[of.dual])
+    if brake.last_point > brake.first_point:
+        end = length_of(points, brake.first_point, brake.last_point, step.discrete_motions)
+        total += (end - length_of(points, brake.first_point, brake.last_point, bodies)) / h
+        scale = tree.length
+    return total, scale
 
 
 @kernel

@@ -65,7 +65,8 @@ def maximal_joints_for(system: System) -> MaximalJoints:
     tables = (table for table in system.constraints.tables if "iv" in (table.dtype.names or ()))
     row_coordinates = {int(iv) for table in tables for iv in table["iv"]}
     if system.contacts:
-        row_coordinates.update(system.contacts.joint_friction.patches["dual"].tolist())
+        table = system.contacts.joint_friction
+        row_coordinates.update(table.patches["dual"].tolist(), table.brake_terms["dual"].tolist())
     rigid = len(tree.inboard_joints) == len(tree.links) and bool(np.all(tree.links["nv"][1:] == 6))
     table, coordinates = [], np.zeros_like(tree.driven)
     constraint_axes = np.zeros(len(tree.constraint_axes), CONSTRAINT_AXIS)

@@ -91,7 +91,7 @@ def tree_without(maximal_joints: MaximalJoints, tree: Tree) -> Tree:
 
 
 class SlipIteration(NamedTuple):
-    """Work arrays for p friction patches: the changes of their slip velocities, and the start of the step."""
+    """Work arrays for p friction patches and brakes: changes of their slip velocities, and the start of the step."""
 
     slip_changes: Annotated[Floats, "p", 2]  # mean slip velocity of the step less that after the impulses, m/s
     discrete_motions: Annotated[Records, "l", DISCRETE_MOTION]
@@ -104,7 +104,7 @@ class SlipIteration(NamedTuple):
 
 def slip_iteration_for(system: System, nq: int, accounts: int) -> SlipIteration:
     """Allocate the work arrays; empty ones for a system without friction of joints."""
-    patches = len(system.contacts.joint_friction.patches) if system.contacts else 0
+    patches = len(system.contacts.joint_friction.moved) if system.contacts else 0
     used = min(patches, 1)
     tree, causes = system.tree, used * PATH
     bodies, closures, n = used * len(tree.links), used * len(tree.closures), used * len(tree.driven)

@@ -196,6 +196,24 @@ forces:
     assert compiled.tendon_range[compiled.tendon("sum").id, 0] == -9.7
 
 
+def test_friction_of_tendons_is_imported_and_exported(tmp_path: Path) -> None:
+    """`frictionloss` of a fixed tendon and of a path, in both directions, and not where a flag disables it."""
+    friction = ARM.replace("rest: -1}", "rest: -1, friction: 0.3}").replace("  rope:\n", "  rope:\n    friction: 0.8\n")
+    scene, path, losses = exported(written(friction, tmp_path), tmp_path, "mjcf")
+    assert losses == []
+    compiled = mujoco.MjModel.from_xml_path(str(path))
+    numbers = [compiled.tendon(name).id for name in ("sum", "trap", "rope")]
+    assert compiled.tendon_frictionloss[numbers].tolist() == [0.0, 0.3, 0.8]
+    draft, model = imported(path, "simulation.state=start")
+    assert model.scene.brakes == (("combinations", "trap"), ("paths", "rope"))
+    assert max(differences(scene, model)) < 1e-13
+    found = check_import(imported(path)[1], draft, ENGINES["mjcf"].read(path))
+    assert max(found.differences.values()) < 1e-13
+    disabled = path.read_text().replace("<option", '<option><flag frictionloss="disable"/></option><option', 1)
+    path.write_text(disabled)
+    assert imported(path)[1].scene.brakes == ()
+
+
 def test_commands_that_are_functions_become_controls(tmp_path: Path) -> None:
     text = """
 actuators:

@@ -7,6 +7,7 @@ from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import EntrySpec, split_coordinate
 
 _SECTIONS = ("couplings", "constraints")
@@ -20,6 +21,8 @@ def check_constraints(draft: Draft) -> None:
             _check_coordinates(draft, (section, name), spec)
     for name, combination in draft.scene.combinations.items():
         _check_coordinates(draft, ("combinations", name), combination)
+        if combination.friction:
+            _check_brake(draft, ("combinations", name), combination)
     for name, force in draft.scene.forces.items():
         for place, word in force.coordinates:
             find_coordinate(draft, ("forces", name, *place), word)
@@ -55,6 +58,15 @@ def _check_coordinates(draft: Draft, path: Path, spec: EntrySpec) -> None:
             quantity.read(draft.data[str(path[0])][path[1]].get(field, 0.0))
         except QuantityError as error:
             draft.report((*path, field), str(error))
+
+
+def _check_brake(draft: Draft, path: Path, spec: CombinationSpec) -> None:
+    """Friction acts on coordinates that are free to move, as that of joints does."""
+    for word, coefficient in spec.terms.items():
+        joint = draft.scene.joints.get(split_coordinate(word)[0])
+        if coefficient and joint is not None and any(joint.driven):
+            message = f"`friction` is not supported with the prescribed `motion` of `{word}`: set its coefficient to 0"
+            draft.report((*path, "friction"), message)
 
 
 def find_coordinate(draft: Draft, path: Path, word: str) -> tuple[str, int] | None:

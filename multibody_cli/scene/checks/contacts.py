@@ -130,7 +130,7 @@ def _check_excluded(draft: Draft, settings: ContactsSpec) -> None:
 def _check_steps(draft: Draft) -> None:
     """Impacts and static friction require steps of constant length."""
     settings = draft.scene.simulation
-    if draft.scene.contacts is None and not draft.scene.friction_joints:
+    if draft.scene.contacts is None and not draft.scene.has_dry_friction:
         return
     _check_affine_bodies(draft)
     known = settings.method in METHODS and settings.integrator in INTEGRATORS
@@ -145,6 +145,7 @@ def _check_affine_bodies(draft: Draft) -> None:
     """Rows at points of affine bodies belong to no island of a step."""
     scene, joints, constraints = draft.scene, draft.scene.joints.items(), draft.scene.constraints.items()
     named = [("joints", name, body) for name, joint in joints for body in (joint.parent, joint.child)]
+    named += [(*one, end.body) for one in scene.brakes if one[0] == "paths" for _, end in scene.paths[one[1]].points]
     named += [("constraints", name, body) for name, constraint in constraints for _, body in constraint.bodies]
     for section, name, body in named:
         if body in scene.bodies and scene.bodies[body].kind == "affine":

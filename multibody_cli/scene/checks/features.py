@@ -72,6 +72,8 @@ def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[t
     for name, combination in scene.combinations.items():
         if combination.bounds:
             yield Feature.LIMITS, ("combinations", name, "limits")
+    for section, name in scene.brakes:
+        yield Feature.JOINT_FRICTION, (section, name, "friction")
     for name, constraint in scene.constraints.items():
         yield Feature.CONSTRAINTS, ("constraints", name)
         if constraint.one_sided:

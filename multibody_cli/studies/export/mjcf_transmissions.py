@@ -67,7 +67,9 @@ class Transmissions:
         """Write all tendons and actuators; the sites of tendons go to the bodies, which must be there."""
         self._write_combinations()
         for name, path in self._scene.paths.items():
-            self._of_paths[name] = self._write_path(("paths", name), path.path).get("name", "")
+            tendon = self._write_path(("paths", name), path.path)
+            self._of_paths[name] = tendon.get("name", "")
+            self._set_friction(tendon, path.friction)
         for name, spring in self._scene.springs.items():
             if isinstance(spring, SpringSpec):
                 self._write_spring(name, spring)
@@ -111,6 +113,7 @@ class Transmissions:
             if lower == upper == -1.0:  # which MuJoCo reads as the length in the initial pose
                 upper = float(np.nextafter(upper, 0.0))
             self._set_elastic(tendon, combination.stiffness, combination.damping, (lower, upper))
+            self._set_friction(tendon, combination.friction)
             if combination.limits is not None:
                 low, high = combination.limits
                 self._set_range(tendon, (low - offset, high - offset))
@@ -143,6 +146,10 @@ class Transmissions:
             tendon.attrib.update(stiffness=repr(float(stiffness)), springlength=row(rest))
         if damping:
             tendon.set("damping", repr(float(damping)))
+
+    def _set_friction(self, tendon: ET.Element, friction: float) -> None:
+        if friction:
+            tendon.set("frictionloss", repr(float(friction)))
 
     def _set_range(self, element: ET.Element, bounds: tuple[float, float]) -> None:
         element.attrib.update(limited="true", range=row(_bounded(bounds)))
