@@ -33,7 +33,7 @@ class _TimeOrFormat(Time):
 @click.option(
     "-o",
     "--output",
-    metavar="FILE.csv|parquet|mat|npz|xml|urdf",
+    metavar="FILE.csv|parquet|mat|npz|sto|mot|xml|urdf",
     type=FILE,
     help="Default: outputs/tables/<file>-<channels>.csv, or outputs/models/<scene>.xml or .urdf",
 )
@@ -64,7 +64,8 @@ def verb(
     row for each contact. A table of `mbsim sweep` is exported as a whole.
 
     The suffix of the output is the format: comma-separated values, whose numbers read back to the same bits; Parquet,
-    with the units as metadata; MATLAB, with one variable for each column; NumPy, with one array for each column.
+    with the units as metadata; MATLAB, with one variable for each column; NumPy, with one array for each column;
+    storages of OpenSim (sto, mot).
 
     With `--to mjcf`, FILE is a scene, which is written as a model of MuJoCo, and with `--to urdf` as one of ROS. Each
     element that the model approximates or drops is reported.

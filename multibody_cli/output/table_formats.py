@@ -4,6 +4,7 @@
     parquet    columns with units and descriptions as metadata, which pandas returns as `DataFrame.attrs`
     mat        MATLAB 5: a variable for each column, and structs `units` and `channels` of the same fields
     npz        NumPy archives: one array for each column, and the arrays `columns` and `units`
+    sto, mot   storages of OpenSim: a header, then lines with tabs; numbers in SI units that read back to the same bits
 
 To add a format, add its entry to `FORMATS`.
 """
@@ -81,6 +82,23 @@ def write_csv(table: TableContent, path: Path) -> None:
         writer.writerow([f"{name} ({unit})" for name, unit in zip(table.names, table.units, strict=True)])
         for block in table.row_blocks():
             writer.writerows(zip(*(column.tolist() for column in block), strict=True))
+
+
+def write_storage(table: TableContent, path: Path) -> None:
+    """Write a table of numbers; a float is its shortest decimal form that reads back as the same float."""
+    count = 0
+    for block in table.blocks():
+        count += len(block[0])
+        if text := next(
+            (name for name, column in zip(table.names, block, strict=True) if column.dtype.kind == "U"), ""
+        ):
+            raise ArgumentError(f"{path.suffix} files have numbers only, and `{text}` is text: write .csv")
+    sizes = f"nRows={count}\nnColumns={len(table.names)}\ninDegrees=no"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(f"{path.stem}\nversion=1\n{sizes}\nendheader\n" + "\t".join(table.names) + "\n")
+        for block in table.row_blocks():
+            rows = zip(*(column.tolist() for column in block), strict=True)
+            file.writelines("\t".join(map(repr, row)) + "\n" for row in rows)
 
 
 def require_parquet() -> None:
@@ -161,5 +179,7 @@ FORMATS = {
     "parquet": TableFormat(write_parquet, require_parquet),
     "mat": TableFormat(write_matlab),
     "npz": TableFormat(write_archive),
+    "sto": TableFormat(write_storage),
+    "mot": TableFormat(write_storage),
 }
 """The formats, by the suffix of a file."""

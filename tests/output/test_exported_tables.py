@@ -12,7 +12,9 @@ from fakes import RICH, TOUCHING, record, samples_of
 from scipy.io import loadmat
 
 from multibody_cli.cli.app import main
+from multibody_cli.document.table_file import read_table
 from multibody_cli.errors import ArgumentError, ResultError
+from multibody_cli.limits import Usage
 from multibody_cli.output import table
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.selection import select_instants
@@ -120,6 +122,40 @@ def test_csv_keeps_hard_numbers(tmp_path):
     for found in (values, frame["energy/kinetic (J)"]):
         assert np.isnan(found).tolist() == np.isnan(hard).tolist()
         assert bits(np.where(np.isnan(found), 1.0, found)) == bits(np.where(np.isnan(hard), 1.0, hard))
+
+
+@pytest.mark.parametrize("suffix", [".sto", ".mot"])
+def test_storages_of_opensim_have_every_number_to_the_bit(run, tmp_path, suffix):
+    written(tmp_path / f"a{suffix}", run)
+    found = read_table(tmp_path / f"a{suffix}", Usage())
+    rows = [[float(cell) for cell in cells] for _, cells in found.rows]  # as many as the header states
+    expected = expected_columns(run)
+    assert [heading.text for heading in found.headings] == list(expected)
+    assert not found.in_degrees
+    assert [bits(column) for column in zip(*rows, strict=True)] == [bits(values) for _, values in expected.values()]
+
+
+def test_opensim_reads_a_storage(run, tmp_path):
+    opensim = pytest.importorskip("opensim")
+    opensim.Logger.setLevelString("off")
+    written(tmp_path / "a.sto", run, "energy/kinetic", "joints/hinge/q")
+    storage = opensim.Storage(str(tmp_path / "a.sto"))
+    assert [storage.getColumnLabels().get(k) for k in range(3)] == ["time", "energy/kinetic", "joints/hinge/q"]
+    column = opensim.ArrayDouble()
+    storage.getDataColumn("joints/hinge/q", column)
+    found = [column.get(k) for k in range(column.getSize())]
+    np.testing.assert_allclose(found, run.channel("joints/hinge/q").values.ravel(), rtol=1e-14)
+
+
+def test_a_storage_has_no_text(tmp_path):
+    class Outcomes:
+        names, units = ["point", "outcome"], ["1", "1"]
+
+        def blocks(self):
+            yield [np.arange(2), np.array(["complete", "diverged"])]
+
+    with pytest.raises(ArgumentError, match=r"\.sto files have numbers only, and `outcome` is text: write \.csv"):
+        FORMATS["sto"].write(Outcomes(), tmp_path / "c.sto")
 
 
 @pytest.mark.parametrize("suffix", BINARY)
