@@ -85,6 +85,48 @@ def test_what_is_no_mesh_of_mujoco_is_refused(data: bytes, reason: str, tmp_path
         triangles_of(MeshSpec(type="mesh", file=file.name), file)
 
 
+VTP = """<?xml version="1.0"?>
+<VTKFile type="PolyData"><PolyData>{pieces}</PolyData></VTKFile>"""
+
+PIECE = """<Piece NumberOfPoints="5" NumberOfStrips="0">
+<PointData Normals="Normals"><DataArray Name="Normals" format="ascii">9 9 9</DataArray></PointData>
+<Points><DataArray type="Float32" NumberOfComponents="3" format="ascii">
+{x} 0 0  {x} 2 0  {x}.5 2 0  {x}.5 0 0  {x} 0 3</DataArray></Points>
+<Polys><DataArray Name="connectivity" format="ascii">0 1 2 3  0 3 4  3 2 4  2 1 4  1 0 4</DataArray>
+<DataArray Name="offsets" format="ascii">4 7 10 13 16</DataArray></Polys></Piece>"""
+
+
+def test_a_mesh_of_vtk_has_the_volume_of_its_pyramids(tmp_path: Path) -> None:
+    """Two pieces, each with a rectangle of 0.5 x 2 m as its base, and 3 m high; normals are no vertices."""
+    file = tmp_path / "pyramids.vtp"
+    file.write_text(VTP.format(pieces=PIECE.format(x=0) + PIECE.format(x=4)))
+    found = volume(MeshSpec(type="mesh", file=file.name), file)
+    assert found.volume == pytest.approx(2.0)
+    assert found.centre == pytest.approx([2.1875, 0.75, 0.75])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("1 0 4</", "1 0 5</", "a vertex that is not in the file"),
+        ("13 16<", "13 17<", "offsets of its polygons do not suit"),
+        ("4 7 10", "4 11 10", "offsets of its polygons do not suit"),
+        ('Name="offsets" format="ascii"', 'Name="offsets" format="appended"', "not text: save it with `ascii`"),
+        ('NumberOfStrips="0"', 'NumberOfStrips="1"', "strips of triangles"),
+        ("</Piece>", "", "not XML"),
+        ("4 0 0", "4 0 zero", "could not convert"),
+        ("<VTKFile", '<!DOCTYPE a [<!ENTITY b "c">]><VTKFile', "declares entities"),
+    ],
+)
+def test_a_faulty_mesh_of_vtk_is_refused(old: str, new: str, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "other.vtp"
+    content = VTP.format(pieces=PIECE.format(x=4))
+    assert old in content
+    file.write_text(content.replace(old, new))
+    with pytest.raises(Refused, match=reason):
+        triangles_of(MeshSpec(type="mesh", file=file.name), file)
+
+
 COLLADA = """<?xml version="1.0" encoding="utf-8"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
 <asset><unit name="any" meter="UNIT"/><up_axis>Z_UP</up_axis></asset>

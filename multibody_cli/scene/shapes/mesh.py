@@ -18,6 +18,7 @@ from multibody_cli.meshes import FORMATS
 from multibody_cli.meshes.decomposition import decompose
 from multibody_cli.meshes.mesh import Mesh, creased
 from multibody_cli.meshes.msh import read_msh
+from multibody_cli.meshes.vtp import read_vtp
 from multibody_cli.scene.shapes.contract import ShapeKind, SolidSpec, VolumeProperties
 from multibody_cli.spec import Position, Quantity, Spec, Vector, Vector3, units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, WholeNumber, list_schema
@@ -30,6 +31,9 @@ FLAT = 1e-9
 
 DIGITS, SMALLEST = 8, 1e-100
 """Digits, relative to the extent of a mesh, in which vertices at one position agree; smallest extent."""
+
+OWN_READERS = {".msh": read_msh, ".vtp": read_vtp}
+"""Readers of formats that trimesh does not have, from bytes to vertices and triangles."""
 
 CREASE = 0.7
 """Angle of an edge above which a picture shows it, rad."""
@@ -61,7 +65,8 @@ class MeshSpec(SolidSpec):
 
     type: Literal["mesh"]
     file: str = Field(
-        "", description="Mesh file (STL, OBJ, PLY, OFF, COLLADA or MSH of MuJoCo), relative to the scene file."
+        "",
+        description="Mesh file (STL, OBJ, PLY, OFF, COLLADA, MSH of MuJoCo or VTP of VTK), relative to the scene file.",
     )
     vertices: tuple[Position, ...] = Field(
         (), description="Instead of a file, points of which the mesh is the convex hull."
@@ -148,10 +153,11 @@ def triangles_of(shape: MeshSpec, file: Path) -> Any:
         raise Refused(f"the mesh {file} cannot be read: expected a file {', '.join(FORMATS)}")
     try:
         require_within("bytes", file.stat().st_size)
-        if file.suffix.lower() == ".msh":
-            mesh = trimesh.Trimesh(*read_msh(file.read_bytes()), process=False)
+        suffix, content = file.suffix.lower(), file.read_bytes()
+        if suffix in OWN_READERS:
+            mesh = trimesh.Trimesh(*OWN_READERS[suffix](content), process=False)
         else:
-            mesh = trimesh.load_mesh(BytesIO(file.read_bytes()), file_type=file.suffix.lower()[1:], process=False)
+            mesh = trimesh.load_mesh(BytesIO(content), file_type=suffix[1:], process=False)
         mesh.apply_scale(_unit_of(mesh))
         if not len(mesh.faces):
             raise Refused(f"the mesh {file} has no triangles")
