@@ -33,6 +33,9 @@ STANDARD_GRAVITY = (0.0, -9.80665, 0.0)
 ANY_DISTANCE = 1e3
 """Tolerance of the assembly, m or rad, where the start of a file has no meaning for dependent coordinates."""
 
+GEOMETRY = "Geometry"
+"""Name of the folder of meshes, beside the file or above it."""
+
 METERS = ("", "Unassigned", "meters", "m")
 
 ELSEWHERE = {
@@ -213,7 +216,7 @@ def _color(model: Osim, element: Element) -> dict[str, Any]:
 
 def _mesh(model: Osim, element: Element, scale: Any, shape: Shape) -> dict[str, Any] | None:
     file = model.text(element, "mesh_file")
-    shape.mesh = find_mesh(model.reading, element, file, f"Geometry/{file}")
+    shape.mesh = find_mesh(model.reading, element, file, f"package://{GEOMETRY}/{file}")
     if shape.mesh is None:
         return None
     return {"type": "mesh"} | scale_of(*scale.tolist())

@@ -15,7 +15,8 @@ from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_functions import added, in_product
 from multibody_cli.foreign.osim_joints import claim_frames
 from multibody_cli.foreign.osim_model import BODIES, Osim
-from multibody_cli.foreign.osim_paths import MUSCLES, control, read_muscle, read_path
+from multibody_cli.foreign.osim_muscles import APPROXIMATED, KINDS, read_muscle
+from multibody_cli.foreign.osim_paths import control, read_path
 from multibody_cli.foreign.rounding import number
 
 NOT_READ = {
@@ -36,9 +37,9 @@ def read_force(model: Osim, element: Element) -> None:
     ledger = model.reading.ledger
     if element.tag in NOT_READ:
         ledger.drop(element, NOT_READ[element.tag])
-    elif element.tag in MUSCLES or element.tag in FORCES:
+    elif element.tag in FORCES:
         if model.is_enforced(element, "appliesForce"):
-            (read_muscle if element.tag in MUSCLES else FORCES[element.tag])(model, element)
+            FORCES[element.tag](model, element)
     else:
         ledger.drop(element, "forces of this type are not read")
 
@@ -221,5 +222,5 @@ FORCES = {
     "SpringGeneralizedForce": _coordinate_spring,
     "CoordinateLimitForce": _coordinate_limit,
     "BushingForce": _bushing,
-}
-"""Readers of forces by type, apart from those of muscles."""
+} | dict.fromkeys((*KINDS, *APPROXIMATED), read_muscle)
+"""Readers of forces by type."""

@@ -1,4 +1,4 @@
-"""Paths and muscles of OpenSim."""
+"""Paths of OpenSim, and the controls of what acts along them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,6 @@ from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_model import Osim
 from multibody_cli.foreign.rounding import number
-
-MUSCLES = (
-    "Thelen2003Muscle",
-    "Millard2012EquilibriumMuscle",
-    "Millard2012AccelerationMuscle",
-    "DeGrooteFregly2016Muscle",
-    "RigidTendonMuscle",
-    "Schutte1993Muscle_Deprecated",
-    "Delp1990Muscle_Deprecated",
-)
-"""Types of muscles."""
 
 
 def control(model: Osim, element: Element) -> tuple[str, str]:
@@ -62,21 +51,3 @@ def _point(model: Osim, element: Element) -> dict[str, Any] | None:
     body, pose = model.frame(element, "socket_parent_frame")
     inner = Pose(np.array(model.numbers(element, "location", (0.0, 0.0, 0.0))), np.eye(3))
     return {"body": body, "point": pose.at(inner).position.tolist()}
-
-
-def read_muscle(model: Osim, element: Element) -> None:
-    """Read a muscle."""
-    path = read_path(model, element)
-    if path is None:
-        return
-    name = model.reading.text(element, "name")
-    activation = model.number(element, "default_activation", 0.05)
-    model.draft.add_value("inputs", name, element, activation)
-    fields = {
-        "max_isometric_force": model.number(element, "max_isometric_force", 1000.0),
-        "optimal_length": model.number(element, "optimal_fiber_length", 0.1),
-        "tendon_slack_length": model.number(element, "tendon_slack_length", 0.2),
-        "max_velocity": model.number(element, "max_contraction_velocity", 10.0),
-        "activation": str(Reference(("inputs", name))),
-    }
-    model.draft.add("muscles", name, element, path=path, **fields)

@@ -17,7 +17,7 @@ from multibody_cli.foreign.ledger import Report
 from multibody_cli.foreign.options import Options
 from multibody_cli.nodes import Problems
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*imported. 5 drops")
+pytestmark = pytest.mark.filterwarnings("ignore:.*imported. 1 approximation, 5 drops")
 
 LEG = Path(__file__).with_name("leg.osim")
 METHODS = ("aba", "redmax", "symbolic", "baraff", "variational", "variational_maximal")
@@ -133,6 +133,7 @@ def test_each_item_has_one_fate_and_unknown_ones_are_reported(tmp_path: Path) ->
         "<opacity>",
         "<range>",
         "<fixed>",
+        "<Thelen2003Muscle>",
     }
     path = changed(tmp_path, ("<mass>7</mass>", "<mass>7</mass><charge>1</charge>"))
     lost = [entry for entry in Report(read(path).ledger).entries if entry.fate == "unknown"]
@@ -194,6 +195,18 @@ def test_frames_in_a_circle_are_refused(tmp_path: Path) -> None:
     path = changed(tmp_path, ("<socket_parent>..</socket_parent>", "<socket_parent>../sole</socket_parent>"))
     with pytest.raises(SceneError, match="in a circle"):
         read(path)
+
+
+def test_bones_are_meshes_of_the_folder_geometry(tmp_path: Path) -> None:
+    folder = tmp_path / "Geometry"
+    (tmp_path / "models").mkdir()
+    folder.mkdir()
+    (folder / "shell.vtp").write_text("")
+    mesh = "<Mesh><mesh_file>shell.vtp</mesh_file><scale_factors>1 -1 2</scale_factors></Mesh><Ellipsoid"
+    path = changed(tmp_path / "models", ("<Ellipsoid", mesh))
+    shape = read(path).bodies["pelvis"].shapes[0]
+    assert shape.mesh == folder / "shell.vtp"
+    assert shape.fields == {"type": "mesh", "scale": [1.0, -1.0, 2.0], "contact": False}
 
 
 def test_a_free_joint_is_a_free_body_and_a_locked_one_a_composite(tmp_path: Path) -> None:
