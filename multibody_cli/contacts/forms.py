@@ -63,9 +63,13 @@ def polyhedron(points: ArrayLike) -> tuple[Floats, list[Face]]:
     for seed in np.argsort(-areas, kind="stable"):
         if not taken[seed]:
             normal, offset = hull.equations[seed, :3], hull.equations[seed, 3]
-            flat = (np.abs(corners @ normal + offset) <= FLAT * size)[triangles].all(axis=1)
-            members = _connected(int(seed), flat & ~taken, hull.neighbors)
-            taken[members] = True
+            members = [int(seed)]
+            taken[seed] = True
+            for member in members:
+                for other in hull.neighbors[member].tolist():
+                    if not taken[other] and abs(corners[triangles[other]] @ normal + offset).max() <= FLAT * size:
+                        taken[other] = True
+                        members.append(other)
             faces.append(Face(normal, _outline(np.unique(triangles[members]), corners, normal)))
     return corners, faces
 
@@ -92,22 +96,14 @@ def count_corners(points: ArrayLike) -> int:
     return len(ConvexHull(np.asarray(points, dtype=float)).vertices)
 
 
-def _connected(seed: int, allowed: np.ndarray, neighbors: np.ndarray) -> list[int]:
-    """Return the allowed triangles connected to the seed."""
-    members, reached = [seed], {seed}
-    for triangle in members:
-        for other in map(int, neighbors[triangle]):
-            if other not in reached and allowed[other]:
-                reached.add(other)
-                members.append(other)
-    return members
-
-
 def _outline(members: np.ndarray, corners: Floats, normal: Floats) -> list[int]:
     """Return the corners of the convex outline of points in a plane; of too many, the most significant."""
-    e = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
+    axis = np.argmin(np.abs(normal))
+    e = np.zeros(3)
+    e[axis - 2], e[axis - 1] = normal[axis - 1], -normal[axis - 2]  # normal x unit vector
     e /= np.linalg.norm(e)
-    plane = corners[members] @ np.column_stack([e, np.cross(normal, e)])
+    f = np.array([normal[k - 2] * e[k - 1] - normal[k - 1] * e[k - 2] for k in range(3)])
+    plane = corners[members] @ np.column_stack([e, f])
     center = plane.mean(axis=0)
     order = np.argsort(np.arctan2(*(plane - center).T[::-1]), kind="stable")
     loop = [int(k) for k in order]

@@ -46,6 +46,7 @@ class DetectionWorkspace(NamedTuple):
     spare: Annotated[Integers, "np", 2]  # scratch for sorting pairs
     polygon: Annotated[Floats, 3, POLYGON_CAPACITY, 4]  # a face during clipping, and the clipping face
     convex: ConvexWork
+    near: Annotated[Integers, "nv"]  # vertices of a hull near a plane
     counted: Annotated[Integers, 2]  # number of pairs, and of distances compared
     margin: Annotated[Floats, 1]  # below which the gaps of these pairs may be, m
     overflow: Annotated[Integers, 1]  # whether a step has exceeded a capacity
@@ -70,7 +71,9 @@ def detection_workspace_for(
     n = len(geometry.geoms)
     pairs = 4 * n if pairs is None else pairs
     nc = 4 * pairs if contacts is None else contacts
-    return allocate(DetectionWorkspace, n=n, ends=n + 1, nb=1 << max(2 * n - 1, 1).bit_length(), np=pairs, nc=nc)
+    buckets = 1 << max(2 * n - 1, 1).bit_length()
+    nv = int(np.max(geometry.geoms["last_vertex"] - geometry.geoms["first_vertex"], initial=0))
+    return allocate(DetectionWorkspace, n=n, ends=n + 1, nb=buckets, nv=nv, np=pairs, nc=nc)
 
 
 def grown(geometry: Geometry, work: DetectionWorkspace, count: int, overflow: int) -> DetectionWorkspace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from geoms import at, contacts_of, found, surface_points, turned
+from geoms import at, contacts_of, found, random_pose, surface_points, turned
 
 from multibody_cli.contacts.forms import (
     Collider,
@@ -252,6 +252,34 @@ def test_a_hull_touches_at_the_corners_of_its_outline():
         outer = np.abs(contacts["point"] @ turned(0, 0, angle))[:, :2]
         assert sum(np.allclose(point, [2.0, 1.0]) for point in outer) == 4
         assert len(contacts) == len(set(contacts["feature"])) <= 9
+
+
+@pytest.mark.parametrize("sides", [12, 200])
+def test_a_hull_on_a_plane_touches_at_its_lowest_corner_and_the_outermost_ones_within_the_margin(sides):
+    """Few and many corners, flat on the plane, tilted and above it, against the definition."""
+    generator, margin = np.random.default_rng(8), 0.02
+    angles = 2.0 * np.pi * np.arange(sides) / sides
+    form = hull([(np.cos(t), np.sin(t), z) for t in angles for z in (-0.5, 0.5)])
+    turns = [np.eye(3), turned(np.pi / 2, 0.0, 0.0), turned(0.0, 0.01, 0.0), *(turned(*v) for v in np.eye(3))]
+    turns += [random_pose(generator, 0.0).R for _ in range(10)]
+    for R in turns:
+        for gap in (-0.03, 0.0, 0.01, 0.03):
+            heights = form.vertices @ R[2]
+            z = gap - heights.min()
+            contacts = contacts_of(*GROUND, form, at(0.3, -0.2, z, R=R), margin)
+            near = np.flatnonzero(heights + z < margin)
+            around = np.pi / 4 * np.arange(8)
+            ways = np.array([(np.cos(angle), np.sin(angle), 0.0) for angle in around]) @ R
+            if gap >= margin:
+                assert len(contacts) == 0
+                continue
+            assert heights[contacts["feature"][0]] == pytest.approx(heights.min(), abs=1e-14)
+            assert set(contacts["feature"].tolist()) <= set(near.tolist())
+            for way in ways:
+                reach = form.vertices @ way
+                assert reach[contacts["feature"]].max() == pytest.approx(reach[near].max(), abs=1e-12)
+            assert len(contacts) == len(set(contacts["feature"].tolist())) <= 9
+            np.testing.assert_allclose(contacts["gap"], heights[contacts["feature"]] + z, atol=1e-12)
 
 
 def test_a_hull_that_is_a_box_touches_as_the_box_does():

@@ -12,7 +12,7 @@ import math
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.contacts.shapes.box import corner
 from multibody_cli.contacts.shapes.patch import write_contact
-from multibody_cli.contacts.shapes.solid import vertex
+from multibody_cli.contacts.shapes.solid import farthest_vertex, vertex
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import dot, scaled, transposed_times
 from multibody_cli.spatial.values import Vec3
@@ -32,7 +32,7 @@ RIM = len(DIRECTIONS)
 
 
 @kernel
-def contact_points_with_plane(geom, a, b, vertices, margin, contacts, n) -> int:
+def contact_points_with_plane(geom, a, b, geometry, margin, near, contacts, n) -> int:
     """Write the contacts of a plane (A) and a geom (B) with gaps below the margin; return the next row."""
     if geom.kind == SPHERE:
         return _put(a, b.x, b.size.x, margin, contacts, n, 0)
@@ -50,7 +50,7 @@ def contact_points_with_plane(geom, a, b, vertices, margin, contacts, n) -> int:
         m = scaled(b.size, transposed_times(b.R, a.R.z))
         return _put(a, b.x - (1.0 / math.sqrt(dot(m, m))) * (b.R @ scaled(b.size, m)), 0.0, margin, contacts, n, 0)
     if geom.kind == HULL:
-        return _vertices(a, b, geom.first_vertex, geom.last_vertex, vertices, margin, contacts, n)
+        return _vertices(geom, a, b, geometry, margin, near, contacts, n)
     return n
 
 
@@ -82,37 +82,44 @@ def _rims(a, b, margin, contacts, n) -> int:
 
 
 @kernel
-def _vertices(a, b, first, last, vertices, margin, contacts, n) -> int:
-    """Write contacts at the lowest vertex and the outermost ones; `feature` is the number of the vertex."""
-    up = transposed_times(b.R, a.R.z)
+def _vertices(geom, a, b, geometry, margin, near, contacts, n) -> int:
+    """Write contacts at the lowest vertex and the outermost ones; `feature` is the number of the vertex.
+
+    `near` is scratch for the vertices within the margin.
+    """
+    up, vertices = transposed_times(b.R, a.R.z), geometry.vertices
     base = dot(a.R.z, b.x - a.x)
-    lowest, low = first, math.inf
-    near = 0
-    for k in range(first, last):
+    lowest = farthest_vertex(geom, geometry, -up)
+    if not base + dot(up, vertex(vertices, lowest)) < margin:
+        return n
+    count, low = 0, math.inf
+    for k in range(geom.first_vertex, geom.last_vertex):
         height = base + dot(up, vertex(vertices, k))
-        near += height < margin
+        if height < margin:
+            near[count] = k
+            count += 1
         if height < low:
             lowest, low = k, height
-    begin = n
+    begin, first = n, geom.first_vertex
     n = _put(a, b.x + b.R @ vertex(vertices, lowest), 0.0, margin, contacts, n, lowest - first)
-    if near > 1:
+    if count > 1:
         for k in range(len(DIRECTIONS)):
             x, y = DIRECTIONS[k]
             along = transposed_times(b.R, x * a.R.x + y * a.R.y)
-            outermost = _outermost(along, up, margin - base, first, last, vertices)
+            outermost = _outermost(along, vertices, near, count)
             if not _is_taken(outermost - first, contacts, begin, n):
                 n = _put(a, b.x + b.R @ vertex(vertices, outermost), 0.0, margin, contacts, n, outermost - first)
     return n
 
 
 @kernel
-def _outermost(along, up, below, first, last, vertices):
-    """Return the vertex farthest along a direction, of those that are low enough."""
-    found, far = first, -math.inf
-    for k in range(first, last):
-        p = vertex(vertices, k)
-        if dot(up, p) < below and dot(along, p) > far:
-            found, far = k, dot(along, p)
+def _outermost(along, vertices, near, count):
+    """Return the vertex farthest along a direction, of those that are near."""
+    found, far = near[0], -math.inf
+    for k in range(count):
+        p = vertex(vertices, near[k])
+        if dot(along, p) > far:
+            found, far = near[k], dot(along, p)
     return found
 
 

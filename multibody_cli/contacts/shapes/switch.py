@@ -60,7 +60,7 @@ def _contact_points_of_pair(i, j, geometry, margin, work, contacts, n) -> int:
     geom_a, geom_b = geometry.geoms[i], geometry.geoms[j]
     a, b = shape_of(geom_a, work.placed[i]), shape_of(geom_b, work.placed[j])
     if geom_a.kind == PLANE:
-        return contact_points_with_plane(geom_b, a, b, geometry.vertices, margin, contacts, n)
+        return contact_points_with_plane(geom_b, a, b, geometry, margin, work.near, contacts, n)
     if geom_b.kind == SPHERE:
         return balls.two_balls(a.x, a.size.x, b.x, b.size.x, a.R.z, margin, contacts, n, 0)
     if geom_b.kind == CAPSULE:
