@@ -6,9 +6,8 @@ from pathlib import Path as FilePath
 
 from multibody_cli.document.formats import read_text
 from multibody_cli.errors import unreadable
-from multibody_cli.foreign import is_foreign, read_model
+from multibody_cli.foreign import is_foreign, read_model, warnings_of
 from multibody_cli.foreign.geometry import refuse_mesh
-from multibody_cli.foreign.ledger import Report
 from multibody_cli.foreign.options import Options
 from multibody_cli.limits import LimitError, Usage
 from multibody_cli.nodes import Mark, Node, Problems, refusal
@@ -17,7 +16,9 @@ ENCODING = "utf-8-sig"
 """Encoding of the files of a scene: UTF-8, with or without a mark of byte order."""
 
 
-def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, text: str | None = None) -> Node:
+def read_document(
+    path: FilePath, shown: str, problems: Problems, usage: Usage, text: str | None = None, is_alone: bool = True
+) -> Node:
     """Read a file.
 
     Parameters
@@ -32,6 +33,8 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, 
         Counts the bytes of all files of the scene, and their values.
     text
         The content, if it is not read from the file, as that of the scene in a result file.
+    is_alone
+        Whether no other file includes it.
 
     Raises
     ------
@@ -39,7 +42,9 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, 
         The file cannot be read, exceeds a limit, or is not of its format.
     """
     if is_foreign(shown):
-        return _read_foreign(FilePath(shown), problems, usage, text)
+        draft = read_model(FilePath(shown), Options(), problems, usage, None if text is None else text.encode())
+        problems.warnings += warnings_of(draft, is_alone)
+        return draft.tree()
     refuse_mesh(FilePath(shown))
     try:
         content = read_bytes(path, usage).decode(ENCODING) if text is None else _counted_text(text, usage)
@@ -55,14 +60,6 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, 
     except LimitError as error:
         raise refusal(root.mark, str(error)) from None
     return root
-
-
-def _read_foreign(path: FilePath, problems: Problems, usage: Usage, text: str | None) -> Node:
-    """Read a model of another program, and warn of what it has that the scene lacks."""
-    draft = read_model(path, Options(), problems, usage, None if text is None else text.encode())
-    if losses := Report(draft.ledger).summary:
-        problems.warnings.append(f"{path}: imported: {losses}: `mbsim import {path}` lists them")
-    return draft.tree()
 
 
 def _counted_text(text: str, usage: Usage) -> str:

@@ -42,7 +42,7 @@ class _Reader:
 
     def read(self, path: Path, shown: str, open_files: tuple[str, ...], text: str | None = None) -> Node:
         """Read a file; `open_files` are the files that include it."""
-        root = read_document(path, shown, self.problems, self.usage, text)
+        root = read_document(path, shown, self.problems, self.usage, text, is_alone=not open_files)
         identity = os.path.realpath(path)
         self.done.add(identity)
         require_sections(root, self.problems)
@@ -111,7 +111,7 @@ class _Reader:
         return second
 
     def _report_clash(self, path: tuple[str, ...], second: Mark, first: Mark) -> None:
-        self.problems.add(second, path, f"already defined in {first}")
+        self.problems.add(second, path, f"already defined in {first}: leave out one of them")
 
 
 def _replaced(default: Node, node: Node) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path, PurePath
@@ -68,7 +68,7 @@ def read_model(
     options
         Choices of the user.
     problems
-        Collects errors that do not stop the reader, and warnings of what surprises in a run.
+        Collects errors that do not stop the reader.
     usage
         Counts the bytes of all files, and their values.
     content
@@ -132,7 +132,7 @@ def complete(draft: Draft, options: Options, problems: Problems) -> None:
         problems.stop(Mark(str(draft.source)), (), f"no body has a mass: {remedy}")
     merge_links(draft, options.merge)
     fix_massless_leaves(draft)
-    free = settle_bases(draft, options.base)
+    draft.free_bases = settle_bases(draft, options.base)
     _drop_empty_exclusions(draft)
     if options.repair:
         repair(draft)
@@ -140,15 +140,22 @@ def complete(draft: Draft, options: Options, problems: Problems) -> None:
     if options.floor is not None:
         _add_floor(draft, options.floor)
     _choose_integrator(draft)
-    problems.warnings += _surprises(draft, free)
 
 
-def _surprises(draft: Draft, free: Sequence[str]) -> Iterator[str]:
-    """Yield warnings for runs, which do not show the report: free bases of mechanisms, and meshes without files."""
+def warnings_of(draft: Draft, is_alone: bool) -> Iterator[str]:
+    """Yield warnings for verbs that do not show the report: of free bases, meshes without files, and losses.
+
+    Parameters
+    ----------
+    draft
+        The model.
+    is_alone
+        Whether it is the whole scene; a scene that includes it may hold its bases.
+    """
     source, command = draft.source, f"mbsim import {draft.source}"
     scene = f"-o {source.with_suffix('.yaml').name}"
-    if free:
-        names = listed([f"`{name}`" for name in free], MOST_NAMES)
+    if is_alone and draft.free_bases:
+        names = listed([f"`{name}`" for name in draft.free_bases], MOST_NAMES)
         remedy = f"`{command} --fixed {scene}` fixes it"
         yield f"{source}: no joint connects {names} to the world, so that the model is free: {remedy}"
     missing = list(dict.fromkeys(draft.ledger.missing))
@@ -158,6 +165,8 @@ def _surprises(draft: Draft, free: Sequence[str]) -> Iterator[str]:
         remedy = f"`{command}{folders} {scene}` reads them from there" if folders else f"`{command}` lists the places"
         what = f"{len(missing)} meshes, as `{missing[0]}`" if len(missing) > 1 else f"the mesh `{missing[0]}`"
         yield f"{source}: no file is found of {what}: {remedy}"
+    if losses := Report(draft.ledger).summary:
+        yield f"{source}: imported: {losses}: `{command}` lists them"
 
 
 def _drop_empty_exclusions(draft: Draft) -> None:

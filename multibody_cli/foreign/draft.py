@@ -195,6 +195,8 @@ class Draft:
         Other sections: `gravity`, `contacts`, `simulation`, `states`.
     expanded
         Text of the model after its macros; empty if the file has none.
+    free_bases
+        Bodies with joints that are free although the source does not say so.
     """
 
     def __init__(self, source: Path, ledger: Ledger, problems: Problems) -> None:
@@ -209,6 +211,7 @@ class Draft:
         self.coordinates: dict[str, Coordinate] = {}
         self.settings: dict[str, Placed] = {}
         self.expanded = ""
+        self.free_bases: list[str] = []
 
     def add_body(self, name: str, element: Element) -> Body:
         """Add a body."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from multibody_cli.foreign.draft import Shape
@@ -67,18 +67,20 @@ def find_path(reading: Reading, name: str, accepts: Callable[[Path], bool]) -> F
     scheme, separator, rest = name.partition("://")
     if separator and scheme in ("package", "model"):
         package, _, inner = rest.partition("/")
-        places = [folder / inner for folder in _package_folders(reading, package)]
+        searched = _package_folders(reading, package)
         given = package in reading.options.packages
+        places = [folder / inner for folder in searched] + ([] if given else _moved(reading, inner))
         hint = f" in the folder of --package {package}" if given else f"; --package {package}=FOLDER names its folder"
     else:
         places, hint = [reading.path.parent / (rest if separator else name)], ""
+        searched = places
     for place in places:
         try:
             if accepts(place):
                 return Found(place)
         except (OSError, ValueError):  # a name that no file can have
             continue
-    return Found(None, f"no such file; searched: {', '.join(map(str, places[:3]))}{hint}")
+    return Found(None, f"no such file; searched: {', '.join(map(str, searched[:3]))}{hint}")
 
 
 def scale_of(x: float, y: float, z: float) -> dict[str, Any]:
@@ -104,12 +106,27 @@ def _package_folders(reading: Reading, package: str) -> list[Path]:
     if package in reading.options.packages:
         return [Path(reading.options.packages[package])]
     found = []
-    start = reading.path.parent.absolute()
-    for folder in (start, *start.parents)[:MOST_FOLDERS]:
+    for folder in _folders_above(reading):
         if folder.name == package or _package_in(folder) == package:
             found.append(folder)
         found.append(folder / package)
     return found
+
+
+def _folders_above(reading: Reading) -> Sequence[Path]:
+    """Return the folder of the source, and those above it."""
+    start = reading.path.parent.absolute()
+    return (start, *start.parents)[:MOST_FOLDERS]
+
+
+def _moved(reading: Reading, inner: str) -> list[Path]:
+    """Return places of a file of a package of which a part was copied: in a folder above the source that it names."""
+    parts = PurePosixPath(inner).parts
+    return [
+        folder.joinpath(*parts[parts.index(folder.name) + 1 :])
+        for folder in _folders_above(reading)
+        if folder.name in parts[:-1]
+    ]
 
 
 def _package_in(folder: Path) -> str:

@@ -110,6 +110,23 @@ def test_verbs_warn_once_of_what_surprises(verb: str, mbsim: Command, folder: Pa
     assert "bodies.base.inertia: no body has this inertia (and that of `fore`)" in inertias[0]
 
 
+def test_a_scene_may_hold_the_base_of_a_model(mbsim: Command, folder: Path) -> None:
+    inertia = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    text = ARM.replace("{inertial}", f'<inertial><mass value="1"/>{inertia}</inertial>')
+    (folder / "arm.urdf").write_text(text.replace("package://parts/", ""))
+    (folder / "scene.yaml").write_text(
+        "mbsim: 1\ninclude: [arm.urdf]\njoints: {mount: {type: fixed, child: base}}\nsimulation: {duration: 10 ms}\n"
+    )
+    ending = mbsim("run", "scene.yaml")
+    assert ending.code == 0
+    assert "1 degree of freedom" in ending.stdout
+    assert "free" not in ending.stderr
+    assert (
+        "arm.urdf: no file is found of 2 meshes, as `base.stl`: `mbsim import arm.urdf` lists the places"
+        in ending.stderr
+    )
+
+
 def test_remedies_lead_to_a_run_without_these_warnings(mbsim: Command, folder: Path) -> None:
     (folder / "meshes").mkdir()
     for name in ("base", "fore"):

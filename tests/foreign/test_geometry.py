@@ -67,6 +67,21 @@ def test_a_package_is_found_above_the_model(manifest: bool, tmp_path: Path) -> N
     assert read(path).bodies["stone"].shapes[0].mesh.samefile(folder / "meshes/cube.obj")
 
 
+def test_a_copied_part_of_a_package_has_its_meshes(tmp_path: Path) -> None:
+    """The model `robots/a/robot.urdf` and the meshes in `robots/meshes` are all that was copied of the package."""
+    path = model(tmp_path, "package://stones/all/robots/meshes/cube.obj", "robots/meshes/cube.obj")
+    assert read(path).bodies["stone"].shapes[0].mesh.samefile(tmp_path / "robots/meshes/cube.obj")
+
+
+def test_meshes_of_one_package_that_is_missing_are_one_line(tmp_path: Path) -> None:
+    path = model(tmp_path, "package://rocks/a.obj")
+    visual = '<visual><geometry><mesh filename="package://rocks/b.obj"/></geometry></visual></link>'
+    path.write_text(path.read_text().replace("</link>", visual))
+    lines = [line for line in Report(read(path).ledger).lines() if "<mesh>" in line]
+    assert len(lines) == 1
+    assert "<mesh>, 2 times: no such file; searched: " in lines[0]
+
+
 def test_a_package_is_named_by_an_option(tmp_path: Path) -> None:
     path = model(tmp_path / "other", "package://stones/meshes/cube.obj")
     [loss] = Report(read(path).ledger).losses

@@ -85,7 +85,7 @@ def test_messages_of_readers(tmp_path, name):
 def test_sections_of_two_types_are_not_merged(tmp_path):
     (tmp_path / "other.yaml").write_text("mbsim: 1\nbodies: [a]\n")
     found = problems(tmp_path, HEAD + "include: [other.yaml]\n")
-    assert found == [f"scene.yaml:2:1: bodies: already defined in {tmp_path}/other.yaml:2:1"]
+    assert found == [f"scene.yaml:2:1: bodies: already defined in {tmp_path}/other.yaml:2:1: leave out one of them"]
 
 
 def test_a_cell_of_a_table_has_a_largest_length(tmp_path):
