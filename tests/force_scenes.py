@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 from loops import loaded
+from scipy.spatial.transform import Rotation
 from strategies import random_rotation
 
 from multibody_cli.compile import compile_scene
 from multibody_cli.forces.contract import ForceElement
 from multibody_cli.forces.elements import ELEMENTS as CATALOGUE
-from multibody_cli.forces.elements import apply_forces, elastic_energy
+from multibody_cli.forces.elements import add_stiffness_damping_products, apply_forces, elastic_energy
+from multibody_cli.forces.quantities import write_directions
+from multibody_cli.kernel import records
 from multibody_cli.model import System
 from multibody_cli.tree.workspace import Work, workspace_for
 
@@ -40,6 +43,23 @@ def pennate(curves: str, **numbers: float) -> dict[str, Any]:
     scene["muscles"]["e"] |= {"curves": curves, "pennation_angle": 0.6, **numbers}
     return scene
 
+
+SPHERE = {"wrap": {"type": "sphere", "body": "c", "position": AT[2], "radius": 0.5}, "side": [-1, 1, -1]}
+CYLINDER = {
+    "wrap": {
+        "type": "cylinder",
+        "body": "c",
+        "position": AT[2],
+        "rotation": {"axis": [1, -2, 3], "angle": 0.6},
+        "radius": 0.3,
+    },
+    "side": [-1, 1, 1],
+}
+CYLINDER_ON_GROUND = {
+    "wrap": {"type": "cylinder", "body": "world", "position": AT[1], "radius": 0.15},
+    "side": [-1, 1, 0],
+}
+over_a_surface = {"stiffness": 30, "damping": 4, "rest_length": 0.4}
 
 ELEMENTS: dict[str, dict[str, Any]] = {
     "spring": spring(end("a", 0), end("b", 1), stiffness=50, damping=3, rest_length=0.7),
@@ -111,6 +131,10 @@ ELEMENTS: dict[str, dict[str, Any]] = {
             }
         },
     },
+    "over_a_sphere": spring(end("a", 0), SPHERE, end("b", 1), **over_a_surface),
+    "over_cylinders": spring(
+        end("a", 0), CYLINDER, end("b", 1), CYLINDER_ON_GROUND, {**end("world", 2)}, stiffness=30, rest_length=0.4
+    ),
     "drag": {"forces": {"e": {"body": "b", "viscous": {"linear": 2, "angular": 0.5}}}},
     "quadratic_drag": {"forces": {"e": {"body": "b", "quadratic": 2}}},
     "fluid": {
@@ -179,3 +203,25 @@ def energy(system: System, work: Work) -> float:
 def twists(work: Work) -> np.ndarray:
     """Twists (nb + 1, 6) of the bodies, [angular; linear]."""
     return np.hstack([work.bodies["w"], work.bodies["v"]])
+
+
+def moved(work: Work, change: np.ndarray, s: float) -> Work:
+    """The bodies after a displacement s times the change, (nb + 1, 6)."""
+    bodies = np.array(work.bodies)
+    for row in range(1, len(bodies)):
+        turn = Rotation.from_rotvec(s * change[row, :3]).as_matrix()
+        bodies["R"][row] = (turn @ bodies["R"][row].reshape(3, 3).T).T.ravel()
+        bodies["x"][row] += s * change[row, 3:]
+    return work._replace(bodies=records(bodies))
+
+
+def varied(system: System, work: Work, change: np.ndarray, along: float, faster: float, exact: bool) -> np.ndarray:
+    """The product of K and D with a change."""
+    wrenches(system, work)  # signals of the state are evaluated at this state
+    work.bodies["dw"], work.bodies["dv"] = change[:, :3], change[:, 3:]
+    work.wrenches["t"], work.wrenches["f"] = 0.0, 0.0
+    write_directions(
+        system.forces.quantities, system.forces.points, system.forces.signals, np.zeros(0), work.bodies, along, faster
+    )
+    add_stiffness_damping_products(system.forces, 0.0, work.bodies, along, faster, exact, work.wrenches)
+    return np.hstack([work.wrenches["t"], work.wrenches["f"]])

@@ -6,7 +6,7 @@ With d the vector between the points, n = d / |d| and u = dd/dt,
     velocity      n . u
     acceleration  n . du/dt + (|u|^2 - (n . u)^2) / |d|
 
-The length of a path is the sum of the distances of neighboring points, each times its factor (`forces.cable`), and so
+The length of a path is the sum of the distances of neighboring points, each times its factor (`cables.lines`), and so
 are the three levels of its row.
 
 With limits, the equality becomes a one-sided row for each: a rope has a greatest distance and pulls, a strut has a
@@ -37,7 +37,9 @@ from multibody_cli.kernel import formula
 from multibody_cli.spatial.products import dot
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength
 from multibody_cli.spec.entries import PackingContext, Place, placed
-from multibody_cli.spec.path import PointsOrName, line_factors
+from multibody_cli.spec.path import ArcSpec, PointsOrName, line_factors
+from multibody_cli.spec.points import Attachment
+from multibody_cli.spec.quantities import located_error
 
 
 class DistanceSpec(ConstraintSpec):
@@ -64,6 +66,9 @@ class DistanceSpec(ConstraintSpec):
     def _require_a_length_or_limits(self) -> Self:
         if (self.between is None) == (self.path is None):
             raise ValueError("expected one of `between` and `path`")
+        for k, entry in enumerate(self.path or ()):
+            if isinstance(entry, ArcSpec):
+                raise located_error("the path of a `distance` does not wrap: use points, or a stiff spring", "path", k)
         if (self.length is None) == (self.limits is None):
             raise ValueError("expected either `length` or `limits`")
         if self.limits is not None:
@@ -87,7 +92,7 @@ class DistanceSpec(ConstraintSpec):
         return sum(limit is not None for limit in self.limits or (self.length,))
 
     @property
-    def points(self) -> Sequence[tuple[Place, BodyPoint]]:
+    def points(self) -> Sequence[tuple[Place, Attachment]]:
         """Its points from end to end."""
         return placed("between", self.between) if self.between else placed("path", self.path or ())
 

@@ -3,7 +3,7 @@
 The row is the rate of a combination, or of the length of a path,
 
     u = sum_k c_k D_k . V_k         D_k: dual of a coordinate, V_k: twist of its child relative to its parent
-    u = sum_k f_k n_k . d_k'        d_k = |d_k| n_k: line between two points, f_k: its factor (`forces.cable`)
+    u = sum_k f_k n_k . d_k'        d_k = |d_k| n_k: line between two points, f_k: its factor (`cables.lines`)
 
 and its friction impulse x has the law of a friction patch with one slip direction and a given limit:
 
@@ -17,10 +17,10 @@ with it.
 
 from __future__ import annotations
 
+from multibody_cli.cables.lines import is_passed, lever_after, lever_before, line_to, trace
 from multibody_cli.constraints.points import write_point_force
 from multibody_cli.constraints.rows import write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.forces.cable import lever_of, line_between
 from multibody_cli.kernel import kernel
 from multibody_cli.model import JointFriction
 from multibody_cli.spatial.memory import load, load_force, store_force
@@ -45,12 +45,17 @@ def write_brake_rows(system, work, step, row, term) -> int:
             W, at = of.coefficient * load_force(work.dual_basis[of.dual]), load(work.bodies[of.row].x)
             term = write_wrench_at(of.parent, -W, at, work.bodies, terms, term)
             term = write_wrench_at(of.child, W, at, work.bodies, terms, term)
+        points, i = system.forces.points, brake.first_point
+        trace(points, brake.first_point, brake.last_point, work.bodies)
         for k in range(brake.first_point + 1, brake.last_point):
-            one, other = system.forces.points[k - 1], system.forces.points[k]
-            if other.factor > 0.0:
-                n, _ = line_between(one, other, work.bodies)
-                term = write_point_force(terms, term, one.row, lever_of(one, work.bodies), -other.factor * n)
-                term = write_point_force(terms, term, other.row, lever_of(other, work.bodies), other.factor * n)
+            if is_passed(points, k):
+                one, other = points.entries[i], points.entries[k]
+                if other.factor > 0.0:
+                    n, _ = line_to(points, i, k, work.bodies)
+                    r, s = lever_after(points, i, work.bodies), lever_before(points, k, work.bodies)
+                    term = write_point_force(terms, term, one.row, r, -other.factor * n)
+                    term = write_point_force(terms, term, other.row, s, other.factor * n)
+                i = k
         for j in range(PER_CONTACT):
             rows[row + j].first_term = first
             rows[row + j].last_term = term if j == 1 else first

@@ -136,7 +136,7 @@ def join_implicit_forces(system, articulation):
 @kernel
 def join_brakes(system, articulation):
     """Merge the articulations on which the brake of a combination or of a path acts."""
-    table, points = system.contacts.joint_friction, system.forces.points
+    table, entries = system.contacts.joint_friction, system.forces.points.entries
     patches = len(table.patches)
     for b in range(len(table.brakes)):
         brake, own = table.brakes[b], table.moved[patches + b]
@@ -146,8 +146,8 @@ def join_brakes(system, articulation):
             if of.parent > 0:
                 join(articulation, own, of.parent)
         for k in range(brake.first_point, brake.last_point):
-            if points[k].row > 0:
-                join(articulation, own, points[k].row)
+            if entries[k].row > 0:
+                join(articulation, own, entries[k].row)
 
 
 @formula

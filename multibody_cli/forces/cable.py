@@ -1,12 +1,8 @@
-"""Cables: straight lines through points of bodies, under one tension.
+"""Cables: one tension along lines through points of bodies, and along arcs over surfaces between them.
 
-With the differences d_k of neighboring points and their unit vectors u_k, a cable has
-
-    l = sum_k f_k |d_k|,    dl/dt = sum_k f_k u_k . dd_k/dt,
-
-and its tension T applies the force T (f_k u_k - f_{k-1} u_{k-1}) to point k: the generalized forces -T dl/dq.  The
-cable slides through the points between its ends.  Where two neighbors coincide, their line has no direction and applies
-no force.  The factors f_k are 1 but for cables with branches: 1 / divisor in a branch, and 0 between two branches.
+A tension T applies the force T (f_k u_k - f_{k-1} u_{k-1}) to point k of a cable (`cables.lines`): the generalized
+forces -T dl/dq.  The cable slides through the points between its ends.  Where two neighbors coincide, their line has no
+direction and applies no force.
 
 The law of a spring or of a muscle is the tension T as a function of length and rate, with its two derivatives.
 
@@ -15,110 +11,85 @@ Source: Sueda, notes 1.9.1-1.9.6, (1.57)-(1.64) for several points; signs of (1.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import numpy as np
-
+from multibody_cli.cables.lines import (
+    is_passed,
+    lever_after,
+    lever_before,
+    line_to,
+    measure,
+    path_change,
+    relative_displacement,
+    slide_after,
+    slide_before,
+    trace,
+    turn_of,
+)
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
+from multibody_cli.forces.variation import add_block, add_wrench, block_at
 from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.spatial.memory import load
-from multibody_cli.spatial.products import ZERO, cross, dot, isotropic, symmetric_outer
+from multibody_cli.spatial.products import ZERO, cross, dot, isotropic, no_force, rank_one, symmetric_outer
+from multibody_cli.spatial.values import Force
 
-POINT = np.dtype([("row", "i8"), ("point", "f8", 3), ("factor", "f8")])
-"""A point of a body in its joint frame; row 0 is the ground.  The factor is that of the line that ends there."""
+PATH_COLLAPSED, WAY_UNDEFINED = 1, 32
+"""Bits of the warnings of an element on a path."""
 
-COLLAPSED = 1e-6
-"""Fraction of the length of the path, or of its rest length, below which two neighbors coincide."""
-
-
-COINCIDENT = 1e-150
-"""Distance of two points below which its square underflows, m: their line has no direction."""
-
-COLLAPSED_PATH = (
-    "two neighboring points of its path coincided: the line between them has no direction there; move a point, or "
-    "remove one"
-)
-"""The warning of such a path."""
+PATH_WARNINGS = {
+    PATH_COLLAPSED: "two neighboring points of its path coincided: the line between them has no direction there; move "
+    "a point, or remove one",
+    WAY_UNDEFINED: "its way over a surface was not defined: a line met the centre or the axis, where ways on both "
+    "sides are equal, or a point was within the surface, which the path then ignores; move a point, or give a `side`",
+}
+"""Their meaning."""
 
 
 @formula
-def lever_of(point, bodies):
-    """From the origin of the body to the point, world axes."""
-    return load(bodies[point.row].R) @ load(point.point)
-
-
-@formula
-def line_between(one, other, bodies):
-    """Direction from a point to its neighbor, 0 if there is none, and their distance."""
-    d = load(bodies[other.row].x) + lever_of(other, bodies) - load(bodies[one.row].x) - lever_of(one, bodies)
-    length = math.sqrt(dot(d, d))
-    return (1.0 / max(length, COINCIDENT)) * d, length
-
-
-@formula
-def has_collapsed(shortest, rest, length):
-    """Whether two neighboring points of a path coincide, by the shortest of its lines."""
-    return shortest < COLLAPSED * max(rest, length)
-
-
-@formula
-def velocity_of(point, bodies):
-    """Velocity of a point."""
-    body = bodies[point.row]
-    return load(body.v) + cross(load(body.w), lever_of(point, bodies))
-
-
-@kernel
-def length_of(points, first, last, bodies):
-    """Length of the cable through the points from `first` up to `last`, for poses of bodies."""
-    length = 0.0
-    for k in range(first + 1, last):
-        if points[k].factor > 0.0:
-            _, distance = line_between(points[k - 1], points[k], bodies)
-            length += points[k].factor * distance
-    return length
-
-
-@kernel
-def measure(points, first, last, bodies):
-    """Length of the cable through the points from `first` up to `last`, its rate, and its shortest line."""
-    length, rate, shortest = 0.0, 0.0, math.inf
-    for k in range(first + 1, last):
-        if points[k].factor > 0.0:
-            u, distance = line_between(points[k - 1], points[k], bodies)
-            length += points[k].factor * distance
-            shortest = min(shortest, distance)
-            rate += points[k].factor * dot(u, velocity_of(points[k], bodies) - velocity_of(points[k - 1], bodies))
-    return length, rate, shortest
+def path_warning(shortest):
+    """The bit of a path that has collapsed."""
+    return PATH_COLLAPSED if shortest >= 0.0 else WAY_UNDEFINED
 
 
 @kernel
 def apply_tension(points, first, last, tension, bodies):
-    """Apply the tension to all points of a cable."""
+    """Apply the tension to all points of a cable, after `measure`."""
+    entries, i = points.entries, first
     for k in range(first + 1, last):
-        u, _ = line_between(points[k - 1], points[k], bodies)
-        pull = (points[k].factor * tension) * u
-        apply_point_force(points[k - 1], pull, bodies)
-        apply_point_force(points[k], -pull, bodies)
+        if is_passed(points, k):
+            u, _ = line_to(points, i, k, bodies)
+            pull = (entries[k].factor * tension) * u
+            apply_force_at(entries[i].row, lever_after(points, i, bodies), pull, bodies)
+            apply_force_at(entries[k].row, lever_before(points, k, bodies), -pull, bodies)
+            i = k
 
 
 @kernel
 def add_tension(points, first, last, tension, bodies, wrenches):
     """Add the wrenches of a tension at all points of a cable."""
+    trace(points, first, last, bodies)
+    entries, i = points.entries, first
     for k in range(first + 1, last):
-        u, _ = line_between(points[k - 1], points[k], bodies)
-        pull = (points[k].factor * tension) * u
-        add_point_force_change(points[k - 1], pull, ZERO, 0.0, False, bodies, wrenches)
-        add_point_force_change(points[k], -pull, ZERO, 0.0, False, bodies, wrenches)
+        if is_passed(points, k):
+            u, _ = line_to(points, i, k, bodies)
+            pull = (entries[k].factor * tension) * u
+            add_force_at(entries[i].row, lever_after(points, i, bodies), pull, wrenches)
+            add_force_at(entries[k].row, lever_before(points, k, bodies), -pull, wrenches)
+            i = k
 
 
 @formula
-def apply_point_force(point, force, bodies):
-    """Apply a force to one point, unless it is on the ground."""
-    if point.row > 0:
-        apply_wrench(bodies[point.row], cross(lever_of(point, bodies), force), force)
+def apply_force_at(row, r, force, bodies):
+    """Apply a force at the lever r of a body, unless it is the ground."""
+    if row > 0:
+        apply_wrench(bodies[row], cross(r, force), force)
+
+
+@formula
+def add_force_at(row, r, force, wrenches):
+    """Add a force at the lever r of a body to its wrench, unless it is the ground."""
+    if row > 0:
+        add_wrench(wrenches[row], cross(r, force), force)
 
 
 # --- stiffness and damping --------------------------------------------------------------------------------------------
@@ -142,7 +113,10 @@ def dissipative(law):
 
 @template(law_of, tension_change_of)
 def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
-    """Add K and D times the motion change to the wrenches: see `forces.variation`."""
+    """Add K and D times the motion change to the wrenches: see `forces.variation`.
+
+    Where not `exact`, the points of arcs are constant in the body of their surface.
+    """
     points, change = forces.points, 0.0
     length, rate, _ = measure(points, item.first, item.last, bodies)
     law = law_of(item, forces, t, length, rate)
@@ -155,81 +129,61 @@ def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velo
         points, item.first, item.last, bodies, displacement_factor, velocity_factor, exact
     )
     change += by_length * lengthened + by_rate * quickened
+    entries, i = points.entries, item.first
     for k in range(item.first + 1, item.last):
-        one, other, factor = points[k - 1], points[k], points[k].factor
-        u, distance = line_between(one, other, bodies)
-        moved = relative_displacement(one, other, bodies)
-        across = displacement_factor * transverse_stiffness(tension, by_length, distance)
-        force = factor * (change * u + across * (moved - dot(u, moved) * u))
-        pull = (factor * tension) * u
-        add_point_force_change(one, force, pull, displacement_factor, exact, bodies, wrenches)
-        add_point_force_change(other, -force, -pull, displacement_factor, exact, bodies, wrenches)
+        if is_passed(points, k):
+            factor = entries[k].factor
+            u, distance = line_to(points, i, k, bodies)
+            moved = relative_displacement(points, i, k, bodies)
+            across = transverse_stiffness(tension, by_length, distance) * (moved - dot(u, moved) * u)
+            before, after = ZERO, ZERO
+            if exact and (entries[i].surface >= 0 or entries[k].surface >= 0):
+                across = tension * turn_of(points, i, k, u, moved, distance)
+                before, after = slide_after(points, i), slide_before(points, k)
+            force, pull = factor * (change * u + displacement_factor * across), (factor * tension) * u
+            r, s = lever_after(points, i, bodies), lever_before(points, k, bodies)
+            add_force_change(entries[i].row, r, before, force, pull, displacement_factor, exact, bodies, wrenches)
+            add_force_change(entries[k].row, s, after, -force, -pull, displacement_factor, exact, bodies, wrenches)
+            i = k
 
 
 @formula
-def path_change(points, first, last, bodies, displacement_factor, velocity_factor, exact):
-    """Changes of length and rate of a cable along a motion change; that of the rate with the pose where `exact`."""
-    length, rate = 0.0, 0.0
-    for k in range(first + 1, last):
-        one, other, factor = points[k - 1], points[k], points[k].factor
-        u, distance = line_between(one, other, bodies)
-        moved = relative_displacement(one, other, bodies)
-        along = factor * dot(u, moved)
-        length += displacement_factor * along
-        rate += velocity_factor * along
-        if exact and distance > 0.0:
-            apart = velocity_of(other, bodies) - velocity_of(one, bodies)
-            turned = (displacement_factor / distance) * (moved - dot(u, moved) * u)
-            swung = velocity_change(other, displacement_factor, bodies) - velocity_change(
-                one, displacement_factor, bodies
-            )
-            rate += factor * (dot(turned, apart) + dot(u, swung))
-    return length, rate
-
-
-@formula
-def relative_displacement(one, other, bodies):
-    """Displacement of a point less that of its neighbor."""
-    moved = displacement_of(bodies[other.row], lever_of(other, bodies))
-    return moved - displacement_of(bodies[one.row], lever_of(one, bodies))
-
-
-@formula
-def velocity_change(point, displacement_factor, bodies):
-    """Change of the velocity of a point by a displacement of the body: w x (dw x r)."""
-    body, r = bodies[point.row], lever_of(point, bodies)
-    return displacement_factor * cross(load(body.w), cross(load(body.dw), r))
-
-
-@formula
-def add_point_force_change(point, change, force, displacement_factor, exact, bodies, wrenches):
-    """Add the change of the force on one point, and of its moment by the rotation of the lever."""
-    if point.row > 0:
-        body, r = bodies[point.row], lever_of(point, bodies)
+def add_force_change(row, r, slide, change, force, displacement_factor, exact, bodies, wrenches):
+    """Add the change of the force at the lever r of a body, and of its moment by the change of the lever."""
+    if row > 0:
         moment = cross(r, change)
         if exact:
-            moment = moment + displacement_factor * cross(cross(load(body.dw), r), force)
-        add_wrench(wrenches[point.row], moment, change)
+            moment = moment + displacement_factor * cross(cross(load(bodies[row].dw), r) + slide, force)
+        add_wrench(wrenches[row], moment, change)
 
 
 @template(law_of)
 def add_stiffness_blocks(item, forces, t, bodies, displacement_factor, velocity_factor, blocks):
-    """Add the diagonal block of each point to that of its body: see `forces.variation`."""
+    """Add the diagonal block of each entry to that of its body: see `forces.variation`."""
     points = forces.points
     length, rate, _ = measure(points, item.first, item.last, bodies)
     tension, by_length, by_rate = dissipative(law_of(item, forces, t, length, rate))
     stiff = by_length * displacement_factor + by_rate * velocity_factor
-    for k in range(item.first, item.last):
-        if points[k].row > 0:
-            g, across = ZERO, isotropic(0.0)
-            for end in range(max(k, item.first + 1), min(k + 2, item.last)):
-                u, distance = line_between(points[end - 1], points[end], bodies)
-                factor = points[end].factor
-                stiffness = factor * displacement_factor * transverse_stiffness(tension, by_length, distance)
-                g = g + (factor if end == k else -factor) * u
-                across = across + transverse_matrix(u, stiffness)
-            r = lever_of(points[k], bodies)
-            add_block(blocks[points[k].row], block_at(across + stiff * symmetric_outer(g, g), r))
+    entries, i, pulled = points.entries, item.first, no_force()
+    for k in range(item.first + 1, item.last):
+        if is_passed(points, k):
+            u, distance = line_to(points, i, k, bodies)
+            factor = entries[k].factor
+            stiffness = factor * displacement_factor * transverse_stiffness(tension, by_length, distance)
+            across, pull = transverse_matrix(u, stiffness), factor * u
+            r, s = lever_after(points, i, bodies), lever_before(points, k, bodies)
+            pulled = pulled + Force(cross(r, pull), pull)
+            add_own_block(entries[i].row, block_at(across, r) + stiff * rank_one(pulled, pulled), blocks)
+            add_own_block(entries[k].row, block_at(across, s), blocks)
+            i, pulled = k, -Force(cross(s, pull), pull)
+    add_own_block(entries[i].row, stiff * rank_one(pulled, pulled), blocks)
+
+
+@formula
+def add_own_block(row, block, blocks):
+    """Add a block to that of a body, unless it is the ground."""
+    if row > 0:
+        add_block(blocks[row], block)
 
 
 @formula

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.cables.lines import CablePoints
 from multibody_cli.forces import (
     body_drag,
     body_load,
@@ -107,7 +108,7 @@ class Forces(NamedTuple):
     """The force elements of a model."""
 
     signals: Signals
-    points: Records  # of all cables
+    points: CablePoints
     terms: Records  # of all combinations with springs or dampers
     paths: Integers  # (k, 2) first point and end of each named path
     inputs: Integers  # (k,) signal of each input
@@ -155,7 +156,7 @@ class Forces(NamedTuple):
         elements = [element for element in ELEMENTS if element.implicit]
         rows = [self.table(element)[name] for element in elements for name in element.bodies]
         if any(element.cable and len(self.table(element)) for element in elements):
-            rows.append(self.points["row"])
+            rows.append(self.points.entries["row"])
         return np.concatenate(rows)
 
     @property
@@ -165,16 +166,20 @@ class Forces(NamedTuple):
         return [range(iv, iv + element.coordinates) for element in joints for iv in self.table(element)["iv"].tolist()]
 
 
-def coupled_pairs(tables: Iterable[Records], points: Records) -> Integers:
-    """Rows (k, 2) of moving bodies that implicit elements couple: neighbors along each element."""
+def coupled_pairs(tables: Iterable[Records], entries: Records) -> Integers:
+    """Rows (k, 2) of moving bodies that implicit elements couple: neighbors along each element.
+
+    `entries` are those of all cables.  Where a cable does not touch a surface, those before and after are neighbors.
+    """
     pairs: list[tuple[int, int]] = []
     for element, table in zip(ELEMENTS, tables, strict=True):
         for record in table if element.implicit and element.acts_on_bodies else ():
             rows = [int(record[name]) for name in element.bodies]
+            pairs += pairwise([row for row in rows if row > 0])
             if element.cable:
-                rows += points["row"][int(record["first"]) : int(record["last"])].tolist()
-            moving = [row for row in rows if row > 0]
-            pairs += pairwise(moving)
+                passed = entries[int(record["first"]) : int(record["last"])]
+                for some in (passed, passed[passed["surface"] < 0]):
+                    pairs += pairwise([row for row in some["row"].tolist() if row > 0])
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 

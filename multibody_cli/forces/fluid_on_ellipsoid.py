@@ -37,9 +37,10 @@ from pydantic import Field
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.fluid import FluidProperties, flow_past
-from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
+from multibody_cli.forces.variation import add_block, add_wrench, block_at
 from multibody_cli.kernel import Floats, formula
 from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.points import displacement_of
 from multibody_cli.spatial.products import ZERO, cross, dot, isotropic, scaled, symmetric_outer, transposed_times
 from multibody_cli.spatial.values import Inertia, Mat3, Vec3
 from multibody_cli.spec import BodyPosition, Position, Quantity, Rotation, Spec, Vector, Vector3, units

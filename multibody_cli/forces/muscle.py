@@ -15,13 +15,13 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from multibody_cli.cables.lines import COLLAPSED, measure
 from multibody_cli.forces.cable import (
-    COLLAPSED,
-    COLLAPSED_PATH,
+    PATH_WARNINGS,
     add_stiffness_blocks,
     add_tension,
     apply_tension,
-    measure,
+    path_warning,
     stiffness_damping_product,
 )
 from multibody_cli.forces.contract import ForceElement, SceneEntry
@@ -39,9 +39,10 @@ from multibody_cli.forces.muscle_models.contract import NonNegative
 from multibody_cli.forces.muscle_models.cubic import CubicSpec
 from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
-from multibody_cli.spec import BodyPoint, Fraction, PositiveLength, PositiveTime, Quantity, SignalSpec, units
+from multibody_cli.spec import Fraction, PositiveLength, PositiveTime, Quantity, SignalSpec, units
 from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place, placed
 from multibody_cli.spec.path import PointsOrName
+from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import located_error
 from multibody_cli.spec.signal import Signal
 
@@ -57,7 +58,7 @@ class MuscleSpec(BetweenSpec):
     """
 
     path: PointsOrName = Field(
-        description="Its ends, and between them points through which it slides; or the name of a path."
+        description="Its points, and surfaces between them over which it wraps, from end to end; or the name of one."
     )
     max_isometric_force: Annotated[float, Quantity(units.FORCE, above=0.0)] = Field(
         description="Active force at the optimal length and zero velocity, N."
@@ -117,7 +118,7 @@ class MuscleSpec(BetweenSpec):
         return self
 
     @property
-    def points(self) -> list[tuple[Place, BodyPoint]]:
+    def points(self) -> list[tuple[Place, Attachment]]:
         """Its points from end to end."""
         return placed("path", self.path)
 
@@ -136,7 +137,7 @@ MUSCLE = np.dtype(
 )
 
 TOO_SHORT, TOO_LONG, TOO_FAST, OUT_OF_RANGE = 2, 4, 8, 16
-"""Bits of warnings, beside 1 for a collapsed path."""
+"""Bits of warnings, beside those of the path."""
 
 
 @formula
@@ -179,7 +180,7 @@ def tension_change_of(muscle, forces, t, length, rate):
 def warnings_of(muscle, given, z, velocity, activation, shortest):
     """Warnings as bits."""
     x, y = z / muscle.optimal, velocity / (muscle.optimal * muscle.fastest * speed_factor(muscle, activation))
-    bits = 1 if shortest < COLLAPSED * muscle.optimal else 0
+    bits = path_warning(shortest) if shortest < COLLAPSED * muscle.optimal else 0
     if x < muscle.lengths[0]:
         bits |= TOO_SHORT
     if x > muscle.lengths[1]:
@@ -241,7 +242,7 @@ ELEMENT = ForceElement(
     ),
     add_stiffness_blocks=bound_kernel(add_stiffness_blocks, law_of=law_of),
     warnings={
-        1: COLLAPSED_PATH,
+        **PATH_WARNINGS,
         TOO_SHORT: "its fibers were too short to apply a force: the path is too short for this `tendon_slack_length`",
         TOO_LONG: "its fibers were so long that activation had no effect: the path is too long for this "
         "`tendon_slack_length`",

@@ -12,8 +12,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from multibody_cli.forces.cable import measure as measure_cable
-from multibody_cli.forces.cable import path_change
+from multibody_cli.cables.lines import measure as measure_cable
+from multibody_cli.cables.lines import path_change
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spatial.memory import load

@@ -20,12 +20,12 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from multibody_cli.cables.lines import has_collapsed, measure
 from multibody_cli.forces.cable import (
-    COLLAPSED_PATH,
+    PATH_WARNINGS,
     add_stiffness_blocks,
     apply_tension,
-    has_collapsed,
-    measure,
+    path_warning,
     stiffness_damping_product,
 )
 from multibody_cli.forces.contract import ForceElement, SceneEntry
@@ -33,6 +33,7 @@ from multibody_cli.kernel import bound_kernel, formula
 from multibody_cli.spec import BodyPoint, Damping, Mass, Position, Quantity, Vector, units
 from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place, placed
 from multibody_cli.spec.path import PointsOrName
+from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, list_schema, located_error, read_each
 
 # --- entries of `springs:` in a scene file: springs along cables, and bushings ----------------------------------------
@@ -71,7 +72,8 @@ class SpringSpec(BetweenSpec):
 
     between: list[BodyPoint] | None = Field(None, min_length=2, max_length=2, description="Its two ends.")
     path: PointsOrName | None = Field(
-        None, description="Its ends, and between them points through which it slides; or the name of a path."
+        None,
+        description="Its points, and surfaces between them over which it wraps, from end to end; or the name of one.",
     )
     relative: bool = Field(
         False, description="Whether `stiffness` and `damping` are per unit of strain, (length - rest) / rest."
@@ -116,7 +118,7 @@ class SpringSpec(BetweenSpec):
         return self.rest_length if isinstance(self.rest_length, tuple) else (self.rest_length, self.rest_length)
 
     @property
-    def points(self) -> list[tuple[Place, BodyPoint]]:
+    def points(self) -> list[tuple[Place, Attachment]]:
         """Its points from end to end."""
         return placed("between", self.between) if self.between else placed("path", self.path or ())
 
@@ -169,7 +171,7 @@ def apply_force(spring, forces, t, q, v, bodies, tau, powers, watched, warnings,
     apply_tension(forces.points, spring.first, spring.last, tension_of(spring, length, rate), bodies)
     powers[spring.account] += spring.damping * rate * rate
     if watched and has_collapsed(shortest, spring.rest, length):
-        warnings[k] = 1
+        warnings[k] |= path_warning(shortest)
 
 
 @formula
@@ -200,7 +202,7 @@ ELEMENT = ForceElement(
         stiffness_damping_product, law_of=law_of, tension_change_of=tension_change_of
     ),
     add_stiffness_blocks=bound_kernel(add_stiffness_blocks, law_of=law_of),
-    warnings={1: COLLAPSED_PATH},
+    warnings=PATH_WARNINGS,
     entry=SceneEntry("springs", "spring", ("between", "path"), SpringSpec, pack),
 )
 
@@ -267,6 +269,6 @@ class StrandSpec(BetweenSpec):
         return self.segments or list(itertools.pairwise(range(len(self.nodes))))
 
     @property
-    def points(self) -> list[tuple[Place, BodyPoint]]:
+    def points(self) -> list[tuple[Place, Attachment]]:
         """Body points to which nodes are attached."""
         return [(("attach", str(node)), point) for node, point in self.attach.items()]

@@ -14,21 +14,22 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from multibody_cli.cables.lines import has_collapsed, measure
 from multibody_cli.forces.cable import (
-    COLLAPSED_PATH,
+    PATH_WARNINGS,
     add_stiffness_blocks,
     add_tension,
     apply_tension,
-    has_collapsed,
-    measure,
+    path_warning,
     stiffness_damping_product,
 )
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
-from multibody_cli.spec import BodyPoint, SignalSpec, units
+from multibody_cli.spec import SignalSpec, units
 from multibody_cli.spec.entries import BetweenSpec, ForceSpec, PackingContext, Place, placed
 from multibody_cli.spec.path import PointsOrName
+from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.signal import Signal
 
 
@@ -36,14 +37,14 @@ class TensionSpec(BetweenSpec, ForceSpec):
     """A tension along a path, as a function of time and state, as of a rope on a winch."""
 
     path: PointsOrName = Field(
-        description="Its ends, and between them points through which it slides; or the name of a path."
+        description="Its points, and surfaces between them over which it wraps, from end to end; or the name of one."
     )
     tension: Annotated[SignalSpec, Signal(units.FORCE, state=())] = Field(
         description="Tension, N, positive where it pulls: a number, an expression of t and the state, or a table."
     )
 
     @property
-    def points(self) -> Sequence[tuple[Place, BodyPoint]]:
+    def points(self) -> Sequence[tuple[Place, Attachment]]:
         """Its points from end to end."""
         return placed("path", self.path)
 
@@ -92,7 +93,7 @@ def apply_force(item, forces, t, q, v, bodies, tau, powers, watched, warnings, k
     apply_tension(forces.points, item.first, item.last, tension, bodies)
     powers[item.account] -= tension * rate
     if watched and has_collapsed(shortest, 0.0, length):
-        warnings[k] = 1
+        warnings[k] |= path_warning(shortest)
 
 
 def pack(spec: TensionSpec, context: PackingContext) -> tuple[Any, ...]:
@@ -112,6 +113,6 @@ ELEMENT = ForceElement(
         stiffness_damping_product, law_of=law_of, tension_change_of=tension_change_of
     ),
     add_stiffness_blocks=bound_kernel(add_stiffness_blocks, law_of=law_of),
-    warnings={1: COLLAPSED_PATH},
+    warnings=PATH_WARNINGS,
     entry=SceneEntry("forces", "tension", ("tension",), TensionSpec, pack),
 )

@@ -22,14 +22,8 @@ from __future__ import annotations
 
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import ZERO, cross, isotropic, shift_inertia
+from multibody_cli.spatial.products import ZERO, isotropic, shift_inertia
 from multibody_cli.spatial.values import Force, Inertia, Mat3
-
-
-@formula
-def displacement_of(body, r):
-    """Displacement of the point at the lever r, for the motion change of the body."""
-    return load(body.dv) + cross(load(body.dw), r)
 
 
 @formula

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.cables.lines import CablePoints
 from multibody_cli.escaping import decoded
 from multibody_cli.forces.elements import ELEMENTS, apply_forces
 from multibody_cli.joints.contract import Coordinate
@@ -52,7 +53,8 @@ def _forces(model: Model, start: Start) -> Iterator[LargestForce]:
     length, angles, state = model.system.tree.length, _angles(model), start.state
     with interpreted(), np.errstate(all="ignore"):  # once, at the end of a run: compilation would take longer
         forces, work, powers = model.system.forces, workspace_for(model.system), np.zeros(len(model.names.accounts))
-        points, quantities = records(np.array(forces.points)), records(np.array(forces.quantities))
+        points = CablePoints(*(records(np.array(table)) for table in forces.points))
+        quantities = records(np.array(forces.quantities))
         for place, (element, table) in enumerate(zip(ELEMENTS, forces.tables, strict=True)):
             for k, record in enumerate(table):
                 tables: list[Any] = [records(np.array(other[:0])) for other in forces.tables]

@@ -115,7 +115,8 @@ def _obstacles(model: Model, integrator: str, end: float) -> Iterable[tuple[bool
     yield has_rows, "constraints, couplings or body coordinates"
     yield bool((tree.parts["code"] == PartCode.EXPONENTIAL).any()), "rotation vectors as coordinates"
     yield len(tree.quaternions) > MAX_QUATERNIONS, f"more than {MAX_QUATERNIONS} quaternions"
-    yield len(system.forces.points) > MAX_POINTS, f"more than {MAX_POINTS} points of springs"
+    yield len(system.forces.points.entries) > MAX_POINTS, f"more than {MAX_POINTS} points of springs"
+    yield len(system.forces.points.surfaces) > 0, "paths that wrap over surfaces"
     yield len(system.forces.table(BUSHINGS)) > MAX_BUSHINGS, f"more than {MAX_BUSHINGS} bushings"
     yield any(any(one.pieces) for one in model.joint_maps.values()), "joints with splines"
     bounds = [bound for joint in model.names.joints for domain in joint.domains for bound in domain]

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from multibody_cli import signals
-from multibody_cli.forces.cable import COLLAPSED, has_collapsed
+from multibody_cli.cables.lines import COLLAPSED, CablePoints, has_collapsed
 from multibody_cli.forces.elements import ELEMENTS, Forces
 from multibody_cli.forces.quantities import measure
 from multibody_cli.lanes.tracing import SymbolicBodies, Tracer
@@ -168,7 +168,8 @@ def write_forces(
         for j in range(len(array)):
             array[j] = 0.0
     quantities = _records(tracer, parameters, [one.quantities for one in variants])
-    points: Any = _records(tracer, parameters, [one.points for one in variants])
+    entries: Any = _records(tracer, parameters, [one.points.entries for one in variants])
+    points = CablePoints(entries, cast(Any, []))
     forces = base._replace(points=points, signals=cast(Any, symbolic))
 
     def keep_clear(shortest: Value, rest: Value, length: Value) -> bool:

@@ -232,7 +232,8 @@ def content_of(model: Model) -> Hashable:
     """Return everything of a model that the code and the tables of its lanes depend on."""
     system = model.system
     forces = system.forces
-    arrays = (*system.tree, *_signals_of(model), forces.quantities, forces.points, *forces.tables, limits_of(model))
+    tables = (*forces.tables, forces.points.entries, forces.quantities, limits_of(model))
+    arrays = (*system.tree, *_signals_of(model), *tables)
     return tuple(np.asarray(array).tobytes() for array in arrays), tuple(model.joint_maps.items()), model.names.accounts
 
 
@@ -252,7 +253,7 @@ def _structure_of(model: Model) -> Hashable:
     programs = tuple(
         one.tobytes() for one in (signals.is_table, signals.first, signals.last, signals.code, signals.knots)
     )
-    tables = (*forces.tables, forces.points, forces.quantities, limits_of(model))
+    tables = (*forces.tables, forces.points.entries, forces.quantities, limits_of(model))
     return links, programs, tuple(map(_whole_numbers, tables)), len(model.names.accounts)
 
 

@@ -2,7 +2,8 @@
 
 A moment arm is the generalized force of a unit tension: with S the column of the motion subspace about the origin of
 the joint frame, and f_k = u_k - u_{k-1} the force on path point k, the arm is sum_k f_k . (S.v + S.w x r_k), summed
-over the points that the joint moves.  A joint that moves all points of a path, or none, has no moment arm.
+over the points that the joint moves; a surface has a force at either end of its arc.  A joint that moves all points of
+a path, or none, has no moment arm.
 
 Source: Delp and Loan, Computers in Biology and Medicine 25 (1995); -dl/dq as in Sherman, Seth and Delp (2013).
 """
@@ -11,12 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.forces.cable import lever_of, line_between
+from multibody_cli.cables.lines import is_passed, lever_after, lever_before, line_to, trace
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, load_force
-from multibody_cli.spatial.products import ZERO, cross, dot
-from multibody_cli.spatial.values import Motion
+from multibody_cli.spatial.products import cross, dot, no_force, power
+from multibody_cli.spatial.values import Force, Motion
 from multibody_cli.tree.jacobian import column_of, write_ball_columns
 
 ARM = np.dtype(
@@ -41,12 +42,12 @@ def observe(system, state, work, rows, samples, k):
         write_ball_columns(tree, work)
     for a in range(len(arms)):
         arm = arms[a]
+        trace(points, arm.begin, arm.end, bodies)
         S, x = unit_rate_twist(tree, arm, work), load(bodies[arm.row].x)
         total = 0.0
         for place in range(arm.first, arm.last):
-            point = carried[place]
-            r = load(bodies[points[point].row].x) + lever_of(points[point], bodies) - x
-            total += dot(unit_tension_force(points, point, arm.begin, arm.end, bodies), S.v + cross(S.w, r))
+            if is_passed(points, carried[place]):
+                total += power(S, unit_tension_wrench(points, carried[place], arm.begin, arm.end, bodies, x))
         samples.moment_arm[k, a] = total
 
 
@@ -61,13 +62,20 @@ def unit_rate_twist(tree, arm, work):
 
 
 @formula
-def unit_tension_force(points, k, begin, end, bodies):
-    """Force of a unit tension on point k of the cable with points `begin` to `end` - 1."""
-    pull = ZERO
-    if k > begin:
-        u, _ = line_between(points[k - 1], points[k], bodies)
-        pull = pull - points[k].factor * u
-    if k < end - 1:
-        u, _ = line_between(points[k], points[k + 1], bodies)
-        pull = pull + points[k + 1].factor * u
-    return pull
+def unit_tension_wrench(points, k, begin, end, bodies, x):
+    """Wrench about x of a unit tension on entry k of the cable with the entries `begin` to `end` - 1."""
+    entries, wrench, i, j = points.entries, no_force(), k - 1, k + 1
+    while i > begin and not is_passed(points, i):
+        i -= 1
+    while j < end - 1 and not is_passed(points, j):
+        j += 1
+    origin = load(bodies[entries[k].row].x) - x
+    if i >= begin:
+        u, _ = line_to(points, i, k, bodies)
+        pull = -entries[k].factor * u
+        wrench = wrench + Force(cross(origin + lever_before(points, k, bodies), pull), pull)
+    if j < end:
+        u, _ = line_to(points, k, j, bodies)
+        pull = entries[j].factor * u
+        wrench = wrench + Force(cross(origin + lever_after(points, k, bodies), pull), pull)
+    return wrench

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.forces.cable import measure
+from multibody_cli.cables.lines import measure
 from multibody_cli.forces.elements import MUSCLES
 from multibody_cli.forces.fiber import fiber_at, law_at
 from multibody_cli.forces.muscle import activation_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multibody_cli.forces.cable import measure
+from multibody_cli.cables.lines import measure
 from multibody_cli.kernel import kernel
 
 

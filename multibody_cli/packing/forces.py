@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.cables.lines import POINT, CablePoints
+from multibody_cli.cables.wrapping import SURFACE
 from multibody_cli.escaping import path_component
 from multibody_cli.forces import combination_spring, joint_control, tension
-from multibody_cli.forces.cable import POINT
 from multibody_cli.forces.combination_spring import TERM
 from multibody_cli.forces.contract import ForceElement, JointPackingContext, RotationCoordinates, ScalarCoordinate
 from multibody_cli.forces.elements import ELEMENTS, PLACES, Forces, coupled_pairs, element_of, elements_of_joint
@@ -52,9 +53,10 @@ class ForcePacker:
         self._inputs = np.array([self._signals.add_input(name) for name in inputs], np.int64)
         self._records: tuple[list[tuple[Any, ...]], ...] = tuple([] for _ in ELEMENTS)
         self._terms: list[tuple[int, int, float]] = []
-        self._points: list[tuple[int, Any, float]] = []
+        self._points: list[tuple[int, Any, float, int]] = []
+        self._surfaces: list[tuple[Any, ...]] = []
         self.paths: dict[str, tuple[int, int]] = {}
-        """The points of each named path, a range of `Forces.points`."""
+        """The entries of each named path, a range of those of `Forces.points`."""
         self._motions: list[tuple[int, ...]] = []
         self.curves = CurvePacker()
         self.quantities = QuantityPacker(points, {name: combination_of(spec) for name, spec in combinations.items()})
@@ -133,11 +135,15 @@ class ForcePacker:
         tables = tuple(
             records(np.array(rows, dtype=element.dtype)) for element, rows in zip(ELEMENTS, self._records, strict=True)
         )
-        points = records(np.array(self._points, POINT))
+        entries, surfaces = np.array(self._points, POINT), np.zeros(len(self._surfaces), SURFACE)
+        for surface, constants in zip(surfaces, self._surfaces, strict=True):
+            for name, value in zip(SURFACE.names or (), constants, strict=False):
+                surface[name] = value
+        points = CablePoints(records(entries), records(surfaces))
         quantities = self.quantities.pack(bodies, self.paths)
         terms = records(np.array(self._terms, TERM))
         paths, inputs = frozen(np.array([*self.paths.values()], np.int64).reshape(-1, 2)), frozen(self._inputs)
-        pairs = coupled_pairs(tables, points)
+        pairs = coupled_pairs(tables, entries)
         curves = self.curves.pack()
         forces = Forces(signals, points, terms, paths, inputs, pairs, quantities, curves, tables)
         return forces, Motions(records(np.array(self._motions, MOTION)), signals)
@@ -167,10 +173,12 @@ class ForcePacker:
         assert spec.excitation is not None
         return self._signals.add_hermite(*follow_excitation(spec, duration), corners=spec.excitation.times)
 
-    def cable(self, points: Iterable[tuple[int, Any, float]]) -> tuple[int, int]:
-        """Add the points of a cable, each with its row and factor; return the range that they take."""
+    def cable(self, points: Iterable[tuple[int, Any, float, tuple[Any, ...] | None]]) -> tuple[int, int]:
+        """Add the entries of a cable, each with row, factor and the constants of a surface; return their range."""
         first = len(self._points)
-        self._points += points
+        for row, point, factor, surface in points:
+            self._points.append((row, point, factor, -1 if surface is None else len(self._surfaces)))
+            self._surfaces += [] if surface is None else [surface]
         return first, len(self._points)
 
     def _add(self, element: ForceElement, record: tuple[Any, ...]) -> None:

@@ -39,8 +39,9 @@ from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes.contract import ShapeSpec
 from multibody_cli.scene.strands import generated_names
-from multibody_cli.spec import BodyPoint, Vector
+from multibody_cli.spec import Vector
 from multibody_cli.spec.path import line_factors
+from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.rotations import frame_about, rotation_matrix
 
 LEAST, MOST, SLIM = 0.003, 0.014, 0.3
@@ -266,7 +267,8 @@ def _ranges(trajectory: Trajectory, name: str, joint: JointSpec) -> Floats:
 def _bars(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, symbol: float) -> Iterator[Bar]:
     """Yield springs, segments of strands, muscles, and rods that keep a distance."""
 
-    def ends(points: Sequence[BodyPoint]) -> Iterator[tuple[tuple[int, int], Floats]]:
+    def ends(entries: Sequence[Attachment]) -> Iterator[tuple[tuple[int, int], Floats]]:
+        points = [entry for entry in entries if not entry.ORIENTED]
         for (a, b), factor in zip(itertools.pairwise(points), list(line_factors(points))[1:], strict=True):
             if factor == 0.0:  # between two branches
                 continue

@@ -44,7 +44,7 @@ from multibody_cli.spec import (
 from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import BetweenSpec, ForceSpec
 from multibody_cli.spec.names import Name
-from multibody_cli.spec.path import PathSpec
+from multibody_cli.spec.path import PathSpec, Surface
 from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.rotations import IDENTITY
 
@@ -134,7 +134,8 @@ class SceneSpec(Spec):
         {},
         description="Inputs, which expressions read as `inputs.NAME`: a number, an expression of t, or a table.",
     )
-    paths: dict[Name, PathSpec] = Field({}, description="Paths through points of bodies by name.")
+    surfaces: dict[Name, Surface] = Field({}, description="Surfaces over which paths wrap, by name.")
+    paths: dict[Name, PathSpec] = Field({}, description="Paths through points of bodies and over surfaces, by name.")
     springs: dict[Name, SpringEntry] = Field({}, description="Springs and bushings between bodies by name.")
     muscles: dict[Name, MuscleSpec] = Field({}, description="Muscles by name.")
     actuators: dict[Name, Actuator] = Field({}, description="Actuators of joints by name.")
@@ -194,9 +195,10 @@ class SceneSpec(Spec):
 
 
 def between_bodies(scene: SceneSpec) -> tuple[tuple[str, Mapping[str, BetweenSpec]], ...]:
-    """Return the sections of paths, and of force elements between bodies."""
+    """Return the sections of surfaces and paths, and of force elements between bodies."""
     tensions = {name: force for name, force in scene.forces.items() if isinstance(force, TensionSpec)}
     return (
+        ("surfaces", scene.surfaces),
         ("paths", scene.paths),
         ("forces", tensions),
         ("springs", scene.springs),

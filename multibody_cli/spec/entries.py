@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from multibody_cli.spec.geometry import Pose, Position, Vector
-from multibody_cli.spec.points import BodyPoint
+from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import Spec
 from multibody_cli.spec.signal import SignalSpec
 from multibody_cli.symbolic.tables import Piecewise
@@ -23,8 +23,8 @@ class EntrySpec(Spec):
     """An entry that names bodies, points of bodies or coordinates of joints, each with its path in the entry."""
 
     @property
-    def points(self) -> Sequence[tuple[Place, BodyPoint]]:
-        """Points of bodies of which only the position is used, not the orientation of the body; from end to end."""
+    def points(self) -> Sequence[tuple[Place, Attachment]]:
+        """Points of bodies, and surfaces, from end to end; the former use only the position, not the orientation."""
         return ()
 
     @property
@@ -67,9 +67,9 @@ class BetweenSpec(EntrySpec):
     """An entry of the scene that acts between bodies."""
 
 
-def placed(field: str, points: Sequence[BodyPoint]) -> list[tuple[Place, BodyPoint]]:
-    """Points of one field, each with its place."""
-    return [((field, k), point) for k, point in enumerate(points)]
+def placed(field: str, points: Sequence[Attachment]) -> list[tuple[Place, Attachment]]:
+    """Points of one field, each with its place; that of a surface is the place of its fields."""
+    return [((field, k, *(("wrap",) if point.ORIENTED else ())), point) for k, point in enumerate(points)]
 
 
 def split_coordinate(word: str) -> tuple[str, str]:
@@ -106,7 +106,7 @@ class PackingContext(Protocol):
     def frame(self, body: str, pose: Pose) -> tuple[int, Vector3, Matrix3]:
         """Row of a body, and a frame that is fixed in it: origin and rotation in the joint frame."""
 
-    def cable(self, points: Sequence[BodyPoint]) -> tuple[int, int]:
+    def cable(self, points: Sequence[Attachment]) -> tuple[int, int]:
         """Add the points of a cable to `Forces.points`; the range that they take."""
 
     def coordinate(self, name: str) -> tuple[int, int]:

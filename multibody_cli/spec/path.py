@@ -1,22 +1,75 @@
-"""Paths through points of bodies: the points in a scene file, and the entries of `paths:`."""
+"""Paths through points of bodies and over surfaces: their entries in a scene file, `paths:` and `surfaces:`."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
 from pydantic.functional_validators import AfterValidator
 from pydantic_core import core_schema
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
+from multibody_cli.spec.catalogue import Catalogue
 from multibody_cli.spec.entries import BetweenSpec, Place, placed
-from multibody_cli.spec.points import BodyPoint
-from multibody_cli.spec.quantities import Quantity, located_error
+from multibody_cli.spec.geometry import Direction, Pose, Rotation, Vector
+from multibody_cli.spec.points import Attachment, BodyPoint, BodyPosition
+from multibody_cli.spec.quantities import PositiveLength, Quantity, Spec, located_error
+from multibody_cli.spec.rotations import IDENTITY
 
-SECTIONS = ("forces", "springs", "muscles", "constraints")
-"""Sections whose entries may name a path in place of its points."""
+SECTIONS = ("paths", "forces", "springs", "muscles", "constraints")
+"""Sections whose entries have a path, or name one."""
+
+
+# --- surfaces ---------------------------------------------------------------------------------------------------------
+class WrapSpec(BetweenSpec):
+    """A surface that is fixed in a body, over which paths wrap."""
+
+    type: str
+    radius: float
+    body: str = Field(description="Body in which the surface is fixed, or `world`.")
+    position: BodyPosition = Field(
+        (0.0, 0.0, 0.0), description="Its centre in the body frame, m, or the name of a point of the body."
+    )
+    rotation: Rotation = Field(IDENTITY, description="Orientation of its frame in the body frame.")
+
+    AXIS: ClassVar[Vector | None] = None
+    """Direction, in its frame, round which every path goes."""
+
+    @property
+    def bodies(self) -> list[tuple[Place, str]]:
+        """Its body."""
+        return [(("body",), self.body)]
+
+    @property
+    def frame(self) -> Pose:
+        """Its frame in the body frame."""
+        return Pose.model_construct(position=self.position, rotation=self.rotation)
+
+
+class SphereWrapSpec(WrapSpec):
+    """A sphere, over which paths run along great circles."""
+
+    type: Literal["sphere"]
+    radius: PositiveLength = Field(description="Its radius, m.")
+
+
+class CylinderWrapSpec(WrapSpec):
+    """A cylinder of unlimited length about the axis z of its frame, over which paths run along helices."""
+
+    type: Literal["cylinder"]
+    radius: PositiveLength = Field(description="Its radius, m.")
+
+    AXIS = (0.0, 0.0, 1.0)
+
+
+SURFACES: dict[str, type[Spec]] = {"sphere": SphereWrapSpec, "cylinder": CylinderWrapSpec}
+"""Every type of surface."""
+
+Surface = Annotated[WrapSpec, Catalogue("a surface", SURFACES)]
+"""An entry of `surfaces:`."""
 
 
 class PathPoint(BodyPoint):
@@ -30,7 +83,11 @@ class PathPoint(BodyPoint):
 
 
 class _OrName(Immutable):
-    """Annotation of points that `with_paths` has put in place of the name of a path."""
+    """Annotation of a value that `with_paths` has put in place of the name of an entry of a section."""
+
+    what: str
+    section: str
+    otherwise: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.no_info_before_validator_function(self.read, handler(source))
@@ -41,42 +98,96 @@ class _OrName(Immutable):
         return {"anyOf": [handler(schema), {"type": "string"}]}
 
     def read(self, value: Any) -> Any:
-        """Refuse names of unknown paths."""
+        """Refuse names of unknown entries."""
         if isinstance(value, str):
-            raise ValueError(f"unknown path `{value}`: expected a name of the section `paths`, or a list of points")
+            expected = f"expected a name of the section `{self.section}`, or {self.otherwise}"
+            raise ValueError(f"unknown {self.what} `{value}`: {expected}")
         return value
 
 
-def _require_lines(points: list[PathPoint]) -> list[PathPoint]:
-    for k, point in enumerate(points):
-        if point.divisor is not None and (k + 1 == len(points) or points[k + 1].divisor is not None):
+class ArcSpec(Spec):
+    """A surface over which a path wraps, between the points before and after it."""
+
+    EXAMPLE = "{wrap: SURFACE}"
+    ORIENTED: ClassVar[bool] = True
+
+    wrap: Annotated[Surface, _OrName("surface", "surfaces", "a surface")] = Field(
+        description="The surface, or its name in the section `surfaces`."
+    )
+    side: Direction | None = Field(
+        None,
+        description="Side of the surface on which the path stays, a direction in the frame of the surface: seen along "
+        "the axis round which it goes, the path does not cross the opposite direction. Default: the shorter way.",
+    )
+
+    @model_validator(mode="after")
+    def _require_a_side_about_the_axis(self) -> Self:
+        axis = self.wrap.AXIS
+        if self.side is not None and axis is not None:
+            along = sum(one * other for one, other in zip(self.side, axis, strict=True))
+            if abs(along) > 1.0 - 1e-9:
+                raise located_error("is along the axis of the surface: expected a direction across it", "side")
+        return self
+
+    @property
+    def body(self) -> str:
+        """The body of the surface."""
+        return self.wrap.body
+
+    @property
+    def point(self) -> Vector:
+        """The centre of the surface in the body frame, m."""
+        return self.wrap.position
+
+
+PathEntry = Annotated[
+    PathPoint | ArcSpec,
+    Catalogue("an entry of a path", {"point": PathPoint, "arc": ArcSpec}, {"body": "point", "wrap": "arc"}),
+]
+"""A point, or a surface between two points."""
+
+
+def _require_lines(entries: list[PathEntry]) -> list[PathEntry]:
+    ends = {0: "first", len(entries) - 1: "last"}
+    for k, entry in enumerate(entries):
+        if isinstance(entry, ArcSpec):
+            if k in ends:
+                raise located_error(f"the {ends[k]} entry of a path is a point", k)
+            following = entries[k + 1]
+            if isinstance(following, ArcSpec):
+                raise located_error("two surfaces follow each other: a path needs a point between them", k + 1)
+            if following.divisor is not None:
+                raise located_error("a branch ends with a point", k)
+        elif entry.divisor is not None and (k in ends or getattr(entries[k + 1], "divisor", None) is not None):
             raise located_error("a branch has at least two points", k)
-    return points
+    return entries
 
 
-Points = Annotated[list[PathPoint], Field(min_length=2), AfterValidator(_require_lines)]
-"""The points of a path from end to end."""
+Points = Annotated[list[PathEntry], Field(min_length=2), AfterValidator(_require_lines)]
+"""The points and surfaces of a path from end to end."""
 
-PointsOrName = Annotated[Points, _OrName()]
-"""The points of a path, or the name of an entry of `paths:`."""
+PointsOrName = Annotated[Points, _OrName("path", "paths", "a list of points")]
+"""The points and surfaces of a path, or the name of an entry of `paths:`."""
 
 
 class PathSpec(BetweenSpec):
-    """A path along straight lines through points of bodies, which springs, muscles, forces and constraints name."""
+    """A path through points of bodies and over surfaces, which springs, muscles, forces and constraints name."""
 
-    path: Points = Field(description="Its ends, and between them points through which it slides.")
+    path: Points = Field(
+        description="Its ends, and between them points through which it slides and surfaces over which it wraps."
+    )
     friction: Annotated[float, Quantity(units.FORCE, least=0.0)] = Field(
         0.0, description="Dry friction of a brake on the length of the path, N."
     )
 
     @property
-    def points(self) -> list[tuple[Place, BodyPoint]]:
+    def points(self) -> list[tuple[Place, Attachment]]:
         """Its points from end to end."""
         return placed("path", self.path)
 
 
-def line_factors(points: Sequence[BodyPoint]) -> Iterator[float]:
-    """Yield the factor of the line that ends at each point: 1 / divisor of its branch, 0 before a branch."""
+def line_factors(points: Sequence[Attachment]) -> Iterator[float]:
+    """Yield the factor of the line that ends at each entry: 1 / divisor of its branch, 0 before a branch."""
     factor = 1.0
     for k, point in enumerate(points):
         divisor = point.divisor if isinstance(point, PathPoint) else None
@@ -84,25 +195,44 @@ def line_factors(points: Sequence[BodyPoint]) -> Iterator[float]:
         yield 0.0 if k == 0 or divisor is not None else factor
 
 
+# --- names ------------------------------------------------------------------------------------------------------------
 def with_paths(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data of a scene with the points of each path that an entry names in place of the name."""
-    return {**data, **{section: _resolved(data, section) for section in SECTIONS if section in data}}
+    """Return the data of a scene with the entries of each path, and the surfaces, in place of their names."""
+    paths, surfaces = (data.get(section) for section in ("paths", "surfaces"))
+    return {
+        **data,
+        **{
+            section: {name: _resolved(entry, paths, surfaces) for name, entry in data[section].items()}
+            for section in SECTIONS
+            if isinstance(data.get(section), dict)
+        },
+    }
 
 
-def names_path(data: Mapping[str, Any], place: Sequence[Any]) -> bool:
-    """Whether a place in the data of a scene is below a field that names a path."""
-    section, name, field = place[:3] if len(place) > 3 else ("", "", "")
-    return section in SECTIONS and field == "path" and isinstance(data[section][name]["path"], str)
+def names_path(data: Any, place: Sequence[Any]) -> bool:
+    """Whether a place in the data of a scene is below a field that names a path or a surface."""
+    for field, key in itertools.pairwise([None, *place]):
+        if isinstance(data, str):
+            return field in ("path", "wrap")
+        try:
+            data = data[key]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return False
 
 
-def _resolved(data: Mapping[str, Any], section: str) -> Any:
-    entries, paths = data[section], data.get("paths")
-    if not isinstance(entries, dict) or not isinstance(paths, dict):
-        return entries
-    return {name: _with_points(entry, paths) for name, entry in entries.items()}
+def _named(name: Any, entries: Any) -> Any:
+    found = entries.get(name) if isinstance(name, str) and isinstance(entries, dict) else None
+    return found if isinstance(found, dict) else None
 
 
-def _with_points(entry: Any, paths: Mapping[str, Any]) -> Any:
-    named = entry.get("path") if isinstance(entry, dict) else None
-    path = paths.get(named) if isinstance(named, str) else None
-    return {**entry, "path": path["path"]} if isinstance(path, dict) and "path" in path else entry
+def _resolved(entry: Any, paths: Any, surfaces: Any) -> Any:
+    if not isinstance(entry, dict) or "path" not in entry:
+        return entry
+    path = (_named(entry["path"], paths) or entry).get("path", entry["path"])
+    return {**entry, "path": [_with_surface(one, surfaces) for one in path] if isinstance(path, list) else path}
+
+
+def _with_surface(entry: Any, surfaces: Any) -> Any:
+    surface = _named(entry.get("wrap"), surfaces) if isinstance(entry, dict) else None
+    return entry if surface is None else {**entry, "wrap": surface}

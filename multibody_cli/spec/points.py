@@ -9,7 +9,7 @@ the fields have no names.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Protocol
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic.functional_validators import BeforeValidator
@@ -99,10 +99,31 @@ BodyPosition = Annotated[Vector, PointOf()]
 """A point of the body that the field `body` names."""
 
 
+class Attachment(Protocol):
+    """Where a path or another entry is attached to a body: a point, or the centre of a surface.
+
+    Attributes
+    ----------
+    ORIENTED
+        Whether it uses the orientation of the body as well, as a surface does.
+    """
+
+    ORIENTED: ClassVar[bool]
+
+    @property
+    def body(self) -> str:
+        """The body."""
+
+    @property
+    def point(self) -> Vector:
+        """The point in the body frame, m."""
+
+
 class BodyPoint(Spec):
     """A point fixed in a body."""
 
     EXAMPLE = "{body: NAME, point: [x, y, z]}"
+    ORIENTED: ClassVar[bool] = False
 
     body: str = Field(description="Body in which the point is fixed, or `world`.")
     point: BodyPosition = Field((0.0, 0.0, 0.0), description="The point in the body frame, m, or its name.")

@@ -29,12 +29,12 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.cables.lines import length_of
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, copy
 from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint_reaction
 from multibody_cli.contact_solver.joint_friction import update_joint_reactions as update_joint_reactions_with
 from multibody_cli.contact_solver.results import MEAN_SLIP
 from multibody_cli.contact_solver.rows import patch_axes
-from multibody_cli.forces.cable import length_of
 from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force

@@ -294,3 +294,71 @@ def test_a_position_actuator_on_a_tendon_is_that_of_mujoco():
         np.testing.assert_allclose(simulation.channel("actuators/servo/force"), data.actuator_force, rtol=1e-10)
         accelerations = [float(simulation.a[name][0]) for name in ("ja", "jb")]
         np.testing.assert_allclose(accelerations, data.qacc, rtol=1e-9, atol=1e-9)
+
+
+# --- surfaces ---------------------------------------------------------------------------------------------------------
+def over(*entries, **sections):
+    """A scene with a spring over surfaces, between two masses."""
+    mass = {"mass": 1, "inertia": {"principal": [1, 1, 1]}}
+    bodies = {"u": mass, "w": {**mass, "position": [1, 0, 0]}}
+    spring = {"stiffness": 1, "rest_length": 1, "path": [{"body": "u"}, *entries, {"body": "w"}]}
+    return {
+        "mbsim": 1,
+        "name": "over",
+        "bodies": bodies,
+        "springs": {"s": spring},
+        "simulation": {"duration": 1},
+        **sections,
+    }
+
+
+def load_text(data):
+    return load(yaml_text(data))
+
+
+BALL = {"type": "sphere", "body": "world", "radius": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (over({"wrap": "bal"}, surfaces={"ball": BALL}), "springs.s.path[1].wrap: unknown surface `bal`"),
+        (over({"wrap": BALL}, {"wrap": BALL}), "springs.s.path[2]: two surfaces follow each other"),
+        (over({"wrap": BALL}, {"body": "u", "divisor": 2}), "springs.s.path[1]: a branch ends with a point"),
+        (
+            over({"wrap": {**BALL, "type": "cylinder"}, "side": [0, 0, 2]}),
+            "springs.s.path[1].side: is along the axis of the surface",
+        ),
+        (over({"wrap": {**BALL, "type": "cube"}}), "springs.s.path[1].wrap.type: unknown type `cube` of a surface"),
+        (over({"wrap": {**BALL, "body": "x"}}), "springs.s.path[1].wrap.body: unknown body `x`"),
+        (over({"wrap": "ball"}, surfaces={"ball": {**BALL, "body": "x"}}), "surfaces.ball.body: unknown body `x`"),
+        (over({"wrap": "ball"}, surfaces={"ball": {**BALL, "radius": 0}}), "surfaces.ball.radius: expected"),
+    ],
+)
+def test_wrong_surfaces_are_reported_where_they_are(data, message):
+    with pytest.raises(SceneError) as caught:
+        load_text(data)
+    text = str(caught.value)
+    assert message in text
+    assert len(text.splitlines()) == 1
+
+
+def test_a_path_begins_and_ends_with_a_point():
+    data = over({"body": "u", "point": [0, 0, 1]}, {"wrap": BALL})
+    data["springs"]["s"]["path"].pop()
+    with pytest.raises(SceneError, match="the last entry of a path is a point"):
+        load_text(data)
+
+
+def test_a_surface_needs_a_body_with_an_orientation():
+    data = over({"wrap": {**BALL, "body": "u"}})
+    data["bodies"]["u"] = {"mass": 1, "kind": "point"}
+    with pytest.raises(SceneError, match="requires the orientation of `u`"):
+        load_text(data)
+
+
+def test_a_distance_does_not_wrap():
+    data = over({"wrap": BALL})
+    rope = {"type": "distance", "path": data["springs"]["s"]["path"], "length": 1}
+    with pytest.raises(SceneError, match=r"constraints\.d\.path\[1\]: the path of a `distance` does not wrap"):
+        load_text({**data, "constraints": {"d": rope}})

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from force_scenes import ELEMENTS, element_in, energy, floating, thrown, twists, wrenches
-from scipy.spatial.transform import Rotation
+from force_scenes import ELEMENTS, element_in, energy, floating, moved, thrown, twists, varied, wrenches
 
-from multibody_cli.forces.elements import add_stiffness_blocks, add_stiffness_damping_products
-from multibody_cli.forces.quantities import write_directions
+from multibody_cli.forces.elements import add_stiffness_blocks
 from multibody_cli.kernel import records
 from multibody_cli.tree.workspace import CHILD_INERTIA
 
 pytestmark = pytest.mark.parametrize("name", ELEMENTS)
 SEEDS = range(3)
-
-
-def moved(work, change, s):
-    """The bodies after a displacement s times the change, (nb + 1, 6)."""
-    bodies = np.array(work.bodies)
-    for row in range(1, len(bodies)):
-        turn = Rotation.from_rotvec(s * change[row, :3]).as_matrix()
-        bodies["R"][row] = (turn @ bodies["R"][row].reshape(3, 3).T).T.ravel()
-        bodies["x"][row] += s * change[row, 3:]
-    return work._replace(bodies=records(bodies))
 
 
 def hurried(work, change, s):
@@ -32,18 +20,6 @@ def hurried(work, change, s):
     bodies["w"] += s * change[:, :3]
     bodies["v"] += s * change[:, 3:]
     return work._replace(bodies=records(bodies))
-
-
-def varied(system, work, change, along, faster, exact):
-    """The product of K and D with a change."""
-    wrenches(system, work)  # signals of the state are evaluated at this state
-    work.bodies["dw"], work.bodies["dv"] = change[:, :3], change[:, 3:]
-    work.wrenches["t"], work.wrenches["f"] = 0.0, 0.0
-    write_directions(
-        system.forces.quantities, system.forces.points, system.forces.signals, np.zeros(0), work.bodies, along, faster
-    )
-    add_stiffness_damping_products(system.forces, 0.0, work.bodies, along, faster, exact, work.wrenches)
-    return np.hstack([work.wrenches["t"], work.wrenches["f"]])
 
 
 def difference(system, work, shifted, change):

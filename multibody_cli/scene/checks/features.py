@@ -144,7 +144,7 @@ def _require_within(draft: Draft, path: Path, body: str, point: Vector) -> None:
 
 def _check_entry(draft: Draft, path: Path, spec: EntrySpec) -> None:
     """Check points of bodies, and the orientation of the bodies that the entry names otherwise."""
-    points = {place: end.point for place, end in spec.points}
+    points = {place: end.point for place, end in spec.points if not end.ORIENTED}
     for place, body in spec.bodies:
         if place[:-1] in points:
             _require_within(draft, (*path, *place[:-1], "point"), body, points[place[:-1]])

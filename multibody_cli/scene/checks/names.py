@@ -27,7 +27,7 @@ def check_names(draft: Draft) -> None:
     for section, entries in between_bodies(draft.scene):
         for name, entry in own_entries(draft, section, entries):
             known = [draft.require_body(body, (section, name, *place)) for place, body in entry.bodies]
-            if section != "strands" and all(known) and len({body for _, body in entry.bodies}) == 1:
+            if section not in ("strands", "surfaces") and all(known) and len({body for _, body in entry.bodies}) == 1:
                 draft.report((section, name), "has no effect: both ends are fixed in the same body")
 
 

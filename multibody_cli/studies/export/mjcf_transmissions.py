@@ -19,7 +19,7 @@ from multibody_cli.forces.tension import TensionSpec
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.spec import SignalSpec
-from multibody_cli.spec.points import BodyPoint
+from multibody_cli.spec.points import Attachment
 from multibody_cli.studies.export.affine_laws import Affine, NotAffine, affine_law
 from multibody_cli.studies.export.joint_fields import UNBOUNDED
 from multibody_cli.studies.export.losses import ScenePath
@@ -120,11 +120,14 @@ class Transmissions:
             if combination.restitution:
                 self._losses.drop((*place, "restitution"), "limits have no restitution")
 
-    def _write_path(self, place: ScenePath, points: Sequence[BodyPoint]) -> ET.Element:
+    def _write_path(self, place: ScenePath, points: Sequence[Attachment]) -> ET.Element:
         """Write a tendon along a path."""
         name = unused(str(place[1]), self._names)
         tendon = ET.SubElement(self.tendons, "spatial", name=name)
         for k, point in enumerate(points):
+            if point.ORIENTED:
+                self._losses.approximate(place, "the path leads past its surfaces in straight lines")
+                continue
             if divisor := getattr(point, "divisor", None):
                 ET.SubElement(tendon, "pulley", divisor=repr(float(divisor)))
             site = self._write_site(point.body, f"{name}_{k}", Placement(np.array(point.point), np.eye(3)))

@@ -1,0 +1,254 @@
+"""Lines of cables through points of bodies, and arcs over surfaces between them.
+
+With the differences d_k of neighboring points and their unit vectors u_k, a cable has
+
+    l = sum_k f_k |d_k|,    dl/dt = sum_k f_k u_k . dd_k/dt.
+
+The factors f_k are 1 but for cables with branches: 1 / divisor in a branch, and 0 between two branches.
+
+Between two points, a cable may wrap over a surface (`cables.wrapping`).  The surface then has two points, at which the
+line before it ends and the line after it begins, and the length of the arc adds to l.  Where the cable does not touch
+the surface, one line leads past it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from multibody_cli.cables.wrapping import SURFACE, vary, wrap
+from multibody_cli.kernel import Records, formula, kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.points import displacement_of, velocity_of
+from multibody_cli.spatial.products import ZERO, cross, dot
+
+POINT = np.dtype([("row", "i8"), ("point", "f8", 3), ("factor", "f8"), ("surface", "i8")])
+"""A point of a body in its joint frame; row 0 is the ground.  The factor is that of the line that ends there.
+
+In its place a surface has its number, which is -1 for a point.
+"""
+
+
+class CablePoints(NamedTuple):
+    """The points and surfaces of all cables, each in its order from end to end."""
+
+    entries: Annotated[Records, "points", POINT]
+    surfaces: Annotated[Records, "surfaces", SURFACE]
+
+
+COLLAPSED = 1e-6
+"""Fraction of the length of the path, or of its rest length, below which two neighbors coincide."""
+
+
+COINCIDENT = 1e-150
+"""Distance of two points below which its square underflows, m: their line has no direction."""
+
+
+@formula
+def lever_of(point, bodies):
+    """From the origin of the body to the point, world axes."""
+    return load(bodies[point.row].R) @ load(point.point)
+
+
+@formula
+def lever_before(points, k, bodies):
+    """Lever of the end of the line that leads to entry k."""
+    entry = points.entries[k]
+    if entry.surface >= 0:
+        return load(points.surfaces[entry.surface].enter)
+    return lever_of(entry, bodies)
+
+
+@formula
+def lever_after(points, k, bodies):
+    """Lever of the start of the line that leads from entry k."""
+    entry = points.entries[k]
+    if entry.surface >= 0:
+        return load(points.surfaces[entry.surface].leave)
+    return lever_of(entry, bodies)
+
+
+@formula
+def line_between(one, other, bodies):
+    """Direction from a point to its neighbor, 0 if there is none, and their distance."""
+    d = load(bodies[other.row].x) + lever_of(other, bodies) - load(bodies[one.row].x) - lever_of(one, bodies)
+    length = math.sqrt(dot(d, d))
+    return (1.0 / max(length, COINCIDENT)) * d, length
+
+
+@formula
+def line_to(points, i, k, bodies):
+    """Direction and length of the line from entry i to entry k."""
+    one, other = points.entries[i], points.entries[k]
+    if one.surface >= 0:
+        arc = points.surfaces[one.surface]
+        return load(arc.leaving), arc.after
+    if other.surface >= 0:
+        arc = points.surfaces[other.surface]
+        return load(arc.entering), arc.before
+    return line_between(one, other, bodies)
+
+
+@formula
+def is_passed(points, k):
+    """Whether a cable passes entry k: a point, or a surface that it touches."""
+    surface = points.entries[k].surface
+    return surface < 0 or points.surfaces[surface].touches != 0
+
+
+@formula
+def has_collapsed(shortest, rest, length):
+    """Whether two neighboring points of a path coincide, or a way is not defined, by the shortest of its lines."""
+    return shortest < COLLAPSED * max(rest, length)
+
+
+@formula
+def relative_velocity(points, i, k, bodies):
+    """Velocity of the end of the line from entry i to entry k, less that of its start."""
+    one, other = bodies[points.entries[i].row], bodies[points.entries[k].row]
+    return velocity_of(other, lever_before(points, k, bodies)) - velocity_of(one, lever_after(points, i, bodies))
+
+
+# --- arcs -------------------------------------------------------------------------------------------------------------
+@formula
+def position_of(point, bodies):
+    """Position of a point."""
+    return load(bodies[point.row].x) + lever_of(point, bodies)
+
+
+@kernel
+def trace(points, first, last, bodies):
+    """Compute the arcs over all surfaces of a cable."""
+    entries = points.entries
+    for k in range(first + 1, last - 1 if len(points.surfaces) > 0 else first):
+        if entries[k].surface >= 0:
+            a, b = position_of(entries[k - 1], bodies), position_of(entries[k + 1], bodies)
+            wrap(points.surfaces[entries[k].surface], bodies[entries[k].row], a, b)
+
+
+# --- length -----------------------------------------------------------------------------------------------------------
+@kernel
+def length_of(points, first, last, bodies):
+    """Length of the cable through the points from `first` up to `last`, for poses of bodies."""
+    trace(points, first, last, bodies)
+    entries, length, i = points.entries, 0.0, first
+    for k in range(first + 1, last):
+        if is_passed(points, k):
+            _, distance = line_to(points, i, k, bodies)
+            arc = points.surfaces[entries[k].surface].arc if entries[k].surface >= 0 else 0.0
+            length += entries[k].factor * (distance + arc)
+            i = k
+    return length
+
+
+@kernel
+def measure(points, first, last, bodies):
+    """Length of the cable through the points from `first` up to `last`, its rate, and its shortest line between points.
+
+    The latter is -1 where a way over a surface is not defined.
+    """
+    trace(points, first, last, bodies)
+    entries = points.entries
+    length, rate, shortest, i = 0.0, 0.0, math.inf, first
+    for k in range(first + 1, last):
+        factor, surface = entries[k].factor, entries[k].surface
+        if surface >= 0:
+            arc = points.surfaces[surface]
+            if arc.doubtful:
+                shortest = -1.0
+            length += factor * arc.arc
+        if is_passed(points, k):
+            if factor > 0.0:
+                u, distance = line_to(points, i, k, bodies)
+                length += factor * distance
+                if surface < 0 and entries[i].surface < 0:
+                    shortest = min(shortest, distance)
+                rate += factor * dot(u, relative_velocity(points, i, k, bodies))
+            i = k
+    return length, rate, shortest
+
+
+# --- variation --------------------------------------------------------------------------------------------------------
+@kernel
+def vary_arcs(points, first, last, bodies):
+    """Compute the changes of all arcs of a cable along the motion change of the bodies."""
+    entries = points.entries
+    for k in range(first + 1, last - 1 if len(points.surfaces) > 0 else first):
+        if entries[k].surface >= 0 and is_passed(points, k):
+            one, other = entries[k - 1], entries[k + 1]
+            da = displacement_of(bodies[one.row], lever_of(one, bodies))
+            db = displacement_of(bodies[other.row], lever_of(other, bodies))
+            a, b = position_of(one, bodies), position_of(other, bodies)
+            vary(points.surfaces[entries[k].surface], bodies[entries[k].row], a, da, b, db)
+
+
+@kernel
+def path_change(points, first, last, bodies, displacement_factor, velocity_factor, exact):
+    """Changes of length and rate of a cable along a motion change; that of the rate with the pose where `exact`."""
+    trace(points, first, last, bodies)
+    if exact:
+        vary_arcs(points, first, last, bodies)
+    entries, i = points.entries, first
+    length, rate = 0.0, 0.0
+    for k in range(first + 1, last):
+        if is_passed(points, k):
+            factor = entries[k].factor
+            u, distance = line_to(points, i, k, bodies)
+            moved = relative_displacement(points, i, k, bodies)
+            along = factor * dot(u, moved)
+            length += displacement_factor * along
+            rate += velocity_factor * along
+            if exact and distance > 0.0:
+                turned = turn_of(points, i, k, u, moved, distance)
+                r, s = lever_after(points, i, bodies), lever_before(points, k, bodies)
+                swung = velocity_change(bodies[entries[k].row], s, slide_before(points, k)) - velocity_change(
+                    bodies[entries[i].row], r, slide_after(points, i)
+                )
+                apart = relative_velocity(points, i, k, bodies)
+                rate += (factor * displacement_factor) * (dot(turned, apart) + dot(u, swung))
+            i = k
+    return length, rate
+
+
+@formula
+def relative_displacement(points, i, k, bodies):
+    """Displacement of the end of the line from entry i to entry k, less that of its start, as in the bodies."""
+    moved = displacement_of(bodies[points.entries[k].row], lever_before(points, k, bodies))
+    return moved - displacement_of(bodies[points.entries[i].row], lever_after(points, i, bodies))
+
+
+@formula
+def turn_of(points, i, k, u, moved, distance):
+    """Change of the direction of the line from entry i to entry k, after `vary_arcs`."""
+    one, other = points.entries[i].surface, points.entries[k].surface
+    if one >= 0:
+        return load(points.surfaces[one].leave_turn)
+    if other >= 0:
+        return load(points.surfaces[other].enter_turn)
+    return (1.0 / distance) * (moved - dot(u, moved) * u)
+
+
+@formula
+def slide_before(points, k):
+    """Displacement of the end of the line to entry k, relative to the body."""
+    surface = points.entries[k].surface
+    if surface >= 0:
+        return load(points.surfaces[surface].enter_slide)
+    return ZERO
+
+
+@formula
+def slide_after(points, k):
+    """Displacement of the start of the line from entry k, relative to the body."""
+    surface = points.entries[k].surface
+    if surface >= 0:
+        return load(points.surfaces[surface].leave_slide)
+    return ZERO
+
+
+@formula
+def velocity_change(body, r, slide):
+    """Change of the velocity of a point by a displacement of the body, and of the point in it: w x (dw x r + slide)."""
+    return cross(load(body.w), cross(load(body.dw), r) + slide)

@@ -1,0 +1,73 @@
+"""Shortest paths over surfaces by a boundary value problem: an independent formulation for tests.
+
+On F(x) = 0, a geodesic with constant speed satisfies x'' = -(x' . F'' x') / |F'|^2 F'.  The lines from a to its begin
+and from its end to b are tangent to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import root
+
+Floats = NDArray[np.float64]
+
+
+class Level(NamedTuple):
+    """A surface F = 0 by F, its gradient and its second derivative along v twice, for points (3, n)."""
+
+    value: Callable[[Floats], Any]
+    gradient: Callable[[Floats], Floats]
+    curvature: Callable[[Floats, Floats], Any]
+
+
+def quadric(weights: Floats) -> Level:
+    """The surface sum w_i x_i^2 = 1: a sphere, a cylinder or an ellipsoid."""
+    w = np.asarray(weights, dtype=float)[:, None]
+    return Level(
+        lambda x: (w * x * x).sum(axis=0) - 1.0, lambda x: 2.0 * w * x, lambda x, v: 2.0 * (w * v * v).sum(axis=0)
+    )
+
+
+NODES = 18
+
+
+def _differentiation(n: int) -> tuple[Floats, Floats]:
+    """Return Chebyshev points (n,) on [0, 1], and the matrix (n, n) of the derivative of their interpolation."""
+    s = 0.5 - 0.5 * np.cos(np.pi * np.arange(n) / (n - 1))
+    weights = np.where(np.arange(n) % 2 == 0, 1.0, -1.0) * np.where(np.isin(np.arange(n), (0, n - 1)), 0.5, 1.0)
+    D = weights[None, :] / weights[:, None] / (s[:, None] - s[None, :] + np.eye(n))
+    return s, D - np.diag(D.sum(axis=1))
+
+
+POINTS, DERIVATIVE = _differentiation(NODES)
+
+
+def shortest(surface: Level, a: Floats, b: Floats, line: Floats) -> tuple[float, Floats, Floats] | None:
+    """Return the length of the path from a to b over a surface with both tangent points; None if there is none.
+
+    The boundary value problem is collocated at Chebyshev points.  `line` (3, n) are points near the geodesic, at equal
+    distances.
+    """
+
+    def residual(unknown: Floats) -> Floats:
+        x = unknown.reshape(3, NODES)
+        v = x @ DERIVATIVE.T
+        n = surface.gradient(x)
+        found = [(v @ DERIVATIVE.T + surface.curvature(x, v) / (n * n).sum(axis=0) * n)[:, 1:-1].ravel()]
+        for k, point in ((0, a), (-1, b)):
+            found.append([(point - x[:, k]) @ n[:, k], (point - x[:, k]) @ np.cross(n[:, k], v[:, k])])
+        return np.concatenate([*found, [surface.value(x)[0], n[:, 0] @ v[:, 0]]])
+
+    guess = [np.interp(POINTS, np.linspace(0.0, 1.0, line.shape[1]), one) for one in line]
+    found = root(residual, np.ravel(guess), tol=1e-13)
+    if np.abs(found.fun).max() > 1e-9:
+        return None
+    x = found.x.reshape(3, NODES)
+    P, Q, speed = x[:, 0], x[:, -1], np.linalg.norm(x @ DERIVATIVE[0])
+    if (P - a) @ (x @ DERIVATIVE[0]) < -1e-9 or (b - Q) @ (x @ DERIVATIVE[-1]) < -1e-9:  # the line turns back
+        return None
+    return float(np.linalg.norm(P - a) + speed + np.linalg.norm(b - Q)), P, Q
