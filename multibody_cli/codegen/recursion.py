@@ -135,7 +135,7 @@ def _eliminated(emitter: Emitter, column: SubspaceColumn, articulated: Articulat
     U = Force(A.J @ S.w + A.H @ S.v, transposed_times(A.H, S.w) + A.M @ S.v)
     U = Force(script.let("Ut", U.t), script.let("Uf", U.f))
     inertia = power(S, U)
-    if column.has_armature:
+    if column.has_armature or inertia == 0.0:  # without both, the acceleration is not finite, as in others
         inertia = inertia + script.load("arm", at("armature", "iv", column.iv))
     d = script.let("d", 1.0 / inertia)
     c = script.let("cb", d * (tau - power(S, p)))

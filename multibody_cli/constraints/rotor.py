@@ -7,8 +7,8 @@ import numpy as np
 from multibody_cli.constraints.contract import ConstraintTable
 from multibody_cli.constraints.rows import write_coefficient, write_level, write_wrench
 from multibody_cli.kernel import formula
+from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import ZERO
-from multibody_cli.spatial.values import Vec3
 
 ROTOR = np.dtype(
     [
@@ -20,9 +20,10 @@ ROTOR = np.dtype(
         ("rotor_iv", "i8"),
         ("link", "i8"),
         ("closure", "i8"),
+        ("axis", "f8", 3),
     ]
 )
-"""The coordinate, and that of the rotor, which slides along x of the world.
+"""The coordinate, and that of the rotor, which slides along an axis of the world.
 
 Where v is not the rate of a number of q, `iq` is `rotor_iq`: the row, which is nonholonomic, has no error.
 """
@@ -32,7 +33,7 @@ Where v is not the rate of a number of q, `iq` is `rotor_iq`: the row, which is 
 def write(rotor, signals, buffers, t, bodies, q, v, rows, terms):
     """Write the row of a rotor."""
     write_coefficient(terms[rotor.first_term], rotor.iv, 1.0)
-    write_wrench(terms[rotor.first_term + 1], rotor.link, ZERO, Vec3(-1.0, 0.0, 0.0))
+    write_wrench(terms[rotor.first_term + 1], rotor.link, ZERO, -load(rotor.axis))
     write_level(rows[rotor.first_row], q[rotor.iq] - q[rotor.rotor_iq], 0.0, 0.0)
 
 

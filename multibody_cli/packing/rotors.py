@@ -1,9 +1,9 @@
 """Rotors: the armature of coordinates that follow from the bodies.
 
 The armature of a joint that carries a body is an entry of the mass matrix.  The coordinates of a loop joint are no
-unknowns; each with an armature has a rotor instead, a link with this inertia and one coordinate, on which gravity does
-not act, and the row v - v_rotor = 0.  The row is holonomic where v is the rate of a coordinate, and nonholonomic for
-angular velocities of a rotation.
+unknowns; each with an armature has a rotor instead, a link with this inertia that slides across gravity, which
+therefore does no work on it, and the row v - v_rotor = 0.  The row is holonomic where v is the rate of a coordinate,
+and nonholonomic for angular velocities of a rotation.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from multibody_cli.packing.rows import RowPacker
 from multibody_cli.packing.tree import PackedTree
 from multibody_cli.scene.body_kinds import LinkData
 from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.spec import Vector
 from multibody_cli.spec.entries import split_coordinate
 
 
@@ -32,13 +33,14 @@ class Rotor(NamedTuple):
     """The rotor of a loop joint's coordinate.
 
     The joint; the index of the coordinate in v and in q among those of the joint, the latter None if v is not the rate
-    of a number of q; and the inertia, kg m^2 or kg.
+    of a number of q; the inertia, kg m^2 or kg; and the direction in which the rotor slides, world axes.
     """
 
     joint: str
     iv: int
     iq: int | None
     inertia: float
+    axis: Vector
 
 
 def armature_of(scene: SceneSpec, name: str) -> Floats:
@@ -57,14 +59,23 @@ def armature_of(scene: SceneSpec, name: str) -> Floats:
 
 def rotors_of(scene: SceneSpec, loop_joints: Iterable[str]) -> list[Rotor]:
     """Return the rotors of these joints."""
+    axis = _across(np.array(scene.gravity))
     return [
-        Rotor(name, iv, iq, float(inertia))
+        Rotor(name, iv, iq, float(inertia), axis)
         for name in loop_joints
         for (iv, iq), inertia in zip(
             _indices(JOINTS[scene.joints[name].type].parts(scene.joints[name])), armature_of(scene, name), strict=True
         )
         if inertia > 0.0
     ]
+
+
+def _across(gravity: Floats) -> Vector:
+    """Return a unit vector across gravity (3,); x if gravity is 0 or along z."""
+    start = np.eye(3)[np.argmin(np.abs(gravity))]
+    across = start - (start @ gravity) / (gravity @ gravity or 1.0) * gravity
+    x, y, z = (across / np.linalg.norm(across)).tolist()
+    return x, y, z
 
 
 def _indices(parts: Iterable[Part]) -> Iterator[tuple[int, int | None]]:
@@ -83,7 +94,7 @@ def rotor_links(rotors: Iterable[Rotor], first: int, starts: Mapping[str, JointS
         start = starts[rotor.joint]
         q, v = (0.0 if rotor.iq is None else start.q[rotor.iq],), (start.v[rotor.iv],)
         mass = MassProperties(rotor.inertia, np.zeros(3), np.zeros((3, 3)))
-        yield LinkData(row, 0, mass, (sliding((1.0, 0.0, 0.0)),), JointStart(q, v, q), (False,), ignores_gravity=True)
+        yield LinkData(row, 0, mass, (sliding(rotor.axis),), JointStart(q, v, q), (False,), ignores_gravity=True)
 
 
 def add_rotors(
@@ -96,4 +107,4 @@ def add_rotors(
         place = iq, packed.first_v[loop] + rotor.iv
         term = rows.next_term
         row = rows.add(RowName("joints", rotor.joint, "of its armature"), 2, holonomic=rotor.iq is not None)
-        tables.add(TABLE, [(0, 0, *place, *own, link, loop - len(packed.tree.links))], row, term)
+        tables.add(TABLE, [(0, 0, *place, *own, link, loop - len(packed.tree.links), rotor.axis)], row, term)

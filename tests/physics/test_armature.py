@@ -375,6 +375,19 @@ def test_a_drive_of_a_joint_that_closes_a_loop_acts_as_inertia(method: str) -> N
 
 
 @pytest.mark.filterwarnings("ignore:.*depend on the others")
+@pytest.mark.parametrize("gravity", ["[4, 0, 0]", "[3, 5, -9]"])
+@pytest.mark.parametrize("method", ALL)
+def test_a_drive_of_a_joint_that_closes_a_loop_has_no_weight(method: str, gravity: str) -> None:
+    settings = [f"simulation.method={method}", f"gravity={gravity}", "simulation.duration=0.2 s"]
+    drive, body = (
+        mbsim.load(LINKAGE, [*settings, more]).run(check=False)
+        for more in ("joints.d.armature=0.2", "bodies.rocker.inertia={principal: [0.3, 0.3, 0.3]}")
+    )
+    for path in ("joints/a/acceleration", "joints/d/acceleration", "joints/a/q", "joints/d/v", "energy/potential"):
+        np.testing.assert_allclose(drive[path], body[path], rtol=0, atol=1e-8, err_msg=path)
+
+
+@pytest.mark.filterwarnings("ignore:.*depend on the others")
 def test_a_drive_may_close_a_loop_or_carry_a_body() -> None:
     """Of the hinges between rod and rocker, and of the rocker, either is the one that closes the loop."""
     names = list("abcd")

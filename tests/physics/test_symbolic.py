@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from machines import JointForces, Machine, constant, expression, observed, pack
 from strategies import OBLIQUE, X, Y, machines, random_link
 from test_loop_runs import spatial_four_bar
 
+import mbsim
 from multibody_cli.forces.body_drag import DragSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
 from multibody_cli.methods import METHODS
@@ -106,3 +109,19 @@ def test_the_motion_of_a_closed_loop_agrees_with_aba(recursion):
     expected = start(spatial_four_bar(), "aba", step=1e-3).advance(0.05)
     found = start(spatial_four_bar(), "symbolic", step=1e-3, options={"recursion": recursion}).advance(0.05)
     assert_alike(found.observed(), expected.observed(), 1e-9)
+
+
+@pytest.mark.parametrize("method", ["aba", "symbolic"])
+@pytest.mark.parametrize(
+    ("inertia", "joint"),
+    [
+        ("[0, 0, 0]", "type: revolute, child: a"),
+        ("[1, 2, 2]", "type: composite, child: a, parts: [{type: revolute}, {type: revolute}]"),
+    ],
+)
+def test_a_coordinate_without_inertia_is_reported_as_by_other_methods(inertia, joint, method):
+    """Generated code knows before the run that the inertia of the coordinate is 0."""
+    text = f"mbsim: 1\nbodies: {{a: {{mass: 1, inertia: {{principal: {inertia}}}}}}}\njoints: {{j: {{{joint}}}}}\n"
+    run = mbsim.load(f"{text}simulation: {{duration: 1, step: 0.1, method: {method}}}\n").run(check=False)
+    assert run.attrs["status"] == "diverged"
+    assert re.search("joint j.* moves no mass or inertia, its axes coincide", run.attrs["message"])
