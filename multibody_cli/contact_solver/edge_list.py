@@ -174,7 +174,9 @@ def guess_edges(edges, contact_work):
             k = edge.row + j
             edges.r[e, j] = contact_work.step.r[k]
             x[j], u[j] = contact_work.step.x[k], 0.0
-            pressed = pressed or x[j] != 0.0
+            if edge.rows == 1:
+                edges.given[e, j] = -edges.rows[k].multiplier
+            pressed = pressed or x[j] != edges.given[e, j]
         load = edges.x[edge.load, 0]
         if edge.load != e:
             pressed = load != 0.0

@@ -174,8 +174,11 @@ def write_direction(contact, d, a, b, row, terms, first):
 
 @kernel
 def copy_rows(source, source_terms, step):
-    """Copy the active constraint rows and their terms to the start of the tables."""
-    rows, term = step.rows, 0
+    """Copy the active constraint rows and their terms to the start of the tables.
+
+    The multiplier of a row becomes the impulse of a pressed one-sided row that v* contains.
+    """
+    rows, term, h = step.rows, 0, step.sizes[0].h
     for k in range(step.sizes[0].constraint_rows):
         row = source[step.active_rows[k]]
         rows[k].first_term = term
@@ -185,6 +188,8 @@ def copy_rows(source, source_terms, step):
         rows[k].last_term = term
         rows[k].rate, rows[k].account, rows[k].error = row.rate, row.account, row.error
         rows[k].in_contact, rows[k].start_rate = row.in_contact, row.start_rate
+        is_pressed = row.one_sided and row.active == 1 and not row.in_contact
+        rows[k].multiplier = h * row.multiplier if is_pressed else 0.0
 
 
 @kernel

@@ -13,6 +13,7 @@ from multibody_cli.contact_solver.friction.problem import (
     Factored,
     FactoredScratch,
     Report,
+    add_row_response,
     delassus_entry,
     end_of_contacts,
     first_contact_row,
@@ -147,7 +148,8 @@ def solve_impulses_of_island(island, options, contacts, step, groups, factors, i
         initialize_island(problem, island_rows, contacts, step, factors, scratch)
         report = worse(report, solve_by_law(problem, options, island_rows, x, contacts, step, impact_times, scratch))
     for j in range(len(island_rows)):
-        step.x[island_rows[j]] = x[j]
+        k = island_rows[j]
+        step.x[k] = x[j] - (step.rows[k].multiplier if k < step.sizes[0].constraint_rows else 0.0)
     reports.failed[island] = LAW if report.status != SOLVED else 0
     reports.residual[island] = report.residual
     reports.steps[island] = max(reports.steps[island], report.steps)
@@ -185,6 +187,22 @@ def initialize_island(problem, island_rows, contacts, step, factors, scratch):
         else:
             problem.mu[c] = step.resistances[(k - sizes.first_resistance) // PER_CONTACT].coefficient
             problem.r[j] = 0.0
+    release_pressed_rows(problem, island_rows, step, scratch.impulses)
+
+
+@kernel
+def release_pressed_rows(problem, island_rows, step, x):
+    """Let the impulses x of pressed one-sided rows include those that v* contains, so that they may decrease.
+
+    The velocities without impulses are then those without these.
+    """
+    for j in range(problem.equalities, problem.constraint_rows):
+        contained = step.rows[island_rows[j]].multiplier
+        if contained > 0.0:
+            x[j] += contained
+            for k in range(len(problem.r)):
+                problem.r[k] -= delassus_entry(problem, k, j) * contained
+            add_row_response(problem, j, -contained, problem.xi0)
 
 
 @kernel

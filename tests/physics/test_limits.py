@@ -290,3 +290,37 @@ def test_restitution_without_limits_is_refused():
     joint = {"type": "revolute", "child": "rod", "axis": [0, 1, 0], "restitution": 0.5}
     with pytest.raises(mbsim.SceneError, match=r"joints.hinge: `restitution` has no effect without `limits`"):
         mbsim.load(json.dumps({"mbsim": 1, "bodies": {"rod": rod()}, "joints": {"hinge": joint}}) + "\n")
+
+
+# --- beside dry friction ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("brake", ["of the joint", "of a combination"])
+def test_friction_unloads_a_rope_without_slackening_it(method, brake):
+    """Atwood's machine with 8 N of friction at the heavy mass: the tension falls from 15 to 13 N, in every step."""
+    own = {} if METHODS[method].own_integrator else {"integrator": "semi_implicit_euler"}
+    scene = {
+        "mbsim": 1,
+        "gravity": [0, 0, -10],
+        "bodies": {name: {"mass": mass, "inertia": {"principal": [1, 1, 1]}} for name, mass in (("a", 3), ("b", 1))},
+        "joints": {
+            "left": {"type": "prismatic", "child": "a", "axis": [0, 0, 1], "origin": {"position": [0, 0, -1]}},
+            "right": {"type": "prismatic", "child": "b", "axis": [0, 0, 1], "origin": {"position": [0.5, 0, -1]}},
+        },
+        "constraints": {
+            "rope": {
+                "type": "distance",
+                "path": [{"body": "a"}, {"body": "world"}, {"body": "world", "point": [0.5, 0, 0]}, {"body": "b"}],
+                "limits": [None, 2.5],
+            }
+        },
+        "simulation": {"duration": 0.2, "step": 1e-3, "method": method, **own},
+        "output": {"every": 1e-3},
+    }
+    if brake == "of the joint":
+        scene["joints"]["left"]["friction"] = {"force": 8}
+    else:
+        scene["combinations"] = {"one": {"terms": {"left": 1}, "friction": 8}}
+    found = mbsim.load(json.dumps(scene, indent=1)).run()
+    v, time = found["joints/left/v"].values[:, 0], found["time"].values
+    np.testing.assert_allclose(v, -(30 - 10 - 8) / 4 * time, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found["constraints/rope/multiplier"].values[2:, 0], 13.0, rtol=0, atol=1e-9)

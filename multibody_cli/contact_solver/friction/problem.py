@@ -187,13 +187,19 @@ def accumulate_transposed(problem, x, xi):
     """Add B^T x to xi."""
     for k in range(len(problem.r)):
         if x[k] != 0.0:
-            for side in range(BLOCKS_PER_ROW):
-                b = problem.block[k, side]
-                if b >= 0:
-                    at, start = problem.first[k, side], problem.start[b]
-                    add_row(problem.B, at, xi, start, x[k])
-                    for i in range(NODE, problem.width[b], NODE):
-                        add_row(problem.B, at + i, xi, start + i, x[k])
+            add_row_response(problem, k, x[k], xi)
+
+
+@kernel
+def add_row_response(problem, k, x, xi):
+    """Add the normal velocities due to an impulse x of row k to xi."""
+    for side in range(BLOCKS_PER_ROW):
+        b = problem.block[k, side]
+        if b >= 0:
+            at, start = problem.first[k, side], problem.start[b]
+            add_row(problem.B, at, xi, start, x)
+            for i in range(NODE, problem.width[b], NODE):
+                add_row(problem.B, at + i, xi, start + i, x)
 
 
 @kernel
