@@ -292,6 +292,8 @@ class SceneNames(Immutable):
     constraint_entries: tuple[ConstraintEntry, ...]
     inputs: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    parts_of_paths: tuple[tuple[tuple[str, int, float], ...], ...] = ()  # of their tensions: field, column and sign
+    tensions: tuple[str, ...] = ()  # forces along paths
     springs: tuple[str, ...] = ()  # along cables
     muscles: tuple[ActuationEntry, ...] = ()
     actuators: tuple[ActuationEntry, ...] = ()

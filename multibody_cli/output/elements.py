@@ -72,6 +72,11 @@ def _constraint_items(section: str) -> Callable[[SceneNames], list[Item]]:
     ]
 
 
+def _path_items(names: SceneNames) -> list[Item]:
+    parts = zip(names.paths, names.parts_of_paths, strict=True)
+    return [Item(path_component(name), index, parts=own) for index, (name, own) in enumerate(parts)]
+
+
 def _brake_items(section: str) -> Callable[[SceneNames], list[Item]]:
     return lambda names: [
         Item(path_component(name), column) for column, (own, name) in enumerate(names.brakes) if own == section
@@ -97,7 +102,8 @@ EXPANSIONS: dict[str, Expansion] = {
     "affine": Expansion(lambda names: _numbered(names.affine), lambda names: len(names.affine)),
     "joint": Expansion(_joint_items, lambda names: len(names.joints)),
     "input": Expansion(lambda names: _numbered(names.inputs), lambda names: len(names.inputs)),
-    "path": Expansion(lambda names: _numbered(names.paths), lambda names: len(names.paths)),
+    "path": Expansion(_path_items, lambda names: len(names.paths)),
+    "tension": Expansion(lambda names: _numbered(names.tensions), lambda names: len(names.tensions)),
     "spring": Expansion(lambda names: _numbered(names.springs), lambda names: len(names.springs)),
     "muscle": Expansion(
         lambda names: _numbered([entry.name for entry in names.muscles]), lambda names: len(names.muscles)

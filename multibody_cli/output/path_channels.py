@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from multibody_cli.output.channel import Channel
+
+if TYPE_CHECKING:
+    from multibody_cli.output.channel import Array, Item
 
 _of_path = partial(Channel, reader="paths")
 
@@ -15,6 +21,12 @@ _friction = partial(Channel, field="brake_force", reader="brakes", atol=1e-7, ro
 def _of_combination(name: str, units: str, description: str) -> Channel:
     path, field = f"combinations/{{combination}}/{name}", f"combination_{name}"
     return Channel(path, units, description, field, "combinations")
+
+
+def _sum_of_parts(block: Any, item: Item) -> Array:
+    """Return the sum of the parts of an item (K,)."""
+    parts = [sign * getattr(block.samples, field)[:, column] for field, column, sign in item.parts]
+    return np.sum(parts, axis=0) if parts else np.zeros(len(block.samples.time))
 
 
 PATH_CHANNELS: tuple[Channel, ...] = (
@@ -41,6 +53,25 @@ PATH_CHANNELS: tuple[Channel, ...] = (
     _of_path("paths/{path}/rate", "m/s", "Rate of change of the length, positive in lengthening.", "path_rate"),
     _friction(
         "paths/{braked_path}/friction", "N", "Tension due to the dry friction of the path, positive in lengthening."
+    ),
+    Channel(
+        "paths/{path}/force",
+        "N",
+        "Total tension along the path, positive where it pulls: of all springs, muscles, forces, actuators, ropes and "
+        "struts along its points, and of its friction.",
+        reader="paths",
+        select=_sum_of_parts,
+        atol=1e-7,
+        role="reaction",
+    ),
+    Channel(
+        "forces/{tension}/force",
+        "N",
+        "Tension of the force along its path, positive where it pulls.",
+        "tension_force",
+        "tensions",
+        atol=1e-7,
+        role="reaction",
     ),
 )
 """Entries of `channels.CHANNELS`."""

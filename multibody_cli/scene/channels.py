@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec
+from multibody_cli.constraints.distance import DistanceSpec
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.escaping import path_component
 from multibody_cli.forces.elements import element_of, elements_of_joint
 from multibody_cli.forces.spring import SpringSpec
+from multibody_cli.forces.tension import TensionSpec
 from multibody_cli.joints.friction_spec import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS
@@ -82,6 +84,15 @@ def names_of(scene: SceneSpec) -> SceneNames:
         for name, joint in scene.joints.items()
     )
     muscles = ((name, coordinates_crossed(scene, name)) for name in scene.muscles)
+    constraint_entries, actuators = tuple(_constraint_entries(scene)), tuple(_actuator_entries(scene))
+    springs = tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec))
+    tensions = tuple(name for name, force in scene.forces.items() if isinstance(force, TensionSpec))
+    along = [
+        *(("spring_force", k, 1.0, scene.springs[name]) for k, name in enumerate(springs)),
+        *(("muscle_force", k, 1.0, muscle) for k, muscle in enumerate(scene.muscles.values())),
+        *(("tension_force", k, 1.0, scene.forces[name]) for k, name in enumerate(tensions)),
+        *_distances(scene, constraint_entries),
+    ]
     method = METHODS.get(scene.simulation.method)
     return SceneNames(
         bodies=tuple(scene.bodies),
@@ -90,12 +101,29 @@ def names_of(scene: SceneSpec) -> SceneNames:
         accounts=tuple(dict.fromkeys(_accounts(scene))),  # elements of a joint may share one
         coordinates=(),
         rows=(),
-        constraint_entries=tuple(_constraint_entries(scene)),
+        constraint_entries=constraint_entries,
         inputs=tuple(scene.inputs),
         paths=tuple(scene.paths),
-        springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),
+        parts_of_paths=tuple(
+            (
+                *(
+                    (field, column, sign)
+                    for field, column, sign, one in along
+                    if getattr(one, "path", None) == path.path
+                ),
+                *(
+                    ("actuator_force", entry.columns.start, -1.0)
+                    for entry in actuators
+                    if _is_along(scene, entry, name)
+                ),
+                *(("brake_force", k, 1.0) for k, brake in enumerate(scene.brakes) if brake == ("paths", name)),
+            )
+            for name, path in scene.paths.items()
+        ),
+        tensions=tensions,
+        springs=springs,
         muscles=tuple(ActuationEntry(name, slice(len(crossed)), crossed) for name, crossed in muscles),
-        actuators=tuple(_actuator_entries(scene)),
+        actuators=actuators,
         filtered=tuple(name for name, one in scene.actuators.items() if isinstance(one, ActuatorSpec) and one.filter),
         sensors=tuple(scene.sensors),
         combinations=tuple(scene.combinations),
@@ -109,6 +137,22 @@ def names_of(scene: SceneSpec) -> SceneNames:
         resists_rolling=scene.resists_rolling,
         variational=method is not None and method.own_integrator is not None,
     )
+
+
+def _is_along(scene: SceneSpec, entry: ActuationEntry, path: str) -> bool:
+    """Whether an actuator acts on the length of a path; its force is against the tension."""
+    return getattr(scene.actuators[entry.name], "path", None) == path
+
+
+def _distances(scene: SceneSpec, entries: Iterable[ConstraintEntry]) -> Iterator[tuple[str, int, float, DistanceSpec]]:
+    """Yield the rows of constraints on distances; the multiplier of a greatest one is a tension, others press."""
+    for entry in entries:
+        spec = scene.constraints.get(entry.name) if entry.section == "constraints" else None
+        if isinstance(spec, DistanceSpec):
+            signs = (
+                [-1.0] if spec.limits is None else [s for s, end in zip((-1.0, 1.0), spec.limits, strict=True) if end]
+            )
+            yield from (("multiplier", entry.rows.start + k, sign, spec) for k, sign in enumerate(signs))
 
 
 def _actuator_entries(scene: SceneSpec) -> Iterator[ActuationEntry]:

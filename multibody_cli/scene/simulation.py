@@ -29,6 +29,7 @@ ChannelGroup = Literal[
     "springs",
     "muscles",
     "actuators",
+    "forces",
     "sensors",
     "points",
     "contacts",

@@ -290,6 +290,35 @@ def test_a_path_that_sticks_keeps_its_length_as_it_turns(method):
     np.testing.assert_allclose(found("paths/cord/friction")[-1], 2.0, rtol=1e-4)  # m v^2 / r
 
 
+@pytest.mark.parametrize("method", ["aba", "baraff", "variational"])
+@pytest.mark.parametrize("length", [2.0, None])
+def test_the_force_of_a_path_is_the_sum_of_all_tensions(method, length):
+    """A ring on a cord with a spring, a tension, a winch, friction, and a rope that is taut or slack: m a = T - m g."""
+    scene = ring(1.0, q=-1.0, v=-0.2)
+    scene |= {
+        "gravity": [0, 0, -9.81],
+        "springs": {"spring": {"path": "cord", "stiffness": 5.0, "damping": 0.3, "rest_length": 2.4},
+                    "other": {"between": [{"body": "world"}, {"body": "ring"}], "stiffness": 1e-9, "rest_length": 1.0}},
+        "forces": {"push": {"body": "ring", "force": [0, 0, 0]},
+                   "tension": {"path": "cord", "tension": "2 + sin(9*t)"}},
+        "actuators": {"winch": {"type": "general", "path": "cord", "force": "-3*t"}},
+        "constraints": {"strut": {"type": "distance", "path": "cord", "limits": [0.1, 9.0]}},
+    }  # fmt: skip
+    if length:
+        scene["constraints"]["rope"] = {"type": "distance", "path": "cord", "limits": [None, 2.5440306508910548]}
+        scene["joints"]["z"]["v"] = 0.0
+    found = run(scene, method, duration=0.1)
+    total, a = found("paths/cord/force"), found("joints/z/acceleration")[:, 0]
+    np.testing.assert_allclose(found("forces/tension/force"), 2.0 + np.sin(9.0 * found("time")), rtol=1e-12)
+    parts = found("springs/spring/force") + found("forces/tension/force") - found("actuators/winch/force")[:, 0]
+    parts = parts + found("paths/cord/friction")
+    if length:
+        parts = parts + found("constraints/rope/multiplier")[:, 0]
+        assert found("constraints/rope/multiplier").max() > 1.0
+    np.testing.assert_allclose(total, parts, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(2.0 * a[2:], total[2:] - 2.0 * 9.81, rtol=0, atol=1e-6)
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 def test_a_prescribed_coordinate_is_refused():
     scene = sliders((3.0, 1.0), terms={"x": 1.0, "y": -2.0}, friction=1.0)
