@@ -11,6 +11,7 @@ from multibody_cli.alarms.catalogue import STABILITY
 from multibody_cli.alarms.contract import Oscillations, Raised
 from multibody_cli.errors import Refused
 from multibody_cli.immutable import Immutable, replace
+from multibody_cli.initial.element_states import settle
 from multibody_cli.initial.friction_uniqueness import check_friction
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
 from multibody_cli.initial.joint_regularity import require_no_torques, typical_column_norms
@@ -89,6 +90,7 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
         raise loaded.error(message, "couplings", str(error), "reduce") from None
     signals = tuple(signal_alarms(loaded))
     n_dofs, messages = assemble_initial_state(loaded, model, state)
+    settle(model, state)
     messages = (*check_masses(loaded, masses, model, state), *messages)
     if scene.strands:
         messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))
@@ -109,6 +111,7 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
     layout = _layout_of_method(separate, masses, model, state)
     if layout is not None:
         model, state = pack_model(separate, masses, layout, sizes)
+    settle(model, state)
     control = StepControl(simulation.step, simulation.tolerance.rtol, simulation.tolerance.atol, simulation.duration)
     timed = timing(simulation, scene.output)
     return CompiledScene(
@@ -130,6 +133,7 @@ def with_start(compiled: CompiledScene, simulation: SimulationSpec, q: Floats, v
     """
     state = compiled.state.copy()
     state.q[:], state.v[:] = q, v
+    settle(compiled.model, state)
     checked = check_step(simulation, compiled.model, state)
     others = without_check_of_step(compiled.alarms)
     earlier = {str(alarm) for alarm in compiled.alarms} - {str(alarm) for alarm in others}

@@ -369,7 +369,8 @@ class State(NamedTuple):
     """State of a run, advanced in place.
 
     `q` (nq,), `v` (nv,), `a` (nv,) the acceleration dv/dt at the same time, `ledger` (na,) the energy exchanged through
-    each account since the start, J, `time` (1,) s. Between calls to a method, all of them are consistent.
+    each account since the start, J, `time` (1,) s, `z` (nz,) the states of force elements (`forces.states`). Between
+    calls to a method, all of them are consistent.
     """
 
     time: Floats
@@ -377,6 +378,7 @@ class State(NamedTuple):
     v: Floats
     a: Floats
     ledger: Floats
+    z: Floats
 
     def copy(self) -> State:
         """Return a state with arrays of its own."""

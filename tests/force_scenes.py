@@ -37,7 +37,7 @@ def muscle(optimal: float, activation: float | str = 0.7) -> dict[str, Any]:
     }
 
 
-def pennate(curves: str, **numbers: float) -> dict[str, Any]:
+def pennate(curves: str, **numbers: Any) -> dict[str, Any]:
     """A muscle with an angle of its fibers."""
     scene = muscle(1.2, 0.6)
     scene["muscles"]["e"] |= {"curves": curves, "pennation_angle": 0.6, **numbers}

@@ -78,7 +78,7 @@ class Packed:
         """The first state, for a run of its own."""
         accounts = len(self.model.names.accounts)
         q, v = self.tree.q.copy(), self.tree.v.copy()
-        return State(np.zeros(1), q, v, np.zeros(self.model.nv), np.zeros(accounts))
+        return State(np.zeros(1), q, v, np.zeros(self.model.nv), np.zeros(accounts), np.zeros(0))
 
     def method(self, integrator: str, step: float, rtol: float = 1e-9, atol: float = 1e-9, name="aba", **options):
         """A method bound to this model."""

@@ -32,6 +32,8 @@ import numpy as np
 from multibody_cli.api.scene import SceneWarning
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError
+from multibody_cli.forces.elements import MUSCLES
+from multibody_cli.forces.states import load_states
 from multibody_cli.immutable import replace
 from multibody_cli.initial.linearized_motion import linearization_of
 from multibody_cli.kernel import records
@@ -85,19 +87,22 @@ def linearize(model: Model, state: State, forces: Floats, columns: Integers) -> 
     Warns
     -----
     SceneWarning
-        The model has contacts or dry friction, or limits or flanks are closed.
+        The model has contacts, dry friction or elastic tendons, or limits or flanks are closed.
 
     Raises
     ------
     ArgumentError
         Bodies without inertia can move, or an acceleration is not finite.
     """
+    load_states(model.system.forces.states, state.z)
     found = _Linearizer(model, state).linearize(state, forces, columns)
-    names = model.names
+    names, muscles = model.names, model.system.forces.tables[MUSCLES]
+    elastic = [f"muscles.{one.name}" for one, k in zip(names.muscles, muscles["state"], strict=True) if k >= 0]
     brakes = (("joints", name) for name in names.friction_joints)
     frictions = (f"{section}.{name}.friction" for section, name in (*brakes, *names.brakes))
     for claim, elements in (
         ("ignores {} of the scene", [*["contacts"] * bool(names.contacts), *frictions]),
+        ("keeps the lengths of fibers with elastic tendons, of {}", elastic),
         ("keeps closed the limits and flanks that are pressed at this state, of {}", found.closed),
         ("keeps open the limits and flanks that are touched without force, of {}", found.touching),
     ):

@@ -81,7 +81,7 @@ def fresh_state(initial: State, model: Model) -> tuple[Floats, State]:
     """Return an initial state with the ledger of a model, and the memory of its q and v side by side."""
     memory = np.concatenate([initial.q, initial.v])
     q, v = memory[: model.nq], memory[model.nq :]
-    return memory, initial._replace(q=q, v=v, ledger=np.zeros(len(model.names.accounts)))
+    return memory, initial._replace(q=q, v=v, ledger=np.zeros(len(model.names.accounts)), z=initial.z.copy())
 
 
 def read_only(array: Floats) -> Floats:

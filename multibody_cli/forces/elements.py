@@ -115,6 +115,7 @@ class Forces(NamedTuple):
     pairs: Integers  # (k, 2) rows of bodies that implicit elements couple
     quantities: Records  # of the state, that signals read
     curves: CurveArrays  # of muscles
+    states: Records  # that integrators advance
     tables: tuple[Records, ...]  # one for each entry of `ELEMENTS`
 
     def table(self, element: ForceElement) -> Records:

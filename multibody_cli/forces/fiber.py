@@ -67,6 +67,13 @@ def force_by_activation(muscle, curves, activation, z, velocity):
     return muscle.strength * f_L * (f_V - activation * dV * y * muscle.slowing / s)
 
 
+@formula
+def passive_force(muscle, curves, z):
+    """Force of the fibers without activation at rest, N."""
+    f_P, _ = curve_at(curves, muscle.passive, z / muscle.optimal)
+    return muscle.strength * f_P
+
+
 # --- rigid tendon -----------------------------------------------------------------------------------------------------
 @formula
 def fiber_at(muscle, length, rate):
@@ -95,8 +102,7 @@ def law_at(muscle, curves, activation, length, rate):
 def passive_tension(muscle, curves, length):
     """Tension without activation at rest, N."""
     z, _, cosine = fiber_at(muscle, length, 0.0)
-    f_P, _ = curve_at(curves, muscle.passive, z / muscle.optimal)
-    return muscle.strength * f_P * cosine
+    return passive_force(muscle, curves, z) * cosine
 
 
 @formula

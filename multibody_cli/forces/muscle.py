@@ -25,11 +25,22 @@ from multibody_cli.forces.cable import (
     stiffness_damping_product,
 )
 from multibody_cli.forces.contract import ForceElement, SceneEntry
+from multibody_cli.forces.elastic_tendon import (
+    ELASTIC_TENDON,
+    GAMMA,
+    cosine_at,
+    elastic_law,
+    elastic_tension_by_activation,
+    fiber_velocity,
+    implicit_length,
+    stored_energy,
+)
 from multibody_cli.forces.fiber import (
     FIBER,
     elastic_energy_at,
     fiber_at,
     law_at,
+    passive_force,
     passive_tension,
     speed_factor,
     tension_by_activation_at,
@@ -65,7 +76,10 @@ class MuscleSpec(BetweenSpec):
     )
     optimal_length: PositiveLength = Field(description="Fiber length with the largest active force, m.")
     tendon_slack_length: Annotated[float, Quantity(units.LENGTH, least=0.0)] = Field(
-        0.0, description="Length of the rigid tendon, m."
+        0.0, description="Length of the rigid tendon, or of the elastic one without force, m."
+    )
+    tendon: Literal["rigid", "elastic"] = Field(
+        "rigid", description="Whether the tendon keeps its length, or is stretched by its curve."
     )
     pennation_angle: Annotated[float, Quantity(units.ANGLE, least=0.0, most=1.5)] = Field(
         0.0, description="Angle of the fibers to the tendon at the optimal length; their thickness is constant."
@@ -86,17 +100,18 @@ class MuscleSpec(BetweenSpec):
     activation: Annotated[SignalSpec, Signal(units.NUMBER, state=())] | None = Field(
         None, description="Activation from 0 to 1: a number, an expression of t and the state, or a table."
     )
-    minimum_activation: Fraction = Field(0.0, description="Lower limit of the activation.")
+    minimum_activation: Fraction | None = Field(
+        None, description="Lower limit of the activation. Default: 0.01 with an elastic tendon, else 0."
+    )
     excitation: Annotated[SignalSpec, Signal(units.NUMBER, refusal=_REFUSAL, inputs=False)] | None = Field(
         None,
         description="Excitation from 0 to 1, which the activation follows: a number, an expression of t, or a table.",
     )
     activation_dynamics: Literal["thelen2003", "first_order", "degroote2016"] = Field(
         "thelen2003",
-        description="da/dt = (u - a)/tau. `thelen2003`: tau is activation_time (0.5 + 1.5 b) while the activation "
-        "rises, and deactivation_time/(0.5 + 1.5 b) while it falls, with b = (a - minimum_activation)/"
-        "(1 - minimum_activation); `first_order`: tau is activation_time or deactivation_time; "
-        "`degroote2016`: smooth between rise and fall.",
+        description="da/dt = (u - a)/tau, with u of at least `minimum_activation`. `thelen2003`: tau is "
+        "activation_time (0.5 + 1.5 a) while the activation rises, and deactivation_time/(0.5 + 1.5 a) while it falls; "
+        "`first_order`: tau is activation_time or deactivation_time; `degroote2016`: smooth between rise and fall.",
     )
     activation_time: PositiveTime = Field(0.01, description="Time constant of rising activation, s.")
     deactivation_time: PositiveTime = Field(0.04, description="Time constant of falling activation, s.")
@@ -117,6 +132,31 @@ class MuscleSpec(BetweenSpec):
                 raise located_error("expected values from 0 to 1", field)
         return self
 
+    @model_validator(mode="after")
+    def _require_equilibrium(self) -> Self:
+        if self.tendon == "elastic":
+            if self.tendon_slack_length == 0.0:
+                raise located_error("an elastic tendon needs a `tendon_slack_length` above 0", "tendon")
+            if self.curves.curves.tendon is None:
+                message = f"`{self.curves.type}` has no curve of the tendon: add `tendon`, or choose another model"
+                raise located_error(message, "curves")
+            if self.damping == self.least_activation == 0.0:
+                message = "an elastic tendon needs a `fiber_damping` or a `minimum_activation` above 0"
+                raise located_error(f"{message}, without which the velocity of the fibers has no bound", "tendon")
+        return self
+
+    @property
+    def damping(self) -> float:
+        """Damping of the fibers, over `max_isometric_force`."""
+        return self.curves.curves.damping if self.fiber_damping is None else self.fiber_damping
+
+    @property
+    def least_activation(self) -> float:
+        """Lower limit of the activation."""
+        if self.minimum_activation is None:
+            return 0.01 if self.tendon == "elastic" else 0.0
+        return self.minimum_activation
+
     @property
     def points(self) -> list[tuple[Place, Attachment]]:
         """Its points from end to end."""
@@ -128,6 +168,7 @@ MUSCLE = np.dtype(
         ("first", "i8"),  # its points
         ("last", "i8"),
         *FIBER,
+        *ELASTIC_TENDON,
         ("lengths", "f8", 2),  # normalized, between which activation has an effect
         ("velocities", "f8", 2),  # normalized, beyond which their force no longer changes
         ("least", "f8"),  # activation
@@ -135,6 +176,9 @@ MUSCLE = np.dtype(
         ("account", "i8"),
     ]
 )
+
+STEEPEST_SINE = math.sin(math.acos(0.1))
+"""Sine of the largest angle of fibers with an elastic tendon, as in OpenSim."""
 
 TOO_SHORT, TOO_LONG, TOO_FAST, OUT_OF_RANGE = 2, 4, 8, 16
 """Bits of warnings, beside those of the path."""
@@ -150,15 +194,21 @@ def activation_of(muscle, signals, t):
 @formula
 def law_of(muscle, forces, t, length, rate):
     """Tension, N, and its slopes with length and rate."""
-    return law_at(muscle, forces.curves, activation_of(muscle, forces.signals, t), length, rate)
+    activation = activation_of(muscle, forces.signals, t)
+    if muscle.state >= 0:
+        return elastic_law(muscle, forces.curves, forces.states[muscle.state], activation, length)
+    return law_at(muscle, forces.curves, activation, length, rate)
 
 
 @formula
 def tension_by_activation(muscle, forces, t, length, rate):
     """Derivative of the tension by the activation, N; 0 where the activation is clipped."""
     given, _, _ = evaluate(forces.signals, muscle.activation, t)
-    slope = tension_by_activation_at(muscle, forces.curves, min(max(given, muscle.least), 1.0), length, rate)
-    return slope if muscle.least < given < 1.0 else 0.0
+    if not muscle.least < given < 1.0:
+        return 0.0
+    if muscle.state >= 0:
+        return elastic_tension_by_activation(muscle, forces.curves, forces.states[muscle.state], given, length)
+    return tension_by_activation_at(muscle, forces.curves, given, length, rate)
 
 
 @kernel
@@ -192,38 +242,89 @@ def warnings_of(muscle, given, z, velocity, activation, shortest):
     return bits
 
 
+@kernel
+def advance_fibers(muscle, forces, t, length, rate):
+    """Advance the length of the fibers by a pending step, in two implicit stages, on which the rate is constant."""
+    state, curves = forces.states[muscle.state], forces.curves
+    h, before = GAMMA * state.pending, (1.0 - GAMMA) * state.pending
+    activation = activation_of(muscle, forces.signals, t - before)
+    first = implicit_length(muscle, curves, activation, state.start, h, length - before * rate)
+    base = state.start + before / h * (first - state.start)
+    state.start = implicit_length(muscle, curves, activation_of(muscle, forces.signals, t), base, h, length)
+    state.pending, state.value = 0.0, state.start
+
+
+@kernel
+def update_fibers(muscle, forces, t, length, rate):
+    """Compute length and velocity of fibers with an elastic tendon: see `forces.states`."""
+    state, curves = forces.states[muscle.state], forces.curves
+    if state.pending > 0.0:
+        advance_fibers(muscle, forces, t, length, rate)
+    activation = activation_of(muscle, forces.signals, t)
+    if state.step > 0.0:
+        state.value = implicit_length(muscle, curves, activation, state.start, state.step, length)
+        state.rate = (state.value - state.start) / state.step
+    else:
+        state.rate = fiber_velocity(muscle, curves, activation, max(state.value, muscle.shortest), length)
+
+
+@formula
+def fibers_of(muscle, forces, length, rate):
+    """Length, m, and velocity, m/s, of the fibers, and the cosine of their angle."""
+    if muscle.state < 0:
+        return fiber_at(muscle, length, rate)
+    state = forces.states[muscle.state]
+    z = max(state.value, muscle.shortest)
+    return z, state.rate, cosine_at(muscle, z)
+
+
+@formula
+def work_rate(muscle, forces, length, rate, tension):
+    """Power of the active part and of the damping of the fibers, W."""
+    if muscle.state < 0:
+        return -(tension - passive_tension(muscle, forces.curves, length)) * rate
+    z, velocity, cosine = fibers_of(muscle, forces, length, rate)
+    return -(tension / cosine - passive_force(muscle, forces.curves, z)) * velocity
+
+
 @formula
 def apply_force(muscle, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
     """Apply the tension to the bodies, add the work of the active part to the account, and raise warnings."""
     points = forces.points
     length, rate, shortest = measure(points, muscle.first, muscle.last, bodies)
+    if muscle.state >= 0:
+        update_fibers(muscle, forces, t, length, rate)
     tension, _, _ = law_of(muscle, forces, t, length, rate)
     apply_tension(points, muscle.first, muscle.last, tension, bodies)
-    powers[muscle.account] -= (tension - passive_tension(muscle, forces.curves, length)) * rate
+    powers[muscle.account] += work_rate(muscle, forces, length, rate, tension)
     if watched:
         given, _, _ = evaluate(forces.signals, muscle.activation, t)
-        z, velocity, _ = fiber_at(muscle, length, rate)
+        z, velocity, _ = fibers_of(muscle, forces, length, rate)
         activation = min(max(given, muscle.least), 1.0)
         warnings[k] |= warnings_of(muscle, given, z, velocity, activation, shortest)
 
 
 @formula
 def elastic_energy(muscle, forces, q, bodies) -> float:
-    """Elastic energy of the passive fibers, J."""
+    """Elastic energy of the passive fibers and of the tendon, J."""
     length, _, _ = measure(forces.points, muscle.first, muscle.last, bodies)
-    return elastic_energy_at(muscle, forces.curves, length)
+    if muscle.state < 0:
+        return elastic_energy_at(muscle, forces.curves, length)
+    z, _, _ = fibers_of(muscle, forces, length, 0.0)
+    return stored_energy(muscle, forces.curves, z, length)
 
 
 def pack(spec: MuscleSpec, context: PackingContext) -> tuple[Any, ...]:
     """Return the record of a muscle."""
-    curves = spec.curves.curves
-    damping = curves.damping if spec.fiber_damping is None else spec.fiber_damping
+    curves, thickness = spec.curves.curves, spec.optimal_length * math.sin(spec.pennation_angle)
+    elastic, shortest = spec.tendon == "elastic", max(curves.shortest * spec.optimal_length, thickness / STEEPEST_SINE)
     return (
         *context.cable([end for _, end in spec.points]),
         *(spec.max_isometric_force, spec.optimal_length, spec.tendon_slack_length, spec.max_velocity),
-        *(spec.optimal_length * math.sin(spec.pennation_angle), damping, curves.slowing),
+        *(thickness, spec.damping, curves.slowing),
         *map(context.curve, (curves.active, curves.velocity, curves.passive)),
-        *(curves.lengths, curves.velocities, spec.minimum_activation, context.activation(spec)),
+        *(context.curve(curves.tendon) if curves.tendon else -1, context.state() if elastic else -1, shortest),
+        *(curves.lengths, curves.velocities, spec.least_activation, context.activation(spec)),
     )
 
 

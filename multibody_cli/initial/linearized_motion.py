@@ -189,7 +189,9 @@ def modes_of_trees(model: Model, q: Floats, v: Floats) -> Modes:
     """
     system, n = model.system, model.nv
     M = np.zeros((len(q), n, n))
-    scratch = State(np.zeros(1), np.zeros(model.nq), np.zeros(n), np.zeros(n), np.zeros(len(model.names.accounts)))
+    scratch = State(
+        np.zeros(1), np.zeros(model.nq), np.zeros(n), np.zeros(n), np.zeros(len(model.names.accounts)), np.zeros(0)
+    )
     _compute_mass_matrices(system, workspace_for(system), scratch, q, v, np.zeros(n), M)
     nearby = _accelerations_nearby(model, 0.0, q, v, np.eye(n))
     one, offsets = nearby[:, :-1].reshape(len(q), n, 2, 2, n), _offsets(model, np.eye(n))

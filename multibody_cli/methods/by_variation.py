@@ -106,6 +106,8 @@ class VariationalKind(Immutable):
                 yield "adaptive", f"a step with {what} cannot be subdivided after its impulses: omit it"
             if "initial_guess" in options:
                 yield "initial_guess", f"has no effect with {what}: the impulses determine the initial guess; omit it"
+        if feature is Feature.ELASTIC_TENDONS and order in (4, 6):
+            yield "order", "orders 4 and 6 have backward steps, in which fibers with a tendon diverge: use 1 or 2"
         if feature is Feature.LIMITS and order in (4, 6):
             yield "order", "orders 4 and 6 are composed of forward and backward steps, which cross limits: use 1 or 2"
 

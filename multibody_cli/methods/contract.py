@@ -49,6 +49,7 @@ class Feature(StrEnum):
     JOINT_FRICTION = "dry friction of joints"
     AFFINE = "bodies of `kind: affine`"
     IMPLICIT = "implicit springs, dampers and muscles"
+    ELASTIC_TENDONS = "elastic tendons"
     COMPUTED_TORQUE = "actuators of type `computed_torque`"
 
 

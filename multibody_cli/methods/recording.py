@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from multibody_cli.forces.states import load_states
 from multibody_cli.kernel import Kernel, bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics
@@ -41,6 +42,7 @@ def update_work(system, work, state) -> None:
 def complete(system, work, state, powers) -> None:
     """Compute the accelerations and the work arrays of a state, and the power (na,) of every energy account, W."""
     time, q, v, a = state.time, state.q, state.v, state.a
+    load_states(system.forces.states, state.z)
     project_onto_constraints(system, work, time[0], q, v, a, state.ledger)
     evaluate_projected(system, work, time[0], q, v, a, powers)
     update_work(system, work, state)

@@ -6,8 +6,7 @@ import math
 
 from multibody_cli.cables.lines import measure
 from multibody_cli.forces.elements import MUSCLES
-from multibody_cli.forces.fiber import fiber_at, law_at
-from multibody_cli.forces.muscle import activation_of
+from multibody_cli.forces.muscle import activation_of, fibers_of, law_of
 from multibody_cli.kernel import kernel
 
 
@@ -19,8 +18,8 @@ def observe(system, state, work, rows, samples, k):
         muscle = muscles[j]
         length, rate, _ = measure(forces.points, muscle.first, muscle.last, work.bodies)
         activation = activation_of(muscle, forces.signals, state.time[0])
-        tension, _, _ = law_at(muscle, forces.curves, activation, length, rate)
-        z, velocity, cosine = fiber_at(muscle, length, rate)
+        tension, _, _ = law_of(muscle, forces, state.time[0], length, rate)
+        z, velocity, cosine = fibers_of(muscle, forces, length, rate)
         samples.muscle_length[k, j] = length
         samples.muscle_velocity[k, j] = rate
         samples.muscle_force[k, j] = tension

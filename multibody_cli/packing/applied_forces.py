@@ -62,7 +62,7 @@ def with_applied_forces(model: Model) -> Actuated:
     actuators = np.array(rows, joint_control.ACTUATOR)
     tables[place] = records(np.concatenate([np.asarray(tables[place]), actuators]))
     system = with_signals(model.system, signals)
-    system = system._replace(forces=system.forces._replace(tables=tuple(tables)))
+    system = system._replace(forces=system.forces._replace(tables=tuple(tables), states=system.forces.states.copy()))
     forces = signals.operand[len(signals.operand) - len(rows) :]
     copy = replace(model, system=system, names=replace(model.names, accounts=tuple(accounts)))
     return Actuated(copy, forces, np.array(columns, np.int64), places)

@@ -116,6 +116,11 @@ class Context(Immutable):
         """Return the number of a curve of a muscle."""
         return self.packer.curves.add(curve)
 
+    def state(self) -> int:
+        """Return the number of a new state of a force element."""
+        self.packer.state_count += 1
+        return self.packer.state_count - 1
+
 
 def add_section(loaded: LoadedScene, section: Literal["forces", "springs", "muscles"], context: Context) -> None:
     """Add every entry of a section to the tables of `Forces`.

@@ -1,10 +1,12 @@
 """The activation of a muscle that follows an excitation u(t): da/dt = rate(u, a), one of `DYNAMICS`.
 
+Excitations below the least activation count as that one.
+
 Since u is a function of time alone, a is integrated before the run, to ten digits if u is smooth over half of the
 shorter time constant.  Every method and every integrator reads the same curve.
 
-Sources: Thelen, Adjustment of muscle mechanics model parameters, J. Biomech. Eng. 125 (2003), (1)-(2), with the least
-activation of Millard et al., J. Biomech. Eng. 135 (2013); De Groote et al., Ann. Biomed. Eng. 44 (2016), (1)-(2).
+Sources: Thelen, Adjustment of muscle mechanics model parameters, J. Biomech. Eng. 125 (2003), (1)-(2); De Groote et
+al., Ann. Biomed. Eng. 44 (2016), (1)-(2).
 """
 
 from __future__ import annotations
@@ -54,27 +56,28 @@ def follow_excitation(spec: MuscleSpec, duration: float) -> tuple[Floats, Floats
         At some instant the excitation has no value, or one outside [0, 1].
     """
     assert spec.excitation is not None
-    numbers = spec.activation_time, spec.deactivation_time, spec.minimum_activation
-    return _follow(spec.excitation, spec.activation_dynamics, numbers, spec.initial_activation, duration)
+    times = spec.activation_time, spec.deactivation_time
+    start = max(spec.initial_activation, spec.least_activation)
+    return _follow(spec.excitation, spec.activation_dynamics, times, spec.least_activation, start, duration)
 
 
-Times = tuple[float, float, float]
-"""Time constants of rising and falling activation, s, and the least activation."""
+Times = tuple[float, float]
+"""Time constants of rising and falling activation, s."""
 
 
 def _thelen(u: float, a: float, times: Times) -> float:
-    rise, fall, least = times
-    pace = 0.5 + 1.5 * (a - least) / (1.0 - least)
+    rise, fall = times
+    pace = 0.5 + 1.5 * a
     return (u - a) / (rise * pace if u > a else fall / pace)
 
 
 def _first_order(u: float, a: float, times: Times) -> float:
-    rise, fall, _ = times
+    rise, fall = times
     return (u - a) / (rise if u > a else fall)
 
 
 def _degroote(u: float, a: float, times: Times) -> float:
-    rise, fall, _ = times
+    rise, fall = times
     share, pace = 0.5 + 0.5 * math.tanh(0.1 * (u - a)), 0.5 + 1.5 * a
     return (share / (rise * pace) + (1.0 - share) * pace / fall) * (u - a)
 
@@ -89,18 +92,18 @@ DYNAMICS: dict[str, Callable[[float, float, Times], float]] = {
 
 @lru_cache(maxsize=256)  # a scene may be packed in two layouts, and muscles may share an excitation
 def _follow(
-    signal: SignalSpec, dynamics: str, times: Times, initial: float, duration: float
+    signal: SignalSpec, dynamics: str, times: Times, least: float, initial: float, duration: float
 ) -> tuple[Floats, Floats, Floats]:
     from scipy.integrate import solve_ivp
 
-    excitation, rate_of, least = _bounded(_function_of(signal)), DYNAMICS[dynamics], times[2]
-    longest_step = 0.5 * min(times[:2])
+    excitation, rate_of = _bounded(_function_of(signal)), DYNAMICS[dynamics]
+    longest_step = 0.5 * min(times)
 
     def rate(t: float, a: Floats) -> Floats:
         return np.array([rate_of(max(excitation(float(t)), least), float(a[0]), times)])
 
     corners = [t for t in signal.times if 0.0 < t < duration]
-    instants, values, slopes = [0.0], [max(initial, least)], []
+    instants, values, slopes = [0.0], [initial], []
     for start, end in itertools.pairwise([0.0, *corners, duration]):
         found = solve_ivp(
             rate, (start, end), [values[-1]], "DOP853", rtol=RTOL, atol=ATOL, max_step=longest_step, dense_output=True

@@ -17,6 +17,7 @@ from multibody_cli.forces.contract import ForceElement, JointPackingContext, Rot
 from multibody_cli.forces.elements import ELEMENTS, PLACES, Forces, coupled_pairs, element_of, elements_of_joint
 from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.forces.muscle_curves import CurvePacker
+from multibody_cli.forces.states import STATE
 from multibody_cli.joints.contract import JointStart, Part, PartCode, numbers_of
 from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY, Motions
 from multibody_cli.joints.spec import MovingJointSpec
@@ -59,6 +60,7 @@ class ForcePacker:
         """The entries of each named path, a range of those of `Forces.points`."""
         self._motions: list[tuple[int, ...]] = []
         self.curves = CurvePacker()
+        self.state_count = 0
         self.quantities = QuantityPacker(points, {name: combination_of(spec) for name, spec in combinations.items()})
 
     def add_joint(
@@ -145,7 +147,8 @@ class ForcePacker:
         paths, inputs = frozen(np.array([*self.paths.values()], np.int64).reshape(-1, 2)), frozen(self._inputs)
         pairs = coupled_pairs(tables, entries)
         curves = self.curves.pack()
-        forces = Forces(signals, points, terms, paths, inputs, pairs, quantities, curves, tables)
+        states = np.zeros(self.state_count, STATE).view(np.recarray)
+        forces = Forces(signals, points, terms, paths, inputs, pairs, quantities, curves, states, tables)
         return forces, Motions(records(np.array(self._motions, MOTION)), signals)
 
     @property

@@ -167,7 +167,8 @@ def pack_model(
         inputs=packer.input_places,
         activations=np.array(actuators.activations, np.int64),
     )
-    return model, State(np.zeros(1), packed.q, packed.v, np.zeros(model.nv), np.zeros(len(names.accounts)))
+    z = np.zeros(len(forces.states))
+    return model, State(np.zeros(1), packed.q, packed.v, np.zeros(model.nv), np.zeros(len(names.accounts)), z)
 
 
 def _joint_entries(

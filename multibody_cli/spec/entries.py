@@ -118,5 +118,8 @@ class PackingContext(Protocol):
     def curve(self, curve: Piecewise) -> int:
         """Number of a curve of a muscle, in normalized numbers."""
 
+    def state(self) -> int:
+        """Number of a new state of a force element."""
+
     def activation(self, spec: Any) -> int:
         """Number of the activation of a muscle, from its `MuscleSpec`."""

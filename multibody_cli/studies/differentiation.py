@@ -165,7 +165,7 @@ def _chosen(slopes: Mapping[float, Slopes], steps: Floats) -> Slopes:
 
 def _recorded(simulation: PreparedSimulation, states: States, channels: Sequence[str]) -> Channels:
     """Return the channels of a run with known states."""
-    first = State(states.time[:1], states.q[0], states.v[0], np.zeros_like(states.v[0]), states.ledger[0])
+    first = State(states.time[:1], states.q[0], states.v[0], np.zeros_like(states.v[0]), states.ledger[0], np.zeros(0))
     memory = MemorySink(channels)
     simulation.with_compiled(state=first).replay(States(*(one[1:] for one in states)), memory)
     trajectory = memory.trajectory()

@@ -69,6 +69,7 @@ class PreparedSimulation(Immutable):
         """Return this simulation with scratch of its own, to run in another thread."""
         system = self.compiled.model.system
         own = with_signals(system, system.forces.signals.with_own_scratch())
+        own = own._replace(forces=own.forces._replace(states=own.forces.states.copy()))
         own = own._replace(constraints=own.constraints._replace(buffers=allocate(FunctionBuffers)))
         return self.with_compiled(model=replace(self.compiled.model, system=own))
 

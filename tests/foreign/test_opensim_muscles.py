@@ -1,4 +1,4 @@
-"""Muscles beside those of OpenSim: curves, and tensions of a muscle between the ground and a slider.
+"""Muscles beside those of OpenSim: curves, and a muscle between the ground and a slider, rigid and elastic.
 
 The package `opensim` is not a dependency: without it the tests are skipped.
 """
@@ -6,6 +6,8 @@ The package `opensim` is not a dependency: without it the tests are skipped.
 from __future__ import annotations
 
 import math
+from contextlib import chdir
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,9 @@ from loops import start
 
 from multibody_cli.forces.muscle_models import MUSCLE_MODELS
 
-opensim = pytest.importorskip("opensim")
+with TemporaryDirectory() as _folder, chdir(_folder):  # it writes a log there
+    opensim = pytest.importorskip("opensim")
+    opensim.Logger.removeFileSink()
 
 STRENGTH, OPTIMAL, SLACK, PENNATION = 1000.0, 0.1, 0.2, 0.3
 CLASSES = {
@@ -27,7 +31,7 @@ CLASSES = {
 class Engine:
     """A muscle of OpenSim between the ground and a slider."""
 
-    def __init__(self, curves: str, *, rigid: bool) -> None:
+    def __init__(self, curves: str, *, rigid: bool, excited: bool = False) -> None:
         kind = getattr(opensim, CLASSES[curves])
         muscle = kind()
         muscle.setName("m")
@@ -46,6 +50,16 @@ class Engine:
         muscle.addNewPathPoint("from", self.model.getGround(), opensim.Vec3(0))
         muscle.addNewPathPoint("to", body, opensim.Vec3(0))
         self.model.addForce(muscle)
+        if excited:
+            muscle.set_activation_time_constant(0.015)
+            muscle.set_deactivation_time_constant(0.05)
+            muscle.set_default_activation(0.3)
+            slide.updCoordinate().setPrescribedFunction(opensim.Sine(0.01, 12.0, math.pi / 2, 0.29))
+            slide.updCoordinate().setDefaultIsPrescribed(True)
+            nerves = opensim.PrescribedController()
+            nerves.addActuator(muscle)
+            nerves.prescribeControlForActuator("m", opensim.Sine(0.4, 9.0, 0.0, 0.5))
+            self.model.addController(nerves)
         self.model.finalizeConnections()
         self.state = self.model.initSystem()
         self.muscle = kind.safeDownCast(self.model.getMuscles().get("m"))
@@ -127,3 +141,54 @@ def test_tensions_with_a_rigid_tendon(curves: str) -> None:
         wanted = theirs.getTendonForce(engine.state)
         assert found.muscle_force[0, 0] == pytest.approx(wanted, rel=0, abs=1e-6 * STRENGTH)
         assert math.isfinite(wanted)
+
+
+@pytest.mark.parametrize("curves", CLASSES)
+def test_fibers_and_tendon_in_equilibrium(curves: str) -> None:
+    engine, rng = Engine(curves, rigid=False), np.random.default_rng(5)
+    for _ in range(30):
+        length, activation = SLACK + rng.uniform(0.07, 0.15), rng.uniform(0.05, 1.0)
+        theirs = engine.at(length, 0.0, activation)
+        theirs.computeInitialFiberEquilibrium(engine.state)
+        engine.model.realizeDynamics(engine.state)
+        one = scene(curves, length, 0.0, activation)
+        one["muscles"]["m"]["tendon"] = "elastic"
+        found = start(one, "aba", "rk4").observed()
+        assert found.fiber_length[0, 0] == pytest.approx(theirs.getFiberLength(engine.state), rel=0, abs=1e-7 * OPTIMAL)
+        wanted = theirs.getTendonForce(engine.state)
+        assert found.muscle_force[0, 0] == pytest.approx(wanted, rel=0, abs=1e-6 * STRENGTH)
+
+
+@pytest.mark.parametrize("curves", CLASSES)
+@pytest.mark.parametrize("integrator", ["dop853", "rk4"])
+def test_a_second_of_excitation(curves: str, integrator: str) -> None:
+    """A path that moves as a cosine, and an excitation that is a sine, from equilibrium."""
+    engine = Engine(curves, rigid=False, excited=True)
+    engine.model.equilibrateMuscles(engine.state)
+    manager = opensim.Manager(engine.model)
+    manager.setIntegratorAccuracy(1e-10)
+    manager.initialize(engine.state)
+    one = scene(curves, 0.3, 0.0, 0.5)
+    one["joints"]["s"] = {"type": "prismatic", "child": "b", "axis": [1, 0, 0]}
+    one["joints"]["s"]["motion"] = {"position": "0.29 + 0.01*cos(12*t)"}
+    del one["muscles"]["m"]["activation"]
+    one["muscles"]["m"] |= {
+        "tendon": "elastic",
+        "excitation": "0.5 + 0.4*sin(9*t)",
+        "activation_time": 0.015,
+        "deactivation_time": 0.05,
+        "initial_activation": 0.3,
+        "activation_dynamics": "degroote2016" if curves == "degroote2016" else "thelen2003",
+    }
+    tolerance = {"tolerance": 1e-10} if integrator == "dop853" else {}
+    run = start(one, "aba", integrator, step=2e-4, **tolerance)
+    for t in np.linspace(0.1, 1.0, 10):
+        state = manager.integrate(float(t))
+        engine.model.realizeDynamics(state)
+        found = run.advance(round(float(t), 9)).observed()
+        assert found.activation[0, 0] == pytest.approx(engine.muscle.getActivation(state), rel=0, abs=1e-7)
+        fibers = engine.muscle.getFiberLength(state)
+        assert found.fiber_length[0, 0] == pytest.approx(fibers, rel=0, abs=1e-6 * OPTIMAL)
+        assert found.muscle_force[0, 0] == pytest.approx(
+            engine.muscle.getTendonForce(state), rel=0, abs=1e-6 * STRENGTH
+        )

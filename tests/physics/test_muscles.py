@@ -192,12 +192,12 @@ def test_activation_of_first_order_is_an_exponential() -> None:
 
 
 def test_the_least_activation_is_kept() -> None:
-    """Thelen's equation of b = (a - least)/(1 - least): a decays to the least one, and a start below is raised."""
+    """The activation decays to the least one, and a lower one is raised."""
     drive = {"excitation": 0.0, "minimum_activation": 0.05, "initial_activation": 0.6, "deactivation_time": 0.05}
     run = start(pulled(**drive), "aba", "rk4", step=0.005, duration=0.4)
 
     def rate(_t: float, a: np.ndarray) -> np.ndarray:
-        return (0.05 - a) * (0.5 + 1.5 * (a - 0.05) / 0.95) / 0.05
+        return (0.05 - a) * (0.5 + 1.5 * a) / 0.05
 
     solved = solve_ivp(rate, (0.0, 0.4), [0.6], "DOP853", rtol=1e-12, atol=1e-14, dense_output=True).sol
     for t in (0.02, 0.1, 0.4):

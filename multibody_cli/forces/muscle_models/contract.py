@@ -97,6 +97,7 @@ OwnCurve = Annotated[
 class CurvesSpec(Spec):
     """The curves of a model, any of which may be replaced: an expression of x, or a table of x and y."""
 
+    type: str
     active: OwnCurve | None = Field(None, description="Active force for the length x, as tabulated from 0 to 2.5.")
     velocity: OwnCurve | None = Field(None, description="Factor for the velocity x, as tabulated from -1.5 to 1.5.")
     passive: OwnCurve | None = Field(None, description="Passive force for the length x, as tabulated from 0 to 2.5.")
@@ -118,7 +119,15 @@ class CurvesSpec(Spec):
             curves = curves._replace(velocity=_own(self.velocity, -1.5, 1.5), velocities=endless)
         if self.passive is not None:
             curves = curves._replace(passive=_own(self.passive, 0.0, 2.5))
-        return curves if self.tendon is None else curves._replace(tendon=_own(self.tendon, 0.9, 1.3))
+        if self.tendon is not None:
+            curves = curves._replace(tendon=_own(self.tendon, 0.9, 1.3))
+        return curves._replace(active=_held(curves.active))  # tangents would lead below 0
+
+
+def _held(curve: Piecewise) -> Piecewise:
+    """Return a curve with the values of its first and its last knot outside."""
+    first, *rows, last = curve.coefficients
+    return Piecewise(curve.knots, ((first[0], *[0.0] * (len(first) - 1)), *rows, (last[0], *[0.0] * (len(last) - 1))))
 
 
 def _own(curve: str | TableFunctionSpec, start: float, end: float) -> Piecewise:

@@ -48,9 +48,10 @@ class DeGroote2016Spec(CurvesSpec):
         bend = abs(1.0 / _VELOCITY["b"])
         fast = bend * np.sinh(np.linspace(-1.0, 1.0, 257) * math.asinh(_FAST / bend)) - _VELOCITY["c"] / _VELOCITY["b"]
         steepness = math.log((1.0 + _TENDON["c"]) / _TENDON["c"]) / self.tendon_strain
-        tendon = written("c*exp(k*(x - 1)) - c", np.linspace(0.9, 1.2, 257), {"k": steepness, **_TENDON})
+        lengths = np.concatenate([np.linspace(0.0, 0.9, 65), np.linspace(0.9, 1.2, 257)[1:]])
+        tendon = written("c*exp(k*(x - 1)) - c", lengths, {"k": steepness, **_TENDON})
         return MuscleCurves(
-            joined(written(bells, np.linspace(0.2, 2.2, 257), {})),
+            joined(written(bells, np.linspace(0.2, 3.2, 385), {})),
             joined(written(velocity, fast, _VELOCITY)),
             joined(written(passive, np.linspace(0.2, 2.0, 257), numbers)),
             joined(tendon),

@@ -43,7 +43,7 @@ class Thelen2003Spec(CurvesSpec):
 
     def published(self) -> MuscleCurves:
         """Return the curves of the article."""
-        bell = written("exp(-(x - 1)**2/width)", np.linspace(0.0, 3.0, 193), {"width": self.active_width})
+        bell = written("exp(-(x - 1)**2/width)", np.linspace(-3.0, 5.0, 513), {"width": self.active_width})
         numbers = {"shape": self.passive_shape, "strain": self.passive_strain}
         rest = written("0", np.array([0.0, 1.0]), {})
         passive = "(exp(shape*(x - 1)/strain) - 1)/(exp(shape) - 1)"

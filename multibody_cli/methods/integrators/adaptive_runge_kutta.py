@@ -1,10 +1,10 @@
 """Embedded pairs of explicit Runge-Kutta methods: adaptive steps with dense output.
 
-Step sizes are controlled by the error of q and v, relative to atol + rtol |y|, and by that of the ledger, relative to
-the energies: a power may have a kink where forces balance, as a damper that cancels the spring of a limit, so that the
-motion has none.  No step crosses a knot of a function of time, where derivatives are discontinuous and a short pulse
-could be missed, the next sample of a controller, or the end of the run: a step ends with the values before a knot, the
-next begins with those behind it.
+Step sizes are controlled by the error of q, v and the states z of force elements, relative to atol + rtol |y|, and by
+that of the ledger, relative to the energies: a power may have a kink where forces balance, as a damper that cancels the
+spring of a limit, so that the motion has none.  No step crosses a knot of a function of time, where derivatives are
+discontinuous and a short pulse could be missed, the next sample of a controller, or the end of the run: a step ends
+with the values before a knot, the next begins with those behind it.
 Output is interpolated within steps, and does not shorten them.
 
 Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd ed., II.4-II.6 and II.10.
@@ -18,6 +18,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.forces.states import load_states, store_rates
 from multibody_cli.kernel import Kernel, allocate, kernel, template
 from multibody_cli.knots import knots_of
 from multibody_cli.limits import limit_of
@@ -39,11 +40,11 @@ SPAN = 1e3
 
 
 class Scratch(NamedTuple):
-    """The pair, and data of the integrator between outputs; y = [q, v, ledger]."""
+    """The pair, and data of the integrator between outputs; y = [q, v, z, ledger]."""
 
     pair: EmbeddedPair
     times: Floats  # (5,) start and end of the last step, size of the next, instant that no step crosses, `SPAN`
-    atol: Floats  # (nq + nv,) absolute tolerances
+    atol: Floats  # (nq + nv + nz,) absolute tolerances
     energies: Floats  # (2,) kinetic energy at the end of the last step, and absolute tolerance of the ledger, J
     scales: Annotated[Floats, "n"]  # errors of y that the tolerance allows
     breaks: Floats  # (m,) instants that no step crosses, s, rising: those before knots, and the end of a run
@@ -58,11 +59,14 @@ class Scratch(NamedTuple):
 
 @template(evaluate)
 def slope(system, work, t, y, dy, a, nq, nv):
-    """Compute dy/dt of y = [q, v, ledger]; sets prescribed coordinates of y."""
-    q, v = y[:nq], y[nq : nq + nv]
-    evaluate(system, work, t, q, v, a, dy[nq + nv :])
+    """Compute dy/dt of y = [q, v, z, ledger]; sets prescribed coordinates of y."""
+    q, v, states = y[:nq], y[nq : nq + nv], system.forces.states
+    motion = nq + nv + len(states)
+    load_states(states, y[nq + nv : motion])
+    evaluate(system, work, t, q, v, a, dy[motion:])
     rate(system.tree, q, v, dy[:nq])
     copy(a, dy[nq : nq + nv])
+    store_rates(states, dy[nq + nv : motion])
 
 
 @template(evaluate)
@@ -82,7 +86,7 @@ def take_step(system, work, scratch, rtol, nq, nv) -> int:
     """Take one step, as large as the tolerance allows; return the attempts, 0 if the step became too small."""
     times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
     b, exponent = scratch.pair.b, -1.0 / (scratch.pair.error_order + 1.0)
-    last = len(b)
+    last, motion = len(b), nq + nv + len(system.forces.states)
     times[0], h, rejected = times[1], times[2], False
     copy(y1, y0)
     passed = count_up_to(scratch.breaks, times[0] + 1e-13 * max(times[4], abs(times[0])))
@@ -105,14 +109,14 @@ def take_step(system, work, scratch, rtol, nq, nv) -> int:
         for j in range(last):
             if b[j] != 0.0:
                 add_scaled(y1, h * b[j], slopes[j])
-        write_scales(scratch, rtol, nq + nv)
-        error = error_norm(scratch.pair.E, slopes, h, scratch.scales, 0, nq + nv)
-        error = max(error, error_norm(scratch.pair.E, slopes, h, scratch.scales, nq + nv, len(y1)))
+        write_scales(scratch, rtol, motion)
+        error = error_norm(scratch.pair.E, slopes, h, scratch.scales, 0, motion)
+        error = max(error, error_norm(scratch.pair.E, slopes, h, scratch.scales, motion, len(y1)))
         if error < 1.0:
             factor = _GROW if error == 0.0 else min(_GROW, _SAFETY * error**exponent)
             times[1], times[2] = times[0] + h, h * (min(1.0, factor) if rejected else factor)
             normalize(system.tree, y1[:nq])
-            project_onto_constraints(system, work, times[1], y1[:nq], y1[nq : nq + nv], scratch.a, y1[nq + nv :])
+            project_onto_constraints(system, work, times[1], y1[:nq], y1[nq : nq + nv], scratch.a, y1[motion:])
             slope(system, work, times[1], y1, slopes[last], scratch.a, nq, nv)
             store_kinetic_energy(system.tree, work, scratch, y1[nq : nq + nv])
             return attempts
@@ -148,6 +152,7 @@ def take_adaptive_steps(system, state, work, scratch, until, rtol, most) -> int:
     To an instant at a knot, the last step is that which ends before the knot.
     """
     nq, nv, steps, times, reached = len(state.q), len(state.v), 0, scratch.times, True
+    motion = nq + nv + len(state.z)
     if times[1] == times[0]:  # the first call
         project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
         start(state, scratch)
@@ -174,10 +179,12 @@ def take_adaptive_steps(system, state, work, scratch, until, rtol, most) -> int:
         copy(scratch.y1, scratch.stage)
     copy(scratch.stage[:nq], state.q)
     copy(scratch.stage[nq : nq + nv], state.v)
-    copy(scratch.stage[nq + nv :], state.ledger)
+    copy(scratch.stage[nq + nv : motion], state.z)
+    copy(scratch.stage[motion:], state.ledger)
     normalize(system.tree, state.q)
     project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
-    evaluate_projected(system, work, state.time[0], state.q, state.v, state.a, scratch.stage[nq + nv :])
+    load_states(system.forces.states, state.z)
+    evaluate_projected(system, work, state.time[0], state.q, state.v, state.a, scratch.stage[motion:])
     return steps
 
 
@@ -201,7 +208,8 @@ def start(state, scratch):
     scratch.times[0] = scratch.times[1] = state.time[0]
     copy(state.q, scratch.y1[:nq])
     copy(state.v, scratch.y1[nq : nq + nv])
-    copy(state.ledger, scratch.y1[nq + nv :])
+    copy(state.z, scratch.y1[nq + nv : nq + nv + len(state.z)])
+    copy(state.ledger, scratch.y1[nq + nv + len(state.z) :])
 
 
 @kernel
@@ -212,7 +220,7 @@ def store_kinetic_energy(tree, work, scratch, v):
 
 @kernel
 def write_scales(scratch, rtol, n):
-    """Write the errors of y that the tolerance allows; the first n entries are q and v."""
+    """Write the errors of y that the tolerance allows; the first n entries are q, v and z."""
     y0, y1, scales, energy = scratch.y0, scratch.y1, scratch.scales, scratch.energies[0]
     for i in range(n):
         scales[i] = scratch.atol[i] + rtol * max(abs(y0[i]), abs(y1[i]))
@@ -312,10 +320,10 @@ def bind(
         pair=pair,
         stages=len(pair.c),
         m=_CUBIC + len(pair.D),
-        n=len(state.q) + len(state.v) + len(state.ledger),
+        n=len(state.q) + len(state.v) + len(state.z) + len(state.ledger),
         nv=len(state.v),
         times=np.array([0.0, 0.0, control.step, np.inf, SPAN * control.step]),
-        atol=_absolute_tolerances(system.tree, control, len(state.q)),
+        atol=_absolute_tolerances(system.tree, control, len(state.q), np.abs(state.z)),
         energies=np.array([0.0, _tolerance_of_ledger(system.tree, control)]),
         breaks=np.insert(knots.before, index, end),
         behind=np.insert(knots.after, index, end),
@@ -323,13 +331,13 @@ def bind(
     return AdaptiveStepper(dynamics.bind(take_adaptive_steps), system, work, scratch, control)
 
 
-def _absolute_tolerances(tree: Tree, control: StepControl, nq: int) -> Floats:
-    """Return the absolute tolerances of coordinates and velocities: by default, weighted ones."""
+def _absolute_tolerances(tree: Tree, control: StepControl, nq: int, z: Floats) -> Floats:
+    """Return the absolute tolerances of coordinates, velocities and states of the sizes z, weighted by default."""
     if control.atol is not None:
-        return np.full(nq + len(tree.weights), control.atol)
+        return np.full(nq + len(tree.weights) + len(z), control.atol)
     of_positions = np.ones(nq)
     of_positions[tree.plain["iq"]] = 1.0 / tree.weights[tree.plain["iv"]]
-    return 1e-3 * control.rtol * np.concatenate([of_positions, tree.rate / tree.weights])
+    return 1e-3 * control.rtol * np.concatenate([of_positions, tree.rate / tree.weights, z])
 
 
 def _tolerance_of_ledger(tree: Tree, control: StepControl) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
+from multibody_cli.forces.states import load_states, store_rates
 from multibody_cli.kernel import Floats, allocate, formula, template
 from multibody_cli.linalg.vectors import add_scaled, clear, copy
 from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
@@ -36,6 +37,8 @@ class Stages(NamedTuple):
     du: Annotated[Floats, "stages", "nv"]
     dv: Annotated[Floats, "stages", "nv"]
     power: Annotated[Floats, "stages", "accounts"]
+    z: Annotated[Floats, "nz"]
+    dz: Annotated[Floats, "stages", "nz"]
 
 
 @template(evaluate, evaluate_projected, project_onto_constraints)
@@ -43,24 +46,31 @@ def take_explicit_steps(system, state, work, stages, h, start, first, count, fre
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     A, b, c = stages.tableau.A, stages.tableau.b, stages.tableau.c
-    u, du, dv, power = stages.u, stages.du, stages.dv, stages.power
+    u, du, dv, power, z, dz = stages.u, stages.du, stages.dv, stages.power, state.z, stages.dz
+    states = system.forces.states
+    load_states(states, z)
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, power[0])
+        store_rates(states, dz[0])
         if not is_finite(a):
             return -1
     for step in range(first, first + count):
         copy(q, stages.q)
         copy(v, stages.v)
+        copy(z, stages.z)
         clear(u)
         for stage in range(len(b)):
             if stage > 0:
                 move_from_start(tree, stages, h, A[stage], stage, q, v)
+                change_states(states, stages, h, A[stage], stage, z)
                 evaluate(system, work, start + (step + c[stage]) * h, q, v, a, power[stage])
+                store_rates(states, dz[stage])
             displacement_rate(tree, u, v, du[stage])
             copy(a, dv[stage])
             turn_with_bodies(tree, u, dv[stage], -1.0)
         move_from_start(tree, stages, h, b, len(b), q, v)
+        change_states(states, stages, h, b, len(b), z)
         for stage in range(len(b)):
             add_scaled(ledger, h * b[stage], power[stage])
         normalize(tree, q)
@@ -68,6 +78,7 @@ def take_explicit_steps(system, state, work, stages, h, start, first, count, fre
         time[0] = start + (step + 1) * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, power[0])
+        store_rates(states, dz[0])
         if not is_finite_and_bounded(system.tree, v, a):
             return step - first
     return count
@@ -88,6 +99,16 @@ def move_from_start(tree, stages, h, weights, count, q, v):
     turn_with_bodies(tree, u, v, 1.0)
 
 
+@formula
+def change_states(states, stages, h, weights, count, z):
+    """Compute the states of force elements from those at the start, like `move_from_start`."""
+    copy(stages.z, z)
+    for j in range(count):
+        if weights[j] != 0.0:
+            add_scaled(z, h * weights[j], stages.dz[j])
+    load_states(states, z)
+
+
 def bind(
     tableau: Tableau,
     dynamics: Dynamics,
@@ -99,6 +120,7 @@ def bind(
 ) -> Stepper:
     """Bind a tableau to a method and a model."""
     sizes = {"nq": len(state.q), "nv": len(state.v), "accounts": len(state.ledger), "stages": len(tableau.b)}
+    sizes["nz"] = len(state.z)
     stages = allocate(Stages, tableau=tableau, **sizes)
     return FixedStepper(dynamics.bind(take_explicit_steps), system, work, stages, control)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.forces.states import load_states, store_states, take_implicitly, take_step
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
 from multibody_cli.kernel import template
 from multibody_cli.linalg.vectors import add_scaled, copy
@@ -50,10 +51,12 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     before, after, contact_work = scratch
-    done = 0
+    done, states = 0, system.forces.states
+    load_states(states, state.z)
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
     set_implicit_coefficients(system.tree, work, h, h, 0.0)
+    take_implicitly(states, h)
     copy(v, work.implicit_rates)
     evaluate(system, work, time[0], q, v, a, before)
     valid = is_finite(a)
@@ -69,6 +72,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
         time[0] = start + (first + done + 1) * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         copy(v, work.implicit_rates)
+        take_step(states, h)
         evaluate_projected(system, work, time[0], q, v, a, after)
         valid = is_finite_and_bounded(system.tree, v, a)
         if valid:
@@ -77,6 +81,8 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
                 ledger[i] += 0.5 * h * (before[i] + after[i])
                 before[i] = after[i]
     set_implicit_coefficients(system.tree, work, 0.0, 0.0, 0.0)
+    take_implicitly(states, 0.0)
+    store_states(states, state.z)
     if valid:  # accelerations as they are, for output
         evaluate(system, work, time[0], q, v, a, after)
         finalize_output(system, work, contact_work, time[0], h, q, v, a, after)

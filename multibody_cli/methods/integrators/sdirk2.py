@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.forces.states import load_states, move_starts, store_states, take_implicitly
 from multibody_cli.implicit.implicit_forces import free_end, set_implicit_coefficients
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import kernel, template
@@ -59,7 +60,8 @@ def take_sdirk2_steps(system, state, work, scratch, h, start, first, count, fres
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     q0, v0, displacement, base, powers, not_converged = scratch
-    not_converged[0] = 0
+    not_converged[0], states = 0, system.forces.states
+    load_states(states, state.z)
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, powers[0])
@@ -72,23 +74,29 @@ def take_sdirk2_steps(system, state, work, scratch, h, start, first, count, fres
         copy(v, base)
         for j in range(len(v)):
             displacement[j] = a[j] = 0.0  # the explicit accelerations of stiff springs are a bad guess
+        take_implicitly(states, GAMMA * h)
         if not solve_stage(system, work, time[0] + GAMMA * h, GAMMA * h, q0, base, displacement, q, v, a, powers[0]):
             not_converged[0] = 1
             copy(q0, q)
+            load_states(states, state.z)
             break
         for j in range(len(v)):
             displacement[j] = (1.0 - GAMMA) * h * v[j]
             base[j] = v0[j] + (1.0 - GAMMA) * h * a[j]
+        move_starts(states, (1.0 - GAMMA) * h)
         end = start + (first + done + 1) * h
         if not solve_stage(system, work, end, GAMMA * h, q0, base, displacement, q, v, a, powers[1]):
             not_converged[0] = 1
             copy(q0, q)
+            load_states(states, state.z)
             break
         normalize(tree, q)
         recentre(tree, q, v)
         time[0] = end
         for k in range(len(ledger)):
             ledger[k] += h * ((1.0 - GAMMA) * powers[0, k] + GAMMA * powers[1, k])
+        store_states(states, state.z)
+        load_states(states, state.z)
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, powers[0])
         if not is_finite_and_bounded(system.tree, v, a):

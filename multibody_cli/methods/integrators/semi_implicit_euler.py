@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.forces.states import load_states, store_states, take_step
 from multibody_cli.kernel import template
 from multibody_cli.linalg.vectors import add_scaled
 from multibody_cli.method_kernels import (
@@ -45,6 +46,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     before, after, contact_work, evaluations = scratch
+    load_states(system.forces.states, state.z)
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, before)
@@ -63,7 +65,9 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
         finish_contact_step(system, work, contact_work, q)
         time[0] = start + step * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
+        take_step(system.forces.states, h)
         evaluate_projected(system, work, time[0], q, v, a, after)
+        store_states(system.forces.states, state.z)
         if not is_finite_and_bounded(system.tree, v, a):
             return step - first - 1
         for i in range(len(ledger)):

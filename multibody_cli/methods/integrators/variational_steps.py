@@ -19,6 +19,7 @@ from typing import Any
 from multibody_cli.constraint_solver import solver as constraint_solver
 from multibody_cli.constraint_solver.drive_work import account_drives_in_impacts, account_drives_in_step
 from multibody_cli.constraint_solver.projection import project
+from multibody_cli.forces.states import load_states, store_states, take_step
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Kernel, bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import (
@@ -121,6 +122,7 @@ def advance_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, 
         if result == CONVERGED:
             reached += part
             kinetic = discrete_kinetic_energy(system.tree, step, dt)
+            take_step(system.forces.states, dt)
             complete_step(system, work, step, t + h * reached / MAX_SUBDIVISIONS, dt, q, v, a, powers, ledger)
             update_modified_energy(system, work, step, kinetic, q, v)
             for i in range(len(ledger)):
@@ -154,6 +156,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
     time, q, v, a, ledger = state.time, state.q, state.v, state.a, state.ledger
     step, powers, contact_work = scratch
     is_continued, modified_energy = count == 0 and first > 0, step.energy[2]
+    load_states(system.forces.states, state.z)
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         begin_first_step(system, work, step, time[0], q, v, a, step.start_powers)
@@ -171,6 +174,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
                 return index - first - 1
             time[0] += stages[k] * h
         time[0] = start + index * h
+        store_states(system.forces.states, state.z)
         if not is_finite_and_bounded(system.tree, v, a):
             return index - first - 1
     if is_continued:  # an evaluation after a step, whose diagnostics hold

@@ -78,6 +78,9 @@ def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[t
         yield Feature.CONSTRAINTS, ("constraints", name)
         if constraint.one_sided:
             yield Feature.LIMITS, ("constraints", name, "limits")
+    for name, muscle in scene.muscles.items():
+        if muscle.tendon == "elastic":
+            yield Feature.ELASTIC_TENDONS, ("muscles", name, "tendon")
     for name, actuator in scene.actuators.items():
         if isinstance(actuator, ComputedTorqueSpec):
             yield Feature.COMPUTED_TORQUE, ("actuators", name)

@@ -89,7 +89,7 @@ class EqualModelRuns:
 
     def start(self) -> None:
         """Observe and check the start of the reference, so that all kernels are compiled and loaded."""
-        reference, (time, q, v, _, ledger) = self._reference, self._reference.fresh_state()
+        reference, (time, q, v, _, ledger, _) = self._reference, self._reference.fresh_state()
         have_stable_steps(reference.scene.simulation, reference.compiled.model, q[None], v[None])
         samples = self._observer.observe(States(time, q[None], v[None], ledger[None]))
         quiet_runs(reference.compiled.model, samples, 1, self._stable)

@@ -83,7 +83,7 @@ class Lanes:
 
     def start(self, simulation: PreparedSimulation) -> None:
         """Evaluate and record the start of a run, so that all kernels of runs in lanes are compiled and loaded."""
-        time, q, v, _, ledger = simulation.fresh_state()
+        time, q, v, _, ledger, _ = simulation.fresh_state()
         run_in_lanes(self._runs._replace(q=q[None], v=v[None], instants=np.array([0])), self._program)
         simulation.replay(States(time, q[None], v[None], ledger[None]), MemorySink())
 
