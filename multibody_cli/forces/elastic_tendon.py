@@ -54,7 +54,7 @@ def tendon_at(muscle, curves, z, length):
 
 
 @kernel
-def imbalance(muscle, curves, activation, z, velocity, length):
+def residual_force(muscle, curves, activation, z, velocity, length):
     """Force of the fibers less that of the tendon along them, N, and its slopes with z, velocity and length."""
     tension, stiffness, c = tendon_at(muscle, curves, z, length)
     force, elastic, viscous = force_at(muscle, curves, activation, z, velocity)
@@ -65,7 +65,7 @@ def imbalance(muscle, curves, activation, z, velocity, length):
 
 @formula
 def next_guess(x, step, last, low, high, unit):
-    """Guess after x in a bracket: by Newton's method while its steps halve, else by bisection or, unbounded, ahead."""
+    """Guess after x in a bracket, by Newton's method while its steps halve, else by bisection or a longer step."""
     guess = x + step
     if low < guess < high and (abs(step) < 0.5 * last or high - low == math.inf):
         return guess
@@ -80,7 +80,7 @@ def fiber_velocity(muscle, curves, activation, z, length):
     v, low, high, last = 0.0, -math.inf, math.inf, math.inf
     fastest = muscle.optimal * muscle.fastest
     for _ in range(MAX_ITERATIONS):
-        error, _, slope, _ = imbalance(muscle, curves, activation, z, v, length)
+        error, _, slope, _ = residual_force(muscle, curves, activation, z, v, length)
         low, high = (low, v) if error >= 0.0 else (v, high)
         step = -error / slope if slope > 0.0 else math.copysign(fastest + abs(v), -error)
         if abs(step) > ROUND_OFF * (fastest + abs(v)):
@@ -100,7 +100,7 @@ def implicit_length(muscle, curves, activation, base, h, length):
     low, high, last = muscle.shortest, math.inf, math.inf
     z = max(base if h < math.inf else rest, low)
     for _ in range(MAX_ITERATIONS):
-        error, by_z, viscous, _ = imbalance(muscle, curves, activation, z, (z - base) / h, length)
+        error, by_z, viscous, _ = residual_force(muscle, curves, activation, z, (z - base) / h, length)
         low, high = (low, z) if error >= 0.0 else (z, high)
         slope = by_z + viscous / h
         step = -error / slope if slope > 0.0 else math.copysign(muscle.optimal, -error)
@@ -120,7 +120,7 @@ def elastic_law(muscle, curves, state, activation, length):
     tension, stiffness, c = tendon_at(muscle, curves, z, length)
     if state.step == 0.0 or z <= muscle.shortest:
         return tension, stiffness, 0.0
-    _, by_z, viscous, by_length = imbalance(muscle, curves, activation, z, state.rate, length)
+    _, by_z, viscous, by_length = residual_force(muscle, curves, activation, z, state.rate, length)
     return tension, stiffness * (1.0 + by_length / ((by_z + viscous / state.step) * c)), 0.0
 
 
@@ -130,7 +130,7 @@ def elastic_tension_by_activation(muscle, curves, state, activation, length):
     z = max(state.value, muscle.shortest)
     if state.step == 0.0 or z <= muscle.shortest:
         return 0.0
-    _, by_z, viscous, by_length = imbalance(muscle, curves, activation, z, state.rate, length)
+    _, by_z, viscous, by_length = residual_force(muscle, curves, activation, z, state.rate, length)
     by_activation = force_by_activation(muscle, curves, activation, z, state.rate)
     return -by_length * by_activation / (by_z + viscous / state.step)
 

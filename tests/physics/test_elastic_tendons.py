@@ -90,7 +90,7 @@ def fiber_rate(z: float, length: float, activation: float) -> float:
 def test_fibers_start_at_rest_in_equilibrium(length: float, activation: float) -> None:
     run = start(pulled("degroote2016", q=length, activation=activation), "aba", "rk4")
 
-    def imbalance(z: float) -> float:
+    def residual(z: float) -> float:
         tension, cosine = tendon_force(z, length)
         active, passive = degroote(z / OPTIMAL)
         # the published curve of the velocity is 1 only near rest
@@ -100,7 +100,7 @@ def test_fibers_start_at_rest_in_equilibrium(length: float, activation: float) -
             - (tension / cosine)
         )
 
-    wanted = brentq(imbalance, 1.01 * THICKNESS, 0.2, xtol=1e-15)
+    wanted = brentq(residual, 1.01 * THICKNESS, 0.2, xtol=1e-15)
     assert found(run)[1] == pytest.approx(wanted / OPTIMAL, rel=0, abs=1e-8)
     assert run.observed().fiber_velocity[0, 0] == pytest.approx(0.0, abs=1e-6)
 
