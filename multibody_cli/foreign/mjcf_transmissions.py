@@ -21,6 +21,7 @@ OF_SITES = 6
 """Type of the objects of an equality that are sites (`mjtObj`)."""
 
 WRAP_JOINT, WRAP_PULLEY, WRAP_SITE = 1, 2, 3
+SURFACES = {4: "sphere", 5: "cylinder"}
 """Types of the parts of tendons (`mjtWrap`)."""
 
 ON_JOINTS, ON_TENDON = (0, 1), 3
@@ -135,10 +136,10 @@ def read_tendons(model: Model) -> None:
             fields = {"terms": terms} | ({"offset": float(offset)} if offset else {})
             fields |= _elastic(model, index, "rest") | _friction(model, index)
             model.draft.add("combinations", tendon_name(model, index), element, **fields)
-        elif is_path(model, index):
-            _add_path(model, index, element)
+        elif reason := _obstacle(model, index):
+            model.drop(element, reason)
         else:
-            model.drop(element, "a path that wraps around a body")
+            _add_path(model, index, element)
 
 
 def fixed_tendons(model: Model) -> dict[int, list[tuple[int, float]]]:
@@ -157,8 +158,39 @@ def tendon_name(model: Model, index: int) -> str:
 
 
 def is_path(model: Model, index: int) -> bool:
-    """Whether a tendon is a path along straight lines through sites."""
-    return all(model.arrays.wrap_type[part] in (WRAP_SITE, WRAP_PULLEY) for part in _parts(model, index))
+    """Whether a tendon is a path of a scene: through sites and over spheres and cylinders."""
+    kinds = {int(model.arrays.wrap_type[part]) for part in _parts(model, index)}
+    return kinds <= {WRAP_SITE, WRAP_PULLEY, *SURFACES} and not _obstacle(model, index)
+
+
+def _obstacle(model: Model, index: int) -> str:
+    """Return the reason why a scene cannot have the path of a tendon; empty if it can."""
+    for part in _parts(model, index):
+        geom, side = int(model.arrays.wrap_objid[part]), int(model.arrays.wrap_prm[part])
+        if model.arrays.wrap_type[part] in SURFACES and side >= 0:
+            if model.arrays.site_bodyid[side] != model.arrays.geom_bodyid[geom]:
+                return "the side of a geom over which it wraps is a site of another body"
+            if float(np.linalg.norm(_side(model, geom, side))) < model.arrays.geom_size[geom][0]:
+                return "it wraps inside of a geom"
+    return ""
+
+
+def _side(model: Model, geom: int, site: int) -> Any:
+    """Return the position of a side site in the frame of a geom, m."""
+    arrays = model.arrays
+    frame = pose_of(arrays.geom_pos[geom], arrays.geom_quat[geom])
+    return frame.inverse.at(Pose(np.array(arrays.site_pos[site]), np.eye(3))).position
+
+
+def _arc(model: Model, part: int) -> dict[str, Any]:
+    """Return the entry of a path for a geom over which a tendon wraps."""
+    arrays = model.arrays
+    geom, side = int(arrays.wrap_objid[part]), int(arrays.wrap_prm[part])
+    surface = {"type": SURFACES[int(arrays.wrap_type[part])], "body": model.names[arrays.geom_bodyid[geom]]}
+    surface |= pose_of(arrays.geom_pos[geom], arrays.geom_quat[geom]).data() | {
+        "radius": float(arrays.geom_size[geom][0])
+    }
+    return {"wrap": surface} | ({"side": _side(model, geom, side).tolist()} if side >= 0 else {})
 
 
 def _parts(model: Model, index: int) -> range:
@@ -195,6 +227,9 @@ def _add_path(model: Model, index: int, element: Element) -> None:
     for part in _parts(model, index):
         if arrays.wrap_type[part] == WRAP_PULLEY:
             divisor = float(arrays.wrap_prm[part])
+            continue
+        if arrays.wrap_type[part] in SURFACES:
+            points.append(_arc(model, part))
             continue
         site = int(arrays.wrap_objid[part])
         point = {"body": model.names[arrays.site_bodyid[site]], "point": arrays.site_pos[site].tolist()}

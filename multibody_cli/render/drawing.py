@@ -78,7 +78,7 @@ class Bar(Immutable, eq=False):
     bodies
         Indices of both bodies, or `GROUND`.
     points
-        (2, 3) the points in the body frames, m.
+        (2, 3) the points in the body frames, m; (2, T, 3) if they move in them.
     mesh
         A mesh along z; its end at z = 0 lies in the first point.
     length
@@ -96,6 +96,10 @@ class Bar(Immutable, eq=False):
     length: float
     color: Vector
     muscle: int = -1
+
+    def points_at(self, row: int) -> Floats:
+        """Return the points (2, 3) at an instant."""
+        return self.points if self.points.ndim == 2 else self.points[:, row]
 
 
 class JointFrame(Immutable, eq=False):
@@ -155,7 +159,7 @@ def placed_at(drawing: Drawing, motion: MotionHistory, row: int) -> list[Placed]
     origins = {GROUND: np.zeros(3), **dict(enumerate(motion.position[row]))}
     found = [Placed(one.mesh, origins[one.body], axes[one.body], one.color, one.layer) for one in drawing.solids]
     for bar in drawing.bars:
-        begin, end = (origins[b] + axes[b] @ point for b, point in zip(bar.bodies, bar.points, strict=True))
+        begin, end = (origins[b] + axes[b] @ point for b, point in zip(bar.bodies, bar.points_at(row), strict=True))
         linear = stretch(begin, end, bar.length)
         found.append(Placed(bar.mesh, begin, linear, bar_color(bar, motion, row), "springs"))
     scale = force_scale(motion, drawing.reach)

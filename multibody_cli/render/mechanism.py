@@ -18,6 +18,7 @@ from multibody_cli.meshes.mesh import Mesh, merged
 from multibody_cli.meshes.tubes import coil
 from multibody_cli.model import Floats
 from multibody_cli.output.trajectory import Trajectory
+from multibody_cli.render.arcs import chain, surface_solids
 from multibody_cli.render.camera import FAR
 from multibody_cli.render.drawing import (
     BODY_COLORS,
@@ -40,7 +41,7 @@ from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes.contract import ShapeSpec
 from multibody_cli.scene.strands import generated_names
 from multibody_cli.spec import Vector
-from multibody_cli.spec.path import line_factors
+from multibody_cli.spec.path import ArcSpec, line_factors
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.rotations import frame_about, rotation_matrix
 
@@ -97,7 +98,7 @@ def draw_mechanism(
     return Drawing(
         bodies=trajectory.bodies,
         centres=trajectory.com,
-        solids=(*bodies, *_planes(scene, number, scale), *joints, *points),
+        solids=(*bodies, *_planes(scene, number, scale), *joints, *surface_solids(scene, number), *points),
         bars=tuple(_bars(scene, number, motion, scale.symbol)),
         joints=tuple(
             JointFrame(name, number[joint.child], np.array(pose.position), rotation_matrix(pose.rotation))
@@ -268,11 +269,19 @@ def _bars(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, sy
     """Yield springs, segments of strands, muscles, and rods that keep a distance."""
 
     def ends(entries: Sequence[Attachment]) -> Iterator[tuple[tuple[int, int], Floats]]:
-        points = [entry for entry in entries if not entry.ORIENTED]
-        for (a, b), factor in zip(itertools.pairwise(points), list(line_factors(points))[1:], strict=True):
-            if factor == 0.0:  # between two branches
+        factors, points = list(line_factors(entries)), [k for k, entry in enumerate(entries) if not entry.ORIENTED]
+        for i, k in itertools.pairwise(points):
+            if factors[k] == 0.0:  # between two branches
                 continue
-            yield (number.get(a.body, GROUND), number.get(b.body, GROUND)), np.array([a.point, b.point])
+            a, b, between = entries[i], entries[k], entries[i + 1]
+            bodies = number.get(a.body, GROUND), number.get(b.body, GROUND)
+            if not isinstance(between, ArcSpec):
+                yield bodies, np.array([a.point, b.point])
+                continue
+            begin, end = (motion.point(body, of.point) for body, of in zip(bodies, (a, b), strict=True))
+            at = np.zeros((len(motion.time), 3))
+            for piece in chain(between, number, motion, begin + at, end + at):
+                yield (GROUND, GROUND), np.round(piece, 6)  # in a page, numbers are text
 
     def cable(radius: float) -> Mesh:
         return solids.cylinder(radius, 1.0, 14).moved((0.0, 0.0, 0.5), np.eye(3))

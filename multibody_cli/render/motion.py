@@ -72,10 +72,10 @@ class MotionHistory(Immutable, eq=False):
             return np.broadcast_to(np.eye(3), (len(self.time), 3, 3))
         return self.deformation[body] if body in self.deformation else rotation_matrices(self.quaternion[:, body])
 
-    def point(self, body: int, point: Sequence[float]) -> Floats:
-        """Return the positions (T, 3) of a point (3,) that is fixed in a body, m."""
+    def point(self, body: int, point: Sequence[float] | Floats) -> Floats:
+        """Return the positions (T, 3) of a point (3,) that is fixed in a body, or moves in it (T, 3), m."""
         origin = self.position[:, body] if body >= 0 else np.zeros(3)
-        placed: Floats = origin + self.axes(body) @ np.asarray(point, dtype=float)
+        placed: Floats = origin + (self.axes(body) @ np.asarray(point, dtype=float)[..., None])[..., 0]
         return placed
 
 

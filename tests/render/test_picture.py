@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -11,14 +12,16 @@ from renders import GALLERY, rendered
 from multibody_cli.errors import ArgumentError
 from multibody_cli.joints import JOINTS
 from multibody_cli.output.sink import MemorySink
+from multibody_cli.render.arcs import chain
 from multibody_cli.render.camera import FIELD_OF_VIEW, MARGIN, View, fitted_camera, read_view
 from multibody_cli.render.drawing import GROUND, LONGEST, bar_color, placed_at
 from multibody_cli.render.frames import film, images
 from multibody_cli.render.image import ImageFormat
-from multibody_cli.render.motion import choose_rows
+from multibody_cli.render.motion import ContactHistory, MotionHistory, choose_rows
 from multibody_cli.render.page_data import events_of
 from multibody_cli.render.picture import Picture, start_of
 from multibody_cli.render.symbols import poses
+from multibody_cli.spec.path import ArcSpec
 from multibody_cli.spec.rotations import rotation_matrices, rotation_matrix
 from multibody_cli.studies.simulation import prepare
 
@@ -216,3 +219,25 @@ def test_bodies_without_shapes_are_large_enough_to_be_seen_in_their_motion(tmp_p
     balls = [solid.mesh for solid in picture.drawing.solids if solid.layer == "bodies"]
     width = np.ptp(np.concatenate([ball.vertices for ball in balls]), axis=0).min()
     assert 0.02 < width / np.ptp(picture.points, axis=0).max() < 0.06
+
+
+def test_a_path_over_a_surface_is_drawn_on_it() -> None:
+    """Its points lie on the surface, and it has no corner."""
+    none = np.zeros((1, 0))
+    still = MotionHistory(
+        np.zeros(1), np.zeros((1, 0, 3)), np.zeros((1, 0, 4)), {}, ContactHistory(np.zeros(2, np.int64)), none, none
+    )
+    a, b = np.array([[-0.5, 0.25, 0.1]]), np.array([[0.6, 0.2, -0.1]])
+    for kind, R, arc in (("sphere", 0.4, None), ("cylinder", 0.4, (0.0, 0.0, 1.0))):
+        spec = ArcSpec.model_validate({"wrap": {"type": kind, "body": "world", "radius": R}, "side": [0, 1, 0]})
+        pieces = list(chain(spec, {}, still, a, b))
+        inner = np.array([end[0] for _, end in pieces[:-1]])
+        flat = inner if arc is None else inner[:, :2]
+        np.testing.assert_allclose(np.linalg.norm(flat, axis=1), R, atol=1e-12)
+        chords = [float(np.linalg.norm(end - begin)) for begin, end in pieces]
+        turn = 2.0 * np.arcsin(np.linalg.norm(np.diff(flat[:2], axis=0)) / (2.0 * R))
+        assert 0.0 < turn < 0.2
+        assert sum(chords) > np.linalg.norm(b - a)
+        directions = [(end - begin)[0] / size for (begin, end), size in zip(pieces, chords, strict=True)]
+        bends = [np.dot(one, other) for one, other in itertools.pairwise(directions)]
+        assert min(bends) > np.cos(1.01 * turn)  # no corner: lines are tangent to the arc

@@ -152,7 +152,9 @@ export class Mechanism {
 
   placeBar(bar, row, part) {
     bar.ends.forEach((end, k) => {
-      end.set(...bar.points[k]);
+      const points = bar.points[k];
+      end.set(...(points[0].length ? points[row] : points)); // of an arc, the points move in their bodies
+      if (part > 0 && points[0].length) end.lerp(OTHER_END.set(...points[row + 1]), part);
       if (bar.bodies[k] >= 0) end.applyMatrix4(this.bodies[bar.bodies[k]].matrixWorld);
     });
     bar.distance = bar.ends[0].distanceTo(bar.ends[1]);
@@ -238,7 +240,7 @@ export class Mechanism {
 
 const COMPONENTS = [1, 0, 0, 0];
 const NEXT = new Quaternion();
-const [DIFFERENCE, ORIGIN, FORCE, SIDE, THIRD, ALONG] = Array.from({ length: 6 }, () => new Vector3());
+const [DIFFERENCE, ORIGIN, FORCE, SIDE, THIRD, ALONG, OTHER_END] = Array.from({ length: 7 }, () => new Vector3());
 const [MATRIX, ROTATION] = [new Matrix4(), new Matrix4()];
 
 /** Write the matrix of a mesh along z of a length and a width that reaches from `begin` by `along`. */
