@@ -400,6 +400,51 @@ def test_a_drive_may_close_a_loop_or_carry_a_body() -> None:
         np.testing.assert_allclose(other[f"joints/{name}/q"], one[f"joints/{name}/q"], rtol=0, atol=1e-9)
 
 
+SLEEVE = """
+mbsim: 1
+gravity: [0, 0, 0]
+bodies:
+  rod: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  cart: {mass: 1, inertia: {principal: [1, 1, 1]}}
+joints:
+  swing: {type: spherical, child: rod, v: [0.3, -0.2, 0.5]}
+  rail: {type: prismatic, child: cart, axis: [1, 0, 0], q: 0.4, v: 1, force: 2}
+  close: {type: composite, parent: rod, child: cart, parts: [{type: spherical}, {type: prismatic, axis: [1, 0, 0]}]}
+simulation: {duration: 0.5 s, step: 5 ms}
+"""
+"""The sliding coordinate of the loop, the fifth of its q and the fourth of its v, is that of the rail."""
+
+
+@pytest.mark.filterwarnings("ignore:.*depend on the others")
+@pytest.mark.parametrize("method", ALL)
+def test_a_drive_of_a_sliding_part_beside_a_ball_acts_as_mass(method: str) -> None:
+    settings = [f"simulation.method={method}"]
+    drive, body = (
+        mbsim.load(SLEEVE, [*settings, more]).run(check=False)
+        for more in ("joints.close.armature=[0, 0, 0, 0.5]", "bodies.cart.mass=1.5")
+    )
+    for path in ("joints/rail/q", "joints/rail/v", "joints/swing/v", "energy/kinetic"):
+        np.testing.assert_allclose(drive[path], body[path], rtol=0, atol=1e-10, err_msg=path)
+
+
+@pytest.mark.parametrize("method", ALL)
+def test_the_rotor_of_a_motor_belongs_to_the_coordinate_of_the_motor(method: str) -> None:
+    text = """
+mbsim: 1
+bodies: {rod: {mass: 1, com: [0.1, 0.2, 0.3], inertia: {principal: [0.1, 0.2, 0.15]}}}
+joints: {cross: {type: universal, child: rod, v: [1, -2]}}
+actuators: {m: {type: motor, joint: cross/1, command: 0.5, gear: 10, stall_torque: 0.1, no_load_speed: 100}}
+simulation: {duration: 0.2 s, step: 2 ms}
+"""
+    settings = [f"simulation.method={method}"]
+    one, other = (
+        mbsim.load(text, [*settings, more]).run(check=False)
+        for more in ("actuators.m.rotor_inertia=0.004", "joints.cross.armature=[0, 0.4]")
+    )
+    for path in ("joints/cross/q", "joints/cross/v", "energy/kinetic"):
+        np.testing.assert_allclose(one[path], other[path], rtol=0, atol=1e-12, err_msg=path)
+
+
 def test_exponential_coordinates_refuse_it() -> None:
     ball = "joints.hinge={type: spherical, child: rod, parametrization: exponential, armature: 1}"
     with pytest.raises(mbsim.SceneError, match="`armature` is not supported with exponential coordinates"):
