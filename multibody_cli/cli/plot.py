@@ -14,13 +14,14 @@ from multibody_cli.cli.options import FILE, OUTPUTS
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import FROM, TO, explain_channels, is_result, joined, split_words, stem, stored_scene
 from multibody_cli.cli.tables import show
-from multibody_cli.errors import ArgumentError, ResultError
+from multibody_cli.errors import ArgumentError, ResultError, nearest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from multibody_cli.output.selection import ScalarChannel
     from multibody_cli.output.trajectory import Trajectory
+    from multibody_cli.pictures.style import Style
 
 PICTURES = OUTPUTS / "plots"
 FRAMES = ("world", "body")
@@ -35,6 +36,7 @@ STYLE_NAMES = ("screen", "paper", "talk", "dark")
 @FROM
 @TO
 @click.option("--frame", type=click.Choice(FRAMES), help="Frame of the wrenches of joints. Default: the joint's.")
+@click.option("--muscle", metavar="NAME", help="Draw the curves of a muscle, with its operating points.")
 @click.option("--differences", is_flag=True, help="Show below the differences of the other files from the first.")
 @click.option(
     "--as", "form", type=click.Choice(FORM_NAMES), help="Form of a picture of a sweep. Default: by the number of keys."
@@ -48,6 +50,7 @@ def verb(
     start: float | None,
     end: float | None,
     frame: str | None,
+    muscle: str | None,
     differences: bool,
     form: str | None,
     style: str,
@@ -67,6 +70,9 @@ def verb(
     Of a table of `mbsim sweep`, a CHANNEL is a column: --as draws columns as curves over a key, with bands of 50 and 90
     percent of the runs, as a map over a grid of two keys, or in parallel coordinates. --x is the horizontal key.
 
+    --muscle draws the curves of a muscle of one FILE: active and passive force by the length of the fibers, the factor
+    of their velocity, and the force of an elastic tendon, each with the operating points along the run.
+
     The styles `paper` and `talk` have the sizes of a page and of slides, `dark` a dark background.
     """
     from multibody_cli.output.file_replacement import require_replaceable
@@ -77,7 +83,7 @@ def verb(
     from multibody_cli.pictures.sweeps import draw_sweep
 
     files, channels = split_words(words)
-    picture = output or PICTURES / f"{joined(files, channels)}.png"
+    picture = output or PICTURES / f"{joined(files, [*channels, *filter(None, [muscle])])}.png"
     require_format(picture)
     require_replaceable(picture, force)
     if is_result(picture):
@@ -87,6 +93,10 @@ def verb(
             raise ArgumentError(f"{files[0]} is a table of a sweep: it is drawn alone, with --as, --x and --style")
         table = SweepTable(Path(files[0]))
         return _write(picture, lambda: draw_sweep(table, channels, STYLES[style], form, across))
+    if muscle is not None:
+        if len(files) > 1 or channels or differences or frame or across or start is not None or end is not None:
+            raise ArgumentError("--muscle draws one file alone, with --style and -o")
+        return _write(picture, lambda: (_muscle(files[0], muscle, STYLES[style]), []))
     if form is not None:
         raise ArgumentError(f"--as {form} draws a table of `mbsim sweep`, and {files[0]} is the result of a run")
     if differences and len(files) == 1:
@@ -133,6 +143,19 @@ def _opened(file: str, frame: str | None) -> Trajectory:
     from multibody_cli.scene.load import load_scene
 
     return express_wrenches(trajectory, load_scene(stored_scene(trajectory.scene_yaml, file)).scene.joints, frame)
+
+
+def _muscle(file: str, name: str, style: Style) -> Figure:
+    """Draw a muscle of a result."""
+    from multibody_cli.output.trajectory import read_trajectory
+    from multibody_cli.pictures.muscles import draw_muscle
+    from multibody_cli.scene.load import load_scene
+
+    trajectory = read_trajectory(file)
+    muscles = load_scene(stored_scene(trajectory.scene_yaml, file)).scene.muscles
+    if name not in muscles:
+        raise ArgumentError(f"{file} has no muscle `{name}`: {nearest(name, muscles)}")
+    return draw_muscle(muscles[name], trajectory, name, style)
 
 
 def _single(trajectory: Trajectory, word: str) -> ScalarChannel:

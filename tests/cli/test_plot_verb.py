@@ -231,3 +231,10 @@ def test_long_names_of_pictures_are_counted_and_not_cut(mbsim: Command, runs: Pa
     shutil.copy(runs / "outputs/rk4.h5", runs / f"{'n' * 150}.h5")
     ending = mbsim("plot", f"{'n' * 150}.h5", "joints/hinge/q", "joints/hinge/v", "energy/total")
     assert ending.stdout == f"outputs/plots/{'n' * 150}-joints-hinge-q-and-2-more.png\n"
+
+
+def test_a_muscle_is_drawn_alone_by_its_name(mbsim: Command, runs: Path) -> None:
+    ending = mbsim("plot", "outputs/pendulum.h5", "--muscle", "biceps")
+    assert_refused(ending, "outputs/pendulum.h5 has no muscle `biceps`: none is defined")
+    both = mbsim("plot", "outputs/pendulum.h5", "outputs/rk4.h5", "--muscle", "biceps")
+    assert_refused(both, "--muscle draws one file alone, with --style and -o")
