@@ -319,6 +319,49 @@ def test_the_force_of_a_path_is_the_sum_of_all_tensions(method, length):
     np.testing.assert_allclose(2.0 * a[2:], total[2:] - 2.0 * 9.81, rtol=0, atol=1e-6)
 
 
+# --- random mechanisms ------------------------------------------------------------------------------------------------
+def mechanism(rng):
+    """Four bodies on hinges and sliders, some with brakes, with combinations, their doubles, and a path."""
+    joints, combinations, parent = {}, {}, "world"
+    for k in range(4):
+        kind = ("revolute", "prismatic")[rng.integers(2)]
+        axis = np.eye(3)[rng.integers(3)] if rng.random() < 0.6 else rng.normal(size=3)
+        joints[f"j{k}"] = {"type": kind, "parent": parent, "child": f"b{k}", "axis": axis.tolist(), "v": rng.normal(),
+                           "origin": {"position": rng.normal(size=3).tolist()}}  # fmt: skip
+        if rng.random() < 0.3:
+            joints[f"j{k}"]["friction"] = {"torque" if kind == "revolute" else "force": 2.0 * rng.random()}
+        parent = f"b{k}" if rng.random() < 0.7 else "world"
+    for c in range(rng.integers(1, 4)):
+        terms = {f"j{k}": float(rng.integers(-2, 3)) for k in range(3)} | {"j3": 1.0}
+        combinations[f"c{c}"] = {"terms": terms, "friction": 5.0 * rng.random()}
+        if rng.random() < 0.4:
+            combinations[f"d{c}"] = {"terms": {k: 2 * f for k, f in terms.items()}, "friction": 5.0 * rng.random()}
+    path = [{"body": "world", "point": [0.1, 0.2, 0.3]}, {"body": "b1", "point": [0.3, 0, 0]},
+            {"body": "b3", "point": [0, 0.4, 0]}]  # fmt: skip
+    bodies = {f"b{k}": body(1.0 + rng.random(), com=rng.normal(size=3).tolist()) for k in range(4)}
+    return {"gravity": [0, 0, -9.81], "bodies": bodies, "joints": joints, "combinations": combinations,
+            "paths": {"cord": {"path": path, "friction": 5.0 * rng.random()}}}  # fmt: skip
+
+
+@pytest.mark.parametrize("methods", [("aba", "redmax"), ("variational", "variational_maximal")])
+@pytest.mark.parametrize("seed", range(5))
+def test_random_mechanisms_obey_the_law(seed, methods):
+    """Methods of one kind of steps agree; friction is within its limit, holds inside, and opposes the rate at it."""
+    scene = mechanism(np.random.default_rng(seed))
+    found, other = (run(scene, method, duration=0.1) for method in methods)
+    rates = [np.hstack([one(f"joints/j{k}/v") for k in range(4)]) for one in (found, other)]
+    np.testing.assert_allclose(rates[1], rates[0], rtol=0, atol=1e-8)
+    elements = {f"combinations/{name}": one["friction"] for name, one in scene["combinations"].items()}
+    for path, limit in (elements | {"paths/cord": scene["paths"]["cord"]["friction"]}).items():
+        force, rate = found(f"{path}/friction")[1:], found(f"{path}/rate")[1:]
+        force = -force if path == "paths/cord" else force
+        assert (np.abs(force) <= limit * (1.0 + 1e-12)).all()
+        if methods[0] == "aba" and path != "paths/cord":  # whose direction turns within the step
+            inside = np.abs(force) < limit * (1.0 - 1e-6)
+            assert not inside.any() or np.abs(rate[inside]).max() < 1e-9 * np.abs(rates[0]).max()
+            assert (force * rate)[~inside].max(initial=0.0) < 1e-9
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 def test_a_prescribed_coordinate_is_refused():
     scene = sliders((3.0, 1.0), terms={"x": 1.0, "y": -2.0}, friction=1.0)
