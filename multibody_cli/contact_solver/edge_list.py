@@ -17,6 +17,9 @@ from multibody_cli.spatial.products import cross, dot, power, shift_force
 from multibody_cli.tree.articulated_body import rigid_body_inertia
 from multibody_cli.tree.jacobian import column_of
 
+STAYS_OPEN = 1e-3
+"""Velocity with the gap, relative to that without impulses, above which a contact is expected to stay open."""
+
 INTERNAL = 1e-20
 """Largest square of the sum of two wrenches, relative to theirs, at which they are action and reaction."""
 
@@ -165,7 +168,11 @@ def is_internal(edges, row, count, bodies) -> bool:
 # --- guess ------------------------------------------------------------------------------------------------------------
 @kernel
 def guess_edges(edges, contact_work):
-    """Begin with the impulses of the last step; what slid slides on with its speed, and what stuck sticks."""
+    """Begin with the impulses of the last step; what slid slides on with its speed, and what stuck sticks.
+
+    A contact without impulse stays open if the velocity before the step does not close its gap.  Without impulses all
+    contacts of a machine that lies on some of them close, and more of them than the machine has degrees of freedom.
+    """
     for e in range(edges.number[0]):
         edge, pressed, x, u = edges.edges[e], False, edges.x[e], edges.u[e]
         for j in range(PER_CONTACT):
@@ -183,6 +190,10 @@ def guess_edges(edges, contact_work):
         if not pressed:
             for j in range(edge.rows):
                 u[j] = edges.r[e, j]
+            k = edge.row
+            before = contact_work.step.velocity_before[k] + contact_work.step.closing[k] + contact_work.step.rebound[k]
+            if edge.rows > 1 and edge.load == e and before > STAYS_OPEN * abs(u[0]):
+                u[0] = before
         elif edge.rows > 1 and math.hypot(x[1], x[2]) >= (1.0 - AT_LIMIT) * edge.mu * load:
             u[1], u[2] = (
                 contact_work.step.velocity_before[edge.row + 1],

@@ -134,6 +134,42 @@ def test_a_machine_that_stands_takes_one_pass_a_step():
     assert not stepper.contact_work.factors.rank.any()
 
 
+def test_contacts_that_stay_open_take_no_passes(tmp_path):
+    """A trunk on three feet with six arms of two brakes each, whose tips are 1 to 6 um above the floor.
+
+    Without impulses all of them fall onto it; with those of the step before, none does.
+    """
+    feet = [(0.2, 0.0), (-0.1, 0.17), (-0.1, -0.17)]
+    balls = [{"type": "sphere", "radius": 0.02, "position": [x, y, -0.08]} for x, y in feet]
+    bodies = {"trunk": {"mass": 5.0, "position": [0, 0, 0.1], "shapes": balls, "inertia": {"principal": [0.1] * 3}}}
+    joints = {}
+    for k in range(6):
+        for i, (parent, child) in enumerate([("trunk", f"upper{k}"), (f"upper{k}", f"lower{k}")]):
+            bodies[child] = {"mass": 0.4, "inertia": {"principal": [1e-3] * 3}, "shapes": []}
+            joints[child] = {
+                "type": "revolute",
+                "parent": parent,
+                "child": child,
+                "axis": [0, 1, 0],
+                "origin": {"position": [0.1, 0, 0]} | ({} if i else {"rotation": {"axis": [0, 0, 1], "angle": k}}),
+                "child_origin": {"position": [-0.1, 0, 0]},
+                "friction": {"torque": 3.0},
+            }
+        tip = {"type": "sphere", "radius": 0.02, "position": [0.1, 0, -0.08 + 1e-6 * (1 + k)]}
+        bodies[f"lower{k}"]["shapes"].append(tip)
+    scene = simulated(bodies, joints) | {"world": {"shapes": [{"type": "plane"}]}, "contacts": {"friction": 0.5}}
+    state, stepper = started(prepared(tmp_path, scene))
+    most = []
+    for _ in range(60):
+        stepper.contact_work.diagnostics.newton_steps[0] = 0
+        assert stepper.step(state, 1) is None
+        assert stepper.contact_work.step.sizes["contacts"][0] == 9
+        most.append(int(stepper.contact_work.diagnostics.newton_steps[0]))
+    assert max(most[10:]) == 1
+    assert not stepper.contact_work.factors.rank.any()
+    assert np.abs(state.v).max() < 1e-12
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_an_arm_whose_motor_starts_after_a_rest_moves_as_with_rows(tmp_path, monkeypatch, method):
     """The guess of a steady state is wrong in the step in which the motor starts."""
