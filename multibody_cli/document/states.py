@@ -1,7 +1,7 @@
 """The section `states:` of a scene: initial states by name, of which `simulation.state` chooses one.
 
-A state gives fields of joints and bodies, and numbers as inputs.  Those of the chosen one replace what the scene has
-there, before the overrides; the resolved scene contains neither the section nor the choice.
+A state gives fields of joints, bodies and actuators, and numbers as inputs.  Those of the chosen one replace what the
+scene has there, before the overrides; the resolved scene contains neither the section nor the choice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ from multibody_cli.spec.quantities import format_value
 
 SECTION, CHOICE = "states", ("simulation", "state")
 
-FIELDS = {"joints": ("q", "v"), "bodies": ("position", "rotation", "velocity"), "inputs": ()}
+FIELDS = {
+    "joints": ("q", "v"),
+    "bodies": ("position", "rotation", "velocity"),
+    "inputs": (),
+    "actuators": ("initial_activation",),
+}
 """The fields that a state may give, by section; none where an entry is a number."""
 
 

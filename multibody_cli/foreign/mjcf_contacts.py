@@ -36,8 +36,11 @@ def read_contacts(model: Model) -> None:
         if frozenset(names) not in excluded:
             pairs.setdefault(frozenset(names), names)
     rule = "all" if model.is_disabled("filterparent") else "auto"
-    found |= {"exclude": [*excluded.values()]} if excluded else {}
-    found |= {"pairs": [rule, *pairs.values()] if pairs else rule} if pairs or rule != "auto" else {}
+    if _touches_by_masks(arrays):
+        found |= {"exclude": [*excluded.values()]} if excluded else {}
+        found |= {"pairs": [rule, *pairs.values()] if pairs else rule} if pairs or rule != "auto" else {}
+    else:
+        found["pairs"] = [*pairs.values()]
     for element in model.bodies[0].walk():
         if element.tag == "pair":
             draft.ledger.approximate(element, "coefficients of all shapes of the two bodies")
@@ -124,7 +127,7 @@ def _friction(dimension: int, coefficients: Any) -> Any:
 def usual_friction(arrays: Any) -> Any:
     """Return the coefficients of most shapes that touch, which need not be written for each."""
     own, others = _masks(arrays)
-    touching = np.flatnonzero((own | others) != 0)
+    touching = np.union1d(np.flatnonzero(own | others), [*arrays.pair_geom1, *arrays.pair_geom2]).astype(int)
     rows = Counter((int(arrays.geom_condim[geom]), *arrays.geom_friction[geom].tolist()) for geom in touching)
     if not rows:
         return 1.0
@@ -139,8 +142,26 @@ def _groups(bits: int) -> list[str]:
 
 def has_contacts(model: Model) -> bool:
     """Whether any shape may touch another one."""
-    touching = (model.arrays.geom_contype != 0) | (model.arrays.geom_conaffinity != 0)
-    return bool(touching.any()) and not model.is_disabled("contact")
+    touches = _touches_by_masks(model.arrays) or len(model.arrays.pair_geom1) > 0
+    return touches and not model.is_disabled("contact")
+
+
+def _touches_by_masks(arrays: Any) -> bool:
+    """Whether shapes touch that no `pair` lists."""
+    own, others = _masks(arrays)
+    return bool((own | others).any())
+
+
+def _groups_by_pairs(arrays: Any) -> dict[int, tuple[list[str], list[str]]]:
+    """Return groups of shapes that touch by a `pair` alone beside others, and those with which they collide."""
+    own, others = _masks(arrays)
+    found: dict[int, tuple[list[str], list[str]]] = {}
+    if _touches_by_masks(arrays):
+        for pair, (one, other) in enumerate(zip(arrays.pair_geom1.tolist(), arrays.pair_geom2.tolist(), strict=True)):
+            if not own[one] & others[other] and not own[other] & others[one]:
+                found.setdefault(one, ([], []))[0].append(f"pair_{pair + 1}")
+                found.setdefault(other, ([], []))[1].append(f"pair_{pair + 1}")
+    return found
 
 
 def _masks(arrays: Any) -> tuple[Any, Any]:
@@ -152,15 +173,19 @@ def _masks(arrays: Any) -> tuple[Any, Any]:
 def contact_fields(model: Model, geom: int) -> dict[str, Any]:
     """Return friction and groups of a shape; groups that no shape names, or is in, do not count."""
     arrays = model.arrays
-    own, others = (int(masks[geom]) for masks in _masks(arrays))
+    own, others = (_groups(int(masks[geom])) for masks in _masks(arrays))
+    if geom in [*arrays.pair_geom1, *arrays.pair_geom2] and not _touches_by_masks(arrays):
+        own = others = ["default"]
+    extra = _groups_by_pairs(arrays).get(geom, ([], []))
+    own, others = own + extra[0], others + extra[1]
     if not own and not others:
         return {"contact": False}
     friction = _friction(arrays.geom_condim[geom], arrays.geom_friction[geom])
     found: dict[str, Any] = {} if friction == model.friction else {"friction": friction}
     if arrays.geom_priority[geom] > arrays.geom_priority.min():
         found["priority"] = int(arrays.geom_priority[geom] - arrays.geom_priority.min())
-    if own != 1:
-        found["groups"] = _groups(own)
-    if others != 1:
-        found["collides_with"] = _groups(others)
+    if own != ["default"]:
+        found["groups"] = own
+    if others != ["default"]:
+        found["collides_with"] = others
     return found

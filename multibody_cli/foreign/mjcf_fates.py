@@ -215,9 +215,9 @@ FATES: Mapping[str, Fates] = {
     "actuator": Fates(),
     "keyframe": Fates(),
     "keyframe/key": Fates(
-        "name time qpos qvel ctrl",
+        "name time qpos qvel ctrl act",
         {},
-        {"activations start at those of controls of 0": "act", "states of other kinds": "mpos mquat plastic"},
+        {"states of other kinds": "mpos mquat plastic"},
     ),
     **{f"equality/{tag}": _EQUALITY for tag in ("connect", "weld", "joint", "tendon")},
     **{f"actuator/{tag}": _ACTUATOR for tag in ACTUATORS},

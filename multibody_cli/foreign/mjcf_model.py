@@ -46,6 +46,8 @@ class Model:
         Names of bodies in the scene; the world is `world`.
     inputs
         Inputs of the scene by actuator.
+    activations
+        Filtered actuators of the scene by actuator, each with a and b of its activation a + b act.
     friction
         Coefficients of friction of most shapes.
     """
@@ -56,6 +58,7 @@ class Model:
         self.draft = Draft(reading.path, reading.ledger, reading.problems)
         self.names: list[str] = [WORLD]
         self.inputs: dict[int, str] = {}
+        self.activations: dict[int, tuple[str, float, float]] = {}
         self.friction: Any = 1.0
         self._root = root
         self._named = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.foreign.mjcf_model import BALL, FREE, SIZES, Model, pose_entry, pose_of, reference_of
-from multibody_cli.foreign.mjcf_transmissions import control_of, fixed_tendons, tendon_name
+from multibody_cli.foreign.mjcf_transmissions import control_of, fixed_tendons, is_integral, tendon_name
 
 TOLERANCE = 0.01
 """Largest distance of a tendon from its range at the start, rad, which the assembly removes."""
@@ -36,7 +36,8 @@ def read_states(model: Model) -> None:
             name: {field: values[0] for field, values in entry.items()} if len(entry["q"]) == 1 else entry
             for name, entry in joints.items()
         }
-        sections = {"joints": single, "bodies": bodies, "inputs": _controls(model, key)}
+        numbers = {"inputs": _controls(model, key), "actuators": _activations(model, key)}
+        sections = {"joints": single, "bodies": bodies, **numbers}
         parts = {section: entries for section, entries in sections.items() if entries}
         states[arrays.names["key"][key] or f"key_{key + 1}"] = parts
     if states:
@@ -60,10 +61,27 @@ def _controls(model: Model, key: int) -> dict[str, float]:
     """Return the inputs that a keyframe changes."""
     found = {}
     for actuator, name in model.inputs.items():
-        control = control_of(model, actuator, float(model.arrays.key_ctrl[key, actuator]))
+        if is_integral(model, actuator):
+            control = _act(model, key, actuator)
+        else:
+            control = control_of(model, actuator, float(model.arrays.key_ctrl[key, actuator]))
         if control != model.draft.elements["inputs"][name].value:
             found[name] = control
     return found
+
+
+def _activations(model: Model, key: int) -> dict[str, dict[str, float]]:
+    """Return the initial activations of filters that a keyframe changes."""
+    return {
+        name: {"initial_activation": offset + factor * act}
+        for actuator, (name, offset, factor) in model.activations.items()
+        if (act := _act(model, key, actuator)) != 0.0
+    }
+
+
+def _act(model: Model, key: int, actuator: int) -> float:
+    """Return the activation of an actuator in a keyframe."""
+    return float(model.arrays.key_act[key, model.arrays.actuator_actadr[actuator]])
 
 
 def _of_key(model: Model, key: int, joint: int) -> tuple[Any, Any]:

@@ -303,11 +303,12 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
     used = [*arrays.names["actuator"], *model.draft.elements.get("actuators", {})]
     own = arrays.names["actuator"][index] or unused(f"{name.replace('/', '_')}_{kind}", used)
     command: Any = still / unit
-    if arrays.actuator_dyntype[index] == INTEGRATOR:
-        text = f"the activation of {element}, the integral of its control, is 0"
+    if is_integral(model, index):
+        text = f"the activation of {element}, the integral of its control, is an input, as with controls of 0"
         model.reading.ledger.note(element.mark, text)
-    elif gain:
-        model.draft.add_value("inputs", own, element, control_of(model, index, 0.0))
+    if gain:
+        start = 0.0 if is_integral(model, index) else control_of(model, index, 0.0)
+        model.draft.add_value("inputs", own, element, start)
         model.inputs[index] = own
         command = _affine(gear * gain / unit, str(Reference(("inputs", own))), command)
     fields["type"] = kind
@@ -321,7 +322,7 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
         terms = [f"({number(-factor)})*{word}" for factor, word in ((stiffness, "q"), (damping, "v")) if factor]
         fields |= {"force": " + ".join(["activation" if is_filtered else f"{command}", *terms])}
         fields |= {"input": command} if is_filtered else {}
-    if _has_range(model, index) and index in model.inputs:
+    if _has_range(model, index) and index in model.inputs and not is_integral(model, index):
         if kind == "general" and (stiffness or damping) and not is_filtered:
             model.reading.ledger.note(element.mark, f"the control of {element} has no limits")
         else:
@@ -330,9 +331,15 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
     if is_filtered:
         fields |= {"filter": float(arrays.actuator_dynprm[index, 0])}
         fields |= {"initial_activation": still / unit} if still else {}
+        model.activations[index] = (own, still / unit, gear * gain / unit)
     limits = _force_limits(model, index)
     fields |= {"limits": limits} if limits else {}
     model.draft.add("actuators", own, element, **fields)
+
+
+def is_integral(model: Model, index: int) -> bool:
+    """Whether an actuator acts by the integral of its control."""
+    return bool(model.arrays.actuator_dyntype[index] == INTEGRATOR)
 
 
 def control_of(model: Model, index: int, control: float) -> float:

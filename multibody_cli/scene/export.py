@@ -87,7 +87,7 @@ def scene_schema() -> dict[str, Any]:
     properties["states"] = {
         "type": "object",
         "description": "Initial states by name. The one that `simulation.state`, or the option `--state`, names "
-        "replaces these fields of joints and bodies, and these inputs.",
+        "replaces these fields of joints, bodies and actuators, and these inputs.",
         "additionalProperties": _state_schema(schema["$defs"]),
     }
     schema["$defs"]["Repeat"] = {
@@ -116,6 +116,7 @@ def _state_schema(definitions: dict[str, Any]) -> dict[str, Any]:
     fields = {
         "joints": {"q": {"description": "As `q` of the joint."}, "v": {"description": "As `v` of the joint."}},
         "bodies": {field: body[field] for field in FIELDS["bodies"]},
+        "actuators": {"initial_activation": {**NUMBER_SCHEMA, "description": "As that of the actuator."}},
     }
     entries = {
         section: {

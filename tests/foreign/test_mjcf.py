@@ -597,6 +597,75 @@ def test_controls_of_keyframes_are_inputs_of_states(tmp_path: Path) -> None:
             assert q + reference == pytest.approx(data.joint(joint).qpos, rel=1e-3)
 
 
+ACTIVATED = """<actuator>
+  <position name="late" joint="y" kp="30" timeconst="0.1"/>
+  <general name="slow" joint="x" gainprm="4" gear="-2" biastype="affine" biasprm="1 -5 0" dyntype="filter" dynprm=".2"/>
+  <general name="force" joint="h" gainprm="4" dyntype="filterexact" dynprm="0.2"/>
+  <intvelocity name="sum" joint="h" kp="7" actrange="-1 1" ctrlrange="-0.1 0.1"/>
+</actuator>
+<keyframe>
+  <key name="still" qpos="0.1 0.3 0.2"/>
+  <key name="active" ctrl="0.6 -0.2 0.1 0" act="0.4 1.5 -0.8 0.9"/>
+</keyframe>"""
+
+
+@pytest.mark.parametrize("state", ["still", "active"])
+def test_activations_of_keyframes_are_initial_ones_of_filters_and_inputs_of_integrators(
+    state: str, tmp_path: Path
+) -> None:
+    body = TWO + '<body name="c" pos="0 2 0"><joint name="h" axis="0 1 0"/><geom size="0.1" pos="0.1 0 0"/></body>'
+    path = written(tmp_path, body, '<option timestep="0.0001" integrator="implicitfast"/>' + ACTIVATED)
+    draft, _ = imported(path)
+    lost = [entry.attribute for entry in Report(draft.ledger).losses if entry.element.tag in ("key", "intvelocity")]
+    assert lost == ["actrange"]
+    with pytest.warns(mbsim.SceneWarning, match="imported"):
+        simulation = mbsim.Simulation(mbsim.load(path, state=state))
+    assert simulation.inputs["sum"] == (0.9 if state == "active" else 0.0)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, model.key(state).id)
+    mujoco.mj_forward(model, data)
+    for joint in "xyh":  # the forces of all actuators at the start
+        found = simulation.channel(f"joints/{joint}/acceleration")
+        assert found == pytest.approx(data.joint(joint).qacc, rel=1e-9, abs=1e-12)
+    mujoco.mj_step(model, data, 1000)
+    simulation.step(1000)
+    for joint in "xyh":
+        assert simulation.channel(f"joints/{joint}/q") == pytest.approx(data.joint(joint).qpos, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_shapes_of_pairs_touch_without_masks(others: int, tmp_path: Path) -> None:
+    """Of three spheres at one place, two are a pair; another pair of bodies touches by its masks, or none does."""
+    free = "<freejoint/>"
+    alone = '<geom name="{}" type="sphere" size="0.1" contype="0" conaffinity="0" friction="{} 0 0"/>'
+    masks = f'<geom type="sphere" size="0.1" contype="{others}" conaffinity="{others}"/>'
+    bodies = f'<body name="a">{free}{alone.format("g", 0.3)}{masks}</body>'
+    bodies += f'<body name="b" pos="0.01 0 0">{free}{alone.format("h", 0.4)}</body>'
+    bodies += f'<body name="c" pos="0 0.01 0">{free}{alone.format("i", 0.5)}</body>'
+    bodies += f'<body name="d" pos="0 0 0.01">{free}{masks}</body>'
+    path = written(tmp_path, bodies, '<contact><pair geom1="g" geom2="h" friction="0.2 0.2 0 0 0"/></contact>')
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    touching = {tuple(model.body(model.geom_bodyid[geom]).name for geom in pair) for pair in data.contact.geom.tolist()}
+    assert touching == ({("a", "b"), ("a", "d")} if others else {("a", "b")})
+
+    draft, simulation = imported(path)
+    scene = simulation.scene
+    assert Report(draft.ledger).count("dropped", "unknown") == 3  # names of shapes
+    assert scene.contacts is not None
+    assert [(pair.bodies, pair.friction.static) for pair in scene.contacts.listed.values()] == [(("a", "b"), 0.2)]
+    apart = {frozenset(pair) for pair in excluded_pairs(scene, scene.contacts)}
+    found = set()
+    for one, other in itertools.combinations(scene.bodies, 2):
+        for first, second in itertools.product(scene.bodies[one].shapes, scene.bodies[other].shapes):
+            collide = {*first.groups} & {*second.collides_with} or {*second.groups} & {*first.collides_with}
+            if collide and first.contact and second.contact and frozenset((one, other)) not in apart:
+                found.add((one, other))
+    assert found == touching
+
+
 def test_keyframes_of_free_joints_are_poses_in_the_world(tmp_path: Path) -> None:
     body = f'<body name="a" pos="1 0 1" quat="0.8 0.6 0 0"><joint type="free" damping="1"/>{SPHERE}</body>'
     key = '<keyframe><key name="up" qpos="1 2 3 0.6 0 0.8 0" qvel="1 2 3 4 5 6"/></keyframe>'

@@ -12,6 +12,7 @@ from multibody_cli.errors import SceneError
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.peers import ENGINES
 from multibody_cli.scene.bodies import BodySpec
+from multibody_cli.scene.contact_filters import excluded_pairs
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes.contract import SolidSpec
 from multibody_cli.studies.export.losses import SECTIONS, Loss
@@ -350,10 +351,13 @@ def test_pairs_of_bodies_are_pairs_of_all_their_shapes(rule: str, tmp_path: Path
     assert model.geom_priority.tolist() == [0, 0, 0, 0, 1]
     assert model.geom_pos[1].tolist() == [0.0, 0.0, -0.6]  # the floor
     assert [loss.path[-1] for loss in losses if loss.fate == "dropped"] == ["restitution"]
-    if rule:
-        _, again = imported(path)
-        pairs = {pair.bodies: pair.friction for pair in again.scene.contacts.listed.values()}
-        assert (pairs["world", "a"].static, pairs["world", "a"].rolling) == (0.3, 0.02)
+    _, again = imported(path)
+    pairs = {pair.bodies: pair.friction for pair in again.scene.contacts.listed.values()}
+    assert (pairs["world", "a"].static, pairs["world", "a"].rolling) == (0.3, 0.02)
+    assert ("auto" in again.scene.contacts.pairs) == bool(rule)
+    apart = {frozenset(pair) for pair in excluded_pairs(again.scene, again.scene.contacts)}
+    assert apart == (set() if rule else {frozenset(("world", "b"))})
+    assert all(shape.contact for body in again.scene.bodies.values() for shape in body.shapes)
 
 
 def test_a_free_body_and_a_joint_of_one_name_have_their_own_states(tmp_path: Path) -> None:

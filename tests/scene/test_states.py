@@ -76,6 +76,16 @@ def test_the_resolved_scene_has_the_chosen_state_alone(tmp_path):
     ]
 
 
+def test_a_state_gives_initial_activations_of_filters(tmp_path):
+    filtered = "actuators:\n  servo: {type: position, joint: hinge, kp: 1, target: 0, filter: 0.1}\nstates:\n"
+    text = SCENE.replace("states:\n", f"{filtered}  on: {{actuators: {{servo: {{initial_activation: 30 deg}}}}}}\n")
+    for overrides, wanted in (((), 0.0), (("--state=on",), math.pi / 6)):
+        assert load(tmp_path, text, *overrides).scene.actuators["servo"].initial_activation == pytest.approx(wanted)
+    assert "has no effect without `filter`" in problems(tmp_path, text.replace(", filter: 0.1", ""))[0]
+    assert "unknown key `target`" in problems(tmp_path, text.replace("{initial_activation", "{target"))[0]
+    assert "unknown actuator `motor`" in problems(tmp_path, text.replace("{servo: {initial", "{motor: {initial"))[0]
+
+
 @pytest.mark.compiled
 def test_programs_choose_a_state():
     assert mbsim.Simulation(mbsim.load(SCENE, state="away")).v["hinge"][0] == 3.0

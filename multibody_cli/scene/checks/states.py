@@ -1,4 +1,4 @@
-"""Checks of the section `states:`: states name joints, bodies and inputs of the scene, and give what these accept."""
+"""Checks of the section `states:`: states name entries of the scene, and give what these accept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from multibody_cli.document.states import FIELDS, SECTION
-from multibody_cli.errors import QuantityError, nearest
+from multibody_cli.errors import QuantityError, nearest, series
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.draft import Draft
@@ -28,7 +28,7 @@ def check_states(draft: Draft, states: Any) -> None:
         path: Path = (SECTION, state)
         if not re.match(NAME, state):
             draft.report(path, "expected a name of letters, digits, `_` and `-` that begins with a letter or `_`")
-        for section, entries in _mappings(draft, path, sections, "`joints`, `bodies` and `inputs`"):
+        for section, entries in _mappings(draft, path, sections, series([f"`{name}`" for name in FIELDS], "and")):
             if section not in FIELDS:
                 draft.report((*path, section), f"unknown key `{section}`; {nearest(section, FIELDS)}")
                 continue
