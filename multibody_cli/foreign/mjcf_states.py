@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.foreign.draft import WORLD, Joint
 from multibody_cli.foreign.mjcf_model import BALL, FREE, SIZES, Model, pose_entry, pose_of, reference_of
 from multibody_cli.foreign.mjcf_transmissions import control_of, fixed_tendons, is_integral, tendon_name
 
@@ -30,6 +31,8 @@ def read_states(model: Model) -> None:
                 entry = joints.setdefault(name, {"q": [], "v": []})
                 entry["q"].append(_scene_position(model, key, joint, q))
                 entry["v"].append(_scene_velocity(model, joint, q, v))
+            elif held := model.draft.inboard(name):
+                _add_held(model, key, joints, held[0], q, v)
             else:
                 bodies[name] = _scene_position(model, key, joint, q) | {"velocity": _scene_velocity(model, joint, q, v)}
         single = {
@@ -43,6 +46,15 @@ def read_states(model: Model) -> None:
     if states:
         element = next((one for one in model.bodies[0].walk() if one.tag == "keyframe"), model.bodies[0])
         model.draft.set("states", element, states)
+
+
+def _add_held(model: Model, key: int, joints: dict[str, Any], joint: Joint, q: Any, v: Any) -> None:
+    """Add the coordinates of a free body that an equality holds, whose joint takes the place of the free one."""
+    if joint.parent == WORLD and joint.type == "spherical":
+        joints[joint.name] = {"q": [{"quaternion": q[3:].tolist()}], "v": [v[3:].tolist()]}
+    else:
+        text = f"joint `{joint.name}` determines the pose of `{joint.child}`, which the keyframe does not change"
+        model.reading.ledger.note(model.element("key", key, "keyframe").mark, text)
 
 
 def _outside_of_a_tendon(model: Model, key: int) -> str:

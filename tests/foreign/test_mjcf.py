@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import mbsim
 from multibody_cli.document.source import ReadScene
@@ -632,6 +633,36 @@ def test_activations_of_keyframes_are_initial_ones_of_filters_and_inputs_of_inte
     simulation.step(1000)
     for joint in "xyh":
         assert simulation.channel(f"joints/{joint}/q") == pytest.approx(data.joint(joint).qpos, rel=1e-3, abs=1e-6)
+
+
+def test_keyframes_of_a_free_body_that_an_equality_holds(tmp_path: Path) -> None:
+    """A joint of the tree takes the place of the free one: a ball has its rotation, and a weld nothing to change."""
+    body = (
+        f'<body name="a" pos="1 0 1"><freejoint/>{SPHERE}</body><body name="b" pos="3 0 0"><freejoint/>{SPHERE}</body>'
+    )
+    held = '<equality><connect body1="a" anchor="0 0 0.2"/><weld body1="b"/></equality>'
+    R = Rotation.from_quat([0.6, 0, 0.8, 0], scalar_first=True).as_matrix()
+    place = np.array([1, 0, 1.2]) - R @ [0, 0, 0.2]
+    row = " ".join(map(str, [*place, 0.6, 0, 0.8, 0, 3, 0, 1, 1, 0, 0, 0]))
+    spin = np.array([1.0, 2.0, 3.0])
+    speeds = " ".join(map(str, [*(R @ -np.cross(spin, [0, 0, 0.2])), *spin, *[0] * 6]))
+    key = f'<keyframe><key name="k" qpos="{row}" qvel="{speeds}"/></keyframe>'
+    path = written(tmp_path, body, held + key)
+    draft, _ = imported(path)
+    assert any("determines the pose of `b`" in text for _, text in draft.ledger.notes)
+    simulation = mbsim.Simulation(mbsim.load(path, state="k"))
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_forward(model, data)
+    twist = np.zeros(6)
+    for name in "ab":
+        mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, model.body(name).id, twist, 0)
+        assert simulation.channel(f"bodies/{name}/position") == pytest.approx(data.body(name).xpos, abs=1e-14)
+        assert simulation.channel(f"bodies/{name}/angular_velocity") == pytest.approx(twist[:3], abs=1e-14)
+        assert simulation.channel(f"bodies/{name}/linear_velocity") == pytest.approx(twist[3:], abs=1e-14)
+    found = check_import(imported(path)[1], draft, ENGINES["mjcf"].read(path))
+    assert found.absent
 
 
 @pytest.mark.parametrize("others", [0, 1])
