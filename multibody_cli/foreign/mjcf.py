@@ -119,8 +119,9 @@ def _read_options(model: Model) -> None:
     if has_servos or (has_dampers and not model.is_disabled("damper")):  # dampers are implicit in MuJoCo, too
         simulation["integrator"] = "linearly_implicit_euler"
     if model.arrays.opening > ROUND_OFF:
-        element = model.element("eq", 0, "equality")
-        text = f"equalities have errors up to {model.arrays.opening:.3g} m or rad at the start, which assembly removes"
+        element = model.element("eq", 0, "equality") if len(model.arrays.eq_type) else model.bodies[0]
+        what = "equalities and ranges of ropes"
+        text = f"{what} have errors up to {model.arrays.opening:.3g} m or rad at the start, which assembly removes"
         model.reading.ledger.note(element.mark, text)
         simulation["assembly_tolerance"] = float(f"{2.0 * model.arrays.opening:.1g}")
     model.draft.set_step(model.bodies[0], option["timestep"], **simulation)

@@ -47,7 +47,7 @@ def compile_model(path: Path) -> Any:
         lists of names by kind; `option`, the fields of `mjOption`; `disabled`, the flags of the file, by name, that
         disable a part of the engine; `mesh_files`, file names by mesh, or empty;
         `mesh_references`, `refpos` and `refquat` by mesh; `densities`, those of geoms; `opening`, the largest error of
-        an equality at the start or in a keyframe, m or rad.
+        an equality or of the range of a rope at the start or in a keyframe, m or rad.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _disabled(mujoco: Any, model: Any) -> list[str]:
 
 
 def _opening(mujoco: Any, model: Any, q: Any) -> float:
-    """Return the largest error of an equality at coordinates, those with limits within them."""
+    """Return the largest error of an equality or of a rope at coordinates, those with limits within them."""
     data = mujoco.MjData(model)
     data.qpos[:] = q
     limited = model.jnt_limited.astype(bool) & (model.jnt_type >= int(mujoco.mjtJoint.mjJNT_SLIDE))
@@ -118,7 +118,9 @@ def _opening(mujoco: Any, model: Any, q: Any) -> float:
     data.qpos[places] = np.clip(data.qpos[places], *model.jnt_range[limited].T)
     mujoco.mj_fwdPosition(model, data)
     errors = data.efc_pos[data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
-    return float(np.abs(errors).max(initial=0.0))
+    limits = data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
+    ropes = model.wrap_type[model.tendon_adr[data.efc_id[limits]]] != int(mujoco.mjtWrap.mjWRAP_JOINT)
+    return float(max(np.abs(errors).max(initial=0.0), -data.efc_pos[limits][ropes].min(initial=0.0)))
 
 
 def _name(model: Any, address: int) -> str:

@@ -643,7 +643,7 @@ def test_keyframes_of_a_free_body_that_an_equality_holds(tmp_path: Path) -> None
     held = '<equality><connect body1="a" anchor="0 0 0.2"/><weld body1="b"/></equality>'
     R = Rotation.from_quat([0.6, 0, 0.8, 0], scalar_first=True).as_matrix()
     place = np.array([1, 0, 1.2]) - R @ [0, 0, 0.2]
-    row = " ".join(map(str, [*place, 0.6, 0, 0.8, 0, 3, 0, 1, 1, 0, 0, 0]))
+    row = " ".join(map(str, [*place, 0.6, 0, 0.8, 0, 3, 0, 0, 1, 0, 0, 0]))
     spin = np.array([1.0, 2.0, 3.0])
     speeds = " ".join(map(str, [*(R @ -np.cross(spin, [0, 0, 0.2])), *spin, *[0] * 6]))
     key = f'<keyframe><key name="k" qpos="{row}" qvel="{speeds}"/></keyframe>'
@@ -663,6 +663,15 @@ def test_keyframes_of_a_free_body_that_an_equality_holds(tmp_path: Path) -> None
         assert simulation.channel(f"bodies/{name}/linear_velocity") == pytest.approx(twist[3:], abs=1e-14)
     found = check_import(imported(path)[1], draft, ENGINES["mjcf"].read(path))
     assert found.absent
+
+
+def test_a_rope_that_is_too_long_or_short_at_the_start_is_assembled(tmp_path: Path) -> None:
+    """MuJoCo pulls by a soft force; the scene starts within the range, with a note of the error."""
+    body = f'<body pos="1 0 0"><joint name="x" type="slide" axis="1 0 0"/>{SPHERE}<site name="p"/></body>'
+    tendon = '<tendon><spatial range="0 0.9" limited="true"><site site="o"/><site site="p"/></spatial></tendon>'
+    draft, simulation = imported(written(tmp_path, f'{body}<site name="o"/>', tendon))
+    assert any("have errors up to 0.1 m or rad at the start" in text for _, text in draft.ledger.notes)
+    assert simulation.fresh_state().q == pytest.approx([-0.1], abs=1e-9)
 
 
 @pytest.mark.parametrize("others", [0, 1])
