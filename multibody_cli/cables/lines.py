@@ -99,6 +99,13 @@ def is_passed(points, k):
 
 
 @formula
+def arc_of(points, k):
+    """Length of the arc over entry k; 0 for a point."""
+    surface = points.entries[k].surface
+    return points.surfaces[surface].arc if surface >= 0 else 0.0
+
+
+@formula
 def has_collapsed(shortest, rest, length):
     """Whether two neighboring points of a path coincide, or a way is not defined, by the shortest of its lines."""
     return shortest < COLLAPSED * max(rest, length)
@@ -137,8 +144,7 @@ def length_of(points, first, last, bodies):
     for k in range(first + 1, last):
         if is_passed(points, k):
             _, distance = line_to(points, i, k, bodies)
-            arc = points.surfaces[entries[k].surface].arc if entries[k].surface >= 0 else 0.0
-            length += entries[k].factor * (distance + arc)
+            length += entries[k].factor * (distance + arc_of(points, k))
             i = k
     return length
 
@@ -177,11 +183,34 @@ def vary_arcs(points, first, last, bodies):
     entries = points.entries
     for k in range(first + 1, last - 1 if len(points.surfaces) > 0 else first):
         if entries[k].surface >= 0 and is_passed(points, k):
-            one, other = entries[k - 1], entries[k + 1]
-            da = displacement_of(bodies[one.row], lever_of(one, bodies))
-            db = displacement_of(bodies[other.row], lever_of(other, bodies))
-            a, b = position_of(one, bodies), position_of(other, bodies)
-            vary(points.surfaces[entries[k].surface], bodies[entries[k].row], a, da, b, db)
+            body, (a, p), (b, q) = bodies[entries[k].row], moved(points, k - 1, bodies), moved(points, k + 1, bodies)
+            p, q = p - displacement_of(body, a - load(body.x)), q - displacement_of(body, b - load(body.x))
+            vary(points.surfaces[entries[k].surface], load(body.dw), p, q)
+
+
+@kernel
+def vary_arcs_in_time(points, first, last, bodies):
+    """Compute the rates of change of all arcs of a cable."""
+    entries = points.entries
+    for k in range(first + 1, last - 1 if len(points.surfaces) > 0 else first):
+        if entries[k].surface >= 0 and is_passed(points, k):
+            body, (a, p), (b, q) = bodies[entries[k].row], moving(points, k - 1, bodies), moving(points, k + 1, bodies)
+            p, q = p - velocity_of(body, a - load(body.x)), q - velocity_of(body, b - load(body.x))
+            vary(points.surfaces[entries[k].surface], load(body.w), p, q)
+
+
+@formula
+def moved(points, k, bodies):
+    """Position of a point, and its displacement along the motion change."""
+    point = points.entries[k]
+    return position_of(point, bodies), displacement_of(bodies[point.row], lever_of(point, bodies))
+
+
+@formula
+def moving(points, k, bodies):
+    """Position of a point, and its velocity."""
+    point = points.entries[k]
+    return position_of(point, bodies), velocity_of(bodies[point.row], lever_of(point, bodies))
 
 
 @kernel

@@ -35,7 +35,6 @@ import numpy as np
 
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store
-from multibody_cli.spatial.points import displacement_of
 from multibody_cli.spatial.products import cross, dot, transposed_times
 from multibody_cli.spatial.values import Vec3
 
@@ -177,13 +176,11 @@ def write_jacobi_field(surface):
 
 
 @kernel
-def vary(surface, body, a, da, b, db):
-    """Compute the changes of the arc for displacements da and db of a and b, and the motion change of `body`."""
-    x, dw = load(body.x), load(body.dw)
+def vary(surface, dw, p, q):
+    """Compute the changes of the arc for a rotation dw of the body, and displacements p and q of a and b in it."""
     t, s = load(surface.entering), load(surface.leaving)
     across, other_across = load(surface.enter_across), load(surface.leave_across)
     normal, other_normal = cross(t, across), cross(s, other_across)
-    p, q = da - displacement_of(body, a - x), db - displacement_of(body, b - x)
     before, after, jacobi = surface.before, surface.after, surface.jacobi
     by_shift, by_turn = jacobi[0] + after * jacobi[1], jacobi[2] + after * jacobi[3]
     turn = (dot(other_across, q) - by_shift * dot(across, p)) / (by_turn + before * by_shift)

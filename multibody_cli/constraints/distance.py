@@ -6,8 +6,8 @@ With d the vector between the points, n = d / |d| and u = dd/dt,
     velocity      n . u
     acceleration  n . du/dt + (|u|^2 - (n . u)^2) / |d|
 
-The length of a path is the sum of the distances of neighboring points, each times its factor (`cables.lines`), and so
-are the three levels of its row.
+The length of a path is the sum of its lines and arcs, each times its factor (`cables.lines`), and so are the three
+levels of its row.  At the ends of an arc, the point has a velocity in the body, and n turns with the arc.
 
 With limits, the equality becomes a one-sided row for each: a rope has a greatest distance and pulls, a strut has a
 least one and presses.  The row of the greatest distance has the opposite sign.  Points that coincide have no direction
@@ -17,29 +17,35 @@ n: the row then has no effect, which is right for a rope.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
-from multibody_cli.constraints.points import (
-    centripetal_acceleration_of,
-    lever_arm_of,
-    point_velocity_of,
-    position_of,
-    write_point_force,
+from multibody_cli.cables.lines import (
+    arc_of,
+    is_passed,
+    lever_after,
+    lever_before,
+    line_to,
+    relative_velocity,
+    slide_after,
+    slide_before,
+    trace,
+    turn_of,
+    vary_arcs_in_time,
 )
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
+from multibody_cli.constraints.points import write_point_force
 from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import formula
-from multibody_cli.spatial.products import dot
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import ZERO, cross, dot
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength
 from multibody_cli.spec.entries import PackingContext, Place, placed
-from multibody_cli.spec.path import ArcSpec, PointsOrName, line_factors
+from multibody_cli.spec.path import PointsOrName
 from multibody_cli.spec.points import Attachment
-from multibody_cli.spec.quantities import located_error
 
 
 class DistanceSpec(ConstraintSpec):
@@ -66,9 +72,6 @@ class DistanceSpec(ConstraintSpec):
     def _require_a_length_or_limits(self) -> Self:
         if (self.between is None) == (self.path is None):
             raise ValueError("expected one of `between` and `path`")
-        for k, entry in enumerate(self.path or ()):
-            if isinstance(entry, ArcSpec):
-                raise located_error("the path of a `distance` does not wrap: use points, or a stiff spring", "path", k)
         if (self.length is None) == (self.limits is None):
             raise ValueError("expected either `length` or `limits`")
         if self.limits is not None:
@@ -101,59 +104,73 @@ DISTANCE = np.dtype(
     [
         ("first_row", "i8"),
         ("first_term", "i8"),
-        ("starts_row", "i8"),  # whether it is the first line of its row
-        ("a", "i8"),  # rows of the bodies
-        ("b", "i8"),
-        ("point_a", "f8", 3),  # in the joint frames
-        ("point_b", "f8", 3),
+        ("first", "i8"),  # entries of its cable
+        ("last", "i8"),
         ("length", "f8"),
         ("sign", "f8"),  # of the row; -1 for the greatest distance
-        ("factor", "f8"),  # of the line
     ]
 )
-"""One record for each line of each row."""
+"""One record for each row."""
 
 
 def pack(spec: DistanceSpec, context: PackingContext) -> Packed:
-    """One row for each length, with terms for the movable ends of each line."""
+    """One row for each length, with terms for the movable ends of each line, and for surfaces that it may touch."""
     points = [end for _, end in spec.points]
-    places = [context.attachment(end.body, end.point) for end in points]
-    factors = list(line_factors(points))
+    cable, movable = context.cable(points), [context.row(end.body) > 0 for end in points]
+    terms = sum(one + other for one, other in itertools.pairwise(movable))
     rods: list[tuple[float | None, float, str]] = [(spec.length, 1.0, "along the line of its points")]
-    rows: list[RowShape] = []
-    records: list[tuple[Any, ...]] = []
     if spec.limits is not None:
         least, greatest = spec.limits
         rods = [(least, 1.0, "below its least distance"), (greatest, -1.0, "beyond its greatest distance")]
-    term = 0
-    for length, sign, direction in rods:
-        if length is not None:
-            first = term
-            for k, ((a, point_a), (b, point_b)) in enumerate(itertools.pairwise(places)):
-                if factors[k + 1] > 0.0:
-                    records.append((len(rows), term, k == 0, a, b, point_a, point_b, length, sign, factors[k + 1]))
-                    term += (a > 0) + (b > 0)
-            rows.append(RowShape(term - first, holonomic=True, direction=direction, restitution=spec.restitution))
-    return Packed(tuple(rows), tuple(records))
+    given = [(length, sign, direction) for length, sign, direction in rods if length is not None]
+    return Packed(
+        tuple(RowShape(terms, True, direction, spec.restitution) for _, _, direction in given),
+        tuple((k, k * terms, *cable, length, sign) for k, (length, sign, _) in enumerate(given)),
+    )
 
 
 @formula
-def write(rod, signals, buffers, t, bodies, q, v, rows, terms):
-    """Write the terms of a line, and add it to the levels of its row."""
-    row, a, b = rows[rod.first_row], bodies[rod.a], bodies[rod.b]
-    r, s = lever_arm_of(a, rod.point_a), lever_arm_of(b, rod.point_b)
-    d, u = position_of(b, s) - position_of(a, r), point_velocity_of(b, s) - point_velocity_of(a, r)
-    distance, factor = math.sqrt(dot(d, d)), rod.sign * rod.factor
-    inverse = 1.0 / distance if distance > 0.0 else 0.0
-    n = inverse * d
-    centripetal_term = inverse * (dot(u, u) - dot(n, u) ** 2)
-    bias = dot(n, centripetal_acceleration_of(b, s) - centripetal_acceleration_of(a, r)) + centripetal_term
-    if rod.starts_row:
-        write_level(row, -rod.sign * rod.length, 0.0, 0.0)
-    row.error += factor * distance
-    row.bias += factor * bias
-    k = write_point_force(terms, rod.first_term, rod.a, r, -factor * n)
-    write_point_force(terms, k, rod.b, s, factor * n)
+def write(rod, signals, points, buffers, t, bodies, q, v, rows, terms):
+    """Write the levels of a row, and its terms: two for the line to each entry, in the order of the entries.
+
+    Where the cable does not touch a surface, the line that leads past it has its terms at the points, and the terms of
+    the surface are 0.
+    """
+    row, sign, entries = rows[rod.first_row], rod.sign, points.entries
+    trace(points, rod.first, rod.last, bodies)
+    vary_arcs_in_time(points, rod.first, rod.last, bodies)
+    length, bias, term = 0.0, 0.0, rod.first_term
+    for k in range(rod.first + 1, rod.last):
+        begins, ends = is_passed(points, k - 1), is_passed(points, k)
+        i, j = k - 1 if begins else k - 2, k if ends else k + 1
+        n, distance = line_to(points, i, j, bodies)
+        r, s, factor = lever_after(points, i, bodies), lever_before(points, j, bodies), entries[j].factor
+        pull = (sign * factor) * n
+        term = write_point_force(terms, term, entries[k - 1].row, r, -pull if begins else ZERO)
+        term = write_point_force(terms, term, entries[k].row, s, pull if ends else ZERO)
+        if ends:
+            length += factor * (distance + arc_of(points, k))
+            bias += factor * curvature_of(points, i, k, n, distance, bodies)
+    write_level(row, sign * (length - rod.length), 0.0, sign * bias)
+
+
+@formula
+def curvature_of(points, i, k, n, distance, bodies):
+    """Second derivative of the length of a line for accelerations 0 of both bodies."""
+    apart, turned = relative_velocity(points, i, k, bodies), ZERO
+    if distance > 0.0:
+        turned = turn_of(points, i, k, n, apart, distance)
+    one, other = bodies[points.entries[i].row], bodies[points.entries[k].row]
+    swung = swing_of(other, lever_before(points, k, bodies), slide_before(points, k))
+    swung = swung - swing_of(one, lever_after(points, i, bodies), slide_after(points, i))
+    return dot(turned, apart) + dot(n, swung)
+
+
+@formula
+def swing_of(body, r, slide):
+    """Acceleration of a point by the rotation of the body, for the velocity of the point in it: w x (w x r + slide)."""
+    w = load(body.w)
+    return cross(w, cross(w, r) + slide)
 
 
 KIND = ConstraintKind("distance", DistanceSpec, ConstraintTable("distance", DISTANCE, write), pack)

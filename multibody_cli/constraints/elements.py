@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.cables.lines import CablePoints
 from multibody_cli.constraints import TABLES
 from multibody_cli.constraints.contract import ConstraintTable, write
 from multibody_cli.constraints.function import FunctionBuffers
@@ -27,6 +28,7 @@ class Constraints(NamedTuple):
     """The constraints of a model, one table for each entry of `TABLES`."""
 
     signals: Signals
+    points: CablePoints  # of all cables
     tables: tuple[Records, ...]
     buffers: FunctionBuffers
 
@@ -41,10 +43,10 @@ class TablePacker:
         """Add the records of an element whose rows begin at `row`, and their terms at `term`."""
         self._records[table.name] += [(row + first[0], term + first[1], *first[2:]) for first in records]
 
-    def pack(self, signals: Signals) -> Constraints:
-        """Return the tables of all added records; `signals` are those whose numbers the records contain."""
+    def pack(self, signals: Signals, points: CablePoints) -> Constraints:
+        """Return the tables of all added records; they contain numbers of `signals` and of entries of `points`."""
         tables = (np.array(self._records[table.name], dtype=table.dtype) for table in TABLES)
-        return Constraints(signals, tuple(records(table) for table in tables), allocate(FunctionBuffers))
+        return Constraints(signals, points, tuple(records(table) for table in tables), allocate(FunctionBuffers))
 
 
 PLACE = number_parameter("PLACE", int)
@@ -62,7 +64,7 @@ def _write_one_more(constraints, t, bodies, q, v, rows, terms):
     write_before(constraints, t, bodies, q, v, rows, terms)
     table = constraints.tables[PLACE]
     for k in range(len(table)):
-        write(table[k], constraints.signals, constraints.buffers, t, bodies, q, v, rows, terms)
+        write(table[k], constraints.signals, constraints.points, constraints.buffers, t, bodies, q, v, rows, terms)
 
 
 def _after(write_before: Any, place: int) -> Any:

@@ -156,8 +156,8 @@ class Forces(NamedTuple):
         """Rows of all bodies, ground and markers included, to which implicit elements apply wrenches."""
         elements = [element for element in ELEMENTS if element.implicit]
         rows = [self.table(element)[name] for element in elements for name in element.bodies]
-        if any(element.cable and len(self.table(element)) for element in elements):
-            rows.append(self.points.entries["row"])
+        cables = [cable for element in elements if element.cable for cable in self.table(element)]
+        rows += [self.points.entries["row"][cable["first"] : cable["last"]] for cable in cables]
         return np.concatenate(rows)
 
     @property

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from multibody_cli.cables.wrapping import SurfaceCode
 from multibody_cli.errors import ExpressionError
 from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.immutable import Immutable
@@ -20,7 +19,6 @@ from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.spec import Pose, SignalSpec, Spec, Vector
 from multibody_cli.spec.entries import Matrix3, Vector3, split_coordinate
-from multibody_cli.spec.path import ArcSpec, line_factors
 from multibody_cli.spec.points import Attachment
 from multibody_cli.symbolic.tables import Piecewise
 
@@ -85,19 +83,8 @@ class Context(Immutable):
         return self.row(body), found.position, found.rotation
 
     def cable(self, points: Sequence[Attachment]) -> tuple[int, int]:
-        """Add the points and surfaces of a cable; return the range that they take."""
-        entries = zip(points, line_factors(points), strict=True)
-        return self.packer.cable([(*self._place(end), factor, self._surface(end)) for end, factor in entries])
-
-    def _place(self, end: Attachment) -> tuple[int, Vector3]:
-        return (self.row(end.body), np.zeros(3)) if end.ORIENTED else self.attachment(end.body, end.point)
-
-    def _surface(self, end: Attachment) -> tuple[Any, ...] | None:
-        """Return the constants of a surface: the first fields of `SURFACE`; None of a point."""
-        if not isinstance(end, ArcSpec):
-            return None
-        _, centre, axes = self.frame(end.wrap.body, end.wrap.frame)
-        return SurfaceCode[end.wrap.type.upper()], centre, axes.T.ravel(), end.wrap.radius, end.side or (0.0, 0.0, 0.0)
+        """Add the points and surfaces of a cable; return the range that their entries take."""
+        return self.packer.cables.add(points, self)
 
     def coordinate(self, name: str) -> tuple[int, int]:
         """Return the index of a coordinate in q and in v."""

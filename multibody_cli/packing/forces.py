@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from multibody_cli.cables.lines import POINT, CablePoints
-from multibody_cli.cables.wrapping import SURFACE
 from multibody_cli.escaping import path_component
 from multibody_cli.forces import combination_spring, joint_control, tension
 from multibody_cli.forces.combination_spring import TERM
@@ -23,6 +21,7 @@ from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import frozen, records
 from multibody_cli.model import Account
+from multibody_cli.packing.cables import CablePacker
 from multibody_cli.packing.excitation import follow_excitation
 from multibody_cli.packing.quantities import (
     Axis,
@@ -54,8 +53,7 @@ class ForcePacker:
         self._inputs = np.array([self._signals.add_input(name) for name in inputs], np.int64)
         self._records: tuple[list[tuple[Any, ...]], ...] = tuple([] for _ in ELEMENTS)
         self._terms: list[tuple[int, int, float]] = []
-        self._points: list[tuple[int, Any, float, int]] = []
-        self._surfaces: list[tuple[Any, ...]] = []
+        self.cables = CablePacker()
         self.paths: dict[str, tuple[int, int]] = {}
         """The entries of each named path, a range of those of `Forces.points`."""
         self._motions: list[tuple[int, ...]] = []
@@ -137,15 +135,11 @@ class ForcePacker:
         tables = tuple(
             records(np.array(rows, dtype=element.dtype)) for element, rows in zip(ELEMENTS, self._records, strict=True)
         )
-        entries, surfaces = np.array(self._points, POINT), np.zeros(len(self._surfaces), SURFACE)
-        for surface, constants in zip(surfaces, self._surfaces, strict=True):
-            for name, value in zip(SURFACE.names or (), constants, strict=False):
-                surface[name] = value
-        points = CablePoints(records(entries), records(surfaces))
+        points = self.cables.pack()
         quantities = self.quantities.pack(bodies, self.paths)
         terms = records(np.array(self._terms, TERM))
         paths, inputs = frozen(np.array([*self.paths.values()], np.int64).reshape(-1, 2)), frozen(self._inputs)
-        pairs = coupled_pairs(tables, entries)
+        pairs = coupled_pairs(tables, points.entries)
         curves = self.curves.pack()
         states = np.zeros(self.state_count, STATE).view(np.recarray)
         forces = Forces(signals, points, terms, paths, inputs, pairs, quantities, curves, states, tables)
@@ -175,14 +169,6 @@ class ForcePacker:
             return self.signal(spec.activation)
         assert spec.excitation is not None
         return self._signals.add_hermite(*follow_excitation(spec, duration), corners=spec.excitation.times)
-
-    def cable(self, points: Iterable[tuple[int, Any, float, tuple[Any, ...] | None]]) -> tuple[int, int]:
-        """Add the entries of a cable, each with row, factor and the constants of a surface; return their range."""
-        first = len(self._points)
-        for row, point, factor, surface in points:
-            self._points.append((row, point, factor, -1 if surface is None else len(self._surfaces)))
-            self._surfaces += [] if surface is None else [surface]
-        return first, len(self._points)
 
     def _add(self, element: ForceElement, record: tuple[Any, ...]) -> None:
         self._records[PLACES[element.name]].append(record)

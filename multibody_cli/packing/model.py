@@ -131,7 +131,7 @@ def pack_model(
         tree=tree,
         motions=motions,
         forces=forces,
-        constraints=tables.pack(forces.signals),
+        constraints=tables.pack(forces.signals, forces.points),
         reductions=reductions.pack(),
         rows=row_table,
         terms=term_table,

@@ -357,8 +357,24 @@ def test_a_surface_needs_a_body_with_an_orientation():
         load_text(data)
 
 
-def test_a_distance_does_not_wrap():
-    data = over({"wrap": BALL})
-    rope = {"type": "distance", "path": data["springs"]["s"]["path"], "length": 1}
-    with pytest.raises(SceneError, match=r"constraints\.d\.path\[1\]: the path of a `distance` does not wrap"):
-        load_text({**data, "constraints": {"d": rope}})
+@every_method
+def test_a_rope_over_a_cylinder_is_a_machine_of_atwood(method):
+    """A taut rope over a fixed cylinder, beside it one that may be slack, over a sphere: both accelerate alike."""
+    R, m, c = 0.1, 3.0, 1.0
+    weights, surfaces, ropes = {}, {}, {}
+    for k, (kind, given) in enumerate((("cylinder", "length"), ("sphere", "limits"))):
+        names = f"load{k}", f"counterweight{k}"
+        for name, mass, side in zip(names, (m, c), (-R, R), strict=True):
+            body, joint = weight(0, mass)
+            joint["origin"] = {"position": [side, k, -1]}
+            weights[name] = body, joint
+        surfaces[f"s{k}"] = {"type": kind, "body": "world", "position": [0, k, 0], "radius": R}
+        surfaces[f"s{k}"]["rotation"] = {"axis": [1, 0, 0], "angle": np.pi / 2}  # its axis is -y, and z is its axis y
+        length = 2.0 + np.pi * R
+        path = [{"body": names[0]}, {"wrap": f"s{k}", "side": [0, 1, 0]}, {"body": names[1]}]
+        ropes[f"r{k}"] = {"type": "distance", "path": path, given: length if given == "length" else [None, length]}
+    scene = scene_of(weights, {"method": method, "step": 1e-3}, surfaces=surfaces, constraints=ropes)
+    found, fall = run_of(scene), -G * (m - c) / (m + c)
+    for k in range(2):
+        np.testing.assert_allclose(found(f"joints/load{k}/v")[-1], 0.3 * fall, atol=1e-9)
+        np.testing.assert_allclose(found(f"joints/counterweight{k}/v")[-1], -0.3 * fall, atol=1e-9)

@@ -19,8 +19,10 @@ from multibody_cli.constraints.limit import TABLE as LIMITS
 from multibody_cli.constraints.rolling import tangents_of
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.kernel import records
+from multibody_cli.packing.cables import CablePacker
 from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.spec.entries import split_coordinate
+from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.tree.workspace import BODY
 
 STEP = 2e-3
@@ -92,6 +94,7 @@ class Bench:
 
     seed: int
     signals: SignalPacker = field(default_factory=SignalPacker)
+    cables: CablePacker = field(default_factory=CablePacker)
 
     def __post_init__(self):
         rng = self.rng = np.random.default_rng(self.seed)
@@ -110,6 +113,13 @@ class Bench:
 
     def attachment(self, body, point):
         return self.row(body), self.point(body, point)
+
+    def frame(self, body, pose):
+        rotation = self.frames[self.row(body)][1] @ rotation_matrix(pose.rotation)
+        return self.row(body), self.point(body, pose.position), rotation
+
+    def cable(self, points):
+        return self.cables.add(points, self)
 
     def direction(self, body, direction):
         return self.frames[self.row(body)][1] @ np.array(direction)
@@ -154,7 +164,7 @@ class Bench:
         self.shapes = packed.rows
         packer = TablePacker()
         packer.add(KINDS[kind].table, packed.records, 0, 0)
-        self.constraints = packer.pack(self.signals.pack())
+        self.constraints = packer.pack(self.signals.pack(), self.cables.pack())
         self.terms = np.zeros(sum(shape.terms for shape in packed.rows), TERM)
         self.rows = np.zeros(len(packed.rows), ROW)
         last = np.cumsum([shape.terms for shape in packed.rows])
@@ -210,6 +220,11 @@ def random_fields(kind, rng):
             yield {"path": path, "length": 0.7}
             branch = [{"body": "a", "point": n, "divisor": 2.5}, {"body": "c", "point": e}, {"body": "a", "point": s}]
             yield {"path": [*path, *branch], "limits": [0.2, 0.7]}
+            for kind, body in (("sphere", "c"), ("cylinder", "c"), ("cylinder", "world")):
+                surface = {"type": kind, "body": body, "position": e, "radius": 0.1}
+                arc = {"wrap": surface, "side": [1, 0, 0]}
+                yield {"path": [path[0], arc, path[2]], "length": 0.7}
+                yield {"path": [path[1], {"wrap": surface, "side": [-1, 0, 0]}, path[2]], "limits": [0.2, 0.7]}
         case "point_on_plane":
             for b, c in (("a", "b"), ("world", "b"), ("c", "world")):
                 yield {"point": {"body": b, "point": p}, "plane": {"body": c, "normal": n, "position": s}}
@@ -399,7 +414,7 @@ def test_a_limit_is_the_distance_to_its_bound():
     bench = Bench(17).add("gear", joints=["j0", "j1"], ratio=1)
     packer = TablePacker()
     packer.add(LIMITS, [(0, 0, SHIFT + 3, 3, -0.4, 1.0), (1, 1, SHIFT + 3, 3, 0.9, -1.0)], 0, 0)
-    bench.constraints = packer.pack(bench.signals.pack())
+    bench.constraints = packer.pack(bench.signals.pack(), bench.cables.pack())
     bench.rows, bench.terms = np.zeros(2, ROW), np.zeros(2, TERM)
     bench.rows["first_term"], bench.rows["last_term"] = [0, 1], [1, 2]
     q, v, a = (level[3] for level in bench.coordinates(T))
@@ -418,7 +433,7 @@ def test_elements_write_their_own_rows_and_no_others():
         packer.add(KINDS[kind].table, packed.records, first_row, first_term)
         first_row, first_term = first_row + len(packed.rows), first_term + sum(row.terms for row in packed.rows)
         bench.shapes = (*getattr(bench, "shapes", ()), *packed.rows)
-    bench.constraints = packer.pack(bench.signals.pack())
+    bench.constraints = packer.pack(bench.signals.pack(), bench.cables.pack())
     bench.rows, bench.terms = np.zeros(first_row, ROW), np.zeros(first_term, TERM)
     last = np.cumsum([shape.terms for shape in bench.shapes])
     bench.rows["first_term"], bench.rows["last_term"] = [0, *last[:-1]], last
