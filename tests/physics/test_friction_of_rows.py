@@ -277,6 +277,30 @@ def test_a_branch_has_the_friction_over_its_divisor(method):
     np.testing.assert_allclose(found("joints/z/v")[-1], -2.5 / 2.0 * 0.3, rtol=1e-11)
 
 
+@every_method
+@pytest.mark.parametrize(("force", "rate"), [(-3.0, -1.0), (0.9, 0.0)])
+def test_a_path_over_a_drum_loads_its_axle(method, force, rate):
+    """1 N of friction along a cord that turns by a right angle: the axle carries both lines, without a torque."""
+    slide = {"type": "prismatic", "child": "ring", "axis": [0, 0, 1], "origin": {"position": [0.1, 0, -1]}}
+    rim = {"type": "cylinder", "body": "drum", "radius": 0.1, "rotation": {"axis": [1, 0, 0], "angle": "90 deg"}}
+    cord = [{"body": "world", "point": [-1, 0, 0.4]}, {"wrap": "rim", "side": [0.5, 1, 0]}, {"body": "ring"}]
+    scene = {
+        "bodies": {"ring": body(2.0), "drum": body(1.0)},
+        "joints": {
+            "z": slide | {"force": force},
+            "axle": {"type": "revolute", "child": "drum", "axis": [0, 1, 0], "origin": {"position": [0, 0, 0.3]}},
+        },
+        "surfaces": {"rim": rim},
+        "paths": {"cord": {"path": cord, "friction": 1.0}},
+    }
+    found = run(scene, method)
+    np.testing.assert_allclose(found("paths/cord/length")[0], 1.0 + 0.05 * np.pi + 1.3, rtol=1e-14)
+    np.testing.assert_allclose(found("joints/z/v")[:, 0], rate * found("time"), rtol=0, atol=1e-12)
+    tension = -np.clip(force, -1.0, 1.0)
+    np.testing.assert_allclose(found("joints/axle/force")[-1], [0, 0, 0, tension, 0, tension], rtol=0, atol=1e-9)
+    assert np.abs(found("joints/axle/v")).max() < 1e-14
+
+
 @pytest.mark.parametrize("method", ["variational", "variational_maximal"])
 def test_a_path_that_sticks_keeps_its_length_as_it_turns(method):
     """Variational steps have the mean rate of the length: two bodies that circle each other stay apart to round-off."""
