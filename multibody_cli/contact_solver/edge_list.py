@@ -28,8 +28,7 @@ INTERNAL = 1e-20
 def list_edges(system, work, contact_work, equalities, constraint_rows, count, islands):
     """List the edges of all islands that have friction patches, and whose other rows are edges.
 
-    Islands that have others are marked in `Groups.has_other_rows`, as are impacts that pass on.  So are edges beside
-    discs, patches with two slip directions: these have no compliance, and where they stick most passes do not end.
+    Islands that have others are marked in `Groups.has_other_rows`, as are impacts that pass on.
     """
     groups, passes, edges = contact_work.groups, contact_work.tree_friction, contact_work.tree_friction.edges
     patches, options, step = len(contact_work.joint_friction.limit), system.contacts.options, contact_work.step
@@ -41,11 +40,6 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
         groups.has_other_rows[island_number(constraint_rows + PER_CONTACT * p, groups)] = 0
     for k in range(constraint_rows + PER_CONTACT * patches, first, PER_CONTACT):
         groups.has_other_rows[island_number(k, groups)] = 1  # a brake of a combination or of a path
-    for i in range(islands):
-        edges.has_discs[i] = 0
-    for p in range(patches):
-        if system.contacts.joint_friction.patches[p].slip_directions == 2:
-            edges.has_discs[island_number(constraint_rows + PER_CONTACT * p, groups)] = 1
     for r in range(len(work.rows)):
         if work.rows[r].primary and is_other_row(work.rows[r], passes.satisfied_by_tree[r]):
             mark_islands(work.rows[r], work.terms, groups)
@@ -81,10 +75,10 @@ def take_edge(adds, row, count, law, mu, load, links, groups, work, edges):
     first, term, pair = row if load == row else row + 1, term_of(edges, row), -1
     w = response_alone(edges, first, row + count - first, links, groups.body_of_coordinate, work)
     connects = edges.rows[row].last_term > edges.rows[row].first_term + 1
-    if connects and w > 0.0 and not edges.has_discs[number]:
+    if connects and w > 0.0:
         other = edges.terms[edges.rows[row].first_term + 1].body
         pair = pair_of(edges, term.body, other, -1 if is_internal(edges, row, count, work.bodies) else edges.number[0])
-    if edges.has_discs[number] or not w > 0.0 or (connects and pair < 0):
+    if not w > 0.0 or (connects and pair < 0):
         groups.has_other_rows[number] = 1
     elif adds:
         edge = edges.edges[edges.number[0]]

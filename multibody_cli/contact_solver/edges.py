@@ -94,7 +94,6 @@ class Edges(NamedTuple):
     armature: Annotated[Floats, "m"]  # armature of a coordinate with Z of its edges
     impulse: Annotated[Floats, "m"]  # a - Z r of its edges
     y: Annotated[Floats, PER_CONTACT]  # x - u / w of one edge
-    has_discs: Annotated[Integers, "n"]  # whether an island has patches with two slip directions
     on_coordinate: Annotated[Floats, "m"]  # impulses of the edges at a coordinate
 
 

@@ -126,6 +126,7 @@ class TreeOfBodies(NamedTuple):
     later_count: Annotated[Integers, "l"]
     neighbours: Annotated[Records, "couplings", NEIGHBOUR]
     updates: Annotated[Integers, "addresses"]  # addresses in G
+    frictionless: Annotated[Integers, 1]  # whether all joints slide without friction
     axes: Records  # constraint axes of joints in joint coordinates, world axes
     axes_are_known: Annotated[Integers, 1]  # whether they are those of the present step
     motion: Annotated[Floats, "six", "six"]  # B
@@ -209,7 +210,7 @@ class _Plan:
             return BY_EQUATIONS
         if first_patch == last_patch or self.patches["slip_directions"][first_patch] == 1:
             return BY_COLUMNS
-        return BY_EQUATIONS if self.passing[i] else BY_BLOCK
+        return BY_BLOCK
 
     # --- joints -------------------------------------------------------------------------------------------------------
     def _number_nodes(self) -> list[int]:

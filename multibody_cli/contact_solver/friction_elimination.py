@@ -25,6 +25,7 @@ from multibody_cli.contact_solver.friction_limits import slip_per_rate
 from multibody_cli.contact_solver.joint_columns import eliminate_columns, move_columns
 from multibody_cli.contact_solver.joint_equations import (
     at_frame,
+    elimination_of,
     find_axes,
     origin_of,
     relative_twist,
@@ -73,9 +74,10 @@ def eliminate_bodies(system, work, joint_friction, passes, h, v) -> bool:
         node, link = plan.nodes[i], plan.links[i]
         if link.last_slot > link.last_open and not close_loops(system, work, joint_friction, passes, h, i):
             return False
-        if node.elimination == BY_COLUMNS:
+        elimination = elimination_of(plan, i)
+        if elimination == BY_COLUMNS:
             regular = eliminate_columns(system, work, joint_friction, passes, h, v, i)
-        elif node.elimination == BY_EQUATIONS:
+        elif elimination == BY_EQUATIONS:
             regular = eliminate_equations(system, work, joint_friction, passes, h, i)
         else:
             regular = eliminate_discs(system, work, joint_friction, passes, h, v, i)
@@ -109,10 +111,10 @@ def solve_motion_of_bodies(system, work, joint_friction, passes, h, v) -> bool:
         if plan.loops[c].slot < 0:
             solve_loop(plan, c)
     for i in range(1, len(tree.links)):
-        node, link = plan.nodes[i], plan.links[i]
-        if node.elimination == BY_COLUMNS:
+        link, elimination = plan.links[i], elimination_of(plan, i)
+        if elimination == BY_COLUMNS:
             move_columns(system, work, passes, i, change)
-        elif node.elimination == BY_EQUATIONS:
+        elif elimination == BY_EQUATIONS:
             move_equations(system, work, passes, i, change)
         else:
             move_discs(system, work, passes, i, change)
@@ -131,7 +133,7 @@ def compute_slips_of_bodies(system, work, joint_friction, passes, v):
     patches, bodies = system.contacts.joint_friction.patches, work.bodies
     for p in range(len(patches)):
         patch, j = patches[p], passes.coordinate[p]
-        elimination = passes.bodies.nodes[patch.row].elimination if patch.row < len(system.tree.links) else BY_EQUATIONS
+        elimination = elimination_of(passes.bodies, patch.row) if patch.row < len(system.tree.links) else BY_EQUATIONS
         if elimination == BY_COLUMNS:
             rate = v[j] + work.response[j]
             passes.slip[p, 0] = slip_per_rate(patch, bodies, work.columns[j]) * rate + joint_friction.slip_changes[p, 0]

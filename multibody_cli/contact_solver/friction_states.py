@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.contact_solver.disc_projection import (
+    distance_to_projection,
+    linearize_projection,
+    project_disc,
+    response_of_disc,
+)
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.friction_limits import slip_per_rate
 from multibody_cli.contact_solver.results import AT_LIMIT
@@ -50,6 +56,10 @@ def guess_states(system, contact_work, passes, first):
                 passes.speed[p] = math.hypot(along, across)
         if patches[p].slip_directions == 1 and not passes.repeats[0]:
             extrapolate_state(patches[p], p, along, x, limit, passes)
+        if patches[p].slip_directions == 2 and passes.soft[0]:
+            slides = passes.state[p] != STICKS
+            passes.slip[p, 0], passes.slip[p, 1] = (along, across) if slides else (0.0, 0.0)
+            project_disc(p, limit, passes)
     passes.round_off[0] = SLIP_ROUND_OFF * largest
 
 
@@ -81,7 +91,9 @@ def update_states(system, joint_friction, passes, tolerance, switches) -> tuple[
             allowed = switches
         limit, load = joint_friction.limit[p], passes.largest_load[passes.base[patch.child]]
         scale = joint_friction.coefficient[p] * load + joint_friction.brake[p]
-        if passes.state[p] == STICKS:
+        if patch.slip_directions == 2 and passes.soft[0]:
+            project_disc(p, limit, passes)
+        elif passes.state[p] == STICKS:
             if not math.hypot(x, y) - limit <= tolerance * scale:
                 if allowed > 0:
                     slide_against(patch, p, x, y, passes)
@@ -143,6 +155,7 @@ def inertia_against_slip(p, passes):
 @kernel
 def slide_without_friction(joint_friction, passes):
     """Let all patches slide without friction."""
+    passes.bodies.frictionless[0] = 1
     for p in range(len(passes.state)):
         passes.state[p], passes.applied[p, 0], passes.applied[p, 1] = 1, 0.0, 0.0
         clear_share(p, passes)
@@ -164,10 +177,13 @@ def speed_of_bodies(links, bodies) -> float:
 
 @kernel
 def scale_patches(system, work, passes) -> bool:
-    """Compute the responses w of all patches with one slip direction; return False if a body has no inertia there."""
+    """Compute the responses w of all patches; return False if a body has no inertia there."""
     links, bodies, patches, regular = system.tree.links, work.bodies, system.contacts.joint_friction.patches, True
     for p in range(len(patches)):
-        if patches[p].slip_directions == 1:
+        if patches[p].slip_directions == 2:
+            passes.w[p] = response_of_disc(patches[p], passes.joints[p], links, work)
+            regular = regular and passes.w[p] > 0.0
+        else:
             j, i = passes.coordinate[p], patches[p].child
             S, sigma = column_of(work.columns[j]), slip_per_rate(patches[p], bodies, work.columns[j])
             inertia = power(S, rigid_body_inertia(links[i], bodies[i]) @ S) + work.armature[j]
@@ -178,10 +194,12 @@ def scale_patches(system, work, passes) -> bool:
 
 @kernel
 def soften_sticking(system, work, joint_friction, passes, v):
-    """Let patches that stick have the compliance of edges: x = x0 - u / (eps w)."""
+    """Let patches that stick have the compliance of edges: x = x0 - u / (eps w); and discs that slide as well."""
     patches, edges = system.contacts.joint_friction.patches, passes.edges
     for p in range(len(patches)):
-        if patches[p].slip_directions == 1 and passes.state[p] == STICKS:
+        if patches[p].slip_directions == 2:
+            linearize_projection(p, joint_friction.limit[p], passes)
+        elif passes.state[p] == STICKS:
             j = passes.coordinate[p]
             sigma, Z = (
                 slip_per_rate(patches[p], work.bodies, work.columns[j]),
@@ -192,13 +210,19 @@ def soften_sticking(system, work, joint_friction, passes, v):
 
 
 @kernel
-def residual_of_sticking(patches, passes) -> tuple[float, float]:
-    """Return the largest slip of patches that stick, and the size of their friction, in the norm of kinetic energy."""
+def residual_of_patches(patches, limits, passes) -> tuple[float, float]:
+    """Return the largest slip of patches that stick, and the size of their friction, in the norm of kinetic energy.
+
+    The residual of a disc is |x - P(x - u / w)|.
+    """
     worst, size = 0.0, 0.0
     if passes.soft[0]:
         for p in range(len(patches)):
-            if patches[p].slip_directions == 1:
-                unit = math.sqrt(passes.w[p])
+            unit = math.sqrt(passes.w[p])
+            if patches[p].slip_directions == 2:
+                size = max(size, math.hypot(passes.friction[p, 0], passes.friction[p, 1]) * unit)
+                worst = max(worst, distance_to_projection(p, limits[p], passes) * unit)
+            else:
                 size = max(size, abs(passes.friction[p, 0]) * unit)
                 if passes.state[p] == STICKS:
                     worst = max(worst, abs(passes.slip[p, 0]) / unit)

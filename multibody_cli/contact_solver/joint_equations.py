@@ -16,7 +16,7 @@ armature times the rate.  Columns of prescribed coordinates count as constraint 
 
 from __future__ import annotations
 
-from multibody_cli.contact_solver.elimination_workspace import AXES, BY_EQUATIONS
+from multibody_cli.contact_solver.elimination_workspace import AXES, BY_BLOCK, BY_COLUMNS, BY_EQUATIONS
 from multibody_cli.contact_solver.rows import patch_axes, slip_wrench
 from multibody_cli.contact_solver.tree_friction_workspace import (
     STICKS,
@@ -27,6 +27,7 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
 )
 from multibody_cli.contact_solver.two_directional_friction import (
     count_sticking,
+    diagonal,
     is_at_rest,
     joint_columns,
     joint_values,
@@ -44,6 +45,18 @@ from multibody_cli.tree.jacobian import column_of
 WORLD = Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
 
 
+@formula
+def elimination_of(plan, i):
+    """Return how the joint of body i is eliminated.
+
+    One with discs is a block, is eliminated by equations where loops are open, and by columns without friction.
+    """
+    link, elimination = plan.links[i], plan.nodes[i].elimination
+    if elimination == BY_BLOCK and plan.frictionless[0]:
+        return BY_COLUMNS
+    return BY_EQUATIONS if elimination == BY_BLOCK and link.last_open > link.first_slot else elimination
+
+
 # --- equations of a joint ---------------------------------------------------------------------------------------------
 @kernel
 def find_axes(tree, work, plan):
@@ -52,7 +65,7 @@ def find_axes(tree, work, plan):
         plan.axes_are_known[0] = 1
         for i in range(1, len(plan.links)):
             node = plan.nodes[i]
-            if node.elimination == BY_EQUATIONS and not node.is_loop_joint and node.frame > 0:
+            if elimination_of(plan, i) == BY_EQUATIONS and not node.is_loop_joint and node.frame > 0:
                 first, last = node.iv, node.iv + node.nv
                 axes = plan.axes[node.first_axis : node.last_axis]
                 find_dual_basis(work.columns, first, last, tree.driven, work.basis, work.dual_basis)
@@ -186,7 +199,7 @@ def write_balance(patches, first, last, S, work, joint_friction, passes, h, e):
     """Write the balance of force and friction along a column S of a joint with the patches [first, last)."""
     plan, L, K_row, c = passes.bodies, S, no_force(), 0.0
     for p in range(first, last):
-        if passes.state[p] != STICKS:
+        if passes.state[p] != STICKS or (passes.soft[0] and patches[p].slip_directions == 2):
             along, across = slip_wrenches(patches[p], work)
             R, g, K = patch_axes(patches[p], work.bodies), load_vector(passes.share[p]), passes.drag[p]
             F, V = load_force(joint_friction.reactions[p]), relative_twist(patches[p], work.bodies)
@@ -221,8 +234,7 @@ def store_disc_inertias(system, work, passes, node):
         A = shifted(load_inertia(passes.inertias[node.child]), r)
         x, y, z = joint_columns(work.columns, node)
         armature = joint_values(passes.edges.armature, node, 1.0)
-        rotors = Mat3(Vec3(armature.x, 0.0, 0.0), Vec3(0.0, armature.y, 0.0), Vec3(0.0, 0.0, armature.z))
-        mass = rotors + Mat3(
+        mass = diagonal(armature) + Mat3(
             products(x, y, z, times(A, x)), products(x, y, z, times(A, y)), products(x, y, z, times(A, z))
         )
         for p in range(first, last):

@@ -65,7 +65,7 @@ from multibody_cli.contact_solver.friction_limits import (
 )
 from multibody_cli.contact_solver.friction_states import (
     guess_states,
-    residual_of_sticking,
+    residual_of_patches,
     scale_patches,
     slide_without_friction,
     soften_sticking,
@@ -169,11 +169,7 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
     for i in range(len(passes.discs)):
         if passes.discs[i] >= 0:
             most = MAX_DISC_ITERATIONS
-    steps, residual, softens = (
-        -1,
-        0.0,
-        most == MAX_ITERATIONS and len(passes.bodies.loop_of_joint) + passes.edges.number[0] > 0,
-    )
+    steps, residual, softens = -1, 0.0, len(passes.bodies.loop_of_joint) + passes.edges.number[0] > 0
     passes.soft[0] = 0
     if passes.edges.number[0] == 0:
         steps, residual = solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
@@ -252,7 +248,7 @@ def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
     for p in range(len(passes.state)):
         passes.jams[p] = 0
         passes.applied[p, 0] = passes.applied[p, 1] = 0.0
-    edges = passes.edges
+    edges, passes.bodies.frictionless[0] = passes.edges, 0
     start_compliance(edges, passes.steady[0])
     for iteration in range(most):
         regular = write_load_shares(table, joint_friction, passes)
@@ -269,7 +265,7 @@ def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
         compute_loads(system, joint_friction, passes)
         if iteration == 0:
             rescale_edges(edges)
-        worst, size = residual_of_sticking(table.patches, passes)
+        worst, size = residual_of_patches(table.patches, joint_friction.limit, passes)
         of_edges = edge_residual(edges, worst, size)
         few = iteration < FEW_EDGE_ITERATIONS and edges.shifts[0] < MAX_SHIFTS
         required = EXACT if few else max(tolerance, EXACT)

@@ -80,7 +80,7 @@ class TreeFriction(NamedTuple):
     columns: Annotated[Records, "m", ELIMINATED_COLUMN]
     state: Annotated[Integers, "p"]  # sign of the slip along `direction`, or STICKS
     kept_state: Annotated[Integers, "p"]  # `state`, while contacts that stop are examined
-    w: Annotated[Floats, "p"]  # response of a patch with one slip direction, if its body were free from others
+    w: Annotated[Floats, "p"]  # response of a patch, if its body were free from others
     jams: Annotated[Integers, "p"]  # JAMS or JAMMED if D of a joint that slides is or was not positive, else 0
     time: Floats  # (1,) start of the last step, s
     repeats: Annotated[Integers, 1]  # whether this step is solved again: variational steps iterate
@@ -196,10 +196,11 @@ def jams_with(D, free, passes):
     """Return whether a sliding joint jams, with D and its value without its own friction.
 
     The latter is negative where joints beyond jam: then both are.  The states of a sweep that nothing contradicts are
-    those of a solution whatever the sign of D, which is not that of a joint alone.
+    those of a solution whatever the sign of D, which is not that of a joint alone; and so are those beside edges, whose
+    passes end at a residual of all laws.
     """
     size = abs(D) if passes.kept[0] else D if free > 0.0 else -D
-    return not size > MIN_PIVOT * abs(free)
+    return not (size > MIN_PIVOT * abs(free) or (passes.soft[0] and abs(D) > 0.0))
 
 
 @kernel

@@ -34,6 +34,7 @@ from multibody_cli.contact_solver.joint_friction import joint_reaction
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.contact_solver.tree_friction_workspace import (
     STICKS,
+    determines_rate,
     jam,
     jams_with,
     load_inertia,
@@ -41,6 +42,7 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     store_inertia,
 )
 from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.lu import determinant_of, inverse
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import (
     ZERO,
@@ -82,7 +84,7 @@ def linearize_friction(patches, joint_friction, passes):
             continue
         passes.applied[p, 0] = passes.applied[p, 1] = 0.0
         clear_drag(p, passes)
-        if passes.state[p] != STICKS and speed > 0.0:
+        if passes.state[p] != STICKS and speed > 0.0 and not passes.soft[0]:
             n, m, limit = passes.direction[p, 0], passes.direction[p, 1], joint_friction.limit[p]
             size = math.hypot(passes.friction[p, 0], passes.friction[p, 1])
             scale = limit / size if size > limit else 1.0
@@ -124,6 +126,12 @@ def joint_values(x, link, other):
 
 
 @formula
+def diagonal(values):
+    """Return a diagonal Mat3."""
+    return Mat3(Vec3(values.x, 0.0, 0.0), Vec3(0.0, values.y, 0.0), Vec3(0.0, 0.0, values.z))
+
+
+@formula
 def store_slip_inertia(inertia, mass, a, b):
     """Store the inertia of a disc against slip, for the rates of least norm that slip with unit velocity."""
     aa, ab, bb = dot(a, a), dot(a, b), dot(b, b)
@@ -150,10 +158,10 @@ def slip_rows(patch, columns, link, bodies):
 
 @kernel
 def count_sticking(patch, passes) -> int:
-    """Return the number of discs of a joint that stick."""
+    """Return the number of discs of a joint that stick without compliance."""
     count = 0
     for k in range(patch.first_patch, patch.last_patch):
-        count += passes.state[k] == STICKS
+        count += determines_rate(k, passes)
     return count
 
 
@@ -193,8 +201,7 @@ def eliminate_discs(system, work, joint_friction, passes, h, v, i) -> bool:
     x, y, z = joint_columns(work.columns, link)
     Ux, Uy, Uz = times(A, x), times(A, y), times(A, z)
     armature, changes = joint_values(passes.edges.armature, link, 1.0), joint_friction.slip_changes
-    rotors = Mat3(Vec3(armature.x, 0.0, 0.0), Vec3(0.0, armature.y, 0.0), Vec3(0.0, 0.0, armature.z))
-    mass = rotors + Mat3(products(x, y, z, Ux), products(x, y, z, Uy), products(x, y, z, Uz))
+    mass = diagonal(armature) + Mat3(products(x, y, z, Ux), products(x, y, z, Uy), products(x, y, z, Uz))
     for attempt in range(2):
         sticking, change, free = count_sticking(patches[first], passes), ZERO, ZERO
         if sticking > 0:
@@ -211,7 +218,7 @@ def eliminate_discs(system, work, joint_friction, passes, h, v, i) -> bool:
         force = joint_values(passes.edges.impulse, link, 0.0) - scaled(armature, change)
         for k in range(first, last):
             along, across = slip_rows(patches[k], work.columns, link, bodies)
-            if passes.state[k] == STICKS:
+            if determines_rate(k, passes):
                 free = cross(along, across)
             else:
                 R, F, g = (
@@ -233,10 +240,10 @@ def eliminate_discs(system, work, joint_friction, passes, h, v, i) -> bool:
                 force = force + (h * (dot(g.t, F.t) + dot(g.f, F.f))) * a
                 force = force + (passes.applied[k, 0] - K[0, 0] * u - K[0, 1] * w) * along
                 force = force + (passes.applied[k, 1] - K[1, 0] * u - K[1, 1] * w) * across
-        E, determinant = cofactors(loaded)
-        _, unloaded = cofactors(D)
+        E, determinant, unloaded = inverse(loaded), determinant_of(loaded), determinant_of(D)
         if sticking > 0:
-            E, determinant, unloaded = outer(free, free), dot(free, loaded @ free), dot(free, D @ free)
+            determinant, unloaded = dot(free, loaded @ free), dot(free, D @ free)
+            E = (1.0 / determinant) * outer(free, free)
         if not jams_with(determinant, unloaded, passes):
             break
         if attempt > 0:
@@ -244,11 +251,11 @@ def eliminate_discs(system, work, joint_friction, passes, h, v, i) -> bool:
         for k in range(first, last):
             if passes.state[k] != STICKS:
                 jam(k, passes)
-    scale, Vx, Vy, Vz = 1.0 / determinant, transposed(A, Lx), transposed(A, Ly), transposed(A, Lz)
-    change = change + scale * transposed_times(E, force - products(Lx, Ly, Lz, p0))
-    Yx = scale * (E.x.x * Vx + E.x.y * Vy + E.x.z * Vz)
-    Yy = scale * (E.y.x * Vx + E.y.y * Vy + E.y.z * Vz)
-    Yz = scale * (E.z.x * Vx + E.z.y * Vy + E.z.z * Vz)
+    Vx, Vy, Vz = transposed(A, Lx), transposed(A, Ly), transposed(A, Lz)
+    change = change + transposed_times(E, force - products(Lx, Ly, Lz, p0))
+    Yx = E.x.x * Vx + E.x.y * Vy + E.x.z * Vz
+    Yy = E.y.x * Vx + E.y.y * Vy + E.y.z * Vz
+    Yz = E.z.x * Vx + E.z.y * Vy + E.z.z * Vz
     store_columns(passes.columns, link, Yx, Yy, Yz, change)
     store_inertia(passes.inertias[i], minus_outer(minus_outer(minus_outer(A, Ux, Yx), Uy, Yy), Uz, Yz))
     store_force(passes.inertias[i], p + (change.x * Ux + change.y * Uy + change.z * Uz))
@@ -302,24 +309,24 @@ def balance_discs(patches, first, link, work, joint_friction, passes, h):
     """Compute the friction of the discs of a joint from the impulses that it transmits.
 
     Discs that slide have the friction of the pass.  The others change theirs by as little as balances the joint; if
-    none sticks, all correct their round-off.
+    none sticks, all correct their round-off.  Beside edges only those that stick do, as impulses of edges have more.
     """
     bodies, W = work.bodies, load_force(work.wrenches[patches[first].row])
     x, y, z = joint_columns(work.columns, link)
-    sticking, count = count_sticking(patches[first], passes), 0
+    all_slide, count = not passes.soft[0] and count_sticking(patches[first], passes) == 0, 0
     change, armature = joint_values(work.response, link, 0.0), joint_values(work.armature, link, 0.0)
     rest, total, normal = products(x, y, z, W) + scaled(armature, change), NO_MATRIX, ZERO
     rest = rest - joint_values(passes.edges.on_coordinate, link, 0.0)
     for k in range(first, patches[first].last_patch):
         along, across = slip_rows(patches[k], work.columns, link, bodies)
-        if passes.state[k] != STICKS:
+        if not determines_rate(k, passes):
             g, K, u, w = load_vector(passes.share[k]), passes.drag[k], passes.slip[k, 0], passes.slip[k, 1]
             carried = h * load_force(joint_friction.reactions[k]) + joint_reaction(patches[k], work)
             limited = dot(g.t, carried.t) + dot(g.f, carried.f)
             passes.friction[k, 0] = passes.applied[k, 0] + passes.direction[k, 0] * limited - K[0, 0] * u - K[0, 1] * w
             passes.friction[k, 1] = passes.applied[k, 1] + passes.direction[k, 1] * limited - K[1, 0] * u - K[1, 1] * w
         rest = rest - (passes.friction[k, 0] * along + passes.friction[k, 1] * across)
-        if passes.state[k] == STICKS or sticking == 0:
+        if passes.state[k] == STICKS or all_slide:
             count += 1
             normal = cross(along, across)
             total = total + outer(along, along) + outer(across, across)
@@ -328,7 +335,7 @@ def balance_discs(patches, first, link, work, joint_friction, passes, h):
     E, determinant = cofactors(total)
     correction = (1.0 / determinant) * (E @ rest)
     for k in range(first, patches[first].last_patch):
-        if passes.state[k] == STICKS or sticking == 0:
+        if passes.state[k] == STICKS or all_slide:
             along, across = slip_rows(patches[k], work.columns, link, bodies)
             passes.friction[k, 0] += dot(along, correction)
             passes.friction[k, 1] += dot(across, correction)

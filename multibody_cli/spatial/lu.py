@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from multibody_cli.kernel import formula
-from multibody_cli.spatial.values import Vec3
+from multibody_cli.spatial.factor import solve_upper as solve_lower_transposed
+from multibody_cli.spatial.values import Mat3, Vec3
 
 
 class Lu3(NamedTuple):
@@ -45,3 +46,24 @@ def solve_upper_transposed(lu, b):
     x = b.x * lu.dinv.x
     y = (b.y - lu.upper.x * x) * lu.dinv.y
     return Vec3(x, y, (b.z - lu.upper.y * x - lu.upper.z * y) * lu.dinv.z)
+
+
+@formula
+def determinant_of(A):
+    """Return the determinant of a Mat3, to round-off also where A is stiff in some directions, unlike by cofactors."""
+    dinv = factor(A).dinv
+    return 1.0 / (dinv.x * dinv.y * dinv.z)
+
+
+@formula
+def inverse(A):
+    """Return a Mat3 whose columns are the rows of A^-1, as accurate as `determinant_of`."""
+    lu = factor(A)
+    x, y, z = Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0)
+    return Mat3(solve_transposed(lu, x), solve_transposed(lu, y), solve_transposed(lu, z))
+
+
+@formula
+def solve_transposed(lu, b):
+    """A^-T b."""
+    return solve_lower_transposed(lu, solve_upper_transposed(lu, b))
