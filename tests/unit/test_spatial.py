@@ -12,7 +12,7 @@ import pytest
 from wrapped_formulas import Formulas
 
 from multibody_cli.kernel import kernel
-from multibody_cli.spatial import products
+from multibody_cli.spatial import lu, products
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Sym3, Vec3
 
@@ -229,3 +229,14 @@ def test_kernels_run_as_plain_python():
     ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=HERE.parents[2], check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+
+
+def test_the_inverse_of_a_matrix_that_is_stiff_in_one_direction():
+    """Cofactors of these matrices have no correct digit."""
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        n, skew = rng.normal(size=3), 1e-3 * rng.normal(size=(3, 3))
+        A = np.diag([1e-4, 1e-2, 1.0]) @ (np.eye(3) + skew) + 1e6 * np.outer(n, n)
+        rows = Formulas(lu).inverse(Mat3(*(Vec3(*column) for column in A.T)))
+        inverse = np.array([[r.x, r.y, r.z] for r in (rows.x, rows.y, rows.z)])
+        np.testing.assert_allclose(inverse @ A, np.eye(3), atol=1e-6)
