@@ -164,8 +164,8 @@ def read_muscle(model: Osim, element: Element) -> None:
         fields["activation_dynamics"] = kind.dynamics
         fields["activation_time"] = model.number(element, "activation_time_constant", kind.activation_time)
         fields["deactivation_time"] = model.number(element, "deactivation_time_constant", kind.deactivation_time)
-    if not _is_rigid(model, element):
-        model.reading.ledger.approximate(element, "with a rigid tendon in place of an elastic one")
+    if not _is_rigid(model, element) and fields["tendon_slack_length"] > 0.0:
+        fields["tendon"] = "elastic"
     model.draft.add("muscles", path, element, **fields)
 
 

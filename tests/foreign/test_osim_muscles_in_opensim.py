@@ -37,12 +37,12 @@ PATH = """<GeometryPath name="geometrypath"><PathPointSet><objects>
 </objects></PathPointSet></GeometryPath>"""
 
 
-def model(folder: Path, kind: str, inside: str, q: float, v: float, activation: float) -> Path:
+def model(folder: Path, kind: str, inside: str, q: float, v: float, activation: float, *, rigid: bool = True) -> Path:
     muscle = (
         f'<{kind} name="m">{PATH}<max_isometric_force>900</max_isometric_force>'
         "<optimal_fiber_length>0.1</optimal_fiber_length><tendon_slack_length>0.2</tendon_slack_length>"
         "<pennation_angle_at_optimal>0.3</pennation_angle_at_optimal><max_contraction_velocity>8</max_contraction_velocity>"
-        "<ignore_tendon_compliance>true</ignore_tendon_compliance>"
+        f"<ignore_tendon_compliance>{str(rigid).lower()}</ignore_tendon_compliance>"
         f"<default_activation>{activation}</default_activation>{inside}</{kind}>"
     )
     start = f"<default_value>{q}</default_value><default_speed_value>{v}</default_speed_value>"
@@ -78,3 +78,26 @@ def test_forces_with_a_rigid_tendon(name: str, tmp_path: Path) -> None:
                 np.testing.assert_allclose(
                     found, muscle.getActuation(state), rtol=0, atol=1e-6 * 900, err_msg=f"{q} {v}"
                 )
+
+
+ELASTIC = {**MUSCLES, "thelen": ("Thelen2003Muscle", "<FmaxTendonStrain>0.05</FmaxTendonStrain><Flen>1.5</Flen>")}
+
+
+@pytest.mark.parametrize("name", ELASTIC)
+def test_forces_with_an_elastic_tendon_start_in_equilibrium(name: str, tmp_path: Path) -> None:
+    kind, inside = ELASTIC[name]
+    opensim.Logger.setLevelString("off")
+    for q in (0.27, 0.2955336489125606, 0.31, 0.33):
+        for activation in (0.05, 0.6, 1.0):
+            path = model(tmp_path, kind, inside, q, 0.0, activation, rigid=False)
+            own = opensim.Model(str(path))
+            state = own.initSystem()
+            muscle = opensim.Muscle.safeDownCast(own.getForceSet().get(0))
+            muscle.setActivation(state, activation)
+            own.equilibrateMuscles(state)
+            own.realizeDynamics(state)
+            result = mbsim.load(path, ["simulation.duration=1 ms"]).run(check=False)
+            found = float(result["muscles/m/force"].values[0])
+            np.testing.assert_allclose(found, muscle.getActuation(state), rtol=0, atol=1e-6 * 900, err_msg=f"{q}")
+            fibers = float(result["muscles/m/fiber_length"].values[0])
+            np.testing.assert_allclose(fibers, muscle.getFiberLength(state), rtol=0, atol=1e-7)
