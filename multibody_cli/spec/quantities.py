@@ -191,6 +191,10 @@ class AnyQuantity(Reader):
         return read_any(value, self.least)
 
 
+LARGEST_WHOLE = 2**53
+"""Up to this number, all whole numbers are floating-point numbers."""
+
+
 class WholeNumber(Reader):
     """Annotation of a whole number of at least `least`, also written as 3.0, and even if `step` is 2."""
 
@@ -199,9 +203,11 @@ class WholeNumber(Reader):
 
     def read(self, value: Any) -> int:
         """Read the number."""
-        if type(value) not in (int, float) or value < self.least or value % self.step:
+        is_number = type(value) in (int, float)
+        if not (is_number and self.least <= value <= LARGEST_WHOLE) or value % self.step:
             kind = "an even" if self.step == 2 else "a whole"
-            raise ValueError(f"expected {kind} number of at least {self.least}, found {format_value(value)}")
+            bound = f"at most {LARGEST_WHOLE}" if is_number and value > LARGEST_WHOLE else f"at least {self.least}"
+            raise ValueError(f"expected {kind} number of {bound}, found {format_value(value)}")
         return int(value)
 
     def schema(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 from llvmlite import ir
 
 from multibody_cli.kernel import Formula
-from multibody_cli.symbolic import derivative, duals, vectors
+from multibody_cli.symbolic import derivative, duals, tables, vectors
 from multibody_cli.symbolic.duals import DUAL, Dual
 from multibody_cli.symbolic.tables import Piecewise, tables_in
 from multibody_cli.symbolic.vectors import INTEGER, NUMBER, VECTOR
@@ -56,7 +56,8 @@ def names() -> dict[str, Any]:
 
 
 _OWN_SOURCE = b"".join(
-    Path(file).read_bytes() for file in (__file__, vectors.__file__, duals.__file__, derivative.__file__)
+    Path(file).read_bytes()
+    for file in (__file__, vectors.__file__, duals.__file__, derivative.__file__, tables.__file__)
 )
 
 _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}

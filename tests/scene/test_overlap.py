@@ -188,3 +188,16 @@ def test_a_wall_and_a_floor_separate_by_the_smallest_displacement(tmp_path):
     code, said = mbsim(tmp_path, corner, "validate", "scene.yaml", *words)
     assert code == 0
     assert "`ball` by [-0.05, 0, 0.04] m" in said[1]
+
+
+def test_a_mechanism_does_not_climb_a_steep_wall(tmp_path):
+    """Along its vertical slide, 0.008 m into a wall of 84 degrees are 0.08 m."""
+    lift = f"""
+  lift: {{{BALL}}}
+joints: {{lift: {{type: prismatic, child: lift, axis: [0, 0, 1], origin: {{position: [-0.41, 0, 5]}}}}}}
+"""
+    words = ("--set", "world.shapes=[{type: plane, normal: [0.995, 0, 0.1]}]", "--set", "contacts.overlap=separate")
+    code, said = mbsim(tmp_path, lift, "validate", "scene.yaml", *words)
+    assert code == 0
+    assert any("`world` and `lift` by 0.00795 m: move them apart" in line for line in said), said
+    assert not any("moved out" in line and "`lift`" in line for line in said)

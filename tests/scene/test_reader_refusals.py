@@ -23,6 +23,10 @@ REFUSED = {
     "includes that are no list": (HEAD + "include: other.yaml\n", "4:10: include: expected a list of files"),
     "an unknown count": (HEAD + 'vars: {n: "${1/0}"}\nrepeat: [{count: "${n}"}]\n', "4:11: vars.n: `1/0`: division"),
     "a fraction as count": (HEAD + "repeat: [{count: 1.5}]\n", "repeat[0].count: expected a nonnegative integer"),
+    "a huge whole number": (
+        HEAD + "world: {shapes: [{type: sphere, radius: 1, priority: 1e300}]}\n",
+        "world.shapes[0].priority: expected a whole number of at most 9007199254740992, found `1e+300`",
+    ),
     "a circle": (HEAD + 'vars: {a: "${b}", b: "${a}"}\n', "circular definition: "),
     "a table in file 3": (
         HEAD + FORCE + "[0, 0, {file: 3, times: t, values: f}]}}\n",
