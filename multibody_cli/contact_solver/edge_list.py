@@ -52,7 +52,7 @@ def list_edges(system, work, contact_work, equalities, constraint_rows, count, i
         for c in range(count):
             k = first + PER_CONTACT * c
             passes_on = options.impacts == PROPAGATING and contact_work.step.rebound[k] != 0.0
-            if not (passes_on or system.coupled):
+            if not passes_on:
                 mu = contact_work.detection.contacts[c].friction
                 take_edge(adds, k, PER_CONTACT, options.law, mu, k, system.tree.links, groups, work, edges)
             else:
