@@ -14,7 +14,7 @@ import mbsim
 PAGE = Path(__file__).parents[2] / "docs/first-robot.md"
 JOINTS = ("front_hip", "front_knee", "rear_hip", "rear_knee")
 
-pytestmark = [pytest.mark.compiled, pytest.mark.filterwarnings("ignore:.*imported")]
+pytestmark = [pytest.mark.compiled, pytest.mark.filterwarnings("ignore:.*imported", "ignore:.*is free")]
 
 
 @pytest.fixture
