@@ -107,10 +107,10 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
         separate, overlaps = without_overlap(whole, model, state)  # a floor overlaps nothing
         alarms, messages = (*alarms, *overlaps), (*messages, *map(str, overlaps))
         if separate is not loaded:
-            model, _ = pack_model(separate, masses, joint_coordinate_layout(scene, masses), sizes)
+            model, _ = pack_model(separate, masses, joint_coordinate_layout(scene, masses), sizes, model)
     layout = _layout_of_method(separate, masses, model, state)
     if layout is not None:
-        model, state = pack_model(separate, masses, layout, sizes)
+        model, state = pack_model(separate, masses, layout, sizes, model)
     settle(model, state)
     control = StepControl(simulation.step, simulation.tolerance.rtol, simulation.tolerance.atol, simulation.duration)
     timed = timing(simulation, scene.output)

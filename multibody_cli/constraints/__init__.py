@@ -8,6 +8,7 @@ from multibody_cli.constraints import (
     point_on_plane,
     relations,
     rolling,
+    rope,
     rotor,
     velocity,
 )
@@ -22,6 +23,8 @@ CONSTRAINTS = {
         rolling.KIND,
         knife_edge.KIND,
         velocity.KIND,
+        rope.ROPE,
+        rope.BELT,
         RACK_PINION,
     )
 }

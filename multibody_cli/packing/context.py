@@ -10,6 +10,7 @@ import numpy as np
 from multibody_cli.errors import ExpressionError
 from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.immutable import Immutable
+from multibody_cli.joints.spec import JointSpec
 from multibody_cli.mass import MassProperties
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.layout import placement
@@ -17,6 +18,7 @@ from multibody_cli.packing.markers import Markers
 from multibody_cli.packing.quantities import CoordinateReference
 from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.turning import turning_coordinate
 from multibody_cli.spec import Pose, SignalSpec, Spec, Vector
 from multibody_cli.spec.entries import Matrix3, Vector3, split_coordinate
 from multibody_cli.spec.points import Attachment
@@ -40,6 +42,8 @@ class Context(Immutable):
         Mass properties of each body by its name.
     duration
         Of the run, s.
+    joints
+        The joints of the scene.
     """
 
     rows: Mapping[str, int]
@@ -48,6 +52,7 @@ class Context(Immutable):
     markers: Markers
     masses: Mapping[str, MassProperties]
     duration: float
+    joints: Mapping[str, JointSpec]
 
     def row(self, body: str) -> int:
         """Return the row of a body; 0 for the world."""
@@ -90,6 +95,12 @@ class Context(Immutable):
         """Return the index of a coordinate in q and in v."""
         joint, index = split_coordinate(name)
         return self.packer.quantities.places[CoordinateReference(joint, int(index or 0))]
+
+    def turning(self, body: str, axis: Vector) -> tuple[int, float]:
+        """Return the index in q of the coordinate that turns a body about an axis, and its sign about this axis."""
+        found = turning_coordinate(self.joints, body, axis)
+        assert found is not None  # `scene.checks.constraints`
+        return self.coordinate(found[0])[0], found[1]
 
     def signal(self, spec: SignalSpec) -> int:
         """Return the number of a function of time."""

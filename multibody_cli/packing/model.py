@@ -28,6 +28,7 @@ from multibody_cli.packing.contacts import pack_contacts, pack_joint_friction
 from multibody_cli.packing.context import Context, add_section
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.layout import Layout
+from multibody_cli.packing.ropes import mark_ropes, ropes_of
 from multibody_cli.packing.rotors import add_rotors, armature_of
 from multibody_cli.packing.rows import ReductionPacker, RowPacker, name_of_constraint_axis
 from multibody_cli.packing.scales import with_scales
@@ -79,6 +80,7 @@ def pack_model(
     masses: Mapping[str, MassProperties],
     layout: Layout,
     sizes: Mapping[str, tuple[float, ...]],
+    earlier: Model | None = None,
 ) -> tuple[Model, State]:
     """Fill the arrays of a layout.
 
@@ -90,6 +92,8 @@ def pack_model(
         The scene, the mass properties of its bodies, and the layout.
     sizes
         Typical column norms of joints with numerical motion subspace, by name.
+    earlier
+        The scene in another layout, whose ropes have the same lengths; None for those of the start.
 
     Raises
     ------
@@ -104,7 +108,7 @@ def pack_model(
     packer = ForcePacker(scene.named_points, scene.combinations, scene.inputs)
     rows, tables = _rows_of_loops(layout, packed.tree), TablePacker()
     _add_joint_forces(scene, joints, packer)
-    context = Context(layout.rows, packed.frames, packer, layout.markers, masses, simulation.duration)
+    context = Context(layout.rows, packed.frames, packer, layout.markers, masses, simulation.duration, scene.joints)
     packer.paths |= {name: context.cable([end for _, end in spec.points]) for name, spec in scene.paths.items()}
     add_section(loaded, "forces", context)
     reductions = ReductionPacker(packed.tree.driven)
@@ -142,6 +146,7 @@ def pack_model(
         coupled=is_implicit and len(joint_friction.patches) == 0 and len(coupled_forces_of(forces)) > 0,
         contacts=contacts,
     )
+    mark_ropes(system, packed.q, packed.v, ropes_of(earlier.system) if earlier else None)
     names = replace(
         names_of(scene),
         muscles=crossing.muscles,

@@ -112,6 +112,9 @@ class PackingContext(Protocol):
     def coordinate(self, name: str) -> tuple[int, int]:
         """Indices of a coordinate in q and in v, by its name as in `split_coordinate`."""
 
+    def turning(self, body: str, axis: Vector) -> tuple[int, float]:
+        """Index in q of the coordinate that turns a body about an axis of its frame, and its sign about this axis."""
+
     def signal(self, spec: SignalSpec) -> int:
         """Number of a function of time and state."""
 

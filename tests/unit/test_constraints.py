@@ -17,6 +17,8 @@ from multibody_cli.constraints import CONSTRAINTS, COUPLINGS, KINDS, TABLES
 from multibody_cli.constraints.elements import TablePacker, write_all
 from multibody_cli.constraints.limit import TABLE as LIMITS
 from multibody_cli.constraints.rolling import tangents_of
+from multibody_cli.constraints.rope import TABLE as ROPES
+from multibody_cli.constraints.rope import mark
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.kernel import records
 from multibody_cli.packing.cables import CablePacker
@@ -29,6 +31,9 @@ STEP = 2e-3
 """Of differences of fourth order, s: they err by some 1e-11 times a fifth derivative, and 1e-13 of round-off."""
 
 TOLERANCE = 2e-8
+
+T = 0.8
+"""Instant at which the meaning of rows is tested, and at which ropes are measured, s."""
 
 NAMES = ("world", "a", "b", "c")
 JOINTS = ("j0", "j1", "j2", "wrist")
@@ -129,6 +134,10 @@ class Bench:
         iv = JOINTS.index(joint) + int(index or 0)
         return SHIFT + iv, iv
 
+    def turning(self, body, axis):
+        """Every body turns by the first coordinate, as far as the rows know."""
+        return SHIFT, -1.0
+
     def signal(self, spec):
         if spec.constant is not None:
             return self.signals.add_constant(spec.constant)
@@ -165,14 +174,20 @@ class Bench:
         packer = TablePacker()
         packer.add(KINDS[kind].table, packed.records, 0, 0)
         self.constraints = packer.pack(self.signals.pack(), self.cables.pack())
+        self.measure_ropes()
         self.terms = np.zeros(sum(shape.terms for shape in packed.rows), TERM)
         self.rows = np.zeros(len(packed.rows), ROW)
         last = np.cumsum([shape.terms for shape in packed.rows])
         self.rows["first_term"], self.rows["last_term"] = [0, *last[:-1]], last
         return self
 
-    def levels(self, t):
-        """Position, velocity and acceleration of each row, (3, rows), from what the kernel writes at time t."""
+    def measure_ropes(self):
+        """Ropes are taut at T."""
+        numbers = np.concatenate([np.full(SHIFT, np.nan), self.coordinates(T)[0]])
+        mark(self.constraints.tables[TABLES.index(ROPES)], records(self.bodies(T)[0]), numbers)
+
+    def bodies(self, t):
+        """Records of the bodies at time t, their twists and their accelerations."""
         bodies = np.zeros(len(NAMES), BODY)
         bodies["R"][0, ::4] = 1.0
         bodies["a"][0] = 0.0, 0.0, 9.81  # as the ground is accelerated in place of gravity
@@ -181,6 +196,11 @@ class Bench:
             x, R, twists[k], accelerations[k] = path(t)
             bodies[k]["x"], bodies[k]["R"] = x, R.T.ravel()
             bodies[k]["w"], bodies[k]["v"] = twists[k, :3], twists[k, 3:]
+        return bodies, twists, accelerations
+
+    def levels(self, t):
+        """Position, velocity and acceleration of each row, (3, rows), from what the kernel writes at time t."""
+        bodies, twists, accelerations = self.bodies(t)
         q, v, a = self.coordinates(t)
         numbers = np.concatenate([np.full(SHIFT, np.nan), q])
         self.terms[["coefficient", "t", "f"]] = np.nan
@@ -225,6 +245,21 @@ def random_fields(kind, rng):
                 arc = {"wrap": surface, "side": [1, 0, 0]}
                 yield {"path": [path[0], arc, path[2]], "length": 0.7}
                 yield {"path": [path[1], {"wrap": surface, "side": [-1, 0, 0]}, path[2]], "limits": [0.2, 0.7]}
+        case "rope":
+            ends = [{"body": "a", "point": p}, {"body": "world", "point": s}]
+            a, b, c = (
+                {"body": x, "point": y, "radius": 0.1, "axis": z} for x, y, z in (("a", s, n), ("b", n, e), ("c", e, p))
+            )
+            yield {"over": ends}
+            yield {"over": [ends[1], b, ends[0]]}
+            yield {"over": [ends[1], {**b, "sense": -1, "slides": True}, ends[0]]}
+            yield {"over": [a, b, {"body": "b", "point": s}, {**c, "sense": -1, "slides": True}, {**a, "point": e}]}
+        case "belt":
+            a, b, c = (
+                {"body": x, "point": y, "radius": 0.1, "axis": z} for x, y, z in (("a", s, n), ("b", n, e), ("c", e, p))
+            )
+            yield {"over": [a, {**b, "sense": -1}]}
+            yield {"over": [{**a, "slides": True}, b, {**c, "slides": True}]}
         case "point_on_plane":
             for b, c in (("a", "b"), ("world", "b"), ("c", "world")):
                 yield {"point": {"body": b, "point": p}, "plane": {"body": c, "normal": n, "position": s}}
@@ -294,7 +329,6 @@ def test_terms_are_of_the_moving_bodies_alone(kind, fields, seed):
 
 # --- what rows mean -----------------------------------------------------------------------------------------------
 P, S, N, E = np.random.default_rng(7).normal(size=(4, 3)).tolist()
-T = 0.8
 
 
 def test_distance_is_that_of_the_points():
@@ -434,6 +468,7 @@ def test_elements_write_their_own_rows_and_no_others():
         first_row, first_term = first_row + len(packed.rows), first_term + sum(row.terms for row in packed.rows)
         bench.shapes = (*getattr(bench, "shapes", ()), *packed.rows)
     bench.constraints = packer.pack(bench.signals.pack(), bench.cables.pack())
+    bench.measure_ropes()
     bench.rows, bench.terms = np.zeros(first_row, ROW), np.zeros(first_term, TERM)
     last = np.cumsum([shape.terms for shape in bench.shapes])
     bench.rows["first_term"], bench.rows["last_term"] = [0, *last[:-1]], last

@@ -7,6 +7,7 @@ from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.turning import turning_coordinate
 from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import EntrySpec, split_coordinate
 
@@ -19,6 +20,7 @@ def check_constraints(draft: Draft) -> None:
         for name, spec in getattr(draft.scene, section).items():
             _check_bodies(draft, (section, name), spec)
             _check_coordinates(draft, (section, name), spec)
+            _check_turning(draft, (section, name), spec)
     for name, combination in draft.scene.combinations.items():
         _check_coordinates(draft, ("combinations", name), combination)
         if combination.friction:
@@ -35,6 +37,19 @@ def _check_bodies(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
     if spec.RELATIVE and len({body for _, body in spec.bodies}) == 1:
         place, body = spec.bodies[-1]
         draft.report((*path, *place), f"both are fixed in `{body}`: name two different bodies")
+
+
+def _check_turning(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
+    if draft.names("joints") != draft.scene.joints.keys():
+        return  # one of them is invalid, and reported
+    for place, body, axis in spec.turning:
+        valid = body == WORLD or body in draft.scene.bodies
+        if valid and turning_coordinate(draft.scene.joints, body, axis) is None:
+            draft.report(
+                (*path, *place, "axis"),
+                f"no coordinate counts the turns of `{body}` about this axis: make it the child of a joint whose last "
+                "coordinate is a rotation about it, such as a revolute joint, or let the rope slide: `slides: true`",
+            )
 
 
 def _check_coordinates(draft: Draft, path: Path, spec: EntrySpec) -> None:
