@@ -21,6 +21,7 @@ from multibody_cli.foreign.osim_constraints import read_constraint
 from multibody_cli.foreign.osim_forces import read_force
 from multibody_cli.foreign.osim_joints import claim_frame, read_joint
 from multibody_cli.foreign.osim_model import BODIES, OFFSET, Osim
+from multibody_cli.foreign.osim_paths import read_surface
 from multibody_cli.foreign.osim_upgrade import UpgradeError, upgraded
 from multibody_cli.foreign.reading import Reading
 
@@ -54,7 +55,6 @@ ELSEWHERE = {
 """Parts of a model that do not describe its mechanics, and why they are dropped."""
 
 OF_BODIES = {
-    "WrapObjectSet": "surfaces on which paths wrap",
     "frames": "frames without a body of their own",
     "Appearance": "pictures have colors of their own",
 }
@@ -151,6 +151,8 @@ def _read_body(model: Osim, element: Element) -> None:
     for holder in reading.children(element, "attached_geometry"):
         for solid in holder.children:
             _read_shape(model, body, solid)
+    for surface in model.objects(element, "WrapObjectSet"):
+        read_surface(model, surface, name)
     model.drop(element, OF_BODIES)
 
 

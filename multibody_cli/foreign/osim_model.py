@@ -41,12 +41,15 @@ class Osim:
         Address of each coordinate in the scene by its name: a joint, or `joint/1`.
     prescribed
         Coordinates that are locked or functions of time.
+    surfaces
+        Body and quadrant of each surface over which paths wrap, by its name.
     """
 
     def __init__(self, document: Element, root: Element, reading: Reading, draft: Draft) -> None:
         self.reading, self.draft = reading, draft
         self.coordinates: dict[str, str] = {}
         self.prescribed: set[str] = set()
+        self.surfaces: dict[str, tuple[str, str]] = {}
         self._defaults = {one.tag: one for element in document.all("defaults") for one in element.children}
         self._paths: dict[str, Element] = {}
         self._path_of: dict[int, str] = {}

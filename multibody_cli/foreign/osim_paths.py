@@ -8,9 +8,19 @@ import numpy as np
 
 from multibody_cli.expressions import Reference
 from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
-from multibody_cli.foreign.osim_model import Osim
+from multibody_cli.foreign.osim_model import Osim, of_body_angles
 from multibody_cli.foreign.rounding import number
+
+SURFACES = {"WrapCylinder": "cylinder", "WrapSphere": "sphere"}
+"""Surfaces over which paths wrap, with their types in a scene."""
+
+SIDES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+"""Directions of quadrants."""
+
+
+OTHER_SIDE = "OpenSim decides by the sides of both points whether it wraps"
 
 
 def control(model: Osim, element: Element) -> tuple[str, str]:
@@ -20,6 +30,28 @@ def control(model: Osim, element: Element) -> tuple[str, str]:
     factor = model.number(element, "optimal_force", 1.0)
     word = str(Reference(("inputs", name)))
     return name, word if factor == 1.0 else f"{number(factor)}*{word}"
+
+
+def read_surface(model: Osim, element: Element, body: str) -> None:
+    """Read a surface of a body, over which paths wrap."""
+    ledger = model.reading.ledger
+    if not model.is_enforced(element, "active"):
+        return
+    if element.tag not in SURFACES:
+        ledger.drop(element, "paths wrap over spheres and cylinders")
+        return
+    name = element.attributes.get("name", "")
+    pose = of_body_angles(
+        *(model.numbers(element, tag, (0.0, 0.0, 0.0)) for tag in ("translation", "xyz_body_rotation"))
+    )
+    if element.all("length"):
+        ledger.approximate(element, "a cylinder of unlimited length", attribute="")
+        for one in element.all("length"):
+            ledger.keep(one, TEXT)
+    model.drop(element, {})
+    fields = {"type": SURFACES[element.tag], "radius": model.number(element, "radius", 1.0), "body": body}
+    model.draft.add("surfaces", name, element, **fields, **pose.data())
+    model.surfaces[name] = body, model.text(element, "quadrant", "all").lower().lstrip("+")
 
 
 def read_path(model: Osim, element: Element) -> str | None:
@@ -32,13 +64,40 @@ def read_path(model: Osim, element: Element) -> str | None:
     model.reading.ledger.keep(path, "name")
     model.drop(path, {"default_color": "pictures have colors of their own"})
     points = [found for one in model.objects(path, "PathPointSet") if (found := _point(model, one)) is not None]
-    for one in model.objects(path, "PathWrapSet"):
-        model.reading.ledger.drop(one, "the path does not wrap around a surface")
     if len({point["body"] for point in points}) < 2:
         model.reading.ledger.drop(element, "its points that do not move belong to one body")
         return None
-    model.draft.add("paths", name, element, path=points)
+    arcs: dict[int, dict[str, Any]] = {}
+    for one in model.objects(path, "PathWrapSet"):
+        _wrap(model, one, points, arcs)
+    entries = [entry for k, point in enumerate(points) for entry in (point, *([arcs[k]] if k in arcs else []))]
+    model.draft.add("paths", name, element, path=entries)
     return name
+
+
+def _wrap(model: Osim, element: Element, points: list[dict[str, Any]], arcs: dict[int, dict[str, Any]]) -> None:
+    """Let lines of a path wrap over a surface, of which OpenSim wraps one, but not those that are fixed to its body."""
+    ledger = model.reading.ledger
+    ledger.keep(element, "name")
+    model.drop(element, {"method": "a choice for ellipsoids"})
+    name = model.text(element, "wrap_object")
+    if name not in model.surfaces:
+        ledger.drop(element, f"the surface `{name}` is dropped")
+        return
+    body, quadrant = model.surfaces[name]
+    first, last = model.numbers(element, "range", (-1.0, -1.0))
+    last = len(points) - 1 if last < 0 else last - 1
+    arc: dict[str, Any] = {"wrap": name}
+    if quadrant.lstrip("-") in SIDES:
+        side = SIDES[quadrant.lstrip("-")]
+        arc["side"] = [0.0 - part for part in side] if quadrant.startswith("-") else list(side)
+        ledger.approximate(element, "the path does not cross the other side of the surface", OTHER_SIDE)
+    lines = range(max(int(first) - 1, 0), int(last))
+    moving = [k for k in lines if {points[k]["body"], points[k + 1]["body"]} != {body}]
+    if set(moving) & set(arcs):
+        ledger.approximate(element, "a line wraps over one surface", "the first one in the file")
+    for k in moving:
+        arcs.setdefault(k, arc)
 
 
 def _point(model: Osim, element: Element) -> dict[str, Any] | None:

@@ -112,6 +112,8 @@ def _follow(
         for low, high in itertools.pairwise(found.t):
             for k in range(FINER):
                 a, b = low + (high - low) * k / FINER, low + (high - low) * (k + 1) / FINER
+                if b <= instants[-1]:  # a last step of round-off
+                    continue
                 before, after = found.sol(a), found.sol(b)
                 instants.append(b)
                 values.append(float(after[0]))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import mbsim
 from multibody_cli.document.source import ReadScene
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.options import Options
@@ -15,7 +17,7 @@ from multibody_cli.peers import ENGINES
 from multibody_cli.studies.import_check import ImportCheck, check_import
 from multibody_cli.studies.simulation import prepare
 
-pytest.importorskip("opensim")
+opensim = pytest.importorskip("opensim")
 
 LEG = Path(__file__).with_name("leg.osim")
 
@@ -62,3 +64,47 @@ def test_each_type_of_joint(kind: str, tmp_path: Path) -> None:
     assert not found.absent
     assert len(found.joints) == 1 + (counts[kind] if second else 0)
     assert max(found.differences.values()) < 1e-12, found.differences
+
+
+WRAPPED = """<OpenSimDocument Version="40000"><Model name="m"><gravity>0 0 0</gravity>
+<Ground name="ground"><WrapObjectSet name="wrapobjectset"><objects><{surface} name="drum"><active>true</active>
+<xyz_body_rotation>0 0 {turn}</xyz_body_rotation><translation>0.1 0 0.02</translation><quadrant>{quadrant}</quadrant>
+<radius>0.05</radius>{length}</{surface}></objects></WrapObjectSet></Ground>
+<BodySet name="bodyset"><objects><Body name="b"><mass>1</mass><mass_center>0 0 0</mass_center>
+<inertia>1 1 1 0 0 0</inertia></Body></objects></BodySet>
+<JointSet name="jointset"><objects><PinJoint name="j"><socket_parent_frame>/ground</socket_parent_frame>
+<socket_child_frame>/bodyset/b</socket_child_frame><coordinates><Coordinate name="q">
+<default_value>{q}</default_value></Coordinate></coordinates></PinJoint></objects></JointSet>
+<ForceSet name="forceset"><objects><PathSpring name="s"><resting_length>0.1</resting_length>
+<stiffness>10</stiffness><dissipation>0</dissipation><GeometryPath name="geometrypath"><PathPointSet><objects>
+<PathPoint name="p"><socket_parent_frame>/ground</socket_parent_frame><location>0.1 0.2 0.02</location></PathPoint>
+<PathPoint name="r"><socket_parent_frame>/bodyset/b</socket_parent_frame><location>0.2 0 0.02</location></PathPoint>
+</objects></PathPointSet><PathWrapSet><objects><PathWrap name="w"><wrap_object>drum</wrap_object>
+<method>hybrid</method><range>-1 -1</range></PathWrap></objects></PathWrapSet></GeometryPath>
+</PathSpring></objects></ForceSet></Model></OpenSimDocument>"""
+
+
+@pytest.mark.filterwarnings("ignore:.*imported")
+@pytest.mark.parametrize("quadrant", ["all", "x"])
+@pytest.mark.parametrize(("surface", "turn"), [("WrapCylinder", 0.0), ("WrapCylinder", 0.3), ("WrapSphere", 0.0)])
+def test_lengths_of_paths_over_surfaces(surface: str, turn: float, quadrant: str, tmp_path: Path) -> None:
+    """In the plane across a cylinder, and through the centre of a sphere, the path is an arc in both programs.
+
+    At the largest angles the line misses the surface.  Where both points are on the other side, OpenSim goes round a
+    cylinder and past a sphere.
+    """
+    opensim.Logger.setLevelString("off")
+    length = "<length>1</length>" if surface == "WrapCylinder" else ""
+    touched = set()
+    for q in (0.2, 0.0, -0.4, -1.0, -1.4):
+        path = tmp_path / "m.osim"
+        path.write_text(WRAPPED.format(surface=surface, turn=turn, quadrant=quadrant, length=length, q=q))
+        own = opensim.Model(str(path))
+        state = own.initSystem()
+        own.realizePosition(state)
+        expected = opensim.PathSpring.safeDownCast(own.getForceSet().get(0)).getGeometryPath().getLength(state)
+        found = mbsim.load(path, ["simulation.duration=1 ms"]).run(check=False)["paths/s/length"].values[0].item()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6, err_msg=f"{q}")
+        end = 0.2 * np.array([np.cos(q), np.sin(q)])
+        touched.add(bool(found > np.hypot(*(end - [0.1, 0.2])) + 1e-6))
+    assert touched == {True, False}

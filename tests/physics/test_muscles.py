@@ -16,6 +16,8 @@ from variational_runs import METHODS as VARIATIONAL
 from variational_runs import delivered, stepped
 
 from multibody_cli import MemorySink, prepare
+from multibody_cli.forces.muscle import MuscleSpec
+from multibody_cli.packing.excitation import follow_excitation
 
 Pose = tuple[np.ndarray, Rotation]
 
@@ -337,3 +339,23 @@ def test_a_spring_of_zero_length_is_warned_of(tmp_path: Path) -> None:
         "bare": {"between": path[1:], "stiffness": 1e-9, "rest_length": 0},
     }
     assert message_of(scene, "aba", tmp_path / "scene.yaml") == f"spring `through`: {WARNINGS['ring']}"
+
+
+@pytest.mark.parametrize("initial", [0.011, 0.05, 0.3, 1.0])
+@pytest.mark.parametrize("duration", [0.05, 0.1, 1.0])
+def test_an_activation_that_decays_has_instants_apart(initial: float, duration: float) -> None:
+    """The last step of its integration may be round-off."""
+    spec = MuscleSpec.model_validate(
+        {
+            "path": [{"body": "world"}, {"body": "limb"}],
+            "max_isometric_force": 1.0,
+            "optimal_length": 1.0,
+            "excitation": 0.0,
+            "minimum_activation": 0.01,
+            "initial_activation": initial,
+        }
+    )
+    times, values, _ = follow_excitation(spec, duration)
+    assert np.diff(times).min() > 0.0
+    assert abs(times[-1] - duration) <= 1e-15
+    np.testing.assert_array_less(np.diff(values), 1e-12)
