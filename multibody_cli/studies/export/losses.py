@@ -16,6 +16,7 @@ SECTIONS = {
     "actuators": "an actuator, with the inertia of its rotor,",
     "sensors": "a sensor",
     "inputs": "a signal",
+    "surfaces": "a surface of paths",
     "paths": "a path",
 }
 """Sections of a scene that a format may lack."""
