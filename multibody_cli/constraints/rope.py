@@ -111,7 +111,8 @@ class RopeSpec(ConstraintSpec):
     @model_validator(mode="after")
     def _require_consistent_lengths(self) -> Self:
         if self.slack and len(self.slack) != self.row_count:
-            message = f"expected {self.row_count} lengths, one for each section, found {len(self.slack)}"
+            lengths = "1 length" if self.row_count == 1 else f"{self.row_count} lengths"
+            message = f"expected {lengths}, one for each section, found {len(self.slack)}"
             raise located_error(message, "slack")
         if self.length is not None and self.slack:
             raise located_error("expected either `length` or `slack`", "slack")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from multibody_cli.constraints.rope import BeltSpec, RopeSpec
 from multibody_cli.escaping import path_component
 from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.immutable import Immutable
@@ -34,6 +35,7 @@ from multibody_cli.render.drawing import (
     Solid,
 )
 from multibody_cli.render.motion import MotionHistory
+from multibody_cli.render.ropes import rope_parts
 from multibody_cli.render.shapes import plane_tiles, quarters, shape_meshes
 from multibody_cli.render.symbols import joint_symbols, surface_symbols
 from multibody_cli.scene.load import LoadedScene
@@ -95,11 +97,14 @@ def draw_mechanism(
     bodies = [*shapes, *_skeletons(scene, number, trajectory.com, shapes, scale.symbol)]
     joints = [one for name in scene.joints for one in _joint(scene, trajectory, number, name, scale.symbol)]
     points = _named_points(scene, number, scale.symbol) if with_points else ()
+    ropes = list(_ropes(scene, number, motion, scale.symbol))
+    straight = [one for one in ropes if isinstance(one, Bar)]
+    arcs = [one for one in ropes if isinstance(one, Solid)]
     return Drawing(
         bodies=trajectory.bodies,
         centres=trajectory.com,
-        solids=(*bodies, *_planes(scene, number, scale), *joints, *surface_solids(scene, number), *points),
-        bars=tuple(_bars(scene, number, motion, scale.symbol)),
+        solids=(*bodies, *_planes(scene, number, scale), *joints, *surface_solids(scene, number), *arcs, *points),
+        bars=(*_bars(scene, number, motion, scale.symbol), *straight),
         joints=tuple(
             JointFrame(name, number[joint.child], np.array(pose.position), rotation_matrix(pose.rotation))
             for name, joint in scene.joints.items()
@@ -265,6 +270,19 @@ def _ranges(trajectory: Trajectory, name: str, joint: JointSpec) -> Floats:
     return np.where(np.isfinite(domains).all(axis=1, keepdims=True), domains, drawn)
 
 
+def _cable(radius: float) -> Mesh:
+    """Return a cylinder of length 1 from the origin along z."""
+    return solids.cylinder(radius, 1.0, 14).moved((0.0, 0.0, 0.5), np.eye(3))
+
+
+def _ropes(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, symbol: float) -> Iterator[Bar | Solid]:
+    """Yield the parts of ropes and belts."""
+    radius = 0.45 * symbol
+    for name, spec in scene.constraints.items():
+        if isinstance(spec, RopeSpec | BeltSpec):
+            yield from rope_parts(scene, number, motion, name, spec, _cable(radius), radius)
+
+
 def _bars(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, symbol: float) -> Iterator[Bar]:
     """Yield springs, segments of strands, muscles, and rods that keep a distance."""
 
@@ -283,22 +301,21 @@ def _bars(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, sy
             for piece in chain(between, number, motion, begin + at, end + at):
                 yield (GROUND, GROUND), np.round(piece, 6)  # in a page, numbers are text
 
-    def cable(radius: float) -> Mesh:
-        return solids.cylinder(radius, 1.0, 14).moved((0.0, 0.0, 0.5), np.eye(3))
-
     strung = {name for strand, spec in scene.strands.items() for name in dict(generated_names(strand, spec))["springs"]}
     for name, spring in scene.springs.items():
         path = [end for _, end in spring.points]
         straight = isinstance(spring, SpringSpec) and len(path) == 2 and name not in strung
         for bodies, points in ends(path):
-            mesh, length = (_coil(motion, bodies, points, symbol)) if straight else (cable(0.35 * symbol), 1.0)
+            mesh, length = (_coil(motion, bodies, points, symbol)) if straight else (_cable(0.35 * symbol), 1.0)
             yield Bar(f"spring {name}", bodies, points, mesh, length, SPRING_COLOR)
     for k, (name, muscle) in enumerate(scene.muscles.items()):
         for bodies, points in ends([end for _, end in muscle.points]):
-            yield Bar(f"muscle {name}", bodies, points, cable(0.8 * symbol), 1.0, RELAXED, muscle=k)
+            yield Bar(f"muscle {name}", bodies, points, _cable(0.8 * symbol), 1.0, RELAXED, muscle=k)
     for name, constraint in scene.constraints.items():
+        if isinstance(constraint, RopeSpec | BeltSpec):
+            continue
         for bodies, points in ends([end for _, end in constraint.points]):
-            yield Bar(f"constraint {name}", bodies, points, cable(0.45 * symbol), 1.0, STEEL)
+            yield Bar(f"constraint {name}", bodies, points, _cable(0.45 * symbol), 1.0, STEEL)
 
 
 def _coil(motion: MotionHistory, bodies: tuple[int, int], points: Floats, symbol: float) -> tuple[Mesh, float]:

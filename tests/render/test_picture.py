@@ -241,3 +241,22 @@ def test_a_path_over_a_surface_is_drawn_on_it() -> None:
         directions = [(end - begin)[0] / size for (begin, end), size in zip(pieces, chords, strict=True)]
         bends = [np.dot(one, other) for one, other in itertools.pairwise(directions)]
         assert min(bends) > np.cos(1.01 * turn)  # no corner: lines are tangent to the arc
+
+
+def test_belts_are_drawn_along_their_tangents_and_around_their_pulleys() -> None:
+    """Open belt over three discs: three straight parts, each tangential at both ends, and three arcs."""
+    picture = rendered("belts")
+    bars = [bar for bar in picture.drawing.bars if bar.name == "constraint open"]
+    arcs = [solid for solid in picture.drawing.solids if solid.name == "constraint open"]
+    discs = [(np.array(c), r) for c, r in (([0, 0, 0], 0.1), ([0.5, 0, 0.4], 0.06), ([1, 0, 0.2], 0.25))]
+    assert len(bars) == len(arcs) == 3
+    for k, bar in enumerate(bars):
+        assert bar.bodies == (GROUND, GROUND)  # at rest in the world, while the wheels turn
+        along = bar.points[1] - bar.points[0]
+        for point, (centre, radius) in zip(bar.points, (discs[k], discs[(k + 1) % 3]), strict=True):
+            np.testing.assert_allclose(np.linalg.norm(point - centre), radius, atol=1e-12)
+            assert abs((point - centre) @ along) < 1e-12
+    thick = np.ptp(arcs[0].mesh.vertices[:, 1])
+    for arc, (centre, radius) in zip(arcs, (discs[1], discs[2], discs[0]), strict=True):
+        distance = np.linalg.norm((arc.mesh.vertices - centre)[:, [0, 2]], axis=1)
+        assert np.abs(distance - radius).max() < 0.51 * thick

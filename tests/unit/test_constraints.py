@@ -481,6 +481,9 @@ def test_a_table_begins_with_its_first_row_and_term():
     assert len({table.name for table in TABLES}) == len(TABLES)
 
 
+DISC = {"body": "b", "radius": 0.1, "axis": [0, 1, 0]}
+
+
 # --- what may be written ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("kind", "fields", "message"),
@@ -503,6 +506,13 @@ def test_a_table_begins_with_its_first_row_and_term():
             "one of `between`",
         ),
         ("distance", {"length": 1}, "one of `between` and `path`"),
+        ("rope", {"over": [{"body": "a"}]}, "at least 2"),
+        ("rope", {"over": [{"body": "a"}, {"body": "b"}], "slack": [0, 0]}, "expected 1 length, one for each section"),
+        ("rope", {"over": [{"body": "a"}, DISC, {"body": "c"}], "length": 1}, "has several sections"),
+        ("rope", {"over": [{"body": "a"}, {**DISC, "slides": True}]}, "cannot slide at its end"),
+        ("rope", {"over": [{"body": "a"}, {**DISC, "turns": 1}, {"body": "c"}]}, "has no effect on a pulley that"),
+        ("rope", {"over": [{"body": "a"}, {**DISC, "sense": 2}, {"body": "c"}]}, "sense"),
+        ("belt", {"over": [{**DISC, "slides": True}, {**DISC, "body": "a", "slides": True}]}, "at least one of its"),
         ("gear", {"joints": ["j0", "j1"], "ratio": 0}, "nonzero"),
         ("gear", {"joints": ["j0", "j1"], "ratio": 2, "backlash": 0.1, "reduce": True}, "remove `reduce`"),
         ("gear", {"joints": ["j0", "j1"], "ratio": 2, "backlash": -0.1}, "at least 0"),
