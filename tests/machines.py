@@ -167,7 +167,7 @@ def pack(machine: Machine) -> Packed:
     names = SceneNames(tuple(f"b{row}" for row in rows), rows, entries, tuple(packer.accounts), words, (), ())
     com = np.array([tree_link.mass.com for tree_link in tree_links])
     row_table, terms = RowPacker().pack()
-    constraints, reductions = TablePacker().pack(forces.signals), ReductionPacker(tree.tree.driven).pack()
+    constraints, reductions = TablePacker().pack(forces.signals, forces.points), ReductionPacker(tree.tree.driven).pack()
     system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms, *NO_ARMS, NO_COMMANDS)
     model = Model(system, names, com, len(tree.q), len(tree.v), NO_FRAMES, NO_FRAMES, tree.joint_maps)
     return Packed(machine, model, tree)

@@ -16,6 +16,19 @@ CASES = {
         "between": [{"body": "world", "point": [0.2, 0, -1]}, {"body": "ball", "point": [0.1, 0, 0]}],
         "length": 1.5,
     },
+    "rope": {
+        "over": [
+            {"body": "world", "point": [-1, 0, 1.5]},
+            {"body": "world", "point": [0, 0, 2], "radius": 0.1, "axis": [0, 1, 0], "slides": True},
+            {"body": "ball", "point": [0.1, 0, 0]},
+        ]
+    },
+    "belt": {
+        "over": [
+            {"body": "arm", "radius": 0.1, "axis": [0, 1, 0]},
+            {"body": "forearm", "radius": 0.2, "axis": [0, 1, 0]},
+        ]
+    },
     "point_on_plane": {
         "point": {"body": "ball", "point": [0.1, 0, 0]},
         "plane": {"normal": [0.2, 0.1, 1], "position": [0, 0, 0.4]},

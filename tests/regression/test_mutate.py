@@ -29,7 +29,7 @@ PACKAGES = {
         "variational",
         "observation",
     ),
-    *("lanes", "symbolic"),
+    *("cables", "lanes", "symbolic"),
 }
 
 
