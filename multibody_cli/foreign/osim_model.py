@@ -69,8 +69,10 @@ class Osim:
 
     # --- properties ---------------------------------------------------------------------------------------------------
     def property(self, element: Element, tag: str) -> Element | None:
-        """Return a property of a component, or that of the default object of its class."""
+        """Return a property of a component, or that of the default object of its class; None if it has no value."""
         found = self.reading.child(element, tag)
+        if found is not None and not found.text.strip() and not found.children:
+            found = None
         default = self._defaults.get(element.tag)
         if found is None and default is not None and default is not element:
             found = self.reading.child(default, tag)

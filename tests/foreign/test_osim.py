@@ -182,6 +182,14 @@ def test_a_fault_is_a_message_with_its_line(name: str, tmp_path: Path) -> None:
     assert message in line
 
 
+def test_a_property_without_a_value_has_its_default(tmp_path: Path) -> None:
+    empty = "<max_contraction_velocity></max_contraction_velocity><tendon_slack_length>0.3</tendon_slack_length>"
+    path = changed(tmp_path, ("<tendon_slack_length>0.3</tendon_slack_length>", empty))
+    draft = read(path)
+    assert draft.elements["muscles"]["rectus"].value["max_velocity"] == 10.0
+    assert not Report(draft.ledger).count("unknown")
+
+
 def test_a_file_before_version_4_needs_opensim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = changed(tmp_path, ('Version="40000"', 'Version="30000"'))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
