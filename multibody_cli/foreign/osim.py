@@ -179,9 +179,9 @@ def _read_marker(model: Osim, element: Element) -> None:
     model.drop(element, {"fixed": "a choice of the tool that scales models"})
     name, pose = model.frame(element, "socket_parent_frame")
     inner = Pose(np.array(model.numbers(element, "location", (0.0, 0.0, 0.0))), np.eye(3))
-    model.body(name).points[reading.text(element, "name")] = Point(
-        Pose(pose.at(inner).position, np.eye(3)), Origin(element.mark)
-    )
+    point = Point(Pose(pose.at(inner).position, np.eye(3)), Origin(element.mark))
+    if name:
+        model.draft.body(name).points[reading.text(element, "name")] = point
 
 
 # --- shapes in pictures -----------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ def _path_spring(model: Osim, element: Element) -> None:
         effect = f"tension k e (1 + {dissipation:g} de/dt) of the stretch e"
         model.reading.ledger.approximate(element, "without dissipation, which is in proportion to the tension", effect)
     if path is not None:
-        model.draft.add("springs", element.attributes["name"], element, path=path, **fields)
+        model.draft.add("springs", model.reading.text(element, "name"), element, path=path, **fields)
 
 
 def _point_to_point(model: Osim, element: Element) -> None:
@@ -141,7 +141,7 @@ def _point_to_point(model: Osim, element: Element) -> None:
         "stiffness": model.number(element, "stiffness", 1.0),
         "rest_length": model.number(element, "rest_length", 0.0),
     }
-    model.draft.add("springs", element.attributes["name"], element, between=between, **fields)
+    model.draft.add("springs", model.reading.text(element, "name"), element, between=between, **fields)
 
 
 def _coordinate_spring(model: Osim, element: Element) -> None:
@@ -153,7 +153,9 @@ def _coordinate_spring(model: Osim, element: Element) -> None:
     )
     text = added([(-stiffness, "q"), (stiffness * rest, ""), (-viscosity, "v")])
     if joint is not None:
-        model.draft.add("actuators", element.attributes["name"], element, type="general", joint=joint, force=text)
+        model.draft.add(
+            "actuators", model.reading.text(element, "name"), element, type="general", joint=joint, force=text
+        )
 
 
 def _coordinate_limit(model: Osim, element: Element) -> None:
@@ -175,7 +177,7 @@ def _coordinate_limit(model: Osim, element: Element) -> None:
         x = f"min(max({in_product(beyond)}/{number(width)}, 0), 1)"
         law = added([(-stiffness, "q"), (stiffness * bound, ""), (-damping, "v")])
         text = f"{x}**3*(10 - 15*{x} + 6*{x}**2)*{in_product(law)}"
-        own = f"{element.attributes['name']}_{side}"
+        own = f"{model.reading.text(element, 'name')}_{side}"
         model.draft.add("actuators", own, element, type="general", joint=joint, force=text)
 
 
@@ -208,7 +210,7 @@ def _bushing(model: Osim, element: Element) -> None:
         if one.data():
             fields[key] = one.data()
     model.draft.add(
-        "springs", element.attributes["name"], element, type="bushing", parent=parent, child=child, **fields
+        "springs", model.reading.text(element, "name"), element, type="bushing", parent=parent, child=child, **fields
     )
 
 

@@ -145,6 +145,9 @@ def _table(model: Osim, element: Element, names: Sequence[str], table: str) -> E
         return constant(0.0)
     if len(set(y)) == 1:
         return constant(y[0])
+    if not names:
+        reading.refuse(element, "expected a coordinate on which it depends")
+        return constant(0.0)
     if element.tag in APPROXIMATED:
         reading.ledger.approximate(element, f"by a natural cubic spline in place of {APPROXIMATED[element.tag]}")
         model.drop(element, dict.fromkeys(("half_order", "error_variance", "weights", "coefficients"), "of the fit"))

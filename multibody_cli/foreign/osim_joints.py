@@ -50,6 +50,9 @@ BY_COORDINATES: dict[str, Parts] = {
 ELLIPSOID = "EllipsoidJoint"
 """A joint whose child slides on an ellipsoid, with the normal along its z axis."""
 
+COUNTS = {ELLIPSOID: 3} | {kind: len(parts) for kind, parts in (SIMPLE | BY_COORDINATES).items()}
+"""Numbers of coordinates, of which a file has all or none."""
+
 RANGE = "a range of values that a user sets; nothing in the mechanics keeps it"
 
 OF_COORDINATES = {
@@ -100,10 +103,14 @@ def read_joint(model: Osim, element: Element) -> None:
         return
     joint = model.draft.add_joint(name, element, "fixed", parent, child)
     joint.pose, joint.child_pose = pose, child_pose
+    count = COUNTS.get(kind)
+    if count is not None and values and len(values) != count:
+        reading.refuse(element, f"expected {count} coordinates, found {len(values)}")
+        return
+    values += [Value(f"{name}_coord_{k}", 0.0, 0.0) for k in range(len(values), count or 0)]
     is_held = any(value.motion is not None for value in values)
     if kind in SIMPLE or (kind in BY_COORDINATES and is_held):
         parts = SIMPLE[kind] if kind in SIMPLE else BY_COORDINATES[kind]
-        values += [Value(f"{name}_coord_{k}", 0.0, 0.0) for k in range(len(values), len(parts))]
         _set_parts(model, joint, [(type_, list(axis), k) for type_, axis, k in parts], values)
     elif kind in OF_SEVERAL:
         _set_several(model, element, joint, values)
@@ -202,7 +209,7 @@ def _set_parts(model: Osim, joint: Joint, parts: Sequence[tuple[str, Any, int]],
 def _set_several(model: Osim, element: Element, joint: Joint, values: Sequence[Value]) -> None:
     """Make a ball, or a free joint, whose start is given by Euler angles and translations."""
     joint.type = OF_SEVERAL[element.tag]
-    angles, shift = [value.q for value in values[:3]] or [0.0] * 3, [value.q for value in values[3:]]
+    angles, shift = [value.q for value in values[:3]], [value.q for value in values[3:]]
     turn = {"euler": angles, "order": "XYZ"}
     if joint.type == "free" and joint.parent == WORLD and not joint.pose.data() and not joint.child_pose.data():
         del model.draft.joints[joint.name]

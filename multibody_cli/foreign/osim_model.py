@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Sequence
 
 from multibody_cli.errors import nearest
-from multibody_cli.foreign.draft import WORLD, Body, Draft
+from multibody_cli.foreign.draft import WORLD, Draft
 from multibody_cli.foreign.frames import IDENTITY, Pose
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
@@ -161,10 +161,6 @@ class Osim:
     def body_name(self, element: Element) -> str:
         """Return the name in the scene of a body or of the ground."""
         return WORLD if element.tag == "Ground" else element.attributes.get("name", "")
-
-    def body(self, name: str) -> Body:
-        """Return a body, or the world."""
-        return self.draft.body(name)
 
 
 def of_body_angles(position: Sequence[float], angles: Sequence[float]) -> Pose:

@@ -65,7 +65,7 @@ MILLARD: dict[str, Parameters] = {
         "curviness": ("tendon_curviness", 0.5),
     },
 }
-"""Parameters by curve; a stiffness of 0 stands for that which follows from the strain."""
+"""Parameters by curve; with a stiffness of 0, the scene computes it from the strain."""
 
 LEAST_ACTIVE_FORCE, LEAST_SLOPE = 0.1, 0.5
 """Least values with an elastic tendon and no damping; the slope is relative to that near the end of the curve."""

@@ -87,6 +87,20 @@ def test_poses_are_those_of_the_file() -> None:
         np.testing.assert_allclose(R, pose[:3, :3], rtol=0, atol=1e-14, err_msg=name)
 
 
+def test_a_multiple_of_a_constant_and_of_lines(tmp_path: Path) -> None:
+    """Twice half of the translation of the hip, and three times a line whose offset counts as well."""
+    half = "<function><Constant><value>0.0015</value></Constant></function><scale>2</scale>"
+    constant = '<Constant name="function"><value>0.003</value></Constant>'
+    path = changed(tmp_path, (constant, f'<MultiplierFunction name="function">{half}</MultiplierFunction>'))
+    assert read(path).joints["hip"].pose.position == pytest.approx(read(LEG).joints["hip"].pose.position, abs=1e-15)
+    polynomial = (
+        '<PolynomialFunction name="function"><coefficients>0.02 -0.1 0.05 0</coefficients></PolynomialFunction>'
+    )
+    line = "<function><LinearFunction><coefficients>0.5 -0.1</coefficients></LinearFunction></function><scale>3</scale>"
+    path = changed(tmp_path, (polynomial, f'<MultiplierFunction name="function">{line}</MultiplierFunction>'))
+    assert read(path).joints["knee"].fields["rotation"][1]["angle"] == "1.5*knee_angle - 0.3"
+
+
 def test_six_methods_have_the_same_motion() -> None:
     """Splines, a coupling by a spline, a locked coordinate, muscle, springs and limits in one model."""
     runs = [
@@ -159,6 +173,19 @@ REFUSED = {
             '<Coordinate name="knee_angle"/><Coordinate name="spare"/>',
         ),
         "nothing depends on the coordinate `spare`",
+    ),
+    "frame of a marker": (
+        ("<socket_parent_frame>/bodyset/toes</", "<socket_parent_frame>/bodyset/toe</"),
+        "socket_parent_frame: there is no component `/bodyset/toe`; did you mean `toes`?",
+    ),
+    "name": (('<PointToPointSpring name="strap">', "<PointToPointSpring>"), "expected an attribute `name`"),
+    "function of nothing": (
+        ("<coordinates>knee_angle</coordinates>\n              <axis>1 0 0</axis>", "<axis>1 0 0</axis>"),
+        "expected a coordinate on which it depends",
+    ),
+    "count of coordinates": (
+        ('<Coordinate name="subtalar_angle"><default_value>0.1</default_value></Coordinate>', ""),
+        "expected 2 coordinates, found 1",
     ),
     "units": (("<length_units>meters</", "<length_units>mm</"), "lengths are in `mm`; meters are read"),
     "zero axis": (

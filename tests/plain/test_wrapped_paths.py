@@ -60,7 +60,8 @@ class Path:
             body = bodies[entry["row"]]
             R = np.array(body["R"]).reshape(3, 3).T
             body["x"] = self.origin + self.axes @ np.asarray(point, dtype=float) - R @ entry["point"]
-        return tuple(map(float, measure(self.points, 0, 3, bodies)))  # type: ignore[return-value]
+        length, rate, shortest = measure(self.points, 0, 3, bodies)
+        return float(length), float(rate), float(shortest)
 
     @property
     def axes(self) -> Any:
