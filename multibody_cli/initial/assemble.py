@@ -140,7 +140,7 @@ class Assembler:
     """Corrects the state of one model, in place, by articulated-body solves."""
 
     def __init__(self, model: Model, state: State, duration: float = math.inf) -> None:
-        self._model, self._state, self._slowest = model, state, ASSEMBLED / duration
+        self.model, self._state, self._slowest = model, state, ASSEMBLED / duration
         self._work = workspace_for(model.system)
         self._build_delassus = bound_kernel(build_delassus, apply_inverse_mass=apply_inverse_mass)
         self._impulse_response = bound_kernel(impulse_response, apply_inverse_mass=apply_inverse_mass)
@@ -149,7 +149,7 @@ class Assembler:
 
     def assemble_positions(self, kept: Flags) -> AssemblyResult:
         """Satisfy all rows at the level of positions; `kept` (nv,) are the given coordinates."""
-        before = self._error(self._model.system, POSITION)
+        before = self._error(self.model.system, POSITION)
         if before.small:
             return self._unchanged(before)
         attempts = self._project_positions, self._project_positions
@@ -170,20 +170,20 @@ class Assembler:
 
         `kept` (nv,) are the given rates; `written` (nv,) those of the scene, which the state has lost for loop joints.
         """
-        self.scales = scales_of(self._model, self._state, self._work, self._slowest)
+        self.scales = scales_of(self.model, self._state, self._work, self._slowest)
         closing = self._given_rates_of_loop_joints(kept, written)
-        before = self._error(self._model.system, VELOCITY)
+        before = self._error(self.model.system, VELOCITY)
         started = self._started(closing)
         if not started.any():
             return self._unchanged(before)
         attempts = partial(self._start_impulsively, closing, written), self._project_rates
         held = kept | ~started
-        held[self._model.system.tree.links["nv"].sum() :] = False
+        held[self.model.system.tree.links["nv"].sum() :] = False
         return self._first_that_succeeds(attempts, before, held, VELOCITY)
 
     def dependent_rows(self) -> list[int]:
         """Return the equality rows that depend on others in the current configuration."""
-        system, work = self._model.system, self._work
+        system, work = self.model.system, self._work
         self._place(system)
         accelerate(system, work, work.response)
         count = select_active_rows(work, ACCELERATION)
@@ -195,7 +195,7 @@ class Assembler:
         self, attempts: Sequence[Callable[[System], Floats]], before: RowError, kept: Flags, level: int
     ) -> AssemblyResult:
         """Change the state by the first attempt with the given values kept, and, if an error remains, without."""
-        state, system = self._state, self._model.system
+        state, system = self._state, self.model.system
         start, driven = (state.q.copy(), state.v.copy()), system.tree.driven
         for change, held in zip(attempts, (driven | kept, driven), strict=True):
             state.q[:], state.v[:] = start
@@ -265,11 +265,11 @@ class Assembler:
 
     def _given_rates_of_loop_joints(self, kept: Flags, written: Floats) -> Integers:
         """Return which given rates of loop joints differ from those of the bodies; they count in the scale of rates."""
-        first = int(self._model.system.tree.links["nv"].sum())
+        first = int(self.model.system.tree.links["nv"].sum())
         sizes = self.scales.coordinates
         rate = max(self.scales.rate, float((np.abs(written) / sizes)[first:][kept[first:]].max(initial=0.0)))
         differ = np.abs(written - self._state.v) > ASSEMBLED * rate * sizes
-        found = first + np.flatnonzero((kept & ~self._model.system.tree.driven & differ)[first:])
+        found = first + np.flatnonzero((kept & ~self.model.system.tree.driven & differ)[first:])
         if len(found):
             self.scales = replace(self.scales, rate=rate)
         return found
@@ -338,7 +338,7 @@ class Assembler:
 
         One-sided rows do not count: the first step resolves their impacts.
         """
-        tree, rows, v = self._model.system.tree, self._work.rows, self._state.v
+        tree, rows, v = self.model.system.tree, self._work.rows, self._state.v
         articulations = Articulations(tree, rows, self._work.terms)
         violated = (rows["one_sided"] == 0) & (self._errors(VELOCITY)[1] > ASSEMBLED)
         moved = tree.driven & (v != 0.0)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.constraint_solver.solver import update_kinematics
+from multibody_cli.immutable import replace
 from multibody_cli.initial.assemble import Assembler, AssemblyResult
 from multibody_cli.initial.followers import place_followers
 from multibody_cli.initial.proposed_start import proposed_start
@@ -23,6 +24,7 @@ from multibody_cli.model import JointEntry, Model, Records, RowName, State
 from multibody_cli.observation import bodies
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.samples import Samples, samples_for
+from multibody_cli.packing.ropes import mark_ropes, ropes_of, without_ropes
 from multibody_cli.scene.body_kinds import specified_dofs
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
@@ -74,12 +76,13 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     _place_followers(loaded, model, state, given)
     if not constrained and not driven:
         return InitialState(free, ())
-    assembler = Assembler(model, state, loaded.scene.simulation.duration)
     messages: list[str] = []
-    positions = assembler.assemble_positions(given[0])
-    _require_closable(loaded, model, state, positions, assembler.scales)
-    if positions.before.relative > REPORT_THRESHOLD:
-        messages.append(_how_far(loaded, model, positions, assembler.scales))
+    if len(ropes_of(model.system)):  # their lengths are those where all else is assembled
+        others = replace(model, system=without_ropes(model.system))
+        messages += _assemble_positions(loaded, Assembler(others, state), state, given[0])
+        mark_ropes(model.system, state.q, state.v)
+    assembler = Assembler(model, state, loaded.scene.simulation.duration)
+    messages += _assemble_positions(loaded, assembler, state, given[0])
     as_written = initial_samples(model, state)
     velocities = assembler.complete_rates(given[1], written)
     _require_consistent(loaded, model, state, velocities)
@@ -90,6 +93,14 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     dependent = assembler.dependent_rows() if constrained else []
     independent = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
     return InitialState(free - independent, (*messages, *_redundant(loaded, model, dependent)))
+
+
+def _assemble_positions(loaded: LoadedScene, assembler: Assembler, state: State, kept: Flags) -> list[str]:
+    model, positions = assembler.model, assembler.assemble_positions(kept)
+    _require_closable(loaded, model, state, positions, assembler.scales)
+    if positions.before.relative > REPORT_THRESHOLD:
+        return [_how_far(loaded, model, positions, assembler.scales)]
+    return []
 
 
 def initial_samples(model: Model, state: State) -> Samples:

@@ -28,7 +28,7 @@ from multibody_cli.packing.contacts import pack_contacts, pack_joint_friction
 from multibody_cli.packing.context import Context, add_section
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.layout import Layout
-from multibody_cli.packing.ropes import mark_ropes, ropes_of
+from multibody_cli.packing.ropes import copy_marks
 from multibody_cli.packing.rotors import add_rotors, armature_of
 from multibody_cli.packing.rows import ReductionPacker, RowPacker, name_of_constraint_axis
 from multibody_cli.packing.scales import with_scales
@@ -93,7 +93,7 @@ def pack_model(
     sizes
         Typical column norms of joints with numerical motion subspace, by name.
     earlier
-        The scene in another layout, whose ropes have the same lengths; None for those of the start.
+        The scene in another layout, whose ropes have the same lengths.
 
     Raises
     ------
@@ -146,7 +146,8 @@ def pack_model(
         coupled=is_implicit and len(joint_friction.patches) == 0 and len(coupled_forces_of(forces)) > 0,
         contacts=contacts,
     )
-    mark_ropes(system, packed.q, packed.v, ropes_of(earlier.system) if earlier else None)
+    if earlier is not None:
+        copy_marks(system, earlier.system)
     names = replace(
         names_of(scene),
         muscles=crossing.muscles,

@@ -192,3 +192,24 @@ def test_a_yo_yo_counts_its_turns(tmp_path, method):
     assert np.abs(q[-1, 2]) > 2.0 * math.pi
     np.testing.assert_allclose(np.abs(q[:, 2]), 0.5 * a / r * time**2, rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(found("constraints/string/multiplier")[:, 0], m * (G - a), rtol=1e-9)
+
+
+@every_method
+def test_a_rope_is_taut_where_all_else_is_assembled(tmp_path, method):
+    """A coupling places the weights, and the wheel keeps its angle; the position in the file is another one."""
+    r, inertia = 0.2, 0.05
+    bodies = {"wheel": body(2.0, inertia), "left": body(3.0), "right": body(1.0)}
+    joints = {"axle": hinge("wheel"), "l": {**slider("left", -r, -1), "q": 0.3}, "r": slider("right", r, -1.5)}
+    coupling = {"type": "linear", "terms": {"l": 1, "r": 1}, "value": 0.1}
+    over = "left", pulley("wheel", r), "right"
+    own = {} if METHODS[method].own_integrator else {"integrator": "rk4"}
+    scene = {"bodies": bodies, "joints": joints, "couplings": {"cord": coupling}, "constraints": {"rope": rope(*over)}}
+    scene["simulation"] = {"duration": 0.1, "step": H, "method": method, **own}
+    sink = MemorySink()
+    prepared(tmp_path, {**scene, "output": {"every": H}}).run(sink)
+    found = sink.trajectory().channel
+    np.testing.assert_allclose(found("joints/r/q").values[0], -0.2, atol=1e-12)
+    np.testing.assert_allclose(found("constraints/rope/error").values[0], 0.0, atol=1e-12)
+    np.testing.assert_allclose(found("joints/axle/q").values[0], 0.0, atol=1e-12)
+    a = 2.0 * G / (4.0 + inertia / r**2)
+    np.testing.assert_allclose(found("joints/l/v").values[-1], -0.1 * a, rtol=1e-9)
