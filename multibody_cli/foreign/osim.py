@@ -49,6 +49,7 @@ ELSEWHERE = {
     "assembly_accuracy": "a scene has a tolerance of its own",
     "ModelVisualPreferences": "settings of pictures",
     "visualPreferences": "settings of pictures",
+    "defaults": "defaults of other classes than components",
     "AnalysisSet": "analyses of a motion",
     "MiscModelOptions": "settings of the user interface",
 }

@@ -16,9 +16,9 @@ from multibody_cli.errors import nearest
 from multibody_cli.foreign.draft import WORLD, Coordinate, Joint
 from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
+from multibody_cli.foreign.osim_ellipsoids import ELLIPSOIDS
 from multibody_cli.foreign.osim_functions import Expression, added, constant, function_in, in_product, read_function
 from multibody_cli.foreign.osim_model import Osim, of_body_angles
-from multibody_cli.foreign.rounding import number
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -47,10 +47,9 @@ BY_COORDINATES: dict[str, Parts] = {
 }
 """The same where a coordinate is locked or prescribed."""
 
-ELLIPSOID = "EllipsoidJoint"
-"""A joint whose child slides on an ellipsoid, with the normal along its z axis."""
-
-COUNTS = {ELLIPSOID: 3} | {kind: len(parts) for kind, parts in (SIMPLE | BY_COORDINATES).items()}
+COUNTS = {kind: count for kind, (count, _) in ELLIPSOIDS.items()} | {
+    kind: len(parts) for kind, parts in (SIMPLE | BY_COORDINATES).items()
+}
 """Numbers of coordinates, of which a file has all or none."""
 
 RANGE = "a range of values that a user sets; nothing in the mechanics keeps it"
@@ -87,7 +86,7 @@ def read_joint(model: Osim, element: Element) -> None:
     reading.ledger.keep(element, "name")
     name = reading.text(element, "name")
     kind = element.tag
-    kinds = ["CustomJoint", ELLIPSOID, *SIMPLE, *OF_SEVERAL]
+    kinds = ["CustomJoint", *ELLIPSOIDS, *SIMPLE, *OF_SEVERAL]
     values = [_coordinate(model, one) for one in _coordinates_of(model, element)]
     model.coordinates.update((value.name, name) for value in values)  # what refers to them is no error if the joint is
     if kind not in kinds:
@@ -114,8 +113,11 @@ def read_joint(model: Osim, element: Element) -> None:
         _set_parts(model, joint, [(type_, list(axis), k) for type_, axis, k in parts], values)
     elif kind in OF_SEVERAL:
         _set_several(model, element, joint, values)
-    elif kind == ELLIPSOID:
-        _set_on_ellipsoid(model, element, joint, values)
+    elif kind in ELLIPSOIDS:
+        names = [symbol_of(value.name) for value in values]
+        joint.type, joint.fields["coordinates"] = "symbolic", dict.fromkeys(names, "rad")
+        joint.fields |= ELLIPSOIDS[kind][1](model, element, names)
+        _set_coordinates(model, joint, _still(model, element, values))
     else:
         _set_axes(model, element, joint, values)
 
@@ -217,20 +219,15 @@ def _set_several(model: Osim, element: Element, joint: Joint, values: Sequence[V
         body.pose, body.is_free = of_body_angles(shift or (0.0, 0.0, 0.0), angles), True
     elif any(angles) or any(shift):
         joint.fields["q"] = turn if joint.type == "spherical" else {"position": shift, "rotation": turn}
+    _still(model, element, values)
+
+
+def _still(model: Osim, element: Element, values: Sequence[Value]) -> list[Value]:
+    """Return coordinates at rest, where the speeds of the file are components of an angular velocity."""
     for value in values:
         if value.v:
             model.reading.ledger.note(element.mark, f"the rate of `{value.name}` at the start is 0")
-
-
-def _set_on_ellipsoid(model: Osim, element: Element, joint: Joint, values: Sequence[Value]) -> None:
-    """Make a joint whose child slides on an ellipsoid: the point R z, scaled by the radii, for the rotation R."""
-    a, b, _ = names = [symbol_of(value.name) for value in values]
-    x, y, z = (number(radius) for radius in model.numbers(element, "radii_x_y_z", (1.0, 1.0, 1.0)))
-    joint.type = "symbolic"
-    joint.fields["coordinates"] = dict.fromkeys(names, "rad")
-    joint.fields["translation"] = [f"{x}*sin({b})", f"-{y}*sin({a})*cos({b})", f"{z}*cos({a})*cos({b})"]
-    joint.fields["rotation"] = [{"axis": list(axis), "angle": one} for axis, one in zip((X, Y, Z), names, strict=True)]
-    _set_coordinates(model, joint, values)
+    return [value._replace(v=0.0) for value in values]
 
 
 # --- CustomJoint ------------------------------------------------------------------------------------------------------

@@ -111,7 +111,8 @@ def _millard(model: Osim, element: Element, damping: float) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for tag, parameters in MILLARD.items():
         curve = model.property(element, tag) or Element(tag, {}, element.mark)
-        model.reading.ledger.keep(curve, "name")
+        for one in (curve, *element.all(tag)):  # one without parameters is that of the default object
+            model.reading.ledger.keep(one, "name")
         found |= _given(model, curve, parameters)
     is_singular = damping < DAMPED and not _is_rigid(model, element)
     found["least_active_force"] = max(found["least_active_force"], LEAST_ACTIVE_FORCE) if is_singular else 0.0

@@ -42,10 +42,8 @@ class OpenSimEngine(Engine):
         for one in self._coordinates.values():
             one.setLocked(self._state, False)
         self.joints, self._parts = self._joints()
-        self._G = np.eye(self._state.getNU())
-        for joint in self.joints:
-            if joint.kind is ShapeKind.FREE:
-                self._G[joint.columns, joint.columns] = SWAP
+        self._places = {name: self._place(name) for name in self._coordinates}
+        self._G, self._rest = np.eye(self._state.getNU()), np.zeros(self._state.getNU())
 
     @classmethod
     def read(cls, path: Path) -> OpenSimEngine:
@@ -85,6 +83,16 @@ class OpenSimEngine(Engine):
         self._coordinates[name].setSpeedValue(self._state, 1.0)
         return int(np.argmax(np.abs(_values(self._state.getU()))))
 
+    def _place(self, name: str) -> int:
+        """Return the number of a coordinate among the q of Simbody."""
+        before = _values(self._state.getQ())
+        coordinate = self._coordinates[name]
+        value = coordinate.getValue(self._state)
+        coordinate.setValue(self._state, value + 1.0, False)
+        place = int(np.argmax(np.abs(_values(self._state.getQ()) - before)))
+        coordinate.setValue(self._state, value, False)
+        return place
+
     def equations(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> tuple[Floats, Floats]:
         """Return M and b."""
         self._set(q, v)
@@ -118,25 +126,61 @@ class OpenSimEngine(Engine):
 
     def _set(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> None:
         """Set the state; coordinates without a value have that of the start."""
+        rates = np.zeros(len(self._G))
         for joint in self.joints:
             coordinates = [self._coordinates[name] for name in self._parts[joint.name]]
             values = q.get(joint.name, np.array([one.getDefaultValue() for one in coordinates]))
-            speeds = v.get(joint.name, np.zeros(len(coordinates)))
+            rates[joint.columns] = v.get(joint.name, np.zeros(len(coordinates)))
             if len(values) == 7:
-                values, speeds = np.concatenate([_body_angles(rotation_matrix(values[3:])), values[:3]]), SWAP @ speeds
-            for one, value, speed in zip(coordinates, values.tolist(), speeds.tolist(), strict=True):
+                values = np.concatenate([_body_angles(rotation_matrix(values[3:])), values[:3]])
+            for one, value in zip(coordinates, values.tolist(), strict=True):
                 one.setValue(self._state, value, False)
-                one.setSpeedValue(self._state, speed)
+        self._model.realizePosition(self._state)
+        self._G = self._speeds_by_rates()
+        self._state.setU(self._vector(self._G @ rates))
         self._model.realizeDynamics(self._state)
+        self._rest = self._speeds_at_rest()
+
+    def _speeds_by_rates(self) -> Floats:
+        """Return the matrix from velocities here to those of Simbody, which are angular velocities in some joints."""
+        G = np.zeros_like(self._G)
+        for joint in self.joints:
+            if joint.kind is ShapeKind.FREE:
+                G[joint.columns, joint.columns] = SWAP
+            else:
+                rate = self._opensim.Vector(self._state.getNQ(), 0.0)
+                rate.set(self._places[joint.name], 1.0)
+                G[:, joint.velocity] = self._speeds_of(rate)
+        return G
+
+    def _speeds_at_rest(self) -> Floats:
+        """Return the accelerations of Simbody where those here are 0: G a + rest."""
+        changes = self._opensim.Vector()
+        self._matter.multiplyByNDot(self._state, False, self._state.getU(), changes)
+        rest = -self._speeds_of(changes)
+        for joint in self.joints:
+            if joint.kind is ShapeKind.FREE:
+                rest[joint.columns] = 0.0
+        return rest
+
+    def _speeds_of(self, rates: Any) -> Floats:
+        """Return the speeds that have some rates of the coordinates."""
+        found = self._opensim.Vector()
+        self._matter.multiplyByNInv(self._state, False, rates, found)
+        return _values(found)
+
+    def _vector(self, numbers: Floats) -> Any:
+        found = self._opensim.Vector(len(numbers), 0.0)
+        for k, value in enumerate(numbers.tolist()):
+            found.set(k, value)
+        return found
 
     def _forces(self, a: Mapping[str, Floats]) -> Floats:
         """Return M a + b."""
         rates = np.zeros(len(self._G))
         for joint in self.joints:
             rates[joint.columns] = a.get(joint.name, 0.0)
-        accelerations = self._opensim.Vector(len(rates), 0.0)
-        for k, value in enumerate((self._G @ rates).tolist()):
-            accelerations.set(k, value)
+        accelerations = self._vector(self._G @ rates + self._rest)
         forces = self._opensim.InverseDynamicsSolver(self._model).solve(self._state, accelerations)
         return self._G.T @ _values(forces)
 

@@ -35,19 +35,35 @@ def test_joints_couplings_springs_and_limits() -> None:
     assert max(found.differences.values()) < 1e-13, found.differences
 
 
-@pytest.mark.parametrize("kind", ["WeldJoint", "PinJoint", "SliderJoint", "GimbalJoint", "FreeJoint"])
-def test_each_type_of_joint(kind: str, tmp_path: Path) -> None:
+THORAX = (
+    "<thoracic_ellipsoid_radii_x_y_z>0.1 0.2 0.15</thoracic_ellipsoid_radii_x_y_z>"
+    "<scapula_winging_axis_origin>{}</scapula_winging_axis_origin>"
+    "<scapula_winging_axis_direction>0.6</scapula_winging_axis_direction>"
+)
+
+JOINTS = [
+    *[(kind, "") for kind in ("WeldJoint", "PinJoint", "SliderJoint", "UniversalJoint", "GimbalJoint", "FreeJoint")],
+    ("PlanarJoint", ""),
+    ("EllipsoidJoint", "<radii_x_y_z>0.1 0.2 0.15</radii_x_y_z>"),
+    ("ScapulothoracicJoint", THORAX.format("0 0")),
+    ("ScapulothoracicJoint", THORAX.format("0.03 -0.04")),
+]
+
+
+@pytest.mark.parametrize(("kind", "inside"), JOINTS)
+def test_each_type_of_joint(kind: str, inside: str, tmp_path: Path) -> None:
     """Between a body and another one that the first joint, which is free, carries."""
     body = "<mass>1</mass><mass_center>0.1 0.2 0</mass_center><inertia>1 1.2 1.4 0.1 0 0</inertia>"
-    counts = {"WeldJoint": 0, "PinJoint": 1, "SliderJoint": 1, "GimbalJoint": 3, "FreeJoint": 6}
+    counts = {"WeldJoint": 0, "PinJoint": 1, "SliderJoint": 1, "UniversalJoint": 2, "GimbalJoint": 3, "FreeJoint": 6}
+    counts |= {"PlanarJoint": 3, "EllipsoidJoint": 3, "ScapulothoracicJoint": 4}
 
-    def joint(name: str, type_: str, parent: str, child: str) -> str:
+    def joint(name: str, type_: str, parent: str, child: str, inside: str = "") -> str:
         coordinates = "".join(f'<Coordinate name="{name}_{k}"/>' for k in range(counts[type_]))
         ends = f"<socket_parent_frame>{parent}</socket_parent_frame><socket_child_frame>{child}</socket_child_frame>"
-        return f'<{type_} name="{name}">{ends}<coordinates>{coordinates}</coordinates></{type_}>'
+        return f'<{type_} name="{name}">{ends}<coordinates>{coordinates}</coordinates>{inside}</{type_}>'
 
     first = joint("base", "FreeJoint", "/ground", "/bodyset/a")
-    second = "" if kind == "FreeJoint" else joint("inner", kind, "/bodyset/a/place", "/bodyset/b")
+    second = "" if kind == "FreeJoint" else joint("inner", kind, "/bodyset/a/place", "/bodyset/b", inside)
     place = (
         '<components><PhysicalOffsetFrame name="place"><socket_parent>..</socket_parent>'
         "<translation>0.3 0.1 0</translation><orientation>0.4 1.5707963267948966 0.2</orientation>"
