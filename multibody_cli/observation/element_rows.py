@@ -38,8 +38,9 @@ def element_rows(model: Model) -> ElementRows:
 
 def _actuator_rows(model: Model) -> Iterator[int]:
     tables, commands = model.system.forces.tables, model.system.commands
+    number = {account: k for k, account in enumerate(model.names.accounts)}
     for actuator in model.names.actuators:
-        account = model.names.accounts.index(Account("work", f"actuators/{path_component(actuator.name)}"))
+        account = number[Account("work", f"actuators/{path_component(actuator.name)}")]
         found = [
             int(k) for one in (CONTROLS, TENSIONS) for k in tables[one]["signal"][tables[one]["account"] == account]
         ]

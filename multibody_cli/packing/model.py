@@ -29,7 +29,7 @@ from multibody_cli.packing.context import Context, add_section
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.layout import Layout
 from multibody_cli.packing.ropes import copy_marks
-from multibody_cli.packing.rotors import add_rotors, armature_of
+from multibody_cli.packing.rotors import add_rotors, armatures_of
 from multibody_cli.packing.rows import ReductionPacker, RowPacker, name_of_constraint_axis
 from multibody_cli.packing.scales import with_scales
 from multibody_cli.packing.tree import PackedTree, pack_tree
@@ -212,10 +212,10 @@ def _add_joint_forces(scene: SceneSpec, joints: Iterable[JointEntry], packer: Fo
 
 def _armature(scene: SceneSpec, joints: Iterable[JointEntry], tree: Tree) -> Floats:
     """Return the armature of each coordinate (nv,) of the tree; those of loop joints have rotors."""
-    armature = np.zeros_like(tree.armature)
+    armature, armatures = np.zeros_like(tree.armature), armatures_of(scene)
     for entry in joints:
         if entry.row < len(tree.links):
-            armature[entry.columns] = armature_of(scene, entry.name)
+            armature[entry.columns] = armatures[entry.name]
     return frozen(armature)
 
 

@@ -43,28 +43,27 @@ class Rotor(NamedTuple):
     axis: Vector
 
 
-def armature_of(scene: SceneSpec, name: str) -> Floats:
-    """Return the armature of each coordinate of a joint: its own, and that of the rotors of its motors."""
-    joint = scene.joints[name]
-    found = np.zeros(len(joint.coordinates))
-    if isinstance(joint, MovingJointSpec) and joint.armature is not None:
-        found += joint.armature
+def armatures_of(scene: SceneSpec) -> dict[str, Floats]:
+    """Return the armature of each coordinate of all joints: their own, and that of the rotors of their motors."""
+    found = {name: np.zeros(len(joint.coordinates)) for name, joint in scene.joints.items()}
+    for name, joint in scene.joints.items():
+        if isinstance(joint, MovingJointSpec) and joint.armature is not None:
+            found[name] += joint.armature
     for actuator in scene.actuators.values():
         if isinstance(actuator, ActuatorSpec) and actuator.joint is not None:
             driven, index = split_coordinate(actuator.axis)
-            if driven == name:
-                found[int(index or 0)] += actuator.reflected_inertia
+            found[driven][int(index or 0)] += actuator.reflected_inertia
     return found
 
 
 def rotors_of(scene: SceneSpec, loop_joints: Iterable[str]) -> list[Rotor]:
     """Return the rotors of these joints."""
-    axis = _across(np.array(scene.gravity))
+    axis, armatures = _across(np.array(scene.gravity)), armatures_of(scene)
     return [
         Rotor(name, iv, iq, float(inertia), axis)
         for name in loop_joints
         for (iv, iq), inertia in zip(
-            _indices(JOINTS[scene.joints[name].type].parts(scene.joints[name])), armature_of(scene, name), strict=True
+            _indices(JOINTS[scene.joints[name].type].parts(scene.joints[name])), armatures[name], strict=True
         )
         if inertia > 0.0
     ]

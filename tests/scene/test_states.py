@@ -1,6 +1,7 @@
 """Initial states by name: the chosen one, overrides after it, the resolved scene, and refusals."""
 
 import math
+import sys
 
 import pytest
 from scene_texts import load, problems
@@ -99,3 +100,32 @@ def test_a_choice_that_is_no_name_is_refused(tmp_path):
         assert [one.partition("unknown state ")[2] for one in problems(tmp_path, text)] == [
             f"{found}: valid: away, home"
         ]
+
+
+def test_the_cost_of_states_is_linear(tmp_path):
+    """Function calls, as the entries of states and the joints of a scene become twice as many."""
+
+    def calls(count):
+        joints = [f"  j{k}: {{type: prismatic, child: b{k}, axis: [1, 0, 0], limits: [-1, 1]}}\n" for k in range(count)]
+        bodies = [f"  b{k}: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}\n" for k in range(count)]
+        entries = ", ".join(f"j{k}: {{q: 0.5}}" for k in range(count))
+        text = (
+            f"mbsim: 1\nbodies:\n{''.join(bodies)}joints:\n{''.join(joints)}"
+            f"states: {{home: {{joints: {{{entries}}}}}}}\nsimulation: {{duration: 1}}\n"
+        )
+        found = 0
+
+        def count_call(frame, event, argument):
+            nonlocal found
+            found += event == "call"
+
+        sys.setprofile(count_call)
+        try:
+            load(tmp_path, text)
+        finally:
+            sys.setprofile(None)
+        return found
+
+    calls(5)  # imports
+    few, more, many = map(calls, (20, 40, 80))
+    assert many - more < 2.2 * (more - few)

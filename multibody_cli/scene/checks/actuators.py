@@ -13,7 +13,6 @@ from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.constraints import find_coordinate
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
-from multibody_cli.scene.topology import inboard_joints, loop_joints
 from multibody_cli.spec import units
 from multibody_cli.spec.quantities import read_quantity
 
@@ -123,10 +122,9 @@ def _check_computed_torque(draft: Draft, path: Path, actuator: ComputedTorqueSpe
     every = [name for name, one in scene.actuators.items() if isinstance(one, ComputedTorqueSpec)]
     if len(every) > 1:
         draft.report(path, f"a mechanism has one actuator of this type, found {' and '.join(map(repr, every))}")
-    held = inboard_joints(scene)
-    if loop_joints(scene) or scene.couplings or scene.constraints:
+    if draft.closing or scene.couplings or scene.constraints:
         draft.report(path, "the mechanism has closed loops or constraints, which inverse dynamics does not include")
-    free = [body for body in scene.bodies if body not in held]
+    free = [body for body in scene.bodies if body not in draft.inboard]
     if free:
         draft.report((*path, "joints"), f"body `{free[0]}` is held by no joint: its motion cannot be commanded")
     for name, joint in scene.joints.items():

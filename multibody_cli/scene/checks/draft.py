@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any, TypeVar
 
 from multibody_cli.document.repeat import MAPPINGS
 from multibody_cli.errors import nearest
 from multibody_cli.immutable import Immutable
-from multibody_cli.joints.spec import WORLD
+from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
 from multibody_cli.nodes import Node, Path, Problems, find, format_path
 from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.scene.topology import inboard_joints, loop_joints
+from multibody_cli.spec import NamedPoints
 from multibody_cli.spec.path import names_path
 
 Entry = TypeVar("Entry")
@@ -62,16 +66,36 @@ class Draft(Immutable):
         """Warn of an element."""
         self.problems.warnings.append(f"{find(self.tree, path).mark}: {format_path(path)}: {message}")
 
-    def names(self, section: str) -> frozenset[str]:
+    def names(self, section: str) -> Set[str]:
         """Return the names in a section, of valid and invalid entries."""
         entries = self.data.get(section)
-        return frozenset(entries) if isinstance(entries, dict) else frozenset()
+        return entries.keys() if isinstance(entries, dict) else frozenset()
 
     @cached_property
     def bodies(self) -> frozenset[str]:
         """Names of the bodies, including nodes of strands and the world."""
         generated = frozenset(self.scene.bodies).difference(_PLACEHOLDERS["bodies"])
-        return self.names("bodies") | generated | {WORLD}
+        return generated.union(self.names("bodies"), (WORLD,))
+
+    @cached_property
+    def points(self) -> NamedPoints:
+        """Named points of each body and of the world."""
+        return self.scene.named_points
+
+    @cached_property
+    def inboard(self) -> Mapping[str, str]:
+        """Name of the inboard joint of each body that has one."""
+        return inboard_joints(self.scene)
+
+    @cached_property
+    def closing(self) -> Set[str]:
+        """Names of the joints that carry no body."""
+        return loop_joints(self.scene)
+
+    @cached_property
+    def length(self) -> float:
+        """Largest length of all joints, m."""
+        return max(map(_length, self.scene.joints.values()), default=0.0)
 
     def require_body(self, name: str, path: Sequence[str | int]) -> bool:
         """Whether a body exists; report a problem if it does not."""
@@ -79,6 +103,14 @@ class Draft(Immutable):
             return True
         self.report(path, f"unknown body `{name}`; {nearest(name, self.bodies)}")
         return False
+
+
+def _length(joint: JointSpec) -> float:
+    """Return the largest distance of the frames of a joint from those of its bodies, or of its limits from 0, m."""
+    bounds = joint.bounds or () if isinstance(joint, MovingJointSpec) else ()
+    pairs = zip(bounds, joint.coordinates, strict=False)
+    limits = [abs(x) for pair, unit in pairs if pair and unit is Coordinate.LENGTH for x in pair if math.isfinite(x)]
+    return max(math.hypot(*joint.origin.position), math.hypot(*joint.child_origin.position), *limits)
 
 
 def own_entries(draft: Draft, section: str, entries: Mapping[str, Entry]) -> list[tuple[str, Entry]]:

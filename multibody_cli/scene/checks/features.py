@@ -17,7 +17,6 @@ from multibody_cli.nodes import Path
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import SceneSpec, between_bodies
-from multibody_cli.scene.topology import loop_joints
 from multibody_cli.spec import Pose, Vector
 from multibody_cli.spec.entries import BodyForceSpec, EntrySpec, split_coordinate
 
@@ -29,8 +28,7 @@ def check_features(draft: Draft) -> None:
         return
     method, integrator = METHODS[settings.method], integrator_of(settings.method, settings.integrator)
     objections: dict[str, str] = {}
-    closing = loop_joints(draft.scene)
-    for feature, path in _required_features(draft.scene, closing):
+    for feature, path in _required_features(draft.scene, draft.closing):
         if feature not in method.supports:
             able = " or ".join(f"`{name}`" for name, kind in METHODS.items() if feature in kind.supports)
             remedy = f"use {able}" if able else "no method supports it"
@@ -45,7 +43,7 @@ def check_features(draft: Draft) -> None:
             )
     for option, message in objections.items():
         draft.report(("simulation", "options", option), message)
-    _check_loops(draft, closing)
+    _check_loops(draft)
 
 
 def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[tuple[Feature, Path]]:
@@ -90,13 +88,13 @@ def _reduces(coupling: ConstraintSpec) -> TypeGuard[CouplingSpec]:
     return isinstance(coupling, CouplingSpec) and coupling.reduce
 
 
-def _check_loops(draft: Draft, closing: Collection[str]) -> None:
+def _check_loops(draft: Draft) -> None:
     """Refuse reductions of the coordinates of loop joints."""
     for name, coupling in draft.scene.couplings.items():
         if _reduces(coupling):
             for place, word in coupling.coordinates:
                 joint, _ = split_coordinate(word)
-                if joint in closing:
+                if joint in draft.closing:
                     message = f"`{joint}` closes a loop, so its coordinates are dependent: remove `reduce`"
                     draft.report(("couplings", name, *place), message)
 

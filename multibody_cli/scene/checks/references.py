@@ -93,7 +93,7 @@ def _problem_of_combination(draft: Draft, name: str, quantity: str, reference: R
 def _problem_of_point(draft: Draft, body: str, name: str, quantity: str, reference: Reference) -> str:
     if reference.point is not None:
         return "only bodies have points"
-    points = draft.scene.named_points.get(body)
+    points = draft.points.get(body)
     if points is not None and name not in points:
         return f"`{body}` has no point `{name}`; {nearest(name, points)}"
     return _problem_of_body(draft, body, quantity, reference)

@@ -13,9 +13,8 @@ from multibody_cli.errors import QuantityError, nearest, series
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.checks.topology import determined_by, length_of_joints, report_start
+from multibody_cli.scene.checks.topology import determined_by, report_start
 from multibody_cli.scene.explain import explain
-from multibody_cli.scene.topology import inboard_joints, loop_joints
 from multibody_cli.spec import Spec, units
 from multibody_cli.spec.names import NAME
 from multibody_cli.spec.quantities import format_value, read_quantity
@@ -23,7 +22,6 @@ from multibody_cli.spec.quantities import format_value, read_quantity
 
 def check_states(draft: Draft, states: Any) -> None:
     """Check all states, also those that are not chosen; `states` is the section as plain data."""
-    held = inboard_joints(draft.scene)
     for state, sections in _mappings(draft, (SECTION,), states, "states by name"):
         path: Path = (SECTION, state)
         if not re.match(NAME, state):
@@ -33,7 +31,7 @@ def check_states(draft: Draft, states: Any) -> None:
                 draft.report((*path, section), f"unknown key `{section}`; {nearest(section, FIELDS)}")
                 continue
             for name, fields in _mappings(draft, (*path, section), entries, "fields by name"):
-                _check_entry(draft, (*path, section, name), fields, held)
+                _check_entry(draft, (*path, section, name), fields)
 
 
 def _mappings(draft: Draft, path: Path, value: Any, what: str) -> Iterator[tuple[str, Any]]:
@@ -44,7 +42,7 @@ def _mappings(draft: Draft, path: Path, value: Any, what: str) -> Iterator[tuple
         draft.report(path, f"expected a mapping of {what}, found {format_value(value)}")
 
 
-def _check_entry(draft: Draft, path: Path, fields: Any, held: Mapping[str, str]) -> None:
+def _check_entry(draft: Draft, path: Path, fields: Any) -> None:
     _, _, section, name = path
     known, spec = draft.names(str(section)), getattr(draft.scene, str(section)).get(name)
     if name not in known:
@@ -61,8 +59,8 @@ def _check_entry(draft: Draft, path: Path, fields: Any, held: Mapping[str, str])
     for field in given:
         if field not in FIELDS[str(section)]:
             draft.report((*path, field), f"unknown key `{field}`; {nearest(field, FIELDS[str(section)])}")
-        elif section == "bodies" and name in held:
-            draft.report((*path, field), determined_by(held[str(name)], str(name)))
+        elif section == "bodies" and name in draft.inboard:
+            draft.report((*path, field), determined_by(draft.inboard[str(name)], str(name)))
     own = {field: value for field, value in given.items() if field in FIELDS[str(section)]}
     if spec is not None and own:
         _check_values(draft, path, spec, own)
@@ -70,7 +68,7 @@ def _check_entry(draft: Draft, path: Path, fields: Any, held: Mapping[str, str])
 
 def _check_values(draft: Draft, path: Path, spec: Spec, own: Mapping[str, Any]) -> None:
     """Read an element with the fields of a state in place of its own."""
-    written, points = draft.data[str(path[2])][path[3]], draft.scene.named_points
+    written, points = draft.data[str(path[2])][path[3]], draft.points
     if all(written.get(field) == value for field, value in own.items()):
         return  # as in the chosen state
     try:
@@ -79,5 +77,5 @@ def _check_values(draft: Draft, path: Path, spec: Spec, own: Mapping[str, Any]) 
         for place, message in explain(error, type(spec)):
             draft.report((*path, *place), message)
         return
-    if isinstance(found, MovingJointSpec) and found.bounds is not None and path[3] not in loop_joints(draft.scene):
-        report_start(draft, (*path, "q"), found, length_of_joints(draft.scene))
+    if isinstance(found, MovingJointSpec) and found.bounds is not None and path[3] not in draft.closing:
+        report_start(draft, (*path, "q"), found)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate, numbers_of
-from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
+from multibody_cli.joints.spec import WORLD, MovingJointSpec
 from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.schema import SceneSpec
-from multibody_cli.scene.topology import inboard_joints, loop_joints
 
 _STATE = ("position", "rotation", "velocity")
 
@@ -26,11 +22,11 @@ def check_topology(draft: Draft) -> None:
             draft.report((*path, "child"), "the world cannot be a child: make it the parent")
         elif joint.child == joint.parent:
             draft.report((*path, "child"), f"connects `{joint.child}` to itself")
-    _check_places(draft, inboard_joints(draft.scene))
+    _check_places(draft)
 
 
-def _check_places(draft: Draft, held: dict[str, str]) -> None:
-    for name, joint in held.items():
+def _check_places(draft: Draft) -> None:
+    for name, joint in draft.inboard.items():
         body = draft.scene.bodies.get(name)
         given = body.model_fields_set if body is not None else frozenset[str]()
         for field in _STATE:
@@ -53,27 +49,12 @@ _SLACK = 1e-9
 
 def check_limits(draft: Draft) -> None:
     """Check the initial state of all joints against their limits."""
-    closing = loop_joints(draft.scene)
-    length = length_of_joints(draft.scene)
     for name, joint in draft.scene.joints.items():
-        if isinstance(joint, MovingJointSpec) and joint.bounds is not None and name not in closing:
-            report_start(draft, ("joints", name, "limits"), joint, length)
+        if isinstance(joint, MovingJointSpec) and joint.bounds is not None and name not in draft.closing:
+            report_start(draft, ("joints", name, "limits"), joint)
 
 
-def _length(joint: JointSpec) -> float:
-    """Return the largest distance of the frames of a joint from those of its bodies, or of its limits from 0, m."""
-    bounds = joint.bounds or () if isinstance(joint, MovingJointSpec) else ()
-    pairs = zip(bounds, joint.coordinates, strict=False)
-    limits = [abs(x) for pair, unit in pairs if pair and unit is Coordinate.LENGTH for x in pair if math.isfinite(x)]
-    return max(math.hypot(*joint.origin.position), math.hypot(*joint.child_origin.position), *limits)
-
-
-def length_of_joints(scene: SceneSpec) -> float:
-    """Return the largest length of all joints, m: see `_length`."""
-    return max(map(_length, scene.joints.values()), default=0.0)
-
-
-def report_start(draft: Draft, path: Path, joint: MovingJointSpec, length: float) -> None:
+def report_start(draft: Draft, path: Path, joint: MovingJointSpec) -> None:
     """Report initial coordinates of a joint beyond its limits, at a path and, of several coordinates, their index."""
     assert joint.bounds is not None
     kind = JOINTS[joint.type]
@@ -83,7 +64,7 @@ def report_start(draft: Draft, path: Path, joint: MovingJointSpec, length: float
         if pair is None:
             continue
         lower, upper = pair
-        slack = _SLACK * ((length or 1.0) if unit is Coordinate.LENGTH else 1.0)
+        slack = _SLACK * ((draft.length or 1.0) if unit is Coordinate.LENGTH else 1.0)
         if not lower - slack <= start[k] <= upper + slack:
             side = f"below {lower:g}" if start[k] < lower else f"above {upper:g}"
             place = () if len(joint.coordinates) == 1 else (k,)
