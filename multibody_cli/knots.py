@@ -163,7 +163,9 @@ def _half_turns(u: _Node, shift: float) -> _Node:
 
 
 def _depends_on_state(node: _Node) -> bool:
-    return node.operation in (Operation.QUANTITY, Operation.TABLE) or any(map(_depends_on_state, node.operands))
+    return node.operation in (Operation.QUANTITY, Operation.TABLE, Operation.CONTINUED) or any(
+        map(_depends_on_state, node.operands)
+    )
 
 
 def _knots_of(node: _Node, end: float) -> Floats:

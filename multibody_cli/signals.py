@@ -4,7 +4,8 @@ An expression becomes a short program for a stack machine whose numbers carry th
 (second-order jets), so that a prescribed position has its exact velocity and acceleration.  New expressions therefore
 never recompile a kernel.  An expression of the state reads its quantities from `Signals.quantities`, which
 `forces.quantities.measure` sets; its derivative is that along one direction, `Signals.directions`.  A table becomes the
-pieces of a linear or cubic spline, constant before its first and after its last instant.
+pieces of a linear or cubic spline, constant before its first and after its last instant; a function by a table is
+continued by its tangents.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Signals(NamedTuple):
     operand: Floats  # (m,) value of a CONSTANT
     knots: Floats  # (p,) start of each piece, s
     instants: Floats  # (p,) those of them at which a function of time is not smooth, s; NaN elsewhere
-    pieces: Floats  # (p, 4) value and Taylor coefficients of each piece, lowest power first
+    pieces: Floats  # (p, 5) value and Taylor coefficients of each piece, lowest power first
     quantities: Floats  # (k,) quantities of the state: see `quantities`
     directions: Floats  # (k,) their derivatives along a change of the state
     stack: Floats  # (depth, 3) scratch: value and two derivatives
@@ -86,12 +87,13 @@ class Operation(IntEnum):
     FLOOR = 26
     CEILING = 27
     TABLE = 28
+    CONTINUED = 29
 
 
 (
     _CONSTANT, _TIME, _QUANTITY, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POWER, _NEGATE, _MINIMUM, _MAXIMUM, _ARCTANGENT2,
     _ABSOLUTE, _SQUARE_ROOT, _EXPONENTIAL, _LOGARITHM, _SINE, _COSINE, _TANGENT, _ARCSINE, _ARCCOSINE, _ARCTANGENT,
-    _SINH, _COSH, _TANH, _SIGN, _FLOOR, _CEILING, _TABLE,
+    _SINH, _COSH, _TANH, _SIGN, _FLOOR, _CEILING, _TABLE, _CONTINUED,
 ) = map(int, Operation)  # fmt: skip
 
 FUNCTIONS: dict[str, Operation] = {
@@ -150,8 +152,8 @@ def _evaluate(signals, k, t, time_rate, quantity_rate) -> tuple[float, float, fl
             else:
                 stack[top, 0] = t if operation == _TIME else signals.operand[i]
                 stack[top, 1] = time_rate if operation == _TIME else 0.0
-        elif operation == _TABLE:
-            _apply_table(signals, int(signals.operand[i]), stack[top])
+        elif operation >= _TABLE:
+            _apply_table(signals, int(signals.operand[i]), operation == _CONTINUED, stack[top])
         elif operation == _NEGATE or operation > _ARCTANGENT2:
             _apply_function(operation, stack[top])
         else:
@@ -161,9 +163,13 @@ def _evaluate(signals, k, t, time_rate, quantity_rate) -> tuple[float, float, fl
 
 
 @kernel
-def _apply_table(signals, k, a):
-    """a = table k at a."""
-    value, slope, curve = _evaluate_table(signals.knots, signals.pieces, signals.first[k], signals.last[k], a[0])
+def _apply_table(signals, k, is_continued, a):
+    """a = table k at a; a table that tangents continue has them as its first and its last piece."""
+    knots, pieces, first, last = signals.knots, signals.pieces, signals.first[k], signals.last[k]
+    if is_continued:
+        value, slope, curve = _evaluate_pieces(knots, pieces, first, last, a[0])
+    else:
+        value, slope, curve = _evaluate_table(knots, pieces, first, last, a[0])
     a[0], a[1], a[2] = value, slope * a[1], slope * a[2] + curve * a[1] * a[1]
 
 
@@ -176,6 +182,12 @@ def _evaluate_table(knots, pieces, first, last, t) -> tuple[float, float, float]
         return pieces[first, 0], 0.0, 0.0
     if t > knots[end] + slack:
         return pieces[end, 0], 0.0, 0.0
+    return _evaluate_pieces(knots, pieces, first, end, t)
+
+
+@kernel
+def _evaluate_pieces(knots, pieces, first, end, t) -> tuple[float, float, float]:
+    """Value and derivatives of the last of the pieces from `first` to before `end` that has begun, else the first."""
     low, high = first, end
     while high - low > 1:
         middle = (low + high) // 2
@@ -185,9 +197,9 @@ def _evaluate_table(knots, pieces, first, last, t) -> tuple[float, float, float]
             high = middle
     s, c = t - knots[low], pieces[low]
     return (
-        c[0] + s * (c[1] + s * (c[2] + s * c[3])),
-        c[1] + s * (2.0 * c[2] + s * 3.0 * c[3]),
-        2.0 * c[2] + 6.0 * s * c[3],
+        c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * c[4]))),
+        c[1] + s * (2.0 * c[2] + s * 3.0 * c[3] + s * s * 4.0 * c[4]),
+        2.0 * c[2] + 6.0 * s * c[3] + 12.0 * s * s * c[4],
     )
 
 

@@ -44,7 +44,7 @@ class Dialect:
 
 SIGNAL = Dialect(_ARITHMETIC, (int, float), FUNCTIONS)
 FORMULA = Dialect(_ARITHMETIC, (int, float), FUNCTIONS, named_functions=True)
-STATE = Dialect(_ARITHMETIC, (int, float), FUNCTIONS, references=True)
+STATE = Dialect(_ARITHMETIC, (int, float), FUNCTIONS, references=True, named_functions=True)
 TEMPLATE = Dialect(_ARITHMETIC + _CHOICES, (int, float, str, bool), {**FUNCTIONS, "concat": concat})
 
 
@@ -63,7 +63,7 @@ class Expression:
     references
         The references to the state, by that name.
     functions
-        The functions that it calls and that are not those of all expressions.
+        The functions that it calls and that are not those of all expressions; `functions.f` for one of the scene.
     """
 
     text: str
@@ -119,6 +119,8 @@ def parse(text: str, dialect: Dialect = SIGNAL) -> Expression:
         if dialect.references:
             body, references = extract(body)
         _check(body, dialect, names, functions, 0)
+        for name in sorted(functions.difference(references) if dialect.references else ()):
+            raise ExpressionError(_unknown_function(name, ()))
     except ExpressionError as error:
         raise ExpressionError(f"`{text}`: {error}") from None
     return Expression(text, frozenset(names.difference(references)), body, references, frozenset(functions))

@@ -2,7 +2,7 @@
 
 A reference is a name with fields, as in Python.  Its last part may be a component: an index, or one of x, y, z, w.  A
 name that is not an identifier stands in brackets: `joints["upper-arm"].q`.  `bodies.tip.point(0, 0, 0.1).position`
-refers to a point of a body, in the body frame.
+refers to a point of a body, in the body frame.  `functions.stretch(x)` calls a function of one number.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from collections.abc import Mapping
 
 from multibody_cli.errors import ExpressionError
 from multibody_cli.immutable import Immutable
+
+FUNCTIONS = "functions"
+"""The section of a scene with functions that expressions call."""
 
 _LETTERS = ("x", "y", "z", "w")
 
@@ -64,8 +67,20 @@ class _Extractor(ast.NodeTransformer):
 
     def _replace(self, node: ast.expr) -> ast.expr:
         reference = _reference(node)
+        if _is_function(reference):
+            raise ExpressionError(f"`{reference}` is a function: write `{reference}(...)`")
         self.found[str(reference)] = reference
         return ast.copy_location(ast.Name(id=str(reference), ctx=ast.Load()), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Attribute | ast.Subscript):
+            reference = _reference(node.func)
+            if _is_function(reference):
+                self.found[str(reference)] = reference
+                called = ast.copy_location(ast.Name(id=str(reference), ctx=ast.Load()), node.func)
+                node = ast.copy_location(ast.Call(called, node.args, node.keywords), node)
+        self.generic_visit(node)
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         return self._replace(node)
@@ -84,6 +99,10 @@ def _reference(node: ast.expr) -> Reference:
     if not all(isinstance(part, str) for part in parts):
         raise ExpressionError(f"`{ast.unparse(node)}`: a component is the last part of a reference")
     return Reference(tuple(map(str, parts)), component, points[0] if points else None)
+
+
+def _is_function(reference: Reference) -> bool:
+    return reference.path[0] == FUNCTIONS and len(reference.path) == 2
 
 
 def _parts(node: ast.expr) -> tuple[list[str | int], list[tuple[float, float, float]]]:

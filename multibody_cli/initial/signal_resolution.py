@@ -99,7 +99,7 @@ def signal_alarms(loaded: LoadedScene) -> Iterator[tuple[str, Raised]]:
     written = [(path, spec) for path, spec in signals_of_scene if spec.constant is None and not spec.uses_state]
     if not written:
         return
-    packer = ForcePacker({}, {}, loaded.scene.inputs)  # functions of time read neither points nor combinations
+    packer = ForcePacker({}, {}, loaded.scene.inputs, loaded.scene.functions)  # those of time read no points
     numbers = [packer.signal(spec) for _, spec in written]
     signals = packer.pack()[0].signals
     for (path, _), k in zip(written, numbers, strict=True):

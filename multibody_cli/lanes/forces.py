@@ -120,7 +120,7 @@ class SymbolicSignals:
             return all(np.array_equal(one.pieces[own], base.pieces[own]) for one in self._variants)
         if (base.code[own] == Operation.QUANTITY).any():
             return False
-        reads_table = (base.code[own] == Operation.TABLE).any()
+        reads_table = (base.code[own] >= Operation.TABLE).any()
         pieces = slice(0, len(base.pieces) if reads_table else 0)
         return all(
             np.array_equal(one.operand[own], base.operand[own])

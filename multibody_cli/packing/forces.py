@@ -35,6 +35,7 @@ from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.spec import NamedPoints, SignalSpec, Spec
 from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import PackingContext
+from multibody_cli.spec.table_function import TableFunctionSpec
 
 _GIVEN = {"position": POSITION, "velocity": VELOCITY, "acceleration": ACCELERATION}
 
@@ -42,14 +43,19 @@ _GIVEN = {"position": POSITION, "velocity": VELOCITY, "acceleration": ACCELERATI
 class ForcePacker:
     """Collects force elements and prescribed motions; each of them opens an account.
 
-    `points` are the named points of bodies, and `combinations` those of coordinates, which expressions may read.
+    `points` are the named points of bodies, `combinations` those of coordinates, `inputs` and `functions` those of the
+    scene, which expressions may read.
     """
 
     def __init__(
-        self, points: NamedPoints, combinations: Mapping[str, CombinationSpec], inputs: Mapping[str, SignalSpec]
+        self,
+        points: NamedPoints,
+        combinations: Mapping[str, CombinationSpec],
+        inputs: Mapping[str, SignalSpec],
+        functions: Mapping[str, TableFunctionSpec],
     ) -> None:
         self.accounts: list[Account] = []
-        self._signals = SignalPacker(inputs)
+        self._signals = SignalPacker(inputs, functions)
         self._inputs = np.array([self._signals.add_input(name) for name in inputs], np.int64)
         self._records: tuple[list[tuple[Any, ...]], ...] = tuple([] for _ in ELEMENTS)
         self._terms: list[tuple[int, int, float]] = []

@@ -105,7 +105,7 @@ def pack_model(
     scene, simulation = loaded.scene, loaded.scene.simulation
     packed = pack_tree(layout.tree_links, scene.gravity, layout.loops)
     joints = tuple(_joint_entries(scene, layout, packed, sizes))
-    packer = ForcePacker(scene.named_points, scene.combinations, scene.inputs)
+    packer = ForcePacker(scene.named_points, scene.combinations, scene.inputs, scene.functions)
     rows, tables = _rows_of_loops(layout, packed.tree), TablePacker()
     _add_joint_forces(scene, joints, packer)
     context = Context(layout.rows, packed.frames, packer, layout.markers, masses, simulation.duration, scene.joints)

@@ -15,7 +15,7 @@ from multibody_cli.model import Records
 from multibody_cli.spec import NamedPoints
 from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import PackingContext, split_coordinate
-from multibody_cli.spec.signal import is_input
+from multibody_cli.spec.signal import is_of_state
 
 BODY_QUANTITIES = {
     "position": QuantityCode.POSITION,
@@ -107,8 +107,8 @@ class QuantityPacker:
         values: dict[str, ast.expr] = {}
         numbers: dict[str, int] = {}
         for text, reference in expression.references.items():
-            if is_input(reference):
-                continue  # its value stands in the program
+            if not is_of_state(reference):
+                continue  # inputs and functions stand in the program
             if reference.path[0] == "combinations":
                 _, name, word = reference.path
                 sums, read = self.values_of(self._combinations[name])

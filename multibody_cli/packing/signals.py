@@ -13,6 +13,8 @@ from multibody_cli.expressions import CONSTANTS, Reference
 from multibody_cli.interpolation import INTERPOLATIONS
 from multibody_cli.signals import FUNCTIONS, Floats, Operation, Signals
 from multibody_cli.spec import SignalSpec
+from multibody_cli.spec.formulas import piecewise_of
+from multibody_cli.spec.table_function import TableFunctionSpec
 
 _OPERATORS: dict[type[ast.operator] | type[ast.unaryop], Operation] = {
     ast.Add: Operation.ADD,
@@ -25,6 +27,9 @@ _OPERATORS: dict[type[ast.operator] | type[ast.unaryop], Operation] = {
 
 
 _NONE: Mapping[str, int] = MappingProxyType({})
+
+POWERS = 5
+"""Number of coefficients of a piece of a table."""
 
 
 class Step(NamedTuple):
@@ -43,19 +48,27 @@ class SignalPacker:
     inputs
         The inputs that expressions may read, by name.  Each stands in the program of the expression, so that its
         derivatives are exact.
+    functions
+        The functions that expressions may call, by name.
     """
 
-    def __init__(self, inputs: Mapping[str, SignalSpec] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        inputs: Mapping[str, SignalSpec] = MappingProxyType({}),
+        functions: Mapping[str, TableFunctionSpec] = MappingProxyType({}),
+    ) -> None:
         self.input_places: dict[str, list[int]] = {}
         """Where the value of each input that is a number stands among the operands."""
         self._inputs, self._input_tables = inputs, dict[str, int]()
         self._names = {str(Reference(("inputs", name))): name for name in inputs}
+        self._functions = {str(Reference(("functions", name))): one for name, one in piecewise_of(functions).items()}
+        self._function_tables = dict[str, int]()
         self._ranges: list[tuple[bool, int, int]] = []
         self._code: list[int] = []
         self._operand: list[float] = []
         self._knots = [np.zeros(0)]
         self._instants = [np.zeros(0)]
-        self._pieces = [np.zeros((0, 4))]
+        self._pieces = [np.zeros((0, POWERS))]
         self._knot_count = 0
         self._depth = 1
 
@@ -112,11 +125,11 @@ class SignalPacker:
         )
 
     def _add_pieces(self, knots: Floats, pieces: Floats, instants: Floats) -> int:
-        """Add a table of knots (n,), polynomials (n, 4), and those of the knots that are instants, else NaN (n,)."""
+        """Add a table of knots (n,), polynomials (n, 4 or 5), and those of the knots that are instants, else NaN."""
         first = self._knot_count
         self._knots.append(knots)
         self._instants.append(instants)
-        self._pieces.append(pieces)
+        self._pieces.append(np.pad(pieces, ((0, 0), (0, POWERS - pieces.shape[1]))))
         self._knot_count += len(knots)
         self._ranges.append((True, first, self._knot_count))
         return len(self._ranges) - 1
@@ -145,6 +158,13 @@ class SignalPacker:
             self._input_tables[name] = self.add_table(*columns, spec.interpolation)
         return [Step(Operation.TIME), Step(Operation.TABLE, float(self._input_tables[name]))]
 
+    def _function(self, text: str) -> Step:
+        """Return the step that calls a function."""
+        if text not in self._function_tables:
+            knots, rows = map(np.array, self._functions[text])
+            self._function_tables[text] = self._add_pieces(knots, rows, np.full(len(knots), np.nan))
+        return Step(Operation.CONTINUED, float(self._function_tables[text]))
+
     def _program(self, node: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]) -> list[Step]:
         """Return the postfix program of an expression."""
 
@@ -168,6 +188,8 @@ class SignalPacker:
                     return [*program(operand), Step(_OPERATORS[type(op)])]
                 case ast.Call(func=ast.Name(id=name), args=[argument]) if name in tables:
                     return [*program(argument), Step(Operation.TABLE, float(tables[name]))]
+                case ast.Call(func=ast.Name(id=text), args=[argument]) if text in self._functions:
+                    return [*program(argument), self._function(text)]
                 case ast.Call(func=ast.Name(id=name), args=[first, *rest]):
                     steps, operation = program(first), FUNCTIONS[name]
                     for argument in rest:  # min and max of several arguments, from the left

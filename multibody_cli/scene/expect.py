@@ -111,6 +111,8 @@ class ChannelExpectation(AssertionSpec):
         expression = parse(value, STATE)
         require_names(expression, ("t",))
         for reference in expression.references.values():
+            if reference.path[0] == "functions":
+                raise ExpressionError(f"`{reference}`: only forces call functions")
             if reference.point is not None:
                 raise ExpressionError(f"`{reference}`: only forces refer to points; channels are of bodies")
         if not expression.references:

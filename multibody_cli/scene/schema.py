@@ -47,6 +47,7 @@ from multibody_cli.spec.names import Name
 from multibody_cli.spec.path import PathSpec, Surface
 from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.rotations import IDENTITY
+from multibody_cli.spec.table_function import TableFunctionSpec
 
 
 # --- sensors: frames of bodies whose specific force and angular velocity are channels ---------------------------------
@@ -133,6 +134,11 @@ class SceneSpec(Spec):
     inputs: dict[Name, Input] = Field(
         {},
         description="Inputs, which expressions read as `inputs.NAME`: a number, an expression of t, or a table.",
+    )
+    functions: dict[Name, TableFunctionSpec] = Field(
+        {},
+        description="Functions of one number by tables, which expressions of t and the state call as "
+        "`functions.NAME(x)`.",
     )
     surfaces: dict[Name, Surface] = Field({}, description="Surfaces over which paths wrap, by name.")
     paths: dict[Name, PathSpec] = Field({}, description="Paths through points of bodies and over surfaces, by name.")

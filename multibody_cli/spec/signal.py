@@ -57,12 +57,12 @@ class SignalSpec(Immutable):
 
 def uses_state(expression: Expression) -> bool:
     """Whether an expression depends on more than the time and inputs."""
-    return not all(map(is_input, expression.references.values())) or bool(expression.names - {"t"})
+    return any(map(is_of_state, expression.references.values())) or bool(expression.names - {"t"})
 
 
-def is_input(reference: Reference) -> bool:
-    """Whether a reference is to an input, `inputs.NAME`."""
-    return reference.path[0] == "inputs"
+def is_of_state(reference: Reference) -> bool:
+    """Whether a reference is to a quantity of the state, and not to an input or a function of the scene."""
+    return reference.path[0] not in ("inputs", "functions")
 
 
 class TableSpec(Spec):
@@ -98,7 +98,7 @@ class Signal(Reader):
     refusal
         The reason why it may not.
     inputs
-        Whether it may read inputs.
+        Whether it may read inputs, and call functions.
     """
 
     kind: units.QuantityKind
@@ -133,7 +133,7 @@ class Signal(Reader):
             ):
                 raise ExpressionError(f"`{text}` depends on the state: {self.refusal}")
             if not self.inputs and expression.references:
-                raise ExpressionError(f"`{text}` depends on inputs: {self.refusal}")
+                raise ExpressionError(f"`{text}` depends on inputs or functions: {self.refusal}")
             require_names(expression, ("t", *(self.state or ())))
         except ExpressionError as error:
             raise ExpressionError(f"expected {describe_kind(self.kind)} or {words}: {error}") from None

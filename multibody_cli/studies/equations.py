@@ -277,7 +277,7 @@ def _signal(signal: SignalSpec | None) -> Iterator[Any]:
     from multibody_cli.equations.simplified import as_written, number
 
     assert signal is not None
-    if signal.expression is not None and signal.uses_state:
+    if signal.expression is not None and (signal.uses_state or signal.expression.functions):
         yield signal.expression.text
     elif signal.expression is not None:
         yield as_written(signal.expression)

@@ -10,11 +10,12 @@ import pytest
 import sympy
 from scipy.interpolate import CubicSpline
 
-from multibody_cli.expressions import parse
+from multibody_cli.expressions import STATE, parse
 from multibody_cli.interpolation import INTERPOLATIONS
 from multibody_cli.knots import knots_of
 from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.signals import FUNCTIONS, Operation, derivative_along, evaluate
+from multibody_cli.spec.table_function import TableFunctionSpec
 
 t = sympy.Symbol("t", real=True)
 EXPRESSIONS = [
@@ -104,6 +105,9 @@ def test_every_operation_is_reached_by_a_program():
     assert derivative_along(signals, k, 0.25) == 6.0
     assert len(knots_of(signals, 1.0).at) == 0
     used |= {int(code) for code in signals.code}
+    own = SignalPacker({}, {"f": TableFunctionSpec(x=[0.0, 2.0], y=[1.0, 5.0])})
+    own.add_expression(parse("functions.f(t)", STATE).body)
+    used |= {int(code) for code in own.pack().code}
     assert used == {int(operation) for operation in Operation}
 
 

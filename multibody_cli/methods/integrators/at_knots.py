@@ -120,7 +120,7 @@ class SmoothedSteps(DividedSteps):
             first=written.first.copy(),
             last=written.last.copy(),
             knots=np.concatenate([written.knots, np.zeros(2 * n)]),
-            pieces=np.concatenate([written.pieces, np.zeros((2 * n, 4))]),
+            pieces=np.concatenate([written.pieces, np.zeros((2 * n, written.pieces.shape[1]))]),
         )
         super().__init__(knots, h, with_signals(system, signals))
         self._written, self._signals = written, signals
@@ -156,7 +156,7 @@ class SmoothedSteps(DividedSteps):
         for k, fit in self._fits.items():
             piece = len(written.knots) + 2 * k
             signals.knots[piece : piece + 2] = t, end + self._h
-            signals.pieces[piece] = fit(written, k, instants)
+            signals.pieces[piece, :4] = fit(written, k, instants)
             signals.is_table[k], signals.first[k], signals.last[k] = True, piece, piece + 2
         valid = take(self._h, start, index, 1, 1) == 1
         for name in ("is_table", "first", "last"):

@@ -14,6 +14,7 @@ _OF_BODIES = ("position", "linear_velocity", "angular_velocity")
 _OF_COMBINATIONS = ("value", "rate")
 _OF_PATHS = ("length", "rate")
 _SECTIONS = ("joints", "bodies", "paths")
+_CALLED = {"inputs": ("input", "an input, `inputs.NAME`"), "functions": ("function", "a function, `functions.NAME(x)`")}
 
 
 def check_references(draft: Draft) -> None:
@@ -45,8 +46,8 @@ def _problem(draft: Draft, reference: Reference, own: object) -> str:
     section, *rest = reference.path
     if section == "combinations" and len(rest) == 2:
         return _problem_of_combination(draft, rest[0], rest[1], reference)
-    if section == "inputs":
-        return _problem_of_input(draft, reference)
+    if section in _CALLED:
+        return _problem_of_input(draft, section, reference)
     if section == "points" and len(rest) == 3:
         return _problem_of_point(draft, rest[0], rest[1], rest[2], reference)
     if section in _OF_JOINTS and not rest and isinstance(own, MovingJointSpec):
@@ -99,12 +100,13 @@ def _problem_of_point(draft: Draft, body: str, name: str, quantity: str, referen
     return _problem_of_body(draft, body, quantity, reference)
 
 
-def _problem_of_input(draft: Draft, reference: Reference) -> str:
+def _problem_of_input(draft: Draft, section: str, reference: Reference) -> str:
     _, *rest = reference.path
+    what, written = _CALLED[section]
     if len(rest) != 1 or reference.component is not None or reference.point is not None:
-        return "expected an input, `inputs.NAME`"
-    names = draft.names("inputs")
-    return "" if rest[0] in names else f"unknown input `{rest[0]}`; {nearest(rest[0], names)}"
+        return f"expected {written}"
+    names = draft.names(section)
+    return "" if rest[0] in names else f"unknown {what} `{rest[0]}`; {nearest(rest[0], names)}"
 
 
 def _problem_of_path(draft: Draft, name: str, quantity: str, reference: Reference) -> str:

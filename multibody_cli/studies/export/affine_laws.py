@@ -11,7 +11,7 @@ from typing import NamedTuple
 from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.expressions.words import CONSTANTS, FUNCTIONS
 from multibody_cli.spec import SignalSpec
-from multibody_cli.spec.signal import is_input
+from multibody_cli.spec.signal import is_of_state
 
 
 class Affine(NamedTuple):
@@ -97,7 +97,9 @@ def _signal(signal: SignalSpec, values: Mapping[str, Affine], inputs: Mapping[st
         return None
     known = dict(values)
     for word, reference in signal.expression.references.items():
-        value = inputs[reference.path[1]].constant if is_input(reference) else None
+        value = (
+            None if is_of_state(reference) or reference.path[1] not in inputs else inputs[reference.path[1]].constant
+        )
         if value is None:
             return None
         known[word] = Affine(value)

@@ -16,6 +16,7 @@ SECTIONS = {
     "actuators": "an actuator, with the inertia of its rotor,",
     "sensors": "a sensor",
     "inputs": "a signal",
+    "functions": "a function of expressions",
     "surfaces": "a surface of paths",
     "paths": "a path",
 }
