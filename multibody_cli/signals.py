@@ -231,9 +231,21 @@ def _apply_operator(operation, a, b):
 
 @kernel
 def choose(operation, a, b):
-    """a = min(a, b) or max(a, b)."""
-    if (operation == _MINIMUM and b[0] < a[0]) or (operation == _MAXIMUM and b[0] > a[0]):
+    """a = min(a, b) or max(a, b); of equal values, the one that is selected behind the instant.
+
+    So the derivatives are those from the right, and a sum of pieces with min and max has, at their common knot, the
+    derivatives of the piece behind it.
+    """
+    order = _sign_behind(b[0] - a[0], b[1] - a[1], b[2] - a[2])
+    if (operation == _MINIMUM and order < 0.0) or (operation == _MAXIMUM and order > 0.0):
         a[0], a[1], a[2] = b[0], b[1], b[2]
+
+
+@kernel
+def _sign_behind(value, first, second):
+    """Return the sign of a function right after an instant, -1, 0 or 1, by its value and two derivatives there."""
+    leading = value if value != 0.0 else (first if first != 0.0 else second)
+    return 1.0 if leading > 0.0 else (-1.0 if leading < 0.0 else 0.0)
 
 
 @kernel
@@ -260,7 +272,7 @@ def _apply_function(operation, a):
     if operation == _NEGATE:
         value, slope = -x, -1.0
     elif operation == _ABSOLUTE:
-        value, slope = abs(x), 1.0 if x >= 0.0 else -1.0
+        value, slope = abs(x), _sign_behind(x, a[1], a[2])
     elif operation == _SQUARE_ROOT:
         value = math.sqrt(x)
         slope = 0.5 / value

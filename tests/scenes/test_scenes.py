@@ -41,7 +41,10 @@ CASES = {
     "dzhanibekov_num", "gear_pair", "hooke_joint", "iftomm_a01_pendulum", "iftomm_a02_nfourbar_N1",
     "iftomm_a02_nfourbar_N2", "iftomm_a03_andrews_t003", "iftomm_a04_bricard_slender", "knife_edge_incline",
     "lagrange_top_cusp", "lagrange_top_steady", "rack_pinion", "rc10_chain", "rc20_chain", "rc100_chain",
-    "redmax_scene_1", "redmax_scene_4", "redmax_scene_16", "redmax_scene_19", "redmax_scene_m1",
+    "redmax_scene_0", "redmax_scene_1", "redmax_scene_2", "redmax_scene_3", "redmax_scene_4", "redmax_scene_5",
+    "redmax_scene_7", "redmax_scene_8", "redmax_scene_9", "redmax_scene_13", "redmax_scene_14", "redmax_scene_15",
+    "redmax_scene_16", "redmax_scene_17", "redmax_scene_18", "redmax_scene_19", "redmax_scene_20", "redmax_scene_26",
+    "redmax_scene_34", "redmax_scene_35", "redmax_scene_m1",
     "slider_crank_free_spin", "sphere_roll_incline", "spherical_pendulum", "testset_caraxis", "torque_free_top",
     "bouncing_ball", "box_stack", "coulomb_oscillator", "incline_stick_slip", "rod_impact", "sliding_stop",
     "sphere_roll_incline_contact", "sphere_slide_to_roll", "two_cards",
@@ -50,6 +53,7 @@ CASES = {
 LOOPS = {
     "fourbar_parallelogram", "gear_pair", "hooke_joint", "iftomm_a02_nfourbar_N1", "iftomm_a02_nfourbar_N2",
     "iftomm_a03_andrews_t003", "iftomm_a04_bricard_slender", "knife_edge_incline", "rack_pinion", "redmax_scene_4",
+    "redmax_scene_7", "redmax_scene_8", "redmax_scene_13", "redmax_scene_15", "redmax_scene_20", "redmax_scene_34",
     "slider_crank_free_spin", "sphere_roll_incline", "testset_caraxis",
 }  # fmt: skip
 REFUSED = {("baraff", "iftomm_a04_bricard_slender"), ("baraff", "torus_geodesic")}

@@ -111,6 +111,26 @@ def test_every_operation_is_reached_by_a_program():
     assert used == {int(operation) for operation in Operation}
 
 
+@pytest.mark.parametrize(
+    ("text", "at", "behind"),
+    [
+        ("min(t, 2)**2 + (max(t, 2) - 4)**2", 2.0, (8.0, -4.0, 2.0)),  # pieces of a function with a slope of its own
+        ("min(2, t) + max(2, t)", 2.0, (4.0, 1.0, 0.0)),
+        ("max(2, t)", 2.0, (2.0, 1.0, 0.0)),
+        ("min(t, 2)", 2.0, (2.0, 0.0, 0.0)),
+        ("abs(2 - t)", 2.0, (0.0, 1.0, 0.0)),
+        ("abs(t - 2)", 2.0, (0.0, 1.0, 0.0)),
+        ("max(t**2, 2*t**2)", 0.0, (0.0, 0.0, 4.0)),
+        ("min(t**2, 2*t**2)", 0.0, (0.0, 0.0, 2.0)),
+        ("abs(-t**2)", 0.0, (0.0, 0.0, 2.0)),
+        ("min(2, 3 - 1)", 5.0, (2.0, 0.0, 0.0)),
+    ],
+)
+def test_at_a_knot_the_derivatives_are_those_behind_it(text, at, behind):
+    signals, k = packed(text)
+    assert evaluate(signals, k, at) == behind
+
+
 @pytest.mark.parametrize("text", ["t**2", "(t - 1)**2", "(t - 1)**3", "abs(t)**3"])
 def test_integer_powers_are_smooth_at_zero_base(text):
     at = 1.0 if "1" in text else 0.0
