@@ -89,9 +89,12 @@ LEDGERS = {
     "redmax_scene_24_damped": "1e-9 J",
     "spring_damper_1d": "2e-7 J",
 }
-"""What the balance of energy may miss: where forces depend on velocities, or motions are given, what they take is known to
-second order, which is 2 of 28,000 J in scene 9; at the ends of the pieces of a spline its third derivative jumps, and a
-step across one is of no higher order than that."""
+"""Residuals that the balance of energy may have.
+
+Of forces that depend on velocities, and of given motions, the work is known to second order: 2 of 28,000 J in
+scene 9.  At the ends of the pieces of a spline its third derivative jumps, and a step across one is of no
+higher order than that.
+"""
 
 TOLERANCES = {"bead_cycloid": "1e-12"}
 """The tolerance of the steps, where corrections of 1e-10 of the rates leave more than the scene allows the ledger."""
