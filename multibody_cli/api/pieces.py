@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time as clock
 from operator import index
 from typing import Any
@@ -10,6 +11,7 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.methods.contract import Report
 from multibody_cli.methods.method import Method
 from multibody_cli.model import State
+from multibody_cli.scene.schema import SceneSpec
 
 SHORT_CALL = 0.02
 """Duration, s, of a call of compiled code below which the next one takes twice as many steps."""
@@ -34,6 +36,27 @@ def take_steps(method: Method, state: State, count: int) -> Report | None:
         count -= taken
         piece = 2 * piece if clock.monotonic() - began < SHORT_CALL else max(piece // 2, 1)
     return None
+
+
+def end_of_activations(scene: SceneSpec) -> float:
+    """Return the time, s, up to which the activations of a scene are known: they follow excitations before a run."""
+    known = any(muscle.excitation is not None for muscle in scene.muscles.values())
+    return scene.simulation.duration * (1.0 + 1e-9) if known else math.inf
+
+
+def require_activations(end: float, until: float) -> None:
+    """Refuse steps past the end of the activations.
+
+    Raises
+    ------
+    ArgumentError
+        The end is earlier than the time after the steps.
+    """
+    if until > end:
+        raise ArgumentError(
+            f"cannot step to {until:.9g} s: activations that follow an `excitation` are computed up to "
+            f"`simulation.duration`, {end:.6g} s: increase it"
+        )
 
 
 def whole_number(count: Any) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from multibody_cli.api.inputs import Inputs
 from multibody_cli.api.linear_model import LinearModel, linearize
 from multibody_cli.api.observer import Observer
-from multibody_cli.api.pieces import take_steps, whole_number
+from multibody_cli.api.pieces import end_of_activations, require_activations, take_steps, whole_number
 from multibody_cli.api.scene import Scene
 from multibody_cli.api.views import NamedViews, fresh_state, read_only
 from multibody_cli.diagnostics.joint_domains import domain_violation
@@ -85,7 +85,7 @@ class Simulation:
         self._force = NamedViews("joint with applied forces", self._forces, actuated.joints, frozenset())
         self._inputs = Inputs(self._model, lambda: setattr(self, "_seen", (b"", b"")))
         self._equations: EquationsOfMotion | None = None
-        self._is_stepping = False
+        self._is_stepping, self._end = False, end_of_activations(prepared.scene)
         report = self._method.start(self._state)
         self._start = start_of(self._state, self._method.work)
         self._seen = self._snapshot()
@@ -156,7 +156,7 @@ class Simulation:
         Raises
         ------
         ArgumentError
-            The count is not a whole number, or another thread is stepping the simulation.
+            The count is not a whole number, another thread is stepping, or excitations end with the duration before.
         RunFailed
             A step failed: the message is that of `mbsim run`, unless values written before are not finite.  `reset` and
             `restore` make the simulation usable again.
@@ -165,6 +165,7 @@ class Simulation:
             count = whole_number(count)
         if self._is_stepping:  # tested here, since each call counts
             self._refuse_while_stepping()
+        require_activations(self._end, self.time + count * self.scene.step)
         self._is_stepping = True
         try:
             before = memory, forces = self._memory.tobytes(), self._forces.tobytes()
@@ -191,6 +192,7 @@ class Simulation:
             raise ArgumentError(f"expected a time in s, found {until!r}")
         if not until >= self.time:
             raise ArgumentError(f"cannot advance to {until:.9g} s: the present time is {self.time:.9g} s")
+        require_activations(self._end, until)
         if self._adaptive:
             self._advance_adaptively(until)
         elif until > self.time:
@@ -300,9 +302,8 @@ class Simulation:
         """Return a channel of the results at the present instant, such as `bodies/rod/com` or `energy/total`.
 
         `contacts/A:B/force` is the force of A on B, two bodies or a body and the `world`, of the contacts between them.
-        A component may follow in brackets, as in `joints/hinge/force[fz]`.  `scene.channels` lists the recorded
-        channels with their units.  Reactions and accelerations are those of the state
-        and the applied forces as they are now.
+        A component may follow in brackets, as in `joints/hinge/force[fz]`.  `scene.channels` lists those of results.
+        Reactions and accelerations are those of the state and the applied forces as they are now.
 
         Raises
         ------

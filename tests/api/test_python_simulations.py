@@ -270,6 +270,21 @@ def test_times_that_are_not_reached_are_refused():
     assert sim.time == 0.002
 
 
+@pytest.mark.parametrize("settings", [{}, {"simulation.integrator": "dop853"}])
+def test_steps_past_the_end_of_an_excitation_are_refused(settings):
+    """The activation is computed for the duration; beyond it, the last value would hold."""
+    sim = mbsim.Simulation(
+        load(GALLERY / "excitation.yaml", {"simulation.duration": "10 ms", "output.every": "1 ms", **settings})
+    )
+    sim.advance(0.01)
+    with pytest.raises(mbsim.ArgumentError, match=r"`excitation` are computed up to `simulation.duration`, 0.01 s"):
+        sim.advance(0.02)
+    if not settings:
+        with pytest.raises(mbsim.ArgumentError, match="cannot step to"):
+            sim.step()
+    assert sim.time == 0.01
+
+
 def test_a_count_of_steps_is_a_whole_number():
     sim = mbsim.Simulation(load(SWING))
     with pytest.raises(mbsim.ArgumentError, match=r"expected a whole number of steps, found 2\.5"):
