@@ -30,11 +30,14 @@ class ConstraintSpec(EntrySpec):
     RELATIVE
         Whether it connects two different bodies, of which one may be the world; otherwise every body that it names
         must be movable.
+    UNDEFINED
+        Remedy where it has no finite value.
     """
 
     type: str
 
     RELATIVE: ClassVar[bool] = False
+    UNDEFINED: ClassVar[str] = "change the initial position"
 
     @property
     def row_count(self) -> int:

@@ -62,6 +62,8 @@ class FunctionSpec(ConstraintSpec):
     functions: FunctionTables = Field({}, description=TABLES_DESCRIPTION)
     value: Formula = Field(description="The output, rad or m, as an expression of the inputs.")
 
+    UNDEFINED = "its `value`, or a derivative, is not finite there: change the inputs or the expression"
+
     @model_validator(mode="after")
     def _require_a_function(self) -> Self:
         require_consistent({("value",): self.value}, list(self.inputs), self.parameters, self.functions)

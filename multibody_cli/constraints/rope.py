@@ -88,6 +88,10 @@ def _require_turned_ends(entries: list[OverEntry]) -> list[OverEntry]:
     return entries
 
 
+WITHIN = "it has no tangent at a pulley, since its next point lies within the circle, or the circles overlap"
+"""Cause of a rope without a length."""
+
+
 class RopeSpec(ConstraintSpec):
     """An inextensible rope over points, guides and pulleys, which it turns unless it slides over them."""
 
@@ -107,6 +111,7 @@ class RopeSpec(ConstraintSpec):
     restitution: Fraction = Field(0.0, description="Of jerks, when it is taut: ratio of the rates after and before.")
 
     RELATIVE = True
+    UNDEFINED = WITHIN
 
     @model_validator(mode="after")
     def _require_consistent_lengths(self) -> Self:
@@ -150,6 +155,7 @@ class BeltSpec(ConstraintSpec):
     )
 
     RELATIVE = True
+    UNDEFINED = WITHIN
 
     @model_validator(mode="after")
     def _require_a_turned_pulley(self) -> Self:

@@ -81,6 +81,8 @@ def fiber_velocity(muscle, curves, activation, z, length):
     fastest = muscle.optimal * muscle.fastest
     for _ in range(MAX_ITERATIONS):
         error, _, slope, _ = residual_force(muscle, curves, activation, z, v, length)
+        if math.isnan(error):
+            return error
         low, high = (low, v) if error >= 0.0 else (v, high)
         step = -error / slope if slope > 0.0 else math.copysign(fastest + abs(v), -error)
         if abs(step) > ROUND_OFF * (fastest + abs(v)):
@@ -101,6 +103,8 @@ def implicit_length(muscle, curves, activation, base, h, length):
     z = max(base if h < math.inf else rest, low)
     for _ in range(MAX_ITERATIONS):
         error, by_z, viscous, _ = residual_force(muscle, curves, activation, z, (z - base) / h, length)
+        if math.isnan(error):
+            return error
         low, high = (low, z) if error >= 0.0 else (z, high)
         slope = by_z + viscous / h
         step = -error / slope if slope > 0.0 else math.copysign(muscle.optimal, -error)

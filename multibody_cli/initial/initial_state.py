@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.constraint_solver.solver import update_kinematics
+from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.immutable import replace
 from multibody_cli.initial.assemble import Assembler, AssemblyResult
 from multibody_cli.initial.followers import place_followers
@@ -96,11 +97,31 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
 
 
 def _assemble_positions(loaded: LoadedScene, assembler: Assembler, state: State, kept: Flags) -> list[str]:
-    model, positions = assembler.model, assembler.assemble_positions(kept)
+    model = assembler.model
+    _require_finite(loaded, model, state)
+    positions = assembler.assemble_positions(kept)
     _require_closable(loaded, model, state, positions, assembler.scales)
     if positions.before.relative > REPORT_THRESHOLD:
         return [_how_far(loaded, model, positions, assembler.scales)]
     return []
+
+
+def _require_finite(loaded: LoadedScene, model: Model, state: State) -> None:
+    """Refuse constraints without a finite value or derivative at the start."""
+    work = placed(model, state)
+    finite = np.isfinite(work.terms["coefficient"]) & np.isfinite(work.terms["f"]).all(axis=1)
+
+    def undefined() -> Iterator[tuple[Sequence[str], str]]:
+        for name, row in zip(model.names.rows, work.rows, strict=True):
+            if not (math.isfinite(row["error"]) and finite[row["first_term"] : row["last_term"]].all()):
+                entry = getattr(loaded.scene, name.section)[name.element]
+                remedy = getattr(entry, "UNDEFINED", ConstraintSpec.UNDEFINED)
+                yield (
+                    (name.section, name.element),
+                    f"is not defined in the initial position, {name.direction}: {remedy}",
+                )
+
+    loaded.refuse(undefined())
 
 
 def initial_samples(model: Model, state: State) -> Samples:

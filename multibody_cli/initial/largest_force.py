@@ -11,6 +11,7 @@ import numpy as np
 from multibody_cli.cables.lines import CablePoints
 from multibody_cli.escaping import decoded
 from multibody_cli.forces.elements import ELEMENTS, apply_forces
+from multibody_cli.forces.states import load_states
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.kernel import interpreted, records
 from multibody_cli.model import Floats, Model, Records, State
@@ -45,35 +46,41 @@ class LargestForce(NamedTuple):
 
 def find_largest_force(model: Model, start: Start) -> LargestForce | None:
     """Return the element with the largest finite force at the start; None without."""
-    return max(_forces(model, start), key=lambda one: one.size, default=None)
+    found = (one for one in _forces(model, start) if math.isfinite(one.size))
+    return max(found, key=lambda one: one.size, default=None)
+
+
+def undefined_forces(model: Model, start: Start) -> list[str]:
+    """Return the names of the elements whose force at the start is not finite."""
+    return [one.name for one in _forces(model, start) if not math.isfinite(one.size)]
 
 
 def _forces(model: Model, start: Start) -> Iterator[LargestForce]:
-    """Return the forces of all elements, each of which is applied alone, unless they are not finite."""
+    """Return the forces of all elements, each of which is applied alone."""
     length, angles, state = model.system.tree.length, _angles(model), start.state
     with interpreted(), np.errstate(all="ignore"):  # once, at the end of a run: compilation would take longer
         forces, work, powers = model.system.forces, workspace_for(model.system), np.zeros(len(model.names.accounts))
         points = CablePoints(*(records(np.array(table)) for table in forces.points))
-        quantities = records(np.array(forces.quantities))
+        quantities, states = records(np.array(forces.quantities)), records(np.array(forces.states))
         for place, (element, table) in enumerate(zip(ELEMENTS, forces.tables, strict=True)):
             for k, record in enumerate(table):
                 tables: list[Any] = [records(np.array(other[:0])) for other in forces.tables]
                 tables[place] = records(np.array(table[k : k + 1]))
-                alone = forces._replace(points=points, quantities=quantities, tables=tuple(tables))
+                alone = forces._replace(points=points, quantities=quantities, tables=tuple(tables), states=states)
+                load_states(states, state.z)
                 np.asarray(work.bodies)[:] = start.bodies
                 work.bodies["f"], work.bodies["t"] = 0.0, 0.0
                 try:
                     apply_forces(alone, state.time[0], state.q, state.v, work, powers)
                 except (ArithmeticError, ValueError):  # compiled code computes infinity or NaN
-                    continue
-                force = max(_norms(work.bodies["f"]), _largest(work.tau[~angles]))
-                moment = max(_norms(work.bodies["t"]), _largest(work.tau[angles]))
-                size = max(force, moment / length)
+                    work.tau[:] = math.nan
+                force = float(np.maximum(_norms(work.bodies["f"]), _largest(work.tau[~angles])))
+                moment = float(np.maximum(_norms(work.bodies["t"]), _largest(work.tau[angles])))
+                size = float(np.maximum(force, moment / length))  # NaN if one of them is
                 value, unit = (force, "N") if force * length >= moment else (moment, "N m")
                 section, name = model.names.accounts[record["account"]].cause.split("/")[:2]
                 kind = section.removesuffix("s") if element.entry is None else element.entry.kind
-                if math.isfinite(size):
-                    yield LargestForce(f"{kind} `{decoded(name)}`", value, unit, size, element.rest)
+                yield LargestForce(f"{kind} `{decoded(name)}`", value, unit, size, element.rest)
 
 
 def _angles(model: Model) -> Any:

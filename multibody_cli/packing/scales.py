@@ -75,4 +75,5 @@ def _errors_of_rows(rows: Records, terms: Records, length: float, coordinates: F
     of_bodies = np.maximum(forces * length, moments)
     of_coordinates = _rounded(np.abs(terms["coefficient"])) * np.append(coordinates, 0.0)[terms["iv"]]
     sizes = np.where(terms["iv"] >= 0, of_coordinates, of_bodies)
+    sizes[~np.isfinite(sizes)] = 0.0  # `initial.initial_state` refuses the start
     return np.array([sizes[row["first_term"] : row["last_term"]].max(initial=0.0) or 1.0 for row in rows])

@@ -203,6 +203,38 @@ def test_the_element_far_from_rest_is_of_any_kind(old: str, new: str, named: str
     assert f"the largest force at the start is that of {named}" in outcome.message
 
 
+PULLED = """
+mbsim: 1
+bodies: {a: {mass: 1, com: [0, 0, -0.5], inertia: {principal: [1, 1, 1]}}}
+joints: {h: {type: revolute, child: a, axis: [0, 1, 0]}}
+springs: {weak: {between: [{body: a, point: [0, 0, -1]}, {body: world}], stiffness: 1, rest_length: 1}}
+muscles:
+  pull:
+    path: [{body: a, point: [0, 0, -0.1]}, {body: world, point: [0, 0, 0.1]}]
+    max_isometric_force: 100
+    optimal_length: 0.1
+    tendon_slack_length: 0.1
+    curves: millard2012
+    activation: "sqrt(joints.h.q)"
+simulation: {duration: 0.05 s, step: 1 ms}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("activation:", "tendon: elastic\n    activation:", "muscle `pull`"),
+        ("activation:", "activation:", "muscle `pull`"),
+        ("axis: [0, 1, 0]", "axis: [0, 1, 0], force: log(joints.h.q + 1)", "joint `h`, muscle `pull`"),
+    ],
+)
+def test_forces_that_are_not_finite_at_the_start_are_named(old: str, new: str, named: str, tmp_path: Path) -> None:
+    """An elastic tendon had fibers of a large length there, and the run was complete."""
+    outcome, _ = run(PULLED.replace(old, new), tmp_path, "joints.h.q=-1")
+    assert outcome.status == "diverged"
+    assert outcome.message.startswith(f"the force of {named} is not finite at the start: ")
+
+
 def test_elastic_energy_at_the_start_is_available(tmp_path: Path) -> None:
     """Of a bushing that stores 4.5e6 J and only stores more after an unstable step."""
     outcome, _ = run(FAR_FROM_REST.replace("0.1 ms", "5 ms"), tmp_path)

@@ -567,3 +567,44 @@ def test_a_wheel_with_backlash_stays_within_the_play_of_an_output():
     np.testing.assert_allclose(
         compile_scene(loaded(sliders(couplings, a={"q": 0.8}, b=hinge, c=hinge))).state.q[1:3], [0.64, 0.63], rtol=1e-14
     )
+
+
+# --- constraints that are not defined at the start --------------------------------------------------------------------
+HINGES = {
+    "bodies": {"a": bar(0.5), "b": bar(0.4)},
+    "joints": {name: {"type": "revolute", "axis": [0, 1, 0], "child": name} for name in "ab"},
+}
+
+
+@pytest.mark.parametrize("value", ["log(x)", "sqrt(x)", "1/x"], ids=["value", "slope", "pole"])
+def test_a_function_that_is_not_finite_at_the_start_is_named(value):
+    """It was a division by zero somewhere; sqrt(x) has a value at 0, and no slope."""
+    coupling = {"type": "function", "inputs": {"x": "a"}, "output": "b", "value": value}
+    scene = {**HINGES, "couplings": {"lever": coupling}}
+    with pytest.raises(
+        SceneError, match=r"couplings\.lever: is not defined in the initial position, between a and b: its `value`"
+    ):
+        compile_scene(loaded(scene))
+
+
+def test_a_function_is_defined_where_its_input_is_placed():
+    """The input follows another coordinate; at 0, where the file leaves it, the logarithm has no value."""
+    log = {"type": "function", "inputs": {"x": "b"}, "output": "c", "value": "log(x)"}
+    scene = {
+        "bodies": {**HINGES["bodies"], "c": bar(0.3)},
+        "joints": {**HINGES["joints"], "c": {"type": "revolute", "axis": [0, 1, 0], "child": "c"}},
+        "couplings": {"same": {"type": "equal", "joints": ["a", "b"]}, "log": log},
+    }
+    scene["joints"]["a"] = {**scene["joints"]["a"], "q": 0.5}
+    np.testing.assert_allclose(compile_scene(loaded(scene)).state.q, [0.5, 0.5, np.log(0.5)], atol=1e-12)
+
+
+def test_a_rope_to_a_point_within_its_pulley_is_refused_with_the_cause():
+    disc = {"body": "world", "radius": 0.2, "axis": [0, 1, 0], "slides": True}
+    over = [{"body": "world", "point": [-0.3, 0, -1]}, disc, {"body": "ball"}]
+    ball = {"mass": 1, "inertia": {"principal": [1, 1, 1]}, "position": [0.1, 0, 0]}
+    scene = {"bodies": {"ball": ball}, "constraints": {"rope": {"type": "rope", "over": over}}}
+    with pytest.raises(
+        SceneError, match=r"constraints\.rope: is not defined in the initial position, along it: .* within the circle"
+    ):
+        compile_scene(loaded(scene))
