@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.alarms.contract import NONE, Alarm, Oscillations, Reading, Remedy, RunSettings
-from multibody_cli.alarms.record import Peak, RunRecord
+from multibody_cli.alarms.record import Peak, RunRecord, rows_of
 from multibody_cli.alarms.remedies import DIVISORS, MARGIN, reduce_step, remedy_of_open_constraints, resolve_better
 from multibody_cli.alarms.unsolved import read_contacts, read_implicit
 from multibody_cli.escaping import path_component
@@ -47,6 +47,12 @@ ADDED, ADDED_IN_THE_MEAN = 1e-9, 1e-2
 """Energy that contacts add, relative to the energy available, which counts; of variational steps."""
 
 
+WITHOUT_LENGTH = (
+    "keep ends of ropes outside of the circles of their pulleys, and within 0.45 turns about them from the start"
+)
+"""Remedy of constraints that are not defined; a belt ends the run."""
+
+
 def _unless_adaptive(settings: RunSettings, threshold: float) -> float:
     return math.inf if settings.integrator.adaptive else threshold
 
@@ -56,9 +62,7 @@ def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
     peak, channel, unit = record.loop_error, "", "m"
     if record.row_error.largest > peak.largest:
         peak = record.row_error
-        free = [entry for entry in names.constraint_entries if not entry.one_sided]
-        owners = [entry for entry in free for _ in range(entry.rows.start, entry.rows.stop)]
-        owner = owners[peak.element]
+        owner = [*rows_of(names).values()][peak.element]
         channel, place = f"{owner.section}/{path_component(owner.name)}/error", f"{owner.section} `{owner.name}`"
         unit = "m or rad"
     elif names.joints:
@@ -67,10 +71,14 @@ def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
     else:
         place = "the constraints"
     message = f"{place} is open by {peak.largest:.3g} {unit}, {peak.largest / length:.2g} of the length of the scene"
+    if peak.largest == math.inf:
+        message = f"{place} is not defined, and has no effect there"
     return Reading(lambda bound: peak.time_above(bound * length), channel, message)
 
 
 def _close_constraints(settings: RunSettings, value: float, threshold: float) -> Remedy:
+    if value == math.inf:
+        return Remedy(change=WITHOUT_LENGTH)
     if settings.options.get("stabilization") == "baumgarte":
         return Remedy(change="use `simulation.options.stabilization: projection`")
     return remedy_of_open_constraints(settings, value, threshold)

@@ -11,7 +11,7 @@ import numpy as np
 from multibody_cli.alarms.catalogue import RUN_ALARMS
 from multibody_cli.alarms.contract import Level, Raised, RunSettings
 from multibody_cli.alarms.phases import Phases, find_largest
-from multibody_cli.alarms.record import SMALLEST_LIFT, RunRecord, lengths_of, scales_of
+from multibody_cli.alarms.record import SMALLEST_LIFT, RunRecord, lengths_of, open_rows, scales_of
 from multibody_cli.alarms.remedies import with_one_remedy
 from multibody_cli.kernel import Flags
 from multibody_cli.model import Floats, Model
@@ -102,7 +102,7 @@ class LargestOfRuns:
         self.mass = scales.mass
         self.length = lengths_of(_by_run(samples.position, runs)[:, 0], scales.offset)
         self.loop_error = _largest(samples.constraint_error, runs)
-        self.row_error = _largest(samples.row_error[:, scales.rows], runs)
+        self.row_error = _largest(open_rows(samples.row_error, scales.rows), runs)
         w = samples.angular_velocity
         self.spin = _largest_norm(w, runs)
         self.loop_spin = _largest_norm(np.ascontiguousarray(w[:, list(model.names.looped)]), runs)

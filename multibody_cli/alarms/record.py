@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.phases import Phases, find_largest
 from multibody_cli.escaping import path_component
 from multibody_cli.methods.contract import Causes, Report
-from multibody_cli.model import Floats, Integers, Model
+from multibody_cli.model import ConstraintEntry, Floats, Integers, Model, SceneNames
 
 GROWTH = 1.5
 """Factor between the values whose times a `Peak` keeps."""
@@ -76,7 +77,7 @@ class RecordScales(NamedTuple):
     signs
         (na,) sign of each account in the energy balance.
     rows
-        The equality rows of couplings and constraints.
+        The rows of couplings and constraints, and the entry of each.
     is_prescribed
         Whether motions or constraints do work of any sign.
     """
@@ -85,7 +86,7 @@ class RecordScales(NamedTuple):
     weight: float
     mass: float
     signs: Floats
-    rows: list[int]
+    rows: dict[int, ConstraintEntry]
     is_prescribed: bool
 
 
@@ -94,15 +95,26 @@ def scales_of(model: Model) -> RecordScales:
     tree, names = model.system.tree, model.names
     working = {account.cause for account in names.accounts if account.kind == "work"}
     constrained = {f"{entry.section}/{path_component(entry.name)}" for entry in names.constraint_entries}
-    free = [entry for entry in names.constraint_entries if not entry.one_sided]
     return RecordScales(
         float(np.linalg.norm(model.com, axis=1).max(initial=0.0)),
         float(tree.links["mass"].sum() * np.linalg.norm(tree.gravity)),
         float(tree.links["mass"].sum()),
         np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts]),
-        [k for entry in free for k in range(entry.rows.start, entry.rows.stop)],
+        rows_of(names),
         bool(tree.driven.any() or working & constrained),
     )
+
+
+def rows_of(names: SceneNames) -> dict[int, ConstraintEntry]:
+    """Return the rows of couplings and constraints, and the entry of each."""
+    entries = (entry for entry in names.constraint_entries if entry.section in ("couplings", "constraints"))
+    return {row: entry for entry in entries for row in range(entry.rows.start, entry.rows.stop)}
+
+
+def open_rows(errors: Floats, rows: Mapping[int, ConstraintEntry]) -> Floats:
+    """Return the errors of rows (K, m) that count: of one-sided rows the negative ones, and NaN."""
+    one_sided = [entry.one_sided for entry in rows.values()]
+    return np.where(one_sided, np.minimum(errors[:, [*rows]], 0.0), errors[:, [*rows]])
 
 
 class RunRecord:
@@ -202,7 +214,7 @@ class RunRecord:
                 find_largest(vectors, sizes, elements)
                 peak.add_largest(times, sizes, elements)
         self.loop_error.add(times, samples.constraint_error[:count])
-        self.row_error.add(times, samples.row_error[:count, self._rows])
+        self.row_error.add(times, open_rows(samples.row_error[:count], self._rows))
         if self.names.contacts:
             present = np.arange(self.names.contacts) < samples.contact_count[:count].reshape(-1, 1)
             self.penetration.add(times, np.where(present, np.minimum(samples.contact_gap[:count], 0.0), 0.0))

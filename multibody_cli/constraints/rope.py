@@ -9,8 +9,9 @@ it turns: material that the rotation of the pulley feeds.  A section cannot be l
 and its multiplier is its tension.  The sections of a belt neither lengthen nor slacken: = 0.
 
 An angle is known up to whole turns.  The end of a rope on a pulley that it turns goes about the body that carries the
-pulley by less than half a turn from its place at the start, and the coordinate of the pulley counts the others.  The
-angle by which a rope wraps a pulley over which it slides differs from that at the start by less than half a turn.
+pulley by less than 0.45 turns from its place at the start, and the coordinate of the pulley counts the others.  The
+angle by which a rope wraps a pulley over which it slides differs from that at the start by less than 0.45 turns.
+Beyond, the rope has no length (NaN).
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ END = np.dtype(
         ("slides", "i8"),  # whether the rope slides over the disc
         ("iq", "i8"),  # coordinate that counts the turns of a disc over which it does not slide
         ("turn", "f8"),  # rate of the rotation about the axis per rate of this coordinate
-        ("reference", "f8"),  # angle of the end, or wrap angle, from which it differs by less than half a turn
+        ("reference", "f8"),  # angle of the end, or wrap angle, from which it differs by less than `FARTHEST`
     ]
 )
 """An end of a span."""
@@ -55,6 +55,9 @@ STEPS = 30
 
 CONVERGED = 1e-7
 """Step, rad, behind which the next one is round-off."""
+
+FARTHEST = 0.45
+"""Distance of an angle from its reference, turns, above which its whole turns are uncertain."""
 
 COINCIDENT = 1e-150
 """Distance below which its square underflows, m."""
@@ -136,8 +139,10 @@ def angle_of(end, e, n, bodies):
 
 @formula
 def nearest_turn(angle, reference):
-    """The angle in whole turns from the given one that differs from a reference by at most half a turn."""
-    return angle - math.tau * math.floor((angle - reference) / math.tau + 0.5)
+    """The angle in whole turns from the given one that is nearest to a reference; NaN if that is half a turn away."""
+    turns = (angle - reference) / math.tau
+    whole = math.floor(turns + 0.5)
+    return angle - math.tau * whole if abs(turns - whole) < FARTHEST else math.nan
 
 
 @formula

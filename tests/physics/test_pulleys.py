@@ -213,3 +213,52 @@ def test_a_rope_is_taut_where_all_else_is_assembled(tmp_path, method):
     np.testing.assert_allclose(found("joints/axle/q").values[0], 0.0, atol=1e-12)
     a = 2.0 * G / (4.0 + inertia / r**2)
     np.testing.assert_allclose(found("joints/l/v").values[-1], -0.1 * a, rtol=1e-9)
+
+
+SWINGS = {
+    "around its peg": ([1, 0, -0.1], [0, 0, 5], -1, 0.0),
+    "through the circle": ([0.5, 0, 0], [-2, 0, 0], 1, 0.5),
+}
+
+
+@pytest.mark.parametrize("method", ["aba", "baraff", "variational", "variational_maximal"])
+@pytest.mark.parametrize(("position", "velocity", "sense", "slack"), SWINGS.values(), ids=SWINGS)
+def test_a_rope_that_loses_its_length_makes_the_run_untrusted(tmp_path, method, position, velocity, sense, slack):
+    """Half a turn from the start its length jumped by a turn, and within the circle it has none: both were complete."""
+    ball = body(1.0) | {"position": position, "velocity": {"linear": velocity}}
+    over = {"body": "world", "point": [-0.3, 0, -0.5]}, pulley("world", 0.1, sense, slides=True), "ball"
+    own = {} if METHODS[method].own_integrator else {"integrator": "rk4"}
+    scene = {
+        "gravity": [0, 0, 0],
+        "bodies": {"ball": ball},
+        "constraints": {"rope": rope(*over, slack=[slack])},
+        "simulation": {"duration": 0.8, "step": H, "method": method, **own},
+        "output": {"every": 5 * H},
+    }
+    outcome = prepared(tmp_path, scene).run(MemorySink()).outcome
+    assert outcome.status in ("untrusted", "diverged")
+    if METHODS[method].own_integrator is None:
+        assert "constraints `rope` is not defined, and has no effect there" in outcome.message
+
+
+def test_a_rope_winds_by_less_than_half_a_turn(tmp_path):
+    """A ball winds its rope up around a peg: energy and tension are those of the free length."""
+    r, free, speed, height = 0.1, 1.0, 2.0, 1.0
+    ball = body(1.0) | {"position": [r, 0, -free], "velocity": {"linear": [-speed, 0, 0]}}
+    over = {"body": "world", "point": [r, 0, height]}, pulley("world", r, 1, slides=True), "ball"
+    scene = {
+        "gravity": [0, 0, 0],
+        "bodies": {"ball": ball},
+        "constraints": {"rope": rope(*over)},
+        "simulation": {"duration": 0.8, "step": H, "integrator": "rk4"},
+        "output": {"every": 10 * H},
+    }
+    sink = MemorySink()
+    outcome = prepared(tmp_path, scene).run(sink).outcome
+    found = sink.trajectory().channel
+    assert outcome.status == "complete"
+    time = found("time").values
+    length = np.sqrt(free**2 - 2.0 * r * speed * time)  # the free length l winds with d(l^2/2)/dt = -r v
+    x = found("bodies/position").values[:, 0]
+    np.testing.assert_allclose(np.sqrt((x**2).sum(axis=1) - r**2), length, rtol=1e-8)
+    np.testing.assert_allclose(found("constraints/rope/multiplier").values[:, 0], speed**2 / length, rtol=1e-6)
