@@ -71,24 +71,33 @@ def lever_after(points, k, bodies):
 
 
 @formula
-def line_between(one, other, bodies):
-    """Direction from a point to its neighbor, 0 if there is none, and their distance."""
-    d = load(bodies[other.row].x) + lever_of(other, bodies) - load(bodies[one.row].x) - lever_of(one, bodies)
-    length = math.sqrt(dot(d, d))
-    return (1.0 / max(length, COINCIDENT)) * d, length
+def at_surface(points, i, k):
+    """Whether entry i or entry k is a surface."""
+    return max(points.entries[i].surface, points.entries[k].surface) >= 0
 
 
 @formula
 def line_to(points, i, k, bodies):
-    """Direction and length of the line from entry i to entry k."""
+    """The line from entry i to entry k: levers of its ends, its direction, 0 if it has none, and its length."""
     one, other = points.entries[i], points.entries[k]
-    if one.surface >= 0:
-        arc = points.surfaces[one.surface]
+    r, s = lever_of(one, bodies), lever_of(other, bodies)
+    d = load(bodies[other.row].x) + s - load(bodies[one.row].x) - r
+    length = math.sqrt(dot(d, d))
+    u = (1.0 / max(length, COINCIDENT)) * d
+    if at_surface(points, i, k):
+        r, s = lever_after(points, i, bodies), lever_before(points, k, bodies)
+        u, length = tangent_to(points, one.surface, other.surface)
+    return r, s, u, length
+
+
+@formula
+def tangent_to(points, one, other):
+    """Direction and length of the line that leaves the surface `one`, or else enters the surface `other`."""
+    if one >= 0:
+        arc = points.surfaces[one]
         return load(arc.leaving), arc.after
-    if other.surface >= 0:
-        arc = points.surfaces[other.surface]
-        return load(arc.entering), arc.before
-    return line_between(one, other, bodies)
+    arc = points.surfaces[other]
+    return load(arc.entering), arc.before
 
 
 @formula
@@ -111,13 +120,6 @@ def has_collapsed(shortest, rest, length):
     return shortest < COLLAPSED * max(rest, length)
 
 
-@formula
-def relative_velocity(points, i, k, bodies):
-    """Velocity of the end of the line from entry i to entry k, less that of its start."""
-    one, other = bodies[points.entries[i].row], bodies[points.entries[k].row]
-    return velocity_of(other, lever_before(points, k, bodies)) - velocity_of(one, lever_after(points, i, bodies))
-
-
 # --- arcs -------------------------------------------------------------------------------------------------------------
 @formula
 def position_of(point, bodies):
@@ -125,7 +127,7 @@ def position_of(point, bodies):
     return load(bodies[point.row].x) + lever_of(point, bodies)
 
 
-@kernel
+@formula
 def trace(points, first, last, bodies):
     """Compute the arcs over all surfaces of a cable."""
     entries = points.entries
@@ -143,7 +145,7 @@ def length_of(points, first, last, bodies):
     entries, length, i = points.entries, 0.0, first
     for k in range(first + 1, last):
         if is_passed(points, k):
-            _, distance = line_to(points, i, k, bodies)
+            _, _, _, distance = line_to(points, i, k, bodies)
             length += entries[k].factor * (distance + arc_of(points, k))
             i = k
     return length
@@ -167,50 +169,44 @@ def measure(points, first, last, bodies):
             length += factor * arc.arc
         if is_passed(points, k):
             if factor > 0.0:
-                u, distance = line_to(points, i, k, bodies)
+                r, s, u, distance = line_to(points, i, k, bodies)
                 length += factor * distance
                 if surface < 0 and entries[i].surface < 0:
                     shortest = min(shortest, distance)
-                rate += factor * dot(u, relative_velocity(points, i, k, bodies))
+                one, other = bodies[entries[i].row], bodies[entries[k].row]
+                rate += factor * dot(u, velocity_of(other, s) - velocity_of(one, r))
             i = k
     return length, rate, shortest
 
 
 # --- variation --------------------------------------------------------------------------------------------------------
-@kernel
-def vary_arcs(points, first, last, bodies):
-    """Compute the changes of all arcs of a cable along the motion change of the bodies."""
+@formula
+def vary_arcs(points, first, last, bodies, in_time):
+    """Compute the changes of all arcs of a cable along the motion change of the bodies, or their rates of change."""
     entries = points.entries
     for k in range(first + 1, last - 1 if len(points.surfaces) > 0 else first):
         if entries[k].surface >= 0 and is_passed(points, k):
-            body, (a, p), (b, q) = bodies[entries[k].row], moved(points, k - 1, bodies), moved(points, k + 1, bodies)
-            p, q = p - displacement_of(body, a - load(body.x)), q - displacement_of(body, b - load(body.x))
-            vary(points.surfaces[entries[k].surface], load(body.dw), p, q)
-
-
-@kernel
-def vary_arcs_in_time(points, first, last, bodies):
-    """Compute the rates of change of all arcs of a cable."""
-    entries = points.entries
-    for k in range(first + 1, last - 1 if len(points.surfaces) > 0 else first):
-        if entries[k].surface >= 0 and is_passed(points, k):
-            body, (a, p), (b, q) = bodies[entries[k].row], moving(points, k - 1, bodies), moving(points, k + 1, bodies)
-            p, q = p - velocity_of(body, a - load(body.x)), q - velocity_of(body, b - load(body.x))
-            vary(points.surfaces[entries[k].surface], load(body.w), p, q)
+            body = bodies[entries[k].row]
+            turn, _ = motion_of(body, ZERO, in_time)
+            p = displacement_in(body, points.entries[k - 1], bodies, in_time)
+            q = displacement_in(body, points.entries[k + 1], bodies, in_time)
+            vary(points.surfaces[entries[k].surface], turn, p, q)
 
 
 @formula
-def moved(points, k, bodies):
-    """Position of a point, and its displacement along the motion change."""
-    point = points.entries[k]
-    return position_of(point, bodies), displacement_of(bodies[point.row], lever_of(point, bodies))
+def displacement_in(body, point, bodies, in_time):
+    """Displacement of a point relative to a body along the motion change, or its velocity."""
+    _, own = motion_of(bodies[point.row], lever_of(point, bodies), in_time)
+    _, carried = motion_of(body, position_of(point, bodies) - load(body.x), in_time)
+    return own - carried
 
 
 @formula
-def moving(points, k, bodies):
-    """Position of a point, and its velocity."""
-    point = points.entries[k]
-    return position_of(point, bodies), velocity_of(bodies[point.row], lever_of(point, bodies))
+def motion_of(body, r, in_time):
+    """Rotation of a body and displacement at the lever r along the motion change; or angular velocity and velocity."""
+    if in_time:
+        return load(body.w), velocity_of(body, r)
+    return load(body.dw), displacement_of(body, r)
 
 
 @kernel
@@ -218,45 +214,52 @@ def path_change(points, first, last, bodies, displacement_factor, velocity_facto
     """Changes of length and rate of a cable along a motion change; that of the rate with the pose where `exact`."""
     trace(points, first, last, bodies)
     if exact:
-        vary_arcs(points, first, last, bodies)
+        vary_arcs(points, first, last, bodies, False)
     entries, i = points.entries, first
     length, rate = 0.0, 0.0
     for k in range(first + 1, last):
         if is_passed(points, k):
             factor = entries[k].factor
-            u, distance = line_to(points, i, k, bodies)
-            moved = relative_displacement(points, i, k, bodies)
+            r, s, u, distance = line_to(points, i, k, bodies)
+            moved = relative_displacement(points, i, k, r, s, bodies)
             along = factor * dot(u, moved)
             length += displacement_factor * along
             rate += velocity_factor * along
-            if exact and distance > 0.0:
-                turned = turn_of(points, i, k, u, moved, distance)
-                r, s = lever_after(points, i, bodies), lever_before(points, k, bodies)
-                swung = velocity_change(bodies[entries[k].row], s, slide_before(points, k)) - velocity_change(
-                    bodies[entries[i].row], r, slide_after(points, i)
-                )
-                apart = relative_velocity(points, i, k, bodies)
-                rate += (factor * displacement_factor) * (dot(turned, apart) + dot(u, swung))
+            if exact:
+                quickened = rate_change_of(points, i, k, r, s, u, distance, bodies, False)
+                rate += (factor * displacement_factor) * quickened
             i = k
     return length, rate
 
 
 @formula
-def relative_displacement(points, i, k, bodies):
+def rate_change_of(points, i, k, r, s, u, distance, bodies, in_time):
+    """Change of the rate of length of the line from entry i to entry k, for constant velocities, after `vary_arcs`."""
+    one, other = bodies[points.entries[i].row], bodies[points.entries[k].row]
+    (turn, moved), (other_turn, other_moved) = motion_of(one, r, in_time), motion_of(other, s, in_time)
+    turned = turn_of(points, i, k, u, other_moved - moved, distance)
+    turn, other_turn = cross(turn, r), cross(other_turn, s)
+    if at_surface(points, i, k):
+        turn, other_turn = turn + slide_after(points, i), other_turn + slide_before(points, k)
+    apart = velocity_of(other, s) - velocity_of(one, r)
+    return dot(turned, apart) + dot(u, cross(load(other.w), other_turn) - cross(load(one.w), turn))
+
+
+@formula
+def relative_displacement(points, i, k, r, s, bodies):
     """Displacement of the end of the line from entry i to entry k, less that of its start, as in the bodies."""
-    moved = displacement_of(bodies[points.entries[k].row], lever_before(points, k, bodies))
-    return moved - displacement_of(bodies[points.entries[i].row], lever_after(points, i, bodies))
+    one, other = bodies[points.entries[i].row], bodies[points.entries[k].row]
+    return displacement_of(other, s) - displacement_of(one, r)
 
 
 @formula
 def turn_of(points, i, k, u, moved, distance):
-    """Change of the direction of the line from entry i to entry k, after `vary_arcs`."""
-    one, other = points.entries[i].surface, points.entries[k].surface
-    if one >= 0:
-        return load(points.surfaces[one].leave_turn)
-    if other >= 0:
-        return load(points.surfaces[other].enter_turn)
-    return (1.0 / distance) * (moved - dot(u, moved) * u)
+    """Change of the direction of the line from entry i to entry k, 0 if it has none, after `vary_arcs`."""
+    turned = (1.0 / max(distance, COINCIDENT)) * (moved - dot(u, moved) * u) if distance > 0.0 else ZERO
+    if at_surface(points, i, k):
+        one, other = points.entries[i].surface, points.entries[k].surface
+        turned = load(points.surfaces[one].leave_turn) if one >= 0 else load(points.surfaces[other].enter_turn)
+    return turned
 
 
 @formula
@@ -275,9 +278,3 @@ def slide_after(points, k):
     if surface >= 0:
         return load(points.surfaces[surface].leave_slide)
     return ZERO
-
-
-@formula
-def velocity_change(body, r, slide):
-    """Change of the velocity of a point by a displacement of the body, and of the point in it: w x (dw x r + slide)."""
-    return cross(load(body.w), cross(load(body.dw), r) + slide)

@@ -23,25 +23,12 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from multibody_cli.cables.lines import (
-    arc_of,
-    is_passed,
-    lever_after,
-    lever_before,
-    line_to,
-    relative_velocity,
-    slide_after,
-    slide_before,
-    trace,
-    turn_of,
-    vary_arcs_in_time,
-)
+from multibody_cli.cables.lines import arc_of, is_passed, line_to, rate_change_of, trace, vary_arcs
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.points import write_point_force
 from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import formula
-from multibody_cli.spatial.memory import load
-from multibody_cli.spatial.products import ZERO, cross, dot
+from multibody_cli.spatial.products import ZERO
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength
 from multibody_cli.spec.entries import PackingContext, Place, placed
 from multibody_cli.spec.path import PointsOrName
@@ -133,44 +120,26 @@ def pack(spec: DistanceSpec, context: PackingContext) -> Packed:
 def write(rod, signals, points, buffers, t, bodies, q, v, rows, terms):
     """Write the levels of a row, and its terms: two for the line to each entry, in the order of the entries.
 
-    Where the cable does not touch a surface, the line that leads past it has its terms at the points, and the terms of
-    the surface are 0.
+    Where a line leads past a surface, the terms of the surface are 0.
     """
     row, sign, entries = rows[rod.first_row], rod.sign, points.entries
-    trace(points, rod.first, rod.last, bodies)
-    vary_arcs_in_time(points, rod.first, rod.last, bodies)
-    length, bias, term = 0.0, 0.0, rod.first_term
+    if len(points.surfaces) > 0:
+        trace(points, rod.first, rod.last, bodies)
+        vary_arcs(points, rod.first, rod.last, bodies, True)
+    length, bias, term, i = 0.0, 0.0, rod.first_term, rod.first
     for k in range(rod.first + 1, rod.last):
-        begins, ends = is_passed(points, k - 1), is_passed(points, k)
-        i, j = k - 1 if begins else k - 2, k if ends else k + 1
-        n, distance = line_to(points, i, j, bodies)
-        r, s, factor = lever_after(points, i, bodies), lever_before(points, j, bodies), entries[j].factor
-        pull = (sign * factor) * n
-        term = write_point_force(terms, term, entries[k - 1].row, r, -pull if begins else ZERO)
-        term = write_point_force(terms, term, entries[k].row, s, pull if ends else ZERO)
-        if ends:
+        if is_passed(points, k):
+            r, s, n, distance = line_to(points, i, k, bodies)
+            factor = entries[k].factor
             length += factor * (distance + arc_of(points, k))
-            bias += factor * curvature_of(points, i, k, n, distance, bodies)
+            bias += factor * rate_change_of(points, i, k, r, s, n, distance, bodies, True)
+            pull = (sign * factor) * n
+            term = write_point_force(terms, term, entries[i].row, r, -pull)
+            for _ in range(2 * (k - i - 1)):
+                term = write_point_force(terms, term, entries[k - 1].row, ZERO, ZERO)
+            term = write_point_force(terms, term, entries[k].row, s, pull)
+            i = k
     write_level(row, sign * (length - rod.length), 0.0, sign * bias)
-
-
-@formula
-def curvature_of(points, i, k, n, distance, bodies):
-    """Second derivative of the length of a line for accelerations 0 of both bodies."""
-    apart, turned = relative_velocity(points, i, k, bodies), ZERO
-    if distance > 0.0:
-        turned = turn_of(points, i, k, n, apart, distance)
-    one, other = bodies[points.entries[i].row], bodies[points.entries[k].row]
-    swung = swing_of(other, lever_before(points, k, bodies), slide_before(points, k))
-    swung = swung - swing_of(one, lever_after(points, i, bodies), slide_after(points, i))
-    return dot(turned, apart) + dot(n, swung)
-
-
-@formula
-def swing_of(body, r, slide):
-    """Acceleration of a point by the rotation of the body, for the velocity of the point in it: w x (w x r + slide)."""
-    w = load(body.w)
-    return cross(w, cross(w, r) + slide)
 
 
 KIND = ConstraintKind("distance", DistanceSpec, ConstraintTable("distance", DISTANCE, write), pack)

@@ -17,7 +17,7 @@ with it.
 
 from __future__ import annotations
 
-from multibody_cli.cables.lines import is_passed, lever_after, lever_before, line_to, trace
+from multibody_cli.cables.lines import is_passed, line_to, trace
 from multibody_cli.constraints.points import write_point_force
 from multibody_cli.constraints.rows import write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
@@ -51,8 +51,7 @@ def write_brake_rows(system, work, step, row, term) -> int:
             if is_passed(points, k):
                 one, other = points.entries[i], points.entries[k]
                 if other.factor > 0.0:
-                    n, _ = line_to(points, i, k, work.bodies)
-                    r, s = lever_after(points, i, work.bodies), lever_before(points, k, work.bodies)
+                    r, s, n, _ = line_to(points, i, k, work.bodies)
                     term = write_point_force(terms, term, one.row, r, -other.factor * n)
                     term = write_point_force(terms, term, other.row, s, other.factor * n)
                 i = k

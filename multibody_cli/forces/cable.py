@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from multibody_cli.cables.lines import (
+    at_surface,
     is_passed,
-    lever_after,
-    lever_before,
     line_to,
     measure,
     path_change,
@@ -57,10 +56,10 @@ def apply_tension(points, first, last, tension, bodies):
     entries, i = points.entries, first
     for k in range(first + 1, last):
         if is_passed(points, k):
-            u, _ = line_to(points, i, k, bodies)
+            r, s, u, _ = line_to(points, i, k, bodies)
             pull = (entries[k].factor * tension) * u
-            apply_force_at(entries[i].row, lever_after(points, i, bodies), pull, bodies)
-            apply_force_at(entries[k].row, lever_before(points, k, bodies), -pull, bodies)
+            apply_force_at(entries[i].row, r, pull, bodies)
+            apply_force_at(entries[k].row, s, -pull, bodies)
             i = k
 
 
@@ -71,10 +70,10 @@ def add_tension(points, first, last, tension, bodies, wrenches):
     entries, i = points.entries, first
     for k in range(first + 1, last):
         if is_passed(points, k):
-            u, _ = line_to(points, i, k, bodies)
+            r, s, u, _ = line_to(points, i, k, bodies)
             pull = (entries[k].factor * tension) * u
-            add_force_at(entries[i].row, lever_after(points, i, bodies), pull, wrenches)
-            add_force_at(entries[k].row, lever_before(points, k, bodies), -pull, wrenches)
+            add_force_at(entries[i].row, r, pull, wrenches)
+            add_force_at(entries[k].row, s, -pull, wrenches)
             i = k
 
 
@@ -133,15 +132,14 @@ def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velo
     for k in range(item.first + 1, item.last):
         if is_passed(points, k):
             factor = entries[k].factor
-            u, distance = line_to(points, i, k, bodies)
-            moved = relative_displacement(points, i, k, bodies)
+            r, s, u, distance = line_to(points, i, k, bodies)
+            moved = relative_displacement(points, i, k, r, s, bodies)
             across = transverse_stiffness(tension, by_length, distance) * (moved - dot(u, moved) * u)
             before, after = ZERO, ZERO
-            if exact and (entries[i].surface >= 0 or entries[k].surface >= 0):
+            if exact and at_surface(points, i, k):
                 across = tension * turn_of(points, i, k, u, moved, distance)
                 before, after = slide_after(points, i), slide_before(points, k)
             force, pull = factor * (change * u + displacement_factor * across), (factor * tension) * u
-            r, s = lever_after(points, i, bodies), lever_before(points, k, bodies)
             add_force_change(entries[i].row, r, before, force, pull, displacement_factor, exact, bodies, wrenches)
             add_force_change(entries[k].row, s, after, -force, -pull, displacement_factor, exact, bodies, wrenches)
             i = k
@@ -167,11 +165,10 @@ def add_stiffness_blocks(item, forces, t, bodies, displacement_factor, velocity_
     entries, i, pulled = points.entries, item.first, no_force()
     for k in range(item.first + 1, item.last):
         if is_passed(points, k):
-            u, distance = line_to(points, i, k, bodies)
+            r, s, u, distance = line_to(points, i, k, bodies)
             factor = entries[k].factor
             stiffness = factor * displacement_factor * transverse_stiffness(tension, by_length, distance)
             across, pull = transverse_matrix(u, stiffness), factor * u
-            r, s = lever_after(points, i, bodies), lever_before(points, k, bodies)
             pulled = pulled + Force(cross(r, pull), pull)
             add_own_block(entries[i].row, block_at(across, r) + stiff * rank_one(pulled, pulled), blocks)
             add_own_block(entries[k].row, block_at(across, s), blocks)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.cables.lines import is_passed, lever_after, lever_before, line_to, trace
+from multibody_cli.cables.lines import is_passed, line_to, trace
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, load_force
@@ -71,11 +71,11 @@ def unit_tension_wrench(points, k, begin, end, bodies, x):
         j += 1
     origin = load(bodies[entries[k].row].x) - x
     if i >= begin:
-        u, _ = line_to(points, i, k, bodies)
+        _, s, u, _ = line_to(points, i, k, bodies)
         pull = -entries[k].factor * u
-        wrench = wrench + Force(cross(origin + lever_before(points, k, bodies), pull), pull)
+        wrench = wrench + Force(cross(origin + s, pull), pull)
     if j < end:
-        u, _ = line_to(points, k, j, bodies)
+        r, _, u, _ = line_to(points, k, j, bodies)
         pull = entries[j].factor * u
-        wrench = wrench + Force(cross(origin + lever_after(points, k, bodies), pull), pull)
+        wrench = wrench + Force(cross(origin + r, pull), pull)
     return wrench
