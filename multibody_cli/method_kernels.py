@@ -109,5 +109,5 @@ def finish_contact_step(system: Any, work: Any, contact_work: Any, q: Any) -> No
 
 
 @optional_kernel_parameter
-def resume_stepping(contact_work: Any, a: Any) -> None:
-    """Restore the accelerations from which steps continue."""
+def resume_stepping(work: Any, contact_work: Any, a: Any) -> None:
+    """Restore the accelerations and multipliers from which steps continue."""

@@ -144,7 +144,7 @@ class Tree(NamedTuple):
 class JointFriction(NamedTuple):
     """Friction patches of all joints and their points (`joints.friction`), and loads (rows of `CONSTRAINT_AXIS`).
 
-    Brakes of combinations and of paths follow the patches wherever these are counted.
+    Brakes of combinations and of paths follow the patches wherever these are counted, and guides of ropes the brakes.
     """
 
     patches: Records
@@ -152,8 +152,9 @@ class JointFriction(NamedTuple):
     loads: Records
     brakes: Records
     brake_terms: Records
-    moved: Integers  # a body that each patch and each brake moves
-    accounts: Integers  # of each patch and each brake
+    guides: Records
+    moved: Integers  # a body that each patch, brake and guide moves
+    accounts: Integers  # of each patch, brake and guide
 
 
 class Contacts(NamedTuple):
@@ -305,9 +306,16 @@ class SceneNames(Immutable):
     contacts: int = 0  # contact capacity; 0 without contacts
     friction_joints: tuple[str, ...] = ()  # joints with dry friction
     brakes: tuple[tuple[str, str], ...] = ()  # combinations and paths with friction: the section and the name of each
+    ropes: tuple[ActuationEntry, ...] = ()  # ropes and belts, with the numbers of their spans
+    friction_ropes: tuple[ActuationEntry, ...] = ()  # those that slide with friction, with the numbers of their guides
     resists_rolling: bool = False  # whether contacts resist rolling or spinning
     variational: bool = False  # whether the method is variational, and reports on its steps
     looped: tuple[int, ...] = ()  # numbers of the bodies in closed loops of joints
+
+    @property
+    def has_dry_friction(self) -> bool:
+        """Whether joints, combinations, paths, ropes or belts have dry friction."""
+        return bool(self.friction_joints or self.brakes or self.friction_ropes)
 
     def __eq__(self, other: object) -> bool:
         """Return whether all names are equal, as those of runs with other values of one scene."""

@@ -28,7 +28,9 @@ class Found(NamedTuple):
 def read_contacts(record: RunRecord, settings: RunSettings) -> Reading:
     """Return the report of steps whose contacts or friction are unsolved."""
     causes, residual = record.causes, record.law_residual
-    joint = record.friction_cause.removeprefix("joints/").removesuffix("/friction")
+    cause = record.friction_cause.removesuffix("/friction")
+    name = cause.removeprefix("joints/")
+    element = f"joint `{name}`" if name != cause else f"`{name}`"
     looser = f"set `contacts.tolerance` to {power_of_ten_above(residual):.0e}" if residual <= LOOSEST else ""
     found = (
         Found(
@@ -38,13 +40,13 @@ def read_contacts(record: RunRecord, settings: RunSettings) -> Reading:
         ),
         Found(
             causes.limits,
-            f"in {{}} the friction of joints disagrees with their loads, most in joint `{joint}`, which may jam",
-            f"reduce the friction of `{joint}`, enlarge its surface, or increase `contacts.max_iterations`",
+            f"in {{}} the friction of joints disagrees with their loads, most in {element}, which may jam",
+            f"reduce the friction of `{name}`, enlarge its surface, or increase `contacts.max_iterations`",
         ),
         Found(causes.displacement, "in {} some penetration is not removed", looser),
         Found(
             causes.mean_slip,
-            f"in {{}} the friction of joints disagrees with slip and loads in the step, most in joint `{joint}`",
+            f"in {{}} the friction of joints disagrees with slip and loads in the step, most in {element}",
             "increase `simulation.options.tolerance`",
         ),
         Found(

@@ -98,8 +98,9 @@ def linearize(model: Model, state: State, forces: Floats, columns: Integers) -> 
     found = _Linearizer(model, state).linearize(state, forces, columns)
     names, muscles = model.names, model.system.forces.tables[MUSCLES]
     elastic = [f"muscles.{one.name}" for one, k in zip(names.muscles, muscles["state"], strict=True) if k >= 0]
-    brakes = (("joints", name) for name in names.friction_joints)
-    frictions = (f"{section}.{name}.friction" for section, name in (*brakes, *names.brakes))
+    brakes = [*(("joints", name) for name in names.friction_joints), *names.brakes]
+    frictions = [f"{section}.{name}.friction" for section, name in brakes]
+    frictions += [f"constraints.{rope.name}" for rope in names.friction_ropes]
     for claim, elements in (
         ("ignores {} of the scene", [*["contacts"] * bool(names.contacts), *frictions]),
         ("keeps the lengths of fibers with elastic tendons, of {}", elastic),

@@ -55,6 +55,11 @@ class ConstraintSpec(EntrySpec):
         return ()
 
     @property
+    def has_friction(self) -> bool:
+        """Whether it has dry friction."""
+        return False
+
+    @property
     def account(self) -> Literal["", "work", "dissipation"]:
         """Account of its multipliers in the energy ledger: those of one-sided rows dissipate energy in impacts."""
         return "dissipation" if self.one_sided else ""

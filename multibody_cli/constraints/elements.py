@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.cables.lines import CablePoints
-from multibody_cli.constraints import TABLES
+from multibody_cli.constraints import TABLES, rope
 from multibody_cli.constraints.contract import ConstraintTable, write
 from multibody_cli.constraints.function import FunctionBuffers
 from multibody_cli.kernel import (
@@ -22,6 +22,9 @@ from multibody_cli.kernel import (
     template,
 )
 from multibody_cli.signals import Signals
+
+ROPES = TABLES.index(rope.TABLE)
+"""Place of the table of ropes."""
 
 
 class Constraints(NamedTuple):
@@ -43,10 +46,13 @@ class TablePacker:
         """Add the records of an element whose rows begin at `row`, and their terms at `term`."""
         self._records[table.name] += [(row + first[0], term + first[1], *first[2:]) for first in records]
 
+    def records_of(self, table: ConstraintTable) -> Records:
+        """Return the records of a table."""
+        return records(np.array(self._records[table.name], dtype=table.dtype))
+
     def pack(self, signals: Signals, points: CablePoints) -> Constraints:
         """Return the tables of all added records; they contain numbers of `signals` and of entries of `points`."""
-        tables = (np.array(self._records[table.name], dtype=table.dtype) for table in TABLES)
-        return Constraints(signals, points, tuple(records(table) for table in tables), allocate(FunctionBuffers))
+        return Constraints(signals, points, tuple(map(self.records_of, TABLES)), allocate(FunctionBuffers))
 
 
 PLACE = number_parameter("PLACE", int)

@@ -43,6 +43,22 @@ from multibody_cli.spec.entries import PackingContext, Place, placed
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import WholeNumber, located_error
 
+Coefficient = Annotated[
+    float,
+    Quantity(units.NUMBER, least=0.0),
+    Field(
+        description="Coefficient of friction of a rope that slides: its tension changes by at most exp(friction*angle)."
+    ),
+]
+
+
+class GuideSpec(BodyPoint):
+    """An end of a rope, or a guide through which it slides."""
+
+    EXAMPLE = "{body: NAME, point: [x, y, z], friction: mu}"
+
+    friction: Coefficient = 0.0
+
 
 class PulleySpec(BodyPoint):
     """A disc of a body, in whose groove a rope lies."""
@@ -55,27 +71,26 @@ class PulleySpec(BodyPoint):
     sense: Literal[1, -1] = Field(
         1, description="1 if the rope goes about the axis by the right-hand rule on its way, -1 if the other way."
     )
-    slides: bool = Field(
-        False, description="Whether the rope slides over the disc without friction; else it turns the disc."
-    )
+    slides: bool = Field(False, description="Whether the rope slides over the disc; else it turns the disc.")
+    friction: Coefficient = 0.0
     turns: Annotated[int, WholeNumber(0)] = Field(
         0, description="Whole turns of a rope that slides, beside the part of a turn that follows from the positions."
     )
 
     @model_validator(mode="after")
-    def _refuse_turns_without_effect(self) -> Self:
-        if self.turns and not self.slides:
-            raise located_error(
-                "has no effect on a pulley that the rope turns: omit it, or add `slides: true`", "turns"
-            )
+    def _refuse_fields_without_effect(self) -> Self:
+        for name in ("turns", "friction"):
+            if getattr(self, name) and not self.slides:
+                message = "has no effect on a pulley that the rope turns: omit it, or add `slides: true`"
+                raise located_error(message, name)
         return self
 
 
 OverEntry = Annotated[
-    BodyPoint | PulleySpec,
-    Catalogue("a point or a pulley", {"point": BodyPoint, "pulley": PulleySpec}, {"radius": "pulley", "body": "point"}),
+    GuideSpec | PulleySpec,
+    Catalogue("a point or a pulley", {"point": GuideSpec, "pulley": PulleySpec}, {"radius": "pulley", "body": "point"}),
 ]
-"""An end, a guide, through which the rope slides without friction, or a pulley."""
+"""An end, a guide, through which the rope slides, or a pulley."""
 
 
 def _turned(entry: Attachment) -> bool:
@@ -86,6 +101,8 @@ def _require_turned_ends(entries: list[OverEntry]) -> list[OverEntry]:
     for k in (0, len(entries) - 1):
         if isinstance(entries[k], PulleySpec) and not _turned(entries[k]):
             raise located_error("a rope cannot slide at its end: expected a point, or a drum, which it turns", k)
+        if entries[k].friction:
+            raise located_error("has no effect at the end of a rope, which does not slide: omit it", k, "friction")
     return entries
 
 
@@ -146,6 +163,11 @@ class RopeSpec(ConstraintSpec):
         """The pulleys whose rotation feeds the rope."""
         return _turning(self.over)
 
+    @property
+    def has_friction(self) -> bool:
+        """Whether it slides over a guide with friction."""
+        return any(one.friction for one in self.over)
+
 
 class BeltSpec(ConstraintSpec):
     """A closed inextensible belt about two or more pulleys; it is crossed between pulleys of opposite sense."""
@@ -153,6 +175,11 @@ class BeltSpec(ConstraintSpec):
     type: Literal["belt"]
     over: Annotated[list[PulleySpec], Field(min_length=2)] = Field(
         description="Its pulleys in the order of its motion."
+    )
+    pretension: Annotated[float, Quantity(units.FORCE, least=0.0)] | None = Field(
+        None,
+        description="Tension at rest of a belt that slides with friction between axles at fixed distances, N; 0 of one "
+        "that a movable axle tightens. It loads no joints. Required with `friction`.",
     )
 
     RELATIVE = True
@@ -162,7 +189,16 @@ class BeltSpec(ConstraintSpec):
     def _require_a_turned_pulley(self) -> Self:
         if not any(map(_turned, self.over)):
             raise located_error("a belt turns at least one of its pulleys: omit `slides` of one", "over")
+        if self.has_friction and self.pretension is None:
+            raise located_error("is required with `friction`: the tension of the belt at rest, N", "pretension")
+        if self.pretension and not self.has_friction:
+            raise located_error("has no effect without `friction`: omit it", "pretension")
         return self
+
+    @property
+    def has_friction(self) -> bool:
+        """Whether it slides over a pulley with friction."""
+        return any(pulley.friction for pulley in self.over)
 
     @property
     def row_count(self) -> int:
@@ -194,6 +230,9 @@ SPAN = np.dtype(
         ("made", "f8"),  # length of the section, m, with the slack of the start until `packing.ropes` adds its length
         ("length", "f8"),  # length that the scene gives, m, or NaN
         ("turns", "f8"),  # whole turns about the pulley at which it begins
+        ("friction", "f8"),  # coefficient at this pulley, or guide
+        ("share", "f8"),  # as in `capstan.GUIDE`
+        ("pretension", "f8"),
         ("a", END),
         ("b", END),
     ]
@@ -203,20 +242,21 @@ SPAN = np.dtype(
 
 def pack_rope(spec: RopeSpec, context: PackingContext) -> Packed:
     """One one-sided row for each section."""
-    return _pack(spec.over, spec.slack or [0.0] * spec.row_count, spec.length, spec.restitution, context)
+    return _pack(spec.over, spec.slack or [0.0] * spec.row_count, spec.length, (0.0, 0.0), spec.restitution, context)
 
 
 def pack_belt(spec: BeltSpec, context: PackingContext) -> Packed:
     """One equality for each section; the first one starts at a pulley that the belt turns."""
     first = next(k for k, pulley in enumerate(spec.over) if _turned(pulley))
     over = [*spec.over[first:], *spec.over[:first], spec.over[first]]
-    return _pack(over, [0.0] * spec.row_count, None, 0.0, context)
+    return _pack(over, [0.0] * spec.row_count, None, (0.5, spec.pretension or 0.0), 0.0, context)
 
 
 def _pack(
-    over: Sequence[Attachment],
+    over: Sequence[GuideSpec | PulleySpec],
     slack: Sequence[float],
     length: float | None,
+    tension: tuple[float, float],
     restitution: float,
     context: PackingContext,
 ) -> Packed:
@@ -227,8 +267,9 @@ def _pack(
     for k, (a, b) in enumerate(itertools.pairwise(ends)):
         starts = k == 0 or _turned(over[k])
         counts += [0] if starts else []
-        turns = float(getattr(over[k], "turns", 0))
-        records.append((len(counts) - 1, term, starts, slack[len(counts) - 1], length or math.nan, turns, a, b))
+        made = (slack[len(counts) - 1], length or math.nan, float(getattr(over[k], "turns", 0)))
+        friction = 0.0 if starts else over[k].friction
+        records.append((len(counts) - 1, term, starts, *made, friction, *tension, a, b))
         added = (a[0] > 0) + (b[0] > 0)
         term, counts[-1] = term + added, counts[-1] + added
     words = [f"in section {k + 1}" for k in range(len(counts))] if len(counts) > 1 else ["along it"]

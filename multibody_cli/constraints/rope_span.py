@@ -153,6 +153,28 @@ def material_angle(end, angle, q):
 
 
 @formula
+def rates_of_ends(a, b, ends, bodies):
+    """Return the velocity of one end relative to the other, fixed in the bodies, and the rates of both angles."""
+    c_a, c_b, n_a, n_b, e_a, e_b, d = ends
+    body_a, body_b = bodies[a.row], bodies[b.row]
+    w_a, w_b = load(body_a.w), load(body_b.w)
+    t_a, t_b = cross(n_a, e_a), cross(n_b, e_b)
+    r_a, r_b = c_a + a.radius * e_a - load(body_a.x), c_b + b.radius * e_b - load(body_b.x)
+    apart = load(body_b.v) + cross(w_b, r_b) - load(body_a.v) - cross(w_a, r_a)
+    h_a, h_b = dot(apart, e_a) + dot(w_a, cross(e_a, d)), dot(apart, e_b) + dot(w_b, cross(e_b, d))
+    rate_a, rate_b = solve_ends(a, b, e_a, e_b, t_a, t_b, d, -h_a, -h_b)
+    return apart, rate_a, rate_b
+
+
+@formula
+def lengthening_rate(a, b, ends, bodies):
+    """Rate of the length of the straight part of a span, m/s."""
+    apart, rate_a, rate_b = rates_of_ends(a, b, ends, bodies)
+    dd = apart + (b.radius * rate_b) * cross(ends.n_b, ends.e_b) - (a.radius * rate_a) * cross(ends.n_a, ends.e_a)
+    return dot(ends.d, dd) / max(math.sqrt(dot(ends.d, ends.d)), COINCIDENT)
+
+
+@formula
 def write_span(a, b, ends, sign, bodies, terms, k):
     """Write the terms of the length of a span, times a sign, from term k on; return its bias."""
     c_a, c_b, n_a, n_b, e_a, e_b, d = ends
@@ -174,9 +196,7 @@ def write_span(a, b, ends, sign, bodies, terms, k):
     if b.row > 0:
         write_wrench(terms[k], b.row, sign * (cross(r_b, f) - moment_b), sign * f)
     # rates of the ends, then those of the factors of the velocities
-    apart = load(body_b.v) + cross(w_b, r_b) - load(body_a.v) - cross(w_a, r_a)
-    h_a, h_b = dot(apart, e_a) + dot(w_a, cross(e_a, d)), dot(apart, e_b) + dot(w_b, cross(e_b, d))
-    rate_a, rate_b = determinant * (gab * h_b - gbb * h_a), determinant * (gba * h_a - gaa * h_b)
+    apart, rate_a, rate_b = rates_of_ends(a, b, ends, bodies)
     de_a, de_b = cross(w_a, e_a) + rate_a * t_a, cross(w_b, e_b) + rate_b * t_b
     dt_a, dt_b = cross(w_a, t_a) - rate_a * e_a, cross(w_b, t_b) - rate_b * e_b
     dd = apart + (b.radius * rate_b) * t_b - (a.radius * rate_a) * t_a

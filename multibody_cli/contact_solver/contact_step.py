@@ -43,6 +43,7 @@ from multibody_cli.contact_solver.detection import detect_contacts, detect_near_
 from multibody_cli.contact_solver.edge_list import list_edges
 from multibody_cli.contact_solver.factors import factor_rows
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.guides import update_guide_limits, write_guide_rows
 from multibody_cli.contact_solver.impact_order import add_biases
 from multibody_cli.contact_solver.impact_times import delay_impacts
 from multibody_cli.contact_solver.islands import (
@@ -118,12 +119,13 @@ from multibody_cli.tree.configuration import displace, normalize
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 @kernel
-def write_rows(system, contacts, work, step, v):
+def write_rows(system, contacts, work, step, joint_friction, v):
     """Write the rows of a step, and compute their velocities before it and, for v* (nv,), without impulses."""
     sizes, term, patches = step.sizes[0], len(work.terms), system.contacts.joint_friction.patches
     write_friction_rows(patches, work, step, term)
     first_brake = sizes.constraint_rows + PER_CONTACT * len(patches)
     term = write_brake_rows(system, work, step, first_brake, term + PER_CONTACT * TERMS * len(patches))
+    term = write_guide_rows(system, work, step, joint_friction, term)
     write_contacts(contacts, work.bodies, step, term)
     write_resistances(contacts, step, term + PER_CONTACT * TERMS * sizes.contacts)
     compute_row_velocities(step, step.start, work.response, sizes.constraint_rows, step.velocity_before)
@@ -231,6 +233,7 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
         solve_impulses(settings.options, contacts, step, groups, factors, impact_times, reports, contact_work.island)
         apply_impulses(system, work, step)
         again = update_friction_limits(system, work, joint_friction, groups, step, reports)
+        again = update_guide_limits(system, work, joint_friction, groups, step, reports) or again
         if not (update_coupled_impulses(system, work, groups, step, reports) or again):
             break
     # rest
@@ -294,11 +297,11 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         return True
     # rows
     update_dual_wrenches(system.tree, table, work)
-    write_rows(system, contacts, work, step, v)
+    write_rows(system, contacts, work, step, joint_friction, v)
     set_coefficients(table, contacts, step, joint_friction, tree_friction.shared)
     # trees
     others = count_other_rows(work.rows, tree_friction.satisfied_by_tree)
-    has_other_rows = limits + count + others + len(table.brakes) > 0
+    has_other_rows = limits + count + others + frictions - len(patches) > 0
     if (
         has_other_rows
         or not solve_tree_friction(system, work, contact_work, h, v, sizes.constraint_rows, settings.options.tolerance)

@@ -61,7 +61,10 @@ MIN_SECANT_FACTOR, MAX_SECANT_FACTOR = 0.5, 20.0
 
 
 class JointFrictionWorkspace(NamedTuple):
-    """Work arrays for p friction patches with n points, and l bodies; for b patches and brakes of t coordinates."""
+    """Work arrays for p friction patches with n points, and l bodies; for g guides of ropes.
+
+    There are b patches, brakes and guides, and t coordinates of brakes.
+    """
 
     reactions: Annotated[Records, "p", WRENCH]  # F, in the axes of the patches
     reactions_valid: Annotated[Integers, 1]  # whether they are F of the coming step (output overwrites the bodies)
@@ -77,15 +80,21 @@ class JointFrictionWorkspace(NamedTuple):
     worst: Annotated[Integers, 2]  # patch that disagrees most in the present iteration, and in the last unsolved step
     solved_by_passes: Annotated[Integers, "p"]  # whether a patch is in an island that passes over trees have solved
     brake_force: Annotated[Floats, "b"]  # of brakes in the previous step, for output, N or N m
+    guide_force: Annotated[Floats, "g"]  # of guides in the previous step, for output, N
     brake_wrench: Annotated[Records, "t", WRENCH]  # at the joint of each coordinate, in the axes of M
     slip_changes: Annotated[Floats, "b", PER_CONTACT - 1]  # mean slip velocity of the step less that after the impulses
+    grip: Annotated[Floats, "g"]  # friction limit of a guide relative to the sum of the tensions on both sides
+    tension: Annotated[Floats, "g"]  # impulse of the row of its section that the motion without impulses contains, N s
+    tension_changes: Annotated[Floats, "g"]  # that of the whole step less that after the impulses, N s
+    guide_secant: Annotated[Floats, "g", 3]  # as `secant`
 
 
 def joint_friction_workspace_for(joint_friction: JointFriction, bodies: int) -> JointFrictionWorkspace:
     """Allocate the work arrays."""
     p, b, t = len(joint_friction.patches), len(joint_friction.moved), len(joint_friction.brake_terms)
     coefficient, n = np.array(joint_friction.patches["static_friction"]), len(joint_friction.points)
-    return allocate(JointFrictionWorkspace, p=p, b=b, t=t, n=n, l=bodies, coefficient=coefficient)
+    g = len(joint_friction.guides)
+    return allocate(JointFrictionWorkspace, p=p, b=b, t=t, n=n, l=bodies, g=g, coefficient=coefficient)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
@@ -278,7 +287,7 @@ def update_friction_limits(system, work, joint_friction, groups, step, reports) 
         error = abs(limit - x[k]) if friction >= (1.0 - AT_LIMIT) * x[k] else friction - limit
         if error > system.contacts.options.tolerance * scale:
             again = True
-            x[k] = next_limit(x[k], limit, joint_friction.secant[p])
+            x[k] = next_limit(x[k], limit, joint_friction.secant[p], MAX_SECANT_FACTOR)
             reports.converged[island] = 0
             reports.failed[island] = LIMITS
             if error > worst * scale:
@@ -288,7 +297,7 @@ def update_friction_limits(system, work, joint_friction, groups, step, reports) 
 
 
 @kernel
-def next_limit(used, resulting, secant):
+def next_limit(used, resulting, secant, largest_factor):
     """Return the next friction limit by a secant step through the last two limits; `used` resulted in `resulting`.
 
     If the secant has no solution, as for a jammed patch, the factor doubles until the patch sticks.
@@ -297,7 +306,7 @@ def next_limit(used, resulting, secant):
     if used != secant[0]:
         slope = (short - secant[1]) / (used - secant[0])
         if slope < 0.0:
-            factor = min(max(-1.0 / slope, MIN_SECANT_FACTOR), MAX_SECANT_FACTOR)
+            factor = min(max(-1.0 / slope, MIN_SECANT_FACTOR), largest_factor)
             secant[2] = 1.0
         elif slope >= 0.0:
             factor = secant[2]
@@ -310,14 +319,21 @@ def next_limit(used, resulting, secant):
 @kernel
 def reset_limit_iteration(joint_friction):
     """Clear the secant data; the shares of the points remain as a guess."""
-    for p in range(len(joint_friction.secant)):
-        joint_friction.secant[p, 0] = joint_friction.secant[p, 1] = math.nan
-        joint_friction.secant[p, 2] = 1.0
+    reset_secants(joint_friction.secant)
+    reset_secants(joint_friction.guide_secant)
+
+
+@kernel
+def reset_secants(secant):
+    """Clear the secant data of some limits (p, 3)."""
+    for p in range(len(secant)):
+        secant[p, 0] = secant[p, 1] = math.nan
+        secant[p, 2] = 1.0
 
 
 @kernel
 def account_joint_friction(table, joint_friction, step, bodies, response, impact_account, ledger):
-    """Add the energy dissipated by friction patches and brakes to the ledger, and store their impulses and limits.
+    """Add the energy dissipated by patches, brakes and guides to the ledger, and store their impulses and limits.
 
     Where a step ends at rest or after a reversal, x (u + u') may have the wrong sign, by the square of the step: the
     dissipation is then 0.  In a rebound, friction opposes the rates after it and gains at those before, which reduces
@@ -333,8 +349,7 @@ def account_joint_friction(table, joint_friction, step, bodies, response, impact
             gained += 0.5 * step.x[k] * (step.velocity_before[k] + step.velocity_after[k])
         for j in range(1, PER_CONTACT):
             joint_friction.previous_impulses[p, j] = step.x[first + j]
-        if p < len(table.patches):
-            joint_friction.previous_impulses[p, 0] = joint_friction.limit[p]
+        joint_friction.previous_impulses[p, 0] = joint_friction.limit[p] if p < len(table.patches) else step.x[first]
         ledger[table.accounts[p]] += max(-gained, 0.0)
         if rebounds:
             ledger[impact_account] -= max(gained, 0.0)

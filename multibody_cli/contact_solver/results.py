@@ -206,6 +206,8 @@ def compute_contact_forces(table, work, step, joint_friction, contacts, h):
         apply_row_impulse(step.rows[row + 1], step.terms, impulses[p, 1] / h, work.wrenches, work.impulse)
         apply_row_impulse(step.rows[row + 2], step.terms, impulses[p, 2] / h, work.wrenches, work.impulse)
     store_brake_forces(table, work, joint_friction, h)
+    for g in range(len(table.guides)):
+        joint_friction.guide_force[g] = impulses[len(table.moved) - len(table.guides) + g, 1] / h
     for p in range(len(table.patches)):
         patch, along, across = table.patches[p], impulses[p, 1] / h, impulses[p, 2] / h
         R, M = patch_axes(patch, work.bodies), load(work.bodies[patch.row].R)

@@ -38,6 +38,7 @@ from multibody_cli.contact_solver.friction_limits import (
     compute_limit,
 )
 from multibody_cli.contact_solver.joint_friction import (
+    MAX_SECANT_FACTOR,
     friction_wrench,
     next_limit,
     reset_limit_iteration,
@@ -296,7 +297,7 @@ def update_limits(system, joint_friction, passes, tolerance) -> tuple[bool, floa
         error = abs(limit - used) if friction >= (1.0 - AT_LIMIT) * used else friction - limit
         if error > tolerance * scale:
             agree = False
-            passes.limit[p] = next_limit(used, limit, joint_friction.secant[p])
+            passes.limit[p] = next_limit(used, limit, joint_friction.secant[p], MAX_SECANT_FACTOR)
         elif scale > 0.0:
             residual = max(residual, error / scale)
     return agree, residual

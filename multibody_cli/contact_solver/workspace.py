@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from multibody_cli.constraints.rows import ROW, TERM
-from multibody_cli.contact_solver.brakes import most_terms
+from multibody_cli.contact_solver import brakes, guides
 from multibody_cli.contact_solver.factors import Factors, factors_for
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.friction.staggered_projections import MAX_STAGGERED_ROWS, staggered_scratch_for
@@ -41,6 +41,7 @@ class ContactWorkspace(NamedTuple):
     warm_start: WarmStart
     diagnostics: Diagnostics
     free_acceleration: Annotated[Floats, "nv"]  # accelerations without contacts between steps; scratch during a step
+    free_multipliers: Annotated[Floats, "rows"]  # those of all rows without contacts between steps
 
 
 def most_rows(system: System) -> tuple[int, int]:
@@ -64,7 +65,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
     m = others + PER_CONTACT * discs
     rows = np.zeros(m, ROW)
     rows["weight"], rows["speed"] = 1.0 / tree.length, tree.rate * tree.length
-    of_brakes = most_terms(contacts.joint_friction)
+    of_brakes = brakes.most_terms(contacts.joint_friction) + guides.most_terms(contacts.joint_friction)
     terms = np.zeros(len(system.terms) + PER_CONTACT * TERMS * discs + of_brakes, TERM)
     r = np.zeros(m if system.coupled else 0)
     moments, tables = most_resistances(contacts), {"rows": records(rows), "terms": records(terms)}

@@ -24,9 +24,11 @@ from multibody_cli.model import System
 def finalize_contact_output(
     system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
 ) -> None:
-    """Store the accelerations without contacts, and evaluate those with the last contact impulses as forces."""
+    """Store accelerations and multipliers without contacts; evaluate those with the last contact impulses as forces."""
     update_joint_reactions(system, work, contact_work.joint_friction)
     copy(a, contact_work.free_acceleration)
+    for r in range(len(work.rows)):
+        contact_work.free_multipliers[r] = work.rows[r].multiplier
     table, contacts = system.contacts.joint_friction, contact_work.detection.contacts
     update_dual_wrenches(system.tree, table, work)
     compute_contact_forces(table, work, contact_work.step, contact_work.joint_friction, contacts, h)
@@ -35,8 +37,10 @@ def finalize_contact_output(
 
 
 @kernel
-def resume_contact_stepping(contact_work, a):
-    """Restore the accelerations and joint reactions without contacts and friction."""
+def resume_contact_stepping(work, contact_work, a):
+    """Restore the accelerations, multipliers and joint reactions without contacts and friction."""
+    for r in range(len(work.rows)):
+        work.rows[r].multiplier = contact_work.free_multipliers[r]
     contact_work.joint_friction.reactions_valid[0] = 1
     copy(contact_work.free_acceleration, a)
 

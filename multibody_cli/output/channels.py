@@ -1,11 +1,11 @@
 """Registry of the output channels.
 
 To add a channel, add one entry to `CHANNELS` (`contact_channels.py` has the channels of contacts, `path_channels.py`
-those of combinations and paths), with the field of `Samples` that it reads and the file of `observation` that computes
-this field.  The samples, the kernel that fills them, the writer, the reader, the list of datasets in `schemas/` and the
-reference page follow from the registry.  A path may contain a placeholder in braces, such as `{joint}`: the channel
-then becomes one dataset for each element of that kind.  `elements.py` defines the placeholders and the names of the
-axes.
+those of combinations and paths, `rope_channels.py` those of ropes), with the field of `Samples` that it reads and the
+file of `observation` that computes this field.  The samples, the kernel that fills them, the writer, the reader, the
+list of datasets in `schemas/` and the reference page follow from the registry.  A path may contain a placeholder in
+braces, such as `{joint}`: the channel then becomes one dataset for each element of that kind.  `elements.py` defines
+the placeholders and the names of the axes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from multibody_cli.output.channel import VARIATIONAL_STEPS, Channel
 from multibody_cli.output.contact_channels import CONTACT_CHANNELS
 from multibody_cli.output.path_channels import PATH_CHANNELS
+from multibody_cli.output.rope_channels import ROPE_CHANNELS
 
 # --- what channels have in common -------------------------------------------------------------------------------------
 _ERROR: dict[str, Any] = {"rtol": 0.0, "atol": 1e-6}
@@ -160,6 +161,7 @@ CHANNELS: tuple[Channel, ...] = (
         )
     ),
     *PATH_CHANNELS,
+    *ROPE_CHANNELS,
     *CONTACT_CHANNELS,
     # discrete invariants and diagnostics of variational methods, from `methods.contract.VariationalDiagnostics`
     _energy(

@@ -83,6 +83,20 @@ def _brake_items(section: str) -> Callable[[SceneNames], list[Item]]:
     ]
 
 
+def _piece_items(pieces: Callable[[SceneNames], Sequence[ActuationEntry]]) -> Callable[[SceneNames], list[Item]]:
+    return lambda names: [
+        Item(path_component(one.name), columns=one.columns, units=("",) * (one.columns.stop - one.columns.start))
+        for one in pieces(names)
+    ]
+
+
+def _piece_axis(word: str, pieces: Callable[[SceneNames], Sequence[ActuationEntry]]) -> ChannelAxis:
+    return ChannelAxis(
+        lambda _, item: _numbered_axis(word, len(item.units)),
+        lambda names: max((one.columns.stop for one in pieces(names)), default=0),
+    )
+
+
 def _account_items(kind: str) -> Callable[[SceneNames], list[Item]]:
     return lambda names: [
         Item(account.cause, column) for column, account in enumerate(names.accounts) if account.kind == kind
@@ -123,13 +137,15 @@ EXPANSIONS: dict[str, Expansion] = {
     ),
     "braked_combination": Expansion(_brake_items("combinations"), lambda names: len(names.brakes)),
     "braked_path": Expansion(_brake_items("paths"), lambda names: len(names.brakes)),
+    "rope": Expansion(_piece_items(lambda names: names.ropes)),
+    "friction_rope": Expansion(_piece_items(lambda names: names.friction_ropes)),
     "limited": Expansion(_constraint_items("joints")),
     "coupling": Expansion(_constraint_items("couplings")),
     "constraint": Expansion(_constraint_items("constraints")),
     "work": Expansion(_account_items("work"), lambda names: len(names.accounts)),
     "dissipation": Expansion(_account_items("dissipation"), lambda names: len(names.accounts)),
     GROUP: Expansion(lambda names: [Item()] if names.contacts else []),
-    IMPULSES: Expansion(lambda names: [Item()] if names.contacts or names.friction_joints or names.brakes else []),
+    IMPULSES: Expansion(lambda names: [Item()] if names.contacts or names.has_dry_friction else []),
     MOMENTS: Expansion(lambda names: [Item()] if names.resists_rolling else []),
     VARIATIONAL_STEPS: Expansion(lambda names: [Item()] if names.variational else []),
 }
@@ -158,6 +174,8 @@ DIMENSIONS: dict[str, ChannelAxis] = {
         lambda _, entry: _numbered_axis("rows", len(entry.units)),
         lambda names: max((entry.rows.stop for entry in names.constraint_entries), default=0),
     ),
+    "span": _piece_axis("spans", lambda names: names.ropes),
+    "guide": _piece_axis("guides", lambda names: names.friction_ropes),
     "crossed": _actuation_axis("muscles", "crossed", lambda names: names.muscles),
     "actuated": _actuation_axis("actuators", "actuated", lambda names: names.actuators),
     "coordinate": ChannelAxis(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from multibody_cli.output.channel import Channel
     from multibody_cli.output.samples import Samples
 
-OF_CONTACT_STEPS = (GROUP, MOMENTS, "friction_joint", "braked_combination", "braked_path")
+OF_CONTACT_STEPS = (GROUP, MOMENTS, "friction_joint", "braked_combination", "braked_path", "friction_rope")
 """Elements whose quantities belong to the last step with contacts or dry friction, not to the state."""
 
 

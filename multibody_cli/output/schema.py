@@ -28,6 +28,8 @@ LENGTHS = {name: str(len(labels)) for name, labels in AXES.items()} | {
     "crossed": "c",
     "actuated": "k",
     "row": "m",
+    "span": "s",
+    "guide": "g",
 }
 """Symbol of the length of each axis after the first, for the reference page."""
 

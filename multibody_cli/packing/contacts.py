@@ -16,6 +16,7 @@ from multibody_cli.kernel import frozen, records
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.model import CONSTRAINT_AXIS, Contacts, JointFriction, Tree
 from multibody_cli.packing.layout import Layout
+from multibody_cli.packing.ropes import PackedGuides
 from multibody_cli.scene.body_kinds import IN_PLACE, Placement
 from multibody_cli.scene.contact_filters import excluded_pairs, group_bits, welds
 from multibody_cli.scene.contacts import ContactsSpec
@@ -144,9 +145,10 @@ def pack_joint_friction(
     layout: Layout,
     tree: Tree,
     paths: Mapping[str, tuple[int, int]],
+    guides: PackedGuides,
     account: Callable[[Any, str], int],
 ) -> JointFriction:
-    """Pack the friction patches of all joints, and the brakes of combinations and of paths.
+    """Pack the friction patches of all joints, and the brakes of combinations and of paths, beside guides of ropes.
 
     `paths` are the points of each path, and `account` opens an account of the ledger for each element.
     """
@@ -198,13 +200,16 @@ def pack_joint_friction(
             terms += _brake_terms(scene, layout, tree, numbers, spec.terms)
         brakes.append((spec.friction, first, len(terms), *span))
     opened = [account("dissipation", f"{section}/{path_component(name)}/friction") for section, name in scene.brakes]
+    opened += [account("dissipation", f"constraints/{path_component(name)}") for name in guides.names]
+    moved = [_moved_body(scene, layout, *brake) for brake in scene.brakes] + list(guides.moved)
     return JointFriction(
         records(table),
         records(np.array(points, FRICTION_POINT)),
         records(np.array(loads, CONSTRAINT_AXIS)),
         records(np.array(brakes, BRAKE)),
         records(np.array(terms, BRAKE_TERM)),
-        moved=frozen(np.r_[table["child"], [_moved_body(scene, layout, *brake) for brake in scene.brakes]].astype(int)),
+        guides.table,
+        moved=frozen(np.r_[table["child"], moved].astype(int)),
         accounts=frozen(np.r_[table["account"], opened].astype(int)),
     )
 

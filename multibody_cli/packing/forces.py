@@ -71,7 +71,6 @@ class ForcePacker:
         self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: JointStart, row: int, iq: int, iv: int
     ) -> None:
         """Add the forces and the prescribed motion of a joint whose numbers begin at iq and iv."""
-        accounts: dict[str, int] = {}
         context = self._joint_context(name, parts, start, iq, iv)
         for scalar in context.scalars:
             self.quantities.places[CoordinateReference(name, scalar.place)] = scalar.iq, scalar.iv
@@ -79,10 +78,9 @@ class ForcePacker:
             for k in range(3):
                 self.quantities.places[CoordinateReference(name, rotation.place + k)] = -1, rotation.iv + k
         for element, fields in elements_of_joint(spec):
-            if fields.cause not in accounts:
-                accounts[fields.cause] = self.account(element.account, f"joints/{path_component(name)}/{fields.cause}")
+            account = self.account(element.account, f"joints/{path_component(name)}/{fields.cause}")
             for record in fields.pack(spec, context):
-                self._add(element, (*record, accounts[fields.cause]))
+                self._add(element, (*record, account))
         if spec.motion is not None:
             account = self.account("work", f"joints/{path_component(name)}/motion")
             for k, (prescribed, place) in enumerate(zip(spec.motion.signals, numbers_of(parts), strict=True)):
@@ -157,9 +155,11 @@ class ForcePacker:
         return {name: tuple(places) for name, places in self._signals.input_places.items()}
 
     def account(self, kind: Any, cause: str) -> int:
-        """Open an account of the ledger; its number."""
-        self.accounts.append(Account(kind, cause))
-        return len(self.accounts) - 1
+        """Open an account of the ledger, unless it is open; its number."""
+        account = Account(kind, cause)
+        if account not in self.accounts:
+            self.accounts.append(account)
+        return self.accounts.index(account)
 
     def signal(self, spec: SignalSpec) -> int:
         """Add a function of time, or of the state of bodies and joints; its number."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraints import rope
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.forces.coupled import coupled_forces_of
 from multibody_cli.forces.elements import MUSCLES, Forces
@@ -28,7 +29,7 @@ from multibody_cli.packing.contacts import pack_contacts, pack_joint_friction
 from multibody_cli.packing.context import Context, add_section
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.layout import Layout
-from multibody_cli.packing.ropes import copy_marks
+from multibody_cli.packing.ropes import copy_marks, pack_guides
 from multibody_cli.packing.rotors import add_rotors, armatures_of
 from multibody_cli.packing.rows import ReductionPacker, RowPacker, name_of_constraint_axis
 from multibody_cli.packing.scales import with_scales
@@ -117,7 +118,8 @@ def pack_model(
     add_rotors(layout.rotors, rows_of_joints, packed, rows, tables)
     add_section(loaded, "springs", context)
     add_section(loaded, "muscles", context)
-    joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.paths, packer.account)
+    guides = pack_guides(tables.records_of(rope.TABLE), rows)
+    joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.paths, guides, packer.account)
     contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
     actuators = ActuatorPacker(packer, rows_of_joints, simulation.step)
     actuators.add_section(scene)

@@ -1,24 +1,51 @@
-"""Lengths of ropes, from the position at the start."""
+"""Guides of ropes with friction, and lengths of ropes, from the position at the start."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from multibody_cli.constraint_solver.solver import update_kinematics
-from multibody_cli.constraints import TABLES, rope
+from multibody_cli.constraints import rope
+from multibody_cli.constraints.capstan import GUIDE
+from multibody_cli.constraints.elements import ROPES
+from multibody_cli.immutable import Immutable
+from multibody_cli.kernel import records
 from multibody_cli.model import Floats, Records, System
+from multibody_cli.packing.rows import RowPacker
 from multibody_cli.tree.workspace import workspace_for
+
+
+class PackedGuides(Immutable, eq=False):
+    """Guides with friction, the names of their ropes, and a body that each acts on."""
+
+    table: Records
+    names: tuple[str, ...]
+    moved: tuple[int, ...]
+
+
+def pack_guides(spans: Records, rows: RowPacker) -> PackedGuides:
+    """Return the guides with friction along the spans of ropes and belts, in their order."""
+    table, section = [], spans["first_row"]
+    bodies = np.stack([spans["a"]["row"], spans["b"]["row"]], axis=1)
+    last_terms = spans["first_term"] + (bodies > 0).sum(axis=1)
+    for k in np.flatnonzero(spans["friction"]):
+        first, *_, last = np.flatnonzero(section == section[k])
+        terms = (spans["first_term"][first], spans["first_term"][k], last_terms[last])
+        own = (spans[name][k] for name in ("share", "friction", "pretension"))
+        table.append((k, first, last + 1, section[k], *terms, *own))
+    moved = tuple(int(bodies[one[1] : one[2]].max()) for one in table)
+    return PackedGuides(records(np.array(table, GUIDE)), tuple(rows.names[one[3]].element for one in table), moved)
 
 
 def ropes_of(system: System) -> Records:
     """Return the spans of all ropes and belts of a system."""
-    return system.constraints.tables[TABLES.index(rope.TABLE)]
+    return system.constraints.tables[ROPES]
 
 
 def without_ropes(system: System) -> System:
     """Return the system in which ropes and belts do not act."""
-    number, tables = TABLES.index(rope.TABLE), list(system.constraints.tables)
-    tables[number] = tables[number][:0]
+    tables = list(system.constraints.tables)
+    tables[ROPES] = tables[ROPES][:0]
     return system._replace(constraints=system.constraints._replace(tables=tuple(tables)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.constraints.distance import DistanceSpec
 from multibody_cli.constraints.relation import CouplingSpec
+from multibody_cli.constraints.rope import BeltSpec, RopeSpec
 from multibody_cli.escaping import path_component
 from multibody_cli.forces.elements import element_of, elements_of_joint
 from multibody_cli.forces.spring import SpringSpec
@@ -134,9 +135,20 @@ def names_of(scene: SceneSpec) -> SceneNames:
         contacts=int(scene.contacts is not None),
         friction_joints=scene.friction_joints,
         brakes=scene.brakes,
+        ropes=tuple(_pieces(scene, lambda rope: len(rope.over) - rope.one_sided)),
+        friction_ropes=tuple(_pieces(scene, lambda rope: sum(one.friction > 0.0 for one in rope.over))),
         resists_rolling=scene.resists_rolling,
         variational=method is not None and method.own_integrator is not None,
     )
+
+
+def _pieces(scene: SceneSpec, count: Callable[[RopeSpec | BeltSpec], int]) -> Iterator[ActuationEntry]:
+    """Yield the ropes and belts that have pieces, with the numbers of these."""
+    first = 0
+    for name, rope in scene.constraints.items():
+        if isinstance(rope, RopeSpec | BeltSpec) and (number := count(rope)):
+            yield ActuationEntry(name, slice(first, first + number), ())
+            first += number
 
 
 def _is_along(scene: SceneSpec, entry: ActuationEntry, path: str) -> bool:
@@ -207,6 +219,8 @@ def _accounts(scene: SceneSpec) -> Iterator[Account]:
         for name, constraint in constraints.items():
             if constraint.account:
                 yield Account(constraint.account, f"{section}/{path_component(name)}")
+            if constraint.has_friction:
+                yield Account("dissipation", f"{section}/{path_component(name)}")
     for name, joint in scene.joints.items():
         if has_friction(joint):
             yield Account("dissipation", f"joints/{path_component(name)}/friction")

@@ -173,9 +173,14 @@ class SceneSpec(Spec):
         return tuple((section, name) for section, entries in sections for name, one in entries.items() if one.friction)
 
     @property
+    def friction_constraints(self) -> tuple[str, ...]:
+        """Names of the ropes and belts that slide with friction."""
+        return tuple(name for name, constraint in self.constraints.items() if constraint.has_friction)
+
+    @property
     def has_dry_friction(self) -> bool:
-        """Whether joints, combinations or paths have dry friction."""
-        return bool(self.friction_joints or self.brakes)
+        """Whether joints, combinations, paths, ropes or belts have dry friction."""
+        return bool(self.friction_joints or self.brakes or self.friction_constraints)
 
     @property
     def resists_rolling(self) -> bool:

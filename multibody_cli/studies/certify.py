@@ -261,7 +261,7 @@ def _levels_of(simulation: PreparedSimulation) -> tuple[tuple[str, ...], Refinem
     """Return the settings of the levels: the step, a half and a quarter of it, or three tolerances."""
     settings, names = simulation.scene.simulation, simulation.compiled.model.names
     has_limits = any(entry.one_sided for entry in names.constraint_entries)
-    impacts = bool(names.contacts or names.friction_joints or names.brakes or has_limits)
+    impacts = bool(names.contacts or names.has_dry_friction or has_limits)
     integrator = simulation.integrator
     if integrator.adaptive:
         rtol, atol = settings.tolerance.rtol, settings.tolerance.atol

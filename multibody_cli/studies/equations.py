@@ -300,7 +300,11 @@ def omitted_effects(simulation: PreparedSimulation) -> list[str]:
     named = {
         "joints that close loops:": closing,
         "limits of": limited,
-        "dry friction of": [*model.names.friction_joints, *(name for _, name in model.names.brakes)],
+        "dry friction of": [
+            *model.names.friction_joints,
+            *(name for _, name in model.names.brakes),
+            *(rope.name for rope in model.names.friction_ropes),
+        ],
     }
     words += [f"{what} {_listed(names)}" for what, names in named.items() if names]
     return [*words, "contacts"] if scene.contacts is not None else words

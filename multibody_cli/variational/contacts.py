@@ -65,11 +65,14 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
 
 @kernel
 def hold_limits(work, in_contact):
-    """Mark the limits, which the impulses of contacts respect; the step has its own impulses of limits."""
+    """Mark the limits, which the impulses of contacts respect; the step has its own impulses of limits.
+
+    Those that are pressed are rows of the contact step in any case, which may release them.
+    """
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         if row.one_sided and row.restitution == 0.0:
-            row.in_contact = in_contact
+            row.in_contact = in_contact if row.active != 1 else 0
 
 
 @kernel

@@ -30,7 +30,10 @@ from __future__ import annotations
 import math
 
 from multibody_cli.cables.lines import length_of
+from multibody_cli.constraints.capstan import displacement_at
+from multibody_cli.constraints.elements import ROPES
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, copy
+from multibody_cli.contact_solver.guides import tension_at_end
 from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint_reaction
 from multibody_cli.contact_solver.joint_friction import update_joint_reactions as update_joint_reactions_with
 from multibody_cli.contact_solver.results import MEAN_SLIP
@@ -94,8 +97,9 @@ def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v,
         result = solve_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, ledger)
         if result != CONVERGED:
             return result
-        slips_agree = update_slip_changes(system, work, contact_work, step, h, q, v)
-        if update_reactions(system, work, contact_work, step, h) and slips_agree:
+        agree = update_slip_changes(system, work, contact_work, step, h, q, v)
+        agree = update_tensions(system, work, contact_work, step, h) and agree
+        if update_reactions(system, work, contact_work, step, h) and agree:
             return CONVERGED
         if iteration < MAX_ITERATIONS - 1:
             restore_start(step, q, ledger)
@@ -171,6 +175,20 @@ def update_slip_changes(system, work, contact_work, step, h, q, v) -> bool:
             agree = False
         elif abs(change) <= accuracy:
             changes[p, 0] = 0.0
+    spans = system.constraints.tables[ROPES]
+    for g in range(len(table.guides)):
+        p = len(table.moved) - len(table.guides) + g
+        if contact_work.joint_friction.grip[g] > 0.0:
+            rate = displacement_at(spans, table.guides[g], work.bodies, step.discrete_motions) / h
+            change = rate - contact_work.step.velocity_after[row + PER_CONTACT * p + 1]
+            if abs(change - changes[p, 0]) > tolerance * system.tree.length:
+                changes[p, 0] = change
+                contact_work.joint_friction.worst[0] = p
+                agree = False
+            elif abs(change) <= tolerance * system.tree.length:
+                changes[p, 0] = 0.0
+        else:
+            changes[p, 0] = 0.0
     return agree
 
 
@@ -187,6 +205,23 @@ def mean_rate_of_brake(system, brake, bodies, step, q, h) -> tuple[float, float]
         total += (end - length_of(points, brake.first_point, brake.last_point, bodies)) / h
         scale = tree.length
     return total, scale
+
+
+@kernel
+def update_tensions(system, work, contact_work, step, h) -> bool:
+    """Update the tensions of ropes that slide with friction to those of the step; return whether they agree."""
+    table, joint_friction, agree = system.contacts.joint_friction, contact_work.joint_friction, True
+    for g in range(len(table.guides)):
+        guide = table.guides[g]
+        if joint_friction.grip[g] > 0.0:
+            used = tension_at_end(work, contact_work.step, joint_friction, guide, g)
+            of_rows = used - joint_friction.tension[g] - h * guide.pretension
+            change = step.constrained.row_states[guide.row].impulse - of_rows
+            if abs(change - joint_friction.tension_changes[g]) > TOLERANCE_FACTOR * step.settings.tolerance * abs(used):
+                joint_friction.tension_changes[g] = change
+                joint_friction.worst[0] = len(table.moved) - len(table.guides) + g
+                agree = False
+    return agree
 
 
 @kernel

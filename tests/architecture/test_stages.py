@@ -165,5 +165,6 @@ def test_the_table_agrees_with_the_step():
 def test_stores_are_seen():
     """`writes` follows other names, parts of tuples, and calls."""
     assert writes(joint_friction.transmit_impulses) == {"work"}
-    assert writes(contact_step.write_rows) == {"step", "system"}  # brakes on paths compute the arcs over surfaces
+    # brakes on paths compute the arcs over surfaces, guides of ropes their grip
+    assert writes(contact_step.write_rows) == {"step", "system", "joint_friction"}
     assert "contacts" in writes(contact_step.add_biases)

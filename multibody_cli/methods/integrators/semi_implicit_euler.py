@@ -53,7 +53,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
         if not is_finite(a):
             return -1
     else:
-        resume_stepping(contact_work, a)
+        resume_stepping(work, contact_work, a)
         if evaluations[0] != work.dual.evaluations[0]:
             restore_factors(system, work, time[0], q, v, a)
     for step in range(first + 1, first + count + 1):

@@ -164,7 +164,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
             return -1
         store_energy(system, work, step, q, v)
     else:
-        resume_stepping(contact_work, a)
+        resume_stepping(work, contact_work, a)
     stages = step.settings.stages
     for index in range(first + 1, first + count + 1):
         for k in range(len(stages)):

@@ -76,6 +76,8 @@ def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[t
         yield Feature.CONSTRAINTS, ("constraints", name)
         if constraint.one_sided:
             yield Feature.LIMITS, ("constraints", name, "limits")
+        if constraint.has_friction:
+            yield Feature.JOINT_FRICTION, ("constraints", name, "over")
     for name, muscle in scene.muscles.items():
         if muscle.tendon == "elastic":
             yield Feature.ELASTIC_TENDONS, ("muscles", name, "tendon")
