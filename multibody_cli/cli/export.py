@@ -125,7 +125,7 @@ def _export_model(path: Path, format_: str, output: Path | None, strict: bool, f
     simulation = prepare_and_warn(path)
     target = output or MODELS / f"{simulation.scene.name}{SUFFIXES[format_]}"
     require_replaceable(target, force)
-    states = {name: prepare(path, [f"simulation.state={name}"]) for name in simulation.loaded.states}
+    states = {name: prepare(path, [f"--state={name}"]) for name in simulation.loaded.states}
     text, losses = export_scene(simulation, format_, target.parent, states)
     for loss in losses:
         place = simulation.loaded.where(*loss.path)

@@ -152,8 +152,9 @@ def read_override(text: str, problems: Problems, folder: str) -> Override | None
     if not equals or path is None:
         problems.add(mark, (), "expected KEY=VALUE, as in `vars.n=100` or `simulation.step=2 ms`")
         return None
+    node = Node(value if short and path == states.CHOICE else None, mark)  # the name of a state may look like a number
     try:
-        node = yaml.read(value, mark.file, problems) if value.strip() else Node(None, mark)
+        node = yaml.read(value, mark.file, problems) if value.strip() and node.value is None else node
     except SceneError:
         problems.add(mark, path, f"`{value}` is not a YAML value")
         return None

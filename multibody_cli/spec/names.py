@@ -19,7 +19,7 @@ _RESERVED = frozenset('*?[]"=\\')
 _COORDINATE = re.compile(r".+/\d+", re.DOTALL)
 
 
-def _read(name: str) -> str:
+def read_name(name: str) -> str:
     """Read the name of an element, which may have characters such as those of `left.hip` and `model::link 1`."""
     if not name or name != name.strip() or not name.isprintable() or not _RESERVED.isdisjoint(name):
         raise ValueError(
@@ -40,4 +40,4 @@ def nearest_name(name: str) -> str:
     return whole or "_"
 
 
-Name = Annotated[str, StringConstraints(max_length=LONGEST), AfterValidator(_read)]
+Name = Annotated[str, StringConstraints(max_length=LONGEST), AfterValidator(read_name)]

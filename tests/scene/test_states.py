@@ -77,6 +77,14 @@ def test_the_resolved_scene_has_the_chosen_state_alone(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("name", ["home pose", "2nd", "a.b", "7", "on", "1e3", "null", "a: b", "rést"])
+def test_a_state_has_any_name_of_an_element(tmp_path, name):
+    """`--state` takes a name as it is; a value of `--set` is YAML."""
+    text = SCENE.replace("  home:", f"  '{name}':")
+    assert start(load(tmp_path, text, f"--state={name}")) == HOME
+    assert start(load(tmp_path, text, f"simulation.state='{name}'")) == HOME
+
+
 def test_a_state_gives_initial_activations_of_filters(tmp_path):
     filtered = "actuators:\n  servo: {type: position, joint: hinge, kp: 1, target: 0, filter: 0.1}\nstates:\n"
     text = SCENE.replace("states:\n", f"{filtered}  on: {{actuators: {{servo: {{initial_activation: 30 deg}}}}}}\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.checks.topology import determined_by, report_start
 from multibody_cli.scene.explain import explain
 from multibody_cli.spec import Spec, units
-from multibody_cli.spec.names import NAME
+from multibody_cli.spec.names import read_name
 from multibody_cli.spec.quantities import format_value, read_quantity
 
 
@@ -24,8 +23,10 @@ def check_states(draft: Draft, states: Any) -> None:
     """Check all states, also those that are not chosen; `states` is the section as plain data."""
     for state, sections in _mappings(draft, (SECTION,), states, "states by name"):
         path: Path = (SECTION, state)
-        if not re.match(NAME, state):
-            draft.report(path, "expected a name of letters, digits, `_` and `-` that begins with a letter or `_`")
+        try:
+            read_name(state)
+        except ValueError as error:
+            draft.report(path, str(error))
         for section, entries in _mappings(draft, path, sections, series([f"`{name}`" for name in FIELDS], "and")):
             if section not in FIELDS:
                 draft.report((*path, section), f"unknown key `{section}`; {nearest(section, FIELDS)}")
