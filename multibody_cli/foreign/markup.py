@@ -164,7 +164,8 @@ class _Builder:
         raise self._refusal(f"the entity `{declared[0]}` is declared: entities are not read")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        element = Element(tag, attributes, self._mark)
+        own = {name: value for name, value in attributes.items() if not name.startswith("xmlns")}  # no namespaces
+        element = Element(tag, own, self._mark)
         if len(self._open) >= DEEPEST:
             raise self._refusal(f"elements are nested more than {DEEPEST} deep")
         try:

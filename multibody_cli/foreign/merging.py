@@ -10,11 +10,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-from multibody_cli.foreign.draft import WORLD, Draft, Joint, Origin, Placed, Point
+import numpy as np
+
+from multibody_cli.foreign.draft import WORLD, Body, Draft, Joint, Origin, Placed, Point
 from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.renaming import unused
 from multibody_cli.mass import summed
 
 End = Literal["parent", "child"]
+
+NEAR = 1e-12
+"""Largest difference of poses that are equal, m or components of rotation matrices."""
 
 
 def merge_links(draft: Draft, which: str) -> None:
@@ -58,9 +64,9 @@ def _massless_ends(draft: Draft, merger: _Merger) -> list[Joint]:
         name = left.pop()
         if degree.get(name) != 1 or name in merger.named or name == WORLD or not draft.bodies[name].is_massless:
             continue
-        inboard = [joint for joint in merger.joints[name] if joint.child == name and joint.type != "fixed"]
-        if inboard:
-            found += inboard
+        inboard = [joint for joint in merger.joints[name] if joint.child == name]
+        if inboard and "armature" not in inboard[0].fields:
+            found += [joint for joint in inboard if joint.type != "fixed"]
             degree[name] = 0
             degree[inboard[0].parent] -= 1
             left.append(inboard[0].parent)
@@ -77,7 +83,8 @@ def settle_bases(draft: Draft, base: str | None) -> list[str]:
     draft
         The model.
     base
-        `fixed` or `free`; None: a body without mass becomes part of the world, any other one is free.
+        `fixed` or `free`; None: a body without mass becomes part of the world, unless it is fixed to one with mass; any
+        other one is free.
     """
     merger, free = _Merger(draft), []
     moved = {joint.child for joint in draft.joints.values()}
@@ -86,11 +93,11 @@ def settle_bases(draft: Draft, base: str | None) -> list[str]:
             continue
         if body.is_free and base != "fixed":
             continue
-        if body.is_massless and merger.joints[name]:
+        if merger.joints[name] and merger.is_massless(name):
             draft.ledger.note(body.origin.mark, f"`{name}` has no mass, and is fixed to the world")
             merger.absorb(WORLD, name, body.pose)
         elif base == "fixed":
-            joint = f"{name}_to_world"
+            joint = unused(f"{name}_to_world", draft.joints)
             draft.joints[joint] = Joint(
                 joint, Origin(body.origin.mark, "--fixed"), "fixed", WORLD, name, pose=body.pose
             )
@@ -136,6 +143,16 @@ class _Merger:
             return (lost.is_massless and not lost.is_free) or kept.is_free
         return which == "all" and end == "child" and host != WORLD and not (kept.has_density or lost.has_density)
 
+    def is_massless(self, root: str) -> bool:
+        """Whether neither a body nor those that are fixed to it, in turn, have a mass."""
+        left = [root]
+        for name in left:
+            if not self._draft.bodies[name].is_massless:
+                return False
+            carried = (joint for joint in self.joints[name] if joint.type == "fixed" and joint.parent == name)
+            left += [joint.child for joint in carried if joint.child not in left]
+        return True
+
     def merge(self, joint: Joint, end: End) -> None:
         """Join the bodies of a joint in its zero position; the body at `end` becomes part of the other one."""
         child_in_parent = joint.pose.at(joint.child_pose.inverse)
@@ -148,14 +165,16 @@ class _Merger:
     def absorb(self, host: str, guest: str, pose: Pose) -> None:
         """Make a body part of another one, or of the world; `pose` is that of the guest's frame in the host's."""
         kept, lost = self._draft.body(host), self._draft.bodies.pop(guest)
-        if lost.mass is not None and host != WORLD:
+        has_inertia = lost.mass is not None and (lost.mass.mass != 0.0 or lost.mass.inertia.any())
+        if lost.mass is not None and has_inertia and host != WORLD:
             moved = lost.mass.moved(pose.position, pose.rotation)
             kept.mass = moved if kept.mass is None else summed((kept.mass, moved))
             kept.inertia, kept.is_solid = {}, False
         kept.origin = kept.origin.with_remark(f"with {guest}" if not kept.origin.remark else guest)
         kept.shapes += [replace(shape, pose=pose.at(shape.pose)) for shape in lost.shapes]
-        kept.points |= {guest: Point(pose, lost.origin)}
-        kept.points |= {name: replace(point, pose=pose.at(point.pose)) for name, point in lost.points.items()}
+        self._add_point(kept, guest, Point(pose, lost.origin))
+        for name, point in lost.points.items():
+            self._add_point(kept, name, replace(point, pose=pose.at(point.pose)))
         for joint in self.joints.pop(guest, []):
             if joint.parent == guest:
                 joint.parent, joint.pose = host, pose.at(joint.pose)
@@ -167,6 +186,15 @@ class _Merger:
                 self._remove(joint)
             else:
                 self.joints[host].append(joint)
+
+    def _add_point(self, body: Body, name: str, point: Point) -> None:
+        """Add a point to a body, with another name if the body has one there already that is elsewhere."""
+        if name in body.points and _coincide(point.pose, body.points[name].pose):
+            return
+        own = unused(name, body.points)
+        body.points[own] = point
+        if own != name:
+            self._draft.ledger.note(point.origin.mark, f"frame `{name}` on `{body.name}` is its point `{own}`")
 
     def _remove(self, joint: Joint) -> None:
         del self._draft.joints[joint.name]
@@ -181,6 +209,12 @@ def _drop_relations_of(draft: Draft, joint: Joint) -> None:
             if joint.name in set(_words(entry)):
                 draft.ledger.note(entry.origin.mark, f"`{name}` has no effect: joint `{joint.name}` is fixed")
                 del entries[name]
+
+
+def _coincide(one: Pose, other: Pose) -> bool:
+    return bool(
+        np.abs(one.position - other.position).max() < NEAR and np.abs(one.rotation - other.rotation).max() < NEAR
+    )
 
 
 def _words(value: Any) -> Iterator[str]:

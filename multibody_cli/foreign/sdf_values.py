@@ -99,7 +99,7 @@ def version_of(text: str) -> tuple[int, ...]:
 
 def claim_root(root: Element, reading: Reading) -> None:
     """Claim the root of a file."""
-    reading.ledger.keep(root, *(name for name in root.attributes if name == "version" or name.startswith("xmlns")))
+    reading.ledger.keep(root, "version")
     for element in root.walk():
         if element.tag in ELSEWHERE:
             reading.ledger.drop(element, ELSEWHERE[element.tag])

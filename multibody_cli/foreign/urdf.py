@@ -68,8 +68,7 @@ def read(root: Element, reading: Reading) -> Draft:
 
 
 def _read_robot(root: Element, reading: Reading) -> None:
-    names = [name for name in root.attributes if name in ("name", "version") or name.startswith("xmlns")]
-    reading.ledger.keep(root, *names)
+    reading.ledger.keep(root, "name", "version")
     for element in root.children:
         if element.tag in ELSEWHERE:
             reading.ledger.drop(element, ELSEWHERE[element.tag])

@@ -139,8 +139,8 @@ couplings:
 
 ARM = """
 bodies:
-  a: &rod {density: 1000, shapes: [{type: box, size: [0.1, 0.1, 1]}], points: {tip: [0, 0, 0.5]}}
-  b: *rod
+  a: {density: 1000, shapes: [{type: box, size: [0.1, 0.1, 1]}], points: {tip: [0, 0, 0.5]}}
+  b: &rod {density: 1000, shapes: [{type: box, size: [0.1, 0.1, 1]}]}
   c: *rod
 joints:
   hinge: {type: revolute, child: a, axis: [0, 1, 0], child_origin: {position: [0, 0, 0.5]}}
@@ -375,3 +375,12 @@ joints:
     model = mujoco.MjModel.from_xml_path(str(path))
     assert model.key("start").qpos.tolist() == [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.5]
     assert not losses
+
+
+def test_points_of_one_name_are_sites_of_several(tmp_path: Path) -> None:
+    point = "{mass: 1, inertia: {principal: [1, 1, 1]}, points: {tip: [0, 0, 1]}}"
+    _, path, losses = exported(written(f"bodies: {{a: {point}, b: {point}}}", tmp_path), tmp_path, "mjcf")
+    model = mujoco.MjModel.from_xml_path(str(path))
+    assert [model.site(k).name for k in range(model.nsite)] == ["tip", "b_tip"]
+    renamed = "its site is `b_tip`, since another one has its name"
+    assert losses == [Loss("approximated", ("bodies", "b", "points", "tip"), renamed)]

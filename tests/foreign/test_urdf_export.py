@@ -172,3 +172,21 @@ def test_angles_are_those_of_the_rotation(pitch: float) -> None:
         np.testing.assert_allclose(Pose.of_euler([0, 0, 0], angles_of(R)).rotation, R, rtol=0, atol=4e-16)
     R = rotation_matrix((0.5, 0.5, 0.5, 0.5))
     np.testing.assert_allclose(Pose.of_euler([0, 0, 0], angles_of(R)).rotation, R, rtol=0, atol=4e-16)
+
+
+def test_points_of_one_name_are_links_of_several(tmp_path: Path) -> None:
+    source = written(
+        """
+bodies:
+  a: &point {mass: 1, inertia: {principal: [1, 1, 1]}, points: {tip: [0, 0, 1], b: [1, 0, 0]}}
+  b: *point
+""",
+        tmp_path,
+    )
+    _, path, losses = exported(source, tmp_path, "urdf")
+    links = [link.get("name") for link in ElementTree.parse(path).getroot().iter("link")]
+    assert links == ["world", "a", "tip", "b_", "b", "tip_", "b__"]
+    assert losses == [
+        Loss("approximated", ("bodies", body, "points", point), f"its link is `{link}`, since another one has its name")
+        for body, point, link in (("a", "b", "b_"), ("b", "tip", "tip_"), ("b", "b", "b__"))
+    ]

@@ -165,8 +165,13 @@ class _Writer:
 
     def _write_points(self, body: str, points: Any) -> None:
         for name, pose in points.items():
-            place = Placement(np.array(pose.position), rotation_matrix(pose.rotation))
-            self._write_site(body, name if name not in self._sites else f"{body}_{name}", place)
+            own = name if name not in self._sites else f"{body}_{name}"
+            site = self._write_site(body, own, Placement(np.array(pose.position), rotation_matrix(pose.rotation)))
+            if site != name:
+                section: ScenePath = ("world",) if body == WORLD else ("bodies", body)
+                self._losses.approximate(
+                    (*section, "points", name), f"its site is `{site}`, since another one has its name"
+                )
 
     def _write_site(self, body: str, name: str, pose: Placement) -> str:
         """Write a site; return its name, which differs from `name` if that is used."""

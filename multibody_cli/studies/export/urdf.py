@@ -176,6 +176,11 @@ class _Writer:
         """Write named points as links without mass."""
         for point, pose in points.items():
             name = unused(point, self._link_names)
+            if name != point:
+                section: ScenePath = ("world",) if body == WORLD else ("bodies", body)
+                self._losses.approximate(
+                    (*section, "points", point), f"its link is `{name}`, since another one has its name"
+                )
             place = Placement(np.array(pose.position) - self._anchors[body], rotation_matrix(pose.rotation))
             self._add_joint(unused(f"{name}_to_{body}", self._joint_names), "fixed", body, name, place)
             ET.SubElement(self._root, "link", name=name)
