@@ -165,10 +165,11 @@ def random_state(scene: PreparedSimulation, random: Any) -> Any:
         part = slice(int(row["iq"]), int(row["iq"]) + 4)
         state.q[part] /= np.linalg.norm(state.q[part])
     for coupling in reversed(scene.scene.couplings.values()):
-        terms = list(getattr(coupling, "terms", {}).items())
-        if len(terms) == 2 and all("/" not in word and word in positions for word, _ in terms):
-            (first, a), (second, b) = terms
-            state.q[positions[first]] = (coupling.value - b * state.q[positions[second]]) / a
+        relations = list(getattr(coupling, "relations", ()))
+        terms, value = relations[0] if len(relations) == 1 else ({}, 0.0)
+        if len(terms) == 2 and all("/" not in word and word in positions for word in terms):
+            (first, a), (second, b) = terms.items()
+            state.q[positions[first]] = (value - b * state.q[positions[second]]) / a
             state.v[columns[first]] = -b / a * state.v[columns[second]]
     return state
 
