@@ -25,8 +25,7 @@ from pydantic import Field, model_validator
 
 from multibody_cli.cables.lines import arc_of, is_passed, line_to, rate_change_of, trace, vary_arcs
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
-from multibody_cli.constraints.points import write_point_force
-from multibody_cli.constraints.rows import write_level
+from multibody_cli.constraints.rows import write_level, write_point_force
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength

@@ -15,15 +15,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
-from multibody_cli.constraints.points import (
-    centripetal_acceleration_of,
-    lever_arm_of,
-    point_velocity_of,
-    write_point_force,
-)
-from multibody_cli.constraints.rows import write_level
+from multibody_cli.constraints.rows import write_level, write_point_force
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.points import centripetal_acceleration_of, lever_arm_of, velocity_of
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import BodyPosition, Direction
 from multibody_cli.spec.entries import PackingContext, Place
@@ -80,7 +75,7 @@ def write(edge, signals, points, buffers, t, bodies, q, v, rows, terms):
     """Write the row of a knife edge."""
     body = bodies[edge.body]
     r, d = lever_arm_of(body, edge.point), lever_arm_of(body, edge.across)
-    bias = dot(d, centripetal_acceleration_of(body, r)) + dot(cross(load(body.w), d), point_velocity_of(body, r))
+    bias = dot(d, centripetal_acceleration_of(body, r)) + dot(cross(load(body.w), d), velocity_of(body, r))
     write_level(rows[edge.first_row], 0.0, 0.0, bias)
     write_point_force(terms, edge.first_term, edge.body, r, d)
 

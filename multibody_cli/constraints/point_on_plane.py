@@ -17,16 +17,10 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
-from multibody_cli.constraints.points import (
-    centripetal_acceleration_of,
-    lever_arm_of,
-    point_velocity_of,
-    position_of,
-    write_point_force,
-)
-from multibody_cli.constraints.rows import write_level
+from multibody_cli.constraints.rows import write_level, write_point_force
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.points import centripetal_acceleration_of, lever_arm_of, position_of, velocity_of
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import BodyPoint, BodyPosition, Direction, Spec
 from multibody_cli.spec.entries import PackingContext, Place
@@ -93,7 +87,7 @@ def write(track, signals, points, buffers, t, bodies, q, v, rows, terms):
     body, plane_body = bodies[track.body], bodies[track.plane_body]
     r, n, w = lever_arm_of(body, track.point), lever_arm_of(plane_body, track.normal), load(plane_body.w)
     rho = position_of(body, r) - load(plane_body.x)
-    u = point_velocity_of(body, r) - point_velocity_of(plane_body, rho)
+    u = velocity_of(body, r) - velocity_of(plane_body, rho)
     # rho grows by w x rho + u
     drift = centripetal_acceleration_of(body, r) - centripetal_acceleration_of(plane_body, rho) - cross(w, u)
     error = dot(n, rho - lever_arm_of(plane_body, track.position))

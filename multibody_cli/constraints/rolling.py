@@ -27,10 +27,10 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
-from multibody_cli.constraints.points import centripetal_acceleration_of, lever_arm_of, position_of, write_point_force
-from multibody_cli.constraints.rows import write_level
+from multibody_cli.constraints.rows import write_level, write_point_force
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.points import centripetal_acceleration_of, lever_arm_of, position_of
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import BodyPosition, Direction, PointOf, PositiveLength, Spec, Vector
 from multibody_cli.spec.entries import PackingContext, Place

@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraints.points import lever_arm_of, position_of
 from multibody_cli.constraints.rows import write_wrench
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.points import lever_arm_of, position_of
 from multibody_cli.spatial.products import cross, dot
 
 END = np.dtype(

@@ -18,7 +18,7 @@ import numpy as np
 
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import power
+from multibody_cli.spatial.products import cross, power
 from multibody_cli.spatial.values import Force, Motion
 
 ROW = np.dtype(
@@ -69,6 +69,18 @@ def write_wrench(term, body, t, f):
     term.body = body
     term.iv = -1
     store_force(term, Force(t, f))
+
+
+@formula
+def write_point_force(terms, k, row, r, f):
+    """Write the force f at the lever arm r of the body `row` as term k of a row; return the number of the next term.
+
+    The ground does not move and has no term.
+    """
+    if row > 0:
+        write_wrench(terms[k], row, cross(r, f), f)
+        k += 1
+    return k
 
 
 @formula

@@ -16,11 +16,11 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
-from multibody_cli.constraints.points import centripetal_acceleration_of, lever_arm_of
 from multibody_cli.constraints.rows import write_level, write_wrench
 from multibody_cli.kernel import formula
 from multibody_cli.signals import evaluate
 from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.points import centripetal_acceleration_of, lever_arm_of
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import BodyPosition, Signal, SignalSpec, Spec, Vector, Vector3, units
 from multibody_cli.spec.entries import PackingContext, Place

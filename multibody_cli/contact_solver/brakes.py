@@ -18,8 +18,7 @@ with it.
 from __future__ import annotations
 
 from multibody_cli.cables.lines import is_passed, line_to, trace
-from multibody_cli.constraints.points import write_point_force
-from multibody_cli.constraints.rows import write_wrench
+from multibody_cli.constraints.rows import write_point_force, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.kernel import kernel
 from multibody_cli.model import JointFriction

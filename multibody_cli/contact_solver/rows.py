@@ -18,8 +18,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from multibody_cli.constraint_solver.solver import VELOCITY, clear_impulses, is_row_active
-from multibody_cli.constraints.points import write_point_force
-from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
+from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row, write_point_force
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contacts.paths import origin_at
 from multibody_cli.joints.directions import find_dual_basis

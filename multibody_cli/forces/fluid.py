@@ -26,18 +26,17 @@ from pydantic import Field
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.variation import add_block, add_wrench, block_at
-from multibody_cli.kernel import formula
+from multibody_cli.kernel import bound_kernel, formula, kernel_parameter, template
 from multibody_cli.spatial.memory import load
-from multibody_cli.spatial.points import displacement_of
 from multibody_cli.spatial.products import (
     ZERO,
     cross,
     dot,
     isotropic,
-    rotated_diagonal,
+    rotated,
     transposed_times,
 )
-from multibody_cli.spatial.values import Inertia, Mat3, Vec3
+from multibody_cli.spatial.values import Inertia, Mat3, Sym3, Vec3
 from multibody_cli.spec import Quantity, Rotation, Spec, Vector, Vector3, units
 from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
 from multibody_cli.spec.rotations import IDENTITY, rotation_matrix
@@ -85,6 +84,89 @@ FLUID = np.dtype(
 )
 
 
+# --- any shape in a flow ----------------------------------------------------------------------------------------------
+@kernel_parameter
+def wrench_along(item, u, w) -> Any:
+    """Return the force at the centre and the torque for the rates u and w, in the axes of the shape."""
+
+
+@kernel_parameter
+def wrench_change_along(item, u, w, du, dw) -> Any:
+    """Return the change of `wrench_along` with the rates."""
+
+
+@kernel_parameter
+def dampings_along(item, u, w) -> Any:
+    """Return the damping matrices of implicit integrators, of velocity and angular velocity."""
+
+
+@formula
+def flow_past(item, body):
+    """Axes of the shape; and in these its lever, its velocity relative to the fluid, and its angular velocity."""
+    R, w = load(body.R), load(body.w)
+    axes, c = R @ load(item.axes), R @ load(item.centre)
+    u = load(body.v) + cross(w, c) - load(item.wind)
+    return axes, transposed_times(axes, c), transposed_times(axes, u), transposed_times(axes, w)
+
+
+@template(wrench_along)
+def apply_force(item, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
+    """Apply the wrench to the body, and add the loss to the account."""
+    body = bodies[item.row]
+    axes, c, u, w = flow_past(item, body)
+    force, torque = wrench_along(item, u, w)
+    apply_wrench(body, axes @ (torque + cross(c, force)), axes @ force)
+    powers[item.account] -= dot(force, u + transposed_times(axes, load(item.wind))) + dot(torque, w)
+
+
+@template(wrench_along, wrench_change_along, dampings_along)
+def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    """Add K and D times the motion change to the wrenches: see `forces.variation`.
+
+    K comes from the rotation of the shape: its lever changes by dw x c, and the rates in its axes by -dw x u, -dw x w.
+    """
+    body = bodies[item.row]
+    axes, c, u, w = flow_past(item, body)
+    turn = transposed_times(axes, load(body.dw))
+    du, dw = velocity_factor * (transposed_times(axes, load(body.dv)) + cross(turn, c)), velocity_factor * turn
+    if exact:
+        turn = displacement_factor * turn
+        moved = cross(turn, c)
+        force, torque = wrench_along(item, u, w)
+        df, dt = wrench_change_along(item, u, w, du + cross(w, moved) - cross(turn, u), dw - cross(turn, w))
+        df, dt = cross(turn, force) + df, cross(turn, torque) + dt + cross(moved, force)
+    else:
+        N, N_turn = dampings_along(item, u, w)
+        df, dt = -(N @ du), -(N_turn @ dw)
+    add_wrench(wrenches[item.row], axes @ (dt + cross(c, df)), axes @ df)
+
+
+@template(dampings_along)
+def add_stiffness_blocks(item, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    """Add the damping to the block of the body: see `forces.variation`."""
+    axes, c, u, w = flow_past(item, bodies[item.row])
+    N, N_turn = dampings_along(item, u, w)
+    turning = Inertia(rotated(axes, velocity_factor * N_turn), Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
+    add_block(blocks[item.row], block_at(rotated(axes, velocity_factor * N), axes @ c) + turning)
+
+
+def element_in_flow(table: str, dtype: np.dtype[Any], entry: SceneEntry, **laws: Any) -> ForceElement:
+    """Return the entry of a force in a flow, for the three `laws` of its wrench."""
+    return ForceElement(
+        table,
+        dtype,
+        description="forces on bodies",
+        account="dissipation",
+        implicit=True,
+        bodies=("row",),
+        apply_force=bound_kernel(apply_force, wrench_along=laws["wrench_along"]),
+        stiffness_damping_product=bound_kernel(stiffness_damping_product, **laws),
+        add_stiffness_blocks=bound_kernel(add_stiffness_blocks, dampings_along=laws["dampings_along"]),
+        entry=entry,
+    )
+
+
+# --- a box ------------------------------------------------------------------------------------------------------------
 @formula
 def resistance(viscous, quadratic, u):
     """Force against the rates u in the axes of the box."""
@@ -98,75 +180,30 @@ def resistance(viscous, quadratic, u):
 @formula
 def slopes(viscous, quadratic, u):
     """Minus the derivatives of `resistance`, a diagonal matrix."""
-    return Vec3(
-        viscous + 2.0 * quadratic.x * abs(u.x),
-        viscous + 2.0 * quadratic.y * abs(u.y),
+    return Sym3(
+        viscous + 2.0 * quadratic.x * abs(u.x), 0.0, 0.0,
+        viscous + 2.0 * quadratic.y * abs(u.y), 0.0,
         viscous + 2.0 * quadratic.z * abs(u.z),
-    )
+    )  # fmt: skip
 
 
 @formula
-def flow_past(item, body):
-    """Axes of the shape, lever of its centre, velocity there relative to the fluid, and angular velocity."""
-    R, w = load(body.R), load(body.w)
-    c = R @ load(item.centre)
-    return R @ load(item.axes), c, load(body.v) + cross(w, c) - load(item.wind), w
+def wrench_on_box(item, u, w):
+    """`wrench_along` of a box."""
+    return resistance(item.viscous[0], load(item.faces), u), resistance(item.viscous[1], load(item.turns), w)
 
 
 @formula
-def wrench_of(item, axes, u, w):
-    """Force at the centre of mass and torque, world axes."""
-    force = axes @ resistance(item.viscous[0], load(item.faces), transposed_times(axes, u))
-    torque = axes @ resistance(item.viscous[1], load(item.turns), transposed_times(axes, w))
-    return force, torque
+def wrench_change_on_box(item, u, w, du, dw):
+    """`wrench_change_along` of a box: its dampings are exact."""
+    N, N_turn = dampings_of_box(item, u, w)
+    return -(N @ du), -(N_turn @ dw)
 
 
 @formula
-def dampings(item, axes, u, w):
-    """-dF/du and -dT/dw, world axes."""
-    N = rotated_diagonal(axes, slopes(item.viscous[0], load(item.faces), transposed_times(axes, u)))
-    return N, rotated_diagonal(axes, slopes(item.viscous[1], load(item.turns), transposed_times(axes, w)))
-
-
-@formula
-def apply_force(item, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
-    """Apply the wrench to the body, and add the loss to the account."""
-    body = bodies[item.row]
-    axes, c, u, w = flow_past(item, body)
-    force, torque = wrench_of(item, axes, u, w)
-    apply_wrench(body, torque + cross(c, force), force)
-    powers[item.account] -= dot(force, u + load(item.wind)) + dot(torque, w)
-
-
-@formula
-def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
-    """Add K and D times the motion change to the wrenches: see `forces.variation`.
-
-    K comes from the rotation of the lever and of the box: the rates relative to the box change by -dw x u and -dw x w.
-    """
-    body = bodies[item.row]
-    axes, c, u, w = flow_past(item, body)
-    N, N_turn = dampings(item, axes, u, w)
-    du, dw = velocity_factor * displacement_of(body, c), velocity_factor * load(body.dw)
-    if exact:
-        turn = displacement_factor * load(body.dw)
-        moved = cross(turn, c)
-        force, torque = wrench_of(item, axes, u, w)
-        df = cross(turn, force) - N @ (du + cross(w, moved) - cross(turn, u))
-        dt = cross(turn, torque) - N_turn @ (dw - cross(turn, w))
-        add_wrench(wrenches[item.row], dt + cross(c, df) + cross(moved, force), df)
-    else:
-        df = -(N @ du)
-        add_wrench(wrenches[item.row], cross(c, df) - N_turn @ dw, df)
-
-
-@formula
-def add_stiffness_blocks(item, forces, t, bodies, displacement_factor, velocity_factor, blocks):
-    """Add the damping to the block of the body: see `forces.variation`."""
-    axes, c, u, w = flow_past(item, bodies[item.row])
-    N, N_turn = dampings(item, axes, u, w)
-    turning = Inertia(velocity_factor * N_turn, Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
-    add_block(blocks[item.row], block_at(velocity_factor * N, c) + turning)
+def dampings_of_box(item, u, w):
+    """`dampings_along` of a box."""
+    return slopes(item.viscous[0], load(item.faces), u), slopes(item.viscous[1], load(item.turns), w)
 
 
 def pack(spec: FluidSpec, context: PackingContext) -> tuple[Any, ...]:
@@ -180,15 +217,11 @@ def pack(spec: FluidSpec, context: PackingContext) -> tuple[Any, ...]:
     return context.row(spec.body), context.com(spec.body), axes.T.ravel(), viscous, faces, turns, fluid.wind
 
 
-ELEMENT = ForceElement(
+ELEMENT = element_in_flow(
     "fluids",
     FLUID,
-    description="forces on bodies",
-    account="dissipation",
-    implicit=True,
-    bodies=("row",),
-    apply_force=apply_force,
-    stiffness_damping_product=stiffness_damping_product,
-    add_stiffness_blocks=add_stiffness_blocks,
-    entry=SceneEntry("forces", "fluid", ("fluid",), FluidSpec, pack),
+    SceneEntry("forces", "fluid", ("fluid",), FluidSpec, pack),
+    wrench_along=wrench_on_box,
+    wrench_change_along=wrench_change_on_box,
+    dampings_along=dampings_of_box,
 )

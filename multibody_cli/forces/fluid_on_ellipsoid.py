@@ -34,15 +34,12 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.forces.contract import ForceElement, SceneEntry
-from multibody_cli.forces.fluid import FluidProperties, flow_past
-from multibody_cli.forces.variation import add_block, add_wrench, block_at
+from multibody_cli.forces.contract import SceneEntry
+from multibody_cli.forces.fluid import FluidProperties, element_in_flow
 from multibody_cli.kernel import Floats, formula
 from multibody_cli.spatial.memory import load
-from multibody_cli.spatial.points import displacement_of
-from multibody_cli.spatial.products import ZERO, cross, dot, isotropic, scaled, symmetric_outer, transposed_times
-from multibody_cli.spatial.values import Inertia, Mat3, Vec3
+from multibody_cli.spatial.products import cross, dot, isotropic, scaled, symmetric_outer
+from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import BodyPosition, Position, Quantity, Rotation, Spec, Vector, Vector3, units
 from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
 from multibody_cli.spec.rotations import IDENTITY, rotation_matrix
@@ -170,13 +167,6 @@ def wrench_change_along(item, u, w, du, dw):
 
 
 @formula
-def wrench_of(item, axes, u, w):
-    """Force at the centre and torque, world axes."""
-    force, torque = wrench_along(item, transposed_times(axes, u), transposed_times(axes, w))
-    return axes @ force, axes @ torque
-
-
-@formula
 def damping_along(constant, factor, u):
     """c + d (1 + e e^T) with e = u/|u|: minus the derivative of -(c + d) u where d is in proportion to |u|."""
     square = dot(u, u)
@@ -186,59 +176,11 @@ def damping_along(constant, factor, u):
 
 
 @formula
-def dampings(item, axes, u, w):
-    """The damping matrices of implicit integrators, of velocity and angular velocity, world axes."""
-    speed, _, _, _, r = flow_along(item, transposed_times(axes, u))
+def dampings_along(item, u, w):
+    """The damping matrices of implicit integrators, of velocity and angular velocity."""
+    speed, _, _, _, r = flow_along(item, u)
     N = damping_along(item.viscous[0], drag_factor(item, speed, r), u)
-    return N, damping_along(item.viscous[1], turning_factor(item, transposed_times(axes, w)), w)
-
-
-@formula
-def apply_force(item, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
-    """Apply the wrench to the body, and add the loss to the account."""
-    body = bodies[item.row]
-    axes, c, u, w = flow_past(item, body)
-    force, torque = wrench_of(item, axes, u, w)
-    apply_wrench(body, torque + cross(c, force), force)
-    powers[item.account] -= dot(force, u + load(item.wind)) + dot(torque, w)
-
-
-@formula
-def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
-    """Add K and D times the motion change to the wrenches: see `forces.variation`.
-
-    K comes from the rotation of lever and ellipsoid: the rates relative to the latter change by -dw x u and -dw x w.
-    """
-    body = bodies[item.row]
-    axes, c, u, w = flow_past(item, body)
-    du, dw = velocity_factor * displacement_of(body, c), velocity_factor * load(body.dw)
-    if exact:
-        turn = displacement_factor * load(body.dw)
-        moved = cross(turn, c)
-        du, dw = du + cross(w, moved) - cross(turn, u), dw - cross(turn, w)
-        force, torque = wrench_of(item, axes, u, w)
-        df, dt = wrench_change_along(
-            item,
-            transposed_times(axes, u),
-            transposed_times(axes, w),
-            transposed_times(axes, du),
-            transposed_times(axes, dw),
-        )
-        df, dt = cross(turn, force) + axes @ df, cross(turn, torque) + axes @ dt
-        add_wrench(wrenches[item.row], dt + cross(c, df) + cross(moved, force), df)
-    else:
-        N, N_turn = dampings(item, axes, u, w)
-        df = -(N @ du)
-        add_wrench(wrenches[item.row], cross(c, df) - N_turn @ dw, df)
-
-
-@formula
-def add_stiffness_blocks(item, forces, t, bodies, displacement_factor, velocity_factor, blocks):
-    """Add the damping to the block of the body: see `forces.variation`."""
-    axes, c, u, w = flow_past(item, bodies[item.row])
-    N, N_turn = dampings(item, axes, u, w)
-    turning = Inertia(velocity_factor * N_turn, Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
-    add_block(blocks[item.row], block_at(velocity_factor * N, c) + turning)
+    return N, damping_along(item.viscous[1], turning_factor(item, w), w)
 
 
 def added_mass(semiaxes: Vector) -> tuple[Floats, Floats]:
@@ -297,15 +239,11 @@ def pack(spec: FluidOnEllipsoidSpec, context: PackingContext) -> tuple[Any, ...]
     )
 
 
-ELEMENT = ForceElement(
+ELEMENT = element_in_flow(
     "fluids_on_ellipsoids",
     FLUID_ON_ELLIPSOID,
-    description="forces on bodies",
-    account="dissipation",
-    implicit=True,
-    bodies=("row",),
-    apply_force=apply_force,
-    stiffness_damping_product=stiffness_damping_product,
-    add_stiffness_blocks=add_stiffness_blocks,
-    entry=SceneEntry("forces", "fluid_on_ellipsoid", ("ellipsoid",), FluidOnEllipsoidSpec, pack),
+    SceneEntry("forces", "fluid_on_ellipsoid", ("ellipsoid",), FluidOnEllipsoidSpec, pack),
+    wrench_along=wrench_along,
+    wrench_change_along=wrench_change_along,
+    dampings_along=dampings_along,
 )
