@@ -32,15 +32,6 @@ def _pieces_of(coefficients: Floats, values: Floats) -> Floats:
     return np.vstack([coefficients[::-1].T, [values[-1], 0.0, 0.0, 0.0]])
 
 
-INTERPOLATIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
-    "linear": _linear_pieces,
-    "cubic": _cubic_pieces,
-    "pchip": _pchip_pieces,
-}
-"""Pieces (n, 4) through (times, values): lines, a not-a-knot cubic spline, or monotone cubics (Fritsch and Butland)."""
-
-
-# --- functions of other arguments than time -------------------------------------------------------------------------
 def _with_ends(ends: str) -> Callable[[Floats, Floats], Floats]:
     def pieces(x: Floats, y: Floats) -> Floats:
         from scipy.interpolate import CubicSpline
@@ -48,6 +39,19 @@ def _with_ends(ends: str) -> Callable[[Floats, Floats], Floats]:
         return _pieces_of(CubicSpline(x, y, bc_type=ends).c, y)
 
     return pieces
+
+
+INTERPOLATIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "linear": _linear_pieces,
+    "cubic": _cubic_pieces,
+    "natural": _with_ends("natural"),
+    "pchip": _pchip_pieces,
+}
+"""Pieces (n, 4) through (times, values): lines, a cubic spline, not-a-knot or with second derivatives of 0 at both
+ends, or monotone cubics (Fritsch and Butland)."""
+
+
+# --- functions of other arguments than time -------------------------------------------------------------------------
 
 
 def _simm_pieces(x: Floats, y: Floats) -> Floats:

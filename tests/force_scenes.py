@@ -120,6 +120,22 @@ ELEMENTS: dict[str, dict[str, Any]] = {
             }
         }
     },
+    **{
+        f"moving_load_{frame}_{point_frame}": {
+            "forces": {
+                "e": {
+                    "body": "a",
+                    "moving_point": [0.1, "0.2 + t", "sin(t) - 0.3"],
+                    "point_frame": point_frame,
+                    "force": [1, "2*cos(t)", 3],
+                    "torque": [1, 0, "2 - t"],
+                    "frame": frame,
+                }
+            }
+        }
+        for frame in ("world", "body")
+        for point_frame in ("world", "body")
+    },
     "muscle_by_state": muscle(0.3, "0.5 + 0.05*bodies.c.position.x + 0.02*bodies.a.angular_velocity.y"),
     "tension": {"forces": {"e": {"path": [end("a", 0), end("world", 1), end("b", 2)], "tension": 30}}},
     "tension_by_state": {

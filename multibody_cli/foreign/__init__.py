@@ -29,7 +29,7 @@ SUFFIXES = {
     "xacro": (".xacro",),
     "mjcf": (".xml", ".mjcf"),
     "sdf": (".sdf", ".world"),
-    "osim": (".osim",),
+    "osim": (".osim", ".xml"),
 }
 """Suffixes of the files of each format; several formats of one suffix differ by the root element."""
 
@@ -119,7 +119,7 @@ def _format_of(path: Path, tag: str, mark: Mark) -> str:
 
 def complete(draft: Draft, options: Options, problems: Problems) -> None:
     """Do what all formats need: masses from densities, merged links, leaves without mass, bases, inertias, names."""
-    if draft.is_still and draft.world.shapes:
+    if draft.is_still and (draft.world.shapes or draft.elements):
         return
     if draft.is_still:
         includes = [entry for entry in Report(draft.ledger).losses if entry.element.tag == "include"]

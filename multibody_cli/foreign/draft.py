@@ -283,7 +283,7 @@ class Draft:
         found["joints"] = {name: Placed(_joint_data(joint), joint.origin) for name, joint in self.joints.items()}
         found |= {section: dict(entries) for section, entries in self.elements.items() if entries}
         found |= settings
-        return {key: _rounded(value) for key, value in found.items() if value != {}}
+        return {key: _plain(value, folder or self.source.parent) for key, value in found.items() if value != {}}
 
     def tree(self, without: Sequence[str] = ()) -> Node:
         """Return the scene, without some sections, as a tree whose marks are places in the source."""
@@ -369,14 +369,16 @@ def _joint_data(joint: Joint) -> dict[str, Any]:
     return found | with_round_coordinates(joint.type, joint.fields)
 
 
-def _rounded(value: Any) -> Any:
-    """Return a value of the scene with short numbers."""
+def _plain(value: Any, folder: Path) -> Any:
+    """Return a value of the scene with short numbers, and with names of files relative to a folder."""
     if isinstance(value, Placed | Named):
-        return value._replace(value=_rounded(value.value))
+        return value._replace(value=_plain(value.value, folder))
     if isinstance(value, dict):
-        return {key: _rounded(entry) for key, entry in value.items()}
+        return {key: _plain(entry, folder) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(entry) for entry in value]
+        return [_plain(entry, folder) for entry in value]
+    if isinstance(value, Path):
+        return _relative(value, folder)
     return number(value) if isinstance(value, float) else value
 
 

@@ -20,6 +20,7 @@ from multibody_cli.foreign.markup import Element, parse
 from multibody_cli.foreign.osim_constraints import read_constraint
 from multibody_cli.foreign.osim_forces import read_force
 from multibody_cli.foreign.osim_joints import claim_frame, read_joint
+from multibody_cli.foreign.osim_loads import read_loads
 from multibody_cli.foreign.osim_model import BODIES, OFFSET, Osim
 from multibody_cli.foreign.osim_paths import read_surface
 from multibody_cli.foreign.osim_upgrade import UpgradeError, upgraded
@@ -62,7 +63,10 @@ OF_BODIES = {
 
 
 def read(root: Element, reading: Reading) -> Draft:
-    """Read a model."""
+    """Read a model, or the loads on a model."""
+    loads = reading.child(root, "ExternalLoads")
+    if loads is not None:
+        return read_loads(root, loads, reading)
     draft = Draft(reading.path, reading.ledger, reading.problems)
     version = root.attributes.get("Version", "")
     if not version.isdigit() or int(version) < FIRST_VERSION:
@@ -70,7 +74,7 @@ def read(root: Element, reading: Reading) -> Draft:
     reading.ledger.keep(root, "Version")
     top = reading.child(root, "Model")
     if top is None:
-        reading.problems.stop(root.mark, (), "expected a <Model>")
+        reading.problems.stop(root.mark, (), "expected a <Model> or <ExternalLoads>")
     model = Osim(root, top, reading, draft)
     reading.ledger.keep(top, "name")
     for one in root.children:

@@ -20,7 +20,7 @@ OVERSHOOT = 0.01
 def warn_of_overshoot(scene: SceneSpec, tree: Node) -> Iterator[str]:
     """Yield a warning for each cubic table that leaves the range of its values by more than `OVERSHOOT`."""
     for path, signal in signals_of(scene, ()):
-        if signal.interpolation == "cubic":
+        if signal.interpolation in ("cubic", "natural"):
             excess, time = overshoot(np.array(signal.times), np.array(signal.values), signal.interpolation)
             if excess > OVERSHOOT:
                 yield (

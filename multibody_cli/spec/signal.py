@@ -25,7 +25,7 @@ from multibody_cli.spec.quantities import (
     read_quantity,
 )
 
-Interpolation = Literal["linear", "cubic", "pchip"]
+Interpolation = Literal["linear", "cubic", "natural", "pchip"]
 
 
 class SignalSpec(Immutable):
@@ -74,9 +74,10 @@ class TableSpec(Spec):
     values: list[Any] = Field(description="Value at each instant; with `file`, the name of a column.")
     interpolation: Interpolation | None = Field(
         None,
-        description="Interpolation between the instants: `linear`, `cubic` (not-a-knot spline), or `pchip` (monotone "
-        "cubics, which do not overshoot); by default `cubic` for prescribed positions, otherwise `linear`. Outside the "
-        "range of the instants the end value is held.",
+        description="Interpolation between the instants: `linear`, `cubic` (not-a-knot spline), `natural` (cubic "
+        "spline whose second derivatives are 0 at both ends), or `pchip` (monotone cubics, which do not overshoot); by "
+        "default `cubic` for prescribed positions, otherwise `linear`. Outside the range of the instants the end value "
+        "is held.",
     )
     in_degrees: bool = Field(
         False,
@@ -200,8 +201,8 @@ def _read_table(value: dict[str, Any], kind: units.QuantityKind, smooth: bool) -
             raise ValueError(f"expected increasing `times`, found {earlier:g} s followed by {later:g} s")
     if smooth and table.interpolation == "linear":
         raise ValueError(
-            "expected `interpolation` to be `cubic` or `pchip`: a linear prescribed position has no velocity at its "
-            "instants"
+            "expected `interpolation` to be `cubic`, `natural` or `pchip`: a linear prescribed position has no "
+            "velocity at its instants"
         )
     interpolation = table.interpolation or ("cubic" if smooth else "linear")
     return SignalSpec(times=times, values=values, interpolation=interpolation)
