@@ -75,10 +75,8 @@ def _read_force(draft: Draft, reading: Reading, element: Element, file: str) -> 
         draft.add("forces", reading.text(element, "name"), element, **fields)
 
 
-def _columns(table: Path, beginning: str) -> list[dict[str, Any]]:
-    return [
-        {"file": table, "times": TIMES, "values": f"{beginning}{axis}", "interpolation": "natural"} for axis in "xyz"
-    ]
+def _columns(table: Path, prefix: str) -> list[dict[str, Any]]:
+    return [{"file": table, "times": TIMES, "values": f"{prefix}{axis}", "interpolation": "natural"} for axis in "xyz"]
 
 
 def _frame(reading: Reading, element: Element, tag: str) -> str:

@@ -8,7 +8,7 @@ position of the origin of its body and a quaternion, and the velocity [linear; a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,9 @@ import numpy as np
 
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import ShapeKind
+
+CONTROL = 1.0
+"""Control of all actuators whose forces are compared."""
 
 SIZES = {ShapeKind.HINGE: (1, 1), ShapeKind.SLIDE: (1, 1), ShapeKind.BALL: (4, 3), ShapeKind.FREE: (7, 6)}
 """Numbers of coordinates and of velocities by kind."""
@@ -99,6 +102,17 @@ class Engine(ABC):
     @abstractmethod
     def quantities(self, q: Mapping[str, Floats], v: Mapping[str, Floats], a: Mapping[str, Floats]) -> Quantities:
         """Return other quantities at values and accelerations by joint; forces have the parts and the sign of b."""
+
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """Names of the elements whose forces `element_forces` computes."""
+        return ()
+
+    def element_forces(
+        self, q: Mapping[str, Floats], v: Mapping[str, Floats], names: Iterable[str]
+    ) -> dict[str, Floats]:
+        """Return the generalized forces (n,) of elements with controls of `CONTROL`; NaN without an equilibrium."""
+        return {}
 
     def equality_jacobian(self, q: Mapping[str, Floats]) -> Floats:
         """Return the Jacobian (m, n) of loops and couplings at values by joint; without rows if the model has none."""

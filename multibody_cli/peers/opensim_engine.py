@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import ShapeKind
-from multibody_cli.peers.engine import Engine, EngineJoint, Quantities
+from multibody_cli.peers.engine import CONTROL, Engine, EngineJoint, Quantities
 from multibody_cli.spec.rotations import rotation_matrix
 
 SLIDING = 2
@@ -33,8 +33,8 @@ class OpenSimEngine(Engine):
     has_dampers = True
     leaves_out = ("muscles",)
 
-    def __init__(self, opensim: Any, model: Any) -> None:
-        self._opensim, self._model = opensim, model
+    def __init__(self, opensim: Any, model: Any, elements: tuple[str, ...] = ()) -> None:
+        self._opensim, self._model, self._elements = opensim, model, elements
         self._state = model.initSystem()
         self._matter = model.getMatterSubsystem()
         coordinates = model.updCoordinateSet()
@@ -52,11 +52,14 @@ class OpenSimEngine(Engine):
 
         opensim.Logger.setLevelString("off")
         model = opensim.Model(str(path))
-        forces = model.updForceSet()
-        for force in map(forces.get, range(forces.getSize())):
-            if opensim.Muscle.safeDownCast(force) is not None or force.getConcreteClassName() in CONTACTS:
+        elements = []
+        for force in _forces_of(model):
+            is_contact = force.getConcreteClassName() in CONTACTS
+            if force.get_appliesForce() and not is_contact:
+                elements.append(force.getName())
+            if is_contact or opensim.Muscle.safeDownCast(force) is not None:
                 force.set_appliesForce(False)
-        return cls(opensim, model)
+        return cls(opensim, model, tuple(elements))
 
     def _joints(self) -> tuple[tuple[EngineJoint, ...], dict[str, list[str]]]:
         """Return the joints, and the names of the coordinates of each."""
@@ -101,6 +104,39 @@ class OpenSimEngine(Engine):
         rows = [[M.get(i, j) for j in range(M.ncol())] for i in range(M.nrow())]
         return self._G.T @ np.array(rows) @ self._G, self._forces({})
 
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """Names of the forces that the file enables, but contacts."""
+        return self._elements
+
+    def element_forces(
+        self, q: Mapping[str, Floats], v: Mapping[str, Floats], names: Iterable[str]
+    ) -> dict[str, Floats]:
+        """Return the forces of elements, of muscles with fibers in equilibrium."""
+        self._set(q, v)
+        forces = {force.getName(): force for force in _forces_of(self._model)}
+        enabled = [force for force in forces.values() if force.appliesForce(self._state)]
+        for force in enabled:
+            force.setAppliesForce(self._state, False)
+        without, found = self._forces({}), {}
+        controls = self._vector(np.full(self._model.getNumControls(), CONTROL))
+        for name in names:
+            forces[name].setAppliesForce(self._state, True)
+            try:
+                self._model.realizeVelocity(self._state)
+                muscle = self._opensim.Muscle.safeDownCast(forces[name])
+                if muscle is not None:
+                    muscle.computeEquilibrium(self._state)
+                    self._model.realizeVelocity(self._state)
+                self._model.setControls(self._state, controls)
+                found[name] = without - self._forces({})
+            except RuntimeError:  # of OpenSim, where fibers have no equilibrium
+                found[name] = np.full(len(without), np.nan)
+            forces[name].setAppliesForce(self._state, False)
+        for force in enabled:
+            force.setAppliesForce(self._state, True)
+        return found
+
     def quantities(self, q: Mapping[str, Floats], v: Mapping[str, Floats], a: Mapping[str, Floats]) -> Quantities:
         """Return other quantities."""
         self._set(q, v)
@@ -119,8 +155,7 @@ class OpenSimEngine(Engine):
 
     def _energy_of_limits(self) -> float:
         """Return the potential energy of forces that are actuators of a scene, which have none."""
-        forces = self._model.getForceSet()
-        found = [one for one in map(forces.get, range(forces.getSize())) if one.getConcreteClassName() == LIMIT]
+        found = [one for one in _forces_of(self._model) if one.getConcreteClassName() == LIMIT]
         limits = [getattr(self._opensim, LIMIT).safeDownCast(one) for one in found]
         return float(sum(limit.computePotentialEnergy(self._state) for limit in limits))
 
@@ -189,6 +224,12 @@ class OpenSimEngine(Engine):
         wrenches, forces = self._model.getGravityBodyForces(self._state), self._opensim.Vector()
         self._matter.multiplyBySystemJacobianTranspose(self._state, wrenches, forces)
         return -self._G.T @ _values(forces)
+
+
+def _forces_of(model: Any) -> list[Any]:
+    """Return the forces of a model."""
+    forces = model.updForceSet()
+    return [forces.get(k) for k in range(forces.getSize())]
 
 
 def _values(vector: Any) -> Floats:

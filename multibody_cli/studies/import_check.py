@@ -26,22 +26,27 @@ A program whose M and b differ from this contradicts itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from multibody_cli.errors import series
+from multibody_cli.errors import listed, series
 from multibody_cli.foreign.draft import Draft
 from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats
 from multibody_cli.peers.engine import Engine, EngineJoint, Quantities
+from multibody_cli.studies.import_elements import differences_of_elements
 from multibody_cli.studies.import_loops import differences_of_loops
 from multibody_cli.studies.imported_scene import Equations, ImportedScene, Motion, Values, moved
 from multibody_cli.studies.simulation import PreparedSimulation
 
 AGREEMENT = 1e-10
 """Largest relative difference that counts as agreement."""
+
+AGREEMENT_OF_ELEMENTS = 1e-6
+"""Largest relative difference of the forces of an element that counts as agreement: fibers are in equilibrium to it."""
 
 OFFSET = 1e-4
 """Half of the time between the mass matrices of dM/dt, s; the error is about its square."""
@@ -82,6 +87,8 @@ class ImportCheck(Immutable):
         Differences by joint, in the order of the engine.
     whole
         Differences of center of mass, momenta and energies, and of accelerations where loops are closed.
+    elements
+        Differences of the forces of elements, where the engine has these; NaN where an element has none to compare.
     absent
         Joints of the engine that the scene does not have.
     scene_contradiction, engine_contradiction
@@ -92,6 +99,7 @@ class ImportCheck(Immutable):
     states: int
     joints: tuple[JointDifference, ...]
     whole: Mapping[str, float]
+    elements: Mapping[str, float]
     absent: tuple[str, ...]
     scene_contradiction: float
     engine_contradiction: float
@@ -106,8 +114,13 @@ class ImportCheck(Immutable):
 
     @property
     def agrees(self) -> bool:
-        """Whether all quantities agree to `AGREEMENT`."""
-        return max(self.differences.values()) <= AGREEMENT
+        """Whether all quantities agree to `AGREEMENT`, and elements to `AGREEMENT_OF_ELEMENTS`."""
+        return max(self.differences.values()) <= AGREEMENT and not self.differing
+
+    @property
+    def differing(self) -> dict[str, float]:
+        """The elements whose forces differ."""
+        return {name: found for name, found in self.elements.items() if found > AGREEMENT_OF_ELEMENTS}
 
     @property
     def contradicting(self) -> str:
@@ -123,6 +136,14 @@ class ImportCheck(Immutable):
         for name, difference in self.differences.items():
             yield f"  {_title(name):<22}{difference:.1e}{remark}"
             remark = ""
+        compared = {name: found for name, found in self.elements.items() if not math.isnan(found)}
+        if compared:
+            yield f"  {'forces of elements':<22}{max(compared.values()):.1e} of {len(compared)} elements"
+        for name, found in self.differing.items():
+            yield f"    {name}: {found:.1e}"
+        missing = [name for name in self.elements if name not in compared]
+        if missing:
+            yield f"  {'not compared':<22}{listed(missing, 5)}: not in the scene, or without an equilibrium"
         if self.absent:
             yield f"  {'not compared':<22}{series(self.absent, 'and')}: not in the scene"
         for joint in self.joints:
@@ -138,6 +159,7 @@ class ImportCheck(Immutable):
             "states": self.states,
             "agrees": self.agrees,
             "differences": self.differences,
+            "elements": {name: None if math.isnan(found) else found for name, found in self.elements.items()},
             "joints": {joint.name: joint.values for joint in self.joints},
             "absent": list(self.absent),
             "contradicting": self.contradicting,
@@ -180,7 +202,8 @@ def check_import(simulation: PreparedSimulation, draft: Draft, engine: Engine, s
         JointDifference(joint.name, *of_joints[:, columns].max(axis=1).tolist()) for joint, columns in scene.columns()
     ]
     whole = _differences_of_bodies(pairs, sizes) | differences_of_loops(scene, random)
-    return ImportCheck(engine.title, states, tuple(rows), whole, scene.absent, *contradictions.tolist())
+    elements = differences_of_elements(draft, engine)
+    return ImportCheck(engine.title, states, tuple(rows), whole, elements, scene.absent, *contradictions.tolist())
 
 
 def _differences_of_joints(

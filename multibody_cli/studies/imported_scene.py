@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.constraints.relations import LinearSpec
+from multibody_cli.escaping import decoded
 from multibody_cli.foreign.draft import Coordinate, Draft
+from multibody_cli.immutable import replace
+from multibody_cli.initial.element_states import settle
 from multibody_cli.initial.linearized_motion import accelerations_of
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import ShapeKind
@@ -133,6 +136,31 @@ class ImportedScene:
         _, moment, _ = self._equations.moments_of_mass(state)
         momenta, energies = self._equations.momenta(state), self._equations.energies(state)
         return Quantities(forces[columns], gravity[columns], moment, *momenta, *energies)
+
+    def element_forces(self, q: Values, v: Values) -> dict[str, Floats]:
+        """Return the generalized forces of each force element of the scene, by name, with fibers in equilibrium."""
+        columns, model = self._place(q, v), self._model
+        settle(model, self._state)
+        forces, still = model.system.forces, np.zeros(self._equations.n)
+
+        def bias(account: int) -> Floats:
+            """Return the bias with the elements of one account."""
+            tables = tuple(table[table["account"] == account] for table in forces.tables)
+            system = model.system._replace(forces=forces._replace(tables=tables))
+            return EquationsOfMotion(replace(model, system=system)).inverse_dynamics(self._state, still)[columns]
+
+        without = bias(-1)
+        causes = [account.cause.split("/") for account in model.names.accounts]
+        return {decoded(name): without - bias(k) for k, (section, name, *_) in enumerate(causes) if section != "joints"}
+
+    def element_forces_of_engine(self, q: Values, v: Values, names: Iterable[str]) -> dict[str, Floats]:
+        """Return the generalized forces of elements of the engine."""
+        own_q, own_v, G, _ = self._convert(q, v)
+        return {name: G.T @ force for name, force in self._engine.element_forces(own_q, own_v, names).items()}
+
+    def moves(self, joint: EngineJoint) -> bool:
+        """Whether the coordinates of a joint are not prescribed."""
+        return not self._is_prescribed(joint)
 
     def sizes(self, motion: Motion) -> tuple[float, float]:
         """Return mass and polar moment of inertia about the world's origin of the bodies that move."""

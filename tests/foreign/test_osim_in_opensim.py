@@ -33,6 +33,23 @@ def test_joints_couplings_springs_and_limits() -> None:
     assert {one.name for one in found.joints} >= {"pelvis_tilt", "hip_adduction", "knee_angle", "glide", "mtp_angle"}
     assert not found.absent
     assert max(found.differences.values()) < 1e-13, found.differences
+    assert set(found.elements) == {"rectus", "ankle_spring", "knee_limit", "strap", "hip_motor"}
+    assert max(found.elements.values()) < 1e-7, found.elements
+
+
+def test_the_element_that_differs_is_named(tmp_path: Path) -> None:
+    """Here the scene has another stiffness than the file, and another optimal length of the fibers."""
+    draft = read_model(LEG, Options(), Problems())
+    draft.elements["springs"]["strap"].value["stiffness"] *= 1.001
+    draft.elements["muscles"]["rectus"].value["optimal_length"] *= 1.001
+    force = draft.elements["actuators"]["hip_motor"].value["force"]
+    draft.elements["actuators"]["hip_motor"].value["force"] = f"1.001*{force}"
+    engine = ENGINES["osim"].read(LEG)
+    found = check_import(prepare(ReadScene(LEG, draft.tree(engine.leaves_out), Usage())), draft, engine)
+    assert set(found.differing) == {"strap", "rectus", "hip_motor"}
+    assert found.differing["strap"] == pytest.approx(0.001, rel=1e-9)
+    assert any(line.startswith("    strap: 1.0e-03") for line in found.lines())
+    assert not found.agrees
 
 
 THORAX = (
