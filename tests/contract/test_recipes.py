@@ -49,7 +49,10 @@ RECIPES = {
         "magnetic",
         "forces",
         "forces/elements.py",
-        (("    joint_spring,\n    muscle,", "\n    magnetic,"), ("    spring.ELEMENT,\n", "    magnetic.ELEMENT,\n")),
+        (
+            ("    joint_spring,\n    moving_load,", "\n    magnetic,"),
+            ("    spring.ELEMENT,\n", "    magnetic.ELEMENT,\n"),
+        ),
     ),
     "force on a coordinate": Recipe(
         "cubic_spring",
