@@ -15,7 +15,7 @@ from multibody_cli.forces.contract import ForceElement
 from multibody_cli.forces.elements import ELEMENTS as CATALOGUE
 from multibody_cli.forces.elements import add_stiffness_damping_products, apply_forces, elastic_energy
 from multibody_cli.forces.quantities import write_directions
-from multibody_cli.kernel import records
+from multibody_cli.kernel import is_interpreted, records
 from multibody_cli.model import System
 from multibody_cli.tree.workspace import Work, workspace_for
 
@@ -181,9 +181,13 @@ ELEMENTS: dict[str, dict[str, Any]] = {
 INERTIA = {"mass": 2.0, "com": [0.1, 0.05, -0.1], "inertia": {"principal": [0.3, 0.4, 0.5]}}
 
 
-@cache
 def floating(name: str) -> System:
     """Three bodies that float, with one element between them."""
+    return _floating(name, is_interpreted())
+
+
+@cache
+def _floating(name: str, _interpreted: bool) -> System:  # records of plain Python are others
     scene = {"bodies": {body: INERTIA for body in "abc"}, **ELEMENTS[name]}
     return compile_scene(loaded(scene)).model.system
 

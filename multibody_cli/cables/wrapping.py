@@ -141,7 +141,6 @@ def wrap(surface, body, a, b):
     before, after = math.sqrt(max(p_size - R, 0.0) * (p_size + R)), math.sqrt(max(q_size - R, 0.0) * (q_size + R))
     arc = R * (angle - math.atan2(before, R) - math.atan2(after, R))
     if arc <= 0.0:
-        surface.doubtful = 0
         return
     surface.touches = 1
     enter = (R / (p_size * p_size)) * (R * p2 + before * cross(n, p2))

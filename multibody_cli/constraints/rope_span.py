@@ -96,7 +96,10 @@ def turned(e, n, angle):
 
 @kernel
 def ends_of(a, b, bodies):
-    """Return the ends of a span: Newton's method from those that point at each other's first approximation."""
+    """Return the ends of a span: Newton's method from those that point at each other's first approximation.
+
+    The vector between them is undefined (NaN) without such ends: of a crossed span, the discs overlap along their axes.
+    """
     c_a = position_of(bodies[a.row], lever_arm_of(bodies[a.row], a.centre))
     c_b = position_of(bodies[b.row], lever_arm_of(bodies[b.row], b.centre))
     n_a, n_b = lever_arm_of(bodies[a.row], a.axis), lever_arm_of(bodies[b.row], b.axis)
@@ -111,7 +114,15 @@ def ends_of(a, b, bodies):
         e_a, e_b = turned(e_a, n_a, -turn_a), turned(e_b, n_b, -turn_b)
         d = c_b + b.radius * e_b - c_a - a.radius * e_a
         step, count = max(abs(turn_a), abs(turn_b)), count + 1
+    if step > CONVERGED or not (leaves(a, e_a, n_a, d) and leaves(b, e_b, n_b, d)):
+        d = math.nan * d
     return Ends(c_a, c_b, n_a, n_b, e_a, e_b, d)
+
+
+@formula
+def leaves(end, e, n, d):
+    """Whether a span leads along the sense of its disc, s u . t > 0, by more than round-off."""
+    return end.radius == 0.0 or end.sense * dot(cross(n, e), d) > CONVERGED * math.sqrt(dot(d, d))
 
 
 @formula

@@ -12,7 +12,7 @@ from geodesics import quadric, shortest
 from loops import loaded
 from strategies import random_rotation
 
-from multibody_cli.cables.lines import measure
+from multibody_cli.cables.lines import length_of, measure
 from multibody_cli.compile import compile_scene
 from multibody_cli.model import System
 from multibody_cli.tree.workspace import Work, workspace_for
@@ -244,6 +244,16 @@ def test_points_symmetric_about_a_plane_have_symmetric_arcs(kind):
     enter, leave = path.local(path.surface["enter"]), path.local(path.surface["leave"])
     np.testing.assert_allclose(enter, leave * [-1.0, 1.0, 1.0], atol=1e-15)
     assert path.surface["before"] == pytest.approx(path.surface["after"], abs=1e-15)
+
+
+def test_lines_and_arc_of_a_branch_have_its_factor():
+    path = Path("cylinder", (0.0, 1.0, 0.0))
+    whole = path.between([-RADIUS, -0.5, 0.0], [RADIUS, -0.7, 0.0])[:2]
+    path.points.entries["factor"][1:] = 0.25
+    assert path.between([-RADIUS, -0.5, 0.0], [RADIUS, -0.7, 0.0])[:2] == pytest.approx(np.array(whole) / 4.0)
+    length = length_of(path.points, 0, 3, path.work.bodies)
+    path.points.entries["factor"][1:] = 1.0
+    assert length == pytest.approx(whole[0] / 4.0)
 
 
 def test_a_line_along_the_axis_of_a_cylinder_is_straight():
