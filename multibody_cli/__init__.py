@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from multibody_cli.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from multibody_cli.api.inverse import inverse
     from multibody_cli.api.linear_model import LinearModel
     from multibody_cli.api.scene import Scene, SceneWarning, UnsuccessfulRun, load, read
     from multibody_cli.api.sensitivities import sensitivities
@@ -57,6 +58,7 @@ __all__ = [
     "UnknownName",
     "UnsuccessfulRun",
     "compile_scene",
+    "inverse",
     "load",
     "load_scene",
     "prepare",
@@ -66,6 +68,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "api.inverse": ("inverse",),
     "api.linear_model": ("LinearModel",),
     "api.scene": ("Scene", "SceneWarning", "UnsuccessfulRun", "load", "read"),
     "api.sensitivities": ("sensitivities",),

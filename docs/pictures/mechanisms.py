@@ -8,6 +8,7 @@ The films of the gallery are not among them: `docs/site/gallery.py` draws those,
 from __future__ import annotations
 
 import re
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,8 +67,22 @@ def write_files(page: str, folder: Path) -> None:
         (folder / title).write_text(content, encoding="utf-8")
 
 
+def draw_reach(here: Path) -> None:
+    """Draw the pictures of the page on inverse dynamics, by its commands."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_files("inverse", Path(folder))
+        for words in (
+            "python reach.py",
+            "mbsim inverse arm.osim --motion reach.mot --muscles -o reach.h5",
+            f"mbsim render reach.h5 --at 0s --at 0.4s --at 0.8s --size 400x300 -o {here}/reach_arm.png --force",
+            f"mbsim plot reach.h5 'muscles/*/activation' -o {here}/reach_activations.png --force",
+        ):
+            subprocess.run(words, shell=True, cwd=folder, check=True)
+
+
 if __name__ == "__main__":
     here = Path(__file__).parent
+    draw_reach(here)
     (here / "start.gif").write_bytes(start())
     for name, (page, title, instants) in STRIPS.items():
         with tempfile.TemporaryDirectory() as folder:

@@ -33,6 +33,7 @@ VERBS = (
     "import",
     "doctor",
     "fit",
+    "inverse",
     "plot",
     "export",
     "render",

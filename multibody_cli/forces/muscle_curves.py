@@ -35,6 +35,14 @@ class CurveArrays(NamedTuple):
     cells: Integers  # (c,) piece at the start of each cell
 
 
+def without_curves(curves: CurveArrays, numbers: Integers) -> CurveArrays:
+    """Return the arrays with the value 0 of these curves."""
+    pieces, last = curves.pieces.copy(), curves.table["last"]
+    for number in numbers:
+        pieces[last[number - 1] + 1 if number else 0 : last[number] + 1] = 0.0
+    return curves._replace(pieces=frozen(pieces))
+
+
 class CurvePacker:
     """Collects curves; equal ones are stored once."""
 

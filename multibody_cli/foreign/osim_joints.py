@@ -185,6 +185,9 @@ def _set_coordinates(model: Osim, joint: Joint, values: Sequence[Value]) -> None
     for k, value in enumerate(values):
         model.draft.coordinates[value.name] = Coordinate(joint.name, k, k)
         model.coordinates[value.name] = joint.name if single else f"{joint.name}/{k}"
+    names = [value.name for value in values]
+    if names and names != list(joint.fields.get("coordinates", ())):
+        joint.fields["coordinate_names"] = names[0] if single else names
     motions = [value.motion for value in values]
     for key in () if None not in motions else ("q", "v"):
         numbers = [float(getattr(value, key)) for value in values]

@@ -12,14 +12,21 @@ Each kernel is an entry of its own, so that a model compiles the kernels of the 
 
 from __future__ import annotations
 
-from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
+from multibody_cli.constraint_solver.loop_joints import (
+    apply_loop_impulses,
+    compute_loop_accelerations,
+    compute_loop_rates,
+)
 from multibody_cli.constraint_solver.solver import update_kinematics
-from multibody_cli.constraints.rows import jacobian_product_of_row
+from multibody_cli.constraints.rows import acceleration_of_row, jacobian_product_of_row
 from multibody_cli.forces.elements import add_stiffness_damping_products, apply_forces, apply_implicit_joint_forces
 from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches, free_end
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.vectors import clear
+from multibody_cli.spatial.products import ZERO
+from multibody_cli.spatial.values import Motion
+from multibody_cli.tree.articulated_body import store_motion_change
 from multibody_cli.tree.inverse_dynamics import fill_mass_matrix
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times, write_ball_columns
 from multibody_cli.tree.kinematics import update_tree_kinematics
@@ -44,6 +51,19 @@ def compute_constraint_jacobian(system, work, state, G):
         compute_loop_rates(system.tree, work.implicit_rates, work)  # rows may have coefficients of loop joints
         for r in range(len(work.rows)):
             G[r, j] = jacobian_product_of_row(work.rows[r], work.terms, work.bodies, work.implicit_rates)
+
+
+@kernel
+def compute_row_accelerations(system, work, a, values):
+    """Compute the values (m,) of all rows at acceleration level, with dv/dt = 0 of all free coordinates.
+
+    The kinematics are in `work`; `a` (nv,) are the prescribed dv/dt, and receives those of loop joints.
+    """
+    for i in range(len(work.bodies)):
+        store_motion_change(work.bodies[i], Motion(ZERO, ZERO))
+    compute_loop_accelerations(system.tree, a, work)
+    for r in range(len(work.rows)):
+        values[r] = acceleration_of_row(work.rows[r], work.terms, work.bodies, a)
 
 
 @kernel

@@ -83,6 +83,11 @@ class JointSpec(Spec):
         return (self,)
 
     @property
+    def names_of_coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates in tables of motions; empty if they have none of their own."""
+        return ()
+
+    @property
     def surfaces(self) -> Sequence[tuple[Literal["F", "M"], Any]]:
         """Surfaces that touch in the joint (`SurfaceForm`), each with its frame: F of the parent or M of the child."""
         return ()
@@ -123,6 +128,12 @@ class MovingJointSpec(JointSpec):
         json_schema_extra=motion_schema(),
     )
 
+    coordinate_names: tuple[str, ...] = Field(
+        (),
+        description="Names of the coordinates in tables of motions.",
+        json_schema_extra=one_or_each({"type": "string"}),
+    )
+
     @field_validator(
         "stiffness", "damping", "armature", "force", "limits", "motion", mode="plain", json_schema_input_type=Any
     )
@@ -135,6 +146,22 @@ class MovingJointSpec(JointSpec):
         coordinates = cls.coordinates_of(info.data)
         # if the parts of a composite joint are invalid, its other fields cannot be read
         return None if coordinates is None else FIELDS[str(info.field_name)].read(value, coordinates)
+
+    @field_validator("coordinate_names", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_names(cls, value: Any, info: ValidationInfo) -> tuple[str, ...]:
+        coordinates = cls.coordinates_of(info.data)
+        names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else ()
+        if coordinates is None:
+            return ()
+        if len(set(names)) != len(coordinates) or not all(isinstance(name, str) and name for name in names):
+            raise ValueError(f"expected {len(coordinates)} different names, one for each coordinate")
+        return names
+
+    @property
+    def names_of_coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates in tables of motions; empty if they have none of their own."""
+        return self.coordinate_names
 
     @property
     def bounds(self) -> Bounds | None:

@@ -158,6 +158,11 @@ class SymbolicSpec(CoordinateJointSpec, BrakedJointSpec, _Expressions):
         """Return the named coordinates."""
         return tuple(fields["names"].values()) if "names" in fields else None
 
+    @property
+    def names_of_coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates in tables of motions: by default those in expressions."""
+        return self.coordinate_names or tuple(self.names)
+
     @model_validator(mode="after")
     def _require_motion(self) -> Self:
         if not {"translation", "rotation"} & self.model_fields_set:

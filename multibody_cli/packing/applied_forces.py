@@ -15,8 +15,8 @@ from multibody_cli.forces import joint_control
 from multibody_cli.forces.elements import PLACES
 from multibody_cli.immutable import replace
 from multibody_cli.kernel import records
-from multibody_cli.model import Account, Floats, Integers, Model
-from multibody_cli.signals import Operation, Signals, with_signals
+from multibody_cli.model import Account, Floats, Integers, Model, System
+from multibody_cli.signals import Operation, with_signals
 
 
 class Actuated(NamedTuple):
@@ -56,25 +56,28 @@ def with_applied_forces(model: Model) -> Actuated:
             rows.append((column, signal + len(rows), len(accounts)))
             columns.append(column)
         accounts.append(Account("work", f"joints/{path_component(joint.name)}/applied"))
-    signals = _with_constants(model.system.forces.signals, len(rows))
-    tables = list(model.system.forces.tables)
+    system = with_constants(model.system, len(rows))
+    signals = system.forces.signals
+    tables = list(system.forces.tables)
     place = PLACES[joint_control.ACTUATORS.name]
     actuators = np.array(rows, joint_control.ACTUATOR)
     tables[place] = records(np.concatenate([np.asarray(tables[place]), actuators]))
-    system = with_signals(model.system, signals)
     system = system._replace(forces=system.forces._replace(tables=tuple(tables), states=system.forces.states.copy()))
     forces = signals.operand[len(signals.operand) - len(rows) :]
     copy = replace(model, system=system, names=replace(model.names, accounts=tuple(accounts)))
     return Actuated(copy, forces, np.array(columns, np.int64), places)
 
 
-def _with_constants(signals: Signals, count: int) -> Signals:
-    """Return a copy of the signals with further constants, 0 at first."""
+def with_constants(system: System, count: int) -> System:
+    """Return a system with signals of its own, of which the last ones are further constants, 0 at first."""
+    signals = system.forces.signals
     first = len(signals.code) + np.arange(count)
-    return signals.with_own_scratch()._replace(
+    further = signals.with_own_scratch()._replace(
         is_table=np.append(signals.is_table, np.zeros(count, np.bool_)),
         first=np.append(signals.first, first),
         last=np.append(signals.last, first + 1),
         code=np.append(signals.code, np.full(count, int(Operation.CONSTANT), np.int64)),
         operand=np.append(signals.operand, np.zeros(count)),
     )
+    changed: System = with_signals(system, further)
+    return changed

@@ -46,6 +46,7 @@ FOLLOWED += [
         "first-robot",
         "fit",
         "importing",
+        "inverse",
         "joints",
         "control",
         "muscles",

@@ -1,0 +1,86 @@
+"""Inverse dynamics of measured motion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from multibody_cli.api.scene import Overrides, load, override_texts
+from multibody_cli.errors import ArgumentError
+from multibody_cli.studies.inverse.study import OVERRIDES, InverseDynamics, InverseProblem, Question
+
+
+def inverse(
+    source: str | PathLike[str],
+    motion: str | PathLike[str],
+    *,
+    loads: Sequence[str] = (),
+    on: Sequence[str] = (),
+    muscles: bool = False,
+    passive: bool = False,
+    reserve: float = 1.0,
+    cutoff: float | None = None,
+    start: float | None = None,
+    end: float | None = None,
+    overrides: Overrides = (),
+    output: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+) -> InverseDynamics:
+    """Compute the forces on the coordinates of a scene that cause a motion, as `mbsim inverse` does.
+
+    Parameters
+    ----------
+    source
+        The scene, as for `load`.
+    motion
+        A table of coordinates (`.mot`, `.sto`, `.csv`), or a result file.
+    loads
+        Measured forces on bodies: files of ExternalLoads of OpenSim, or `BODY=TABLE:FORCE,POINT,TORQUE`.
+    on
+        Coordinates with forces; by default as many as there are degrees of freedom, those of the table first.
+    muscles
+        Whether muscles supply the forces: their activations have the least sum of squares at each instant.
+    passive
+        Whether muscles have passive forces.
+    reserve
+        Optimal force of the reserve actuators, which supply what muscles cannot, N or N m.
+    cutoff
+        Frequency above which the motion is filtered, Hz; None for no filter.
+    start, end
+        First and last instant, s.
+    overrides
+        Values of the scene to replace, as for `load`.
+    output
+        Path of a result file with the motion, its forces and activations; None writes no file.
+    overwrite
+        Whether to replace an existing file.
+
+    Returns
+    -------
+    InverseDynamics
+        Instants, forces (T, c) in N or N m, activations, tensions and reserves; `force(name)` and `activation(name)`
+        return those of one coordinate, or of one muscle.
+
+    Raises
+    ------
+    SceneError
+        The scene is invalid.
+    ArgumentError
+        A file, a name or a number cannot be used.
+    RunFailed
+        Loops or constraints cannot be satisfied, or the result file cannot be written.
+    """
+    for name, words in (("loads", loads), ("on", on)):
+        if isinstance(words, str):
+            raise ArgumentError(f'{name}: expected a list of texts, as in ["{words}"]')
+    prepared = load(source, [*override_texts(overrides), *OVERRIDES]).prepared
+    question = Question(Path(motion), tuple(loads), tuple(on), muscles, passive, reserve, cutoff, start, end)
+    problem = InverseProblem(prepared, question)
+    if output is None:
+        return problem.solve()
+    from multibody_cli.output.hdf5 import Hdf5Sink
+    from multibody_cli.studies.inverse.recording import channels_of, solve_and_record
+
+    sink = Hdf5Sink(Path(output), channels_of(problem.drives.model.names), force=overwrite)
+    return solve_and_record(prepared, problem, sink)

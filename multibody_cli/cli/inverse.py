@@ -1,0 +1,233 @@
+"""`mbsim inverse`: forces that cause a measured motion, and muscles that supply them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multibody_cli.cli import messages
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import PATH, run_settings
+from multibody_cli.cli.progress import Waiting
+from multibody_cli.cli.source import FROM, TO, prepare_and_warn
+from multibody_cli.cli.tables import counted, show, show_json, show_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from multibody_cli.studies.inverse.study import InverseDynamics, InverseProblem
+    from multibody_cli.studies.simulation import PreparedSimulation
+
+WEAK = 0.05
+"""Largest reserve, relative to the largest force on the coordinate, that muscles are strong enough for."""
+
+MOST_NAMES = 5
+"""Largest number of names that a message lists."""
+
+
+@click.command("inverse", cls=Verb, short_help="Compute the forces that cause a measured motion.")
+@click.argument("scene", type=PATH)
+@click.option("--motion", metavar="FILE", required=True, type=PATH, help="Motion: a table, or a result file.")
+@click.option(
+    "--loads",
+    metavar="FILE",
+    multiple=True,
+    help="Measured forces on bodies: ExternalLoads of OpenSim (.xml), or BODY=TABLE:FORCE,POINT,TORQUE.",
+)
+@click.option("--filter", "cutoff", metavar="HZ", type=float, help="Remove frequencies above this one from the motion.")
+@click.option("--on", "forces_on", metavar="COORDINATE", multiple=True, help="A coordinate with a force.")
+@click.option("--muscles", is_flag=True, help="Let muscles supply the forces, by static optimization.")
+@click.option("--passive", is_flag=True, help="With --muscles: include passive forces of fibers.")
+@click.option(
+    "--reserve",
+    metavar="FORCE",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="With --muscles: optimal force of the reserve actuators, N or N*m.",
+)
+@FROM
+@TO
+@run_settings
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    metavar="FILE",
+    type=PATH,
+    multiple=True,
+    help="Result file (.h5), or table of forces (.sto, .csv, ...).  Default: outputs/SCENE-inverse.h5.",
+)
+@click.option("--force", is_flag=True, help="Replace existing files.")
+@click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
+def verb(
+    scene: Path,
+    motion: Path,
+    loads: tuple[str, ...],
+    cutoff: float | None,
+    forces_on: tuple[str, ...],
+    muscles: bool,
+    passive: bool,
+    reserve: float,
+    start: float | None,
+    end: float | None,
+    overrides: tuple[str, ...],
+    outputs: tuple[Path, ...],
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Compute the forces on the coordinates of SCENE that cause a motion.
+
+    The columns of FILE are `time` and coordinates: by their names in a model of OpenSim, by joints, `hinge` or
+    `wrist/1`, or by channels, `joints/hinge/q`. Coordinates that loops and couplings determine follow. Springs, gravity
+    and all other forces of the scene act; actuators and muscles of the scene are unknown, and do not.
+
+    With `--muscles`, the activations of muscles have the least sum of squares at each instant; reserve actuators supply
+    what muscles cannot.
+
+    Each `-o` writes a file: a result file with the motion, the forces as actuators with the names of the coordinates,
+    and the activations of muscles, for `mbsim plot` and `mbsim render`; or a table of the forces.
+
+    Exit code: 0; 1 if loops or constraints cannot be satisfied; 2 if an argument, the scene or a file is rejected.
+    """
+    from multibody_cli.studies.inverse.study import OVERRIDES, InverseProblem, Question
+
+    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES])
+    name = prepared.scene.name
+    targets = outputs or (Path("outputs") / f"{name}-inverse.h5",)
+    _require_targets(targets, force)
+    question = Question(motion, loads, forces_on, muscles, passive, reserve, cutoff, start, end)
+    problem = InverseProblem(prepared, question)
+    with Waiting(f"solving {motion.name}"):
+        found = _solve(prepared, problem, targets, force)
+    show_json(_as_data(found)) if as_json else _show(found)
+    _remark(found)
+    for target in targets:
+        messages.detail(f"wrote {target}") if as_json else show(target)
+    return 0
+
+
+def _require_targets(targets: Sequence[Path], force: bool) -> None:
+    from multibody_cli.errors import ArgumentError
+    from multibody_cli.output.file_replacement import HDF5_ENDINGS, require_replaceable
+    from multibody_cli.output.table_formats import FORMATS
+
+    for target in targets:
+        suffix = target.suffix.lower()
+        if suffix not in HDF5_ENDINGS and suffix.removeprefix(".") not in FORMATS:
+            known = [*HDF5_ENDINGS, *(f".{one}" for one in FORMATS)]
+            raise ArgumentError(f"-o {target}: expected a name that ends in {', '.join(known)}")
+        if suffix.removeprefix(".") in FORMATS:
+            FORMATS[suffix.removeprefix(".")].require()
+        require_replaceable(target, force)
+    if sum(target.suffix.lower() in HDF5_ENDINGS for target in targets) > 1:
+        raise ArgumentError("-o: expected one result file")
+
+
+def _solve(
+    prepared: PreparedSimulation, problem: InverseProblem, targets: Sequence[Path], force: bool
+) -> InverseDynamics:
+    """Solve the problem, and write the files."""
+    from multibody_cli.output.file_replacement import HDF5_ENDINGS, replacement
+    from multibody_cli.output.table_formats import FORMATS
+    from multibody_cli.studies.inverse.table import ForceTable
+
+    results = [target for target in targets if target.suffix.lower() in HDF5_ENDINGS]
+    if results:
+        from multibody_cli.output.hdf5 import Hdf5Sink
+        from multibody_cli.studies.inverse.recording import channels_of, solve_and_record
+
+        sink = Hdf5Sink(results[0], channels_of(problem.drives.model.names), force=force)
+        found = solve_and_record(prepared, problem, sink)
+    else:
+        found = problem.solve()
+    for target in targets:
+        if target not in results:
+            with replacement(target) as part:
+                FORMATS[target.suffix.lower().removeprefix(".")].write(ForceTable(found), part)
+    return found
+
+
+def _show(found: InverseDynamics) -> None:
+    count = len(found.times)
+    show(f"{counted(count, 'instant')} from {found.times[0]:g} s to {found.times[-1]:g} s")
+    show_table([*_rows(found)], indent="  ")
+    if found.muscles:
+        show("\nmuscles")
+        show_table([*_muscle_rows(found)], indent="  ")
+
+
+def _rows(found: InverseDynamics) -> list[dict[str, Any]]:
+    """Return a row for each coordinate with a force."""
+    import numpy as np
+
+    from multibody_cli.studies.inverse.table import kind_of
+
+    rows = []
+    for k, one in enumerate(found.coordinates):
+        force = found.forces[:, k]
+        row = {
+            "coordinate": one.name,
+            "largest force": float(np.abs(force).max()),
+            "root mean square": float(np.sqrt(np.mean(force**2))),
+            "unit": kind_of(one)[1],
+        }
+        if found.muscles:
+            row["largest reserve"] = float(np.abs(found.reserves[:, k]).max())
+        if found.residuals:
+            row["supplied by"] = "nothing: residual" if one.name in found.residuals else "muscles or actuators"
+        rows.append(row)
+    return rows
+
+
+def _muscle_rows(found: InverseDynamics) -> list[dict[str, Any]]:
+    return [
+        {
+            "muscle": name,
+            "largest activation": float(found.activations[:, k].max()),
+            "mean activation": float(found.activations[:, k].mean()),
+            "largest tension N": float(found.tensions[:, k].max()),
+        }
+        for k, name in enumerate(found.muscles)
+    ]
+
+
+def _remark(found: InverseDynamics) -> None:
+    """Report everything that differs from the table, and muscles that are too weak."""
+    from multibody_cli.errors import listed
+
+    if found.ignored:
+        messages.note(f"columns that move nothing: {listed([*found.ignored], MOST_NAMES, 'columns')}")
+    if found.left_out:
+        messages.note(f"unknown forces, which do not act: {listed([*found.left_out], MOST_NAMES, 'actuators')}")
+    if found.held:
+        messages.warning(
+            f"neither the motion nor the constraints determine {listed([*found.held], MOST_NAMES, 'coordinates')}: "
+            "they keep the values of the start"
+        )
+    if found.changes:
+        name = max(found.changes, key=lambda key: found.changes[key])
+        messages.warning(
+            f"the constraints contradict the motion of {listed([*found.changes], MOST_NAMES, 'coordinates')}, and "
+            f"change it as little as possible: {name} by {found.changes[name]:.3g} rad or m"
+        )
+    for text in found.weaknesses(WEAK):
+        messages.warning(text)
+
+
+def _as_data(found: InverseDynamics) -> dict[str, Any]:
+    return {
+        "instants": len(found.times),
+        "start": float(found.times[0]),
+        "end": float(found.times[-1]),
+        "coordinates": _rows(found),
+        "muscles": _muscle_rows(found),
+        "residuals": list(found.residuals),
+        "held": list(found.held),
+        "changes": found.changes,
+        "ignored": list(found.ignored),
+        "left_out": list(found.left_out),
+        "weaknesses": found.weaknesses(WEAK),
+    }

@@ -1,0 +1,1 @@
+"""Inverse dynamics of measured motion, and the forces of muscles that cause it."""

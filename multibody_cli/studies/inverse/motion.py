@@ -1,0 +1,240 @@
+"""Measured motion: coordinates as functions of time, from a table or from a result file.
+
+Through the values of each column of a table leads the natural spline of degree five: its third and fourth derivatives
+are 0 at both ends.  It is that of OpenSim (GCVSpline without smoothing), and has continuous accelerations.  Before
+that, a filter can remove noise: a Butterworth filter of third order, forward and backward, so that it shifts no phase.
+
+A result file has rates and accelerations, which are used as they are.
+
+Sources: Woltring, A Fortran package for generalized, cross-validatory spline smoothing and differentiation, Adv. Eng.
+Software 8 (1986); SciPy's `make_interp_spline` and `sosfiltfilt`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+from scipy.signal import butter, sosfiltfilt
+
+from multibody_cli.document.table_file import TableFile, number_in, read_table
+from multibody_cli.errors import ArgumentError, ResultError, nearest
+from multibody_cli.immutable import Immutable, replace
+from multibody_cli.kernel import Flags, Floats, Integers
+from multibody_cli.limits import Usage
+from multibody_cli.output.trajectory import ENDINGS, read_trajectory
+from multibody_cli.spec.units import parse_unit
+from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates
+
+DEGREE = 5
+FILTER_ORDER = 3
+FEWEST = 6
+"""Fewest instants of a spline of degree five."""
+
+UNEVEN = 1e-3
+"""Largest relative difference of the intervals between instants that a filter takes for equal."""
+
+
+class Motion(Immutable):
+    """The motion of some coordinates.
+
+    Parameters
+    ----------
+    source
+        The file.
+    times
+        (T,) instants, s.
+    coordinates
+        (g,) indices in v, of coordinates with dq/dt = v.
+    q, v, a
+        (T, g) their values in rad, m or 1, rates and accelerations.
+    ignored
+        Columns that are no coordinates.
+    """
+
+    source: str
+    times: Floats
+    coordinates: Integers
+    q: Floats
+    v: Floats
+    a: Floats
+    ignored: tuple[str, ...] = ()
+
+    def between(self, start: float | None, end: float | None) -> Motion:
+        """Return the part of the motion between two instants, s.
+
+        Raises
+        ------
+        ArgumentError
+            It has no instant there.
+        """
+        slack = 1e-9 * max(abs(self.times[0]), abs(self.times[-1]))
+        first, last = self.times[0] if start is None else start, self.times[-1] if end is None else end
+        rows = (self.times >= first - slack) & (self.times <= last + slack)
+        if not rows.any():
+            ends = f"it has {len(self.times)} from {self.times[0]:g} s to {self.times[-1]:g} s"
+            raise ArgumentError(f"{self.source} has no instant from {first:g} s to {last:g} s: {ends}")
+        return replace(self, times=self.times[rows], q=self.q[rows], v=self.v[rows], a=self.a[rows])
+
+    def without(self, dropped: Flags) -> Motion:
+        """Return the motion without some of its coordinates (g,)."""
+        kept = np.flatnonzero(~dropped)
+        parts = {name: getattr(self, name)[:, kept] for name in ("q", "v", "a")}
+        return replace(self, coordinates=self.coordinates[kept], **parts)
+
+
+def read_motion(path: Path, coordinates: Coordinates, cutoff: float | None = None) -> Motion:
+    """Read the motion of coordinates.
+
+    Parameters
+    ----------
+    path
+        A table (`.mot`, `.sto`, `.csv`) with a column `time`, or a result file.
+    coordinates
+        The coordinates of the scene.
+    cutoff
+        Cutoff frequency of the filter, Hz; None for no filter.
+
+    Raises
+    ------
+    ArgumentError
+        The file cannot be read, has no column of a coordinate, or too few instants.
+    """
+    if path.suffix in ENDINGS:
+        if cutoff is not None:
+            raise ArgumentError("--filter has no effect on a result file, which has rates and accelerations")
+        return _from_result(path, coordinates)
+    times, names, columns, line, degrees = read_columns(path)
+    found: dict[int, int] = {}
+    ignored = []
+    for k, name in enumerate(names):
+        one = coordinates.find(name)
+        if one is None:
+            ignored.append(name)
+        elif not one.is_plain:
+            raise ArgumentError(f"{path}:{line}: `{name}`: a rotation of a spherical or free joint is no column")
+        elif one.iv in found:
+            raise ArgumentError(f"{path}:{line}: `{name}` and `{names[found[one.iv]]}` are the same coordinate")
+        else:
+            found[one.iv] = k
+            if degrees[k] and one.unit == "rad":
+                columns[:, k] *= math.radians(1.0)
+    if not found:
+        first = ignored[0] if ignored else ""
+        raise ArgumentError(
+            f"{path}:{line}: no column is a coordinate of the scene: {nearest(first, coordinates.names)}"
+        )
+    q = columns[:, [*found.values()]]
+    gaps = [names[k] for k, column in zip(found.values(), q.T, strict=True) if not np.isfinite(column).all()]
+    if gaps:
+        raise ArgumentError(f"{path}: missing values in {', '.join(f'`{name}`' for name in gaps)}: fill the gaps first")
+    if cutoff is not None:
+        q = filtered(path, times, q, cutoff)
+    return Motion(str(path), times, np.array([*found], np.int64), *derivatives(path, times, q), tuple(ignored))
+
+
+def derivatives(path: Path, times: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return values, first and second derivatives (T, g) of the natural spline of degree five.
+
+    Raises
+    ------
+    ArgumentError
+        There are too few instants.
+    """
+    if len(times) < FEWEST:
+        raise ArgumentError(f"{path} has {len(times)} instants: a spline of degree five needs {FEWEST}")
+    ends: list[tuple[int, Floats]] = [(order, np.zeros(q.shape[1])) for order in (3, 4)]
+    spline = make_interp_spline(times, q, DEGREE, bc_type=(ends, ends))
+    return q, spline.derivative(1)(times), spline.derivative(2)(times)
+
+
+def filtered(path: Path, times: Floats, q: Floats, cutoff: float) -> Floats:
+    """Return values without frequencies above the cutoff, Hz.
+
+    Raises
+    ------
+    ArgumentError
+        The instants are not equally spaced, or too far apart.
+    """
+    intervals = np.diff(times)
+    interval = float(np.mean(intervals)) if len(intervals) else 1.0
+    if len(times) < FEWEST or np.abs(intervals - interval).max() > UNEVEN * interval:
+        raise ArgumentError(f"{path}: --filter needs equally spaced instants, at least {FEWEST}")
+    if not 0.0 < cutoff < 0.5 / interval:
+        raise ArgumentError(
+            f"--filter {cutoff:g}: expected a frequency up to half of that of {path}, {0.5 / interval:g} Hz"
+        )
+    sections = butter(FILTER_ORDER, cutoff, fs=1.0 / interval, output="sos")
+    return np.asarray(sosfiltfilt(sections, q, axis=0, padtype="odd", padlen=len(q) - 1))
+
+
+Columns = tuple[Floats, list[str], Floats, int, list[bool]]
+
+
+def read_columns(path: Path) -> Columns:
+    """Read a table.
+
+    Returns
+    -------
+    times
+        (T,) instants, s.
+    names, values
+        Names and values (T, c) of the other columns, in SI units where a column has a unit.
+    line
+        Line of the headings.
+    degrees
+        Whether angles in each column are in degrees.
+
+    Raises
+    ------
+    ArgumentError
+        It cannot be read, or `time` does not rise.
+    """
+    table = read_table(path, Usage())
+    names = [heading.name for heading in table.headings]
+    if names.count("time") != 1:
+        raise ArgumentError(f"{path}:{table.line}: expected one column `time`, found {names.count('time')}")
+    rows = np.array([_row(table, line, row) for line, row in table.rows]).reshape(-1, len(names))
+    place = names.index("time")
+    others = [k for k in range(len(names)) if k != place]
+    units = [table.headings[k].unit for k in range(len(names))]
+    factors = [parse_unit(unit).factor if unit and unit != "1" else 1.0 for unit in units]
+    rows *= factors
+    times = rows[:, place]
+    if not len(times) or not np.isfinite(times).all() or not (np.diff(times) > 0.0).all():
+        raise ArgumentError(f"{path}: `time` must rise from line to line, without missing values")
+    degrees = [table.in_degrees and not units[k] for k in others]
+    return times, [names[k] for k in others], rows[:, others], table.line, degrees
+
+
+def _row(table: TableFile, line: int, row: Sequence[str]) -> list[float]:
+    numbers = [number_in(cell) for cell in row]
+    for place, (number, cell) in enumerate(zip(numbers, row, strict=True)):
+        if not math.isfinite(number) and cell.lower() not in ("", "nan"):
+            raise table.error(line, place, f"expected a number, found `{cell}`")
+    return numbers
+
+
+def _from_result(path: Path, coordinates: Coordinates) -> Motion:
+    """Read coordinates, rates and accelerations of a run."""
+    trajectory = read_trajectory(path)
+    found: list[CoordinateName] = []
+    values: list[Floats] = []
+    for one in coordinates.all:
+        channel, _, k = coordinates.channel_of(one).rstrip("]").partition("[")
+        paths = [f"{channel.removesuffix('/q')}/{word}" for word in ("q", "v", "acceleration")]
+        if paths[0] not in trajectory.paths:
+            continue
+        missing = [text for text in paths if text not in trajectory.paths]
+        if missing:
+            raise ResultError(f"{path} has no channel {missing[0]}: record it (`output.channels`)")
+        if one.is_plain:
+            found.append(one)
+            values.append(np.array([trajectory.channel(text).values[:, int(k or 0)] for text in paths]))
+    if not found:
+        raise ResultError(f"{path} has no coordinates of the scene")
+    q, v, a = np.array(values).transpose(1, 2, 0)
+    return Motion(str(path), trajectory.time, np.array([one.iv for one in found], np.int64), q, v, a)

@@ -1,0 +1,317 @@
+"""Inverse dynamics: the forces on coordinates that cause a measured motion, and the muscles that supply them.
+
+With the equations of motion M a + bias = B f + G^T lambda, forces f on some coordinates and constraint forces G^T
+lambda, and the columns of N a basis of the rates that the constraints allow,
+
+    N^T B f = N^T (M a + bias).
+
+By default, as many coordinates have forces as there are degrees of freedom: f is unique.  They are those of the table
+first, and coordinates that couplings compute from others last.  With more forces, f has the least sum of squares.
+
+Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 5 and 8; for the muscles `static_optimization`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from multibody_cli.errors import ArgumentError, listed, nearest
+from multibody_cli.forces.elements import MUSCLES
+from multibody_cli.immutable import Immutable
+from multibody_cli.kernel import Flags, Floats
+from multibody_cli.model import State
+from multibody_cli.studies.equations_of_motion import EquationsOfMotion
+from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
+from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
+from multibody_cli.studies.inverse.drives import Drives, with_unknown_drives
+from multibody_cli.studies.inverse.loads import Load, read_loads
+from multibody_cli.studies.inverse.motion import Motion, read_motion
+from multibody_cli.studies.inverse.static_optimization import Effort, share_forces
+from multibody_cli.studies.simulation import PreparedSimulation
+
+OVERRIDES = ("simulation.method=aba", "simulation.options={}", "expect=[]")
+"""Settings of the scene: coordinates of joints, and no expectations of a run."""
+
+
+class Question(Immutable):
+    """What is asked of a motion.
+
+    Parameters
+    ----------
+    motion
+        A table or a result file with the motion.
+    loads
+        Measured forces on bodies, as in `loads.read_loads`.
+    forces_on
+        Coordinates with forces; by default as many as there are degrees of freedom.
+    muscles
+        Whether muscles supply the forces.
+    passive
+        Whether muscles have passive forces.
+    reserve
+        Optimal force of the reserve actuator of each coordinate, N or N m.
+    cutoff
+        Cutoff frequency of the filter of the table, Hz; None for none.
+    start, end
+        First and last instant, s; by default those of the motion.
+    """
+
+    motion: Path
+    loads: tuple[str, ...] = ()
+    forces_on: tuple[str, ...] = ()
+    muscles: bool = False
+    passive: bool = False
+    reserve: float = 1.0
+    cutoff: float | None = None
+    start: float | None = None
+    end: float | None = None
+
+
+class InverseDynamics(Immutable, eq=False):
+    """Forces of a motion.
+
+    Parameters
+    ----------
+    times
+        (T,) instants, s.
+    coordinates
+        The c coordinates with forces.
+    forces
+        (T, c) required forces on them, N m or N: with muscles, by muscles and reserve actuators together.
+    residuals
+        Names of those on which no actuator and no muscle of the scene acts.
+    muscles
+        Names of the m muscles; empty if they were not asked for.
+    activations, tensions
+        (T, m) activations, and tensions, N.
+    reserves
+        (T, c) forces of the reserve actuators.
+    changes
+        Largest change of each coordinate of the motion by constraints that contradict it, by name; without round-off.
+    held
+        Coordinates that neither the motion nor the constraints determine; they keep their start.
+    ignored
+        Columns of the table that are no coordinates, or those of prescribed ones and of joints that close loops.
+    left_out
+        Actuators of the scene, whose forces are unknown.
+    """
+
+    times: Floats
+    coordinates: tuple[CoordinateName, ...]
+    forces: Floats
+    residuals: tuple[str, ...]
+    muscles: tuple[str, ...]
+    activations: Floats
+    tensions: Floats
+    reserves: Floats
+    changes: dict[str, float]
+    held: tuple[str, ...]
+    ignored: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    def force(self, coordinate: str) -> Floats:
+        """Return the force (T,) on a coordinate."""
+        return self.forces[:, [one.name for one in self.coordinates].index(coordinate)]
+
+    def activation(self, muscle: str) -> Floats:
+        """Return the activation (T,) of a muscle."""
+        return self.activations[:, self.muscles.index(muscle)]
+
+    def weaknesses(self, share: float) -> list[str]:
+        """Report the coordinates whose reserve exceeds a share of the largest force, with the time and the muscles."""
+        found = []
+        for k, one in enumerate(self.coordinates if self.muscles else ()):
+            reserve, largest = np.abs(self.reserves[:, k]), float(np.abs(self.forces[:, k]).max())
+            if one.name in self.residuals or not reserve.max() > share * largest:
+                continue
+            worst, count = int(np.argmax(reserve)), int(np.count_nonzero(reserve > share * largest))
+            full = [name for name, a in zip(self.muscles, self.activations[worst], strict=True) if a > 1.0 - FULL]
+            cause = "where reserves cost less than muscles, as with a smaller --reserve they would not"
+            if full:
+                cause = f"with full activation of {listed(full, MOST_NAMES, 'muscles')}"
+            found.append(
+                f"muscles cannot supply {one.name} at {count} of {len(self.times)} instants: a reserve of "
+                f"{self.reserves[worst, k]:.3g} of {self.forces[worst, k]:.3g} at t = {self.times[worst]:g} s, {cause}"
+            )
+        return found
+
+
+FULL = 1e-6
+"""Difference from full activation that is round-off."""
+
+MOST_NAMES = 5
+"""Largest number of muscles that a message lists."""
+
+
+ROUND_OFF = 1e-9
+"""Change of a coordinate by constraints that is round-off, rad or m."""
+
+Record = Callable[[Drives, State], None]
+"""Records an instant, at which the drives have their forces."""
+
+
+class InverseProblem:
+    """The inverse dynamics of one scene and one motion.
+
+    Parameters
+    ----------
+    prepared
+        The scene, with `OVERRIDES`.
+    question
+        What is asked.
+    motion
+        The motion, instead of that of the file.
+
+    Attributes
+    ----------
+    drives, state, motion
+        The model with unknown drives, its state, and the motion.
+
+    Raises
+    ------
+    ArgumentError
+        A file or a name cannot be used.
+    """
+
+    def __init__(self, prepared: PreparedSimulation, question: Question, motion: Motion | None = None) -> None:
+        model, scene = prepared.compiled.model, prepared.scene
+        if not question.reserve > 0.0:
+            raise ArgumentError(f"--reserve {question.reserve:g}: expected a force above 0")
+        self._question, self._names = question, Coordinates(scene, model)
+        self._loads: list[Load] = read_loads(question.loads, model.names.bodies)
+        bodies = list(dict.fromkeys(load.body for load in self._loads))
+        driven = model.system.tree.driven
+        self._unknown = [one for one in self._names.all if not driven[one.iv]]
+        self.drives = with_unknown_drives(model, {one.name: one.iv for one in self._unknown}, bodies, question.passive)
+        self._bodies = [bodies.index(load.body) for load in self._loads]
+        whole = motion or read_motion(question.motion, self._names, question.cutoff)
+        part = whole.between(question.start, question.end)
+        self.motion, self._ignored = self._of_tree(part, driven)
+        fresh = prepared.fresh_state()
+        self.state = fresh._replace(ledger=np.zeros(len(self.drives.model.names.accounts)))
+        self._dependent = dependent_coordinates(scene, self._names)
+        self._consistent = ConsistentMotion(
+            self.drives.model, self.state, self.motion.coordinates.tolist(), self._dependent
+        )
+        self._equations = EquationsOfMotion(self.drives.model)
+        self._least = np.asarray(model.system.forces.tables[MUSCLES]["least"])
+        self._muscles = tuple(entry.name for entry in model.names.muscles) if question.muscles else ()
+        if question.muscles and not self._muscles:
+            raise ArgumentError("--muscles: the scene has no muscles")
+        self._preferred = [self._known(name) for name in question.forces_on]
+
+    def _known(self, name: str) -> CoordinateName:
+        one = self._names.find(name)
+        if one is None or one not in self._unknown:
+            known = [other.name for other in self._unknown]
+            raise ArgumentError(f"--on {name}: no coordinate `{name}` that can have a force: {nearest(name, known)}")
+        return one
+
+    def _of_tree(self, motion: Motion, driven: Flags) -> tuple[Motion, tuple[str, ...]]:
+        """Return the motion of coordinates that the scene does not prescribe, and columns that are ignored."""
+        n = int(self.drives.model.system.tree.links["nv"].sum())
+        closing = motion.coordinates >= n
+        dropped = driven[motion.coordinates] | closing
+        names = [
+            f"{self._names.by_index(int(iv)).name} ({'closes a loop' if iv >= n else 'prescribed'})"
+            for iv in motion.coordinates[dropped]
+        ]
+        return motion.without(dropped), (*motion.ignored, *names)
+
+    def solve(self, record: Record = lambda _drives, _state: None) -> InverseDynamics:
+        """Compute the forces of all instants.
+
+        Parameters
+        ----------
+        record
+            Called at each instant with the drives and the state.
+
+        Raises
+        ------
+        RunFailed
+            Loops or constraints cannot be satisfied.
+        """
+        motion, found = self.motion, list[tuple[Floats, Effort, Floats]]()
+        sought: list[CoordinateName] = []
+        for k, time in enumerate(motion.times):
+            state, a = self._consistent.advance(float(time), motion.q[k], motion.v[k], motion.a[k])
+            self._load(float(time), state)
+            N = self._consistent.directions(state)
+            sought = sought or self._choose(state, a, N)
+            found.append(self._share(state, a, N, sought))
+            record(self.drives, state)
+        return self._result(sought, found)
+
+    def _load(self, time: float, state: State) -> None:
+        """Apply the loads of an instant."""
+        self.drives.wrenches[:] = 0.0
+        for load, number in zip(self._loads, self._bodies, strict=True):
+            self.drives.wrenches[number] += load.wrench(time, state, self._equations)
+
+    def _choose(self, state: State, a: Floats, N: Floats) -> list[CoordinateName]:
+        """Return the coordinates with forces: the preferred ones, and further ones up to the degrees of freedom."""
+        given = [iv for iv in self.motion.coordinates.tolist() if iv not in self._dependent]
+        others = map(self._names.by_index, self._consistent.order(given))
+        order = list(dict.fromkeys([*self._preferred, *(one for one in others if one in self._unknown)]))
+        weights = self.drives.model.system.tree.weights[[one.iv for one in order]]
+        rows = self._columns(state, a, self._equations.inverse_dynamics(state, a), order).T @ N
+        needed = {order[k].iv for k in spanning(rows * weights[:, None])} | {one.iv for one in self._preferred}
+        return [one for one in self._names.all if one.iv in needed]
+
+    def _share(self, state: State, a: Floats, N: Floats, sought: list[CoordinateName]) -> tuple[Floats, Effort, Floats]:
+        """Return the required forces (c,), the activations and reserves that supply them, and the tensions (m,).
+
+        The drives then have these forces.
+        """
+        drives, equations, count = self.drives, self._equations, len(self._muscles)
+        drives.forces[:] = drives.activations[:] = 0.0
+        needed = equations.inverse_dynamics(state, a)
+        onto = np.linalg.pinv(N.T @ self._columns(state, a, needed, sought)) @ N.T
+        required, A = onto @ needed, np.zeros((len(sought), 0))
+        active = passive = np.zeros(0)
+        if count:
+            passive, arms = equations.muscle_forces(state)
+            drives.activations[:] = 1.0
+            active = equations.muscle_forces(state)[0] - passive
+            A = onto @ (arms * active)
+        effort = share_forces(A, required, np.full(len(sought), self._question.reserve), self._least[:count])
+        drives.activations[:count] = effort.activations
+        for one, force in zip(sought, effort.reserves, strict=True):
+            drives.forces[self._unknown.index(one)] = force
+        return required, effort, passive + effort.activations * active
+
+    def _columns(self, state: State, a: Floats, needed: Floats, sought: list[CoordinateName]) -> Floats:
+        """Return the generalized forces B (n, c) of a unit force on each coordinate."""
+        B = np.zeros((len(needed), len(sought)))
+        for k, one in enumerate(sought):
+            if one.iv < len(needed):
+                B[one.iv, k] = 1.0
+                continue
+            force = self.drives.forces[self._unknown.index(one) :][:1]  # of a joint that closes a loop
+            force[:] = 1.0
+            B[:, k] = needed - self._equations.inverse_dynamics(state, a)
+            force[:] = 0.0
+        return B
+
+    def _result(self, sought: list[CoordinateName], found: list[tuple[Floats, Effort, Floats]]) -> InverseDynamics:
+        names, changes = self._names, self._consistent.changes
+        moved = {text for entry in self.drives.model.names.muscles for text in entry.coordinates}
+        acted = self.drives.driven | {one.iv for one in names.all if one in map(names.find, moved)}
+        given = [names.by_index(int(iv)).name for iv in self.motion.coordinates]
+        return InverseDynamics(
+            times=self.motion.times,
+            coordinates=tuple(sought),
+            forces=np.array([forces for forces, _, _ in found]),
+            residuals=tuple(one.name for one in sought if acted and one.iv not in acted),
+            muscles=self._muscles,
+            activations=np.array([effort.activations for _, effort, _ in found]),
+            tensions=np.array([tensions for _, _, tensions in found]),
+            reserves=np.array([effort.reserves for _, effort, _ in found]),
+            changes={name: float(size) for name, size in zip(given, changes, strict=True) if size > ROUND_OFF},
+            held=tuple(names.by_index(int(iv)).name for iv in self._consistent.held),
+            ignored=self._ignored,
+            left_out=self.drives.left_out,
+        )

@@ -1,0 +1,174 @@
+"""Inverse dynamics of a run gives the forces of the run: of trees, loops, couplings and rolling bodies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mbsim
+from multibody_cli.studies.inverse.study import OVERRIDES, InverseProblem, Question
+from multibody_cli.studies.simulation import prepare
+
+pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
+
+HEAD = "mbsim: 1\ngravity: [0, -9.81, 0]\n"
+END = "simulation: {duration: 0.5 s, step: 1 ms}\noutput: {every: 0.05 s}\n"
+
+ARM = f"""{HEAD}
+bodies:
+  upper: {{mass: 2 kg, inertia: {{principal: [0.02, 0.003, 0.02]}}, com: [0, -0.15, 0]}}
+  lower: {{mass: 1.2 kg, inertia: {{principal: [0.01, 0.002, 0.01]}}, com: [0.01, -0.12, 0]}}
+joints:
+  shoulder:
+    type: composite
+    child: upper
+    parts: [{{type: revolute, axis: [0, 0, 1]}}, {{type: revolute, axis: [1, 0, 0]}}]
+    q: [0.3, -0.2]
+    damping: 0.1
+    stiffness: 2
+    force: ["2*sin(5*t)", "0.4 - t"]
+    coordinate_names: [flexion, adduction]
+  elbow: {{type: revolute, parent: upper, child: lower, origin: {{position: [0, -0.3, 0]}}, axis: [0, 0, 1], q: 0.7,
+    force: "0.3*cos(9*t)"}}
+{END}"""
+
+FOUR_BAR = f"""{HEAD}
+bodies:
+  crank: {{mass: 1 kg, inertia: {{principal: [0.01, 0.01, 0.01]}}, com: [0.1, 0, 0]}}
+  coupler: {{mass: 2 kg, inertia: {{principal: [0.05, 0.05, 0.05]}}, com: [0.3, 0.05, 0]}}
+  rocker: {{mass: 1.5 kg, inertia: {{principal: [0.04, 0.04, 0.04]}}, com: [0.2, 0, 0]}}
+joints:
+  a: {{type: revolute, child: crank, axis: [0, 0, 1], q: 1.2, force: "3*cos(4*t)"}}
+  b: {{type: revolute, parent: crank, child: coupler, origin: {{position: [0.2, 0, 0]}}, axis: [0, 0, 1], q: -0.8}}
+  d: {{type: revolute, child: rocker, origin: {{position: [0.6, 0, 0]}}, axis: [0, 0, 1], q: 1.6, damping: 0.2}}
+  c: {{type: revolute, parent: coupler, child: rocker, origin: {{position: [0.6, 0, 0]}},
+    child_origin: {{position: [0.4, 0, 0]}}, axis: [0, 0, 1], force: FORCE_OF_C}}
+simulation: {{duration: 0.5 s, step: 1 ms, assembly_tolerance: 1}}
+output: {{every: 0.05 s}}
+"""
+
+COUPLED = f"""{HEAD}
+bodies:
+  thigh: {{mass: 2 kg, inertia: {{principal: [0.02, 0.003, 0.02]}}, com: [0, -0.15, 0]}}
+  patella: {{mass: 0.3 kg, inertia: {{principal: [0.001, 0.001, 0.001]}}, com: [0.02, 0, 0]}}
+  shank: {{mass: 1.2 kg, inertia: {{principal: [0.01, 0.002, 0.01]}}, com: [0.01, -0.12, 0]}}
+joints:
+  hip: {{type: revolute, child: thigh, axis: [0, 0, 1], q: 0.4, force: "4*sin(3*t)"}}
+  knee: {{type: revolute, parent: thigh, child: shank, origin: {{position: [0, -0.4, 0]}}, axis: [0, 0, 1], q: -0.5,
+    force: "1 - 2*t"}}
+  glide: {{type: revolute, parent: thigh, child: patella, origin: {{position: [0.03, -0.35, 0]}}, axis: [0, 0, 1]}}
+couplings:
+  follow: {{type: function, output: glide, inputs: {{x: knee}}, value: "0.5*x + 0.3*sin(2*x)"}}
+{END}"""
+
+DISC = f"""mbsim: 1
+gravity: [0, 0, -9.81]
+bodies:
+  cart: {{mass: 3 kg, inertia: {{principal: [0.1, 0.1, 0.2]}}, com: [0.1, 0, 0]}}
+joints:
+  plane:
+    type: composite
+    child: cart
+    parts:
+      - {{type: prismatic, axis: [1, 0, 0]}}
+      - {{type: prismatic, axis: [0, 1, 0]}}
+      - {{type: revolute, axis: [0, 0, 1]}}
+    v: [0.4, 0, 0.5]
+    force: ["2*cos(3*t)", 0, "0.5*sin(2*t)"]
+constraints:
+  skate: {{type: knife_edge, body: cart, edge: [1, 0, 0], normal: [0, 0, 1]}}
+{END}"""
+
+
+def inverse_of_run(text: str, folder: Path, keep: tuple[str, ...] = (), on: tuple[str, ...] = ()):
+    """Return the inverse dynamics of a run, of which `keep` names the coordinates that are measured."""
+    path, run = folder / "scene.yaml", folder / "run.h5"
+    path.write_text(text)
+    mbsim.load(path).run(run, overwrite=True)
+    problem = InverseProblem(prepare(path, OVERRIDES), Question(run, forces_on=on))
+    if keep:
+        names = [problem._names.by_index(int(iv)).name for iv in problem.motion.coordinates]
+        motion = problem.motion.without(np.array([name not in keep for name in names]))
+        problem = InverseProblem(prepare(path, OVERRIDES), Question(run, forces_on=on), motion)
+    return problem.solve()
+
+
+def test_the_forces_of_a_tree(tmp_path: Path) -> None:
+    found = inverse_of_run(ARM, tmp_path)
+    t = found.times
+    assert len(t) == 11
+    assert [one.name for one in found.coordinates] == ["flexion", "adduction", "elbow"]
+    wanted = np.array([2.0 * np.sin(5.0 * t), 0.4 - t, 0.3 * np.cos(9.0 * t)]).T
+    np.testing.assert_allclose(found.forces, wanted, atol=1e-11)
+    assert found.left_out == ("joints/shoulder/force", "joints/elbow/force")
+    assert not found.residuals
+
+
+@pytest.mark.parametrize("keep", [(), ("a",), ("d",)])
+def test_the_torque_of_a_crank_through_a_loop(keep: tuple[str, ...], tmp_path: Path) -> None:
+    """Also where only one coordinate is measured, from which the others follow, with their accelerations."""
+    found = inverse_of_run(FOUR_BAR.replace("FORCE_OF_C", "0"), tmp_path, keep, on=("a",))
+    assert [one.name for one in found.coordinates] == ["a"]
+    np.testing.assert_allclose(found.force("a"), 3.0 * np.cos(4.0 * found.times), atol=2e-10)
+
+
+def test_forces_act_on_the_measured_coordinate_unless_others_are_named(tmp_path: Path) -> None:
+    found = inverse_of_run(FOUR_BAR.replace("FORCE_OF_C", "0"), tmp_path, ("d",))
+    assert [one.name for one in found.coordinates] == ["d"]
+    assert np.abs(found.force("d") - 3.0 * np.cos(4.0 * found.times)).max() > 0.1
+
+
+def test_a_force_on_a_joint_that_closes_the_loop(tmp_path: Path) -> None:
+    text = FOUR_BAR.replace("FORCE_OF_C", '"2*sin(3*t)"').replace('"3*cos(4*t)"', "0")
+    found = inverse_of_run(text, tmp_path, ("a",), on=("c",))
+    np.testing.assert_allclose(found.force("c"), 2.0 * np.sin(3.0 * found.times), atol=2e-10)
+
+
+def test_more_forces_than_degrees_of_freedom_have_the_least_sum_of_squares(tmp_path: Path) -> None:
+    one = inverse_of_run(FOUR_BAR.replace("FORCE_OF_C", "0"), tmp_path, ("a",), on=("a",))
+    two = inverse_of_run(FOUR_BAR.replace("FORCE_OF_C", "0"), tmp_path, ("a",), on=("a", "d"))
+    other = inverse_of_run(FOUR_BAR.replace("FORCE_OF_C", "0"), tmp_path, ("a",), on=("d",))
+    # a unit force on d is that of ratio r on a: f_a + r f_d = f with the least f_a^2 + f_d^2
+    ratio = one.force("a") / other.force("d")
+    np.testing.assert_allclose(two.force("a"), one.force("a") / (1.0 + ratio**2), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(two.force("d"), ratio * two.force("a"), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("keep", [(), ("hip", "knee")])
+def test_couplings_move_what_they_compute(keep: tuple[str, ...], tmp_path: Path) -> None:
+    found = inverse_of_run(COUPLED, tmp_path, keep)
+    assert [one.name for one in found.coordinates] == ["hip", "knee"]
+    t = found.times
+    np.testing.assert_allclose(found.forces, np.array([4.0 * np.sin(3.0 * t), 1.0 - 2.0 * t]).T, atol=1e-10)
+    assert not found.held
+    assert not found.changes
+
+
+def test_a_skate_takes_no_force_across_it(tmp_path: Path) -> None:
+    """The force of the edge is none of the unknowns, and a component across it has no effect on the motion."""
+    found = inverse_of_run(DISC, tmp_path, on=("plane/0", "plane/2"))
+    t = found.times
+    run = mbsim.read(tmp_path / "run.h5")
+    angle = run["joints/plane/q"].values[:, 2]
+    # the given force 2 cos(3 t) along x is that along the edge, shared by forces along x alone
+    np.testing.assert_allclose(found.force("plane/2"), 0.5 * np.sin(2.0 * t), atol=1e-9)
+    np.testing.assert_allclose(found.force("plane/0"), 2.0 * np.cos(3.0 * t), atol=1e-9)
+    assert np.abs(angle).max() > 0.1
+
+
+def test_the_file_of_the_result_has_the_motion_and_its_forces(tmp_path: Path) -> None:
+    path, run, out = tmp_path / "scene.yaml", tmp_path / "run.h5", tmp_path / "out.h5"
+    path.write_text(ARM)
+    before = mbsim.load(path).run(run)
+    mbsim.inverse(path, run, output=out)
+    after = mbsim.read(out)
+    for channel in (
+        "joints/elbow/acceleration",
+        "joints/shoulder/acceleration",
+        "joints/elbow/force",
+        "bodies/position",
+    ):
+        np.testing.assert_allclose(after[channel], before[channel], atol=1e-9)
+    np.testing.assert_allclose(after["actuators/flexion/force"][:, 0], 2.0 * np.sin(5.0 * after["time"]), atol=1e-10)

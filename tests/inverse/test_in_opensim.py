@@ -1,0 +1,89 @@
+"""Inverse dynamics and static optimization of the arm of the page agree with those of OpenSim itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mbsim
+from multibody_cli.immutable import replace
+from multibody_cli.studies.inverse.motion import derivatives, read_columns
+from multibody_cli.studies.inverse.study import OVERRIDES, InverseProblem, Question
+from multibody_cli.studies.simulation import prepare
+
+pytest.importorskip("opensim")
+pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
+
+PAGE = Path(__file__).parents[2] / "docs/inverse.md"
+
+RESERVE = """<CoordinateActuator name="{name}_reserve"><min_control>-1e9</min_control><max_control>1e9</max_control>
+<coordinate>{name}</coordinate><optimal_force>1</optimal_force></CoordinateActuator>"""
+
+DOCUMENT = '<?xml version="1.0"?><OpenSimDocument Version="40000">{content}</OpenSimDocument>'
+
+DYNAMICS = """<InverseDynamicsTool name="arm"><model_file>arm.osim</model_file><time_range>0 1</time_range>
+<forces_to_exclude>Muscles</forces_to_exclude><external_loads_file>bottle.xml</external_loads_file>
+<coordinates_file>reach.mot</coordinates_file><results_directory>.</results_directory>
+<output_gen_force_file>forces.sto</output_gen_force_file></InverseDynamicsTool>"""
+
+OPTIMIZATION = """<AnalyzeTool name="arm"><model_file>arm.osim</model_file><replace_force_set>false</replace_force_set>
+<force_set_files>reserves.xml</force_set_files><results_directory>.</results_directory>
+<output_precision>16</output_precision><initial_time>0</initial_time><final_time>1</final_time>
+<AnalysisSet><objects><StaticOptimization name="so"><on>true</on><start_time>0</start_time><end_time>1</end_time>
+<step_interval>1</step_interval><use_model_force_set>true</use_model_force_set>
+<optimizer_convergence_criterion>1e-9</optimizer_convergence_criterion>
+<optimizer_max_iterations>500</optimizer_max_iterations></StaticOptimization></objects></AnalysisSet>
+<external_loads_file>bottle.xml</external_loads_file><coordinates_file>reach.mot</coordinates_file></AnalyzeTool>"""
+
+
+def run_tool(content: str, kind: str) -> None:
+    """Run a tool of OpenSim in a process of its own."""
+    Path("setup.xml").write_text(DOCUMENT.format(content=content))
+    code = f"import opensim; opensim.Logger.setLevelString('Off'); assert opensim.{kind}('setup.xml').run()"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.fixture
+def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files of the page, as working directory."""
+    monkeypatch.chdir(tmp_path)
+    text = PAGE.read_text(encoding="utf-8")
+    for title, content in re.findall(r'^```\w+ title="([\w.]+)"\n(.*?)^```$', text, re.DOTALL | re.MULTILINE):
+        (tmp_path / title).write_text(content, encoding="utf-8")
+    subprocess.run([sys.executable, "reach.py"], check=True)
+    return tmp_path
+
+
+def test_forces_with_a_load(arm: Path) -> None:
+    run_tool(DYNAMICS, "InverseDynamicsTool")
+    found = mbsim.inverse("arm.osim", "reach.mot", loads=["bottle.xml"])
+    times, names, values, _, _ = read_columns(Path("forces.sto"))
+    np.testing.assert_allclose(found.times, times, atol=1e-8)
+    for one in found.coordinates:
+        theirs = values[:, names.index(f"{one.name}_moment")]
+        np.testing.assert_allclose(found.force(one.name), theirs, atol=2e-8)  # the digits of the file
+
+
+def test_activations_with_a_load(arm: Path) -> None:
+    """With the accelerations of its tool, derivatives of a spline through the rates, up to its convergence."""
+    names = ("shoulder_flexion", "elbow_flexion")
+    reserves = "".join(RESERVE.format(name=name) for name in names)
+    content = f'<ForceSet name="r"><objects>{reserves}</objects></ForceSet>'
+    Path("reserves.xml").write_text(DOCUMENT.format(content=content))
+    run_tool(OPTIMIZATION, "AnalyzeTool")
+    question = Question(arm / "reach.mot", ("bottle.xml",), muscles=True)
+    prepared = prepare(arm / "arm.osim", OVERRIDES)
+    motion = InverseProblem(prepared, question).motion
+    motion = replace(motion, a=derivatives(arm, motion.times, motion.v)[1])
+    found = InverseProblem(prepared, question, motion).solve()
+    times, columns, values, _, _ = read_columns(Path("arm_so_activation.sto"))
+    assert len(times) == len(found.times)
+    for name in found.muscles:
+        np.testing.assert_allclose(found.activation(name), values[:, columns.index(name)], atol=1e-5)
+    own = mbsim.inverse("arm.osim", "reach.mot", loads=["bottle.xml"], muscles=True)
+    np.testing.assert_allclose(own.activations, found.activations, atol=1e-3)
