@@ -200,6 +200,14 @@ def law_of(muscle, forces, t, length, rate):
     return law_at(muscle, forces.curves, activation, length, rate)
 
 
+@kernel
+def compute_tensions(muscles, forces, t, bodies, tensions):
+    """Compute the tension (m,) of each muscle."""
+    for k in range(len(muscles)):
+        length, rate, _ = measure(forces.points, muscles[k].first, muscles[k].last, bodies)
+        tensions[k], _, _ = law_of(muscles[k], forces, t, length, rate)
+
+
 @formula
 def tension_by_activation(muscle, forces, t, length, rate):
     """Derivative of the tension by the activation, N; 0 where the activation is clipped."""

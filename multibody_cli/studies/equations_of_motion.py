@@ -15,8 +15,8 @@ from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.forces.elements import MUSCLES, apply_forces, elastic_energy
+from multibody_cli.forces.muscle import compute_tensions
 from multibody_cli.model import Floats, Model, State
-from multibody_cli.observation.moment_arms import compute_muscle_forces
 from multibody_cli.tree.energy import armature_energy, gravity_energy, kinetic_energy, momentum
 from multibody_cli.tree.inverse_dynamics import compute_inverse_dynamics, fill_mass_matrix, fill_point_jacobian
 from multibody_cli.tree.jacobian import write_ball_columns
@@ -97,13 +97,13 @@ class EquationsOfMotion:
         fill_point_jacobian(tree, self._work, row, local, J)
         return J
 
-    def muscle_forces(self, state: State) -> tuple[Floats, Floats]:
-        """Return the tensions (m,) of the muscles, N, and their moment arms (n, m) about all coordinates, m or 1."""
+    def tensions(self, state: State) -> Floats:
+        """Return the tensions (m,) of the muscles, N."""
         self._update_kinematics(state)
         muscles = self._system.forces.tables[MUSCLES]
-        arms, tensions = np.zeros((len(muscles), self.n)), np.zeros(len(muscles))
-        compute_muscle_forces(self._system, self._work, muscles, state.time[0], arms, tensions)
-        return tensions, arms.T
+        found = np.zeros(len(muscles))
+        compute_tensions(muscles, self._system.forces, state.time[0], self._work.bodies, found)
+        return found
 
     def pose(self, state: State, body: str) -> tuple[Floats, Floats]:
         """Return the origin (3,), m, and the axes (3, 3), as columns, of a body frame in the world."""

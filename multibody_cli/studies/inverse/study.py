@@ -266,35 +266,35 @@ class InverseProblem:
 
         The drives then have these forces.
         """
-        drives, equations, count = self.drives, self._equations, len(self._muscles)
+        drives, count = self.drives, len(self._muscles)
         drives.forces[:] = drives.activations[:] = 0.0
-        needed = equations.inverse_dynamics(state, a)
+        needed = self._equations.inverse_dynamics(state, a)
         onto = np.linalg.pinv(N.T @ self._columns(state, a, needed, sought)) @ N.T
-        required, A = onto @ needed, np.zeros((len(sought), 0))
-        active = passive = np.zeros(0)
-        if count:
-            passive, arms = equations.muscle_forces(state)
-            drives.activations[:] = 1.0
-            active = equations.muscle_forces(state)[0] - passive
-            A = onto @ (arms * active)
+        muscles = [self._effect(state, a, needed, drives.activations[k:][:1]) for k in range(count)]
+        required, A = onto @ needed, onto @ np.reshape(muscles, (count, len(needed))).T
         effort = share_forces(A, required, np.full(len(sought), self._question.reserve), self._least[:count])
         drives.activations[:count] = effort.activations
         for one, force in zip(sought, effort.reserves, strict=True):
             drives.forces[self._unknown.index(one)] = force
-        return required, effort, passive + effort.activations * active
+        return required, effort, self._equations.tensions(state)[:count]
 
     def _columns(self, state: State, a: Floats, needed: Floats, sought: list[CoordinateName]) -> Floats:
-        """Return the generalized forces B (n, c) of a unit force on each coordinate."""
-        B = np.zeros((len(needed), len(sought)))
-        for k, one in enumerate(sought):
-            if one.iv < len(needed):
-                B[one.iv, k] = 1.0
-                continue
-            force = self.drives.forces[self._unknown.index(one) :][:1]  # of a joint that closes a loop
-            force[:] = 1.0
-            B[:, k] = needed - self._equations.inverse_dynamics(state, a)
-            force[:] = 0.0
-        return B
+        """Return the generalized forces B (n, c) of a unit force on each coordinate, of closing joints too."""
+        unit, forces = np.eye(len(needed)), self.drives.forces
+        columns = [
+            unit[one.iv]
+            if one.iv < len(needed)
+            else self._effect(state, a, needed, forces[self._unknown.index(one) :][:1])
+            for one in sought
+        ]
+        return np.array(columns).T
+
+    def _effect(self, state: State, a: Floats, needed: Floats, drive: Floats) -> Floats:
+        """Return the generalized force (n,) of a drive (1,) of 1, with all others 0."""
+        drive[:] = 1.0
+        found = needed - self._equations.inverse_dynamics(state, a)
+        drive[:] = 0.0
+        return found
 
     def _result(self, sought: list[CoordinateName], found: list[tuple[Floats, Effort, Floats]]) -> InverseDynamics:
         names, changes = self._names, self._consistent.changes
