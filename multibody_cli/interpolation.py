@@ -65,7 +65,7 @@ def _simm_pieces(x: Floats, y: Floats) -> Floats:
     third = np.zeros(2)
     if n > 3:
         ends = (slice(0, 4), slice(n - 4, n))
-        third = np.array([6.0 * np.polyfit(x[end] - x[end].mean(), y[end], 3)[0] for end in ends])
+        third = np.array([_third_derivative(x[end], y[end]) for end in ends])
     A, b = np.zeros((n, n)), np.zeros(n)
     for i in range(1, n - 1):
         A[i, i - 1 : i + 2] = h[i - 1], 2.0 * (h[i - 1] + h[i]), h[i]
@@ -75,6 +75,13 @@ def _simm_pieces(x: Floats, y: Floats) -> Floats:
     curvature = np.linalg.solve(A, b) if n > 2 else np.zeros(2)
     slope = slopes - h * (2.0 * curvature[:-1] + curvature[1:]) / 6.0
     return _pieces_of(np.array([np.diff(curvature) / (6.0 * h), curvature[:-1] / 2.0, slope, y[:-1]]), y)
+
+
+def _third_derivative(x: Floats, y: Floats) -> float:
+    """Return the third derivative of the cubic through four points, by divided differences."""
+    for order in (1, 2, 3):
+        y = np.diff(y) / (x[order:] - x[:-order])
+    return 6.0 * float(y[0])
 
 
 FUNCTIONS: dict[str, Callable[[Floats, Floats], Floats]] = {

@@ -18,6 +18,7 @@ from multibody_cli.foreign.inertia import give_inertia
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element, parse
 from multibody_cli.foreign.osim_constraints import read_constraint
+from multibody_cli.foreign.osim_controllers import read_controller
 from multibody_cli.foreign.osim_forces import read_force
 from multibody_cli.foreign.osim_joints import claim_frame, read_joint
 from multibody_cli.foreign.osim_loads import read_loads
@@ -44,7 +45,6 @@ ELSEWHERE = {
     "credits": "no mechanics",
     "publications": "no mechanics",
     "force_units": "units are those of SI",
-    "ControllerSet": "controllers",
     "ProbeSet": "probes compute quantities from a motion",
     "ContactGeometrySet": "geometry of compliant contacts",
     "assembly_accuracy": "a scene has a tolerance of its own",
@@ -90,6 +90,8 @@ def read(root: Element, reading: Reading) -> Draft:
         read_joint(model, joint)
     for constraint in _in_set(model, top, "", "ConstraintSet"):
         read_constraint(model, constraint)
+    for controller in _in_set(model, top, "", "ControllerSet"):
+        read_controller(model, controller)
     for force in _in_set(model, top, "", "ForceSet"):
         read_force(model, force)
     for marker in _in_set(model, top, "", "MarkerSet"):

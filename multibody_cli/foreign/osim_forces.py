@@ -1,4 +1,4 @@
-"""Forces of OpenSim: actuators whose controls are inputs, springs, bushings and limits of coordinates."""
+"""Forces of OpenSim: actuators, muscles, springs, ligaments, bushings and limits of coordinates."""
 
 from __future__ import annotations
 
@@ -7,29 +7,38 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.errors import nearest
 from multibody_cli.expressions import Reference
-from multibody_cli.foreign.draft import WORLD
 from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
-from multibody_cli.foreign.osim_functions import added, in_product
+from multibody_cli.foreign.osim_actuators import ACTUATORS, coordinate_of
+from multibody_cli.foreign.osim_functions import Expression, added, function_in, in_product, property_named, read_call
 from multibody_cli.foreign.osim_joints import claim_frames
-from multibody_cli.foreign.osim_model import BODIES, Osim
+from multibody_cli.foreign.osim_model import Osim
 from multibody_cli.foreign.osim_muscles import APPROXIMATED, KINDS, read_muscle
-from multibody_cli.foreign.osim_paths import control, read_path
+from multibody_cli.foreign.osim_paths import read_path
 from multibody_cli.foreign.rounding import number
+from multibody_cli.interpolation import continued
 
 NOT_READ = {
     "HuntCrossleyForce": "compliant contacts; contacts of a scene are hard",
     "ElasticFoundationForce": "compliant contacts; contacts of a scene are hard",
     "SmoothSphereHalfSpaceForce": "compliant contacts; contacts of a scene are hard",
-    "ExternalForce": "a force from a file of data",
-    "PrescribedForce": "a force of several functions; a scene has it in `forces`",
-    "Ligament": "a law of force and length of its own",
+    "ExternalForce": "a force from a file of data, which a scene includes beside the model",
 }
 """Forces that are dropped, and why."""
 
-BOUNDS = {tag: "a bound of controllers" for tag in ("min_control", "max_control")}
+LIGAMENT = {
+    "x": [-5.0, 0.998, 0.999, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.601, 1.602, 5.0],
+    "y": [0.0, 0.0, 0.0, 0.0, 0.035, 0.12, 0.26, 0.55, 1.17, 2.0, 2.0, 2.0, 2.0],
+    "interpolation": "simm",
+}
+"""Tension of a ligament without a curve of its own, relative to its force, by its length relative to that at rest."""
+
+TENSION_AT_REST = 1e-9
+"""Tension of a ligament at its length at rest, relative to its force, that is none."""
+
+TAUT = 0.01
+"""Strain above which the damping of a ligament of Blankevoort is whole."""
 
 
 def read_force(model: Osim, element: Element) -> None:
@@ -44,91 +53,92 @@ def read_force(model: Osim, element: Element) -> None:
         ledger.drop(element, "forces of this type are not read")
 
 
-def _coordinate(model: Osim, element: Element) -> str | None:
-    """Return the address of the coordinate on which a force acts; an error if there is none."""
-    name = model.text(element, "coordinate") or model.text(element, "socket_coordinate").rsplit("/", 1)[-1]
-    if name in model.coordinates:
-        if name not in model.prescribed:
-            return model.coordinates[name]
-        model.reading.ledger.drop(element, f"the coordinate `{name}` is locked or prescribed")
-    elif name:
-        model.reading.refuse(element, f"there is no coordinate `{name}`; {nearest(name, model.coordinates)}")
-    else:
-        model.reading.refuse(element, "expected the name of a <coordinate>")
-    return None
-
-
-# --- actuators --------------------------------------------------------------------------------------------------------
-def _coordinate_actuator(model: Osim, element: Element) -> None:
-    joint = _coordinate(model, element)
-    model.drop(element, BOUNDS)
-    if joint is not None:
-        name, text = control(model, element)
-        model.draft.add("actuators", name, element, type="general", joint=joint, force=text)
-
-
-def _path_actuator(model: Osim, element: Element) -> None:
-    path = read_path(model, element)
-    name, text = control(model, element)
-    model.drop(element, BOUNDS)
-    if path is not None:
-        model.draft.add("forces", name, element, path=path, tension=text)
-
-
-def _point_actuator(model: Osim, element: Element) -> None:
-    body = model.component(element, "body", BODIES)
-    name, _ = control(model, element)
-    model.drop(element, BOUNDS)
-    point = model.numbers(element, "point", (0.0, 0.0, 0.0))
-    direction = model.numbers(element, "direction", (1.0, 0.0, 0.0))
-    if model.flag(element, "point_is_global", False):
-        model.reading.ledger.drop(element, "a point that is fixed in the world and not in the body")
-        return
-    frame = "world" if model.flag(element, "force_is_global", True) else "body"
-    if body is not None:
-        force = _vector(model, element, direction, name)
-        where = {"body": model.body_name(body), "point": list(point), "frame": frame}
-        model.draft.add("forces", name, element, **where, force=force)
-
-
-def _torque_actuator(model: Osim, element: Element) -> None:
-    bodies = [model.component(element, tag, BODIES) for tag in ("bodyA", "bodyB")]
-    name, _ = control(model, element)
-    model.drop(element, BOUNDS)
-    axis = model.numbers(element, "axis", (0.0, 0.0, 1.0))
-    if not model.flag(element, "torque_is_global", True):
-        first = bodies[0]
-        if first is not None and model.body_name(first) == WORLD:
-            pass  # the axes of the ground are those of the world
-        else:
-            model.reading.ledger.drop(element, "a torque on two bodies along an axis of one of them")
-            return
-    for body, sign in zip(bodies, (1.0, -1.0), strict=True):
-        if body is not None and model.body_name(body) != WORLD:
-            own = name if sign > 0.0 else f"{name}_reaction"
-            torque = _vector(model, element, tuple(sign * part for part in axis), name)
-            model.draft.add("forces", own, element, body=model.body_name(body), torque=torque)
-
-
-def _vector(model: Osim, element: Element, direction: tuple[float, ...], name: str) -> list[Any]:
-    """Return the components of a force or torque that is the control of an actuator times a direction."""
-    size = math.hypot(*direction) or 1.0
-    factor = model.number(element, "optimal_force", 1.0) / size
-    word = str(Reference(("inputs", name)))
-    return [f"{number(factor * part)}*{word}" if part else 0.0 for part in direction]
-
-
 # --- springs ----------------------------------------------------------------------------------------------------------
 def _path_spring(model: Osim, element: Element) -> None:
+    """Read a spring with the tension k e (1 + d de/dt) of its stretch e; the part of d is a force of its own."""
     path = read_path(model, element)
     stiffness, rest = (model.number(element, tag, 1.0) for tag in ("stiffness", "resting_length"))
     dissipation = model.number(element, "dissipation", 0.0)
-    fields: dict[str, Any] = {"stiffness": stiffness, "rest_length": [0.0, rest]}
+    name = model.reading.text(element, "name")
+    if path is None:
+        return
+    fields: dict[str, Any] = {"stiffness": stiffness, "rest_length": [0.0, rest] if rest else 0.0}
+    model.draft.add("springs", name, element, path=path, **fields)
     if dissipation:
-        effect = f"tension k e (1 + {dissipation:g} de/dt) of the stretch e"
-        model.reading.ledger.approximate(element, "without dissipation, which is in proportion to the tension", effect)
-    if path is not None:
-        model.draft.add("springs", model.reading.text(element, "name"), element, path=path, **fields)
+        length, rate = _of_path(path)
+        stretch = f"max({length} - {number(rest)}, 0)"
+        text = f"{number(stiffness * dissipation)}*{stretch}*{rate}"
+        model.draft.add("forces", f"{name}_dissipation", element, path=path, tension=text)
+
+
+def _ligament(model: Osim, element: Element) -> None:
+    """Read a ligament, whose tension is a function of its length over that at rest, and 0 below 1."""
+    path = read_path(model, element)
+    name, force = model.reading.text(element, "name"), model.number(element, "pcsa_force", 0.0)
+    rest = model.number(element, "resting_length", 0.0)
+    found = property_named(model, element, "force_length_curve")
+    function = found if found is None or found.tag != "force_length_curve" else function_in(model, found)
+    if path is None:
+        return
+    if rest <= 0.0:
+        model.reading.refuse(element, "expected a <resting_length> above 0")
+        return
+    x = f"max({_of_path(path)[0]}/{number(rest)}, 1)"
+    if function is None:
+        call = str(Reference(("functions", name)))
+        model.draft.add("functions", name, element, **LIGAMENT)
+        curve = Expression(f"{call}({x})", {call: LIGAMENT})
+    else:
+        curve = read_call(model, function, x, name)
+    text = f"{number(force)}*{in_product(curve.text)}"
+    if not _begins_at_zero(curve):
+        text += f"*sign({x} - 1)"
+    model.draft.add("forces", name, element, path=path, tension=text)
+
+
+def _begins_at_zero(curve: Expression) -> bool:
+    """Whether the tension of a ligament does not jump at its length at rest."""
+    return any(
+        abs(
+            continued(np.array(one["x"]), np.array(one["y"]), one["interpolation"], one.get("smoothing", 0.0)).value(
+                1.0
+            )
+        )
+        <= TENSION_AT_REST
+        for one in curve.tables.values()
+    )
+
+
+def _blankevoort(model: Osim, element: Element) -> None:
+    """Read a ligament that is quadratic in the strain, then linear, and damped where it lengthens."""
+    path = read_path(model, element)
+    k, transition, damping, slack = (
+        model.number(element, tag, default)
+        for tag, default in (
+            ("linear_stiffness", 1.0),
+            ("transition_strain", 0.06),
+            ("damping_coefficient", 0.003),
+            ("slack_length", 0.0),
+        )
+    )
+    if path is None:
+        return
+    if slack <= 0.0 or transition <= 0.0:
+        model.reading.refuse(element, "expected a <slack_length> and a <transition_strain> above 0")
+        return
+    length, rate = _of_path(path)
+    strain, faster = f"max({length}/{number(slack)} - 1, 0)", f"max({rate}, 0)"
+    toe = f"{number(0.5 * k / transition)}*min({strain}, {number(transition)})**2"
+    text = f"{toe} + {number(k)}*max({strain} - {number(transition)}, 0)"
+    if damping:
+        x = f"min({strain}/{TAUT}, 1)"
+        text += f" + {number(damping / slack)}*{faster}*{x}**3*(10 - 15*{x} + 6*{x}**2)"
+    model.draft.add("forces", model.reading.text(element, "name"), element, path=path, tension=text)
+
+
+def _of_path(path: str) -> tuple[str, str]:
+    """Return the length and the rate of a path as expressions."""
+    return str(Reference(("paths", path, "length"))), str(Reference(("paths", path, "rate")))
 
 
 def _point_to_point(model: Osim, element: Element) -> None:
@@ -146,7 +156,7 @@ def _point_to_point(model: Osim, element: Element) -> None:
 
 def _coordinate_spring(model: Osim, element: Element) -> None:
     """Read a spring of a coordinate, which is an actuator of the scene, since a coordinate may have several."""
-    joint = _coordinate(model, element)
+    joint = coordinate_of(model, element)
     stiffness, rest, viscosity = (
         model.number(element, tag, default)
         for tag, default in (("stiffness", 1.0), ("rest_length", 0.0), ("viscosity", 0.0))
@@ -163,7 +173,7 @@ def _coordinate_limit(model: Osim, element: Element) -> None:
 
     Angles are in degrees in the file.
     """
-    joint = _coordinate(model, element)
+    joint = coordinate_of(model, element)
     if joint is None:
         return
     name = model.text(element, "coordinate")
@@ -214,15 +224,17 @@ def _bushing(model: Osim, element: Element) -> None:
     )
 
 
-FORCES = {
-    "CoordinateActuator": _coordinate_actuator,
-    "PathActuator": _path_actuator,
-    "PointActuator": _point_actuator,
-    "TorqueActuator": _torque_actuator,
-    "PathSpring": _path_spring,
-    "PointToPointSpring": _point_to_point,
-    "SpringGeneralizedForce": _coordinate_spring,
-    "CoordinateLimitForce": _coordinate_limit,
-    "BushingForce": _bushing,
-} | dict.fromkeys((*KINDS, *APPROXIMATED), read_muscle)
+FORCES = (
+    ACTUATORS
+    | {
+        "PathSpring": _path_spring,
+        "Ligament": _ligament,
+        "Blankevoort1991Ligament": _blankevoort,
+        "PointToPointSpring": _point_to_point,
+        "SpringGeneralizedForce": _coordinate_spring,
+        "CoordinateLimitForce": _coordinate_limit,
+        "BushingForce": _bushing,
+    }
+    | dict.fromkeys((*KINDS, *APPROXIMATED), read_muscle)
+)
 """Readers of forces by type."""

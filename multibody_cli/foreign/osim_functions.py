@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from multibody_cli.expressions import Reference
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_model import Osim
@@ -12,6 +14,12 @@ from multibody_cli.foreign.rounding import number
 
 SPLINES = ("SimmSpline", "NaturalCubicSpline", "natCubicSpline")
 """Names that the cubic splines of OpenSim have had."""
+
+TABLE = "table"
+"""Name of the table of a function of time while it is read."""
+
+ROUNDED = 0.01
+"""Part of the smallest distance of points over which a corner of lines is rounded."""
 
 APPROXIMATED = {"GCVSpline": "a smoothing spline"}
 """Other functions by points, which a natural cubic spline through the points replaces."""
@@ -53,6 +61,14 @@ def function_in(model: Osim, element: Element) -> Element | None:
     return None
 
 
+def property_named(model: Osim, element: Element, name: str) -> Element | None:
+    """Return a property that holds one object: an element with this tag, or the object itself with this name."""
+    found = next((one for one in element.children if name in (one.tag, one.attributes.get("name"))), None)
+    if found is not None:
+        model.reading.ledger.keep(found, "name")
+    return found
+
+
 def read_function(model: Osim, element: Element, names: Sequence[str], table: str) -> Expression:
     """Read a function.
 
@@ -82,6 +98,36 @@ def read_function(model: Osim, element: Element, names: Sequence[str], table: st
         return _table(model, element, names, table)
     reading.refuse(element, f"functions <{kind}> are not read")
     return constant(0.0)
+
+
+def read_call(model: Osim, element: Element, argument: str, name: str) -> Expression:
+    """Read a function of one argument, an expression; one by points is a function of the scene with this name."""
+    found = read_function(model, element, (argument,), str(Reference(("functions", name))))
+    for table in found.tables.values():
+        model.draft.add("functions", name, element, **table)
+    return found
+
+
+def read_signal(model: Osim, element: Element, name: str = "") -> Any:
+    """Return a function of time as a signal of the scene.
+
+    One that no table of a signal holds is a function of the scene with this name; without a name, it is approximated.
+    """
+    found = read_function(model, element, ("t",), TABLE)
+    if found.constant is not None:
+        return found.constant
+    if not found.tables:
+        return found.text
+    table, is_plain = found.tables[TABLE], found.text == f"{TABLE}(t)"
+    if is_plain and table["interpolation"] != "simm":
+        return {"times": table["x"], "values": table["y"], "interpolation": table["interpolation"]}
+    if name:
+        return read_call(model, element, "t", name).text
+    if is_plain:
+        model.reading.ledger.approximate(element, "by a cubic spline with other conditions at its ends")
+        return {"times": table["x"], "values": table["y"], "interpolation": "cubic"}
+    model.reading.refuse(element, "a multiple of a function by points; multiply the points instead")
+    return 0.0
 
 
 def _coefficients(model: Osim, element: Element) -> tuple[float, ...]:
@@ -153,7 +199,12 @@ def _table(model: Osim, element: Element, names: Sequence[str], table: str) -> E
         model.drop(element, dict.fromkeys(("half_order", "error_variance", "weights", "coefficients"), "of the fit"))
     lines = "linear" if element.tag == "PiecewiseLinearFunction" else "natural"
     interpolation = "simm" if element.tag in SPLINES else lines
-    return Expression(f"{table}({names[0]})", {table: {"x": list(x), "y": list(y), "interpolation": interpolation}})
+    points: dict[str, Any] = {"x": list(x), "y": list(y), "interpolation": interpolation}
+    if lines == "linear" and len(x) > 2 and table != TABLE:
+        width = ROUNDED * min(after - before for before, after in itertools.pairwise(x))
+        points["smoothing"] = width
+        reading.ledger.approximate(element, "with rounded corners", f"over {number(width)} of its argument")
+    return Expression(f"{table}({names[0]})", {table: points})
 
 
 def _points(model: Osim, element: Element, tag: str) -> tuple[float, ...]:

@@ -17,7 +17,15 @@ from multibody_cli.foreign.draft import WORLD, Coordinate, Joint
 from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_ellipsoids import ELLIPSOIDS
-from multibody_cli.foreign.osim_functions import Expression, added, constant, function_in, in_product, read_function
+from multibody_cli.foreign.osim_functions import (
+    Expression,
+    added,
+    constant,
+    function_in,
+    in_product,
+    read_function,
+    read_signal,
+)
 from multibody_cli.foreign.osim_model import Osim, of_body_angles
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -158,25 +166,10 @@ def _coordinate(model: Osim, element: Element) -> Value:
     is_prescribed = model.flag(element, "prescribed", False)
     if holder is not None and function is not None and is_prescribed and motion is None:
         function_in(model, holder)
-        motion = read_signal(model, function)
+        motion = read_signal(model, function, f"{reading.text(element, 'name')}_motion")
     elif function is not None:
         reading.ledger.drop(function, "the coordinate is not prescribed" if motion is None else "it is locked")
     return Value(reading.text(element, "name"), q, v, motion)
-
-
-def read_signal(model: Osim, function: Element) -> Any:
-    """Return a function of time as a signal of the scene."""
-    found = read_function(model, function, ("t",), "table")
-    if found.constant is not None:
-        return found.constant
-    if found.tables and found.text == "table(t)":
-        table = found.tables["table"]
-        kind = "linear" if table["interpolation"] == "linear" else "cubic"
-        return {"times": table["x"], "values": table["y"], "interpolation": kind}
-    if found.tables:
-        model.reading.refuse(function, "a multiple of a function by points; multiply the points instead")
-        return 0.0
-    return found.text
 
 
 def _set_coordinates(model: Osim, joint: Joint, values: Sequence[Value]) -> None:

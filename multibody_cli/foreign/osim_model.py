@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
+from typing import Any
 
 from multibody_cli.errors import nearest
 from multibody_cli.foreign.draft import WORLD, Draft
@@ -41,6 +42,8 @@ class Osim:
         Address of each coordinate in the scene by its name: a joint, or `joint/1`.
     prescribed
         Coordinates that are locked or functions of time.
+    controls
+        Controls that are functions of time, as signals by the names of their actuators.
     surfaces
         Body and quadrant of each surface over which paths wrap, by its name.
     """
@@ -49,6 +52,7 @@ class Osim:
         self.reading, self.draft = reading, draft
         self.coordinates: dict[str, str] = {}
         self.prescribed: set[str] = set()
+        self.controls: dict[str, Any] = {}
         self.surfaces: dict[str, tuple[str, str]] = {}
         self._defaults = {one.tag: one for element in document.all("defaults") for one in element.children}
         self._paths: dict[str, Element] = {}

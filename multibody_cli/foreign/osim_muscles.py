@@ -142,7 +142,7 @@ APPROXIMATED = (
 
 
 def read_muscle(model: Osim, element: Element) -> None:
-    """Read a muscle, whose excitation is 0, as that of a model without controllers."""
+    """Read a muscle, whose excitation is 0 without a controller."""
     path = read_path(model, element)
     if path is None:
         return
@@ -158,9 +158,9 @@ def read_muscle(model: Osim, element: Element) -> None:
     fields["minimum_activation"] = model.number(element, "minimum_activation", 0.01)
     activation = model.number(element, "default_activation", 0.05)
     if model.flag(element, "ignore_activation_dynamics", False):
-        fields["activation"] = activation
+        fields["activation"] = model.controls.get(path, activation)
     else:
-        fields["excitation"] = 0.0
+        fields["excitation"] = model.controls.get(path, 0.0)
         fields["initial_activation"] = activation
         fields["activation_dynamics"] = kind.dynamics
         fields["activation_time"] = model.number(element, "activation_time_constant", kind.activation_time)

@@ -26,7 +26,7 @@ OTHER_SIDE = "OpenSim decides by the sides of both points whether it wraps"
 def control(model: Osim, element: Element) -> tuple[str, str]:
     """Add the control of an actuator as an input with its name; return the name and its force as an expression."""
     name = model.reading.text(element, "name")
-    model.draft.add_value("inputs", name, element, 0.0)
+    model.draft.add_value("inputs", name, element, model.controls.get(name, 0.0))
     factor = model.number(element, "optimal_force", 1.0)
     word = str(Reference(("inputs", name)))
     return name, word if factor == 1.0 else f"{number(factor)}*{word}"

@@ -19,8 +19,11 @@ SLIDING = 2
 CONTACTS = ("HuntCrossleyForce", "ElasticFoundationForce", "SmoothSphereHalfSpaceForce")
 """Forces of compliant contacts."""
 
-LIMIT = "CoordinateLimitForce"
-"""A force of a coordinate with a potential energy."""
+WITHOUT_ENERGY = ("CoordinateLimitForce", "Blankevoort1991Ligament")
+"""Forces with a potential energy that a scene has as actuators and tensions, which have none."""
+
+PATH_SPRING = "PathSpring"
+"""A spring whose energy OpenSim does not count."""
 
 SWAP = np.kron([[0.0, 1.0], [1.0, 0.0]], np.eye(3))
 """Matrix from [linear; angular] to the velocities [angular; linear] of a FreeJoint."""
@@ -150,14 +153,21 @@ class OpenSimEngine(Engine):
             linear,
             angular,
             self._matter.calcKineticEnergy(self._state),
-            self._model.calcPotentialEnergy(self._state) - self._energy_of_limits(),
+            self._model.calcPotentialEnergy(self._state) - self._other_energy(),
         )
 
-    def _energy_of_limits(self) -> float:
-        """Return the potential energy of forces that are actuators of a scene, which have none."""
-        found = [one for one in _forces_of(self._model) if one.getConcreteClassName() == LIMIT]
-        limits = [getattr(self._opensim, LIMIT).safeDownCast(one) for one in found]
-        return float(sum(limit.computePotentialEnergy(self._state) for limit in limits))
+    def _other_energy(self) -> float:
+        """Return the potential energy of forces that have none in a scene, without that which only a scene has."""
+        total = 0.0
+        for force in _forces_of(self._model):
+            kind = force.getConcreteClassName()
+            if force.get_appliesForce() and kind in (*WITHOUT_ENERGY, PATH_SPRING):
+                own = getattr(self._opensim, kind).safeDownCast(force)
+                if kind == PATH_SPRING:
+                    total -= 0.5 * own.getStiffness() * own.getStretch(self._state) ** 2
+                else:
+                    total += own.computePotentialEnergy(self._state)
+        return float(total)
 
     def _set(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> None:
         """Set the state; coordinates without a value have that of the start."""
