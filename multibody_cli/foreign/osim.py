@@ -18,6 +18,7 @@ from multibody_cli.foreign.inertia import give_inertia
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element, parse
 from multibody_cli.foreign.osim_constraints import read_constraint
+from multibody_cli.foreign.osim_contacts import read_geometry, set_contacts
 from multibody_cli.foreign.osim_controllers import read_controller
 from multibody_cli.foreign.osim_forces import read_force
 from multibody_cli.foreign.osim_joints import claim_frame, read_joint
@@ -46,7 +47,6 @@ ELSEWHERE = {
     "publications": "no mechanics",
     "force_units": "units are those of SI",
     "ProbeSet": "probes compute quantities from a motion",
-    "ContactGeometrySet": "geometry of compliant contacts",
     "assembly_accuracy": "a scene has a tolerance of its own",
     "ModelVisualPreferences": "settings of pictures",
     "visualPreferences": "settings of pictures",
@@ -90,6 +90,8 @@ def read(root: Element, reading: Reading) -> Draft:
         read_joint(model, joint)
     for constraint in _in_set(model, top, "", "ConstraintSet"):
         read_constraint(model, constraint)
+    for geometry in _in_set(model, top, "", "ContactGeometrySet"):
+        read_geometry(model, geometry)
     for controller in _in_set(model, top, "", "ControllerSet"):
         read_controller(model, controller)
     for force in _in_set(model, top, "", "ForceSet"):
@@ -98,6 +100,7 @@ def read(root: Element, reading: Reading) -> Draft:
         _read_marker(model, marker)
     for component in _in_set(model, top, "components", "ComponentSet"):
         _read_component(model, component)
+    set_contacts(model, top)
     draft.set("gravity", top, list(model.numbers(top, "gravity", STANDARD_GRAVITY)))
     if "couplings" in draft.elements:  # the file may leave dependent coordinates at 0
         reading.ledger.note(top.mark, "coordinates that depend on others start where these place them")

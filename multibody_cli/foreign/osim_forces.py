@@ -11,6 +11,7 @@ from multibody_cli.expressions import Reference
 from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_actuators import ACTUATORS, coordinate_of
+from multibody_cli.foreign.osim_contacts import read_contact
 from multibody_cli.foreign.osim_functions import Expression, added, function_in, in_product, property_named, read_call
 from multibody_cli.foreign.osim_joints import claim_frames
 from multibody_cli.foreign.osim_model import Osim
@@ -20,9 +21,6 @@ from multibody_cli.foreign.rounding import number
 from multibody_cli.interpolation import continued
 
 NOT_READ = {
-    "HuntCrossleyForce": "compliant contacts; contacts of a scene are hard",
-    "ElasticFoundationForce": "compliant contacts; contacts of a scene are hard",
-    "SmoothSphereHalfSpaceForce": "compliant contacts; contacts of a scene are hard",
     "ExternalForce": "a force from a file of data, which a scene includes beside the model",
 }
 """Forces that are dropped, and why."""
@@ -228,6 +226,9 @@ FORCES = (
     ACTUATORS
     | {
         "PathSpring": _path_spring,
+        "HuntCrossleyForce": read_contact,
+        "ElasticFoundationForce": read_contact,
+        "SmoothSphereHalfSpaceForce": read_contact,
         "Ligament": _ligament,
         "Blankevoort1991Ligament": _blankevoort,
         "PointToPointSpring": _point_to_point,

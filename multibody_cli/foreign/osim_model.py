@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from multibody_cli.errors import nearest
-from multibody_cli.foreign.draft import WORLD, Draft
+from multibody_cli.foreign.draft import WORLD, Draft, Shape
 from multibody_cli.foreign.frames import IDENTITY, Pose
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
@@ -42,6 +42,10 @@ class Osim:
         Address of each coordinate in the scene by its name: a joint, or `joint/1`.
     prescribed
         Coordinates that are locked or functions of time.
+    geometries
+        Body and shape of each geometry of contacts, by its name.
+    contacts
+        Pairs of bodies that touch, as entries of the scene by both bodies.
     controls
         Controls that are functions of time, as signals by the names of their actuators.
     surfaces
@@ -53,6 +57,8 @@ class Osim:
         self.coordinates: dict[str, str] = {}
         self.prescribed: set[str] = set()
         self.controls: dict[str, Any] = {}
+        self.geometries: dict[str, tuple[str, Shape]] = {}
+        self.contacts: dict[frozenset[str], dict[str, Any]] = {}
         self.surfaces: dict[str, tuple[str, str]] = {}
         self._defaults = {one.tag: one for element in document.all("defaults") for one in element.children}
         self._paths: dict[str, Element] = {}
@@ -141,6 +147,10 @@ class Osim:
         if last not in known:  # files of earlier versions have names without a path
             self.reading.refuse(element, f"{tag}: there is no component `{name}`; {nearest(last, sorted(known))}")
         return known.get(last)
+
+    def has(self, name: str) -> bool:
+        """Whether the model has a component with a name, in any path."""
+        return any(path.rsplit("/", 1)[-1] == name for path in self._paths)
 
     def frame(self, element: Element, tag: str) -> tuple[str, Pose]:
         """Return the body, or the world, and the pose in it of the frame that a socket names; an empty name if none."""
