@@ -164,7 +164,8 @@ def random_state(scene: PreparedSimulation, random: Any) -> Any:
     for row in scene.compiled.model.system.tree.quaternions:
         part = slice(int(row["iq"]), int(row["iq"]) + 4)
         state.q[part] /= np.linalg.norm(state.q[part])
-    for coupling in reversed(scene.scene.couplings.values()):
+    couplings = list(scene.scene.couplings.values())
+    for coupling in couplings * len(couplings):  # a coordinate may follow one that follows another
         relations = list(getattr(coupling, "relations", ()))
         terms, value = relations[0] if len(relations) == 1 else ({}, 0.0)
         if len(terms) == 2 and all("/" not in word and word in positions for word in terms):

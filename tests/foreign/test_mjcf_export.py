@@ -32,6 +32,7 @@ REFUSED = {
             "board_on_surface",
             "curve_joint",
             "function_tables",
+            "redmax_scene_3",
             "redmax_scene_21",
             "redmax_scene_22",
             "screw_joint",
