@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.contacts.contract import Geometry, GeomKind, Records
-from multibody_cli.errors import SceneError
 from multibody_cli.immutable import replace
 from multibody_cli.initial.initial_state import placed_bodies
 from multibody_cli.model import Floats, Model, State
@@ -21,28 +20,16 @@ def with_floor(loaded: LoadedScene, model: Model, state: State) -> LoadedScene:
     Parameters
     ----------
     loaded, model, state
-        The scene, the compiled model, and its assembled initial state.
-
-    Raises
-    ------
-    SceneError
-        No shape takes part in contacts, or there is no gravity.
+        The scene, which has gravity and shapes that can touch a floor, the compiled model, and its assembled initial
+        state.
     """
     contacts, world = loaded.scene.contacts, loaded.scene.world
     assert contacts is not None
     if contacts.floor is None:
         return loaded
     gravity = np.array(loaded.scene.gravity)
-    if not gravity.any():
-        raise _refused(loaded, "a floor lies across gravity, but `gravity` is 0")
     up = -gravity / np.linalg.norm(gravity)
     heights = lowest_points(model.system.contacts.geometry, placed_bodies(model, state), up)
-    if not len(heights):
-        raise _refused(
-            loaded,
-            "no shape takes part in contacts, so that nothing can touch a floor: add shapes; of a model of another "
-            "program, `mbsim import` reports the shapes that are dropped, such as meshes whose files are not found",
-        )
     plane: dict[str, Any] = {"type": "plane", "position": ((heights.min() - contacts.floor) * up).tolist()}
     if not np.array_equal(up, [0.0, 0.0, 1.0]):
         plane["normal"] = up.tolist()
@@ -58,10 +45,6 @@ def with_floor(loaded: LoadedScene, model: Model, state: State) -> LoadedScene:
         "contacts": {key: value for key, value in loaded.data["contacts"].items() if key != "floor"},
     }
     return replace(loaded, scene=loaded.scene.model_copy(update=update), data=data)
-
-
-def _refused(loaded: LoadedScene, message: str) -> SceneError:
-    return loaded.error(message, "contacts", "floor")
 
 
 def lowest_points(geometry: Geometry, bodies: Records, up: Floats) -> Floats:

@@ -18,6 +18,7 @@ from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.scene.shapes.contract import DEFAULT_GROUP, ShapeSpec
 from multibody_cli.scene.shapes.mesh import MeshSpec, convex_parts, excess_volume
+from multibody_cli.scene.shapes.simple import PlaneSpec
 
 SURFACE_FIELDS = ("friction", "restitution", "groups", "collides_with")
 """Fields of a shape that describe its contacts."""
@@ -37,6 +38,7 @@ def check_contacts(draft: Draft) -> None:
         if "contacts" not in draft.broken:
             _check_unused_fields(draft)
         return
+    _check_floor(draft, settings)
     _check_shapes(draft)
     _check_groups(draft)
     _check_pairs(draft, settings)
@@ -48,6 +50,22 @@ def check_contacts(draft: Draft) -> None:
     if settings.method == "single_qp" and draft.scene.resists_rolling:
         message = "`single_qp` has no resistance to rolling: use `proximal`, or omit `rolling` and `torsional`"
         draft.report(("contacts", "method"), message)
+
+
+def _check_floor(draft: Draft, settings: ContactsSpec) -> None:
+    """Check that a floor has a direction, and that a shape can touch it."""
+    if settings.floor is None:
+        return
+    path = ("contacts", "floor")
+    if not any(draft.scene.gravity):
+        draft.report(path, "a floor lies across gravity, but `gravity` is 0")
+    can_touch = any(shape.contact and not isinstance(shape, PlaneSpec) for _, shape in _shapes(draft.scene))
+    if not can_touch and not {"bodies", "world"} & draft.broken:
+        draft.report(
+            path,
+            "no shape takes part in contacts, so that nothing can touch a floor: add shapes; of a model of another "
+            "program, `mbsim import` reports the shapes that are dropped, such as meshes whose files are not found",
+        )
 
 
 def _check_unused_fields(draft: Draft) -> None:
