@@ -54,7 +54,7 @@ REFUSED = {
 }
 """Scenes that MJCF cannot hold, with the reason."""
 
-HELD = 130
+HELD = 150
 """Least number of scenes that MJCF holds."""
 
 

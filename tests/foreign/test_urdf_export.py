@@ -33,7 +33,7 @@ HELD_TYPES = {
 }
 """Types of joints that are joints of URDF, or chains of them."""
 
-HELD = 120
+HELD = 140
 """Least number of scenes that URDF holds."""
 
 SINGULAR = {"testset_caraxis"}
