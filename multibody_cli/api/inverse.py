@@ -7,7 +7,9 @@ from os import PathLike
 from pathlib import Path
 
 from multibody_cli.api.scene import Overrides, load, override_texts
-from multibody_cli.errors import ArgumentError
+from multibody_cli.document.source import SceneText
+from multibody_cli.errors import ArgumentError, SceneError
+from multibody_cli.studies.inverse.loads import with_loads, with_option
 from multibody_cli.studies.inverse.study import OVERRIDES, InverseDynamics, InverseProblem, Question
 
 
@@ -74,8 +76,14 @@ def inverse(
     for name, words in (("loads", loads), ("on", on)):
         if isinstance(words, str):
             raise ArgumentError(f'{name}: expected a list of texts, as in ["{words}"]')
-    prepared = load(source, [*override_texts(overrides), *OVERRIDES]).prepared
-    question = Question(Path(motion), tuple(loads), tuple(on), muscles, passive, reserve, cutoff, start, end)
+    path: str | PathLike[str] | SceneText = source
+    if loads:
+        path = with_loads(Path(source), loads)
+    try:
+        prepared = load(path, [*override_texts(overrides), *OVERRIDES]).prepared
+    except SceneError as error:
+        raise with_option(error, path) if isinstance(path, SceneText) else error from None
+    question = Question(Path(motion), tuple(on), muscles, passive, reserve, cutoff, start, end)
     problem = InverseProblem(prepared, question)
     if output is None:
         return problem.solve()

@@ -195,14 +195,14 @@ def _conclude(summary: Summary, verdicts: Sequence[Verdict], results: xarray.Dat
         raise UnsuccessfulRun("\n".join(problems), results)
 
 
-def load(source: str | PathLike[str], overrides: Overrides = (), state: str | None = None) -> Scene:
+def load(source: str | PathLike[str] | SceneText, overrides: Overrides = (), state: str | None = None) -> Scene:
     """Load a scene.
 
     Parameters
     ----------
     source
-        The path of a scene file, or YAML text: a `str` with a line break.  Files that a text names are relative to the
-        working directory.
+        The path of a scene file, or YAML text: a `str` with a line break, or a `SceneText`.  Files that a text names
+        are relative to the working directory.
     overrides
         Values to replace: a mapping from keys such as `vars.n` or `simulation.step` to values, or texts `KEY=VALUE`.
     state
@@ -221,8 +221,9 @@ def load(source: str | PathLike[str], overrides: Overrides = (), state: str | No
         For each warning that `mbsim run` would print.
     """
     options = override_texts(overrides) + ([] if state is None else [f"--state={state}"])
-    text = source if isinstance(source, str) and "\n" in source else None
-    prepared = prepare(Path(source) if text is None else SceneText(text, TEXT), options)
+    if isinstance(source, str) and "\n" in source:
+        source = SceneText(source, TEXT)
+    prepared = prepare(source if isinstance(source, SceneText) else Path(source), options)
     for message in (*prepared.loaded.warnings, *prepared.compiled.warnings):
         warnings.warn(message, SceneWarning, stacklevel=2)
     return Scene(prepared)

@@ -354,10 +354,10 @@ class Simulation:
         """
         return self.inverse_dynamics(np.zeros(self.equations.n))
 
-    def inverse_dynamics(self, a: ArrayLike) -> Floats:
+    def inverse_dynamics(self, a: ArrayLike, on: list[str] | tuple[str, ...] = ()) -> Floats:
         """Return the applied forces M a + bias (n,), N or N m, that cause the accelerations a (n,), rad/s^2 or m/s^2.
 
-        O(n), by the recursive Newton-Euler algorithm.
+        O(n).  With `on`, forces act on these joints alone, through loops: see `EquationsOfMotion.through_constraints`.
         """
         wanted = np.asarray(a, np.float64)
         if wanted.shape != (self.equations.n,):
@@ -365,7 +365,7 @@ class Simulation:
         given = self._forces.copy()
         self._forces[:] = 0.0
         try:
-            return self.equations.inverse_dynamics(self._state, wanted)
+            return self.equations.inverse_dynamics(self._state, wanted, on)
         finally:
             self._forces[:] = given
 

@@ -92,13 +92,19 @@ def verb(
 
     Exit code: 0; 1 if loops or constraints cannot be satisfied; 2 if an argument, the scene or a file is rejected.
     """
+    from multibody_cli.errors import SceneError
+    from multibody_cli.studies.inverse.loads import with_loads, with_option
     from multibody_cli.studies.inverse.study import OVERRIDES, InverseProblem, Question
 
-    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES])
+    source = with_loads(scene, loads)
+    try:
+        prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], source=source if loads else None)
+    except SceneError as error:
+        raise with_option(error, source) if loads else error from None
     name = prepared.scene.name
     targets = outputs or (Path("outputs") / f"{name}-inverse.h5",)
     _require_targets(targets, force)
-    question = Question(motion, loads, forces_on, muscles, passive, reserve, cutoff, start, end)
+    question = Question(motion, forces_on, muscles, passive, reserve, cutoff, start, end)
     problem = InverseProblem(prepared, question)
     with Waiting(f"solving {motion.name}"):
         found = _solve(prepared, problem, targets, force)
@@ -213,7 +219,7 @@ def _remark(found: InverseDynamics) -> None:
             f"the constraints contradict the motion of {listed([*found.changes], MOST_NAMES, 'coordinates')}, and "
             f"change it as little as possible: {name} by {found.changes[name]:.3g} rad or m"
         )
-    for text in found.weaknesses(WEAK):
+    for text in (*found.remarks, *found.weaknesses(WEAK)):
         messages.warning(text)
 
 
@@ -229,5 +235,6 @@ def _as_data(found: InverseDynamics) -> dict[str, Any]:
         "changes": found.changes,
         "ignored": list(found.ignored),
         "left_out": list(found.left_out),
+        "remarks": list(found.remarks),
         "weaknesses": found.weaknesses(WEAK),
     }

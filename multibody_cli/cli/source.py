@@ -17,7 +17,7 @@ from multibody_cli.cli.progress import Waiting, purpose_of, show_compilation
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError
 
 if TYPE_CHECKING:
-    from multibody_cli.document.source import StoredScene
+    from multibody_cli.document.source import SceneSource, StoredScene
     from multibody_cli.studies.simulation import PreparedSimulation
 
 
@@ -43,7 +43,11 @@ def denotes_result(path: Path) -> bool:
 
 
 def prepare_and_warn(
-    path: Path, overrides: Sequence[str] = (), text: str = "", reported: set[str] | None = None
+    path: Path,
+    overrides: Sequence[str] = (),
+    text: str = "",
+    reported: set[str] | None = None,
+    source: SceneSource | None = None,
 ) -> PreparedSimulation:
     """Load and compile a scene, and report its warnings.
 
@@ -57,6 +61,8 @@ def prepare_and_warn(
         The resolved scene of the result file, if it is read already.
     reported
         Warnings that are not repeated; those of this scene are added.
+    source
+        The scene, if it is more than that of the file.
 
     Raises
     ------
@@ -67,7 +73,7 @@ def prepare_and_warn(
 
     began = time.perf_counter()
     show_compilation(f"the start of {path.name}")
-    scene = stored_scene(text, path) if text else scene_of(path)
+    scene = source or (stored_scene(text, path) if text else scene_of(path))
     with Waiting(f"preparing {path.name}"):
         simulation = prepare(scene, overrides)
     show_compilation(purpose_of(simulation))

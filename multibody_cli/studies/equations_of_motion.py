@@ -9,6 +9,8 @@ with generalized forces tau beyond those of the scene and of the model, and the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
@@ -16,6 +18,7 @@ from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.forces.elements import MUSCLES, apply_forces, elastic_energy
 from multibody_cli.forces.muscle import compute_tensions
+from multibody_cli.initial.linearized_motion import linearization_of
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.tree.energy import armature_energy, gravity_energy, kinetic_energy, momentum
 from multibody_cli.tree.inverse_dynamics import compute_inverse_dynamics, fill_mass_matrix, fill_point_jacobian
@@ -40,12 +43,36 @@ class EquationsOfMotion:
         fill_mass_matrix(self._system.tree, self._work, np.zeros(self.n), M)
         return M
 
-    def inverse_dynamics(self, state: State, a: Floats) -> Floats:
-        """Return M a + bias (n,), for accelerations a (n,)."""
+    def inverse_dynamics(self, state: State, a: Floats, on: Sequence[str] = ()) -> Floats:
+        """Return M a + bias (n,), for accelerations a (n,), or the forces on some joints with the same effect."""
         prescribed = self._place(state)
         tau = np.zeros(self.n)
         compute_inverse_dynamics(self._system.tree, self._work, a, prescribed, tau)
-        return tau
+        return self.through_constraints(state, tau, on) if on else tau
+
+    def through_constraints(self, state: State, forces: Floats, on: Sequence[str]) -> Floats:
+        """Return the forces (n,) on coordinates of some joints that have the effect of forces (n,) on all.
+
+        With the columns of N a basis of the rates that loops and constraints allow, they have the same N^T f, as nearly
+        as they can in the least-squares sense; if they are more than the degrees of freedom, f has the least sum of
+        squares.
+
+        Raises
+        ------
+        ArgumentError
+            A joint does not exist, or it closes a loop.
+        """
+        places, chosen = places_by_name(self._model)[1], list[int]()
+        for name in on:
+            if name not in places:
+                raise ArgumentError(f"no joint `{name}`: {nearest(name, places)}")
+            chosen += range(places[name].start, places[name].stop)
+        if max(chosen) >= self.n:
+            raise ArgumentError("a joint that closes a loop has no force here: list it earlier in the scene")
+        N = linearization_of(self._model, state).directions[: self.n]
+        found = np.zeros_like(forces)
+        found[chosen] = np.linalg.pinv(N[chosen].T) @ (N.T @ forces)
+        return found
 
     def gravity(self, state: State) -> Floats:
         """Return the generalized forces (n,) against gravity alone: the bias at v = 0 without other forces."""
@@ -104,15 +131,6 @@ class EquationsOfMotion:
         found = np.zeros(len(muscles))
         compute_tensions(muscles, self._system.forces, state.time[0], self._work.bodies, found)
         return found
-
-    def pose(self, state: State, body: str) -> tuple[Floats, Floats]:
-        """Return the origin (3,), m, and the axes (3, 3), as columns, of a body frame in the world."""
-        names = self._model.names
-        row = int(names.body_rows[names.bodies.index(body)])
-        self._update_kinematics(state)
-        place, frame = self._work.bodies[row], self._system.tree.frames[row]
-        R = np.asarray(place["R"]).reshape(3, 3).T  # stored by columns
-        return place["x"] + R @ frame["origin"], R @ np.asarray(frame["frame"]).reshape(3, 3).T
 
     def _place(self, state: State) -> Floats:
         """Compute kinematics and forces of a state; return the prescribed accelerations (n,), 0 for others."""

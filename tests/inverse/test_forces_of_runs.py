@@ -172,3 +172,48 @@ def test_the_file_of_the_result_has_the_motion_and_its_forces(tmp_path: Path) ->
     ):
         np.testing.assert_allclose(after[channel], before[channel], atol=1e-9)
     np.testing.assert_allclose(after["actuators/flexion/force"][:, 0], 2.0 * np.sin(5.0 * after["time"]), atol=1e-10)
+
+
+TURNING = f"""{HEAD}
+bodies:
+  base: {{mass: 3 kg, inertia: {{principal: [0.1, 0.2, 0.15]}}, com: [0.1, 0, 0.05]}}
+  arm: {{mass: 1 kg, inertia: {{principal: [0.01, 0.02, 0.015]}}, com: [0, 0.2, 0]}}
+joints:
+  floating: {{type: free, child: base, q: {{position: [0.1, 0, 0], rotation: {{axis: [1, 1, 0], angle: 40 deg}}}},
+    v: {{linear: [0.2, 0, 0], angular: [0.5, 1, -0.7]}},
+    force: ["sin(t)", 29.43, 0, "0.2*cos(3*t)", 0.1, -0.1]}}
+  ball: {{type: spherical, parent: base, child: arm, origin: {{position: [0.3, 0, 0]}}, v: [1, -2, 0.5],
+    force: [0.1, "0.3*sin(4*t)", -0.2]}}
+{END}"""
+
+
+def test_rotations_of_a_result_file(tmp_path: Path) -> None:
+    """A base that moves freely, and a ball: forces conjugate to their velocities."""
+    found = inverse_of_run(TURNING, tmp_path)
+    t, one = found.times, np.ones_like(found.times)
+    free = [np.sin(t), 29.43 * one, 0.0 * one, 0.2 * np.cos(3.0 * t), 0.1 * one, -0.1 * one]
+    np.testing.assert_allclose(
+        found.forces, np.array([*free, 0.1 * one, 0.3 * np.sin(4.0 * t), -0.2 * one]).T, atol=2e-10
+    )
+    assert not found.held
+
+
+def test_a_simulation_in_python_has_the_torque_of_a_crank(tmp_path: Path) -> None:
+    """Through the loop, also shared with the least sum of squares; and the forces of a tree are those on all joints."""
+    scene = mbsim.load(FOUR_BAR.replace("FORCE_OF_C", "0").replace('force: "3*cos(4*t)"', "v: 2"))
+    sim = mbsim.Simulation(scene)
+    sim.force["a"][:] = 1.7
+    sim.step(20)
+    sim.channel("joints/a/acceleration")
+    a = sim.a[...][:3].copy()
+    np.testing.assert_allclose(sim.inverse_dynamics(a, on=["a"]), [1.7, 0.0, 0.0], atol=1e-10)
+    shared = sim.inverse_dynamics(a, on=["a", "b", "d"])
+    assert np.sum(shared**2) < 1.7**2
+    sim.force["a"][:], sim.force["b"][:], sim.force["d"][:] = shared
+    sim.channel("joints/a/acceleration")
+    np.testing.assert_allclose(sim.a[...][:3], a, atol=1e-9)
+    with pytest.raises(mbsim.ArgumentError, match="a joint that closes a loop has no force here"):
+        sim.inverse_dynamics(a, on=["c"])
+    tree = mbsim.Simulation(mbsim.load(ARM))
+    wanted = np.array([1.0, -2.0, 3.0])
+    np.testing.assert_allclose(tree.inverse_dynamics(wanted, on=["shoulder", "elbow"]), tree.inverse_dynamics(wanted))

@@ -12,6 +12,7 @@ import pytest
 
 import mbsim
 from multibody_cli.immutable import replace
+from multibody_cli.studies.inverse.loads import with_loads
 from multibody_cli.studies.inverse.motion import derivatives, read_columns
 from multibody_cli.studies.inverse.study import OVERRIDES, InverseProblem, Question
 from multibody_cli.studies.simulation import prepare
@@ -76,8 +77,8 @@ def test_activations_with_a_load(arm: Path) -> None:
     content = f'<ForceSet name="r"><objects>{reserves}</objects></ForceSet>'
     Path("reserves.xml").write_text(DOCUMENT.format(content=content))
     run_tool(OPTIMIZATION, "AnalyzeTool")
-    question = Question(arm / "reach.mot", ("bottle.xml",), muscles=True)
-    prepared = prepare(arm / "arm.osim", OVERRIDES)
+    question = Question(arm / "reach.mot", muscles=True)
+    prepared = prepare(with_loads(arm / "arm.osim", ["bottle.xml"]), OVERRIDES)
     motion = InverseProblem(prepared, question).motion
     motion = replace(motion, a=derivatives(arm, motion.times, motion.v)[1])
     found = InverseProblem(prepared, question, motion).solve()

@@ -12,6 +12,7 @@ the mechanism.  Coordinates that neither a table nor the constraints determine k
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,7 +46,7 @@ class ConsistentMotion:
     model, state
         The model in joint coordinates, and its state at the start, which is changed.
     given
-        Indices in v of the coordinates that a table gives; they have dq/dt = v.
+        Indices in v of the coordinates that a table gives; of the three of a rotation, all or none.
     dependent
         Indices in v of coordinates that follow from others, as those of couplings: they are the last to be held.
 
@@ -67,6 +68,9 @@ class ConsistentMotion:
         self._places = np.full(model.nv, -1)
         self._places[tree.plain["iv"]] = tree.plain["iq"]
         self.given: Integers = np.array(given, np.int64)
+        self._is_plain: Flags = self._places[self.given] >= 0
+        turns = [(int(turn["iq"]), given.index(int(turn["iv"]))) for turn in tree.quaternions if turn["iv"] in given]
+        self._turns = turns  # first number in q, and place among the given coordinates
         self._dependent = [*dependent]
         self.changes = np.zeros(len(given))
         self.held: Integers = np.zeros(0, np.int64)
@@ -90,7 +94,7 @@ class ConsistentMotion:
         time
             Time, s.
         q, v, a
-            (given,) values, rates and accelerations of the given coordinates.
+            (given,) values, rates and accelerations of the given coordinates; of a rotation, the rotation vector.
 
         Raises
         ------
@@ -119,11 +123,15 @@ class ConsistentMotion:
 
     def _place(self, time: float, q: Floats) -> None:
         """Assemble the configuration with the given values."""
-        state, places = self._state, self._places[self.given]
+        state, plain = self._state, self._is_plain
+        places = self._places[self.given[plain]]
+        for iq, k in self._turns:
+            state.q[iq : iq + 4] = quaternion_of(q[k : k + 3])
+        q = q[plain]
         start, began = state.q[places].copy(), float(state.time[0])
         steps = 1
         if self._system.is_constrained:
-            size = np.abs((q - start) / self._scales[self.given]).max(initial=0.0)
+            size = np.abs((q - start) / self._scales[self.given[plain]]).max(initial=0.0)
             steps = int(np.clip(np.ceil(size / LONGEST), 1, MOST_STEPS)) if self._is_first else 1
         kept = np.zeros(self._model.nv, np.bool_)
         kept[self.given] = kept[self.held] = True
@@ -135,8 +143,7 @@ class ConsistentMotion:
         for k in range(1, steps + 1):
             state.q[places] = start + k / steps * (q - start)
             self._assemble(kept)
-        if len(places):
-            self.changes = np.maximum(self.changes, np.abs(state.q[places] - q))
+        self.changes[plain] = np.maximum(self.changes[plain], np.abs(state.q[places] - q))
 
     def _assemble(self, kept: Flags) -> None:
         if not self._system.is_constrained:
@@ -197,6 +204,12 @@ class ConsistentMotion:
         own = 1.0 / self._scales[wanted]
         u = np.linalg.lstsq(own[:, None] * N[wanted], own * (values - particular[wanted]), 1e-12)[0]
         return np.asarray((particular + N @ u)[self._free])
+
+
+def quaternion_of(vector: Floats) -> Floats:
+    """Return the quaternion (w, x, y, z) of a rotation vector, rad."""
+    angle = float(np.linalg.norm(vector))
+    return np.array([math.cos(0.5 * angle), *(0.5 * np.sinc(0.5 * angle / math.pi) * vector)])
 
 
 def spanning(rows: Floats) -> list[int]:

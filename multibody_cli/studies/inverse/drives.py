@@ -1,4 +1,4 @@
-"""A model whose drives are unknown: forces on coordinates, activations of muscles and wrenches on bodies are written.
+"""A model whose drives are unknown: forces on coordinates and activations of muscles are written.
 
 Actuators of the scene, and forces of its joints, are left out.  All else acts as in a run: gravity, springs, dampers,
 forces on bodies, prescribed motions.  Tendons are rigid, and the active force of a muscle is in proportion to its
@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.escaping import path_component
-from multibody_cli.forces import body_load, joint_control
+from multibody_cli.forces import joint_control
 from multibody_cli.forces.elements import CONTROLS, MUSCLES, PLACES
 from multibody_cli.forces.muscle_curves import without_curves
 from multibody_cli.immutable import Immutable, replace
@@ -22,7 +21,7 @@ from multibody_cli.kernel import Floats, records
 from multibody_cli.model import Account, ActuationEntry, Model
 from multibody_cli.packing.applied_forces import with_constants
 
-LOADS, ACTUATORS = (PLACES[element.name] for element in (body_load.ELEMENT, joint_control.ACTUATORS))
+ACTUATORS = PLACES[joint_control.ACTUATORS.name]
 
 
 class Drives(Immutable):
@@ -36,8 +35,6 @@ class Drives(Immutable):
         (c,) forces on the coordinates, N or N m; zero at first, and written by the caller.
     activations
         (m,) activations of the muscles, likewise.
-    wrenches
-        (b, 6) force, N, and moment, N m, about the origin of its body frame, on each of some bodies, in world axes.
     left_out
         The actuators of the scene, and the joints with a `force`, which do not act.
     driven
@@ -47,14 +44,11 @@ class Drives(Immutable):
     model: Model
     forces: Floats
     activations: Floats
-    wrenches: Floats
     left_out: tuple[str, ...]
     driven: frozenset[int]
 
 
-def with_unknown_drives(
-    model: Model, coordinates: Mapping[str, int], bodies: Sequence[str], passive: bool = False
-) -> Drives:
+def with_unknown_drives(model: Model, coordinates: Mapping[str, int], passive: bool = False) -> Drives:
     """Return a copy of a model with unknown drives.
 
     Parameters
@@ -63,44 +57,26 @@ def with_unknown_drives(
         The model, in joint coordinates.
     coordinates
         Index in v of each coordinate with a force, by the name of the force.
-    bodies
-        Bodies with a wrench.
     passive
         Whether muscles have their passive forces, which rigid tendons make larger.
-
-    Raises
-    ------
-    ArgumentError
-        There is no such body.
     """
-    for body in bodies:
-        if body not in model.names.bodies:
-            raise ArgumentError(f"no body `{body}`: {nearest(body, model.names.bodies)}")
     names, forces = model.names, model.system.forces
     accounts, left_out = _without_drives(names.accounts)
     own = len(accounts)
     accounts += [Account("work", f"actuators/{path_component(name)}") for name in coordinates]
-    accounts += [Account("work", f"forces/load on {path_component(body)}") for body in bodies]
     tables = [_without(table, left_out) for table in forces.tables]
     driven = {int(iv) for place in (ACTUATORS, CONTROLS) for iv in forces.tables[place]["iv"]}
     driven -= {int(iv) for iv in tables[CONTROLS]["iv"]}  # of springs
     driven |= {int(iv) for iv in model.system.commands["iv"]}
     muscles = np.array(tables[MUSCLES])
     first = len(forces.signals.first)
-    numbers = first + np.arange(len(coordinates) + len(muscles) + 6 * len(bodies))
-    of_forces, of_muscles, of_loads = np.split(numbers, np.cumsum([len(coordinates), len(muscles)]))
+    numbers = first + np.arange(len(coordinates) + len(muscles))
+    of_forces, of_muscles = np.split(numbers, [len(coordinates)])
     controls = [
         (iv, signal, -1, -1, 1.0, own + k)
         for k, (iv, signal) in enumerate(zip(coordinates.values(), of_forces, strict=True))
     ]
     tables[CONTROLS] = _extended(tables[CONTROLS], controls)
-    rows = [int(names.body_rows[names.bodies.index(body)]) for body in bodies]
-    frames = model.system.tree.frames
-    loads = [
-        (row, 0, frames[row]["origin"], np.eye(3).ravel(), six[:3], six[3:], own + len(coordinates) + k)
-        for k, (row, six) in enumerate(zip(rows, of_loads.reshape(-1, 6), strict=True))
-    ]
-    tables[LOADS] = _extended(tables[LOADS], loads)
     muscles["state"], muscles["slowing"], muscles["activation"] = -1, 0.0, of_muscles
     muscles["least"], muscles["damping"] = 0.0, 0.0
     curves = forces.curves
@@ -117,10 +93,9 @@ def with_unknown_drives(
     names = replace(names, accounts=tuple(accounts), actuators=entries, filtered=())
     changed = replace(model, system=system, names=names, controllers=(), activations=np.zeros(0, np.int64))
     values = signals.operand[len(signals.operand) - len(numbers) :]
-    ends = len(coordinates), len(coordinates) + len(muscles)
     causes = tuple(accounts[k].cause.removesuffix(_UNUSED) for k in sorted(left_out))
-    parts = values[: ends[0]], values[ends[0] : ends[1]], values[ends[1] :].reshape(-1, 6)
-    return Drives(changed, *parts, causes, frozenset(driven))
+    count = len(coordinates)
+    return Drives(changed, values[:count], values[count:], causes, frozenset(driven))
 
 
 _UNUSED = " (left out)"

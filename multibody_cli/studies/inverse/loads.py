@@ -1,191 +1,84 @@
-"""Measured forces on bodies, such as those of the ground on the feet, from tables.
+"""Measured forces on bodies, such as those of the ground on the feet, as forces of a scene.
 
-A file of OpenSim (ExternalLoads, `.xml`) names the table, and for each force the body and the columns of force, point
-and torque.  Without such a file, `BODY=FILE:FORCE,POINT,TORQUE` names the same: a body, a table, and the prefixes of
-the names of three columns each.  Natural cubic splines lead through the values of the columns, as in OpenSim.
+A file of OpenSim (ExternalLoads) is included beside the scene.  Without one, `BODY=TABLE:FORCE,POINT,TORQUE` gives the
+same: a body, a table, and the prefixes of three columns each, in axes of the world.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy.interpolate import CubicSpline
-
-from multibody_cli.errors import ArgumentError, SceneError, nearest
-from multibody_cli.foreign.markup import Element, parse, read_content
-from multibody_cli.immutable import Immutable
+from multibody_cli.document.source import SceneText
+from multibody_cli.errors import ArgumentError, SceneError
 from multibody_cli.kernel import Floats
-from multibody_cli.limits import Usage
-from multibody_cli.model import State
-from multibody_cli.studies.equations_of_motion import EquationsOfMotion
-from multibody_cli.studies.inverse.motion import read_columns
-
-GROUND = ("ground", "world", "")
-"""Names of the frame that does not move."""
-
-FEWEST = 4
-"""Fewest instants of a spline; fewer are joined by lines."""
+from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.spec import SignalSpec
 
 
-class Load(Immutable):
-    """A measured force and torque on a body.
-
-    Parameters
-    ----------
-    source
-        The table.
-    body
-        The body.
-    span
-        First and last instant, s.
-    force, point, torque
-        Functions of time with the components (3,) in N, m and N m; None without.
-    force_body, point_body
-        The bodies in whose frames they are; empty for the world.
-    """
-
-    source: str
-    body: str
-    span: tuple[float, float]
-    force: Any = None
-    point: Any = None
-    torque: Any = None
-    force_body: str = ""
-    point_body: str = ""
-
-    def wrench(self, time: float, state: State, equations: EquationsOfMotion) -> Floats:
-        """Return force, N, and moment, N m, (6,) about the origin of the body, in world axes.
-
-        Raises
-        ------
-        ArgumentError
-            The table has no such instant.
-        """
-        slack = 1e-9 * max(1.0, abs(self.span[1]))
-        if not self.span[0] - slack <= time <= self.span[1] + slack:
-            raise ArgumentError(
-                f"{self.source} has values from {self.span[0]:g} s to {self.span[1]:g} s, but the motion has an "
-                f"instant at {time:g} s: choose others with --from and --to"
-            )
-        time = min(max(time, self.span[0]), self.span[1])
-        axes = equations.pose(state, self.force_body)[1] if self.force_body else np.eye(3)
-        found = np.zeros(6)
-        if self.force is not None:
-            found[:3] = axes @ self.force(time)
-        if self.force is not None and self.point is not None:
-            origin, point = equations.pose(state, self.body)[0], self.point(time)
-            if self.point_body:
-                place, turned = equations.pose(state, self.point_body)
-                point = place + turned @ point
-            found[3:] = np.cross(point - origin, found[:3])
-        if self.torque is not None:
-            found[3:] += axes @ self.torque(time)
-        return found
-
-
-def read_loads(words: Sequence[str], bodies: Sequence[str]) -> list[Load]:
-    """Read the loads of files.
-
-    Parameters
-    ----------
-    words
-        Each a file of OpenSim, or `BODY=FILE:FORCE,POINT,TORQUE`.
-    bodies
-        The bodies of the scene.
+def with_loads(scene: Path, words: Sequence[str]) -> Path | SceneText:
+    """Return a scene with loads: each a file of ExternalLoads, or `BODY=TABLE:FORCE,POINT,TORQUE`.
 
     Raises
     ------
     ArgumentError
-        A file cannot be used, or a body or a column does not exist; the message has all problems.
+        A word is neither.
     """
-    found, problems = [], []
-    for word in words:
-        try:
-            loads = _from_xml(Path(word)) if word.endswith(".xml") else [_from_word(word)]
-            for load in loads:
-                for body in filter(None, (load.body, load.force_body, load.point_body)):
-                    if body not in bodies:
-                        raise ArgumentError(f"{word}: no body `{body}`: {nearest(body, bodies)}")
-            found += loads
-        except (ArgumentError, SceneError) as error:
-            problems.append(str(error))
-    if problems:
-        raise ArgumentError("\n".join(problems))
-    return found
+    if not words:
+        return scene
+    folder = scene.parent
+    files = [scene, *(Path(word) for word in words if word.endswith(".xml"))]
+    forces = {f"load {k}": _load(word, folder) for k, word in enumerate(words, 1) if not word.endswith(".xml")}
+    sections: dict[str, Any] = {"mbsim": 1, "name": scene.stem, "include": [_relative(file, folder) for file in files]}
+    return SceneText(json.dumps(sections | ({"forces": forces} if forces else {})), folder / f"{scene.stem}+loads.yaml")
 
 
-def _from_word(word: str) -> Load:
+def with_option(error: SceneError, source: Path | SceneText) -> SceneError:
+    """Return an error of a scene with loads, in which faults of these words have the option as their place."""
+    return error.with_places(lambda place: "--loads" if place.startswith(f"{source}:") else place)
+
+
+def _relative(file: Path, folder: Path) -> str:
+    return os.path.relpath(file, folder)
+
+
+def _load(word: str, folder: Path) -> dict[str, Any]:
+    """Return the force on a body that a word gives."""
     body, _, rest = word.partition("=")
     file, _, names = rest.rpartition(":")
-    parts = [part.strip() for part in names.split(",")]
-    if not (body and file and parts[0]) or len(parts) > 3:
+    prefixes = [part.strip() for part in names.split(",")]
+    if not (body and file and prefixes[0]) or len(prefixes) > 3:
         raise ArgumentError(
-            f"--loads {word}: expected a file of ExternalLoads (.xml), or BODY=FILE:FORCE,POINT,TORQUE with the "
+            f"--loads {word}: expected a file of ExternalLoads (.xml), or BODY=TABLE:FORCE,POINT,TORQUE with the "
             "prefixes of its columns, as in `foot=grf.mot:ground_force_v,ground_force_p,ground_torque_`"
         )
-    return _load(Path(file), body, *[*parts, "", ""][:3])
+    keys = ("force", "moving_point", "torque")
+    return {"body": body} | {
+        key: [
+            {
+                "file": _relative(Path(file), folder),
+                "times": "time",
+                "values": prefix + axis,
+                "interpolation": "natural",
+            }
+            for axis in "xyz"
+        ]
+        for key, prefix in zip(keys, prefixes, strict=False)
+        if prefix
+    }
 
 
-def _from_xml(path: Path) -> list[Load]:
-    usage = Usage()
-    root = parse(read_content(path, usage), str(path), usage).root
-    sets = [element for element in root.walk() if element.tag == "ExternalLoads"]
-    if not sets:
-        raise ArgumentError(f"{path}: expected <ExternalLoads>")
-    file = _text(sets[0], "datafile")
-    found = []
-    for element in sets[0].walk():
-        if element.tag != "ExternalForce" or not _is_on(element):
-            continue
-        table = file or _text(element, "data_source_name")
-        words = ("applied_to_body", "force_identifier", "point_identifier", "torque_identifier")
-        frames = [_text(element, f"{word}_expressed_in_body") for word in ("force", "point")]
-        body, *names = [_text(element, word) for word in words]
-        own = ["" if _last(frame) in GROUND else _last(frame) for frame in frames]
-        found.append(_load(path.parent / table, _last(body), *names, *own))
-    return found
-
-
-def _last(name: str) -> str:
-    """Return the name of a component without its path."""
-    return name.rsplit("/", 1)[-1]
-
-
-def _text(element: Element, tag: str) -> str:
-    return next((one.text.strip() for one in element.all(tag)), "")
-
-
-def _is_on(element: Element) -> bool:
-    return _text(element, "isDisabled") != "true" and _text(element, "appliesForce") != "false"
-
-
-def _load(
-    path: Path, body: str, force: str, point: str, torque: str, force_body: str = "", point_body: str = ""
-) -> Load:
-    times, names, values, line, _ = read_columns(path)
-
-    def function(prefix: str, what: str) -> Any:
-        if not prefix:
-            return None
-        places = [k for k, name in enumerate(names) if name.startswith(prefix)]
-        if len(places) != 3:
-            near = nearest(prefix, names)
-            raise ArgumentError(
-                f"{path}:{line}: expected three columns that begin with `{prefix}`, of a {what}, found "
-                f"{len(places)}: {near}"
-            )
-        columns = values[:, places]
-        if not np.isfinite(columns).all():
-            raise ArgumentError(f"{path}: missing values in columns `{prefix}...`: fill the gaps first")
-        if len(times) < FEWEST:
-            return lambda t: np.array([np.interp(t, times, column) for column in columns.T])
-        return CubicSpline(times, columns, bc_type="natural")
-
-    span = float(times[0]), float(times[-1])
-    functions = function(force, "force"), function(point, "point"), function(torque, "torque")
-    if functions[0] is None and functions[2] is None:
-        raise ArgumentError(f"{path}: the load on `{body}` has neither force nor torque")
-    return Load(str(path), body, span, *functions, force_body, point_body)
+def outside_of_tables(scene: SceneSpec, times: Floats) -> Iterator[str]:
+    """Report the forces whose tables end before the last instant, or begin after the first one."""
+    for name, force in scene.forces.items():
+        for field in type(force).model_fields:
+            value = getattr(force, field)
+            tables = [one for one in value if isinstance(one, SignalSpec) and one.times] if type(value) is tuple else []
+            ends = [(one.times[0], one.times[-1]) for one in tables]
+            if any(first > times[0] or last < times[-1] for first, last in ends):
+                first, last = ends[0]
+                yield f"forces.{name} has values from {first:g} s to {last:g} s; beyond, it keeps those of the ends"
+                break

@@ -48,9 +48,9 @@ class Motion(Immutable):
     times
         (T,) instants, s.
     coordinates
-        (g,) indices in v, of coordinates with dq/dt = v.
+        (g,) indices in v.
     q, v, a
-        (T, g) their values in rad, m or 1, rates and accelerations.
+        (T, g) their values in rad, m or 1, rates and accelerations; three values of a rotation are its rotation vector.
     ignored
         Columns that are no coordinates.
     """
@@ -231,9 +231,8 @@ def _from_result(path: Path, coordinates: Coordinates) -> Motion:
         missing = [text for text in paths if text not in trajectory.paths]
         if missing:
             raise ResultError(f"{path} has no channel {missing[0]}: record it (`output.channels`)")
-        if one.is_plain:
-            found.append(one)
-            values.append(np.array([trajectory.channel(text).values[:, int(k or 0)] for text in paths]))
+        found.append(one)
+        values.append(np.array([trajectory.channel(text).values[:, int(k or 0)] for text in paths]))
     if not found:
         raise ResultError(f"{path} has no coordinates of the scene")
     q, v, a = np.array(values).transpose(1, 2, 0)

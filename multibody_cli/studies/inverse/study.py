@@ -27,7 +27,7 @@ from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
 from multibody_cli.studies.inverse.drives import Drives, with_unknown_drives
-from multibody_cli.studies.inverse.loads import Load, read_loads
+from multibody_cli.studies.inverse.loads import outside_of_tables
 from multibody_cli.studies.inverse.motion import Motion, read_motion
 from multibody_cli.studies.inverse.static_optimization import Effort, share_forces
 from multibody_cli.studies.simulation import PreparedSimulation
@@ -43,8 +43,6 @@ class Question(Immutable):
     ----------
     motion
         A table or a result file with the motion.
-    loads
-        Measured forces on bodies, as in `loads.read_loads`.
     forces_on
         Coordinates with forces; by default as many as there are degrees of freedom.
     muscles
@@ -60,7 +58,6 @@ class Question(Immutable):
     """
 
     motion: Path
-    loads: tuple[str, ...] = ()
     forces_on: tuple[str, ...] = ()
     muscles: bool = False
     passive: bool = False
@@ -97,6 +94,8 @@ class InverseDynamics(Immutable, eq=False):
         Columns of the table that are no coordinates, or those of prescribed ones and of joints that close loops.
     left_out
         Actuators of the scene, whose forces are unknown.
+    remarks
+        Forces of the scene whose tables do not reach all instants.
     """
 
     times: Floats
@@ -111,6 +110,7 @@ class InverseDynamics(Immutable, eq=False):
     held: tuple[str, ...]
     ignored: tuple[str, ...]
     left_out: tuple[str, ...]
+    remarks: tuple[str, ...]
 
     def force(self, coordinate: str) -> Floats:
         """Return the force (T,) on a coordinate."""
@@ -181,17 +181,15 @@ class InverseProblem:
         if not question.reserve > 0.0:
             raise ArgumentError(f"--reserve {question.reserve:g}: expected a force above 0")
         self._question, self._names = question, Coordinates(scene, model)
-        self._loads: list[Load] = read_loads(question.loads, model.names.bodies)
-        bodies = list(dict.fromkeys(load.body for load in self._loads))
         driven = model.system.tree.driven
         self._unknown = [one for one in self._names.all if not driven[one.iv]]
-        self.drives = with_unknown_drives(model, {one.name: one.iv for one in self._unknown}, bodies, question.passive)
-        self._bodies = [bodies.index(load.body) for load in self._loads]
+        self.drives = with_unknown_drives(model, {one.name: one.iv for one in self._unknown}, question.passive)
         whole = motion or read_motion(question.motion, self._names, question.cutoff)
         part = whole.between(question.start, question.end)
         self.motion, self._ignored = self._of_tree(part, driven)
         fresh = prepared.fresh_state()
         self.state = fresh._replace(ledger=np.zeros(len(self.drives.model.names.accounts)))
+        self._remarks = tuple(outside_of_tables(scene, self.motion.times))
         self._dependent = dependent_coordinates(scene, self._names)
         self._consistent = ConsistentMotion(
             self.drives.model, self.state, self.motion.coordinates.tolist(), self._dependent
@@ -238,18 +236,11 @@ class InverseProblem:
         sought: list[CoordinateName] = []
         for k, time in enumerate(motion.times):
             state, a = self._consistent.advance(float(time), motion.q[k], motion.v[k], motion.a[k])
-            self._load(float(time), state)
             N = self._consistent.directions(state)
             sought = sought or self._choose(state, a, N)
             found.append(self._share(state, a, N, sought))
             record(self.drives, state)
         return self._result(sought, found)
-
-    def _load(self, time: float, state: State) -> None:
-        """Apply the loads of an instant."""
-        self.drives.wrenches[:] = 0.0
-        for load, number in zip(self._loads, self._bodies, strict=True):
-            self.drives.wrenches[number] += load.wrench(time, state, self._equations)
 
     def _choose(self, state: State, a: Floats, N: Floats) -> list[CoordinateName]:
         """Return the coordinates with forces: the preferred ones, and further ones up to the degrees of freedom."""
@@ -314,4 +305,5 @@ class InverseProblem:
             held=tuple(names.by_index(int(iv)).name for iv in self._consistent.held),
             ignored=self._ignored,
             left_out=self.drives.left_out,
+            remarks=self._remarks,
         )
