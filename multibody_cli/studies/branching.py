@@ -268,8 +268,8 @@ class Resumption(Immutable):
     def extended(self, simulation: PreparedSimulation) -> Resumption:
         """Return the resumption for a scene with another duration.
 
-        A step of an adaptive integrator ends at the end of the run, and chunks that are compressed depend on the number
-        of rows, so that these runs begin again.
+        A step of an adaptive integrator ends at the end of the run, chunks that are compressed depend on the number of
+        rows, and activations follow their excitations up to the end, so that these runs begin again.
 
         Raises
         ------
@@ -284,6 +284,8 @@ class Resumption(Immutable):
             cause = f"the steps of `{simulation.integrator.name}` depend on the duration"
         elif simulation.scene.output.compression != "none":
             cause = "compressed rows are grouped by the duration"
+        elif any(muscle.excitation is not None for muscle in simulation.scene.muscles.values()):
+            cause = "activations that follow an `excitation` are computed for the duration"
         return replace(self, continued=None, remark=_begin_again(cause)) if cause else self
 
 

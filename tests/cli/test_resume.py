@@ -180,6 +180,15 @@ def test_a_run_that_is_killed_and_resumed_has_the_same_bytes(
     assert (folder / "parts.h5").read_bytes() == (folder / "whole.h5").read_bytes()
 
 
+def test_a_longer_run_of_an_excitation_begins_again(mbsim: Command, folder: Path) -> None:
+    """Its activation is a table for the duration, which did not fit the arrays of the longer run."""
+    scene = GALLERY / "excitation.yaml"
+    assert run(prepare(scene, ["simulation.duration=0.1 s", "expect=[]"]), folder / "run.h5", after(6)) == "interrupted"
+    end = mbsim("run", "--resume", "run.h5", "--duration", "0.13 s")
+    message = "activations that follow an `excitation` are computed for the duration: the run begins again at 0 s"
+    assert (end.code, message in end.stderr) == (0, True)
+
+
 @pytest.fixture
 def interrupted(folder: Path) -> Path:
     """A result file of an interrupted run of the pendulum."""

@@ -262,3 +262,42 @@ def test_a_rope_winds_by_less_than_half_a_turn(tmp_path):
     x = found("bodies/position").values[:, 0]
     np.testing.assert_allclose(np.sqrt((x**2).sum(axis=1) - r**2), length, rtol=1e-8)
     np.testing.assert_allclose(found("constraints/rope/multiplier").values[:, 0], speed**2 / length, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["aba", "baraff", "variational_maximal"])
+@pytest.mark.parametrize("q", [0.0, 2.5, -40.0])
+@pytest.mark.parametrize("drum", ["first", "last", "between"])
+def test_a_pulley_may_start_at_any_angle_and_have_any_frame(tmp_path, method, q, drum):
+    """Its axis z is that of the joint, against it in the sense -1; weights and rates are those of Atwood's machine."""
+    r, m, inertia = 0.2, 3.0, 0.05
+    frame = {"rotation": {"axis": [1, 0, 0], "angle": math.pi / 2}}
+    wheel = {"body": "wheel", "radius": r, "axis": [0, 0, 1], "sense": 1 if drum != "first" else -1}
+    joints = {"axle": hinge("wheel", q=q, child_origin=frame), "l": slider("left", -r, -1)}
+    bodies = {"wheel": body(2.0, inertia), "left": body(m)}
+    over = {"first": [wheel, "left"], "last": ["left", wheel], "between": ["left", wheel, "right"]}[drum]
+    n = 0.0
+    if drum == "between":
+        n = 1.0
+        bodies["right"], joints["r"] = body(n), slider("right", r, -1.5)
+    found = run(tmp_path, bodies, joints, {"rope": rope(*over)}, method)
+    a = (m - n) * G / (m + n + inertia / r**2)
+    np.testing.assert_allclose(found("constraints/rope/error")[0], 0.0, atol=1e-12)
+    accelerates(found, {"l": -a, "axle": -a / r}, {})
+
+
+@pytest.mark.parametrize("turns", [0, 2])
+@pytest.mark.parametrize("tilt", [0.0, 0.7, -2.0])
+@pytest.mark.parametrize("sense", [1, -1])
+def test_a_given_length_is_that_of_the_spans_the_arc_and_the_turns(tmp_path, turns, tilt, sense):
+    """A rope that only touches its disc wraps by 0, whatever the round-off of its direction."""
+    r, radial = 0.2, np.array([math.cos(tilt), 0.0, math.sin(tilt)])
+    along = np.array([math.sin(tilt), 0.0, -math.cos(tilt)])
+    end = {"body": "world", "point": (r * radial - 0.5 * along).tolist()}
+    disc = {"body": "world", "radius": r, "axis": [0, 1, 0], "sense": sense, "slides": True, "turns": turns}
+    ball = body(1.0) | {"position": (r * radial + 0.3 * along).tolist()}
+    over = [end, disc, {"body": "ball"}][::sense]
+    scene = {"gravity": [0, 0, 0], "bodies": {"ball": ball}, "simulation": {"duration": H, "step": H}}
+    scene["constraints"] = {"rope": rope(*over, length=0.9 + 2 * math.pi * r * turns)}
+    sink = MemorySink()
+    prepared(tmp_path, scene).run(sink)
+    np.testing.assert_allclose(sink.trajectory().channel("constraints/rope/error").values[0], 0.1, atol=1e-12)
