@@ -136,6 +136,7 @@ ELEMENTS: dict[str, dict[str, Any]] = {
         for frame in ("world", "body")
         for point_frame in ("world", "body")
     },
+    "pennate_muscle_by_state": pennate("thelen2003", optimal_length=2.0, activation="0.5 + 0.05*bodies.c.position.x"),
     "muscle_by_state": muscle(0.3, "0.5 + 0.05*bodies.c.position.x + 0.02*bodies.a.angular_velocity.y"),
     "tension": {"forces": {"e": {"path": [end("a", 0), end("world", 1), end("b", 2)], "tension": 30}}},
     "tension_by_state": {

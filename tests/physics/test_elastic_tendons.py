@@ -15,7 +15,7 @@ from variational_runs import METHODS as VARIATIONAL
 import mbsim
 from multibody_cli.errors import SceneError
 from multibody_cli.forces.elements import MUSCLES
-from multibody_cli.forces.muscle import law_of, update_fibers
+from multibody_cli.forces.muscle import law_of, tension_by_activation, update_fibers
 from multibody_cli.forces.states import load_states, take_implicitly
 from multibody_cli.kernel import kernel
 
@@ -190,6 +190,31 @@ def test_the_derivative_is_exact_at_constant_fibers_and_in_implicit_steps(curves
         (low, _), (_, slope), (high, _) = (tension_at(forces, 0.0, length + k * d) for k in (-1, 0, 1))
         assert slope == pytest.approx((high - low) / (2 * d), rel=1e-4)
         assert 0.0 < slope < 6e6
+
+
+@kernel
+def tension_and_slope(forces, t, length):
+    """Tension of the first muscle at a length, and its derivative by the activation."""
+    muscle = forces.tables[MUSCLES][0]
+    update_fibers(muscle, forces, t, length, 0.0)
+    tension, _, _ = law_of(muscle, forces, t, length, 0.0)
+    return tension, tension_by_activation(muscle, forces, t, length, 0.0)
+
+
+@pytest.mark.parametrize("curves", MODELS)
+@pytest.mark.parametrize("h", [1e-5, 1e-3, 0.1])
+def test_the_derivative_by_the_activation_is_exact_in_implicit_steps(curves: str, h: float) -> None:
+    """Fibers that turn, and of thelen2003 with velocities that depend on the activation."""
+    d, found_at = 1e-5, []
+    for k in (-1, 0, 1):
+        run = start(pulled(curves, activation=0.6 + k * d), "aba", "rk4")
+        forces = run.compiled.model.system.forces
+        load_states(forces.states, np.array([0.105]))
+        take_implicitly(forces.states, h)
+        found_at.append(tension_and_slope(forces, 0.0, 0.303))
+    (low, _), (_, slope), (high, _) = found_at
+    assert slope == pytest.approx((high - low) / (2 * d), rel=1e-4)
+    assert slope > 0.0
 
 
 @pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2"])
