@@ -63,7 +63,7 @@ def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_forces_with_a_load(arm: Path) -> None:
     run_tool(DYNAMICS, "InverseDynamicsTool")
     found = mbsim.inverse("arm.osim", "reach.mot", loads=["bottle.xml"])
-    times, names, values, _, _ = read_columns(Path("forces.sto"))
+    times, names, values, *_ = read_columns(Path("forces.sto"))
     np.testing.assert_allclose(found.times, times, atol=1e-8)
     for one in found.coordinates:
         theirs = values[:, names.index(f"{one.name}_moment")]
@@ -82,7 +82,7 @@ def test_activations_with_a_load(arm: Path) -> None:
     motion = InverseProblem(prepared, question).motion
     motion = replace(motion, a=derivatives(arm, motion.times, motion.v)[1])
     found = InverseProblem(prepared, question, motion).solve()
-    times, columns, values, _, _ = read_columns(Path("arm_so_activation.sto"))
+    times, columns, values, *_ = read_columns(Path("arm_so_activation.sto"))
     assert len(times) == len(found.times)
     for name in found.muscles:
         np.testing.assert_allclose(found.activation(name), values[:, columns.index(name)], atol=1e-5)

@@ -107,6 +107,18 @@ def test_what_is_refused(coordinates: Coordinates, tmp_path: Path) -> None:
         read_motion(path, coordinates, 10.0)
     with pytest.raises(ArgumentError, match="has no instant from 2 s to 3 s: it has 21 from 0 s to 1 s"):
         read_motion(path, coordinates).between(2.0, 3.0)
+    for text, message in (
+        ("time,knee (m)\n0,0\n1,1\n", "m.mot:1: `knee`: expected rad, found a length"),
+        ("time,knee (foo)\n0,0\n1,1\n", "m.mot:1: column `knee`: "),
+        ("time,knee\n", "m.mot has no values"),
+        ("time,knee\n0,0\n0,1\n", "m.mot: `time` must rise from line to line"),
+        ("t,knee\n0,0\n0,1\n", "m.mot:1: expected one column `time`, found 0"),
+        ("time,knee\n0,0\n1,x\n", "m.mot:3: column `knee`: expected a number, found `x`"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ArgumentError) as error:
+            read_motion(path, coordinates)
+        assert message in str(error.value)
     path.write_text("time,knee\n0,0\n1,1\n2,2\n")
     with pytest.raises(ArgumentError, match="has 3 instants: a spline of degree five needs 6"):
         read_motion(path, coordinates)

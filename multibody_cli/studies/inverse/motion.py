@@ -20,13 +20,13 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.signal import butter, sosfiltfilt
 
-from multibody_cli.document.table_file import TableFile, number_in, read_table
-from multibody_cli.errors import ArgumentError, ResultError, nearest
+from multibody_cli.document.table_file import NO_UNIT, TableFile, number_in, read_table
+from multibody_cli.errors import ArgumentError, QuantityError, ResultError, nearest
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.kernel import Flags, Floats, Integers
 from multibody_cli.limits import Usage
 from multibody_cli.output.trajectory import ENDINGS, read_trajectory
-from multibody_cli.spec.units import parse_unit
+from multibody_cli.spec.units import Unit, kind_of, parse_unit
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates
 
 DEGREE = 5
@@ -107,7 +107,7 @@ def read_motion(path: Path, coordinates: Coordinates, cutoff: float | None = Non
         if cutoff is not None:
             raise ArgumentError("--filter has no effect on a result file, which has rates and accelerations")
         return _from_result(path, coordinates)
-    times, names, columns, line, degrees = read_columns(path)
+    times, names, columns, line, units, in_degrees = read_columns(path)
     found: dict[int, int] = {}
     ignored = []
     for k, name in enumerate(names):
@@ -118,9 +118,11 @@ def read_motion(path: Path, coordinates: Coordinates, cutoff: float | None = Non
             raise ArgumentError(f"{path}:{line}: `{name}`: a rotation of a spherical or free joint is no column")
         elif one.iv in found:
             raise ArgumentError(f"{path}:{line}: `{name}` and `{names[found[one.iv]]}` are the same coordinate")
+        elif (unit := units[k]) is not None and unit.dimension != parse_unit(one.unit).dimension:
+            raise ArgumentError(f"{path}:{line}: `{name}`: expected {one.unit}, found {kind_of(unit.dimension)}")
         else:
             found[one.iv] = k
-            if degrees[k] and one.unit == "rad":
+            if in_degrees and unit is None and one.unit == "rad":
                 columns[:, k] *= math.radians(1.0)
     if not found:
         first = ignored[0] if ignored else ""
@@ -171,7 +173,7 @@ def filtered(path: Path, times: Floats, q: Floats, cutoff: float) -> Floats:
     return np.asarray(sosfiltfilt(sections, q, axis=0, padtype="odd", padlen=len(q) - 1))
 
 
-Columns = tuple[Floats, list[str], Floats, int, list[bool]]
+Columns = tuple[Floats, list[str], Floats, int, list[Unit | None], bool]
 
 
 def read_columns(path: Path) -> Columns:
@@ -185,8 +187,10 @@ def read_columns(path: Path) -> Columns:
         Names and values (T, c) of the other columns, in SI units where a column has a unit.
     line
         Line of the headings.
-    degrees
-        Whether angles in each column are in degrees.
+    units
+        Units of the columns; None without.
+    in_degrees
+        Whether angles without a unit are in degrees.
 
     Raises
     ------
@@ -200,14 +204,24 @@ def read_columns(path: Path) -> Columns:
     rows = np.array([_row(table, line, row) for line, row in table.rows]).reshape(-1, len(names))
     place = names.index("time")
     others = [k for k in range(len(names)) if k != place]
-    units = [table.headings[k].unit for k in range(len(names))]
-    factors = [parse_unit(unit).factor if unit and unit != "1" else 1.0 for unit in units]
-    rows *= factors
+    if not len(rows):
+        raise ArgumentError(f"{path} has no values: expected a line of headings and a line for each instant")
+    units = [_unit(table, k) for k in range(len(names))]
+    rows *= [1.0 if unit is None else unit.factor for unit in units]
     times = rows[:, place]
-    if not len(times) or not np.isfinite(times).all() or not (np.diff(times) > 0.0).all():
+    if not np.isfinite(times).all() or not (np.diff(times) > 0.0).all():
         raise ArgumentError(f"{path}: `time` must rise from line to line, without missing values")
-    degrees = [table.in_degrees and not units[k] for k in others]
-    return times, [names[k] for k in others], rows[:, others], table.line, degrees
+    own = [units[k] for k in others]
+    return times, [names[k] for k in others], rows[:, others], table.line, own, table.in_degrees
+
+
+def _unit(table: TableFile, place: int) -> Unit | None:
+    """Return the unit of a column; a name such as `knee_l` has none."""
+    text = table.headings[place].unit
+    try:
+        return parse_unit(text) if text and text != NO_UNIT else None
+    except QuantityError as error:
+        raise table.error(table.line, place, str(error)) from None
 
 
 def _row(table: TableFile, line: int, row: Sequence[str]) -> list[float]:
