@@ -56,6 +56,15 @@ ELSEWHERE = {
 }
 """Parts of a model that do not describe its mechanics, and why they are dropped."""
 
+POINTS = ("Marker", "Station")
+"""Points of bodies."""
+
+COMPONENTS = {
+    "IMU": "a sensor; `sensors` of a scene have its signals",
+    "StationDefinedFrame": "a frame by four points",
+}
+"""Components that are dropped, and why."""
+
 OF_BODIES = {
     "frames": "frames without a body of their own",
     "Appearance": "pictures have colors of their own",
@@ -169,7 +178,7 @@ def _read_body(model: Osim, element: Element) -> None:
 def _read_component(model: Osim, element: Element) -> None:
     if element.tag == OFFSET:
         claim_frame(model, element)
-    elif element.tag == "Marker":
+    elif element.tag in POINTS:
         _read_marker(model, element)
     elif element.tag in BODIES:
         _read_body(model, element)
@@ -180,7 +189,7 @@ def _read_component(model: Osim, element: Element) -> None:
     elif element.tag.endswith(("Force", "Actuator", "Spring", "Muscle")):
         read_force(model, element)
     else:
-        model.reading.ledger.drop(element, "components of this type are not read")
+        model.reading.ledger.drop(element, COMPONENTS.get(element.tag, "components of this type are not read"))
 
 
 def _read_marker(model: Osim, element: Element) -> None:

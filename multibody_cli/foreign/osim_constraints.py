@@ -12,7 +12,7 @@ from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_functions import added, function_in, in_product, read_function
 from multibody_cli.foreign.osim_joints import claim_frames, symbol_of
-from multibody_cli.foreign.osim_model import Osim
+from multibody_cli.foreign.osim_model import BODIES, Osim
 from multibody_cli.foreign.renaming import unused
 
 
@@ -87,6 +87,28 @@ def _close(model: Osim, element: Element, type_: str, first: tuple[str, Pose], s
     joint.pose, joint.child_pose = pose, child_pose
 
 
+def _on_line(model: Osim, element: Element) -> None:
+    """Read a point that stays on a line of another body: on two planes through the line."""
+    bodies = []
+    for tag in ("line_body", "follower_body"):
+        found = model.component(element, tag if model.text(element, tag) else f"socket_{tag}", BODIES)
+        bodies += [] if found is None else [model.body_name(found)]
+    direction = np.array(model.numbers(element, "line_direction_vec", (0.0, 0.0, 1.0)))
+    place = list(model.numbers(element, "point_on_line", (0.0, 0.0, 0.0)))
+    point = list(model.numbers(element, "point_on_follower", (0.0, 0.0, 0.0)))
+    if len(bodies) < 2:
+        return
+    if not direction.any():
+        model.reading.refuse(element, "expected a <line_direction_vec> other than 0 0 0")
+        return
+    across = np.eye(3)[np.argmin(np.abs(direction))]
+    first = np.cross(direction, across)
+    for k, normal in enumerate((first, np.cross(direction, first)), 1):
+        plane = {"body": bodies[0], "normal": (normal / np.linalg.norm(normal)).tolist(), "position": place}
+        fields = {"type": "point_on_plane", "point": {"body": bodies[1], "point": point}, "plane": plane}
+        model.draft.add("constraints", f"{element.attributes.get('name', 'on_line')}_{k}", element, **fields)
+
+
 def _distance(model: Osim, element: Element) -> None:
     ends = [_station(model, element, f"socket_body_{k}", f"location_body_{k}") for k in "12"]
     length = model.number(element, "constant_distance", 1.0)
@@ -100,5 +122,6 @@ CONSTRAINTS = {
     "WeldConstraint": _weld,
     "PointConstraint": _pin,
     "ConstantDistanceConstraint": _distance,
+    "PointOnLineConstraint": _on_line,
 }
 """Readers of constraints."""

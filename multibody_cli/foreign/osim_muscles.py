@@ -122,7 +122,8 @@ def _millard(model: Osim, element: Element, damping: float) -> dict[str, Any]:
 
 
 def _degroote(model: Osim, element: Element, _damping: float) -> dict[str, Any]:
-    return _given(model, element, DEGROOTE)
+    without_passive = model.flag(element, "ignore_passive_fiber_force", False)
+    return _given(model, element, DEGROOTE) | ({"passive": "0*x"} if without_passive else {})
 
 
 KINDS = {
@@ -140,6 +141,9 @@ APPROXIMATED = (
 )
 """Other types, which have the curves of Thelen (2003) in a scene."""
 
+OF_OTHER_TYPES = ("time_scale", "activation1", "activation2", "damping")
+"""Numbers of these types alone."""
+
 
 def read_muscle(model: Osim, element: Element) -> None:
     """Read a muscle, whose excitation is 0 without a controller."""
@@ -149,7 +153,8 @@ def read_muscle(model: Osim, element: Element) -> None:
     kind = KINDS.get(element.tag, KINDS["Thelen2003Muscle"])
     if element.tag in APPROXIMATED:
         model.reading.ledger.approximate(element, "by the curves of Thelen (2003) in place of its own")
-        model.drop(element, {one.tag: "curves and states of its type" for one in element.children if one.children})
+        own = {one.tag for one in element.children if one.children or one.tag in OF_OTHER_TYPES}
+        model.drop(element, dict.fromkeys(own, "curves and states of its type"))
     model.drop(element, NOT_OF_THE_MOTION)
     fields: dict[str, Any] = {"path": path} | _given(model, element, OF_ALL)
     damping = model.number(element, "fiber_damping", kind.damping)
