@@ -40,8 +40,7 @@ def take_steps(method: Method, state: State, count: int) -> Report | None:
 
 def end_of_activations(scene: SceneSpec) -> float:
     """Return the time, s, up to which the activations of a scene are known: they follow excitations before a run."""
-    known = any(muscle.excitation is not None for muscle in scene.muscles.values())
-    return scene.simulation.duration * (1.0 + 1e-9) if known else math.inf
+    return scene.simulation.duration * (1.0 + 1e-9) if scene.depends_on_duration else math.inf
 
 
 def require_activations(end: float, until: float) -> None:

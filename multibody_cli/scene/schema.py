@@ -183,6 +183,11 @@ class SceneSpec(Spec):
         return bool(self.friction_joints or self.brakes or self.friction_constraints)
 
     @property
+    def depends_on_duration(self) -> bool:
+        """Whether the motion depends on the duration: activations follow their excitations up to it."""
+        return any(muscle.excitation is not None for muscle in self.muscles.values())
+
+    @property
     def resists_rolling(self) -> bool:
         """Whether a surface resists rolling or spinning in contacts."""
         settings = self.contacts

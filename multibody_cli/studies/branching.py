@@ -134,7 +134,7 @@ def _motion_of(simulation: PreparedSimulation) -> SceneSpec:
     Steps of an adaptive integrator depend on the duration.
     """
     scene, duration = simulation.scene, 0.0
-    if simulation.integrator.adaptive:
+    if simulation.integrator.adaptive or scene.depends_on_duration:
         duration = scene.simulation.duration
     settings = scene.simulation.model_copy(update={"duration": duration, "alarms": {}})
     rest = {"name": "", "description": "", "expect": [], "output": OutputSpec()}
@@ -162,6 +162,7 @@ def _layout(simulation: PreparedSimulation) -> Iterator[tuple[str, object]]:
     model, timing = simulation.compiled.model, simulation.compiled.timing
     yield "the output interval", f"{timing.every:.9g} s"  # the product of step and steps is rounded
     yield "the list of coordinates", (model.nq, model.nv, model.names.coordinates)
+    yield "the list of elastic tendons", len(model.system.forces.states)
     yield "`output.channels`", simulation.scene.output.channels
     for series in series_of(model.names):
         yield f"channel `{series.path}`", (series.units, series.labels)
@@ -284,7 +285,7 @@ class Resumption(Immutable):
             cause = f"the steps of `{simulation.integrator.name}` depend on the duration"
         elif simulation.scene.output.compression != "none":
             cause = "compressed rows are grouped by the duration"
-        elif any(muscle.excitation is not None for muscle in simulation.scene.muscles.values()):
+        elif simulation.scene.depends_on_duration:
             cause = "activations that follow an `excitation` are computed for the duration"
         return replace(self, continued=None, remark=_begin_again(cause)) if cause else self
 

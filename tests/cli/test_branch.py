@@ -40,6 +40,8 @@ RUNS = {
     "implicit springs": ("springs", 0.5, "simulation.integrator=linearly_implicit_euler", "simulation.duration=1"),
     "joint friction": ("joint_friction", 0.3, "simulation.method=baraff"),
     "predicted errors": ("windmill", 0.5, "simulation.method=baraff", "simulation.integrator=semi_implicit_euler"),
+    "ropes": ("pulleys", 0.2, "simulation.duration=0.3"),
+    "elastic tendon": ("elastic_tendon", 0.06, "simulation.duration=0.1"),
     "at the start": ("joint_friction", 0.0),
     "at the end": ("joint_friction", 0.6),
 }
@@ -61,6 +63,25 @@ def test_a_branch_without_changes_has_the_same_bytes(mbsim: Command, folder: Pat
     end = mbsim("run", "--resume", "whole.h5", "--from", time, "-o", "branch.h5")
     assert end.code == 0, end.stderr
     assert (folder / "branch.h5").read_bytes() == (folder / "whole.h5").read_bytes()
+
+
+def test_a_longer_branch_of_an_excitation_starts_its_method_again(mbsim: Command, folder: Path) -> None:
+    """The table of its activation has the size of the duration, so that carried arrays did not fit."""
+    sets = ["--set=simulation.duration=0.1 s", "--set=expect=[]"]
+    assert mbsim("run", GALLERY / "elastic_tendon.yaml", *sets, "-o", "short.h5").code == 0
+    end = mbsim("run", "--resume", "short.h5", "--from", "0.06", "--duration", "0.15 s", "-o", "branch.h5")
+    assert end.code == 0, end.stderr
+    long = "--set=simulation.duration=0.15 s"
+    assert mbsim("run", GALLERY / "elastic_tendon.yaml", long, "--set=expect=[]", "-o", "long.h5").code == 0
+    one, other = (read_trajectory(name).channel("joints/guide/q").values for name in ("branch.h5", "long.h5"))
+    np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_a_branch_keeps_its_elastic_tendons(mbsim: Command, folder: Path) -> None:
+    sets = ["--set=simulation.duration=20 ms", "--set=expect=[]"]
+    assert mbsim("run", GALLERY / "elastic_tendon.yaml", *sets, "-o", "run.h5").code == 0
+    end = mbsim("run", "--resume", "run.h5", "--from", "0.01", "--set", "muscles.calf.tendon=rigid", "-o", "branch.h5")
+    assert (end.code, "the list of elastic tendons differs: run the changed scene" in end.stderr) == (2, True)
 
 
 def test_a_compressed_branch_has_the_same_values(mbsim: Command, cart: Path) -> None:
