@@ -102,7 +102,16 @@ def numbered(bodies: Mapping[str, BodySpec], order: Sequence[str]) -> dict[str, 
     return rows
 
 
-# --- joints that each muscle crosses, for its moment arms -------------------------------------------------------------
+# --- joints that paths cross -------------------------------------------------------------------------------------------
+def is_prescribed(scene: SceneSpec, bodies: Sequence[str]) -> bool:
+    """Return whether bodies move relative to each other by prescribed motions alone, or not at all."""
+    inboard_joint_of = inboard_joints(scene)
+    chains = [list(_chain(body, scene, inboard_joint_of)) for body in bodies]
+    roots = {scene.joints[chain[-1]].parent if chain else body for chain, body in zip(chains, bodies, strict=True)}
+    crossed = set().union(*chains) - set(chains[0]).intersection(*chains)
+    return len(roots) == 1 and all(all(scene.joints[name].driven) for name in crossed)
+
+
 def coordinates_crossed(scene: SceneSpec, muscle: str) -> tuple[str, ...]:
     """Return the names of the coordinates of the joints that a muscle crosses."""
     words: list[str] = []

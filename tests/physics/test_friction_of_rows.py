@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -392,3 +393,36 @@ def test_a_prescribed_coordinate_is_refused():
     scene["joints"]["x"] = {"type": "prismatic", "child": "a", "axis": [1, 0, 0], "motion": {"position": "0.1*sin(t)"}}
     with pytest.raises(SceneError, match="prescribed `motion` of `x`"):
         loaded(scene, "aba")
+
+
+def slide(child, parent="world", **fields):
+    return {"type": "prismatic", "parent": parent, "child": child, "axis": [1, 0, 0], **fields}
+
+
+DRIVEN = {"motion": {"position": "0.1*t**2"}}
+
+
+@pytest.mark.parametrize(
+    ("joints", "refused"),
+    [
+        ({"x": slide("a", **DRIVEN)}, True),
+        ({"x": slide("a", **DRIVEN), "y": slide("b", "a", **DRIVEN)}, True),
+        ({"x": slide("a"), "y": slide("b", "a", **DRIVEN)}, False),
+        ({"x": slide("a", **DRIVEN), "y": slide("b", "a")}, False),
+        ({"x": slide("a", **DRIVEN)} | {"y": {"type": "fixed", "parent": "a", "child": "b"}}, True),
+        ({"y": slide("b", "a", **DRIVEN)}, False),
+    ],
+    ids=["prescribed", "both", "on a free slide", "free on it", "fixed to it", "on a free body"],
+)
+def test_friction_of_a_path_between_prescribed_points_is_refused(joints, refused):
+    """The rows of such a brake change no motion: its force and its loss were 0 without a word."""
+    inertia = {"mass": 1.0, "inertia": {"principal": [1, 1, 1]}}
+    scene = {
+        "bodies": {joint["child"]: inertia for joint in joints.values()} | {"a": inertia},
+        "joints": joints,
+        "paths": {"cord": {"path": [{"body": "world", "point": [2, 0, 0]}, {"body": [*joints.values()][-1]["child"]}]}},
+    }
+    scene["paths"]["cord"]["friction"] = 3.0
+    message = "paths.cord.friction: has no effect on points that move by a prescribed `motion` alone"
+    with pytest.raises(SceneError, match=message) if refused else nullcontext():
+        loaded(scene, "aba", integrator="semi_implicit_euler")

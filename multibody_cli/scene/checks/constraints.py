@@ -7,6 +7,7 @@ from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.nodes import Path
 from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.topology import is_prescribed
 from multibody_cli.scene.turning import turning_coordinate
 from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import EntrySpec, split_coordinate
@@ -25,6 +26,9 @@ def check_constraints(draft: Draft) -> None:
         _check_coordinates(draft, ("combinations", name), combination)
         if combination.friction:
             _check_brake(draft, ("combinations", name), combination)
+    for name, one in draft.scene.paths.items():
+        if one.friction:
+            _check_brake_of_path(draft, ("paths", name, "friction"), [end.body for _, end in one.points])
     for name, force in draft.scene.forces.items():
         for place, word in force.coordinates:
             find_coordinate(draft, ("forces", name, *place), word)
@@ -82,6 +86,13 @@ def _check_brake(draft: Draft, path: Path, spec: CombinationSpec) -> None:
         if coefficient and joint is not None and any(joint.driven):
             message = f"`friction` is not supported with the prescribed `motion` of `{word}`: set its coefficient to 0"
             draft.report((*path, "friction"), message)
+
+
+def _check_brake_of_path(draft: Draft, path: Path, bodies: list[str]) -> None:
+    """Friction that changes no motion would be a load of the drives alone, which rows do not determine."""
+    known = draft.names("joints") == draft.scene.joints.keys() and {WORLD, *draft.scene.bodies}.issuperset(bodies)
+    if known and is_prescribed(draft.scene, bodies):
+        draft.report(path, "has no effect on points that move by a prescribed `motion` alone, or not at all: omit it")
 
 
 def find_coordinate(draft: Draft, path: Path, word: str) -> tuple[str, int] | None:
