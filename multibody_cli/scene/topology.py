@@ -102,7 +102,7 @@ def numbered(bodies: Mapping[str, BodySpec], order: Sequence[str]) -> dict[str, 
     return rows
 
 
-# --- joints that paths cross -------------------------------------------------------------------------------------------
+# --- joints that paths cross ------------------------------------------------------------------------------------------
 def is_prescribed(scene: SceneSpec, bodies: Sequence[str]) -> bool:
     """Return whether bodies move relative to each other by prescribed motions alone, or not at all."""
     inboard_joint_of = inboard_joints(scene)
