@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loops import THREE, Data, Run, start
+from loops import THREE, Data, Run, loaded, start
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 from variational_runs import METHODS as VARIATIONAL
 from variational_runs import delivered, stepped
 
 from multibody_cli import MemorySink, prepare
+from multibody_cli.errors import SceneError
 from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.packing.excitation import follow_excitation
 
@@ -359,3 +360,18 @@ def test_an_activation_that_decays_has_instants_apart(initial: float, duration: 
     assert np.diff(times).min() > 0.0
     assert abs(times[-1] - duration) <= 1e-15
     np.testing.assert_array_less(np.diff(values), 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("curves", "message"),
+    [
+        ({"active": "log(x)"}, "active: has no finite value at x = 0"),
+        ({"active": "x - 0.5"}, "active: is negative at x = 0"),
+        ({"velocity": "1 - x"}, "velocity: falls at x = -1.49"),
+        ({"tendon": {"x": [1, 1.1, 1.2], "y": [0, 2, 1], "interpolation": "natural"}}, "tendon: falls at x = 1.2"),
+    ],
+)
+def test_curves_without_forces_are_refused(curves: Data, message: str) -> None:
+    """The first one had no name, and with the others fibers and tendon of any length balanced."""
+    with pytest.raises(SceneError, match=f"muscles.m.curves.{message}"):
+        loaded(pulled(curves={"type": "millard2012", **curves}))

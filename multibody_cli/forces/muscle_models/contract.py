@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.functional_validators import PlainValidator
 from pydantic.json_schema import WithJsonSchema
 
@@ -23,12 +23,15 @@ from multibody_cli.forces.muscle_models.tabulation import joined, written
 from multibody_cli.interpolation import continued
 from multibody_cli.spec import Quantity, Spec, units
 from multibody_cli.spec.formulas import require_valid
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, located_error
 from multibody_cli.spec.table_function import TableFunctionSpec
 from multibody_cli.symbolic.tables import Piecewise
 
 Positive = Annotated[float, Quantity(units.NUMBER, above=0.0)]
 NonNegative = Annotated[float, Quantity(units.NUMBER, least=0.0)]
+
+ROUND_OFF = 1e-9
+"""Fall of a force, relative to the largest active one, that is round-off."""
 
 PIECES = 256
 """Pieces of a curve that is given by an expression."""
@@ -94,6 +97,13 @@ OwnCurve = Annotated[
 """An expression of x or a table in place of a curve of a model."""
 
 
+OWN = {"active": (0.0, 2.5), "velocity": (-1.5, 1.5), "passive": (0.0, 2.5), "tendon": (0.9, 1.3)}
+"""Curves of your own, and the ranges in which expressions are tabulated."""
+
+RISING = ("velocity", "tendon")
+"""Curves that do not fall: forces of fibers and tendon then balance at one velocity."""
+
+
 class CurvesSpec(Spec):
     """The curves of a model, any of which may be replaced: an expression of x, or a table of x and y."""
 
@@ -105,6 +115,31 @@ class CurvesSpec(Spec):
         None, description="Force of the tendon for its length x, as tabulated from 0.9 to 1.3."
     )
 
+    @model_validator(mode="after")
+    def _require_forces(self) -> Self:
+        for name in OWN:
+            if getattr(self, name) is None:
+                continue
+            curve = self._own(name)
+            values = np.array([row[0] for row in curve.coefficients])
+            wrong = [
+                (~np.isfinite(values), "has no finite value"),
+                (values < -ROUND_OFF if name == "active" else np.zeros_like(values), "is negative"),
+                (np.diff(values, prepend=values[0]) < -ROUND_OFF if name in RISING else np.zeros_like(values), "falls"),
+            ]
+            for flags, what in wrong:
+                if flags.any():
+                    raise located_error(f"{what} at x = {curve.knots[int(np.argmax(flags))]:.3g}", name)
+        return self
+
+    def _own(self, name: str) -> Piecewise:
+        """Return a curve of your own."""
+        curve = getattr(self, name)
+        with np.errstate(all="ignore"):
+            if isinstance(curve, str):
+                return joined(written(curve, np.linspace(*OWN[name], PIECES + 1), {}))
+            return continued(np.array(curve.x), np.array(curve.y), curve.interpolation, curve.smoothing)
+
     @abstractmethod
     def published(self) -> MuscleCurves:
         """Return the curves of the model."""
@@ -113,14 +148,12 @@ class CurvesSpec(Spec):
     def curves(self) -> MuscleCurves:
         """The curves, with those that replace curves of the model."""
         curves, endless = self.published(), (-math.inf, math.inf)
-        if self.active is not None:
-            curves = curves._replace(active=_own(self.active, 0.0, 2.5), lengths=endless, shortest=0.01)
-        if self.velocity is not None:
-            curves = curves._replace(velocity=_own(self.velocity, -1.5, 1.5), velocities=endless)
-        if self.passive is not None:
-            curves = curves._replace(passive=_own(self.passive, 0.0, 2.5))
-        if self.tendon is not None:
-            curves = curves._replace(tendon=_own(self.tendon, 0.9, 1.3))
+        own: dict[str, Any] = {name: self._own(name) for name in OWN if getattr(self, name) is not None}
+        if "active" in own:
+            curves = curves._replace(lengths=endless, shortest=0.01)
+        if "velocity" in own:
+            curves = curves._replace(velocities=endless)
+        curves = curves._replace(**own)
         return curves._replace(active=_held(curves.active))  # tangents would lead below 0
 
 
@@ -128,9 +161,3 @@ def _held(curve: Piecewise) -> Piecewise:
     """Return a curve with the values of its first and its last knot outside."""
     first, *rows, last = curve.coefficients
     return Piecewise(curve.knots, ((first[0], *[0.0] * (len(first) - 1)), *rows, (last[0], *[0.0] * (len(last) - 1))))
-
-
-def _own(curve: str | TableFunctionSpec, start: float, end: float) -> Piecewise:
-    if isinstance(curve, str):
-        return joined(written(curve, np.linspace(start, end, PIECES + 1), {}))
-    return continued(np.array(curve.x), np.array(curve.y), curve.interpolation, curve.smoothing)
