@@ -92,6 +92,19 @@ ELEMENTS: dict[str, dict[str, Any]] = {
             }
         }
     },
+    "euler_bushing": {
+        "springs": {
+            "e": {
+                "type": "euler_bushing",
+                "parent": "a",
+                "child": "b",
+                "origin": {"position": AT[0], "rotation": {"axis": [1, 2, 3], "angle": 0.7}},
+                "child_origin": {"position": AT[1], "rotation": {"axis": [3, -1, 1], "angle": -0.4}},
+                "stiffness": {"linear": [30, 40, 50], "angular": [3, 4, 5]},
+                "damping": {"linear": [1, 2, 3], "angular": [0.1, 0.2, 0.3]},
+            }
+        }
+    },
     "muscle": muscle(2.0),
     "stretched_muscle": muscle(0.3),
     "pennate": pennate("millard2012"),

@@ -212,13 +212,17 @@ def _bushing(model: Osim, element: Element) -> None:
             "angular": list(model.numbers(element, f"rotational_{suffix}", (0.0, 0.0, 0.0))),
         }
         fields[field] = found
-    effect = "second order in the angles"
-    model.reading.ledger.approximate(element, "by a torque along the rotation vector in place of Euler angles", effect)
     for key, one in (("origin", pose), ("child_origin", child_pose)):
         if one.data():
             fields[key] = one.data()
     model.draft.add(
-        "springs", model.reading.text(element, "name"), element, type="bushing", parent=parent, child=child, **fields
+        "springs",
+        model.reading.text(element, "name"),
+        element,
+        type="euler_bushing",
+        parent=parent,
+        child=child,
+        **fields,
     )
 
 

@@ -22,6 +22,9 @@ CONTACTS = ("HuntCrossleyForce", "ElasticFoundationForce", "SmoothSphereHalfSpac
 WITHOUT_ENERGY = ("CoordinateLimitForce", "Blankevoort1991Ligament")
 """Forces with a potential energy that a scene has as actuators and tensions, which have none."""
 
+COUNTED_TWICE = ("BushingForce",)
+"""Forces of which OpenSim counts the potential energy twice."""
+
 PATH_SPRING = "PathSpring"
 """A spring whose energy OpenSim does not count."""
 
@@ -157,11 +160,11 @@ class OpenSimEngine(Engine):
         )
 
     def _other_energy(self) -> float:
-        """Return the potential energy of forces that have none in a scene, without that which only a scene has."""
+        """Return the potential energy that OpenSim counts and a scene does not, less that which only a scene counts."""
         total = 0.0
         for force in _forces_of(self._model):
             kind = force.getConcreteClassName()
-            if force.get_appliesForce() and kind in (*WITHOUT_ENERGY, PATH_SPRING):
+            if force.get_appliesForce() and kind in (*WITHOUT_ENERGY, *COUNTED_TWICE, PATH_SPRING):
                 own = getattr(self._opensim, kind).safeDownCast(force)
                 if kind == PATH_SPRING:
                     total -= 0.5 * own.getStiffness() * own.getStretch(self._state) ** 2

@@ -151,3 +151,25 @@ def test_a_prescribed_coordinate_by_a_spline_of_opensim(tmp_path: Path) -> None:
     np.testing.assert_allclose(run["joints/j/q"].values.ravel(), 0.1 + times**3, atol=1e-13)
     inside = slice(0, -1)  # at the last point begins the tangent
     np.testing.assert_allclose(run["joints/j/acceleration"].values.ravel()[inside], 6 * times[inside], atol=1e-11)
+
+
+def test_a_bushing_has_the_energy_of_its_angles(tmp_path: Path) -> None:
+    """Body-fixed angles of 0.9, 0.7 and -1.2 rad, and displacements along axes of the ground."""
+    free = "".join(
+        f'<Coordinate name="c{k}"><default_value>{value}</default_value></Coordinate>'
+        for k, value in enumerate((0.9, 0.7, -1.2, 0.1, 0.2, -0.3))
+    )
+    bushing = (
+        "<socket_frame1>/ground</socket_frame1><socket_frame2>/bodyset/b</socket_frame2>"
+        "<rotational_stiffness>1 2 3</rotational_stiffness><translational_stiffness>10 20 30</translational_stiffness>"
+        "<rotational_damping>0 0 0</rotational_damping><translational_damping>0 0 0</translational_damping>"
+    )
+    path = write(tmp_path, "BushingForce", bushing)
+    text = path.read_text().replace("SliderJoint", "FreeJoint")
+    start, end = text.index("<Coordinate "), text.index("</coordinates>")
+    path.write_text(text[:start] + free + text[end:])
+    result = mbsim.load(path, ["simulation.duration=1", "simulation.step=0.5 ms"]).run(check=False)
+    expected = 0.5 * (0.9**2 + 2 * 0.7**2 + 3 * 1.2**2 + 10 * 0.1**2 + 20 * 0.2**2 + 30 * 0.3**2)
+    assert result["energy/elastic"].values[0] == pytest.approx(expected, rel=1e-13)
+    total = result["energy/elastic"].values + result["energy/kinetic"].values
+    np.testing.assert_allclose(total, expected, rtol=1e-7)

@@ -121,6 +121,12 @@ FORCES = {
         + functions("pointFunctions", 0.1, 0.2, 0.3),
     ),
     "torque": ("PrescribedForce", "<socket_frame>/bodyset/c</socket_frame>" + functions("torqueFunctions", 1, 2, 3)),
+    "bushing": (
+        "BushingForce",
+        "<socket_frame1>/bodyset/a/place</socket_frame1><socket_frame2>/bodyset/b/place</socket_frame2>"
+        "<rotational_stiffness>1 2 3</rotational_stiffness><translational_stiffness>10 20 30</translational_stiffness>"
+        "<rotational_damping>0.1 0.2 0.3</rotational_damping><translational_damping>1 2 3</translational_damping>",
+    ),
     "motor": ("CoordinateActuator", "<coordinate>slide_0</coordinate><optimal_force>3</optimal_force>"),
     "motor along a path": ("PathActuator", PATH + "<optimal_force>3</optimal_force>"),
     "motor at a point": (
