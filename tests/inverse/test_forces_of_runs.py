@@ -198,6 +198,29 @@ def test_rotations_of_a_result_file(tmp_path: Path) -> None:
     assert not found.held
 
 
+def test_exponential_coordinates_and_what_does_not_act(tmp_path: Path) -> None:
+    text = TURNING.replace("type: spherical", "type: spherical, parametrization: exponential")
+    text = text.replace('v: [1, -2, 0.5],\n    force: [0.1, "0.3*sin(4*t)", -0.2]', "v: [1, -2, 0.5]")
+    found = inverse_of_run(text, tmp_path)
+    np.testing.assert_allclose(found.forces[:, 6:], 0.0, atol=2e-10)
+    np.testing.assert_allclose(found.forces[:, 0], np.sin(found.times), atol=2e-10)
+    rough = ARM.replace('force: "0.3*cos(9*t)"', "friction: {torque: 0.2}")
+    (tmp_path / "rough.yaml").write_text(rough.replace("simulation:", "contacts: {}\nsimulation:"))
+    (tmp_path / "still.csv").write_text("time,elbow\n" + "\n".join(f"{k},0.1" for k in range(6)))
+    found = mbsim.inverse(tmp_path / "rough.yaml", tmp_path / "still.csv")
+    assert found.remarks[1] == "dry friction has no forces here: joints.elbow"
+    assert found.remarks[0].startswith("contacts have no forces here")
+
+
+def test_a_mechanism_that_is_prescribed_needs_no_forces(tmp_path: Path) -> None:
+    text = ARM.replace('force: "0.3*cos(9*t)"', 'motion: {position: "sin(t)"}').replace("q: 0.7,", "")
+    text = text.replace("force:", "motion: {position: [0.1, sin(t)]} #")
+    text = text.replace("q: [0.3, -0.2]", "").replace("stiffness: 2", "").replace("damping: 0.1", "")
+    found = inverse_of_run(text, tmp_path)
+    assert found.forces.shape == (11, 0)
+    assert found.ignored == ("flexion (prescribed)", "adduction (prescribed)", "elbow (prescribed)")
+
+
 def test_a_simulation_in_python_has_the_torque_of_a_crank(tmp_path: Path) -> None:
     """Through the loop, also shared with the least sum of squares; and the forces of a tree are those on all joints."""
     scene = mbsim.load(FOUR_BAR.replace("FORCE_OF_C", "0").replace('force: "3*cos(4*t)"', "v: 2"))

@@ -67,6 +67,8 @@ class ConsistentMotion:
         self._scales = 1.0 / tree.weights[: self.n]
         self._places = np.full(model.nv, -1)
         self._places[tree.plain["iv"]] = tree.plain["iq"]
+        for turn in tree.exponentials:
+            self._places[turn["iv"] : turn["iv"] + 3] = np.arange(turn["iq"], turn["iq"] + 3)
         self.given: Integers = np.array(given, np.int64)
         self._is_plain: Flags = self._places[self.given] >= 0
         turns = [(int(turn["iq"]), given.index(int(turn["iv"]))) for turn in tree.quaternions if turn["iv"] in given]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from multibody_cli.escaping import path_component
 from multibody_cli.immutable import Immutable
 from multibody_cli.model import Model
+from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.studies.equations_of_motion import places_by_name
 
@@ -84,8 +85,11 @@ def _entries(scene: SceneSpec, model: Model) -> Iterator[tuple[str, str, str, in
     columns = places_by_name(model)[1]
     plain = set(model.system.tree.plain["iv"].tolist())
     for name in columns.keys() - {joint.name for joint in model.names.joints}:  # bodies that move freely
-        for k, iv in enumerate(range(columns[name].start, columns[name].stop)):
-            yield "", f"{name}/{k}", "", iv, "m" if k < 3 else "rad", iv in plain
+        own = KINDS[scene.bodies[name.removeprefix("bodies/")].kind]
+        units = [coordinate.value for part in own.parts for coordinate in part.coordinates] * own.rows
+        for k, unit in enumerate(units):
+            iv = columns[name].start + k
+            yield "", f"{name}/{k}", "", iv, unit, iv in plain
 
 
 def dependent_coordinates(scene: SceneSpec, coordinates: Coordinates) -> list[int]:

@@ -13,7 +13,7 @@ Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 5 and 8; 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from multibody_cli.forces.elements import MUSCLES
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import State
+from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
@@ -95,7 +96,7 @@ class InverseDynamics(Immutable, eq=False):
     left_out
         Actuators of the scene, whose forces are unknown.
     remarks
-        Forces of the scene whose tables do not reach all instants.
+        Contacts and dry friction of the scene, which do not act, and forces whose tables do not reach all instants.
     """
 
     times: Floats
@@ -149,6 +150,16 @@ MOST_NAMES = 5
 ROUND_OFF = 1e-9
 """Change of a coordinate by constraints that is round-off, rad or m."""
 
+
+def _without_effect(scene: SceneSpec) -> Iterator[str]:
+    """Report contacts and dry friction."""
+    if scene.contacts is not None:
+        yield "contacts have no forces here: give those that were measured with --loads"
+    rubbing = [*(f"joints.{name}" for name in scene.friction_joints), *(".".join(one) for one in scene.brakes)]
+    if rubbing:
+        yield f"dry friction has no forces here: {listed(rubbing, MOST_NAMES, 'elements')}"
+
+
 Record = Callable[[Drives, State], None]
 """Records an instant, at which the drives have their forces."""
 
@@ -189,7 +200,7 @@ class InverseProblem:
         self.motion, self._ignored = self._of_tree(part, driven)
         fresh = prepared.fresh_state()
         self.state = fresh._replace(ledger=np.zeros(len(self.drives.model.names.accounts)))
-        self._remarks = tuple(outside_of_tables(scene, self.motion.times))
+        self._remarks = (*_without_effect(scene), *outside_of_tables(scene, self.motion.times))
         self._dependent = dependent_coordinates(scene, self._names)
         self._consistent = ConsistentMotion(
             self.drives.model, self.state, self.motion.coordinates.tolist(), self._dependent
@@ -278,7 +289,7 @@ class InverseProblem:
             else self._effect(state, a, needed, forces[self._unknown.index(one) :][:1])
             for one in sought
         ]
-        return np.array(columns).T
+        return np.reshape(columns, (len(sought), len(needed))).T
 
     def _effect(self, state: State, a: Floats, needed: Floats, drive: Floats) -> Floats:
         """Return the generalized force (n,) of a drive (1,) of 1, with all others 0."""
