@@ -155,9 +155,9 @@ def _without_effect(scene: SceneSpec) -> Iterator[str]:
     """Report contacts and dry friction."""
     if scene.contacts is not None:
         yield "contacts have no forces here: give those that were measured with --loads"
-    rubbing = [*(f"joints.{name}" for name in scene.friction_joints), *(".".join(one) for one in scene.brakes)]
-    if rubbing:
-        yield f"dry friction has no forces here: {listed(rubbing, MOST_NAMES, 'elements')}"
+    sources = [*(f"joints.{name}" for name in scene.friction_joints), *(".".join(one) for one in scene.brakes)]
+    if sources:
+        yield f"dry friction has no forces here: {listed(sources, MOST_NAMES, 'elements')}"
 
 
 Record = Callable[[Drives, State], None]
