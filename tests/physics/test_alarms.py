@@ -15,8 +15,9 @@ from random_machines import random_machine
 from multibody_cli.alarms.catalogue import DESCRIPTIONS
 from multibody_cli.alarms.monitor import alarms_of
 from multibody_cli.alarms.phases import find_largest
-from multibody_cli.alarms.record import Peak, RunRecord
+from multibody_cli.alarms.record import Peak, RunRecord, open_rows
 from multibody_cli.errors import SceneError
+from multibody_cli.model import ConstraintEntry
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.doctor.diagnosis import diagnose
 from multibody_cli.studies.simulation import prepare
@@ -319,3 +320,13 @@ def test_a_common_velocity_of_bodies_is_no_error(tmp_path: Path, count: int) -> 
     path = tmp_path / "docked.yaml"
     path.write_text(json.dumps(scene))
     assert not prepare(path).run(MemorySink()).outcome.alarms
+
+
+def test_of_one_sided_rows_the_violation_counts() -> None:
+    """A slack rope is open by any length; one that is too long, or has no length, is an error."""
+    rows = {
+        2: ConstraintEntry("constraints", "rope", slice(2, 3), True),
+        0: ConstraintEntry("couplings", "gear", slice(0, 1)),
+    }
+    errors = np.array([[0.1, 9.0, 0.3], [-0.1, 9.0, -0.2], [0.0, 9.0, math.nan]])
+    np.testing.assert_array_equal(open_rows(errors, rows), [[0.0, 0.1], [-0.2, -0.1], [math.nan, 0.0]])
