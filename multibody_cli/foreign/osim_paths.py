@@ -63,20 +63,30 @@ def read_path(model: Osim, element: Element) -> str | None:
     name = model.reading.text(element, "name")
     model.reading.ledger.keep(path, "name")
     model.drop(path, {"default_color": "pictures have colors of their own"})
-    points = [found for one in model.objects(path, "PathPointSet") if (found := _point(model, one)) is not None]
+    read = [_point(model, one) for one in model.objects(path, "PathPointSet")]
+    points, places = [one for one in read if one is not None], [k for k, one in enumerate(read) if one is not None]
     if len({point["body"] for point in points}) < 2:
         model.reading.ledger.drop(element, "its points that do not move belong to one body")
         return None
     arcs: dict[int, dict[str, Any]] = {}
     for one in model.objects(path, "PathWrapSet"):
-        _wrap(model, one, points, arcs)
+        _wrap(model, one, points, places, arcs)
     entries = [entry for k, point in enumerate(points) for entry in (point, *([arcs[k]] if k in arcs else []))]
     model.draft.add("paths", name, element, path=entries)
     return name
 
 
-def _wrap(model: Osim, element: Element, points: list[dict[str, Any]], arcs: dict[int, dict[str, Any]]) -> None:
-    """Let lines of a path wrap over a surface, of which OpenSim wraps one, but not those that are fixed to its body."""
+def _wrap(
+    model: Osim,
+    element: Element,
+    points: list[dict[str, Any]],
+    places: list[int],
+    arcs: dict[int, dict[str, Any]],
+) -> None:
+    """Let lines of a path wrap over a surface, of which OpenSim wraps one, but not those that are fixed to its body.
+
+    A range is one of places in the file, where points that are dropped count.
+    """
     ledger = model.reading.ledger
     ledger.keep(element, "name")
     model.drop(element, {"method": "a choice for ellipsoids"})
@@ -86,13 +96,12 @@ def _wrap(model: Osim, element: Element, points: list[dict[str, Any]], arcs: dic
         return
     body, quadrant = model.surfaces[name]
     first, last = model.numbers(element, "range", (-1.0, -1.0))
-    last = len(points) - 1 if last < 0 else last - 1
     arc: dict[str, Any] = {"wrap": name}
     if quadrant.lstrip("-") in SIDES:
         side = SIDES[quadrant.lstrip("-")]
         arc["side"] = [0.0 - part for part in side] if quadrant.startswith("-") else list(side)
         ledger.approximate(element, "the path does not cross the other side of the surface", OTHER_SIDE)
-    lines = range(max(int(first) - 1, 0), int(last))
+    lines = [k for k in range(len(points) - 1) if places[k] >= first - 1 and (last < 0 or places[k + 1] <= last - 1)]
     moving = [k for k in lines if {points[k]["body"], points[k + 1]["body"]} != {body}]
     if set(moving) & set(arcs):
         ledger.approximate(element, "a line wraps over one surface", "the first one in the file")

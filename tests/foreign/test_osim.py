@@ -267,3 +267,29 @@ def test_a_free_joint_is_a_free_body_and_a_locked_one_a_composite(tmp_path: Path
         np.testing.assert_allclose(result["bodies/position"][0, 0], values[3:], atol=1e-15)
         R = matrix(result["bodies/quaternion"][0, 0].values)
         np.testing.assert_allclose(R, frame((0, 0, 0), values[:3])[:3, :3], atol=1e-15)
+
+
+WRAPPED = """<OpenSimDocument Version="40000"><Model name="m">
+<Ground name="ground"><WrapObjectSet name="s"><objects><WrapCylinder name="drum"><radius>0.05</radius></WrapCylinder>
+</objects></WrapObjectSet></Ground>
+<BodySet name="bodyset"><objects><Body name="b"><mass>1</mass><inertia>1 1 1 0 0 0</inertia></Body></objects></BodySet>
+<JointSet name="jointset"><objects><PinJoint name="j"><socket_parent_frame>/ground</socket_parent_frame>
+<socket_child_frame>/bodyset/b</socket_child_frame></PinJoint></objects></JointSet>
+<ForceSet name="forceset"><objects><PathSpring name="s"><GeometryPath name="p"><PathPointSet><objects>
+<PathPoint name="p1"><socket_parent_frame>/ground</socket_parent_frame><location>0.1 0.2 0</location></PathPoint>
+<UnknownPathPoint name="p2"/>
+<PathPoint name="p3"><socket_parent_frame>/bodyset/b</socket_parent_frame><location>0.2 0 0</location></PathPoint>
+<PathPoint name="p4"><socket_parent_frame>/ground</socket_parent_frame><location>0 0.3 0</location></PathPoint>
+</objects></PathPointSet><PathWrapSet><objects><PathWrap name="w"><wrap_object>drum</wrap_object><range>{range}</range>
+</PathWrap></objects></PathWrapSet></GeometryPath></PathSpring></objects></ForceSet></Model></OpenSimDocument>"""
+
+
+@pytest.mark.parametrize(
+    ("range_", "wraps"), [("-1 -1", [1, 3]), ("3 4", [2]), ("1 3", [1]), ("1 9", [1, 3]), ("2 3", []), ("4 4", [])]
+)
+def test_a_range_of_a_wrap_counts_points_that_are_dropped(range_: str, wraps: list[int], tmp_path: Path) -> None:
+    """Beyond the points it was a traceback, and behind a dropped point it was off by one."""
+    path = tmp_path / "m.osim"
+    path.write_text(WRAPPED.format(range=range_))
+    entries = read(path).elements["paths"]["s"].value["path"]
+    assert [k for k, entry in enumerate(entries) if "wrap" in entry] == wraps
