@@ -237,9 +237,10 @@ def rate_change_of(points, i, k, r, s, u, distance, bodies, in_time):
     """Change of the rate of length of the line from entry i to entry k, for constant velocities, after `vary_arcs`."""
     one, other = bodies[points.entries[i].row], bodies[points.entries[k].row]
     (turn, moved), (other_turn, other_moved) = motion_of(one, r, in_time), motion_of(other, s, in_time)
-    turned = turn_of(points, i, k, u, other_moved - moved, distance)
-    turn, other_turn = cross(turn, r), cross(other_turn, s)
+    moved, turn, other_turn = other_moved - moved, cross(turn, r), cross(other_turn, s)
+    turned = (1.0 / max(distance, COINCIDENT)) * (moved - dot(u, moved) * u) if distance > 0.0 else ZERO
     if at_surface(points, i, k):
+        turned = tangent_turn_of(points, i, k)
         turn, other_turn = turn + slide_after(points, i), other_turn + slide_before(points, k)
     apart = velocity_of(other, s) - velocity_of(one, r)
     return dot(turned, apart) + dot(u, cross(load(other.w), other_turn) - cross(load(one.w), turn))
@@ -253,13 +254,10 @@ def relative_displacement(points, i, k, r, s, bodies):
 
 
 @formula
-def turn_of(points, i, k, u, moved, distance):
-    """Change of the direction of the line from entry i to entry k, 0 if it has none, after `vary_arcs`."""
-    turned = (1.0 / max(distance, COINCIDENT)) * (moved - dot(u, moved) * u) if distance > 0.0 else ZERO
-    if at_surface(points, i, k):
-        one, other = points.entries[i].surface, points.entries[k].surface
-        turned = load(points.surfaces[one].leave_turn) if one >= 0 else load(points.surfaces[other].enter_turn)
-    return turned
+def tangent_turn_of(points, i, k):
+    """Change of the direction of the line between entries i and k of which one is a surface, after `vary_arcs`."""
+    one, other = points.entries[i].surface, points.entries[k].surface
+    return load(points.surfaces[one].leave_turn) if one >= 0 else load(points.surfaces[other].enter_turn)
 
 
 @formula

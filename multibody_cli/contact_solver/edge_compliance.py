@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE, MORE_COMPLIANCE, PATIENCE
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula, kernel
 
 FIRST_COMPLIANCE, REPEATED = 1e-7, 1e-7
 """Compliance of a first pass, relative to w; relative change of impulses up to which a solution repeats them."""
@@ -29,6 +29,15 @@ def start_compliance(edges, steady):
     edges.compliance[0] = COMPLIANCE if steady else FIRST_COMPLIANCE
     edges.last[0] = edges.least[0] = math.inf
     edges.stalled[0] = edges.shifts[0] = 0
+
+
+@formula
+def is_cycling(edges):
+    """Whether the next pass is half a step: every second one, where two passes have left no smaller residual.
+
+    States that cycle have a solution between them, as where loads of two passes have opposite signs.
+    """
+    return edges.stalled[0] >= 2 and edges.stalled[0] % 2 == 0
 
 
 @kernel

@@ -227,3 +227,20 @@ def residual_of_patches(patches, limits, passes) -> tuple[float, float]:
                 if passes.state[p] == STICKS:
                     worst = max(worst, abs(passes.slip[p, 0]) / unit)
     return worst, size
+
+
+@kernel
+def keep_patches(passes):
+    """Keep friction and slip of all patches before a pass that is half a step."""
+    for p in range(len(passes.state)):
+        for i in range(2):
+            passes.start[p, i], passes.gradient[p, i] = passes.friction[p, i], passes.slip[p, i]
+
+
+@kernel
+def halve_step(passes):
+    """Take the means of friction and slip before and after a pass."""
+    for p in range(len(passes.state)):
+        for i in range(2):
+            passes.friction[p, i] = 0.5 * (passes.friction[p, i] + passes.start[p, i])
+            passes.slip[p, i] = 0.5 * (passes.slip[p, i] + passes.gradient[p, i])

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multibody_cli.contact_solver.edge_compliance import EXACT, choose_compliance, start_compliance
+from multibody_cli.contact_solver.edge_compliance import EXACT, choose_compliance, is_cycling, start_compliance
 from multibody_cli.contact_solver.edge_impacts import find_jams, follow_paths, follows_law, joints_wedge, rebounds
 from multibody_cli.contact_solver.edge_list import guess_edges
 from multibody_cli.contact_solver.edges import (
@@ -65,6 +65,8 @@ from multibody_cli.contact_solver.friction_limits import (
 )
 from multibody_cli.contact_solver.friction_states import (
     guess_states,
+    halve_step,
+    keep_patches,
     residual_of_patches,
     scale_patches,
     slide_without_friction,
@@ -82,6 +84,7 @@ from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, s
 from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMS,
     STICKS,
+    load_vector,
     store_vector,
 )
 from multibody_cli.contact_solver.two_directional_friction import distribute_torque, is_at_rest, linearize_friction
@@ -128,8 +131,11 @@ def passes_for(system: System, impulses: Any) -> Passes | None:
 
 # --- friction and loads -----------------------------------------------------------------------------------------------
 @kernel
-def compute_loads(system, joint_friction, passes):
-    """Compute loads, their signs, and limits of all joints from the impulses that they transmit, and their friction."""
+def compute_loads(system, joint_friction, passes, halves):
+    """Compute loads, their signs, and limits of all joints from the impulses that they transmit, and their friction.
+
+    Where the pass `halves` its step, the reactions are the means of those before and after it.
+    """
     table = system.contacts.joint_friction
     clear_loads(passes)
     for p in range(len(table.patches)):
@@ -143,6 +149,8 @@ def compute_loads(system, joint_friction, passes):
         if passes.state[p] == STICKS or patch.slip_directions == 2:
             share = share_of_points(joint_friction, p)
             W = carried - friction_wrench(patch, share * x, share * y, table.points, joint_friction.normal_loads)
+        if halves:
+            W = 0.5 * (W + load_vector(passes.reaction[p]))
         store_vector(passes.reaction[p], W)
         compute_limit(p, patch, W, table, joint_friction, passes)
     for p in range(len(table.patches)):
@@ -233,7 +241,7 @@ def read_first_loads(system, work, contact_work, passes, h, v, first) -> bool:
         return False
     transmit_changes(system, work, passes)
     compute_friction(system, work, joint_friction, passes, h)
-    compute_loads(system, joint_friction, passes)
+    compute_loads(system, joint_friction, passes, False)
     guess_states(system, contact_work, passes, first)
     return True
 
@@ -251,6 +259,9 @@ def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
     edges, passes.bodies.frictionless[0] = passes.edges, 0
     start_compliance(edges, passes.steady[0])
     for iteration in range(most):
+        halves = passes.soft[0] and is_cycling(edges)
+        if halves:
+            keep_patches(passes)
         regular = write_load_shares(table, joint_friction, passes)
         linearize_friction(table.patches, joint_friction, passes)
         linearize_edges(edges, work.armature)
@@ -262,7 +273,9 @@ def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
         compute_slips(system, work, joint_friction, passes, v)
         transmit_changes(system, work, passes)
         compute_friction(system, work, joint_friction, passes, h)
-        compute_loads(system, joint_friction, passes)
+        if halves:
+            halve_step(passes)
+        compute_loads(system, joint_friction, passes, halves)
         if iteration == 0:
             rescale_edges(edges)
         worst, size = residual_of_patches(table.patches, joint_friction.limit, passes)
@@ -273,7 +286,7 @@ def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
         choose_compliance(edges, of_edges if few else 0.0)
         switches = len(passes.state) if iteration % (2 * JOINT_ITERATIONS) < JOINT_ITERATIONS else 1
         agree, residual = update_states(system, joint_friction, passes, tolerance, switches)
-        if agree and exact:
+        if agree and exact and not halves:
             return iteration + 1, residual
     return -1, 0.0
 

@@ -105,10 +105,10 @@ class TreeFriction(NamedTuple):
     friction: Annotated[Floats, "p", 2]  # x
     slip: Annotated[Floats, "p", 2]  # slip velocities after the step
     applied: Annotated[Floats, "p", 2]  # part of x that depends neither on the loads nor on the slip
-    limit: Annotated[Floats, "p"]  # given limits (`staggered_tree_friction`, as all that follow)
-    free_slip: Annotated[Floats, "p", 2]  # slip velocities without friction
     start: Annotated[Floats, "p", 2]  # x before a Newton step
     gradient: Annotated[Floats, "p", 2]  # slip velocities before it
+    limit: Annotated[Floats, "p"]  # given limits (`staggered_tree_friction`, as all that follow)
+    free_slip: Annotated[Floats, "p", 2]  # slip velocities without friction
     target: Annotated[Floats, "p", 2]  # x after it, without limits
     normal_load: Annotated[Floats, "points"]  # normal loads of the last sweep
     largest_load: Annotated[Floats, "n"]  # largest sum of loads in a branch, by its first body

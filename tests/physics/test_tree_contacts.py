@@ -423,6 +423,11 @@ def test_an_arm_with_discs_on_the_floor_moves_as_with_rows(tmp_path, monkeypatch
     assert compare(tmp_path, monkeypatch, arm_with_discs(kinds), method, 330) > 10
 
 
+def test_states_of_many_discs_do_not_cycle(tmp_path, monkeypatch):
+    """Newton's method alternates between loads of opposite signs in a step, but for its half steps."""
+    assert compare(tmp_path, monkeypatch, arm_with_discs(["ball"] * 10, 0.5), "aba", 552) > 10
+
+
 @pytest.mark.parametrize(("angle", "height"), [(0.0, 2 * L + 0.02), (1e-9, 2 * L + 0.02), (np.pi / 2, 0.021)])
 def test_an_arm_with_discs_at_a_special_position_moves_as_with_rows(tmp_path, monkeypatch, angle, height):
     """Straight above the contact, where no joint moves the tip along the normal; and at a right angle.
