@@ -87,9 +87,18 @@ def test_the_filter_halves_the_power_at_its_cutoff_twice_and_shifts_no_phase(tmp
     t = np.arange(4000) / 400.0
     for frequency in (2.0, 6.0, 12.0):
         wave = np.sin(2.0 * np.pi * frequency * t)
-        found = filtered(tmp_path, t, wave[:, None], 6.0)[1500:2500, 0]
+        found, _, a = (one[1500:2500, 0] for one in filtered(tmp_path, t, wave[:, None], 6.0))
         gain = 1.0 / (1.0 + (np.tan(np.pi * frequency / 400.0) / np.tan(np.pi * 6.0 / 400.0)) ** 6)
         np.testing.assert_allclose(found, gain * wave[1500:2500], atol=1e-6)
+        np.testing.assert_allclose(a, -((2.0 * np.pi * frequency) ** 2) * found, atol=1e-2)
+
+
+def test_the_filter_keeps_lines_and_their_ends(tmp_path: Path) -> None:
+    q = np.array([1.0 + 2.0 * TIMES]).T
+    found, v, a = filtered(tmp_path, TIMES, q, 4.0)
+    np.testing.assert_allclose(found, q, atol=1e-6)
+    np.testing.assert_allclose(v, 2.0, atol=5e-5)
+    np.testing.assert_allclose(a, 0.0, atol=5e-3)
 
 
 def test_what_is_refused(coordinates: Coordinates, tmp_path: Path) -> None:

@@ -133,9 +133,8 @@ def read_motion(path: Path, coordinates: Coordinates, cutoff: float | None = Non
     gaps = [names[k] for k, column in zip(found.values(), q.T, strict=True) if not np.isfinite(column).all()]
     if gaps:
         raise ArgumentError(f"{path}: missing values in {', '.join(f'`{name}`' for name in gaps)}: fill the gaps first")
-    if cutoff is not None:
-        q = filtered(path, times, q, cutoff)
-    return Motion(str(path), times, np.array([*found], np.int64), *derivatives(path, times, q), tuple(ignored))
+    columns_of = derivatives(path, times, q) if cutoff is None else filtered(path, times, q, cutoff)
+    return Motion(str(path), times, np.array([*found], np.int64), *columns_of, tuple(ignored))
 
 
 def derivatives(path: Path, times: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
@@ -153,8 +152,10 @@ def derivatives(path: Path, times: Floats, q: Floats) -> tuple[Floats, Floats, F
     return q, spline.derivative(1)(times), spline.derivative(2)(times)
 
 
-def filtered(path: Path, times: Floats, q: Floats, cutoff: float) -> Floats:
-    """Return values without frequencies above the cutoff, Hz.
+def filtered(path: Path, times: Floats, q: Floats, cutoff: float) -> tuple[Floats, Floats, Floats]:
+    """Return values, first and second derivatives (T, g) without frequencies above the cutoff, Hz.
+
+    The filter and the spline have the columns with half of their length added at both ends, reflected at the end point.
 
     Raises
     ------
@@ -166,11 +167,17 @@ def filtered(path: Path, times: Floats, q: Floats, cutoff: float) -> Floats:
     if len(times) < FEWEST or np.abs(intervals - interval).max() > UNEVEN * interval:
         raise ArgumentError(f"{path}: --filter needs equally spaced instants, at least {FEWEST}")
     if not 0.0 < cutoff < 0.5 / interval:
-        raise ArgumentError(
-            f"--filter {cutoff:g}: expected a frequency up to half of that of {path}, {0.5 / interval:g} Hz"
-        )
+        nyquist = 0.5 / interval
+        raise ArgumentError(f"--filter {cutoff:g}: expected a frequency up to half of that of {path}, {nyquist:g} Hz")
     sections = butter(FILTER_ORDER, cutoff, fs=1.0 / interval, output="sos")
-    return np.asarray(sosfiltfilt(sections, q, axis=0, padtype="odd", padlen=len(q) - 1))
+    count = len(times) // 2
+    longer = [
+        np.concatenate([2.0 * x[0] - x[count:0:-1], x, 2.0 * x[-1] - x[-2 : -count - 2 : -1]]) for x in (times, q)
+    ]
+    smooth = sosfiltfilt(sections, longer[1], axis=0)
+    own = slice(count, count + len(times))
+    found, v, a = (part[own] for part in derivatives(path, longer[0], smooth))
+    return found, v, a
 
 
 Columns = tuple[Floats, list[str], Floats, int, list[Unit | None], bool]
