@@ -38,6 +38,7 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
     """
     from multibody_cli.comparison.cases import compare_case
     from multibody_cli.comparison.tolerance import Policy
+    from multibody_cli.methods import METHODS
     from multibody_cli.output.certificate import add_certificate
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.version import described, full_version
@@ -46,6 +47,8 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
     recorded = run.attributes
     if recorded["status"] in ("running", "interrupted"):
         raise ResultError(f"{file}: the run was not completed: continue it with `mbsim run --resume {file}`")
+    if recorded["method"] not in METHODS:
+        raise ResultError(f"{file} has no run but `{recorded['method']}`: repeat the command that wrote it")
     if output is not None and output.exists() and output.samefile(file):
         raise ArgumentError(f"{output} is the file to repeat: use another name with -o")
     with _place(output) as new:

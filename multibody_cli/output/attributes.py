@@ -40,7 +40,7 @@ ATTRIBUTES = {
     ),
     "name": Attribute(str, "name of the scene"),
     "description": Attribute(str, "description of the scene"),
-    "method": Attribute(str, "method that advanced the state"),
+    "method": Attribute(str, "method that advanced the state; `inverse_dynamics` of a file that `mbsim inverse` wrote"),
     "integrator": Attribute(str, "integrator; empty where the method is its own"),
     "options": Attribute(str, "options of the method, as JSON"),
     "step": Attribute(float, "time step, s"),

@@ -51,6 +51,8 @@ def test_forces_of_a_motion(mbsim: Command, folder: Path) -> None:
     assert names == ["lift_force", "elbow_flexion_moment"]
     angle = np.radians(20.0 + 100.0 * times)
     np.testing.assert_allclose(values[:, 1], 1.5 * 9.81 * 0.15 * np.cos(angle), rtol=1e-9)
+    ending = mbsim("rerun", "arm.h5")
+    assert (ending.code, "arm.h5 has no run but `inverse_dynamics`" in ending.stderr) == (2, True)
     recorded = read_trajectory(folder / "arm.h5").channel("actuators/elbow_flexion/force").values[:, 0]
     np.testing.assert_array_equal(recorded, values[:, 1])
 

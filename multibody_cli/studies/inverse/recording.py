@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from multibody_cli.model import SceneNames, State
     from multibody_cli.studies.inverse.drives import Drives
 
+METHOD = "inverse_dynamics"
+"""The method in the attributes of the file: no method of a run, so that it is not repeated as one."""
+
 _OF_STEPS = ("energy/work", "energy/dissipation", "energy/total", "energy/ledger_residual", "solver", "contacts")
 """Channels that depend on the steps of a run."""
 
@@ -49,6 +52,9 @@ def solve_and_record(prepared: PreparedSimulation, problem: InverseProblem, sink
     header = replace(
         simulation.header(),
         names=model.names,
+        method=METHOD,
+        integrator="",
+        options={},
         step=span / max(1, len(times) - 1) or simulation.scene.simulation.step,
         duration=float(times[-1]),
         block_rows=block_rows(len(times), model.names),
