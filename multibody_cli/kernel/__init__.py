@@ -16,6 +16,7 @@ under `NUMBA_DISABLE_JIT=1` or `interpreted()`; a formula that Python calls alwa
     reach       digest of all source that a kernel reaches by its calls
     functions   formulas, choices between them, and functions written as instructions
     tasks       compilation tasks: symbols and recipes
+    addresses   a range of addresses for code beside the libraries of a process
     loading     loading of object code into this process
     optimizing  linking and optimization by LLVM
     compiler    the compiler front end: the only package that imports numba

@@ -15,6 +15,7 @@ from typing import Any
 
 from multibody_cli.errors import MbsimError
 from multibody_cli.kernel import store
+from multibody_cli.kernel.addresses import addresses_for_code
 from multibody_cli.kernel.arguments import WORD, Arguments, packer
 from multibody_cli.kernel.store import Code
 from multibody_cli.kernel.target import machine
@@ -59,9 +60,10 @@ def load(found: Mapping[str, Code]) -> None:
             for name in code.externals:
                 if not llvm.address_of_symbol(name):
                     raise KernelError(f"compiled code of {code.title} requires the function {name}, which is missing")
-        for code in found.values():
-            engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
-        engine.finalize_object()
+        with addresses_for_code():
+            for code in found.values():
+                engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
+            engine.finalize_object()
         _loaded.update(found)
 
 

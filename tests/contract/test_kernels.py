@@ -96,6 +96,25 @@ def run_in_a_process(cache, integrators):
     return json.loads(done.stdout)
 
 
+FAR = """
+import mmap, mbsim
+def step(name):
+    mbsim.Simulation(mbsim.load(f"{scenes}/{{name}}.yaml")).step(1)
+step("anchors")
+arrays = [mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ) for _ in range(6)]
+step("contact_filters")
+"""
+
+
+@compiled
+@pytest.mark.skipif(sys.platform != "linux", reason="mappings of Linux")
+def test_code_is_loaded_behind_large_arrays():
+    """Its relative addresses reach 2 GiB; the loader of LLVM would abort the process."""
+    script = FAR.format(scenes=TESTS.parent / "scenes/gallery")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 @compiled
 def test_a_second_process_compiles_nothing_and_does_not_import_numba(tmp_path, monkeypatch):
     """The first process compiles into the cache of all tests; the second has only the code that the first loaded."""
