@@ -138,7 +138,7 @@ def pack(machine: Machine) -> Packed:
     ]
     tree = pack_tree(tree_links, machine.gravity)
     tree.tree = tree.tree._replace(armature=armature_of(machine, tree))
-    packer = ForcePacker({}, {}, {})
+    packer = ForcePacker({}, {}, {}, {})
     for row, forces in machine.joint_forces.items():
         tree_link = tree_links[row - 1]
         motion = forces.motion and SimpleNamespace(given=forces.motion[0], signals=tuple(forces.motion[1]))
