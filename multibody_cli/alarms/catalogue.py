@@ -79,7 +79,7 @@ def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
 def _close_constraints(settings: RunSettings, value: float, threshold: float) -> Remedy:
     if value == math.inf:
         return Remedy(change=WITHOUT_LENGTH)
-    if settings.options.get("stabilization") == "baumgarte":
+    if settings.options.get("stabilization", "projection") != "projection":
         return Remedy(change="use `simulation.options.stabilization: projection`")
     return remedy_of_open_constraints(settings, value, threshold)
 

@@ -60,7 +60,7 @@ def displace_with_prediction(system, work, h, q, v):
         fastest = max(fastest, abs(rhs[r]) * work.rows[r].weight)
     error = 0.5 * h * h * fastest
     left = ERROR_LEFT * error * error
-    if work.baumgarte[0] == 0.0 and left > PROJECTION_TOLERANCE * work.dual.scales[0]:
+    if work.feedback[0] == 0.0 and left > PROJECTION_TOLERANCE * work.dual.scales[0]:
         for r in range(len(rhs)):
             rhs[r] *= -0.5 * h
         respond_with_joints(system, work)

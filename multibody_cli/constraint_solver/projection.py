@@ -137,7 +137,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     With projection, `work` then has the kinematics of these q and v, except the motions of loop frames.
     """
     work.dual.factored_time[0] = math.nan
-    if work.baumgarte[0] > 0.0:
+    if work.feedback[0] > 0.0:
         return
     tree, before, reused, suspended, reach = system.tree, math.inf, False, False, math.inf
     work.dual.arrivals[0] = 0

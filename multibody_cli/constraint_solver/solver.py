@@ -265,17 +265,20 @@ def write_acceleration_rhs(system, work, v, a):
             rows[r].residual = bias
             if has_motions:
                 rows[r].residual += prescribed_acceleration_of_row(rows[r], work.terms, system.tree.driven, a)
-            rows[r].residual += baumgarte_feedback(rows[r], work, v)
+            rows[r].residual += feedback_of_row(rows[r], work, v, bias)
             work.rhs[r] = -rows[r].residual
 
 
 @kernel
-def baumgarte_feedback(row, work, v):
-    """Baumgarte feedback of the errors of velocity and position of a row; 0 with projection."""
-    two_alpha, beta_squared = work.baumgarte
-    if two_alpha == 0.0 or row.one_sided:
+def feedback_of_row(row, work, v, bias):
+    """Feedback of the errors of velocity and position of a row at acceleration level, given its bias; 0 with projection.
+
+    With feedback of velocities alone, the bias is removed: an Euler step of h then ends at J v = -rate error.
+    """
+    of_velocity, of_position, of_bias = work.feedback
+    if of_velocity == 0.0 or row.one_sided:
         return 0.0
-    return two_alpha * velocity_of_row(row, work.terms, work.bodies, v) + beta_squared * row.error
+    return of_velocity * velocity_of_row(row, work.terms, work.bodies, v) + of_position * row.error + of_bias * bias
 
 
 @template(apply_inverse_mass)
@@ -291,7 +294,9 @@ def enforce_constraints(system, work, v, a):
     if count > 0:
         for k in range(count):
             row = rows[active_rows[k]]
-            work.dual.r[k] = acceleration_of_row(row, work.terms, work.bodies, a) + baumgarte_feedback(row, work, v)
+            bias = bias_acceleration_of_row(row, work.terms, work.bodies)
+            feedback = feedback_of_row(row, work, v, bias)
+            work.dual.r[k] = bias + jacobian_product_of_row(row, work.terms, work.bodies, a) + feedback
         zero_rhs(work)
         build_delassus(system, work, count)
         solve_dual(work, count)

@@ -84,16 +84,25 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
         mark_ropes(model.system, state.q, state.v)
     assembler = Assembler(model, state, loaded.scene.simulation.duration)
     messages += _assemble_positions(loaded, assembler, state, given[0])
-    as_written = initial_samples(model, state)
-    velocities = assembler.complete_rates(given[1], written)
-    _require_consistent(loaded, model, state, velocities)
-    if max(velocities.before.relative, velocities.change) > REPORT_THRESHOLD:
-        messages.append(_completed_rates(loaded, model, state, velocities, assembler.scales, as_written))
-    _require_agreement(loaded, model, state, assembler.scales)
+    if loaded.scene.simulation.options.get("stabilization") != "baumgarte_velocity":  # which the first step completes
+        messages += _complete_rates(loaded, assembler, state, given[1], written)
     _require_one_plane(loaded, model, state, assembler.scales)
     dependent = assembler.dependent_rows() if constrained else []
     independent = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
     return InitialState(free - independent, (*messages, *_redundant(loaded, model, dependent)))
+
+
+def _complete_rates(
+    loaded: LoadedScene, assembler: Assembler, state: State, kept: Flags, written: Floats
+) -> Iterator[str]:
+    """Complete the rates; yield messages."""
+    model = assembler.model
+    as_written = initial_samples(model, state)
+    velocities = assembler.complete_rates(kept, written)
+    _require_consistent(loaded, model, state, velocities)
+    if max(velocities.before.relative, velocities.change) > REPORT_THRESHOLD:
+        yield _completed_rates(loaded, model, state, velocities, assembler.scales, as_written)
+    _require_agreement(loaded, model, state, assembler.scales)
 
 
 def _assemble_positions(loaded: LoadedScene, assembler: Assembler, state: State, kept: Flags) -> list[str]:

@@ -196,7 +196,7 @@ class AccelerationKind(Immutable):
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
         moving = feature in (Feature.LIMITS, Feature.CONTACT, Feature.JOINT_FRICTION)
-        if moving and options.get("stabilization") == "baumgarte":
+        if moving and options.get("stabilization", "projection") != "projection":
             message = "impacts and dry friction require `stabilization: projection`, the default"
             yield "stabilization", message
 
@@ -216,7 +216,7 @@ class AccelerationKind(Immutable):
         kernels, system = self.chosen(given, model.system) if self.chosen else self.kernels, model.system
         work = kernels.workspace(model, given)
         work = work._replace(implicit_solve=work.implicit_solve._replace(settings=given.implicit_solve))
-        set_stabilization(given, work)
+        set_stabilization(given, work, control.step)
         dynamics, shortcut = kernels.dynamics(system), kernels.shortcut_through(system)
         contact_work: Any = ()
         if system.contacts:

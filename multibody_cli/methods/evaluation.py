@@ -78,7 +78,7 @@ def evaluate_constrained(system, work, t, q, v, a, powers) -> None:
 def evaluate_constrained_projected(system, work, t, q, v, a, powers) -> None:
     """Like `evaluate_constrained`, after `project_onto_constraints`, with the kinematics of bodies that it leaves."""
     is_factored = take_factored_positions(work, t, q)
-    if work.baumgarte[0] > 0.0:  # nothing was projected
+    if work.feedback[0] > 0.0:  # nothing was projected
         update_kinematics(system, t, q, v, a, work)
     else:
         add_loop_motions(system, q, v, a, work)

@@ -13,13 +13,14 @@ from multibody_cli.tree.workspace import BLOCKS, MASS, ImplicitSolveSettings, Wo
 class StabilizationOptions(Spec):
     """How errors of closed loops and constraints are corrected."""
 
-    stabilization: Literal["projection", "baumgarte"] = Field(
+    stabilization: Literal["projection", "baumgarte", "baumgarte_velocity"] = Field(
         "projection",
         description="`projection`: after each step, positions and velocities are projected onto the constraints, in "
-        "the mass metric. `baumgarte`: feedback in the accelerations makes errors decay.",
+        "the mass metric. `baumgarte`: feedback in the accelerations makes errors decay. `baumgarte_velocity`: each "
+        "Euler step ends with velocities that make errors decay, by J v = -rate error (Sueda (1.82)).",
     )
     baumgarte_rate: Annotated[Number, Field(gt=0.0)] = Field(
-        50.0, description="Decay rate of errors with `stabilization: baumgarte`, 1/s."
+        50.0, description="Decay rate of errors with `baumgarte` or `baumgarte_velocity`, 1/s."
     )
 
     @property
@@ -29,7 +30,7 @@ class StabilizationOptions(Spec):
 
     @model_validator(mode="after")
     def _refuse_what_has_no_effect(self) -> Self:
-        if "baumgarte_rate" in self.model_fields_set and self.stabilization != "baumgarte":
+        if "baumgarte_rate" in self.model_fields_set and self.stabilization == "projection":
             raise ValueError("`baumgarte_rate` has no effect without `stabilization: baumgarte`")
         return self
 
@@ -60,7 +61,15 @@ class ImplicitOptions(StabilizationOptions):
         )
 
 
-def set_stabilization(options: StabilizationOptions, work: Work) -> None:
-    """Set the coefficients of error'' + 2 rate error' + rate^2 error = 0; both are 0 for projection."""
-    rate = options.baumgarte_rate if options.stabilization == "baumgarte" else 0.0
-    work.baumgarte[:] = 2.0 * rate, rate * rate
+def set_stabilization(options: StabilizationOptions, work: Work, step: float) -> None:
+    """Set the coefficients of feedback, given the step, s; all are 0 for projection.
+
+    `baumgarte`: error'' + 2 rate error' + rate^2 error = 0; `baumgarte_velocity`: J (v + step dv/dt) = -rate error.
+    """
+    rate = options.baumgarte_rate
+    kinds = {
+        "projection": (0.0, 0.0, 0.0),
+        "baumgarte": (2.0 * rate, rate * rate, 0.0),
+        "baumgarte_velocity": (1.0 / step, rate / step, -1.0),
+    }
+    work.feedback[:] = kinds[options.stabilization]

@@ -203,7 +203,7 @@ class Work(NamedTuple):
     special_rows: Integers  # numbers of the rows that are one-sided, nonholonomic or have an account
     terms: Records
     rhs: Annotated[Floats, "mp"]  # right-hand sides of primary rows: m, or 0 for a method without
-    baumgarte: Annotated[Floats, 2]  # 2 alpha and beta^2; 0 if errors are removed by projection
+    feedback: Annotated[Floats, 3]  # of the velocity, error and bias of a row; 0 if errors are removed by projection
     dual: Dual
     scratch: Any  # of the method alone
     elimination: Any  # of rows within the recursion, a `RowElimination`, or ()

@@ -50,6 +50,7 @@ STEPS: dict[str, tuple[int, str]] = {
     "redmax_scene_11": (4, "2 ms"),
     "redmax_scene_12": (6, "1 ms"),
     "redmax_scene_13": (6, "10 ms"),
+    "redmax_scene_13_rates": (6, "1 ms"),
     "redmax_scene_14": (6, "2 ms"),
     "redmax_scene_15": (6, "5 ms"),
     "redmax_scene_16": (6, "10 ms"),

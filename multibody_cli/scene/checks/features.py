@@ -41,6 +41,11 @@ def check_features(draft: Draft) -> None:
                 f"integrator `{integrator.name}` has a variable step size, but impacts on limits need a small fixed "
                 "step: use a fixed-step integrator such as `rk4`",
             )
+    if settings.options.get("stabilization") == "baumgarte_velocity" and integrator.order != 1:
+        objections["stabilization"] = (
+            "`baumgarte_velocity` selects the velocities at the end of an Euler step: use `semi_implicit_euler` or "
+            f"`linearly_implicit_euler` instead of `{integrator.name}`, or `baumgarte`"
+        )
     for option, message in objections.items():
         draft.report(("simulation", "options", option), message)
     _check_loops(draft)
