@@ -46,7 +46,6 @@ from multibody_cli.constraints.elements import write_all
 from multibody_cli.constraints.reduction import update_dependent_coordinates
 from multibody_cli.constraints.rotor import TABLE as ROTORS
 from multibody_cli.constraints.rows import (
-    acceleration_of_row,
     apply_row_impulse,
     bias_acceleration_of_row,
     constraint_violation,
@@ -271,7 +270,7 @@ def write_acceleration_rhs(system, work, v, a):
 
 @kernel
 def feedback_of_row(row, work, v, bias):
-    """Feedback of the errors of velocity and position of a row at acceleration level, given its bias; 0 with projection.
+    """Feedback of the errors of velocity and position of a row, given its bias acceleration; 0 with projection.
 
     With feedback of velocities alone, the bias is removed: an Euler step of h then ends at J v = -rate error.
     """

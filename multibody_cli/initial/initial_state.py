@@ -93,7 +93,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
 
 
 def _complete_rates(
-    loaded: LoadedScene, assembler: Assembler, state: State, kept: Flags, written: Floats
+    loaded: LoadedScene, assembler: Assembler, state: State, kept: Flags, written: NDArray[np.float64]
 ) -> Iterator[str]:
     """Complete the rates; yield messages."""
     model = assembler.model

@@ -58,7 +58,7 @@ def test_the_first_step_is_an_impact_and_momentum_stays(method: str, tmp_path: P
 
 @pytest.mark.parametrize("method", METHODS[:3])
 def test_an_error_decays_by_its_rate_in_each_step(method: str, tmp_path: Path) -> None:
-    """A pendulum of a closing joint: J v = -rate error at the positions of the start, for every row of the loop."""
+    """The ends of a rod on two slides: J v = -rate error, with J and the error of the start of each step."""
     text = (
         SLIDERS.replace(
             "couplings:\n  equal: {type: equal, joints: [a, b]}\n", "constraints:\n  rope: {type: distance, "

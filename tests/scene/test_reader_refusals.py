@@ -51,7 +51,7 @@ REFUSED = {
     "an open bracket": (HEAD + "gravity: [0, 0, 1 m/(s*s]\n", "gravity[2]: `m/(s*s` is not a unit"),
     "an option of another type": (
         HEAD.replace("duration: 1", "duration: 1, options: {stabilization: 3}"),
-        "simulation.options.stabilization: expected `projection` or `baumgarte`, found `3`",
+        "simulation.options.stabilization: expected `projection`, `baumgarte` or `baumgarte_velocity`, found `3`",
     ),
     "a coupling of a loop": (
         TWO + LOOP + "couplings:\n  b: {type: gear, joints: [j, k], ratio: 2}\n"
