@@ -53,24 +53,6 @@ def lever_of(point, bodies):
 
 
 @formula
-def lever_before(points, k, bodies):
-    """Lever of the end of the line that leads to entry k."""
-    entry = points.entries[k]
-    if entry.surface >= 0:
-        return load(points.surfaces[entry.surface].enter)
-    return lever_of(entry, bodies)
-
-
-@formula
-def lever_after(points, k, bodies):
-    """Lever of the start of the line that leads from entry k."""
-    entry = points.entries[k]
-    if entry.surface >= 0:
-        return load(points.surfaces[entry.surface].leave)
-    return lever_of(entry, bodies)
-
-
-@formula
 def at_surface(points, i, k):
     """Whether entry i or entry k is a surface."""
     return max(points.entries[i].surface, points.entries[k].surface) >= 0
@@ -85,19 +67,18 @@ def line_to(points, i, k, bodies):
     length = math.sqrt(dot(d, d))
     u = (1.0 / max(length, COINCIDENT)) * d
     if at_surface(points, i, k):
-        r, s = lever_after(points, i, bodies), lever_before(points, k, bodies)
-        u, length = tangent_to(points, one.surface, other.surface)
+        r, s, u, length = tangent_to(points, one.surface, other.surface, r, s)
     return r, s, u, length
 
 
 @formula
-def tangent_to(points, one, other):
-    """Direction and length of the line that leaves the surface `one`, or else enters the surface `other`."""
+def tangent_to(points, one, other, r, s):
+    """The line that leaves the surface `one`, or else enters the surface `other`, as `line_to` returns it."""
     if one >= 0:
         arc = points.surfaces[one]
-        return load(arc.leaving), arc.after
+        return load(arc.leave), s, load(arc.leaving), arc.after
     arc = points.surfaces[other]
-    return load(arc.entering), arc.before
+    return r, load(arc.enter), load(arc.entering), arc.before
 
 
 @formula
