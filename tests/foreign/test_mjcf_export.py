@@ -286,11 +286,19 @@ def test_no_field_of_a_scene_is_ignored() -> None:
     mass = {"kind", "mass", "density", "com", "inertia"}
     assert BodySpec.model_fields.keys() == mass | {"shapes", "position", "rotation", "velocity", "points"}
     forces = {"stiffness", "damping", "armature", "force", "limits", "restitution", "motion"}
-    frames = {"parent", "child", "origin", "child_origin"}
+    frames = {"parent", "child", "origin", "child_origin", "coordinate_names"}
     assert MovingJointSpec.model_fields.keys() == forces | frames | {"type"}
     contacts = {"friction", "restitution", "priority", "contact", "groups", "collides_with"}
     form = {"type", "position", "rotation", "color", "visible", "density"}
     assert SolidSpec.model_fields.keys() == contacts | form
+
+
+def test_names_of_coordinates_are_losses(tmp_path: Path) -> None:
+    body = "{mass: 1, inertia: {principal: [1, 1, 1]}}"
+    hip = "{type: universal, child: a, coordinate_names: [flexion, adduction]}"
+    _, _, losses = exported(written(f"bodies: {{a: {body}}}\njoints: {{hip: {hip}}}", tmp_path), tmp_path, "mjcf")
+    names = ("joints", "hip", "coordinate_names")
+    assert losses == [Loss("dropped", names, "coordinates have the names of their joints")]
 
 
 def test_shapes_are_geoms(tmp_path: Path) -> None:

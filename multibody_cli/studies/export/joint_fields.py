@@ -19,13 +19,15 @@ UNBOUNDED = 1e10
 
 
 def drop_laws(name: str, joint: JointSpec, keys: Iterable[str], losses: Losses) -> None:
-    """Drop functions of time or state, `keys`, and restitution, domains, friction in proportion to loads."""
+    """Drop functions of time or state, `keys`, restitution, domains, names, and friction in proportion to loads."""
     place = ("joints", name)
     for key in keys:
         if getattr(joint, key, None) is not None:
             losses.drop((*place, key), "a function of time or of the state")
     if getattr(joint, "restitution", 0.0):
         losses.drop((*place, "restitution"), "limits have no restitution")
+    if getattr(joint, "coordinate_names", ()):
+        losses.drop((*place, "coordinate_names"), "coordinates have the names of their joints")
     if joint.own_domains or joint.domains:
         losses.drop(place, "its coordinates are unbounded")
     friction = getattr(joint, "friction", None)
