@@ -6,7 +6,7 @@ and from its end to b are tangent to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ def quadric(weights: Floats) -> Level:
     )
 
 
-NODES = 18
+NODES = 26
 
 
 def _differentiation(n: int) -> tuple[Floats, Floats]:
@@ -71,3 +71,21 @@ def shortest(surface: Level, a: Floats, b: Floats, line: Floats) -> tuple[float,
     if (P - a) @ (x @ DERIVATIVE[0]) < -1e-9 or (b - Q) @ (x @ DERIVATIVE[-1]) < -1e-9:  # the line turns back
         return None
     return float(np.linalg.norm(P - a) + speed + np.linalg.norm(b - Q)), P, Q
+
+
+def sections(radii: Floats, a: Floats, b: Floats, count: int = 8) -> Iterator[Floats]:
+    """Yield the shortest ways (3, n) round plane sections of an ellipsoid, by planes through the line from a to b."""
+    p, q = a / radii, b / radii
+    u = (q - p) / np.linalg.norm(q - p)
+    foot = p - (p @ u) * u
+    e = np.linalg.svd(u[None])[2][1]
+    for angle in 2.0 * np.pi * np.arange(count) / count:
+        w = np.cos(angle) * e + np.sin(angle) * np.cross(u, e)
+        m = np.cross(w, u)
+        centre, R = (foot @ m) * m, np.sqrt(1.0 - (foot @ m) ** 2)
+        begin, end = (np.arctan2((x - centre) @ w, (x - centre) @ u) for x in (p, q))
+        begin = (begin + 0.5 * np.pi) % (2.0 * np.pi) - 0.5 * np.pi - np.arccos(R / np.linalg.norm(p - centre))
+        end = (end + 0.5 * np.pi) % (2.0 * np.pi) - 0.5 * np.pi + np.arccos(R / np.linalg.norm(q - centre))
+        if begin > end:
+            t = np.linspace(begin, end, 30)
+            yield (centre[:, None] + R * (np.cos(t) * u[:, None] + np.sin(t) * w[:, None])) * radii[:, None]

@@ -6,9 +6,9 @@ With the differences d_k of neighboring points and their unit vectors u_k, a cab
 
 The factors f_k are 1 but for cables with branches: 1 / divisor in a branch, and 0 between two branches.
 
-Between two points, a cable may wrap over a surface (`cables.wrapping`).  The surface then has two points, at which the
+Between two points, a cable may wrap over surfaces (`cables.wrapping`).  A surface then has two points, at which the
 line before it ends and the line after it begins, and the length of the arc adds to l.  Where the cable does not touch
-the surface, one line leads past it.
+a surface, one line leads past it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from multibody_cli.cables.wrapping import SURFACE, vary, wrap
+from multibody_cli.cables.surface import SURFACE
+from multibody_cli.cables.wrapping import solve_across, wrap
 from multibody_cli.kernel import Records, formula, kernel
-from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.points import displacement_of, velocity_of
 from multibody_cli.spatial.products import ZERO, cross, dot
 
@@ -73,12 +74,15 @@ def line_to(points, i, k, bodies):
 
 @formula
 def tangent_to(points, one, other, r, s):
-    """The line that leaves the surface `one`, or else enters the surface `other`, as `line_to` returns it."""
+    """The line that leaves the surface `one`, enters the surface `other`, or both, as `line_to` returns it."""
+    u, length = ZERO, 0.0
+    if other >= 0:
+        arc = points.surfaces[other]
+        s, u, length = load(arc.enter), load(arc.entering), arc.before
     if one >= 0:
         arc = points.surfaces[one]
-        return load(arc.leave), s, load(arc.leaving), arc.after
-    arc = points.surfaces[other]
-    return r, load(arc.enter), load(arc.entering), arc.before
+        r, u, length = load(arc.leave), load(arc.leaving), arc.after
+    return r, s, u, length
 
 
 @formula
@@ -109,13 +113,23 @@ def position_of(point, bodies):
 
 
 @formula
+def next_point(points, k):
+    """The next entry from k on that is no surface."""
+    while points.entries[k].surface >= 0:
+        k += 1
+    return k
+
+
+@formula
 def trace(points, first, last, bodies):
     """Compute the arcs over all surfaces of a cable."""
-    entries = points.entries
-    for k in range(first + 1, last - 1 if len(points.surfaces) > 0 else first):
-        if entries[k].surface >= 0:
-            a, b = position_of(entries[k - 1], bodies), position_of(entries[k + 1], bodies)
-            wrap(points.surfaces[entries[k].surface], bodies[entries[k].row], a, b)
+    k = first + 1 if len(points.surfaces) > 0 else last
+    while k < last - 1:
+        end = next_point(points, k)
+        if end > k:
+            a, b = position_of(points.entries[k - 1], bodies), position_of(points.entries[end], bodies)
+            wrap(points, k, end, bodies, a, b)
+        k = end + 1
 
 
 # --- length -----------------------------------------------------------------------------------------------------------
@@ -164,22 +178,39 @@ def measure(points, first, last, bodies):
 @formula
 def vary_arcs(points, first, last, bodies, in_time):
     """Compute the changes of all arcs of a cable along the motion change of the bodies, or their rates of change."""
-    entries = points.entries
-    for k in range(first + 1, last - 1 if len(points.surfaces) > 0 else first):
-        if entries[k].surface >= 0 and is_passed(points, k):
-            body = bodies[entries[k].row]
-            turn, _ = motion_of(body, ZERO, in_time)
-            p = displacement_in(body, points.entries[k - 1], bodies, in_time)
-            q = displacement_in(body, points.entries[k + 1], bodies, in_time)
-            vary(points.surfaces[entries[k].surface], turn, p, q)
+    k = first + 1 if len(points.surfaces) > 0 else last
+    while k < last - 1:
+        end = next_point(points, k)
+        if end > k:
+            vary_in_a_row(points, k, end, bodies, in_time)
+        k = end + 1
 
 
-@formula
-def displacement_in(body, point, bodies, in_time):
-    """Displacement of a point relative to a body along the motion change, or its velocity."""
-    _, own = motion_of(bodies[point.row], lever_of(point, bodies), in_time)
-    _, carried = motion_of(body, position_of(point, bodies) - load(body.x), in_time)
-    return own - carried
+@kernel
+def vary_in_a_row(points, first, last, bodies, in_time):
+    """Compute the changes of the arcs over the entries `first` to `last` - 1, between two points."""
+    entries, surfaces, i = points.entries, points.surfaces, first - 1
+    for k in range(first, last + 1):
+        if is_passed(points, k):
+            one, other = bodies[entries[i].row], bodies[entries[k].row]
+            r, s, _, _ = line_to(points, i, k, bodies)
+            (turn, moved), (other_turn, other_moved) = motion_of(one, r, in_time), motion_of(other, s, in_time)
+            apart = other_moved - moved
+            if k < last:
+                arc = surfaces[entries[k].surface]
+                swept = arc.before * cross(other_turn, load(arc.entering))
+                arc.miss[0] = dot(swept - apart, load(arc.enter_across))
+            if i >= first:
+                arc = surfaces[entries[i].surface]
+                swept = arc.after * cross(turn, load(arc.leaving))
+                arc.miss[1] = dot(apart - swept, load(arc.leave_across))
+            i = k
+    solve_across(points, first, last)
+    for k in range(first, last):
+        if is_passed(points, k):
+            arc = surfaces[entries[k].surface]
+            store(arc.enter_slide, arc.shift[0] * load(arc.enter_across))
+            store(arc.leave_slide, arc.shift[1] * load(arc.leave_across))
 
 
 @formula
@@ -219,10 +250,10 @@ def rate_change_of(points, i, k, r, s, u, distance, bodies, in_time):
     one, other = bodies[points.entries[i].row], bodies[points.entries[k].row]
     (turn, moved), (other_turn, other_moved) = motion_of(one, r, in_time), motion_of(other, s, in_time)
     moved, turn, other_turn = other_moved - moved, cross(turn, r), cross(other_turn, s)
-    turned = (1.0 / max(distance, COINCIDENT)) * (moved - dot(u, moved) * u) if distance > 0.0 else ZERO
     if at_surface(points, i, k):
-        turned = tangent_turn_of(points, i, k)
-        turn, other_turn = turn + slide_after(points, i), other_turn + slide_before(points, k)
+        slide, other_slide = slide_after(points, i), slide_before(points, k)
+        moved, turn, other_turn = moved + other_slide - slide, turn + slide, other_turn + other_slide
+    turned = turn_of(u, moved, distance)
     apart = velocity_of(other, s) - velocity_of(one, r)
     return dot(turned, apart) + dot(u, cross(load(other.w), other_turn) - cross(load(one.w), turn))
 
@@ -235,10 +266,9 @@ def relative_displacement(points, i, k, r, s, bodies):
 
 
 @formula
-def tangent_turn_of(points, i, k):
-    """Change of the direction of the line between entries i and k of which one is a surface, after `vary_arcs`."""
-    one, other = points.entries[i].surface, points.entries[k].surface
-    return load(points.surfaces[one].leave_turn) if one >= 0 else load(points.surfaces[other].enter_turn)
+def turn_of(u, apart, distance):
+    """Change of the direction u of a line, 0 if it has none, for the displacement of its end less that of its start."""
+    return (1.0 / max(distance, COINCIDENT)) * (apart - dot(u, apart) * u) if distance > 0.0 else ZERO
 
 
 @formula

@@ -119,7 +119,7 @@ def pack(spec: DistanceSpec, context: PackingContext) -> Packed:
 def write(rod, signals, points, buffers, t, bodies, q, v, rows, terms):
     """Write the levels of a row, and its terms: two for the line to each entry, in the order of the entries.
 
-    Where a line leads past a surface, the terms of the surface are 0.
+    Where a line leads past surfaces, their terms are 0.
     """
     row, sign, entries = rows[rod.first_row], rod.sign, points.entries
     if len(points.surfaces) > 0:
@@ -134,8 +134,8 @@ def write(rod, signals, points, buffers, t, bodies, q, v, rows, terms):
             bias += factor * rate_change_of(points, i, k, r, s, n, distance, bodies, True)
             pull = (sign * factor) * n
             term = write_point_force(terms, term, entries[i].row, r, -pull)
-            for _ in range(2 * (k - i - 1)):
-                term = write_point_force(terms, term, entries[k - 1].row, ZERO, ZERO)
+            for m in range(2 * (i + 1), 2 * k):
+                term = write_point_force(terms, term, entries[m // 2].row, ZERO, ZERO)
             term = write_point_force(terms, term, entries[k].row, s, pull)
             i = k
     write_level(row, sign * (length - rod.length), 0.0, sign * bias)

@@ -22,8 +22,8 @@ from multibody_cli.cables.lines import (
     relative_displacement,
     slide_after,
     slide_before,
-    tangent_turn_of,
     trace,
+    turn_of,
 )
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.variation import add_block, add_wrench, block_at
@@ -137,8 +137,8 @@ def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velo
             across = transverse_stiffness(tension, by_length, distance) * (moved - dot(u, moved) * u)
             before, after = ZERO, ZERO
             if exact and at_surface(points, i, k):
-                across = tension * tangent_turn_of(points, i, k)
                 before, after = slide_after(points, i), slide_before(points, k)
+                across = tension * turn_of(u, moved + after - before, distance)
             force, pull = factor * (change * u + displacement_factor * across), (factor * tension) * u
             add_force_change(entries[i].row, r, before, force, pull, displacement_factor, exact, bodies, wrenches)
             add_force_change(entries[k].row, s, after, -force, -pull, displacement_factor, exact, bodies, wrenches)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import reduce
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,20 +172,22 @@ class Forces(NamedTuple):
 
 
 def coupled_pairs(tables: Iterable[Records], entries: Records) -> Integers:
-    """Rows (k, 2) of moving bodies that implicit elements couple: neighbors along each element.
-
-    `entries` are those of all cables.  Where a cable does not touch a surface, those before and after are neighbors.
-    """
+    """Rows (k, 2) of moving bodies that implicit elements couple; `entries` are those of all cables."""
     pairs: list[tuple[int, int]] = []
     for element, table in zip(ELEMENTS, tables, strict=True):
         for record in table if element.implicit and element.acts_on_bodies else ():
             rows = [int(record[name]) for name in element.bodies]
             pairs += pairwise([row for row in rows if row > 0])
             if element.cable:
-                passed = entries[int(record["first"]) : int(record["last"])]
-                for some in (passed, passed[passed["surface"] < 0]):
-                    pairs += pairwise([row for row in some["row"].tolist() if row > 0])
+                pairs += neighbors(entries[int(record["first"]) : int(record["last"])])
     return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def neighbors(entries: Records) -> list[tuple[int, int]]:
+    """Rows of moving bodies of a cable between which it has surfaces alone, which it may not touch."""
+    moving = entries[entries["row"] > 0]
+    rows, surfaces = moving["row"].tolist(), (moving["surface"] >= 0).tolist()
+    return [(rows[i], rows[k]) for i, k in combinations(range(len(rows)), 2) if all(surfaces[i + 1 : k])]
 
 
 def warnings_for(forces: Forces) -> tuple[Integers, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from multibody_cli.errors import nearest
 from multibody_cli.foreign.draft import WORLD, Draft, Shape
@@ -16,6 +16,7 @@ from multibody_cli.foreign.frames import IDENTITY, Pose
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
+from multibody_cli.kernel import Floats
 
 BODIES = ("Body", "Ground")
 OFFSET = "PhysicalOffsetFrame"
@@ -29,6 +30,15 @@ WITHOUT_MECHANICS = {
     "groups": "groups of the user interface",
 }
 """Properties of components that are no mechanics."""
+
+
+class WrapSurface(NamedTuple):
+    """A surface: its body, quadrant and centre in the body frame, m, and whether it wraps only lines that cut it."""
+
+    body: str
+    quadrant: str
+    centre: Floats
+    wraps_where_cut: bool
 
 
 class Osim:
@@ -49,7 +59,7 @@ class Osim:
     controls
         Controls that are functions of time, as signals by the names of their actuators.
     surfaces
-        Body and quadrant of each surface over which paths wrap, by its name.
+        The surfaces over which paths wrap, by name.
     """
 
     def __init__(self, document: Element, root: Element, reading: Reading, draft: Draft) -> None:
@@ -59,7 +69,7 @@ class Osim:
         self.controls: dict[str, Any] = {}
         self.geometries: dict[str, tuple[str, Shape]] = {}
         self.contacts: dict[frozenset[str], dict[str, Any]] = {}
-        self.surfaces: dict[str, tuple[str, str]] = {}
+        self.surfaces: dict[str, WrapSurface] = {}
         self._defaults = {one.tag: one for element in document.all("defaults") for one in element.children}
         self._paths: dict[str, Element] = {}
         self._path_of: dict[int, str] = {}

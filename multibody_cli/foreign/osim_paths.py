@@ -8,13 +8,16 @@ import numpy as np
 
 from multibody_cli.expressions import Reference
 from multibody_cli.foreign.frames import Pose
-from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
-from multibody_cli.foreign.osim_model import Osim, of_body_angles
+from multibody_cli.foreign.osim_model import Osim, WrapSurface, of_body_angles
 from multibody_cli.foreign.rounding import number
 
-SURFACES = {"WrapCylinder": "cylinder", "WrapSphere": "sphere"}
-"""Surfaces over which paths wrap, with their types in a scene."""
+SURFACES: dict[str, tuple[str, dict[str, tuple[str, int]]]] = {
+    "WrapCylinder": ("cylinder", {"radius": ("radius", 1), "length": ("length", 1)}),
+    "WrapSphere": ("sphere", {"radius": ("radius", 1)}),
+    "WrapEllipsoid": ("ellipsoid", {"dimensions": ("radii", 3)}),
+}
+"""Surfaces over which paths wrap: their types in a scene, and the fields of their sizes with their lengths."""
 
 SIDES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 """Directions of quadrants."""
@@ -38,20 +41,23 @@ def read_surface(model: Osim, element: Element, body: str) -> None:
     if not model.is_enforced(element, "active"):
         return
     if element.tag not in SURFACES:
-        ledger.drop(element, "paths wrap over spheres and cylinders")
+        ledger.drop(element, "paths wrap over spheres, cylinders and ellipsoids")
         return
     name = element.attributes.get("name", "")
     pose = of_body_angles(
         *(model.numbers(element, tag, (0.0, 0.0, 0.0)) for tag in ("translation", "xyz_body_rotation"))
     )
-    if element.all("length"):
-        ledger.approximate(element, "a cylinder of unlimited length", attribute="")
-        for one in element.all("length"):
-            ledger.keep(one, TEXT)
     model.drop(element, {})
-    fields = {"type": SURFACES[element.tag], "radius": model.number(element, "radius", 1.0), "body": body}
+    kind, sizes = SURFACES[element.tag]
+    fields: dict[str, Any] = {"type": kind, "body": body}
+    for tag, (field, count) in sizes.items():
+        size = model.numbers(element, tag, (1.0,) * count)
+        fields[field] = size[0] if count == 1 else list(size)
+    if kind == "ellipsoid":
+        ledger.approximate(element, "paths over it are geodesics", "OpenSim approximates them by sections of planes")
     model.draft.add("surfaces", name, element, **fields, **pose.data())
-    model.surfaces[name] = body, model.text(element, "quadrant", "all").lower().lstrip("+")
+    quadrant = model.text(element, "quadrant", "all").lower().lstrip("+")
+    model.surfaces[name] = WrapSurface(body, quadrant, pose.position, kind != "cylinder")
 
 
 def read_path(model: Osim, element: Element) -> str | None:
@@ -68,12 +74,25 @@ def read_path(model: Osim, element: Element) -> str | None:
     if len({point["body"] for point in points}) < 2:
         model.reading.ledger.drop(element, "its points that do not move belong to one body")
         return None
-    arcs: dict[int, dict[str, Any]] = {}
+    arcs: dict[int, list[dict[str, Any]]] = {k: [] for k in range(len(points))}
     for one in model.objects(path, "PathWrapSet"):
         _wrap(model, one, points, places, arcs)
-    entries = [entry for k, point in enumerate(points) for entry in (point, *([arcs[k]] if k in arcs else []))]
+    entries = [entry for k, point in enumerate(points) for entry in (point, *_in_order(model, points, k, arcs[k]))]
     model.draft.add("paths", name, element, path=entries)
     return name
+
+
+def _in_order(model: Osim, points: list[dict[str, Any]], k: int, arcs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the surfaces between point k and the next one from the body of the former to that of the latter."""
+
+    def place(arc: dict[str, Any]) -> tuple[float, ...]:
+        surface = model.surfaces[arc["wrap"]]
+        for sign, point in ((-1.0, points[k]), (1.0, points[k + 1])):
+            if surface.body == point["body"]:
+                return sign, -sign * float(np.linalg.norm(np.subtract(surface.centre, point["point"])))
+        return 0.0, 0.0
+
+    return sorted(arcs, key=place) if len(arcs) > 1 else arcs
 
 
 def _wrap(
@@ -81,7 +100,7 @@ def _wrap(
     element: Element,
     points: list[dict[str, Any]],
     places: list[int],
-    arcs: dict[int, dict[str, Any]],
+    arcs: dict[int, list[dict[str, Any]]],
 ) -> None:
     """Let lines of a path wrap over a surface, of which OpenSim wraps one, but not those that are fixed to its body.
 
@@ -94,19 +113,22 @@ def _wrap(
     if name not in model.surfaces:
         ledger.drop(element, f"the surface `{name}` is dropped")
         return
-    body, quadrant = model.surfaces[name]
+    body, quadrant = model.surfaces[name].body, model.surfaces[name].quadrant
     first, last = model.numbers(element, "range", (-1.0, -1.0))
     arc: dict[str, Any] = {"wrap": name}
     if quadrant.lstrip("-") in SIDES:
         side = SIDES[quadrant.lstrip("-")]
         arc["side"] = [0.0 - part for part in side] if quadrant.startswith("-") else list(side)
-        ledger.approximate(element, "the path does not cross the other side of the surface", OTHER_SIDE)
+        if model.surfaces[name].wraps_where_cut:
+            arc["only_cut"] = True
+        else:
+            ledger.approximate(element, "the path does not cross the other side of the surface", OTHER_SIDE)
     lines = [k for k in range(len(points) - 1) if places[k] >= first - 1 and (last < 0 or places[k + 1] <= last - 1)]
     moving = [k for k in lines if {points[k]["body"], points[k + 1]["body"]} != {body}]
-    if set(moving) & set(arcs):
-        ledger.approximate(element, "a line wraps over one surface", "the first one in the file")
+    if any(arcs[k] for k in moving):
+        ledger.approximate(element, "surfaces follow each other in a given order", "OpenSim tries lines in turn")
     for k in moving:
-        arcs.setdefault(k, arc)
+        arcs[k].append(arc)
 
 
 def _point(model: Osim, element: Element) -> dict[str, Any] | None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.cables.lines import POINT, CablePoints
-from multibody_cli.cables.wrapping import SURFACE, SurfaceCode
+from multibody_cli.cables.surface import SURFACE
+from multibody_cli.cables.surface_kinds import SurfaceCode
 from multibody_cli.kernel import records
 from multibody_cli.spec.entries import PackingContext
 from multibody_cli.spec.path import ArcSpec, line_factors
@@ -30,7 +31,7 @@ class CablePacker:
                 row, centre, axes = context.frame(end.wrap.body, end.wrap.frame)
                 self._entries.append((row, np.zeros(3), factor, len(self._surfaces)))
                 kind, side = SurfaceCode[end.wrap.type.upper()], end.side or (0.0, 0.0, 0.0)
-                self._surfaces.append((kind, centre, axes.T.ravel(), end.wrap.radius, side))
+                self._surfaces.append((kind, centre, axes.T.ravel(), end.wrap.size, side, end.only_cut))
             else:
                 self._entries.append((*context.attachment(end.body, end.point), factor, -1))
         return first, len(self._entries)

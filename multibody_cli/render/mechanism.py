@@ -291,14 +291,15 @@ def _bars(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, sy
         for i, k in itertools.pairwise(points):
             if factors[k] == 0.0:  # between two branches
                 continue
-            a, b, between = entries[i], entries[k], entries[i + 1]
+            a, b = entries[i], entries[k]
+            arcs = [entry for entry in entries[i + 1 : k] if isinstance(entry, ArcSpec)]
             bodies = number.get(a.body, GROUND), number.get(b.body, GROUND)
-            if not isinstance(between, ArcSpec):
+            if not arcs:
                 yield bodies, np.array([a.point, b.point])
                 continue
             begin, end = (motion.point(body, of.point) for body, of in zip(bodies, (a, b), strict=True))
             at = np.zeros((len(motion.time), 3))
-            for piece in chain(between, number, motion, begin + at, end + at):
+            for piece in chain(arcs, number, motion, begin + at, end + at):
                 yield (GROUND, GROUND), np.round(piece, 6)  # in a page, numbers are text
 
     strung = {name for strand, spec in scene.strands.items() for name in dict(generated_names(strand, spec))["springs"]}

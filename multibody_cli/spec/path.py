@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -14,7 +15,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.spec import units
 from multibody_cli.spec.catalogue import Catalogue
 from multibody_cli.spec.entries import BetweenSpec, Place, placed
-from multibody_cli.spec.geometry import Direction, Pose, Rotation, Vector
+from multibody_cli.spec.geometry import Direction, Pose, Rotation, Vector, Vector3
 from multibody_cli.spec.points import Attachment, BodyPoint, BodyPosition
 from multibody_cli.spec.quantities import PositiveLength, Quantity, Spec, located_error
 from multibody_cli.spec.rotations import IDENTITY
@@ -28,7 +29,6 @@ class WrapSpec(BetweenSpec):
     """A surface that is fixed in a body, over which paths wrap."""
 
     type: str
-    radius: float
     body: str = Field(description="Body in which the surface is fixed, or `world`.")
     position: BodyPosition = Field(
         (0.0, 0.0, 0.0), description="Its centre in the body frame, m, or the name of a point of the body."
@@ -37,6 +37,11 @@ class WrapSpec(BetweenSpec):
 
     AXIS: ClassVar[Vector | None] = None
     """Direction, in its frame, round which every path goes."""
+
+    @property
+    def size(self) -> Vector:
+        """Three lengths, m, that `cables` specifies for its type."""
+        raise NotImplementedError
 
     @property
     def bodies(self) -> list[tuple[Place, str]]:
@@ -55,17 +60,50 @@ class SphereWrapSpec(WrapSpec):
     type: Literal["sphere"]
     radius: PositiveLength = Field(description="Its radius, m.")
 
+    @property
+    def size(self) -> Vector:
+        """Its radius, three times, m."""
+        return (self.radius, self.radius, self.radius)
+
 
 class CylinderWrapSpec(WrapSpec):
-    """A cylinder of unlimited length about the axis z of its frame, over which paths run along helices."""
+    """A cylinder about the axis z of its frame, over which paths run along helices."""
 
     type: Literal["cylinder"]
     radius: PositiveLength = Field(description="Its radius, m.")
+    length: PositiveLength | None = Field(
+        None,
+        description="Its length, m: a path that would meet and leave it beyond its ends passes it, and jumps "
+        "there. Default: unlimited.",
+    )
 
     AXIS = (0.0, 0.0, 1.0)
 
+    @property
+    def size(self) -> Vector:
+        """Its radius, twice, and its length, m."""
+        return (self.radius, self.radius, self.length or math.inf)
 
-SURFACES: dict[str, type[Spec]] = {"sphere": SphereWrapSpec, "cylinder": CylinderWrapSpec}
+
+class EllipsoidWrapSpec(WrapSpec):
+    """An ellipsoid, over which paths run along geodesics."""
+
+    type: Literal["ellipsoid"]
+    radii: Annotated[Vector, Vector3(units.LENGTH, above=0.0)] = Field(
+        description="Semi-axes [a, b, c] along the axes of its frame, m."
+    )
+
+    @property
+    def size(self) -> Vector:
+        """Its semi-axes, m."""
+        return self.radii
+
+
+SURFACES: dict[str, type[Spec]] = {
+    "sphere": SphereWrapSpec,
+    "cylinder": CylinderWrapSpec,
+    "ellipsoid": EllipsoidWrapSpec,
+}
 """Every type of surface."""
 
 Surface = Annotated[WrapSpec, Catalogue("a surface", SURFACES)]
@@ -106,7 +144,7 @@ class _OrName(Immutable):
 
 
 class ArcSpec(Spec):
-    """A surface over which a path wraps, between the points before and after it."""
+    """A surface over which a path wraps, between the entries before and after it."""
 
     EXAMPLE = "{wrap: SURFACE}"
     ORIENTED: ClassVar[bool] = True
@@ -118,6 +156,12 @@ class ArcSpec(Spec):
         None,
         description="Side of the surface on which the path stays, a direction in the frame of the surface: seen along "
         "the axis round which it goes, the path does not cross the opposite direction. Default: the shorter way.",
+    )
+
+    only_cut: bool = Field(
+        False,
+        description="Whether the path touches the surface only where the line between its neighbors cuts it: with a "
+        "`side`, the length then jumps where this line enters the surface on the other side.",
     )
 
     @model_validator(mode="after")
@@ -154,9 +198,7 @@ def _require_lines(entries: list[PathEntry]) -> list[PathEntry]:
             if k in ends:
                 raise located_error(f"the {ends[k]} entry of a path is a point", k)
             following = entries[k + 1]
-            if isinstance(following, ArcSpec):
-                raise located_error("two surfaces follow each other: a path needs a point between them", k + 1)
-            if following.divisor is not None:
+            if isinstance(following, PathPoint) and following.divisor is not None:
                 raise located_error("a branch ends with a point", k)
         elif entry.divisor is not None and (k in ends or getattr(entries[k + 1], "divisor", None) is not None):
             raise located_error("a branch has at least two points", k)

@@ -323,7 +323,10 @@ BALL = {"type": "sphere", "body": "world", "radius": 0.1}
     ("data", "message"),
     [
         (over({"wrap": "bal"}, surfaces={"ball": BALL}), "springs.s.path[1].wrap: unknown surface `bal`"),
-        (over({"wrap": BALL}, {"wrap": BALL}), "springs.s.path[2]: two surfaces follow each other"),
+        (
+            over({"wrap": {"type": "ellipsoid", "body": "world", "radii": [0.1, 0, 0.1]}}),
+            "springs.s.path[1].wrap.radii[1]: expected a length",
+        ),
         (over({"wrap": BALL}, {"body": "u", "divisor": 2}), "springs.s.path[1]: a branch ends with a point"),
         (
             over({"wrap": {**BALL, "type": "cylinder"}, "side": [0, 0, 2]}),
@@ -357,24 +360,37 @@ def test_a_surface_needs_a_body_with_an_orientation():
         load_text(data)
 
 
+DRUMS = {
+    "cylinder": {"type": "cylinder"},
+    "sphere": {"type": "sphere"},
+    "ellipsoid": {"type": "ellipsoid"},
+    "row": {"type": "cylinder"},
+}
+
+
 @every_method
-def test_a_rope_over_a_cylinder_is_a_machine_of_atwood(method):
-    """A taut rope over a fixed cylinder, beside it one that may be slack, over a sphere: both accelerate alike."""
+def test_a_rope_over_surfaces_is_a_machine_of_atwood(method):
+    """Taut ropes, and one that may be slack, over fixed surfaces, the last one over two in a row."""
     R, m, c = 0.1, 3.0, 1.0
     weights, surfaces, ropes = {}, {}, {}
-    for k, (kind, given) in enumerate((("cylinder", "length"), ("sphere", "limits"))):
-        names = f"load{k}", f"counterweight{k}"
-        for name, mass, side in zip(names, (m, c), (-R, R), strict=True):
+    for k, (kind, drum) in enumerate(DRUMS.items()):
+        names, centres = (f"load{k}", f"counterweight{k}"), (-2 * R, 2 * R) if kind == "row" else (0.0,)
+        for name, mass, x in zip(names, (m, c), (centres[0] - R, centres[-1] + R), strict=True):
             body, joint = weight(0, mass)
-            joint["origin"] = {"position": [side, k, -1]}
+            joint["origin"] = {"position": [x, k, -1]}
             weights[name] = body, joint
-        surfaces[f"s{k}"] = {"type": kind, "body": "world", "position": [0, k, 0], "radius": R}
-        surfaces[f"s{k}"]["rotation"] = {"axis": [1, 0, 0], "angle": np.pi / 2}  # its axis is -y, and z is its axis y
-        length = 2.0 + np.pi * R
-        path = [{"body": names[0]}, {"wrap": f"s{k}", "side": [0, 1, 0]}, {"body": names[1]}]
-        ropes[f"r{k}"] = {"type": "distance", "path": path, given: length if given == "length" else [None, length]}
+        arcs = []
+        for i, x in enumerate(centres):
+            size = {"radii": [R, R, 0.2]} if kind == "ellipsoid" else {"radius": R}
+            # its axis is -y, and z is its axis y
+            turn = {"axis": [1, 0, 0], "angle": np.pi / 2}
+            surfaces[f"s{k}{i}"] = {**drum, **size, "body": "world", "position": [x, k, 0], "rotation": turn}
+            arcs.append({"wrap": f"s{k}{i}", "side": [0, 1, 0]})
+        length = 2.0 + np.pi * R + centres[-1] - centres[0]
+        given = {"limits": [None, length]} if kind == "sphere" else {"length": length}
+        ropes[f"r{k}"] = {"type": "distance", "path": [{"body": names[0]}, *arcs, {"body": names[1]}], **given}
     scene = scene_of(weights, {"method": method, "step": 1e-3}, surfaces=surfaces, constraints=ropes)
     found, fall = run_of(scene), -G * (m - c) / (m + c)
-    for k in range(2):
+    for k in range(len(DRUMS)):
         np.testing.assert_allclose(found(f"joints/load{k}/v")[-1], 0.3 * fall, atol=1e-9)
         np.testing.assert_allclose(found(f"joints/counterweight{k}/v")[-1], -0.3 * fall, atol=1e-9)

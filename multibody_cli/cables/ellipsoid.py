@@ -1,0 +1,195 @@
+"""Arcs over an ellipsoid, F = (x/a)^2 + (y/b)^2 + (z/c)^2 - 1.
+
+Divided by the radii, it is a unit sphere: lines remain lines, and tangents tangents.  A great circle there is the first
+approximation, and whether it touches is exact.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.cables.circle import AMBIGUOUS, ON_SURFACE, TINY, tangent_point, way_round
+from multibody_cli.cables.geodesics import follow_geodesic
+from multibody_cli.cables.sphere import any_normal
+from multibody_cli.cables.surface import Approach, norm, store_approach, store_start, unit
+from multibody_cli.kernel import bound_kernel, formula, kernel
+from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.products import cross, dot
+from multibody_cli.spatial.values import Vec3
+
+RESOLUTION = 0.25
+"""Longest step of an integration, relative to the least radius and to the root of its ratio to the largest one."""
+
+SECTIONS, REFINEMENTS = 16, 3
+"""Planes that are tried, and steps that improve the best ones."""
+
+MARGIN = 0.05
+"""Relative difference of the lengths of two sections, above which the shorter one has the shorter geodesic."""
+
+SADDLE = 1e9
+"""Added to the length of a section that is longer than those beside it, m."""
+
+NODES = (0.0469100770306680, 0.230765344947158, 0.5, 0.769234655052841, 0.953089922969332)
+WEIGHTS = (0.118463442528095, 0.239314335249683, 0.284444444444444, 0.239314335249683, 0.118463442528095)
+"""Gauss-Legendre quadrature over a unit interval."""
+
+
+@formula
+def divided(x, radii):
+    """A vector in radii."""
+    return Vec3(x.x / radii.x, x.y / radii.y, x.z / radii.z)
+
+
+@formula
+def multiplied(x, radii):
+    """A vector of radii."""
+    return Vec3(x.x * radii.x, x.y * radii.y, x.z * radii.z)
+
+
+@formula
+def slip(w, u, foot, radii):
+    """How far the normal at the top of a section is out of its plane: the derivative of the length, up to a factor.
+
+    The plane contains the line along u through `foot`, the point next to the centre, and the direction w across it.
+    """
+    m = cross(w, u)
+    off = dot(foot, m)
+    top = off * m + math.sqrt(max(1.0 - off * off, 0.0)) * w
+    return dot(divided(top, radii), divided(m, radii))
+
+
+@formula
+def section(p, q, w, side, u, foot, radii):
+    """The arc over the section by the plane through two points, all in radii, on the side w of their line."""
+    m = cross(w, u)
+    centre = dot(foot, m) * m
+    R = math.sqrt(max(1.0 - dot(centre, centre), TINY))
+    beside = side - dot(side, m) * m if dot(side, side) > 0.0 else w
+    way = way_round(m, p - centre, q - centre, beside, 0, R, 1.0)
+    start, arc = tangent_point(way.n, p - centre, way.before, R), 0.0
+    heading = cross(way.n, start)
+    for k in range(len(NODES)):
+        c, s = math.cos(NODES[k] * way.angle), math.sin(NODES[k] * way.angle)
+        along = multiplied(c * heading - s * start, radii)
+        arc += WEIGHTS[k] * way.angle * norm(along)
+    c, s = math.cos(way.angle), math.sin(way.angle)
+    lines = norm(multiplied(start + centre - p, radii)) + norm(multiplied(c * start + s * heading + centre - q, radii))
+    arc_start = Approach(
+        way.touches, way.doubtful, multiplied(start + centre, radii), unit(multiplied(heading, radii)), arc
+    )
+    return arc_start, lines + arc
+
+
+@kernel
+def approach(surface, p, q, rank):
+    """Write an approximation of the arc between lines to two points: the shortest section by a plane through both.
+
+    Among the sections whose length is stationary, those on the side count, and the least ones first; `rank` selects the
+    shortest or the second one.
+    """
+    radii = load(surface.radii)
+    p, q, side = divided(p, radii), divided(q, radii), divided(load(surface.side), radii)
+    has_side = dot(side, side) > 0.0
+    surface.touches, surface.doubtful, surface.rivals, surface.saddle, surface.arc = 0, 0, 0, 0, 0.0
+    if min(dot(p, p), dot(q, q)) < 1.0 - 2.0 * ON_SURFACE:
+        surface.doubtful = 1
+        return
+    apart = norm(q - p)
+    if apart == 0.0:
+        return
+    u = (1.0 / apart) * (q - p)
+    foot = p - dot(p, u) * u
+    if (not has_side or surface.only_cut) and (dot(foot, foot) >= 1.0 or dot(p, u) >= 0.0 or dot(q, u) <= 0.0):
+        return
+    e = any_normal(u)
+    f = cross(u, e)
+    lengths = surface.lengths
+    lengths[0] = lengths[1] = math.inf
+    before, old = slip(e, u, foot, radii), 0.0
+    for k in range(1, SECTIONS + 1):
+        angle = math.tau * k / SECTIONS
+        after = slip(math.cos(angle) * e + math.sin(angle) * f, u, foot, radii)
+        if before < 0.0 <= after or (has_side and after < 0.0 <= before):
+            w = refined(old, angle, before, after, e, f, u, foot, radii)
+            if not has_side or dot(w, side) > 0.0:
+                _, length = section(p, q, w, side, u, foot, radii)
+                if before >= 0.0:
+                    length += SADDLE
+                if length < lengths[0]:
+                    lengths[1] = lengths[0]
+                    store(surface.second_way, load(surface.way))
+                    lengths[0] = length
+                    store(surface.way, w)
+                elif length < lengths[1]:
+                    lengths[1] = length
+                    store(surface.second_way, w)
+        before, old = after, angle
+    undefined = 0
+    w = load(surface.way) if rank == 0 else load(surface.second_way)
+    if lengths[rank] == math.inf:
+        w = side - dot(side, u) * u
+        w, undefined = unit(w) if dot(w, w) > 0.0 else e, 1
+    if not has_side and dot(foot, foot) < AMBIGUOUS * AMBIGUOUS:
+        undefined = 1
+    surface.rivals, surface.saddle = int(lengths[1] < (1.0 + MARGIN) * lengths[0]), int(lengths[rank] > SADDLE)
+    found, _ = section(p, q, w, side, u, foot, radii)
+    store_approach(surface, found)
+    if undefined:
+        surface.doubtful = surface.touches
+
+
+@formula
+def refined(low, high, lower, upper, e, f, u, foot, radii):
+    """The direction between two angles at which `slip` changes its sign."""
+    middle = low
+    for _ in range(REFINEMENTS):
+        middle = low - lower * (high - low) / (upper - lower) if upper != lower else low
+        value = slip(math.cos(middle) * e + math.sin(middle) * f, u, foot, radii)
+        if value * lower > 0.0:
+            low, lower = middle, value
+        else:
+            high, upper = middle, value
+    return math.cos(middle) * e + math.sin(middle) * f
+
+
+@formula
+def gradient_of(surface, x):
+    """Half of the gradient of F."""
+    radii = load(surface.radii)
+    return divided(divided(x, radii), radii)
+
+
+@formula
+def bilinear_of(surface, x, u, v):
+    """Half of the second derivative of F along u and v."""
+    radii = load(surface.radii)
+    return dot(divided(u, radii), divided(v, radii))
+
+
+@formula
+def curvature_of(surface, x, g):
+    """Gauss' curvature."""
+    radii, square = surface.radii, dot(g, g)
+    return 1.0 / (radii[0] * radii[1] * radii[2] * square) ** 2
+
+
+@formula
+def resolution_of(surface):
+    """Longest step of an integration, m."""
+    a, b, c = surface.radii[0], surface.radii[1], surface.radii[2]
+    least = min(a, b, c)
+    return RESOLUTION * least * math.sqrt(least / max(a, b, c))
+
+
+@formula
+def settle(surface, x, t):
+    """Write the start near x with a direction near t."""
+    scaled = divided(x, load(surface.radii))
+    start = (1.0 / math.sqrt(dot(scaled, scaled))) * x
+    store_start(surface, start, unit(gradient_of(surface, start)), t)
+
+
+follow = bound_kernel(
+    follow_geodesic, gradient_of=gradient_of, bilinear_of=bilinear_of, curvature_of=curvature_of,
+    resolution_of=resolution_of,
+)  # fmt: skip
