@@ -6,6 +6,7 @@ source may call stays a call.  A branch on the value of an entry is an error.
 
 from __future__ import annotations
 
+import dis
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
@@ -95,7 +96,8 @@ def _traced(function: Any, script: Script, replaced: Mapping[Any, Any]) -> Calla
     if word is not None:
         return _call(script, word, function)
     plain: Any = function.py_func
-    values = {name: plain.__globals__.get(name) for name in plain.__code__.co_names}
+    loaded = {one.argval for one in dis.get_instructions(plain) if one.opname == "LOAD_GLOBAL"}  # attributes are not
+    values = {name: plain.__globals__.get(name) for name in sorted(loaded)}
     found: dict[str, Any] = {
         name: _traced(one, script, replaced) for name, one in values.items() if isinstance(one, Formula)
     }
