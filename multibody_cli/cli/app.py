@@ -41,6 +41,7 @@ VERBS = (
     "compare",
     "regress",
     "bench",
+    "reproduce",
     "equations",
     "codegen",
     "schema",

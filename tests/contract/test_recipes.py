@@ -83,10 +83,10 @@ RECIPES = {
         (('    "convex_cone": "single_qp",\n', '    "pyramid": "pyramid",\n'),),
     ),
     "integrator": Recipe(
-        "heun",
+        "midpoint",
         "methods/integrators",
         "methods/integrators/__init__.py",
-        (('"rk4", "dop853"', ', "heun"'),),
+        (('"rk4", "dop853"', ', "midpoint"'),),
     ),
     "adaptive integrator": Recipe(
         "bogacki_shampine",
@@ -337,7 +337,7 @@ def test_integrator(copy: Path) -> None:
     errors = []
     for step in (0.05, 0.025):
         scene = {**on_a_slide(q=1.0, stiffness=2.0), "output": {"every": 0.5}}
-        simulation = {"duration": 0.5, "step": step, "integrator": "heun"}
+        simulation = {"duration": 0.5, "step": step, "integrator": "midpoint"}
         found = run(copy, "integrator", {**scene, "simulation": simulation})
         errors.append(abs(found["joints/slide/q"][-1, 0] - np.cos(0.5)))
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)

@@ -13,5 +13,7 @@ def _integrator(name: str) -> Integrator:
     return found
 
 
-INTEGRATORS = Registry(("semi_implicit_euler", "linearly_implicit_euler", "sdirk2", "rk4", "dop853"), _integrator)
+INTEGRATORS = Registry(
+    ("semi_implicit_euler", "linearly_implicit_euler", "sdirk2", "heun", "rk4", "dop853"), _integrator
+)
 """Integrators by their keyword in the scene format, the name of their module."""

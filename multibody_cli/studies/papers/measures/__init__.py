@@ -1,0 +1,22 @@
+"""All measures of experiments.  To add a measure: a file with its `Measure`, an import and an entry here."""
+
+from multibody_cli.studies.papers.measures import (
+    corrections,
+    cost,
+    energy_change,
+    history,
+    iterations,
+    multipliers,
+    newton_step,
+)
+
+MEASURES = {
+    "corrections": corrections.Measure,
+    "cost": cost.Measure,
+    "energy_change": energy_change.Measure,
+    "history": history.Measure,
+    "iterations": iterations.Measure,
+    "multipliers": multipliers.Measure,
+    "newton_step": newton_step.Measure,
+}
+"""Specs of measures by their type."""

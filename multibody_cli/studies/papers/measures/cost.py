@@ -1,0 +1,81 @@
+"""Cost of a step or of an evaluation, in the rows of a table or over sizes, beside published times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from multibody_cli.spec import Spec
+from multibody_cli.studies.bench.measurement import growth, measure
+from multibody_cli.studies.bench.options import OUTPUT_DISABLED, setup_of
+from multibody_cli.studies.papers.contract import Curve, MeasureSpec, Outcome, Plot, Prepare
+
+
+class RowSpec(Spec):
+    """A scene with its settings, and published times."""
+
+    label: str = Field(description="Name of the row or series in the paper.")
+    scene: Path = Field(description="The scene.")
+    set: list[str] = Field([], description="Values to replace in the scene, each `KEY=VALUE`.")
+    published: list[float] = Field([], description="Published times for each size, s.")
+
+
+class Measure(MeasureSpec):
+    """Times, us, of each row at each size, the least of several blocks.
+
+    Values of row `name`: `name`, the time at the last size, s; `name_times`, those at all sizes; `name_published`, the
+    last published one; over sizes `name_growth` and `name_published_growth`, the exponents p of time ~ size^p.
+    """
+
+    type: Literal["cost"]
+    quantity: Literal["step", "evaluation"] = Field("evaluation", description="The time that is measured.")
+    set: list[str] = Field([], description="Values to replace in all scenes, each `KEY=VALUE`.")
+    size: str | None = Field(None, description="Key of the scenes that is their size, as in `vars.n`.")
+    sizes: list[float] = Field([], description="Values of this key.")
+    size_label: str = Field("size", description="Label of the size.")
+    repeat: int = Field(9, ge=1, description="Blocks per timing.")
+    rows: dict[str, RowSpec] = Field(min_length=1, description="Rows or series by name.")
+
+    def measure(self, prepare: Prepare) -> Outcome:
+        """Time all rows."""
+        rows: list[dict[str, Any]] = []
+        values: dict[str, Any] = {}
+        curves: list[Curve] = []
+        for name, row in self.rows.items():
+            times = [self._time(row, size, prepare) for size in self._sizes()]
+            rows += list(self._shown(row, times))
+            values |= self._values(name, row, times)
+            curves.append(Curve(row.label, self.sizes, [1e6 * time for time in times]))
+            if row.published and self.sizes:
+                published = [1e6 * time for time in row.published]
+                curves.append(Curve(f"{row.label}, published", self.sizes, published, published=True))
+        plot = Plot(self.size_label, f"time of one {self.quantity}, us", curves, log_x=True, log_y=True)
+        return Outcome(rows, values, plot if self.sizes else None)
+
+    def _sizes(self) -> list[float | None]:
+        return list(self.sizes) or [None]
+
+    def _time(self, row: RowSpec, size: float | None, prepare: Prepare) -> float:
+        sizing = [] if size is None else [f"{self.size}={size:g}"]
+        simulation = prepare(row.scene, [*OUTPUT_DISABLED, *self.set, *row.set, *sizing])
+        found = measure(simulation, self.repeat, setup_of(simulation))
+        return (found.step if self.quantity == "step" else found.evaluation).fastest
+
+    def _shown(self, row: RowSpec, times: list[float]) -> Iterator[dict[str, Any]]:
+        for k, (size, time) in enumerate(zip(self._sizes(), times, strict=True)):
+            sizing = {} if size is None else {self.size_label: size}
+            published = 1e6 * row.published[k] if k < len(row.published) else None
+            yield {"row": row.label, **sizing, "published, us": published, "here, us": 1e6 * time}
+
+    def _values(self, name: str, row: RowSpec, times: list[float]) -> dict[str, Any]:
+        values: dict[str, Any] = {name: times[-1], f"{name}_times": times}
+        if row.published:
+            values[f"{name}_published"] = row.published[-1]
+        for key, costs in ((f"{name}_growth", times), (f"{name}_published_growth", row.published)):
+            fit = growth(self.sizes, costs) if len(costs) == len(self.sizes) > 1 else None
+            if fit is not None:
+                values[key] = fit.exponent
+        return values

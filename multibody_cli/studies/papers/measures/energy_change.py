@@ -1,0 +1,81 @@
+"""Changes of energy over runs of scenes: T + V at the end, minus V at the start, as a column of published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from multibody_cli.errors import RunFailed
+from multibody_cli.spec import Spec
+from multibody_cli.studies.bench.options import OUTPUT_DISABLED
+from multibody_cli.studies.papers.contract import MeasureSpec, Outcome, Prepare
+
+
+class RowSpec(Spec):
+    """A scene with its published number."""
+
+    scene: Path = Field(description="The scene.")
+    set: list[str] = Field([], description="Values to replace in the scene, each `KEY=VALUE`.")
+    published: float = Field(description="The published change of energy.")
+    exact: float | None = Field(None, description="The exact change of energy, where it is known.")
+    unit: float = Field(1.0, gt=0.0, description="Unit of these numbers, in units of energy of the scene.")
+    remark: str | None = Field(None, description="Reason of a difference.")
+
+
+class Measure(MeasureSpec):
+    """Changes of energy, each beside its published number.
+
+    Values, each a number of scenes: `scenes`, of all; `equal`, of those that agree within the tolerance; `nearer`, of
+    those that are at least as near to the exact number as the published one; `remarked`, of those that differ and have
+    a remark.
+    """
+
+    type: Literal["energy_change"]
+    set: list[str] = Field([], description="Values to replace in all scenes.")
+    tolerance: float = Field(gt=0.0, description="Relative tolerance of equal numbers; absolute below 1.")
+    rows: dict[str, RowSpec] = Field(min_length=1, description="The scenes by the names of the paper.")
+
+    def measure(self, prepare: Prepare) -> Outcome:
+        """Run the scenes."""
+        rows = [self._row(name, row, prepare) for name, row in self.rows.items()]
+        differing = [row for row in rows if not row["equal"]]
+        nearer = [row for row in rows if row["exact"] is not None and _is_nearer(row)]
+        values = {
+            "scenes": len(rows),
+            "equal": len(rows) - len(differing),
+            "nearer": len(nearer),
+            "remarked": sum(bool(row["remark"]) for row in differing),
+        }
+        shown = [{**row, **_with_digits(row), "equal": "yes" if row["equal"] else "no"} for row in rows]
+        return Outcome(_without_empty(shown), values)
+
+    def _row(self, name: str, row: RowSpec, prepare: Prepare) -> dict[str, Any]:
+        found = self._change(row, prepare)
+        equal = abs(found - row.published) <= self.tolerance * max(1.0, abs(row.published))
+        numbers = {"published": row.published, "here": found, "exact": row.exact, "difference": found - row.published}
+        return {"scene": name, **numbers, "equal": equal, "remark": None if equal else row.remark}
+
+    def _change(self, row: RowSpec, prepare: Prepare) -> float:
+        simulation = prepare(row.scene, [*OUTPUT_DISABLED, *self.set, *row.set])
+        summary, run = simulation.run_in_memory(["energy/total", "energy/kinetic"])
+        if not summary.outcome.reached_end:
+            raise RunFailed(f"{simulation.scene.name}: {summary.outcome.message}")
+        total, kinetic = (run.channel(f"energy/{kind}").values for kind in ("total", "kinetic"))
+        return float(total[-1] - (total[0] - kinetic[0])) / row.unit
+
+
+def _with_digits(row: dict[str, Any]) -> dict[str, str]:
+    return {key: f"{row[key]:.10g}" for key in ("published", "here", "exact") if row[key] is not None}
+
+
+def _is_nearer(row: dict[str, Any]) -> bool:
+    return bool(abs(row["here"] - row["exact"]) <= abs(row["published"] - row["exact"]))
+
+
+def _without_empty(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Remove columns without any value."""
+    kept = [key for key in rows[0] if any(row[key] is not None for row in rows)]
+    return [{key: row[key] for key in kept} for row in rows]

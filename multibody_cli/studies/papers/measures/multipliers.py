@@ -1,0 +1,187 @@
+"""Lagrange multipliers of bodies in a tree: the sparse factor and solution beside other solvers.
+
+`blocks` writes the blocks of the Jacobian and of the masses, `factor` eliminates them, and `solve` solves with the
+factors.  `dense` factors A = J M^-1 J^T by Cholesky, `sparse_lu` the system of M and J by SuperLU, and
+`conjugate_gradients` solves A x = b without the matrix.
+
+Source: Baraff 1996, section 9.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sparse
+from pydantic import Field
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg, splu
+
+from multibody_cli.constraint_solver.constrained_nodes import solve
+from multibody_cli.methods.baraff import assemble, factor_bodies
+from multibody_cli.studies.bench.measurement import growth
+from multibody_cli.studies.bench.options import OUTPUT_DISABLED
+from multibody_cli.studies.papers.contract import Curve, MeasureSpec, Outcome, Plot, Prepare
+from multibody_cli.studies.simulation import PreparedSimulation
+
+SHORTEST = 5e-3
+"""Shortest time of calls that are timed together, s."""
+
+TOLERANCE = 1e-10
+"""Relative tolerance of conjugate gradients."""
+
+
+class Measure(MeasureSpec):
+    """Times of the parts of a solution for the multipliers, us, over sizes.
+
+    Values: of each part, `PART`, the time at the last size, s, and `PART_growth`, the exponent of the number of
+    multipliers; `multipliers`, their number at the last size; `error`, the largest relative difference of the sparse
+    and the dense multipliers; `steps`, of conjugate gradients.
+    """
+
+    type: Literal["multipliers"]
+    scene: Path = Field(description="The scene.")
+    set: list[str] = Field([], description="Values to replace in the scene, each `KEY=VALUE`.")
+    size: str = Field(description="Key of the scene that is its size, as in `vars.n`.")
+    sizes: list[int] = Field(min_length=1, description="Values of this key.")
+    repeat: int = Field(7, ge=1, description="Timings, of which the least counts.")
+
+    def measure(self, prepare: Prepare) -> Outcome:
+        """Time all sizes."""
+        rows: list[dict[str, Any]] = []
+        series: dict[str, list[float]] = {}
+        error, steps = 0.0, 0
+        for size in self.sizes:
+            overrides = [*OUTPUT_DISABLED, "simulation.method=baraff", *self.set, f"{self.size}={size}"]
+            system = _System(prepare(self.scene, overrides))
+            times = _interleaved(system.parts, self.repeat)
+            rows.append(
+                {"size": size, "multipliers": system.count, **{f"{part}, us": 1e6 * t for part, t in times.items()}}
+            )
+            for part, seconds in times.items():
+                series.setdefault(part, []).append(seconds)
+            error, steps = max(error, system.error()), system.steps
+        counts = [row["multipliers"] for row in rows]
+        values = {"multipliers": counts[-1], "error": error, "steps": steps}
+        for part, costs in series.items():
+            values[part] = costs[-1]
+            fit = growth(counts, costs)
+            if fit is not None:
+                values[f"{part}_growth"] = fit.exponent
+        curves = [Curve(part, counts, [1e6 * cost for cost in costs]) for part, costs in series.items()]
+        return Outcome(rows, values, Plot("multipliers", "time, us", curves, log_x=True, log_y=True))
+
+
+class _System:
+    """The system of one scene, and its solvers."""
+
+    def __init__(self, simulation: PreparedSimulation) -> None:
+        self._system = simulation.compiled.model.system
+        state = simulation.fresh_state()
+        method = simulation.method_for(state)
+        method.start(state)
+        self._a, self._work = state.a, method.work
+        self.count = len(self._work.rows)
+        self.steps = 0
+        J, M = _matrices(self._system, self._work)
+        self._J, self._inverse = J, sparse.csc_matrix(sparse.block_diag([np.linalg.inv(block) for block in M]))
+        self._whole = sparse.csc_matrix(sparse.bmat([[sparse.block_diag(M), -J.T], [-J, None]]))
+        self._dense = J.toarray(), self._inverse.toarray()
+        self._b = np.ones(self.count)
+        self.parts: Mapping[str, Callable[[], object]] = {
+            "blocks": lambda: assemble(self._system, self._work, False),
+            "factor": lambda: factor_bodies(self._system, self._work, self._a),
+            "solve": lambda: solve(self._work.scratch.kkt, self._work.scratch.x, self._work.scratch.multipliers),
+            "dense": self._solve_dense,
+            "sparse_lu": self._solve_by_lu,
+            "conjugate_gradients": self._solve_by_gradients,
+        }
+
+    def _solve_dense(self) -> np.ndarray:
+        J, inverse = self._dense
+        x: np.ndarray = cho_solve(cho_factor(J @ inverse @ J.T, check_finite=False), self._b, check_finite=False)
+        return x
+
+    def _solve_by_lu(self) -> np.ndarray:
+        whole = np.concatenate([np.zeros(self._whole.shape[0] - self.count), -self._b])
+        x: np.ndarray = splu(self._whole).solve(whole)
+        return x[-self.count :]
+
+    def _solve_by_gradients(self) -> np.ndarray:
+        self.steps = 0
+
+        def count(_: np.ndarray) -> None:
+            self.steps += 1
+
+        def multiply(x: np.ndarray) -> Any:
+            return self._J @ (self._inverse @ (self._J.T @ x))
+
+        A = LinearOperator((self.count, self.count), multiply, dtype=float)
+        x: np.ndarray = cg(A, self._b, rtol=TOLERANCE, maxiter=20 * self.count, callback=count)[0]
+        return x
+
+    def error(self) -> float:
+        """Largest difference of the multipliers by the sparse factors and by the others, relative."""
+        exact = self._solve_dense()
+        others = (self._solve_by_lu(), self._solve_sparse())
+        return float(max(np.abs(other - exact).max() for other in others) / np.abs(exact).max())
+
+    def _solve_sparse(self) -> np.ndarray:
+        """Return the multipliers of J M^-1 J^T x = 1 by the factors of the tree."""
+        factor_bodies(self._system, self._work, self._a)
+        scratch = self._work.scratch
+        for array in scratch.x:
+            array[:] = 0.0
+        scratch.multipliers[:] = self._b
+        solve(scratch.kkt, scratch.x, scratch.multipliers)
+        return np.array(scratch.multipliers)
+
+
+def _matrices(system: Any, work: Any) -> tuple[Any, list[np.ndarray]]:
+    """Return J (m, 6 n), sparse, and the masses of the bodies (6, 6), in world axes about their frames."""
+    links, n = system.tree.links, len(system.tree.links) - 1
+    J = sparse.lil_matrix((len(work.rows), 6 * n))
+    for closure in system.tree.closures:
+        frame = work.bodies[closure["loop_frame"]]
+        R = frame["R"].reshape(3, 3).T  # from the axes of the joint, in which its constraint axes are
+        for r in range(closure["first_row"], closure["last_row"]):
+            moment, force = R @ work.constraint_axes[r]["t"], R @ work.constraint_axes[r]["f"]
+            for body, sign in ((closure["child"], 1.0), (closure["parent"], -1.0)):
+                if body:
+                    about = moment + np.cross(frame["x"] - work.bodies[body]["x"], force)
+                    J[r, 6 * body - 6 : 6 * body] = sign * np.array([*about, *force])
+    return sparse.csr_matrix(J), [_mass(links[i + 1]["mass"], work.bodies[i + 1]) for i in range(n)]
+
+
+def _mass(mass: float, body: Any) -> np.ndarray:
+    x, y, z = body["h"]
+    coupling = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    rotational = np.zeros((3, 3))
+    rotational[np.triu_indices(3)] = body["J"]
+    rotational += np.triu(rotational, 1).T
+    return np.block([[rotational, coupling], [coupling.T, mass * np.eye(3)]])
+
+
+def _interleaved(parts: Mapping[str, Callable[[], object]], repeat: int) -> dict[str, float]:
+    """Return the least time of each part, s, timed in turn."""
+    counts = {name: _count_long_enough(call) for name, call in parts.items()}
+    found: dict[str, list[float]] = {name: [] for name in parts}
+    for _ in range(repeat):
+        for name, call in parts.items():
+            found[name].append(_seconds(call, counts[name]) / counts[name])
+    return {name: min(times) for name, times in found.items()}
+
+
+def _count_long_enough(call: Callable[[], object]) -> int:
+    call()
+    return max(1, round(SHORTEST / max(_seconds(call, 1), 1e-7)))
+
+
+def _seconds(call: Callable[[], object], count: int) -> float:
+    began = time.perf_counter()
+    for _ in range(count):
+        call()
+    return time.perf_counter() - began

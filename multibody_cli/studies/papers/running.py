@@ -1,0 +1,61 @@
+"""Runs of experiments, and verdicts on their claims."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from multibody_cli.expressions import TEMPLATE, parse
+from multibody_cli.studies.papers.contract import ClaimSpec, Grade, Prepare, Reproduction, Verdict
+from multibody_cli.studies.papers.reading import PaperSpec
+from multibody_cli.studies.simulation import PreparedSimulation
+
+
+def reproduce(
+    folder: Path,
+    paper: PaperSpec,
+    only: Sequence[str],
+    prepare: Prepare,
+    announce: Callable[[str], None],
+) -> Iterator[Reproduction]:
+    """Run the experiments of a paper in its order.
+
+    Parameters
+    ----------
+    folder
+        Folder to which the paths of scenes are relative.
+    paper
+        The paper.
+    only
+        Names of the experiments; empty for all.
+    prepare
+        Prepares a scene.
+    announce
+        Receives the title of each experiment before it is run.
+
+    Raises
+    ------
+    MbsimError
+        A scene is invalid, or cannot be measured.
+    """
+
+    def prepare_there(scene: Path, overrides: Sequence[str]) -> PreparedSimulation:
+        return prepare(Path(os.path.normpath(folder / scene)), overrides)
+
+    for name, experiment in paper.experiments.items():
+        if only and name not in only:
+            continue
+        announce(experiment.title)
+        outcome = experiment.measure.measure(prepare_there)
+        verdicts = [judge(claim, outcome.values) for claim in experiment.claims]
+        yield Reproduction(name, experiment.title, experiment.source, outcome, verdicts)
+
+
+def judge(claim: ClaimSpec, values: Mapping[str, float]) -> Verdict:
+    """Return the verdict on a claim, given the values of its experiment."""
+    if claim.better is not None and parse(claim.better, TEMPLATE).evaluate(values):
+        return Verdict(claim.text, Grade.BETTER, None)
+    if parse(claim.holds, TEMPLATE).evaluate(values):
+        return Verdict(claim.text, Grade.HOLDS, None)
+    return Verdict(claim.text, Grade.FAILS, claim.because)
