@@ -85,6 +85,6 @@ def _lines_of(scene: Path, place: str, config: Any) -> Iterator[str]:
     yield f"{' '.join(str(yaml.safe_load(text).get('description', '')).split())}\n"
     if config.extra["pictures"] and scene in gallery.SCENES:
         yield _film(scene.stem, f"../../{FILMS}")
-    if "suites" not in scene.parts and "parts" not in scene.parts:
+    if not {"suites", "parts", "papers"} & set(scene.parts):
         yield f"```console\n$ mbsim run {place}\n```\n"
     yield f'```yaml title="{place}"\n{text}```'
