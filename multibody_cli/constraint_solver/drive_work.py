@@ -1,4 +1,6 @@
-"""Work of prescribed coordinates against impulses: what impacts take from the drives that keep their rates.
+"""Work of rows and of prescribed coordinates in impulses, and losses of impacts.
+
+Impacts take work from the drives that keep the rates of prescribed coordinates.
 
 An impulse on a body or a coordinate passes inward through the joints, and a drive resists the part along its own
 coordinate.  With the reaction impulse W of the joint, by Newton and Euler from the changes of motion of all bodies, and
@@ -114,16 +116,41 @@ def account_drives_in_impacts(system, work, v, ledger):
 
 @template(account_impacts)
 def account_drives_in_step(system, work, row_states, corrected, v, ledger):
-    """Add the work of drives against the impulses of one-sided rows in a variational step to the ledger.
+    """Add the work of drives, and of one-sided rows that move, against their impulses in a variational step.
 
     They are those in `row_states`, which make positions hold, and those in the rows, if velocities were `corrected`.
     The first ones repeat the second ones of the last step, except in rebounds.
     """
+    for k in range(len(work.special_rows)):
+        row, row_state = work.rows[work.special_rows[k]], row_states[work.special_rows[k]]
+        if row.one_sided:
+            correction = row.multiplier if corrected else 0.0
+            row.multiplier = row_state.impulse + correction - row_state.anticipated
+            row_state.anticipated = correction if row.rebound == 0.0 else 0.0
+            if row.drive >= 0:
+                ledger[row.drive] -= (row.multiplier - correction - row_state.predicted) * row.rate
     if len(system.motions.rows) > 0:
-        for k in range(len(work.special_rows)):
-            row, row_state = work.rows[work.special_rows[k]], row_states[work.special_rows[k]]
-            if row.one_sided:
-                correction = row.multiplier if corrected else 0.0
-                row.multiplier = row_state.impulse + correction - row_state.anticipated
-                row_state.anticipated = correction if row.rebound == 0.0 else 0.0
         account_impacts(system, work, v, ledger)
+
+
+@kernel
+def account_row_impulses(work, ledger):
+    """Add the work of row impulses to the ledger, and what one-sided rows dissipate in impacts to their `loss`.
+
+    The work is the impulse times the mean J v before and after.  A rebound changes u^2 from that of the approach.
+    """
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        if row.drive >= 0:
+            ledger[row.drive] -= row.multiplier * row.rate
+        if row.account < 0:
+            continue
+        change = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
+        mean = row.residual + 0.5 * change
+        row.residual += change
+        if not row.one_sided:
+            ledger[row.account] += row.multiplier * (mean - row.rate)
+        elif row.rebound > 0.0 and change > 0.0:
+            row.loss += 0.5 * row.multiplier * (row.approach**2 - row.residual**2) / change
+        else:
+            row.loss -= row.multiplier * mean

@@ -12,7 +12,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from multibody_cli.constraint_solver.drive_work import account_drives_in_impacts, account_impacts
+from multibody_cli.constraint_solver.drive_work import (
+    account_drives_in_impacts,
+    account_impacts,
+    account_row_impulses,
+)
 from multibody_cli.constraint_solver.loop_frames import update_loop_rates
 from multibody_cli.constraint_solver.restitution import (
     account_losses,
@@ -364,27 +368,6 @@ def add_response_to_residuals(work):
     for r in range(len(work.rows)):
         row = work.rows[r]
         row.residual += jacobian_product_of_row(row, work.terms, work.bodies, work.response)
-
-
-@kernel
-def account_row_impulses(work, ledger):
-    """Add the work of row impulses to the ledger, and what one-sided rows dissipate in impacts to their `loss`.
-
-    The work is the impulse times the mean J v before and after.  A rebound changes u^2 from that of the approach.
-    """
-    for k in range(len(work.special_rows)):
-        row = work.rows[work.special_rows[k]]
-        if row.account < 0:
-            continue
-        change = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
-        mean = row.residual + 0.5 * change
-        row.residual += change
-        if not row.one_sided:
-            ledger[row.account] += row.multiplier * (mean - row.rate)
-        elif row.rebound > 0.0 and change > 0.0:
-            row.loss += 0.5 * row.multiplier * (row.approach**2 - row.residual**2) / change
-        else:
-            row.loss -= row.multiplier * mean
 
 
 @kernel

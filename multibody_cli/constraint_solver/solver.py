@@ -353,6 +353,8 @@ def accumulate_row_power(work, v, powers):
         row = work.rows[work.special_rows[k]]
         if row.account >= 0 and not row.one_sided:
             powers[row.account] += row.multiplier * (velocity_of_row(row, work.terms, work.bodies, v) - row.rate)
+        if row.drive >= 0:
+            powers[row.drive] -= row.multiplier * row.rate
 
 
 @kernel

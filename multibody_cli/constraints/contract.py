@@ -55,6 +55,11 @@ class ConstraintSpec(EntrySpec):
         return ()
 
     @property
+    def is_driven(self) -> bool:
+        """Whether the values that its one-sided rows require change with time, so that it does work."""
+        return False
+
+    @property
     def has_friction(self) -> bool:
         """Whether it has dry friction."""
         return False

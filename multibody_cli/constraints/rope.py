@@ -36,12 +36,14 @@ from multibody_cli.constraints.rope_span import (
 )
 from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import formula, kernel
+from multibody_cli.signals import evaluate
 from multibody_cli.spatial.products import dot
-from multibody_cli.spec import BodyPoint, Direction, Fraction, PositiveLength, Quantity, units
+from multibody_cli.spec import BodyPoint, Direction, Fraction, PositiveLength, Quantity, Signal, SignalSpec, units
 from multibody_cli.spec.catalogue import Catalogue
 from multibody_cli.spec.entries import PackingContext, Place, placed
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import WholeNumber, located_error
+from multibody_cli.spec.signal import signal_schema
 
 Coefficient = Annotated[
     float,
@@ -110,6 +112,9 @@ WITHIN = "it has no tangent at a pulley, since its next point lies within the ci
 """Cause of a rope without a length."""
 
 
+RopeLength = Annotated[SignalSpec, Signal(units.LENGTH, smooth=True)]
+
+
 class RopeSpec(ConstraintSpec):
     """An inextensible rope over points, guides and pulleys, which it turns unless it slides over them."""
 
@@ -118,10 +123,12 @@ class RopeSpec(ConstraintSpec):
         description="Its first end, guides and pulleys, and its last end. An end is a point, or a drum: a pulley from "
         "which the rope unwinds."
     )
-    length: PositiveLength | None = Field(
+    length: RopeLength | None = Field(
         None,
-        description="Length of the rope at the start, without the part on drums, m; of a rope that turns no pulley "
-        "between its ends. Default: taut.",
+        description="Length of a rope that turns no pulley between its ends, less what its drums wind from the start "
+        "on, m: a number, an expression of t, or a table {times, values}; a winch at its last end gives it the "
+        "length. Default: taut.",
+        json_schema_extra=signal_schema(),
     )
     slack: list[Annotated[float, Quantity(units.LENGTH, least=0.0)]] = Field(
         [], description="Slack at the start of each section between ends and pulleys that it turns, m. Default: none."
@@ -139,6 +146,8 @@ class RopeSpec(ConstraintSpec):
             raise located_error(message, "slack")
         if self.length is not None and self.slack:
             raise located_error("expected either `length` or `slack`", "slack")
+        if self.length is not None and self.length.constant is not None and not self.length.constant > 0.0:
+            raise located_error("expected a length above 0 m", "length")
         if self.length is not None and self.row_count > 1:
             raise located_error("the rope has several sections: give the `slack` of each instead", "length")
         return self
@@ -147,6 +156,11 @@ class RopeSpec(ConstraintSpec):
     def one_sided(self) -> bool:
         """It pulls and never presses."""
         return True
+
+    @property
+    def is_driven(self) -> bool:
+        """Whether its length changes."""
+        return self.length is not None and self.length.constant is None
 
     @property
     def row_count(self) -> int:
@@ -226,9 +240,10 @@ SPAN = np.dtype(
     [
         ("first_row", "i8"),
         ("first_term", "i8"),
-        ("starts_row", "i8"),  # whether it is the first span of its section
+        ("starts_row", "i8"),  # whether it is the first span of its section, or the last one
+        ("ends_row", "i8"),
         ("made", "f8"),  # length of the section, m, with the slack of the start until `packing.ropes` adds its length
-        ("length", "f8"),  # length that the scene gives, m, or NaN
+        ("length", "i8"),  # signal of the length that the scene gives beside it, or -1
         ("turns", "f8"),  # whole turns about the pulley at which it begins
         ("friction", "f8"),  # coefficient at this pulley, or guide
         ("share", "f8"),  # as in `capstan.GUIDE`
@@ -242,20 +257,21 @@ SPAN = np.dtype(
 
 def pack_rope(spec: RopeSpec, context: PackingContext) -> Packed:
     """One one-sided row for each section."""
-    return _pack(spec.over, spec.slack or [0.0] * spec.row_count, spec.length, (0.0, 0.0), spec.restitution, context)
+    length = -1 if spec.length is None else context.signal(spec.length)
+    return _pack(spec.over, spec.slack or [0.0] * spec.row_count, length, (0.0, 0.0), spec.restitution, context)
 
 
 def pack_belt(spec: BeltSpec, context: PackingContext) -> Packed:
     """One equality for each section; the first one starts at a pulley that the belt turns."""
     first = next(k for k, pulley in enumerate(spec.over) if _turned(pulley))
     over = [*spec.over[first:], *spec.over[:first], spec.over[first]]
-    return _pack(over, [0.0] * spec.row_count, None, (0.5, spec.pretension or 0.0), 0.0, context)
+    return _pack(over, [0.0] * spec.row_count, -1, (0.5, spec.pretension or 0.0), 0.0, context)
 
 
 def _pack(
     over: Sequence[GuideSpec | PulleySpec],
     slack: Sequence[float],
-    length: float | None,
+    length: int,
     tension: tuple[float, float],
     restitution: float,
     context: PackingContext,
@@ -267,9 +283,10 @@ def _pack(
     for k, (a, b) in enumerate(itertools.pairwise(ends)):
         starts = k == 0 or _turned(over[k])
         counts += [0] if starts else []
-        made = (slack[len(counts) - 1], length or math.nan, float(getattr(over[k], "turns", 0)))
+        ends_row = k == len(over) - 2 or _turned(over[k + 1])
+        made = (slack[len(counts) - 1], length, float(getattr(over[k], "turns", 0)))
         friction = 0.0 if starts else over[k].friction
-        records.append((len(counts) - 1, term, starts, *made, friction, *tension, a, b))
+        records.append((len(counts) - 1, term, starts, ends_row, *made, friction, *tension, a, b))
         added = (a[0] > 0) + (b[0] > 0)
         term, counts[-1] = term + added, counts[-1] + added
     words = [f"in section {k + 1}" for k in range(len(counts))] if len(counts) > 1 else ["along it"]
@@ -317,6 +334,11 @@ def write(span, signals, points, buffers, t, bodies, q, v, rows, terms):
         else:
             row.error += b.radius * b.sense * material_angle(b, angle, q)
     row.bias += write_span(a, b, ends, -1.0, bodies, terms, span.first_term)
+    if span.ends_row and span.length >= 0:
+        length, rate, change = evaluate(signals, span.length, t)
+        row.error += length
+        row.rate = rate
+        row.bias += change
 
 
 NO_WRAP = 1e-6
@@ -333,8 +355,6 @@ def mark(spans, bodies, q):
         ends = ends_of(a, b, bodies)
         if span.starts_row:
             first = k
-            if not math.isnan(span.length):
-                span.made = span.length
         free, fed = math.sqrt(dot(ends.d, ends.d)), 0.0
         if a.radius > 0.0:
             angle = angle_of(a, ends.e_a, ends.n_a, bodies)
@@ -350,7 +370,7 @@ def mark(spans, bodies, q):
             if not b.slides:
                 b.reference = arrival + b.turn * q[b.iq]
                 fed -= b.radius * b.sense * arrival
-        spans[first].made += fed if not math.isnan(spans[first].length) else fed + free
+        spans[first].made += fed if span.length >= 0 else fed + free
 
 
 TABLE = ConstraintTable("rope", SPAN, write)

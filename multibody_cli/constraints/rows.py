@@ -31,6 +31,7 @@ ROW = np.dtype(
         ("active", "i8"),  # 1 in the active set, as an equality is unless it never has an effect; -1 while suspended
         ("in_contact", "i8"),  # whether bodies of a limit of a coordinate are in an island of contacts in this step
         ("account", "i8"),  # in the ledger: impact losses of a one-sided row, or work of a prescribed velocity; else -1
+        ("drive", "i8"),  # in the ledger: work of a one-sided row whose required value changes with time; else -1
         ("weight", "f8"),  # 1 / its error where a body turns by 1 rad or moves by the length of the mechanism
         ("speed", "f8"),  # its value at velocity level in the slowest motion that counts
         ("error", "f8"),

@@ -171,6 +171,10 @@ def account_row_work(work, step, ledger):
         row = step.rows[k]
         if row.account >= 0:
             ledger[row.account] -= step.x[k] * row.rate
+    for k in range(step.sizes[0].equalities, step.sizes[0].constraint_rows):
+        drive = work.rows[step.active_rows[k]].drive
+        if drive >= 0:
+            ledger[drive] -= step.x[k] * step.rows[k].rate
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         if row.primary and row.account >= 0:

@@ -113,7 +113,8 @@ def signal_alarms(loaded: LoadedScene) -> Iterator[tuple[str, Raised]]:
 
 
 def _is_position(path: Path) -> bool:
-    return path[-3:-1] == ("motion", "position")
+    """Whether a function is a prescribed position or a length of a rope, whose rate the bodies follow."""
+    return path[-3:-1] == ("motion", "position") or path[-1] == "length"
 
 
 def _errors_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int) -> Floats:

@@ -91,7 +91,9 @@ def _add_element(
     kind = KINDS[spec.type]
     packed = kind.pack(spec, context)
     row, term = rows.next_row, rows.next_term
-    account = context.packer.account(spec.account, f"{section}/{path_component(name)}") if spec.account else -1
+    cause = f"{section}/{path_component(name)}"
+    account = context.packer.account(spec.account, cause) if spec.account else -1
+    drive = context.packer.account("work", cause) if spec.is_driven else -1
     for shape in packed.rows:
         rows.add(
             RowName(section, name, shape.direction),
@@ -99,6 +101,7 @@ def _add_element(
             holonomic=shape.holonomic,
             one_sided=spec.one_sided,
             account=account,
+            drive=drive,
             restitution=shape.restitution,
         )
     tables.add(kind.table, packed.records, row, term)

@@ -40,13 +40,14 @@ class RowPacker:
         holonomic: bool = True,
         one_sided: bool = False,
         account: int = -1,
+        drive: int = -1,
         restitution: float = 0.0,
     ) -> int:
         """Add a row with `terms` terms; return its number."""
         row = np.zeros(1, ROW)[0]
         row["first_term"], row["last_term"] = self._terms, self._terms + terms
         row["holonomic"], row["one_sided"], row["active"] = holonomic, one_sided, not one_sided
-        row["account"], row["restitution"] = account, restitution
+        row["account"], row["drive"], row["restitution"] = account, drive, restitution
         row["weight"] = row["speed"] = 1.0
         self._rows.append(row)
         self._terms += terms

@@ -219,6 +219,8 @@ def _accounts(scene: SceneSpec) -> Iterator[Account]:
         for name, constraint in constraints.items():
             if constraint.account:
                 yield Account(constraint.account, f"{section}/{path_component(name)}")
+            if constraint.is_driven:
+                yield Account("work", f"{section}/{path_component(name)}")
             if constraint.has_friction:
                 yield Account("dissipation", f"{section}/{path_component(name)}")
     for name, joint in scene.joints.items():

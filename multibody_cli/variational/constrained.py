@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from multibody_cli.constraint_solver.drive_work import account_impacts_of_step
+from multibody_cli.constraint_solver.drive_work import account_impacts_of_step, account_row_impulses
 from multibody_cli.constraint_solver.loop_frames import update_loop_frames
 from multibody_cli.constraint_solver.loop_joints import (
     apply_loop_impulses,
@@ -37,7 +37,6 @@ from multibody_cli.constraint_solver.loop_joints import (
 )
 from multibody_cli.constraint_solver.projection import (
     PROJECTION_TOLERANCE,
-    account_row_impulses,
     activate_unilateral_rows,
     compute_velocity_residuals,
     deactivate_separating_rows,

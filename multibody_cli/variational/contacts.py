@@ -47,6 +47,7 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
     hold_limits(work, 0)
     if not solved:
         return False
+    store_predicted_impulses(contact_work.step, step.constrained.row_states)
     table = system.contacts.joint_friction
     if contact_work.step.sizes[0].contacts + len(table.moved) == 0:
         return True
@@ -73,6 +74,15 @@ def hold_limits(work, in_contact):
         row = work.rows[work.special_rows[k]]
         if row.one_sided and row.restitution == 0.0:
             row.in_contact = in_contact if row.active != 1 else 0
+
+
+@kernel
+def store_predicted_impulses(step, row_states):
+    """Store the impulses of the constraint rows in a contact step, which the variational step repeats."""
+    for r in range(len(row_states)):
+        row_states[r].predicted = 0.0
+    for k in range(step.sizes[0].constraint_rows):
+        row_states[step.active_rows[k]].predicted = step.x[k]
 
 
 @kernel

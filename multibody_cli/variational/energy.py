@@ -68,6 +68,7 @@ def compute_powers(system, work, step, t, q, v, powers):
     for k in range(len(motions)):
         step.powers[motions[k].account] = powers[motions[k].account]
     for r in range(len(rows)):
-        if rows[r].account >= 0 and not rows[r].one_sided:
-            step.powers[rows[r].account] = powers[rows[r].account]
+        account = rows[r].drive if rows[r].one_sided else rows[r].account
+        if account >= 0:
+            step.powers[account] = powers[account]
     copy(step.powers, powers)

@@ -51,6 +51,7 @@ ROW_STATE = np.dtype(
         ("error", "f8"),  # at the iterate, m or rad
         ("initial_violation", "f8"),  # at the start of the run: assembly reaches no smaller one
         ("start_multiplier", "f8"),  # included in the applied wrenches at the start
+        ("predicted", "f8"),  # impulse of the contact step, which accounts for its work
         ("anticipated", "f8"),  # impulse of the last projection of velocities, which that of positions repeats
         ("impulse", "f8"),  # accumulated, without that of the start multiplier
         ("dissipation", "f8"),  # energy dissipated by a unilateral row, J
