@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.constraint_solver.projection import ACTIVATION_TOLERANCE
+from multibody_cli.errors import series
 from multibody_cli.forces.bushing import ELEMENT as BUSHINGS
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.kernel import LANES, is_interpreted
@@ -103,7 +104,7 @@ def supported(models: Sequence[Model], integrator: str, end: float = math.inf) -
 def _obstacles(model: Model, integrator: str, end: float) -> Iterable[tuple[bool, str]]:
     system, tree = model.system, model.system.tree
     yield is_interpreted(), "kernels that are interpreted"
-    yield integrator not in SCHEMES, f"integrators other than {' and '.join(SCHEMES)}"
+    yield integrator not in SCHEMES, f"integrators other than {series(list(SCHEMES), 'and')}"
     yield model.nv == 0, "scenes without coordinates"
     yield len(tree.closures) > 0, "closed loops"
     yield bool(system.contacts), "contacts or dry friction of joints"

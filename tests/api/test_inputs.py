@@ -108,5 +108,5 @@ def test_refusals_of_scenes():
         load(wrong)
     text = str(found.value)
     assert "unknown input `throtle`; did you mean `throttle`?" in text
-    assert "`inputs.wave` depends on inputs: it is a function of the time `t` alone" in text
+    assert "`inputs.wave` depends on inputs or functions: it is a function of the time `t` alone" in text
     assert "expected an input, `inputs.NAME`" in text

@@ -36,7 +36,7 @@ def test_a_batch_of_single_runs_has_a_reason(mbsim: Command, chain: str, monkeyp
     options = ("--batch", "3", "--duration", "10 ms", "--integrator", "sdirk2", "--repeat", "1")
     ending = mbsim("bench", chain, *options)
     assert ending.code == 0
-    assert "because lanes do not support integrators other than semi_implicit_euler and rk4" in ending.stdout
+    assert "because lanes do not support integrators other than semi_implicit_euler, heun and rk4" in ending.stdout
 
 
 def test_a_batch_of_one_run_is_refused(mbsim: Command, chain: str) -> None:

@@ -174,7 +174,7 @@ def selected(runs: LaneRuns, which) -> LaneRuns:
     return runs._replace(q=runs.q[which], v=runs.v[which], models=models)
 
 
-@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "heun", "rk4"])
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_lane_equals_the_single_run(tmp_path: Path, name: str, integrator: str) -> None:
     simulation = simulation_of(tmp_path, MACHINES[name], f"simulation.integrator={integrator}")
@@ -332,7 +332,7 @@ def test_other_models_are_single_runs(tmp_path: Path, reason: str) -> None:
 def test_adaptive_steps_and_other_structures_are_not_supported(tmp_path: Path) -> None:
     one = simulation_of(tmp_path, MACHINES["double pendulum"])
     model, other = one.compiled.model, simulation_of(tmp_path, MACHINES["balls with springs"]).compiled.model
-    assert supported([model], "dop853") == "integrators other than semi_implicit_euler and rk4"
+    assert supported([model], "dop853") == "integrators other than semi_implicit_euler, heun and rk4"
     assert supported([model, other], "rk4") == "models that differ in more than the values of constants"
 
 

@@ -230,7 +230,7 @@ def test_a_path_over_a_surface_is_drawn_on_it() -> None:
     a, b = np.array([[-0.5, 0.25, 0.1]]), np.array([[0.6, 0.2, -0.1]])
     for kind, R, arc in (("sphere", 0.4, None), ("cylinder", 0.4, (0.0, 0.0, 1.0))):
         spec = ArcSpec.model_validate({"wrap": {"type": kind, "body": "world", "radius": R}, "side": [0, 1, 0]})
-        pieces = list(chain(spec, {}, still, a, b))
+        pieces = list(chain([spec], {}, still, a, b))
         inner = np.array([end[0] for _, end in pieces[:-1]])
         flat = inner if arc is None else inner[:, :2]
         np.testing.assert_allclose(np.linalg.norm(flat, axis=1), R, atol=1e-12)

@@ -72,7 +72,7 @@ def bits_of(row: Row) -> tuple[object, ...]:
     return row.run, row.status, row.reason, row.alarms, row.columns, np.array(row.values).tobytes()
 
 
-@pytest.mark.parametrize("integrator", ["rk4", "semi_implicit_euler"])
+@pytest.mark.parametrize("integrator", ["heun", "rk4", "semi_implicit_euler"])
 @pytest.mark.parametrize("method", ["aba", "symbolic", "redmax"])
 def test_rows_equal_those_of_single_runs(tmp_path: Path, method: str, integrator: str) -> None:
     task = task_of(tmp_path, ARM, f"simulation.method={method}", f"simulation.integrator={integrator}")
@@ -124,7 +124,7 @@ def test_a_run_that_diverges_is_that_of_a_single_run(tmp_path: Path) -> None:
 REFUSED = {
     "lanes do not support method `baraff`": ["simulation.method=baraff"],
     "lanes do not support method `variational`": ["simulation.method=variational"],
-    "lanes do not support integrators other than semi_implicit_euler and rk4": ["simulation.integrator=dop853"],
+    "lanes do not support integrators other than semi_implicit_euler, heun and rk4": ["simulation.integrator=dop853"],
 }
 
 
