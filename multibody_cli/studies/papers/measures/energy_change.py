@@ -29,8 +29,7 @@ class Measure(MeasureSpec):
     """Changes of energy, each beside its published number.
 
     Values, each a number of scenes: `scenes`, of all; `equal`, of those that agree within the tolerance; `nearer`, of
-    those that are at least as near to the exact number as the published one; `remarked`, of those that differ and have
-    a remark.
+    those that are at least as near to the exact number as the published one.
     """
 
     type: Literal["energy_change"]
@@ -41,13 +40,11 @@ class Measure(MeasureSpec):
     def measure(self, prepare: Prepare) -> Outcome:
         """Run the scenes."""
         rows = [self._row(name, row, prepare) for name, row in self.rows.items()]
-        differing = [row for row in rows if not row["equal"]]
         nearer = [row for row in rows if row["exact"] is not None and _is_nearer(row)]
         values = {
             "scenes": len(rows),
-            "equal": len(rows) - len(differing),
+            "equal": sum(row["equal"] for row in rows),
             "nearer": len(nearer),
-            "remarked": sum(bool(row["remark"]) for row in differing),
         }
         shown = [{**row, **_with_digits(row), "equal": "yes" if row["equal"] else "no"} for row in rows]
         return Outcome(_without_empty(shown), values)

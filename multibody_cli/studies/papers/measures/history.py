@@ -9,16 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.errors import ArgumentError, nearest
-from multibody_cli.spec import Spec
 from multibody_cli.studies.papers.contract import Curve, MeasureSpec, Outcome, Plot, Prepare
-
-
-class RunSpec(Spec):
-    """A run."""
-
-    label: str = Field(description="Name of the run in the paper.")
-    scene: Path = Field(description="The scene.")
-    set: list[str] = Field([], description="Values to replace in the scene, each `KEY=VALUE`.")
+from multibody_cli.studies.papers.measures.stepping import RunSpec
 
 
 class Measure(MeasureSpec):
