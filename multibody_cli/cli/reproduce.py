@@ -43,7 +43,8 @@ def verb(
     A PAPER is one of `baraff1996`, `siguenter2011`, `bruedigam2020`, `lee2016` and `redmax`, or `all`. Each claim of a
     paper has a verdict: it holds, holds better, or does not hold, with the reason.
 
-    Exit code: 0 if each claim holds or the reason is known, otherwise 1.
+    Exit code: 0 if each claim holds or the reason is known, otherwise 1; 130 if interrupted, after the experiments made
+    so far are written.
     """
     from multibody_cli.studies.papers.reading import papers, read_paper
     from multibody_cli.studies.papers.running import reproduce
@@ -53,23 +54,34 @@ def verb(
         from multibody_cli.pictures.style import require_format
 
         require_format(plot / "figure.png")
+    for folder in (markdown, plot, Path(json_file).parent if json_file not in (None, "-") else None):
+        if folder is not None:  # before the first experiment, which may take minutes
+            folder.mkdir(parents=True, exist_ok=True)
     chosen = {name: read_paper(name, quick) for name in dict.fromkeys(papers() if ALL in names else names)}
     _require_experiments(only, [name for _, paper in chosen.values() for name in paper.experiments])
     found: dict[str, tuple[PaperSpec, list[Reproduction]]] = {}
-    for name, (folder, paper) in chosen.items():
-        done: list[Reproduction] = []
-        found[name] = (paper, done)
-        _show_head(paper, json_file)
-        with Waiting(name):
-            for one in reproduce(folder, paper, only, prepare, messages.detail):
-                done.append(one)
-                _show(one, json_file)
+    interrupted = False
+    try:
+        for name, (folder, paper) in chosen.items():
+            done: list[Reproduction] = []
+            found[name] = (paper, done)
+            _show_head(paper, json_file)
+            with Waiting(name):
+                for one in reproduce(folder, paper, only, prepare, messages.detail):
+                    done.append(one)
+                    _show(one, json_file)
+    except KeyboardInterrupt:
+        interrupted = True
+    for name, (paper, done) in found.items():
         if markdown is not None:
             _write_page(markdown / f"{name}.md", name, paper, done, quick)
         if plot is not None:
             _draw(plot, name, done)
     if json_file is not None:
         _write_json(json_file, found, quick)
+    if interrupted:
+        messages.error("interrupted: the experiments made so far are reported")
+        return messages.INTERRUPTED
     verdicts = [verdict for _, done in found.values() for one in done for verdict in one.verdicts]
     return int(any(verdict.is_unexplained for verdict in verdicts))
 
@@ -100,7 +112,6 @@ def _show(one: Reproduction, json_file: str | None) -> None:
 def _write_page(path: Path, name: str, paper: PaperSpec, done: Sequence[Reproduction], quick: bool) -> None:
     from multibody_cli.output.file_replacement import write_text
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, escaped("\n".join(_page(name, paper, done, quick)) + "\n"))
 
 
@@ -129,7 +140,6 @@ def _page(name: str, paper: PaperSpec, done: Sequence[Reproduction], quick: bool
 def _draw(folder: Path, paper: str, done: Sequence[Reproduction]) -> None:
     from multibody_cli.pictures.papers import draw
 
-    folder.mkdir(parents=True, exist_ok=True)
     for one in done:
         if one.outcome.plot is not None:
             draw(one.outcome.plot, f"{one.title} ({one.source})", folder / f"{paper}-{one.name}.png")

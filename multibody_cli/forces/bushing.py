@@ -156,6 +156,15 @@ def moment_on_child(bushing, F, turn, spin):
 
 
 @formula
+def apply_to_both(bushing, bodies, inner, outer, force, moment):
+    """Apply a force and a moment on the child at the point with these levers, and their opposites to the parent."""
+    if bushing.child > 0:
+        apply_wrench(bodies[bushing.child], moment + cross(outer, force), force)
+    if bushing.parent > 0:
+        apply_wrench(bodies[bushing.parent], -moment - cross(inner, force), -force)
+
+
+@formula
 def apply_force(bushing, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
     """Apply the wrenches to the bodies, and add the loss of the dampers to the account."""
     F = axes_of(bushing, bodies)
@@ -163,10 +172,7 @@ def apply_force(bushing, forces, t, q, v, bodies, tau, powers, watched, warnings
     rate, spin = rates_of(bushing, inner, outer, offset, bodies)
     force = force_on_child(bushing, F, offset, rate)
     moment = moment_on_child(bushing, F, turn_of(bushing, F, bodies), spin)
-    if bushing.child > 0:
-        apply_wrench(bodies[bushing.child], moment + cross(outer, force), force)
-    if bushing.parent > 0:
-        apply_wrench(bodies[bushing.parent], -moment - cross(inner + offset, force), -force)
+    apply_to_both(bushing, bodies, inner + offset, outer, force, moment)
     dp, w = transposed_times(F, rate), transposed_times(F, spin)
     loss = dot(dp, scaled(load(bushing.linear_damping), dp)) + dot(w, scaled(load(bushing.angular_damping), w))
     powers[bushing.account] += loss

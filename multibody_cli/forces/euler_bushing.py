@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.bushing import (
     BUSHING,
     BushingSpec,
     angular_block,
+    apply_to_both,
     axes_of,
     force_on_child,
     levers_of,
@@ -87,10 +87,7 @@ def apply_force(bushing, forces, t, q, v, bodies, tau, powers, watched, warnings
     rates = transposed_times(N, transposed_times(F, spin))
     force = force_on_child(bushing, F, offset, rate)
     moment = -(F @ (N @ torques_of(bushing, angles, rates)))
-    if bushing.child > 0:
-        apply_wrench(bodies[bushing.child], moment + cross(outer, force), force)
-    if bushing.parent > 0:
-        apply_wrench(bodies[bushing.parent], -moment - cross(inner + offset, force), -force)
+    apply_to_both(bushing, bodies, inner + offset, outer, force, moment)
     dp = transposed_times(F, rate)
     loss = dot(dp, scaled(load(bushing.linear_damping), dp))
     powers[bushing.account] += loss + dot(rates, scaled(load(bushing.angular_damping), rates))

@@ -21,6 +21,7 @@ from multibody_cli.initial.scales import Scales
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.kernel import Flags
+from multibody_cli.methods.options import ends_at_corrected_velocities
 from multibody_cli.model import JointEntry, Model, Records, RowName, State
 from multibody_cli.observation import bodies
 from multibody_cli.observation.element_rows import element_rows
@@ -84,7 +85,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
         mark_ropes(model.system, state.q, state.v)
     assembler = Assembler(model, state, loaded.scene.simulation.duration)
     messages += _assemble_positions(loaded, assembler, state, given[0])
-    if loaded.scene.simulation.options.get("stabilization") != "baumgarte_velocity":  # which the first step completes
+    if not ends_at_corrected_velocities(loaded.scene.simulation.options):  # otherwise the first step completes them
         messages += _complete_rates(loaded, assembler, state, given[1], written)
     _require_one_plane(loaded, model, state, assembler.scales)
     dependent = assembler.dependent_rows() if constrained else []

@@ -29,7 +29,7 @@ from multibody_cli.initial.linearized_motion import (
 from multibody_cli.kernel import Flags
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator
-from multibody_cli.methods.options import StabilizationOptions
+from multibody_cli.methods.options import StabilizationOptions, ends_at_corrected_velocities
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.scene.simulation import SimulationSpec
 
@@ -172,15 +172,15 @@ def _fastest_mode(integrator: Integrator, simulation: SimulationSpec, model: Mod
 
 
 def _feedback_limit(integrator: Integrator, simulation: SimulationSpec) -> float:
-    """Return the longest step at which error'' + 2 rate error' + rate^2 error = 0 is stable, s."""
+    """Return the longest step at which the feedback of constraint errors is stable, s."""
     options = METHODS[simulation.method].Options.model_validate(simulation.options)
-    if (
-        integrator.feedback_step is None
-        or not isinstance(options, StabilizationOptions)
-        or options.stabilization != "baumgarte"
-    ):
+    if not isinstance(options, StabilizationOptions) or options.stabilization == "projection":
         return math.inf
     rate = options.baumgarte_rate
+    if ends_at_corrected_velocities(simulation.options):
+        return 2.0 / rate  # an error becomes 1 - step rate times as large
+    if integrator.feedback_step is None:
+        return math.inf
     return float(integrator.feedback_step(np.array([2.0 * rate]), np.array([rate]))[0])
 
 

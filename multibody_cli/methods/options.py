@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -33,6 +34,11 @@ class StabilizationOptions(Spec):
         if "baumgarte_rate" in self.model_fields_set and self.stabilization == "projection":
             raise ValueError("`baumgarte_rate` has no effect without `stabilization: baumgarte`")
         return self
+
+
+def ends_at_corrected_velocities(options: Mapping[str, Any]) -> bool:
+    """Whether options that a scene gives correct errors by the velocities at the end of a step."""
+    return options.get("stabilization") == "baumgarte_velocity"
 
 
 class ImplicitOptions(StabilizationOptions):

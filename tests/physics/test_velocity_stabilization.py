@@ -77,3 +77,10 @@ def test_an_error_decays_by_its_rate_in_each_step(method: str, tmp_path: Path) -
 def test_other_integrators_are_refused(integrator: str, tmp_path: Path) -> None:
     with pytest.raises(SceneError, match="`baumgarte_velocity` selects the velocities at the end of an Euler step"):
         prepare(scene(tmp_path, SLIDERS), [f"simulation.integrator={integrator}"])
+
+
+def test_a_rate_that_is_too_large_for_the_step_is_reported(tmp_path: Path) -> None:
+    """An error becomes 1 - step rate times as large in each step: 1.2 times here, with its sign changed."""
+    compiled = prepare(scene(tmp_path, SLIDERS), ["simulation.options.baumgarte_rate=110"]).compiled
+    assert compiled.stable_step == pytest.approx(2.0 / 110.0)
+    assert any("stability limit" in message for message in compiled.warnings)

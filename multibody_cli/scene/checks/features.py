@@ -13,6 +13,7 @@ from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.methods.options import ends_at_corrected_velocities
 from multibody_cli.nodes import Path
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.checks.draft import Draft, own_entries
@@ -41,7 +42,7 @@ def check_features(draft: Draft) -> None:
                 f"integrator `{integrator.name}` has a variable step size, but impacts on limits need a small fixed "
                 "step: use a fixed-step integrator such as `rk4`",
             )
-    if settings.options.get("stabilization") == "baumgarte_velocity" and integrator.order != 1:
+    if ends_at_corrected_velocities(settings.options) and integrator.order != 1:
         objections["stabilization"] = (
             "`baumgarte_velocity` selects the velocities at the end of an Euler step: use `semi_implicit_euler` or "
             f"`linearly_implicit_euler` instead of `{integrator.name}`, or `baumgarte`"

@@ -65,6 +65,16 @@ class MeasureSpec(Spec):
         raise NotImplementedError
 
 
+class SizedSpec(MeasureSpec):
+    """A measure of one scene over sizes."""
+
+    scene: Path = Field(description="The scene.")
+    set: list[str] = Field([], description="Values to replace in the scene, each `KEY=VALUE`.")
+    size: str = Field(description="Key of the scene that is its size, as in `vars.n`.")
+    sizes: list[int] = Field(min_length=1, description="Values of this key.")
+    repeat: int = Field(7, ge=1, description="Timings, of which the least counts.")
+
+
 class ClaimSpec(Spec):
     """A claim of a paper as a condition on values of an experiment."""
 

@@ -23,7 +23,7 @@ class Measure(MeasureSpec):
 
     type: Literal["history"]
     set: list[str] = Field([], description="Values to replace in all scenes, each `KEY=VALUE`.")
-    channel: str = Field(description="Path of a channel; `*` stands for any word.")
+    channel: str = Field(description="Path of a channel; `*` matches any word.")
     label: str = Field(description="Label of the change, with its unit.")
     log: bool = Field(True, description="Whether its axis is logarithmic.")
     runs: dict[str, RunSpec] = Field(min_length=1, description="Runs by name.")

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sparse
-from pydantic import Field
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
@@ -24,7 +22,7 @@ from multibody_cli.constraint_solver.constrained_nodes import solve
 from multibody_cli.methods.baraff import assemble, factor_bodies
 from multibody_cli.studies.bench.measurement import growth
 from multibody_cli.studies.bench.options import OUTPUT_DISABLED
-from multibody_cli.studies.papers.contract import Curve, MeasureSpec, Outcome, Plot, Prepare
+from multibody_cli.studies.papers.contract import Curve, Outcome, Plot, Prepare, SizedSpec
 from multibody_cli.studies.simulation import PreparedSimulation
 
 SHORTEST = 5e-3
@@ -34,7 +32,7 @@ TOLERANCE = 1e-10
 """Relative tolerance of conjugate gradients."""
 
 
-class Measure(MeasureSpec):
+class Measure(SizedSpec):
     """Times of the parts of a solution for the multipliers, us, over sizes.
 
     Values: of each part, `PART`, the time at the last size, s, and `PART_growth`, the exponent of the number of
@@ -43,11 +41,6 @@ class Measure(MeasureSpec):
     """
 
     type: Literal["multipliers"]
-    scene: Path = Field(description="The scene.")
-    set: list[str] = Field([], description="Values to replace in the scene, each `KEY=VALUE`.")
-    size: str = Field(description="Key of the scene that is its size, as in `vars.n`.")
-    sizes: list[int] = Field(min_length=1, description="Values of this key.")
-    repeat: int = Field(7, ge=1, description="Timings, of which the least counts.")
 
     def measure(self, prepare: Prepare) -> Outcome:
         """Time all sizes."""

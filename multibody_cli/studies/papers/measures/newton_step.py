@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from multibody_cli.studies.bench.measurement import growth
-from multibody_cli.studies.papers.contract import Curve, MeasureSpec, Outcome, Plot, Prepare
+from multibody_cli.studies.papers.contract import Curve, Outcome, Plot, Prepare, SizedSpec
 from multibody_cli.studies.papers.measures.stepping import RunSpec, Steps
 
 STEPS = 20
 """Number of steps that are timed together."""
 
 
-class Measure(MeasureSpec):
+class Measure(SizedSpec):
     """Times of an iteration, us, over sizes: of a step divided by its iterations, and of LAPACK for as many unknowns.
 
     The unknowns are the velocities of all bodies and the rows of all joints.  Values: `sparse` and `dense`, s, at the
@@ -25,11 +23,6 @@ class Measure(MeasureSpec):
     """
 
     type: Literal["newton_step"]
-    scene: Path = Field(description="The scene.")
-    set: list[str] = Field([], description="Values to replace in the scene, each `KEY=VALUE`.")
-    size: str = Field(description="Key of the scene that is its size, as in `vars.n`.")
-    sizes: list[int] = Field(min_length=1, description="Values of this key.")
-    repeat: int = Field(7, ge=1, description="Timings, of which the least counts.")
 
     def measure(self, prepare: Prepare) -> Outcome:
         """Time all sizes."""
