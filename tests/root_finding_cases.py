@@ -12,9 +12,10 @@ from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.tree.configuration import displace
 from multibody_cli.tree.jacobian import write_ball_columns
 from multibody_cli.tree.kinematics import forward_kinematics
-from multibody_cli.variational.newton import compute_composites, fill_jacobian
+from multibody_cli.variational.newton import composite_jacobian
 from multibody_cli.variational.poses import compute_poses
 from multibody_cli.variational.step import apply_first_kick, drnea_inward_pass, drnea_residuals
+from multibody_cli.variational.svi import svi_jacobian
 
 SETTINGS = "simulation.method=variational"
 
@@ -40,7 +41,7 @@ def run(path: str, steps: int, **options: Any) -> dict[str, Any]:
 
 
 def derivative(path: str) -> dict[str, Any]:
-    """The matrix of Newton's method at coordinates by chance, and by finite differences of the residual."""
+    """The matrix of Newton's method at coordinates by chance, by both evaluations and by finite differences."""
     simulation = prepare(path, [SETTINGS, "simulation.options.root_finder=newton"])
     state = simulation.fresh_state()
     method: Any = simulation.method_for(state)
@@ -64,11 +65,13 @@ def derivative(path: str) -> dict[str, Any]:
     residual_of(np.zeros_like(rate))
     forward_kinematics(tree, step.q, dense.rest, dense.rest, dense.work)
     write_ball_columns(tree, dense.work)
-    compute_composites(tree, work.bodies, dense.work.bodies, step.discrete_motions, dense.composites)
-    fill_jacobian(tree, work, dense)
+    found = {}
+    for name, evaluate_jacobian in (("drnea", composite_jacobian), ("svi", svi_jacobian)):
+        evaluate_jacobian(tree, work, step)
+        found[name] = dense.N.tolist()
     unit = np.eye(len(rate))
     differences = np.stack([(residual_of(-1e-5 * e) - residual_of(1e-5 * e)) / 2e-5 for e in unit], axis=1)
-    return {"N": dense.N.tolist(), "differences": differences.tolist(), "driven": tree.driven.tolist()}
+    return {**found, "differences": differences.tolist(), "driven": tree.driven.tolist()}
 
 
 def dense(n: int) -> dict[str, Any]:

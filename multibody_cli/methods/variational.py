@@ -22,24 +22,25 @@ from multibody_cli.model import System
 from multibody_cli.variational.newton import (
     RootFinderWork,
     broyden_response,
+    composite_jacobian,
     newton_response,
     newton_response_reusing_factors,
     root_finder_work_for,
 )
 from multibody_cli.variational.step import drnea_inward_pass
-from multibody_cli.variational.svi import riqn_svi_response, svi_residual
+from multibody_cli.variational.svi import riqn_svi_response, svi_jacobian, svi_residual
 
 
-def newton(evaluate_residual: Kernel) -> RootFinder:
-    """Return Newton's method, with a way to evaluate the residual."""
-    bound = bound_kernel(newton_response, evaluate_residual=evaluate_residual)
+def newton(evaluate_residual: Kernel, evaluate_jacobian: Kernel) -> RootFinder:
+    """Return Newton's method, with a way to evaluate the residual and its derivative."""
+    bound = bound_kernel(newton_response, evaluate_residual=evaluate_residual, evaluate_jacobian=evaluate_jacobian)
     reusing_factors = bound_kernel(newton_response_reusing_factors, evaluate_residual=evaluate_residual)
     return RootFinder(lambda _impulse_response: bound, with_derivative, reusing_factors)
 
 
-def broyden(evaluate_residual: Kernel) -> RootFinder:
-    """Return Broyden's method, with a way to evaluate the residual."""
-    bound = bound_kernel(broyden_response, evaluate_residual=evaluate_residual)
+def broyden(evaluate_residual: Kernel, evaluate_jacobian: Kernel) -> RootFinder:
+    """Return Broyden's method, with a way to evaluate the residual and its derivative."""
+    bound = bound_kernel(broyden_response, evaluate_residual=evaluate_residual, evaluate_jacobian=evaluate_jacobian)
     return RootFinder(lambda _impulse_response: bound, with_derivative)
 
 
@@ -55,13 +56,13 @@ def with_derivative(system: System, options: Any) -> RootFinderWork:
 
 ROOT_FINDERS = {
     "riqn": RootFinder(make_riqn),
-    "newton": newton(drnea_inward_pass),
-    "broyden": broyden(drnea_inward_pass),
+    "newton": newton(drnea_inward_pass, composite_jacobian),
+    "broyden": broyden(drnea_inward_pass, composite_jacobian),
     "riqn_svi": RootFinder(make_riqn_svi, with_derivative),
-    "newton_svi": newton(svi_residual),
-    "broyden_svi": broyden(svi_residual),
+    "newton_svi": newton(svi_residual, svi_jacobian),
+    "broyden_svi": broyden(svi_residual, svi_jacobian),
 }
-"""Every root finder, with either way to evaluate the residual."""
+"""Every root finder, with either way to evaluate the residual and its derivative."""
 
 MAX_DENSE_DOFS = 300
 """Degrees of freedom up to which Newton's method is the fallback of RIQN: it needs a dense matrix."""
@@ -78,7 +79,9 @@ class GeneralizedOptions(VariationalOptions):
         "secants.",
     )
     evaluation: Literal["drnea", "svi"] = Field(
-        "drnea", description="Residual of a step: `drnea` by recursion, O(n); `svi` by sums over bodies, O(n^2)."
+        "drnea",
+        description="Residual of a step: `drnea` by recursion, O(n), with its derivative, O(n^2); `svi` by sums over "
+        "bodies, O(n^2), with its derivative, O(n^3).",
     )
 
     def root_finder_order(self, system: System) -> tuple[str, ...]:

@@ -6,7 +6,7 @@
     constrained         constraint rows: impulses, active set, projection of velocities
     newton              Newton's and Broyden's methods in generalized coordinates, Alg. 1 and 4
     newton_constraints  constraint rows of the end of a step, for Newton's method
-    svi                 the residual in O(n^2), for comparison
+    svi                 the residual in O(n^2) and its derivative in O(n^3), for comparison
     newton_maximal      Newton's method of Bruedigam and Manchester 2020 in maximal coordinates, (35)-(39)
     maximal_joints      joints as constraints between two bodies
     joint_sides         their blocks in the linear system

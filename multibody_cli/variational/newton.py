@@ -83,6 +83,15 @@ def evaluate_residual(tree: Any, work: Any, residual: Any) -> None:
     """Compute the residual (n,) from impulses, by `step.drnea_inward_pass` or `svi_residual`."""
 
 
+@kernel_parameter
+def evaluate_jacobian(tree: Any, work: Any, step: Any) -> None:
+    """Compute N into `step.solver.dense.N`, by `composite_jacobian` or `svi_jacobian`.
+
+    The kinematics of the iterate are in `step.solver.dense.work`.  Rows and columns of prescribed coordinates and of
+    loop joints are those of the identity.
+    """
+
+
 # --- composites ---------------------------------------------------------------------------------------------------
 @kernel
 def compute_composites(tree, bodies, ends, discrete_motions, composites):
@@ -150,14 +159,11 @@ def line_times(A, p, step, y):
 
 # --- the matrix ---------------------------------------------------------------------------------------------------
 @kernel
-def fill_jacobian(tree, work, dense):
-    """Compute N from the composites; rows of prescribed coordinates and of loop joints are those of the identity."""
-    links, driven, N = tree.links, tree.driven, dense.N
-    n = len(driven)
-    for j in range(n):
-        for k in range(n):
-            N[j, k] = 0.0
-        N[j, j] = 1.0
+def composite_jacobian(tree, work, step):
+    """Compute N from the composites, O(n^2): `evaluate_jacobian`."""
+    links, driven, dense, N = tree.links, tree.driven, step.solver.dense, step.solver.dense.N
+    compute_composites(tree, work.bodies, dense.work.bodies, step.discrete_motions, dense.composites)
+    fill_identity(N)
     for i in range(1, len(links)):
         for j in range(links[i].iv, links[i].iv + links[i].nv):
             if not driven[j]:
@@ -184,15 +190,23 @@ def fill_path_to_ground(tree, work, dense, i, j):
                 N[j, k] = power(column_of(dense.work.columns[k]), G)
 
 
-# --- responses ----------------------------------------------------------------------------------------------------
 @kernel
-def factor_jacobian(system, work, step, h):
+def fill_identity(N):
+    """Make N (n, n) the identity."""
+    for j in range(len(N)):
+        for k in range(len(N)):
+            N[j, k] = 0.0
+        N[j, j] = 1.0
+
+
+# --- responses ----------------------------------------------------------------------------------------------------
+@template(evaluate_jacobian)
+def factor_jacobian(system, work, step):
     """Compute kinematics at the iterate, and factor N there."""
     tree, dense = system.tree, step.solver.dense
     forward_kinematics(tree, step.q, dense.rest, dense.rest, dense.work)
     write_ball_columns(tree, dense.work)
-    compute_composites(tree, work.bodies, dense.work.bodies, step.discrete_motions, dense.composites)
-    fill_jacobian(tree, work, dense)
+    evaluate_jacobian(tree, work, step)
     factor_dense(dense.N, dense.order)
 
 
@@ -206,10 +220,10 @@ def propagate_response(tree, work, ends):
     compute_loop_rates(tree, work.response, work)
 
 
-@template(evaluate_residual)
+@template(evaluate_residual, evaluate_jacobian)
 def newton_response(system, work, step, h):
     """Compute Newton's correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`."""
-    factor_jacobian(system, work, step, h)
+    factor_jacobian(system, work, step)
     newton_response_reusing_factors(system, work, step)
 
 
@@ -224,14 +238,14 @@ def newton_response_reusing_factors(system, work, step):
 
 
 # --- Broyden's method ----------------------------------------------------------------------------------------------
-@template(evaluate_residual)
+@template(evaluate_residual, evaluate_jacobian)
 def broyden_response(system, work, step, h):
     """Compute Broyden's correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`."""
     dense, steps, k = step.solver.dense, step.solver.corrections, step.iteration[0]
     transfer_impulses_to_bodies(system.tree, work)
     evaluate_residual(system.tree, work, dense.residual)
     if k == 0:
-        factor_jacobian(system, work, step, h)
+        factor_jacobian(system, work, step)
     z = work.response
     solve_dense(dense.N, dense.order, dense.residual, z)
     if k > 0:

@@ -62,9 +62,11 @@ def test_the_derivative_agrees_with_finite_differences(found: dict[str, Any]) ->
     """At rates of 20 rad/s and a step of 10 ms, so that it is far from symmetric."""
     matrices = found["derivative"]
     free = ~np.array(matrices["driven"])
-    N, differences = (np.array(matrices[name])[np.ix_(free, free)] for name in ("N", "differences"))
+    N, sums, differences = (np.array(matrices[name])[np.ix_(free, free)] for name in ("drnea", "svi", "differences"))
     assert np.count_nonzero(~free) == 1
     np.testing.assert_allclose(N, differences, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(matrices["svi"], matrices["drnea"], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(sums, differences, rtol=0, atol=1e-8)
     assert np.abs(N - N.T).max() > 0.05 * np.abs(N).max()
 
 

@@ -177,10 +177,10 @@ def test_the_verb_writes_tables_pages_data_and_figures(tmp_path: Path, capsys: p
     words = ("--only", "convergence", "--json", str(data), "--markdown", str(tmp_path), "--plot", str(tmp_path))
     assert run("reproduce", "lee2016", *words) == 0
     shown = capsys.readouterr().out
-    assert "convergence: Convergence of one step (figure 4a)" in shown
+    assert "convergence: Convergence of one step, from zero coordinates (figure 4a)" in shown
     assert "  holds: Newton converges quadratically" in shown
     [experiment] = json.loads(data.read_text())["papers"]["lee2016"]["experiments"]
-    assert [curve["label"] for curve in experiment["curves"]] == ["Newton", "RIQN"]
+    assert [curve["label"] for curve in experiment["curves"]] == ["Newton", "RIQN", "Broyden"]
     assert "## Convergence of one step" in (tmp_path / "lee2016.md").read_text(encoding="utf-8")
     assert (tmp_path / "lee2016-convergence.png").stat().st_size > 5000
 
