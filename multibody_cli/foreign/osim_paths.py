@@ -104,6 +104,8 @@ def _wrap(
 ) -> None:
     """Let lines of a path wrap over a surface, of which OpenSim wraps one, but not those that are fixed to its body.
 
+    A line within another body wraps only where it cuts the surface, and does not go round it to keep to a side.
+
     A range is one of places in the file, where points that are dropped count.
     """
     ledger = model.reading.ledger
@@ -128,7 +130,8 @@ def _wrap(
     if any(arcs[k] for k in moving):
         ledger.approximate(element, "surfaces follow each other in a given order", "OpenSim tries lines in turn")
     for k in moving:
-        arcs[k].append(arc)
+        within = points[k]["body"] == points[k + 1]["body"]
+        arcs[k].append(arc | {"only_cut": True} if within and "side" in arc else arc)
 
 
 def _point(model: Osim, element: Element) -> dict[str, Any] | None:

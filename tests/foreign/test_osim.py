@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import mbsim
+from multibody_cli.api.scene import SceneWarning
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.draft import Draft
@@ -293,3 +296,21 @@ def test_a_range_of_a_wrap_counts_points_that_are_dropped(range_: str, wraps: li
     path.write_text(WRAPPED.format(range=range_))
     entries = read(path).elements["paths"]["s"].value["path"]
     assert [k for k, entry in enumerate(entries) if "wrap" in entry] == wraps
+
+
+def test_a_line_within_a_body_does_not_go_round_a_surface_that_it_misses(tmp_path: Path) -> None:
+    """The quadrant is for the line from body to body: OpenSim wraps one line."""
+    text = WRAPPED.format(range="-1 -1").replace("</radius>", "</radius><quadrant>x</quadrant>")
+    text = text.replace('<UnknownPathPoint name="p2"/>', "").replace(">0.2 0 0<", ">-0.1 0.2 0<")
+    last = '<PathPoint name="p4"><socket_parent_frame>/ground'
+    assert last in text
+    text = text.replace(last, last.replace("ground", "bodyset/b"))
+    path, straight = tmp_path / "m.osim", []
+    for x in (-0.1, 0.08):  # the line within the body passes behind the drum at 0.1, or cuts it
+        path.write_text(text.replace("0 0.3 0<", f"{x} -0.2 0<"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SceneWarning)
+            result = mbsim.load(path, ["simulation.duration=1 ms", "gravity=[0, 0, 0]"]).run(check=False)
+        straight.append(float(result["paths/s/length"].values[0]) - 0.2 - math.hypot(0.1 + x, 0.4))
+    assert straight[0] == pytest.approx(0.0, abs=1e-12)
+    assert straight[1] > 1e-3
