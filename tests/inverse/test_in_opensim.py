@@ -12,15 +12,22 @@ import pytest
 
 import mbsim
 from multibody_cli.immutable import replace
+from multibody_cli.kernel import Floats
 from multibody_cli.studies.inverse.loads import with_loads
-from multibody_cli.studies.inverse.motion import derivatives, read_columns
-from multibody_cli.studies.inverse.study import OVERRIDES, InverseProblem, Question
+from multibody_cli.studies.inverse.motion import Motion, derivatives, read_columns
+from multibody_cli.studies.inverse.static_optimization import share_forces
+from multibody_cli.studies.inverse.study import OVERRIDES, InverseDynamics, InverseProblem, Question
 from multibody_cli.studies.simulation import prepare
 
-pytest.importorskip("opensim")
+opensim = pytest.importorskip("opensim")
 pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
 
 PAGE = Path(__file__).parents[2] / "docs/inverse.md"
+
+COORDINATES = ("shoulder_flexion", "elbow_flexion")
+
+ELLIPSOID = """<WrapEllipsoid name="elbow_back"><translation>0 -0.3 0</translation> <quadrant>-x</quadrant>
+<xyz_body_rotation>0.4 0.7 0.3</xyz_body_rotation><dimensions>0.018 0.012 0.03</dimensions></WrapEllipsoid>"""
 
 RESERVE = """<CoordinateActuator name="{name}_reserve"><min_control>-1e9</min_control><max_control>1e9</max_control>
 <coordinate>{name}</coordinate><optimal_force>1</optimal_force></CoordinateActuator>"""
@@ -73,10 +80,12 @@ def test_forces_with_a_load(cutoff: float | None, arm: Path) -> None:
         np.testing.assert_allclose(found.force(one.name), theirs, atol=1e-2 if cutoff else 2e-8)
 
 
-def test_activations_with_a_load(arm: Path) -> None:
-    """With the accelerations of its tool, derivatives of a spline through the rates, up to its convergence."""
-    names = ("shoulder_flexion", "elbow_flexion")
-    reserves = "".join(RESERVE.format(name=name) for name in names)
+def activations_in_both(arm: Path) -> tuple[Motion, InverseDynamics, Floats]:
+    """Optimize in both programs, with the accelerations of OpenSim's tool; return the motion, and both results.
+
+    These are derivatives of a spline through the rates.
+    """
+    reserves = "".join(RESERVE.format(name=name) for name in COORDINATES)
     content = f'<ForceSet name="r"><objects>{reserves}</objects></ForceSet>'
     Path("reserves.xml").write_text(DOCUMENT.format(content=content))
     run_tool(OPTIMIZATION, "AnalyzeTool")
@@ -87,7 +96,49 @@ def test_activations_with_a_load(arm: Path) -> None:
     found = InverseProblem(prepared, question, motion).solve()
     times, columns, values, *_ = read_columns(Path("arm_so_activation.sto"))
     assert len(times) == len(found.times)
-    for name in found.muscles:
-        np.testing.assert_allclose(found.activation(name), values[:, columns.index(name)], atol=1e-5)
+    return motion, found, np.array([values[:, columns.index(name)] for name in found.muscles]).T
+
+
+def test_activations_with_a_load(arm: Path) -> None:
+    """Up to the convergence of its tool."""
+    _, found, theirs = activations_in_both(arm)
+    np.testing.assert_allclose(found.activations, theirs, atol=1e-5)
     own = mbsim.inverse("arm.osim", "reach.mot", loads=["bottle.xml"], muscles=True)
     np.testing.assert_allclose(own.activations, found.activations, atol=1e-3)
+
+
+def test_activations_of_an_arm_that_wraps_over_an_ellipsoid_differ_by_its_moment_arms(arm: Path) -> None:
+    """With those of OpenSim they agree.  Its moment arms are not the derivatives of its own lengths."""
+    model = Path("arm.osim")
+    text = model.read_text()
+    first, last = text.index("<WrapCylinder"), text.index("</WrapCylinder>")
+    model.write_text(text[:first] + ELLIPSOID + text[last + len("</WrapCylinder>") :])
+    motion, found, theirs = activations_in_both(arm)
+    own = opensim.Model("arm.osim")
+    state = own.initSystem()
+    muscles = [opensim.Muscle.safeDownCast(own.getForceSet().get(name)) for name in found.muscles]
+    coordinates = [own.getCoordinateSet().get(name) for name in COORDINATES]
+    places = [[one.name for one in found.coordinates].index(name) for name in COORDINATES]
+    triceps, h = found.muscles.index("triceps"), 1e-4
+
+    def at(q: Floats) -> float:
+        """Length of the triceps."""
+        for one, value in zip(coordinates, q, strict=True):
+            one.setValue(state, float(value), False)
+        own.realizePosition(state)
+        return float(muscles[triceps].getLength(state))
+
+    differences = []
+    for k, effort in enumerate(theirs):
+        fast, slow = at(motion.q[k] + [0.0, h]), at(motion.q[k] - [0.0, h])
+        at(motion.q[k])
+        for one, value in zip(coordinates, motion.v[k], strict=True):
+            one.setSpeedValue(state, float(value))
+        own.realizeDynamics(state)
+        A = np.array([[one.computeMomentArm(state, place) for one in muscles] for place in coordinates])
+        differences.append(abs(A[1, triceps] + (fast - slow) / (2 * h)))
+        A *= [one.calcInextensibleTendonActiveFiberForce(state, 1.0) for one in muscles]
+        supplied = share_forces(A, found.forces[k][places], np.ones(2), np.full(len(muscles), 0.01))
+        np.testing.assert_allclose(supplied.activations, effort, atol=1e-5)
+    assert max(differences) > 2e-4
+    np.testing.assert_allclose(found.activations, theirs, atol=1e-3)
