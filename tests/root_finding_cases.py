@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.tree.configuration import displace
 from multibody_cli.tree.jacobian import write_ball_columns
 from multibody_cli.tree.kinematics import forward_kinematics
+from multibody_cli.variational.discrete_motion import exceeds_rotation_limit
 from multibody_cli.variational.newton import composite_jacobian
 from multibody_cli.variational.poses import compute_poses
 from multibody_cli.variational.step import apply_first_kick, drnea_inward_pass, drnea_residuals
 from multibody_cli.variational.svi import svi_jacobian
 
+CHAIN = Path(__file__).parents[1] / "scenes/bench/chain.yaml"
 SETTINGS = "simulation.method=variational"
 
 
@@ -72,6 +75,51 @@ def derivative(path: str) -> dict[str, Any]:
     unit = np.eye(len(rate))
     differences = np.stack([(residual_of(-1e-5 * e) - residual_of(1e-5 * e)) / 2e-5 for e in unit], axis=1)
     return {**found, "differences": differences.tolist(), "driven": tree.driven.tolist()}
+
+
+def newton_solves(settings: list[str], line_search: bool) -> bool:
+    """Whether Newton's method solves the first step of the chain, without halving or with backtracking of corrections.
+
+    Backtracking halves a correction until the norm of the residual decreases.
+    """
+    simulation = prepare(str(CHAIN), [SETTINGS, "simulation.options.root_finder=newton", *settings])
+    state = simulation.fresh_state()
+    method: Any = simulation.method_for(state)
+    method.start(state)
+    system, work, step = method._system, method.work, method._stepper._scratch[0]
+    tree, solver, h = system.tree, step.solver.dense, simulation.scene.simulation.step
+    apply_first_kick(step, h)
+
+    def moved(q: Any, rate: Any) -> Any:
+        found = q.copy()
+        displace(tree, found, rate, h)
+        return found
+
+    def residual_at(q: Any) -> Any:
+        step.q[:] = q
+        compute_poses(tree, step.q, step.discrete_motions, step.pose_work)
+        drnea_residuals(system, work, step, h)
+        found = np.zeros(len(state.v))
+        drnea_inward_pass(tree, work, found)
+        return found
+
+    q = moved(state.q, state.v + 0.5 * h * state.a)
+    residual = residual_at(q)
+    for _ in range(60):
+        forward_kinematics(tree, step.q, solver.rest, solver.rest, solver.work)
+        write_ball_columns(tree, solver.work)
+        composite_jacobian(tree, work, step)
+        correction = np.linalg.solve(solver.N, residual)
+        after = residual_at(moved(q, correction))
+        while line_search and not np.linalg.norm(after) < max((1.0 - 1e-4) * np.linalg.norm(residual), 1e-10):
+            correction *= 0.5
+            if np.abs(correction).max() < 1e-6:
+                return False
+            after = residual_at(moved(q, correction))
+        q, residual = moved(q, correction), after
+        if np.abs(correction).max() < 1e-10 * max(1.0, np.abs(state.v).max()):
+            return not exceeds_rotation_limit(step.discrete_motions)
+    return False
 
 
 def dense(n: int) -> dict[str, Any]:

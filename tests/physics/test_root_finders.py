@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from root_finding_cases import searches
+from root_finding_cases import CHAIN, SETTINGS, newton_solves, searches
+
+from multibody_cli import prepare
 
 ROOT = Path(__file__).parents[2]
 RODS = [{"type": "cylinder", "radius": 0.05, "length": 0.4}]
@@ -85,6 +87,35 @@ def test_a_step_that_does_not_converge_is_reported_subdivided_or_solved_by_the_f
     assert found["fallen back"]["status"] == "ok"
     assert found["fallen back"]["fallbacks"] > 0
     np.testing.assert_allclose(found["fallen back"]["q"], found["newton drnea"]["q"], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("joint", "links", "swing", "step", "solved"),
+    [
+        ("revolute", 5, 4, 0.2, True),
+        ("revolute", 5, 4, 0.4, False),
+        ("spherical", 2, 4, 0.1, True),
+        ("spherical", 2, 4, 0.2, False),
+        ("spherical", 20, 4, 0.05, False),
+    ],
+)
+def test_halved_steps_converge_where_a_line_search_does_not(
+    joint: str, links: int, swing: float, step: float, solved: bool
+) -> None:
+    """The line search of Bruedigam and Manchester 2020, 4.2, ends at a minimum of the residual that is not 0."""
+    chain = [f"vars.joint={joint}", f"vars.n={links}", f"vars.swing={swing}", f"simulation.step={step}"]
+    settings = [*chain, f"simulation.duration={10 * step}", f"output.every={step}"]
+    assert newton_solves(settings, line_search=False) == newton_solves(settings, line_search=True) == solved
+    halved = prepare(
+        str(CHAIN), [SETTINGS, *settings, "simulation.options={root_finder: newton, adaptive: true, order: 2}"]
+    )
+    state = halved.fresh_state()
+    method = halved.method_for(state)
+    method.start(state)
+    report = method.advance(state, step)
+    assert report.status.value == "ok"
+    assert report.diagnostics is not None
+    assert (report.diagnostics.step_subdivisions > 0) != solved
 
 
 def test_a_dense_matrix_is_factored_with_pivoting(found: dict[str, Any]) -> None:
