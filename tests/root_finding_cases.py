@@ -78,7 +78,7 @@ def derivative(path: str) -> dict[str, Any]:
 
 
 def newton_solves(settings: list[str], line_search: bool) -> bool:
-    """Whether Newton's method solves the first step of the chain, without halving or with backtracking of corrections.
+    """Whether Newton's method solves the first step of the chain, with a backtracking line search or without.
 
     Backtracking halves a correction until the norm of the residual decreases.
     """

@@ -51,6 +51,12 @@ class VariationalOptions(Spec):
         description="Initial guess of the mean rates of a step. `ig1`: zero; `ig2`: those of the previous step; `ig3`: "
         "from the accelerations at the start; `extrapolated`: `ig3` plus its error in the previous step.",
     )
+    discretization: Literal["decoupled", "se3"] = Field(
+        "decoupled",
+        description="Displacement of a body in the discrete Lagrangian. `decoupled`: of its center of mass and its "
+        "rotation vector, so that free flight is exact. `se3`: its logarithm in SE(3), so that rotation about a fixed "
+        "axis is exact.",
+    )
     adaptive: bool = Field(
         False, description="Whether a step that does not converge is halved repeatedly, into at most 1024 parts."
     )
@@ -143,6 +149,7 @@ class VariationalKind(Immutable):
             adaptive=given.adaptive,
             stages=np.array(STAGES[order]),
             maximal=self.maximal,
+            coupled=given.discretization == "se3",
         )
         work, dynamics = base.workspace(model, given), base.dynamics(system)
         contact_work = contact_workspace_for(system) if system.contacts else ()

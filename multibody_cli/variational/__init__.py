@@ -3,6 +3,7 @@
     step                the step of Lee et al. 2016 on one page: DRNEA, RIQN, momenta and velocities at its end
     poses               poses of bodies without velocities, (18)
     discrete_motion     discrete momentum of a body and its derivative
+    se3                 the term of the discrete Lagrangian with the logarithm in SE(3)
     constrained         constraint rows: impulses, active set, projection of velocities
     newton              Newton's and Broyden's methods in generalized coordinates, Alg. 1 and 4
     newton_constraints  constraint rows of the end of a step, for Newton's method

@@ -28,9 +28,10 @@ twist (w, v) h at the end, in world axes about the origin there, adds to the mom
 
 The derivative, times h, is  [[L - m [r] [e], m [r]], [-m [e], m 1]].
 
+With `discretization: se3` the discrete Lagrangian has a term that couples translation and rotation (`se3`).
+
 Sources: Bruedigam and Manchester 2020, (22)-(33), of which (33) is twice l, and (36)-(39) for the derivative, here in
-world axes; Lee, Liu, Park and Srinivasa 2016, (10), (16)-(21), where the logarithm of the displacement of the body in
-SE(3) stands in place of (c' - c, a u).
+world axes.
 """
 
 from __future__ import annotations
@@ -41,21 +42,39 @@ import numpy as np
 
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import UNIT, ZERO, cross, dot, outer, power, skew, skew_times, times_skew
+from multibody_cli.spatial.products import (
+    UNIT,
+    ZERO,
+    cross,
+    dot,
+    outer,
+    power,
+    shift_force,
+    skew,
+    skew_times,
+    times_skew,
+)
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 from multibody_cli.tree.articulated_body import rigid_body_inertia
 from multibody_cli.tree.jacobian import column_of
 from multibody_cli.tree.kinematics import central_inertia, inertial_wrench
+from multibody_cli.variational.se3 import (
+    add_coupling_derivative,
+    coupling_change,
+    coupling_factor,
+    coupling_momentum,
+)
 
 DISCRETE_MOTION = np.dtype(
     [
-        (name, "f8", size)
+        (name, "f8", size) if size > 1 else (name, "f8")
         for name, size in {
             "x": 3,  # position of the joint frame's origin at the end of the step
             "R": 9,  # its orientation there
             "R_start": 9,  # its orientation at the start
             "J": 6,  # central inertia there, world axes
             "c": 3,  # center of mass there
+            "coupled_mass": 1,  # in the term that couples translation and rotation: the mass of the body, or 0
             "t": 3,  # momentum at the start, about the origin there
             "f": 3,
             "applied_t": 3,  # applied wrench there, gravity included
@@ -108,6 +127,15 @@ def end_center_of_mass(link, discrete_motion):
     return load(discrete_motion.x) + load(discrete_motion.R) @ load(link.com)
 
 
+@formula
+def coupling_of(link, discrete_motion):
+    """Return what the coupling term depends on: the displacement of the center of mass, (s, u), and its factors."""
+    s, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
+    a, slope, curve = rotation_factor(s, u)
+    D = end_center_of_mass(link, discrete_motion) - load(discrete_motion.c)
+    return D, s, u, coupling_factor(dot(u, u), a, slope, curve)
+
+
 # --- the start of a step ------------------------------------------------------------------------------------------
 @kernel
 def store_start_of_step(tree, bodies, discrete_motions):
@@ -158,6 +186,31 @@ def add_impulses(discrete_motions, wrenches):
 
 
 # --- momenta -------------------------------------------------------------------------------------------------------
+@kernel
+def store_discrete_momenta(links, discrete_motions, h):
+    """Compute the momenta of the step at its end: angular about the center of mass there, and linear."""
+    for i in range(1, len(links)):
+        link, discrete_motion = links[i], discrete_motions[i]
+        s, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
+        angular = discrete_angular_momentum(load(discrete_motion.J), s, u, h)
+        linear = (link.mass / h) * (end_center_of_mass(link, discrete_motion) - load(discrete_motion.c))
+        if discrete_motion.coupled_mass > 0.0:
+            D, s, u, factor = coupling_of(link, discrete_motion)
+            coupling = coupling_momentum(discrete_motion.coupled_mass / h, D, s, u, factor)
+            angular, linear = angular + coupling.t, linear + coupling.f
+        store(discrete_motion.angular_momentum, angular)
+        store(discrete_motion.linear_momentum, linear)
+
+
+@formula
+def momentum_at_start(link, body, discrete_motion):
+    """Return the momentum of the step about the origin of a body at the start."""
+    angular, linear = load(discrete_motion.angular_momentum), load(discrete_motion.linear_momentum)
+    if discrete_motion.coupled_mass > 0.0:  # otherwise the momentum has the direction of the displacement
+        angular = angular + cross(end_center_of_mass(link, discrete_motion) - load(discrete_motion.c), linear)
+    return Force(angular + cross(load(discrete_motion.c) - load(body.x), linear), linear)
+
+
 @kernel
 def store_body_residuals(links, discrete_motions, wrenches) -> float:
     """Store the residual impulses of the free bodies; return the largest absolute component, N s or N m s."""
@@ -298,6 +351,9 @@ def write_derivative(wrenches, k, link, body, discrete_motion):
     store_force(wrenches[k + 3], Force(Vec3(0.0, me.z, -me.y), Vec3(link.mass, 0.0, 0.0)))
     store_force(wrenches[k + 4], Force(Vec3(-me.z, 0.0, me.x), Vec3(0.0, link.mass, 0.0)))
     store_force(wrenches[k + 5], Force(Vec3(me.y, -me.x, 0.0), Vec3(0.0, 0.0, link.mass)))
+    if discrete_motion.coupled_mass > 0.0:
+        D, s, u, factor = coupling_of(link, discrete_motion)
+        add_coupling_derivative(wrenches, k, discrete_motion.coupled_mass, D, s, u, factor, r, e)
 
 
 @kernel
@@ -311,5 +367,9 @@ def write_projected_derivative(numbers, node, link, body, discrete_motion, colum
         y = column_of(columns[link.iv + j])
         f = link.mass * (y.v + cross(y.w, e))
         p = Force(L @ y.w + cross(r, f), f)
+        if discrete_motion.coupled_mass > 0.0:
+            D, s, u, factor = coupling_of(link, discrete_motion)
+            F = coupling_change(discrete_motion.coupled_mass, D, s, u, factor, y.w, y.v + cross(y.w, e))
+            p = p + shift_force(F, r)
         for k in range(link.nv):
             numbers[6 * (node.block + k * node.cells) + j] = power(column_of(columns[link.iv + k]), p)

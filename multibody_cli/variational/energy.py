@@ -21,7 +21,13 @@ from multibody_cli.linalg.vectors import copy
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
 from multibody_cli.tree.energy import armature_energy, gravity_energy, kinetic_energy
-from multibody_cli.variational.discrete_motion import end_center_of_mass, relative_quaternion, rotation_factor
+from multibody_cli.variational.discrete_motion import (
+    coupling_of,
+    end_center_of_mass,
+    relative_quaternion,
+    rotation_factor,
+)
+from multibody_cli.variational.se3 import coupling_energy
 
 
 @kernel
@@ -46,6 +52,9 @@ def discrete_kinetic_energy(tree, step, h) -> float:
         s, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
         a, _, _ = rotation_factor(s, u)
         energy += 0.5 * link.mass * dot(d, d) + 0.5 * a * a * dot(u, load(discrete_motion.J) @ u)
+        if discrete_motion.coupled_mass > 0.0:
+            D, _, u, factor = coupling_of(link, discrete_motion)
+            energy += coupling_energy(discrete_motion.coupled_mass, D, u, factor)
     return energy / (h * h) + armature_energy(tree, step.rate)
 
 

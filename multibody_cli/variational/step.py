@@ -14,7 +14,7 @@ of the step, which is of first order in v, with the same positions.
     Lee et al.             subject                                           here
     3.3                    initial guess                                     `guess_rates`
     Alg. 2, (18)           outward pass of DRNEA: poses at the iterate       `drnea_outward_pass`
-    (10), (21b)            replaced: rotation vectors (see below)           `drnea_body_residuals`
+    (10), (21b)            rotation vectors by default (see below)         `drnea_body_residuals`
     (21a), (22)            inward pass of DRNEA: residual                    `drnea_body_residuals`, `drnea_inward_pass`
     (25)                   correction by RIQN                                `riqn_response`
     Alg. 3                 iteration and its end                             `find_root`, `is_converged`
@@ -23,8 +23,8 @@ of the step, which is of first order in v, with the same positions.
 The unknowns are the mean rates w = (q' - q) / h, which displace the coordinates; with the residual impulse e, the
 negative of (22), RIQN (25) is w <- w + M(q)^-1 e.  Instead of e, corrections are compared with the tolerance.  The
 remaining residual is carried over into the next step, so that residuals do not accumulate.  The displacement of a body
-follows from its poses at both ends, without the recursion (19).  The logarithm (10) in SE(3) and the momentum (21b) are
-not evaluated: displacement and discrete momentum are those of `discrete_motion`, with a rotation vector.
+follows from its poses at both ends, without the recursion (19).  Displacement and discrete momentum are those of
+`discrete_motion`, with a rotation vector and, as an option, with the logarithm (10) in SE(3).
 
 Constraint rows have impulses at the start of the step, so that positions hold at its end, and others at the end, so
 that velocities do (RATTLE); see `constrained`.  A system without rows runs the same kernels: its loops over rows are
@@ -45,9 +45,7 @@ from multibody_cli.joints.motion import prescribe, prescribe_rates
 from multibody_cli.kernel import formula, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.linalg.vectors import add, add_scaled, copy
 from multibody_cli.method_kernels import evaluate, impulse_response
-from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import cross
-from multibody_cli.spatial.values import Force
+from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.configuration import displace, displace_coordinates, largest_change, normalize, recentre
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, write_ball_columns
 from multibody_cli.variational.constrained import (
@@ -65,16 +63,15 @@ from multibody_cli.variational.constrained import (
 )
 from multibody_cli.variational.discrete_motion import (
     add_velocity_changes,
-    discrete_angular_momentum,
     discrete_legendre_transform,
-    end_center_of_mass,
     exceeds_rotation_limit,
     extent_of,
     initialize_momenta,
     kick,
+    momentum_at_start,
     momentum_residuals,
-    relative_quaternion,
     store_body_residuals,
+    store_discrete_momenta,
     store_start_of_step,
 )
 from multibody_cli.variational.energy import compute_powers
@@ -171,16 +168,10 @@ def drnea_body_residuals(links, bodies, discrete_motions, h, wrenches):
     It is the start momentum, applied impulses included, minus the discrete momentum of the step, (21b), about the body
     origin at the start, in world axes, like the wrenches of `work`.  The discrete momentum is stored.
     """
+    store_discrete_momenta(links, discrete_motions, h)
     for i in range(1, len(links)):
-        link, body, discrete_motion = links[i], bodies[i], discrete_motions[i]
-        s, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
-        angular_momentum = discrete_angular_momentum(load(discrete_motion.J), s, u, h)
-        c = load(discrete_motion.c)
-        p = (link.mass / h) * (end_center_of_mass(link, discrete_motion) - c)
-        store(discrete_motion.angular_momentum, angular_momentum)
-        store(discrete_motion.linear_momentum, p)
-        r = c - load(body.x)
-        store_force(wrenches[i], load_force(discrete_motion) - Force(angular_momentum + cross(r, p), p))
+        momentum = momentum_at_start(links[i], bodies[i], discrete_motions[i])
+        store_force(wrenches[i], load_force(discrete_motions[i]) - momentum)
 
 
 @kernel

@@ -34,7 +34,8 @@ class Settings(NamedTuple):
     `tolerance` bounds corrections of the mean rates of a step, relative to the largest rate and the slowest one.
     `first_kick` is the share of the impulses applied at the start of the step, 1/2 or 1; the remainder is applied at
     its end.  `adaptive`: a step that does not converge is subdivided.  `stages` (s,) are the lengths of the basic steps
-    of a composed step, as fractions of it.  `maximal`: the method uses maximal coordinates.
+    of a composed step, as fractions of it.  `maximal`: the method uses maximal coordinates.  `coupled`: the discrete
+    Lagrangian has the term that couples translation and rotation (`se3`).
     """
 
     tolerance: float
@@ -44,6 +45,7 @@ class Settings(NamedTuple):
     adaptive: bool
     stages: Floats
     maximal: bool
+    coupled: bool
 
 
 ROW_STATE = np.dtype(
@@ -168,6 +170,8 @@ def step_workspace_for(system: System, nq: int, accounts: int, settings: Setting
     n = len(tree.driven)
     discrete_motions = np.zeros(len(tree.links), DISCRETE_MOTION)
     discrete_motions["R"][0, ::4] = 1.0
+    if settings.coupled:
+        discrete_motions["coupled_mass"] = tree.links["mass"]
     maximal_joints = maximal_joints_for(system) if system.is_constrained or settings.maximal else None
     moved = ~maximal_joints.coordinates if maximal_joints else np.ones(n, np.bool_)
     return allocate(

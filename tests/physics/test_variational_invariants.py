@@ -37,12 +37,13 @@ def floating() -> dict[str, Any]:
 
 
 @both_methods
-def test_momenta_stay_over_a_hundred_thousand_steps(method: str) -> None:
+@pytest.mark.parametrize("discretization", ["decoupled", "se3"])
+def test_momenta_stay_over_a_hundred_thousand_steps(method: str, discretization: str) -> None:
     """The momentum map of the discrete Lagrangian, to 1e-10 of its size; velocities at the ends of steps follow it.
 
     As a whole it hardly moves: far from the origin the round-off of positions, over a step, is of that size.
     """
-    run = stepped(floating(), method, 0.01, tolerance=1e-12)
+    run = stepped(floating(), method, 0.01, tolerance=1e-12, discretization=discretization)
     first = momenta(run.advance(0.01))
     sizes = np.array([4.0] * 3 + [np.linalg.norm(first[3:])] * 3)  # linear: the sum of those of the bodies
     assert np.linalg.norm(first[3:]) > 1.0

@@ -43,12 +43,12 @@ class StepCase:
         discrete_motion["R"], discrete_motion["x"] = R.T.ravel(), discrete_motion["x"] + twist[3:]
 
 
-def step_case(scene: Data) -> StepCase:
+def step_case(scene: Data, coupled: bool = False) -> StepCase:
     """Place a scene at its start."""
     compiled = compile_scene(loaded(scene, method="variational_maximal"))
     system, state = compiled.model.system, State(*(array.copy() for array in compiled.state))
     work: Any = BARAFF.kernels.workspace(compiled.model, None)
-    settings = Settings(1e-10, 50, 0.5, 0, False, np.ones(1), True)
+    settings = Settings(1e-10, 50, 0.5, 0, False, np.ones(1), maximal=True, coupled=coupled)
     step = step_workspace_for(system, len(state.q), len(state.ledger), settings, maximal_newton_for(system))
     update_kinematics(system, 0.0, state.q, state.v, state.a, work)
     store_start_of_step(system.tree, work.bodies, step.discrete_motions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from discrete_motions import StepCase, chain, step_case
 from kkt_problems import mass_block
 from test_maximal_joints import BALL, REVOLUTE, SLIDER
@@ -16,6 +17,8 @@ from multibody_cli.variational.discrete_motion import write_derivative, write_pr
 from multibody_cli.variational.newton_maximal import newton_maximal_response
 from multibody_cli.variational.poses import compute_poses
 from multibody_cli.variational.step import drnea_body_residuals
+
+both_discretizations = pytest.mark.parametrize("coupled", [False, True], ids=["decoupled", "se3"])
 
 
 @kernel
@@ -52,9 +55,10 @@ def differences(given: StepCase, body: int, motions: np.ndarray, h: float, eps: 
     return np.array(found).T
 
 
-def test_the_derivative_of_rigid_bodies():
+@both_discretizations
+def test_the_derivative_of_rigid_bodies(coupled):
     """Discrete motions that rotate by half a radian, with centers of mass away from the origins."""
-    given, h = step_case(chain(BALL, REVOLUTE, seed=5)), 0.5
+    given, h = step_case(chain(BALL, REVOLUTE, seed=5), coupled), 0.5
     given.move(h)
     kkt = given.step.solver.kkt
     every_derivative(
@@ -64,7 +68,8 @@ def test_the_derivative_of_rigid_bodies():
         assert np.allclose(mass_block(kkt, i), differences(given, i, np.eye(6), h), rtol=0.0, atol=1e-8)
 
 
-def test_the_derivative_of_planar_bodies_in_their_own_coordinates():
+@both_discretizations
+def test_the_derivative_of_planar_bodies_in_their_own_coordinates(coupled):
     scene = {
         "bodies": {
             "a": {
@@ -78,7 +83,7 @@ def test_the_derivative_of_planar_bodies_in_their_own_coordinates():
         },
         "joints": {"j": {"type": "revolute", "child": "a", "child_origin": {"position": [0.4, 0.0, 0.0]}}},
     }
-    given, h = step_case(scene), 0.2
+    given, h = step_case(scene, coupled), 0.2
     given.move(h)
     kkt, columns = given.step.solver.kkt, given.work.columns[:3]
     S = np.hstack([columns["angular"], columns["linear"]])
@@ -88,9 +93,10 @@ def test_the_derivative_of_planar_bodies_in_their_own_coordinates():
     assert np.allclose(mass_block(kkt, 1), S @ differences(given, 1, S, h), rtol=0.0, atol=1e-8)
 
 
-def test_newton_corrections_converge_quadratically():
+@both_discretizations
+def test_newton_corrections_converge_quadratically(coupled):
     """A large step from an iterate that violates every joint, with all derivatives."""
-    given, h = step_case(chain(BALL, REVOLUTE, SLIDER, REVOLUTE, seed=6)), 0.2
+    given, h = step_case(chain(BALL, REVOLUTE, SLIDER, REVOLUTE, seed=6), coupled), 0.2
     system, work, step = given.system, given.work, given.step
     given.move(h)
     sizes = []
