@@ -21,7 +21,7 @@ from pydantic import Field
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.variation import add_block, add_wrench, block_at
-from multibody_cli.kernel import formula
+from multibody_cli.kernel import bound_kernel, formula, kernel_parameter, template
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.points import displacement_of
 from multibody_cli.spatial.products import (
@@ -29,6 +29,7 @@ from multibody_cli.spatial.products import (
     cross,
     dot,
     isotropic,
+    rotated,
     rotated_diagonal,
     scaled,
     transposed_product,
@@ -40,7 +41,7 @@ from multibody_cli.spatial.rotations import (
     right_jacobian_rate_along,
     vector_of_quaternion,
 )
-from multibody_cli.spatial.values import Inertia, Mat3, Vec3
+from multibody_cli.spatial.values import Inertia, Mat3, Sym3, Vec3
 from multibody_cli.spec import FrameOn, Pose, Spec, Vector, Vector3, units
 from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place
 
@@ -123,12 +124,9 @@ def levers_of(bushing, bodies):
 
 
 @formula
-def turn_of(bushing, F, bodies):
-    """Rotation vector of M in F, in the axes of both."""
-    w, x, y, z = quaternion_of_rotation(
-        transposed_product(F, load(bodies[bushing.child].R) @ load(bushing.child_frame))
-    )
-    return vector_of_quaternion(w, Vec3(x, y, z))
+def rotation_of(bushing, F, bodies):
+    """The axes of M in those of F."""
+    return transposed_product(F, load(bodies[bushing.child].R) @ load(bushing.child_frame))
 
 
 @formula
@@ -140,6 +138,27 @@ def rates_of(bushing, inner, outer, offset, bodies):
     return v - cross(w, offset), load(child.w) - w
 
 
+# --- the law of the rotation ------------------------------------------------------------------------------------------
+@kernel_parameter
+def coordinates_of(R) -> Any:
+    """Return the three coordinates of the rotation R of M in F, rad."""
+
+
+@kernel_parameter
+def torques_of(bushing, angles, w) -> Any:
+    """Return the moments of the springs and of the dampers on the child, for the angular velocity w, axes of F."""
+
+
+@kernel_parameter
+def torque_change_of(bushing, angles, w, step, dw) -> Any:
+    """Return the change of their sum with a rotation of M in F by `step`, rad, and a change dw of w, axes of F."""
+
+
+@kernel_parameter
+def angular_block_of(angles, diagonal) -> Any:
+    """Return minus the derivative by the rotation, for springs with a diagonal stiffness, a Sym3; symmetric."""
+
+
 # --- forces -----------------------------------------------------------------------------------------------------------
 @formula
 def force_on_child(bushing, F, offset, rate):
@@ -148,68 +167,69 @@ def force_on_child(bushing, F, offset, rate):
     return -(F @ (scaled(load(bushing.linear_stiffness), p) + scaled(load(bushing.linear_damping), dp)))
 
 
-@formula
-def moment_on_child(bushing, F, turn, spin):
-    """Moment on the child at the origin of M, world axes."""
-    back = inverse_right_jacobian_times(turn, scaled(load(bushing.angular_stiffness), turn))
-    return -(F @ (back + scaled(load(bushing.angular_damping), transposed_times(F, spin))))
-
-
-@formula
-def apply_to_both(bushing, bodies, inner, outer, force, moment):
-    """Apply a force and a moment on the child at the point with these levers, and their opposites to the parent."""
-    if bushing.child > 0:
-        apply_wrench(bodies[bushing.child], moment + cross(outer, force), force)
-    if bushing.parent > 0:
-        apply_wrench(bodies[bushing.parent], -moment - cross(inner, force), -force)
-
-
-@formula
+@template(coordinates_of, torques_of)
 def apply_force(bushing, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
     """Apply the wrenches to the bodies, and add the loss of the dampers to the account."""
     F = axes_of(bushing, bodies)
     inner, outer, offset = levers_of(bushing, bodies)
     rate, spin = rates_of(bushing, inner, outer, offset, bodies)
+    w, dp = transposed_times(F, spin), transposed_times(F, rate)
     force = force_on_child(bushing, F, offset, rate)
-    moment = moment_on_child(bushing, F, turn_of(bushing, F, bodies), spin)
-    apply_to_both(bushing, bodies, inner + offset, outer, force, moment)
-    dp, w = transposed_times(F, rate), transposed_times(F, spin)
-    loss = dot(dp, scaled(load(bushing.linear_damping), dp)) + dot(w, scaled(load(bushing.angular_damping), w))
-    powers[bushing.account] += loss
+    elastic, damping = torques_of(bushing, coordinates_of(rotation_of(bushing, F, bodies)), w)
+    moment = F @ (elastic + damping)
+    if bushing.child > 0:
+        apply_wrench(bodies[bushing.child], moment + cross(outer, force), force)
+    if bushing.parent > 0:
+        apply_wrench(bodies[bushing.parent], -moment - cross(inner + offset, force), -force)
+    powers[bushing.account] += dot(dp, scaled(load(bushing.linear_damping), dp)) - dot(w, damping)
 
 
-@formula
+@template(coordinates_of)
 def elastic_energy(bushing, forces, q, bodies) -> float:
     """Elastic energy, J."""
     F = axes_of(bushing, bodies)
     _, _, offset = levers_of(bushing, bodies)
-    p, turn = transposed_times(F, offset), turn_of(bushing, F, bodies)
+    p, angles = transposed_times(F, offset), coordinates_of(rotation_of(bushing, F, bodies))
     energy = 0.5 * dot(p, scaled(load(bushing.linear_stiffness), p))
-    return energy + 0.5 * dot(turn, scaled(load(bushing.angular_stiffness), turn))
+    return energy + 0.5 * dot(angles, scaled(load(bushing.angular_stiffness), angles))
 
 
 # --- stiffness and damping --------------------------------------------------------------------------------------------
 @formula
+def stiffness_of(bushing, displacement_factor, velocity_factor):
+    """Stiffness and damping times their factors, of the displacement and of the rotation."""
+    linear = displacement_factor * load(bushing.linear_stiffness) + velocity_factor * load(bushing.linear_damping)
+    angular = displacement_factor * load(bushing.angular_stiffness) + velocity_factor * load(bushing.angular_damping)
+    return linear, angular
+
+
+@template(coordinates_of, torques_of, torque_change_of, angular_block_of)
 def stiffness_damping_product(bushing, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
     """Add K and D times the motion change to the wrenches: see `forces.variation`."""
     F = axes_of(bushing, bodies)
     parent, child = bodies[bushing.parent], bodies[bushing.child]
     inner, outer, offset = levers_of(bushing, bodies)
     moved = displacement_of(child, outer) - displacement_of(parent, inner) - cross(load(parent.dw), offset)
-    turned = load(child.dw) - load(parent.dw)
-    p, rotated = transposed_times(F, moved), transposed_times(F, turned)
-    K, A = load(bushing.linear_stiffness), load(bushing.angular_stiffness)
-    D, B = load(bushing.linear_damping), load(bushing.angular_damping)
-    force = -(F @ scaled(displacement_factor * K + velocity_factor * D, p))
-    moment = -(F @ scaled(displacement_factor * A + velocity_factor * B, rotated))
+    p, rotated_by = transposed_times(F, moved), transposed_times(F, load(child.dw) - load(parent.dw))
+    linear, angular = stiffness_of(bushing, displacement_factor, velocity_factor)
+    angles = coordinates_of(rotation_of(bushing, F, bodies))
+    force, moment = -(F @ scaled(linear, p)), -(F @ (angular_block_of(angles, angular) @ rotated_by))
     at_child, at_parent = cross(outer, force), cross(inner + offset, force)
     if exact:
-        extra_force, extra_moment = exact_terms(bushing, F, inner, outer, offset, displacement_factor, rotated, bodies)
-        force, moment = force + extra_force, moment + extra_moment
-        rate, _ = rates_of(bushing, inner, outer, offset, bodies)
-        whole = force_on_child(bushing, F, offset, rate)
+        rate, spin = rates_of(bushing, inner, outer, offset, bodies)
+        whole, w = force_on_child(bushing, F, offset, rate), transposed_times(F, spin)
+        dw, dw_child = displacement_factor * load(parent.dw), displacement_factor * load(child.dw)
+        swing = cross(load(child.w), cross(dw_child, outer)) - cross(load(parent.w), cross(dw, inner))
+        offset_change = displacement_factor * (displacement_of(child, outer) - displacement_of(parent, inner))
+        rate_change = swing - cross(load(parent.w), offset_change) - cross(dw, rate)
+        extra = F @ scaled(load(bushing.linear_damping), transposed_times(F, rate_change))
+        force = force + cross(dw, whole) - extra
+        spin_change = velocity_factor * rotated_by - transposed_times(F, cross(dw, spin))
+        elastic, damping = torques_of(bushing, angles, w)
+        change = torque_change_of(bushing, angles, w, displacement_factor * rotated_by, spin_change)
+        moment = F @ change + cross(dw, F @ (elastic + damping))
         swung = displacement_factor * (displacement_of(child, outer) - load(parent.dv))
-        at_child = cross(outer, force) + displacement_factor * cross(cross(load(child.dw), outer), whole)
+        at_child = cross(outer, force) + cross(cross(dw_child, outer), whole)
         at_parent = cross(inner + offset, force) + cross(swung, whole)
     if bushing.child > 0:
         add_wrench(wrenches[bushing.child], moment + at_child, force)
@@ -217,44 +237,19 @@ def stiffness_damping_product(bushing, forces, t, bodies, displacement_factor, v
         add_wrench(wrenches[bushing.parent], -moment - at_parent, -force)
 
 
-@formula
-def exact_terms(bushing, F, inner, outer, offset, displacement_factor, rotated, bodies):
-    """Return the terms of the exact derivative beyond the approximation: force and moment on the child."""
-    parent, child = bodies[bushing.parent], bodies[bushing.child]
-    rate, spin = rates_of(bushing, inner, outer, offset, bodies)
-    turn, dw = turn_of(bushing, F, bodies), displacement_factor * load(parent.dw)
-    A, w = load(bushing.angular_stiffness), load(parent.w)
-    swing = cross(load(child.w), cross(displacement_factor * load(child.dw), outer)) - cross(w, cross(dw, inner))
-    offset_change = displacement_factor * (displacement_of(child, outer) - displacement_of(parent, inner))
-    rate_change = swing - cross(w, offset_change) - cross(dw, rate)
-    force = cross(dw, force_on_child(bushing, F, offset, rate))
-    force = force - F @ scaled(load(bushing.linear_damping), transposed_times(F, rate_change))
-    step = inverse_right_jacobian_times(-turn, displacement_factor * rotated)  # J_l^-1: change of the rotation vector
-    pull = inverse_right_jacobian_times(turn, scaled(A, turn))
-    bent = inverse_right_jacobian_times(turn, scaled(A, step) - right_jacobian_rate_along(turn, step, pull))
-    moment = cross(dw, moment_on_child(bushing, F, turn, spin)) - F @ (bent - scaled(A, displacement_factor * rotated))
-    moment = moment + F @ scaled(load(bushing.angular_damping), transposed_times(F, cross(dw, spin)))
-    return force, moment
-
-
-@formula
+@template(coordinates_of, angular_block_of)
 def add_stiffness_blocks(bushing, forces, t, bodies, displacement_factor, velocity_factor, blocks):
     """Add the diagonal blocks: see `forces.variation`."""
     F = axes_of(bushing, bodies)
     inner, outer, offset = levers_of(bushing, bodies)
-    stiff = displacement_factor * load(bushing.linear_stiffness) + velocity_factor * load(bushing.linear_damping)
-    turning = displacement_factor * load(bushing.angular_stiffness) + velocity_factor * load(bushing.angular_damping)
-    N, J = rotated_diagonal(F, stiff), rotated_diagonal(F, turning)
+    linear, angular = stiffness_of(bushing, displacement_factor, velocity_factor)
+    N = rotated_diagonal(F, linear)
+    J = rotated(F, angular_block_of(coordinates_of(rotation_of(bushing, F, bodies)), angular))
+    turning = Inertia(J, Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
     if bushing.child > 0:
-        add_block(blocks[bushing.child], block_at(N, outer) + angular_block(J))
+        add_block(blocks[bushing.child], block_at(N, outer) + turning)
     if bushing.parent > 0:
-        add_block(blocks[bushing.parent], block_at(N, inner + offset) + angular_block(J))
-
-
-@formula
-def angular_block(J):
-    """The block of an angular stiffness J (3, 3)."""
-    return Inertia(J, Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
+        add_block(blocks[bushing.parent], block_at(N, inner + offset) + turning)
 
 
 def pack(spec: BushingSpec, context: PackingContext) -> tuple[Any, ...]:
@@ -266,17 +261,62 @@ def pack(spec: BushingSpec, context: PackingContext) -> tuple[Any, ...]:
     return parent, child, *frames, stiffness.linear, damping.linear, stiffness.angular, damping.angular
 
 
-ELEMENT = ForceElement(
+def bushing_element(table: str, name: str, spec: type[BushingSpec], **laws: Any) -> ForceElement:
+    """Return the entry of a bushing, for the four `laws` of its rotation."""
+    coordinates, torques, block = ({word: laws[word]} for word in ("coordinates_of", "torques_of", "angular_block_of"))
+    return ForceElement(
+        table,
+        BUSHING,
+        description="springs or muscles between bodies",
+        rest="frames",
+        account="dissipation",
+        implicit=True,
+        bodies=("parent", "child"),
+        apply_force=bound_kernel(apply_force, **coordinates, **torques),
+        elastic_energy=bound_kernel(elastic_energy, **coordinates),
+        stiffness_damping_product=bound_kernel(stiffness_damping_product, **laws),
+        add_stiffness_blocks=bound_kernel(add_stiffness_blocks, **coordinates, **block),
+        entry=SceneEntry("springs", name, ("type",), spec, pack),
+    )
+
+
+# --- by the rotation vector -------------------------------------------------------------------------------------------
+@formula
+def rotation_vector(R):
+    """`coordinates_of` the rotation vector."""
+    w, x, y, z = quaternion_of_rotation(R)
+    return vector_of_quaternion(w, Vec3(x, y, z))
+
+
+@formula
+def torques_along(bushing, turn, w):
+    """`torques_of` the rotation vector."""
+    elastic = inverse_right_jacobian_times(turn, scaled(load(bushing.angular_stiffness), turn))
+    return -elastic, -scaled(load(bushing.angular_damping), w)
+
+
+@formula
+def torque_change_along(bushing, turn, w, step, dw):
+    """`torque_change_of` the rotation vector."""
+    A = load(bushing.angular_stiffness)
+    change = inverse_right_jacobian_times(-turn, step)  # J_l^-1: change of the rotation vector
+    pull = inverse_right_jacobian_times(turn, scaled(A, turn))
+    bent = inverse_right_jacobian_times(turn, scaled(A, change) - right_jacobian_rate_along(turn, change, pull))
+    return -(bent + scaled(load(bushing.angular_damping), dw))
+
+
+@formula
+def diagonal_block(turn, diagonal):
+    """`angular_block_of` the rotation vector, with 1 for its Jacobian."""
+    return Sym3(diagonal.x, 0.0, 0.0, diagonal.y, 0.0, diagonal.z)
+
+
+ELEMENT = bushing_element(
     "bushings",
-    BUSHING,
-    description="springs or muscles between bodies",
-    rest="frames",
-    account="dissipation",
-    implicit=True,
-    bodies=("parent", "child"),
-    apply_force=apply_force,
-    elastic_energy=elastic_energy,
-    stiffness_damping_product=stiffness_damping_product,
-    add_stiffness_blocks=add_stiffness_blocks,
-    entry=SceneEntry("springs", "bushing", ("type",), BushingSpec, pack),
+    "bushing",
+    BushingSpec,
+    coordinates_of=rotation_vector,
+    torques_of=torques_along,
+    torque_change_of=torque_change_along,
+    angular_block_of=diagonal_block,
 )

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from multibody_cli.document.table_file import NO_UNIT, TableFile, number_in, read_table
-from multibody_cli.errors import ResultError
+from multibody_cli.errors import ArgumentError, ResultError
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.limits import Usage
 from multibody_cli.model import Floats
@@ -101,41 +101,64 @@ def read_measurements(path: Path) -> Measurements:
     Raises
     ------
     ArgumentError
-        It cannot be read, or a cell is not a number.
+        It cannot be read, has no values, a cell is not a number, or its times are not ascending.
     ResultError
-        It has no values, or its times are not ascending.
+        Its columns have equal names, or its times are negative.
     """
     table = read_table(path, Usage())
     names = [heading.name for heading in table.headings]
-    if names.count("time") != 1 or len(names) < 2 or len(set(names)) < len(names):
+    if len(names) < 2 or len(set(names)) < len(names):
         raise ResultError(
             f"{path}:{table.line}: expected a column `time` and others with different names, found {', '.join(names)}"
         )
-    units = [table.unit_of(place) for place in range(len(names))]
-    place = names.index("time")
-    if (unit := units[place]) is not None and unit.dimension != TIME.dimension:
-        found = f"`{table.headings[place].unit}` is {kind_of(unit.dimension)}"
-        raise table.error(table.line, place, f"expected a time (s), but {found}")
-    values = [_row(table, number, row) for number, row in table.rows]
-    if not values:
-        raise ResultError(f"{path} has no values: expected a line of headings and a line for each instant")
-    rows = np.array(values) * [1.0 if unit is None else unit.factor for unit in units]
-    times = rows[:, place]
-    if not (np.isfinite(times).all() and (np.diff(times) > 0.0).all() and times[0] >= 0.0):
-        raise ResultError(f"{path}: `time` must rise from line to line, from 0 s or later, without missing values")
-    others = [k for k in range(len(names)) if k != place]
-    return Measurements(
-        str(path),
-        table.line,
-        times,
-        tuple(names[k] for k in others),
-        tuple(table.headings[k].unit for k in others),
-        rows[:, others],
-        table.in_degrees,
-    )
+    times, others, values = series_of(table, [table.unit_of(place) for place in range(len(names))])
+    if times[0] < 0.0:
+        raise ResultError(f"{path}: `time` begins at {times[0]:g} s: expected instants from 0 s on")
+    units = tuple(table.headings[k].unit for k in others)
+    return Measurements(str(path), table.line, times, tuple(names[k] for k in others), units, values, table.in_degrees)
 
 
-def _row(table: TableFile, line: int, row: list[str]) -> list[float]:
+def series_of(table: TableFile, units: Sequence[Unit | None]) -> tuple[Floats, list[int], Floats]:
+    """Read the columns of a table as functions of its column `time`.
+
+    Parameters
+    ----------
+    table
+        The table.
+    units
+        Unit of each of its columns, in which the values are given; None for values as they are.
+
+    Returns
+    -------
+    times
+        (T,) instants, s, ascending; at least one.
+    others, values
+        Places of the c other columns, and their values (T, c); NaN for an empty cell.
+
+    Raises
+    ------
+    ArgumentError
+        It has no column `time`, no values or a cell without a number, or `time` does not rise.
+    """
+    names = [heading.name for heading in table.headings]
+    if names.count("time") != 1:
+        raise ArgumentError(f"{table.path}:{table.line}: expected one column `time`, found {names.count('time')}")
+    time = names.index("time")
+    if (unit := units[time]) is not None and unit.dimension != TIME.dimension:
+        found = f"`{table.headings[time].unit}` is {kind_of(unit.dimension)}"
+        raise table.error(table.line, time, f"expected a time (s), but {found}")
+    rows = np.array([_numbers_of(table, line, row) for line, row in table.rows]).reshape(-1, len(names))
+    if not len(rows):
+        raise ArgumentError(f"{table.path} has no values: expected a line of headings and a line for each instant")
+    rows *= [1.0 if unit is None else unit.factor for unit in units]
+    times = rows[:, time]
+    if not (np.isfinite(times).all() and (np.diff(times) > 0.0).all()):
+        raise ArgumentError(f"{table.path}: `time` must rise from line to line, without missing values")
+    others = [k for k in range(len(names)) if k != time]
+    return times, others, rows[:, others]
+
+
+def _numbers_of(table: TableFile, line: int, row: list[str]) -> list[float]:
     """Return the numbers of a line; NaN for an empty cell."""
     numbers = [number_in(cell) for cell in row]
     for place, (number, cell) in enumerate(zip(numbers, row, strict=True)):

@@ -13,14 +13,13 @@ Software 8 (1986); SciPy's `make_interp_spline` and `sosfiltfilt`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.signal import butter, sosfiltfilt
 
-from multibody_cli.document.table_file import NO_UNIT, TableFile, number_in, read_table
+from multibody_cli.document.table_file import NO_UNIT, TableFile, read_table
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, nearest
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.kernel import Flags, Floats, Integers
@@ -28,6 +27,7 @@ from multibody_cli.limits import Usage
 from multibody_cli.output.trajectory import ENDINGS, read_trajectory
 from multibody_cli.spec.units import Unit, kind_of, parse_unit
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates
+from multibody_cli.studies.measurements import series_of
 
 DEGREE = 5
 FILTER_ORDER = 3
@@ -205,21 +205,10 @@ def read_columns(path: Path) -> Columns:
         It cannot be read, or `time` does not rise.
     """
     table = read_table(path, Usage())
-    names = [heading.name for heading in table.headings]
-    if names.count("time") != 1:
-        raise ArgumentError(f"{path}:{table.line}: expected one column `time`, found {names.count('time')}")
-    rows = np.array([_row(table, line, row) for line, row in table.rows]).reshape(-1, len(names))
-    place = names.index("time")
-    others = [k for k in range(len(names)) if k != place]
-    if not len(rows):
-        raise ArgumentError(f"{path} has no values: expected a line of headings and a line for each instant")
-    units = [_unit(table, k) for k in range(len(names))]
-    rows *= [1.0 if unit is None else unit.factor for unit in units]
-    times = rows[:, place]
-    if not np.isfinite(times).all() or not (np.diff(times) > 0.0).all():
-        raise ArgumentError(f"{path}: `time` must rise from line to line, without missing values")
-    own = [units[k] for k in others]
-    return times, [names[k] for k in others], rows[:, others], table.line, own, table.in_degrees
+    units = [_unit(table, k) for k in range(len(table.headings))]
+    times, others, values = series_of(table, units)
+    names = [table.headings[k].name for k in others]
+    return times, names, values, table.line, [units[k] for k in others], table.in_degrees
 
 
 def _unit(table: TableFile, place: int) -> Unit | None:
@@ -229,14 +218,6 @@ def _unit(table: TableFile, place: int) -> Unit | None:
         return parse_unit(text) if text and text != NO_UNIT else None
     except QuantityError as error:
         raise table.error(table.line, place, str(error)) from None
-
-
-def _row(table: TableFile, line: int, row: Sequence[str]) -> list[float]:
-    numbers = [number_in(cell) for cell in row]
-    for place, (number, cell) in enumerate(zip(numbers, row, strict=True)):
-        if not math.isfinite(number) and cell.lower() not in ("", "nan"):
-            raise table.error(line, place, f"expected a number, found `{cell}`")
-    return numbers
 
 
 def _from_result(path: Path, coordinates: Coordinates) -> Motion:
