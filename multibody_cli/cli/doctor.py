@@ -20,6 +20,7 @@ from multibody_cli.immutable import asdict
 
 if TYPE_CHECKING:
     from multibody_cli.studies.doctor.diagnosis import Diagnosis
+    from multibody_cli.studies.doctor.elimination import Elimination
     from multibody_cli.studies.doctor.small_motions import Mode
 
 MAX_MODES = 10
@@ -99,6 +100,7 @@ def _figures(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         rows = diagnosis.conditioning.constraints
         text = f"mass matrix {diagnosis.conditioning.mass_matrix:.2g}"
         yield "condition numbers", text if rows is None else f"{text}, constraints {rows:.2g}"
+    yield "elimination", _elimination(diagnosis.elimination)
     if diagnosis.mass_ratio is not None:
         ratio, heavy, light = diagnosis.mass_ratio
         yield "largest mass ratio", f"{ratio:.3g}, of {heavy} to {light}"
@@ -116,6 +118,16 @@ def _count(diagnosis: Diagnosis) -> str:
     terms += [f"- {count.prescribed} prescribed"] if count.prescribed else []
     terms += [f"+ {count.redundant} redundant"] if count.redundant else []
     return f"{count.total} = {' '.join(terms)}"
+
+
+def _elimination(found: Elimination | None) -> str:
+    if found is None:
+        return "a dense matrix of the rows that are not joints of the tree"
+    if not found.rows:
+        return "no fill-in: the joints are a tree"
+    rows = f"{counted(found.rows, 'row')} beside the tree, in {counted(found.blocks, 'block')}; "
+    fill_in = f"fill-in {found.fill_in} of {counted(found.couplings, 'coupling')}"
+    return f"{rows}at most {found.open_rows} pass one joint; {fill_in}"
 
 
 def _row(mode: Mode) -> dict[str, Any]:
@@ -146,6 +158,7 @@ def _as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             name: "adaptive" if limit is None else limit for name, limit in diagnosis.steps.items()
         },
         "conditioning": None if diagnosis.conditioning is None else asdict(diagnosis.conditioning),
+        "elimination": None if diagnosis.elimination is None else asdict(diagnosis.elimination),
         "mass_ratio": diagnosis.mass_ratio,
         "findings": [{**asdict(finding), "weight": finding.weight.name.lower()} for finding in diagnosis.findings],
     }

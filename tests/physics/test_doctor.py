@@ -382,3 +382,69 @@ def test_a_fast_rotation_and_an_energy_error_are_reported(examine):
     diagnosis = examine(fast, integrator="semi_implicit_euler", step=5e-3)
     assert any("turns by up to 0.5 rad in a step" in cause for cause in causes(diagnosis, "trial run"))
     assert not causes(examine(fast, step=1e-3), "trial run")
+
+
+# --- elimination --------------------------------------------------------------------------------------------------
+def net(parents: list[int], ties: list[tuple[int, int]]) -> dict[str, Any]:
+    """Bodies 1, 2, ... on balls in a tree, with ties between pairs of them, each of one row."""
+    names = ["world", *(f"b{k}" for k in range(1, len(parents) + 1))]
+    offsets = [np.array([math.cos(k), math.sin(2 * k), 1.0 + math.sin(k)]) for k in range(len(names))]
+    places = [np.zeros(3)]
+    for k, parent in enumerate(parents, 1):
+        places.append(places[parent] + offsets[k])
+    return {
+        "bodies": {name: POINT for name in names[1:]},
+        "joints": {
+            f"j{k}": {
+                "type": "spherical",
+                "parent": names[parent],
+                "child": names[k],
+                "origin": {"position": offsets[k].tolist()},
+            }
+            for k, parent in enumerate(parents, 1)
+        },
+        "constraints": {
+            f"tie{n}": {
+                "type": "distance",
+                "between": [{"body": names[a]}, {"body": names[b]}],
+                "length": float(np.linalg.norm(places[a] - places[b])),
+            }
+            for n, (a, b) in enumerate(ties)
+        },
+    }
+
+
+def ancestors(parents: list[int], k: int) -> set[int]:
+    """The joints between a body and the ground, named by their children."""
+    return {k} | ancestors(parents, parents[k - 1]) if k else set()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_are_coupled_where_their_paths_share_a_joint(seed: int, examine: Any) -> None:
+    """On random trees, beside couplings by fill-in."""
+    generator = np.random.default_rng(seed)
+    parents = [int(generator.integers(max(0, k - 3), k)) for k in range(1, 10)]
+    pairs = [tuple(sorted(generator.choice(9, 2, replace=False) + 1)) for _ in range(6)]
+    ties = [(int(a), int(b)) for a, b in dict.fromkeys(pairs)]
+    found = examine(net(parents, ties), duration=1e-3).elimination
+    paths = [ancestors(parents, a) ^ ancestors(parents, b) for a, b in ties]
+    sharing = sum(bool(paths[m] & paths[n]) for n in range(len(ties)) for m in range(n))
+    assert (found.rows, found.blocks) == (len(ties), len(ties))
+    assert found.open_rows == max(sum(k in path for path in paths) for k in range(1, 10))
+    assert found.couplings - found.fill_in == sharing
+    assert found.couplings <= len(ties) * (len(ties) - 1) // 2
+
+
+@pytest.mark.parametrize(
+    ("ties", "expected"),
+    [
+        ([], (0, 0, 0, 0, 0)),
+        ([(3, 4)], (1, 1, 1, 0, 0)),
+        ([(3, 4), (5, 6)], (2, 2, 1, 0, 0)),
+        ([(3, 4), (3, 5), (4, 6)], (3, 3, 2, 3, 1)),  # the first couples the two others
+    ],
+)
+def test_fill_in_of_four_arms(ties: list[tuple[int, int]], expected: tuple[int, ...], examine: Any) -> None:
+    """Arms 3 to 6 are on one body; the paths of two ties share the joint of an arm that both have."""
+    found = examine(net([0, 1, 2, 2, 2, 2], ties), duration=1e-3).elimination
+    assert (found.rows, found.blocks, found.open_rows, found.couplings, found.fill_in) == expected

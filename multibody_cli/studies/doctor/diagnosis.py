@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from multibody_cli.document.source import SceneSource
 from multibody_cli.immutable import Immutable
+from multibody_cli.studies.doctor.elimination import Elimination, elimination_of
 from multibody_cli.studies.doctor.placement import (
     find_floating,
     find_inertias,
@@ -59,6 +60,8 @@ class Diagnosis(Immutable):
         Longest stable step of each integrator, s; infinite without a limit, None if it adapts its steps.
     conditioning
         Condition numbers; None if the scene cannot be linearized.
+    elimination
+        Elimination of the rows that close loops; None if they are solved with a dense matrix.
     mass_ratio
         Largest mass ratio of bodies that a joint connects, with the heavy and the light body.
     findings
@@ -73,6 +76,7 @@ class Diagnosis(Immutable):
     motions: SmallMotions | None
     steps: Mapping[str, float | None]
     conditioning: Conditioning | None
+    elimination: Elimination | None
     mass_ratio: tuple[float, str, str] | None
     findings: Sequence[Finding]
     warnings: tuple[str, ...]
@@ -100,6 +104,7 @@ def diagnose(source: SceneSource, overrides: Sequence[str] = ()) -> Diagnosis:
         subject.motions,
         longest_steps(subject),
         conditioning_of(subject),
+        elimination_of(subject),
         largest_mass_ratio(subject),
         sorted(findings, key=lambda finding: -finding.weight),
         subject.simulation.loaded.warnings,

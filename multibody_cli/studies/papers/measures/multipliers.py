@@ -28,12 +28,15 @@ from multibody_cli.studies.simulation import PreparedSimulation
 SHORTEST = 5e-3
 """Shortest time of calls that are timed together, s."""
 
+RESOLUTION = 1e-9
+"""Shortest time that is measured, s."""
+
 TOLERANCE = 1e-10
 """Relative tolerance of conjugate gradients."""
 
 
 class Measure(SizedSpec):
-    """Times of the parts of a solution for the multipliers, us, over sizes.
+    """Times of the parts of a solution for the multipliers, us, over sizes, less those of size 1, of calls from Python.
 
     Values: of each part, `PART`, the time at the last size, s, and `PART_growth`, the exponent of the number of
     multipliers; `multipliers`, their number at the last size; `error`, the largest relative difference of the sparse
@@ -47,10 +50,11 @@ class Measure(SizedSpec):
         rows: list[dict[str, Any]] = []
         series: dict[str, list[float]] = {}
         error, steps = 0.0, 0
+        calls = _interleaved(self._system(prepare, 1).parts, self.repeat)
         for size in self.sizes:
-            overrides = [*OUTPUT_DISABLED, "simulation.method=baraff", *self.set, f"{self.size}={size}"]
-            system = _System(prepare(self.scene, overrides))
-            times = _interleaved(system.parts, self.repeat)
+            system = self._system(prepare, size)
+            found = _interleaved(system.parts, self.repeat)
+            times = {part: max(seconds - calls[part], RESOLUTION) for part, seconds in found.items()}
             rows.append(
                 {"size": size, "multipliers": system.count, **{f"{part}, us": 1e6 * t for part, t in times.items()}}
             )
@@ -66,6 +70,10 @@ class Measure(SizedSpec):
                 values[f"{part}_growth"] = fit.exponent
         curves = [Curve(part, counts, [1e6 * cost for cost in costs]) for part, costs in series.items()]
         return Outcome(rows, values, Plot("multipliers", "time, us", curves, log_x=True, log_y=True))
+
+    def _system(self, prepare: Prepare, size: int) -> _System:
+        overrides = [*OUTPUT_DISABLED, "simulation.method=baraff", *self.set, f"{self.size}={size}"]
+        return _System(prepare(self.scene, overrides))
 
 
 class _System:
