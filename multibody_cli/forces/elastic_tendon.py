@@ -8,6 +8,8 @@ its curve, which is the tension.  The velocity of the fibers balances the forces
 with the force P of `forces.fiber`.  It is unique, because P increases with the velocity: by the damping of the fibers,
 or by a curve of the velocity that never becomes flat, times the activation.  Fibers stop at their least length.
 
+At the start the fibers have the velocity at which both forces change alike, as if it and the activation were constant.
+
 The implicit Euler method solves the same equation for z with dz/dt = (z - base) / h, and has the derivative of the
 tension by L, k (1 - dz/dL / cos A), between 0 and the stiffness k of the tendon.
 
@@ -33,6 +35,9 @@ GAMMA = 1.0 - math.sqrt(0.5)
 
 MAX_ITERATIONS = 100
 """Most steps of Newton's method and of bisection; 5 are usual."""
+
+PLAIN = 20
+"""Rounds of a search for a velocity before its changes are halved; 6 are usual."""
 
 ROUND_OFF = 1e-14
 """Change of a length relative to the optimal length, or of a velocity to the largest one, that ends a search."""
@@ -95,14 +100,17 @@ def fiber_velocity(muscle, curves, activation, z, length):
 
 
 @kernel
-def implicit_length(muscle, curves, activation, base, h, length):
-    """Length of the fibers at the end of an implicit step of h from `base`, m; in equilibrium for an infinite one."""
+def implicit_length(muscle, curves, activation, base, h, length, velocity):
+    """Length of the fibers at the end of an implicit step of h from `base`, m, with the velocity (z - base) / h.
+
+    For an infinite step, the length at which the fibers balance the tendon at the given velocity, m/s.
+    """
     along = max(length - muscle.tendon, 0.0)
     rest = math.sqrt(along * along + muscle.thickness * muscle.thickness)
     low, high, last = muscle.shortest, math.inf, math.inf
     z = max(base if h < math.inf else rest, low)
     for _ in range(MAX_ITERATIONS):
-        error, by_z, viscous, _ = residual_force(muscle, curves, activation, z, (z - base) / h, length)
+        error, by_z, viscous, _ = residual_force(muscle, curves, activation, z, velocity + (z - base) / h, length)
         if math.isnan(error):
             return error
         low, high = (low, z) if error >= 0.0 else (z, high)
@@ -114,6 +122,22 @@ def implicit_length(muscle, curves, activation, base, h, length):
         last = abs(step)
         if last <= ROUND_OFF * muscle.optimal:
             break
+    return z
+
+
+@kernel
+def steady_length(muscle, curves, activation, length, rate):
+    """Length of the fibers, m, at which both forces balance and change alike, while the length L of the path changes.
+
+    At a constant activation and velocity of the fibers, this velocity is dz/dL times the rate, m/s.
+    """
+    velocity, z = 0.0, implicit_length(muscle, curves, activation, 0.0, math.inf, length, 0.0)
+    fastest, change, rounds = muscle.optimal * muscle.fastest, math.inf, 0
+    while abs(change) > ROUND_OFF * fastest and rounds < MAX_ITERATIONS and z > muscle.shortest:
+        _, by_z, _, by_length = residual_force(muscle, curves, activation, z, velocity, length)
+        change = (-by_length / by_z * rate if by_z > 0.0 else 0.0) - velocity
+        velocity, rounds = velocity + (change if rounds < PLAIN else 0.5 * change), rounds + 1
+        z = implicit_length(muscle, curves, activation, 0.0, math.inf, length, velocity)
     return z
 
 

@@ -33,6 +33,7 @@ from multibody_cli.forces.elastic_tendon import (
     elastic_tension_by_activation,
     fiber_velocity,
     implicit_length,
+    steady_length,
     stored_energy,
 )
 from multibody_cli.forces.fiber import (
@@ -256,9 +257,9 @@ def advance_fibers(muscle, forces, t, length, rate):
     state, curves = forces.states[muscle.state], forces.curves
     h, before = GAMMA * state.pending, (1.0 - GAMMA) * state.pending
     activation = activation_of(muscle, forces.signals, t - before)
-    first = implicit_length(muscle, curves, activation, state.start, h, length - before * rate)
+    first = implicit_length(muscle, curves, activation, state.start, h, length - before * rate, 0.0)
     base = state.start + before / h * (first - state.start)
-    state.start = implicit_length(muscle, curves, activation_of(muscle, forces.signals, t), base, h, length)
+    state.start = implicit_length(muscle, curves, activation_of(muscle, forces.signals, t), base, h, length, 0.0)
     state.pending, state.value = 0.0, state.start
 
 
@@ -269,8 +270,11 @@ def update_fibers(muscle, forces, t, length, rate):
     if state.pending > 0.0:
         advance_fibers(muscle, forces, t, length, rate)
     activation = activation_of(muscle, forces.signals, t)
-    if state.step > 0.0:
-        state.value = implicit_length(muscle, curves, activation, state.start, state.step, length)
+    if state.step == math.inf:
+        state.value = steady_length(muscle, curves, activation, length, rate)
+        state.rate = fiber_velocity(muscle, curves, activation, state.value, length)
+    elif state.step > 0.0:
+        state.value = implicit_length(muscle, curves, activation, state.start, state.step, length, 0.0)
         state.rate = (state.value - state.start) / state.step
     else:
         state.rate = fiber_velocity(muscle, curves, activation, max(state.value, muscle.shortest), length)

@@ -1,4 +1,4 @@
-"""States of force elements at the start: fibers at rest, in equilibrium with their tendons."""
+"""States of force elements at the start: fibers in equilibrium with their tendons, moving with their paths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multibody_cli.model import Model, State
 
 
 def settle(model: Model, state: State) -> None:
-    """Compute the states of force elements at rest for the start of a model, in place."""
+    """Compute the states of force elements in steady motion for the start of a model, in place."""
     forces = model.system.forces
     if len(state.z) == 0:
         return

@@ -159,6 +159,23 @@ def test_fibers_and_tendon_in_equilibrium(curves: str) -> None:
         assert found.muscle_force[0, 0] == pytest.approx(wanted, rel=0, abs=1e-6 * STRENGTH)
 
 
+def test_fibers_start_with_the_rate_of_the_path() -> None:
+    """As those of Thelen's muscle in OpenSim; its muscles of Millard start at rest, De Groote's with all of it."""
+    engine, rng = Engine("thelen2003", rigid=False), np.random.default_rng(6)
+    for _ in range(30):
+        length, activation, rate = SLACK + rng.uniform(0.08, 0.14), rng.uniform(0.2, 1.0), rng.uniform(-0.3, 0.5)
+        theirs = engine.at(length, rate, activation)
+        theirs.computeInitialFiberEquilibrium(engine.state)
+        engine.model.realizeDynamics(engine.state)
+        one = scene("thelen2003", length, rate, activation)
+        one["muscles"]["m"]["tendon"] = "elastic"
+        found = start(one, "aba", "rk4").observed()
+        assert found.fiber_length[0, 0] == pytest.approx(theirs.getFiberLength(engine.state), rel=0, abs=1e-7 * OPTIMAL)
+        wanted = theirs.getTendonForce(engine.state)
+        assert found.muscle_force[0, 0] == pytest.approx(wanted, rel=0, abs=1e-6 * STRENGTH)
+        assert found.fiber_velocity[0, 0] == pytest.approx(theirs.getFiberVelocity(engine.state), rel=0, abs=1e-5)
+
+
 @pytest.mark.parametrize("curves", CLASSES)
 @pytest.mark.parametrize("integrator", ["dop853", "rk4"])
 def test_a_second_of_excitation(curves: str, integrator: str) -> None:
