@@ -110,7 +110,7 @@ class MuscleSpec(BetweenSpec):
     )
     activation_dynamics: Literal["thelen2003", "first_order", "degroote2016"] = Field(
         "thelen2003",
-        description="da/dt = (u - a)/tau, with u of at least `minimum_activation`. `thelen2003`: tau is "
+        description="da/dt = (u - a)/tau, down to `minimum_activation`. `thelen2003`: tau is "
         "activation_time (0.5 + 1.5 a) while the activation rises, and deactivation_time/(0.5 + 1.5 a) while it falls; "
         "`first_order`: tau is activation_time or deactivation_time; `degroote2016`: smooth between rise and fall.",
     )

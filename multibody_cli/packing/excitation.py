@@ -1,6 +1,6 @@
 """The activation of a muscle that follows an excitation u(t): da/dt = rate(u, a), one of `DYNAMICS`.
 
-Excitations below the least activation count as that one.
+An activation that has fallen to its least value stays there, until the excitation exceeds it.
 
 Since u is a function of time alone, a is integrated before the run, to ten digits if u is smooth over half of the
 shorter time constant.  Every method and every integrator reads the same curve.
@@ -100,7 +100,8 @@ def _follow(
     longest_step = 0.5 * min(times)
 
     def rate(t: float, a: Floats) -> Floats:
-        return np.array([rate_of(max(excitation(float(t)), least), float(a[0]), times)])
+        found = rate_of(excitation(float(t)), max(float(a[0]), least), times)
+        return np.array([found if a[0] > least else max(found, 0.0)])
 
     corners = [t for t in signal.times if 0.0 < t < duration]
     instants, values, slopes = [0.0], [initial], []

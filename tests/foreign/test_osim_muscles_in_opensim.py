@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -101,3 +102,35 @@ def test_forces_with_an_elastic_tendon_start_in_equilibrium(name: str, tmp_path:
             np.testing.assert_allclose(found, muscle.getActuation(state), rtol=0, atol=1e-6 * 900, err_msg=f"{q}")
             fibers = float(result["muscles/m/fiber_length"].values[0])
             np.testing.assert_allclose(fibers, muscle.getFiberLength(state), rtol=0, atol=1e-7)
+
+
+def test_a_second_of_motion_without_excitation(tmp_path: Path) -> None:
+    """The arm of the page falls, with elastic tendons whose muscles relax to their least activation."""
+    page = (Path(__file__).parents[2] / "docs/inverse.md").read_text(encoding="utf-8")
+    text = re.search(r'^```xml title="arm.osim"\n(.*?)^```$', page, re.DOTALL | re.MULTILINE)
+    assert text is not None
+    path = tmp_path / "arm.osim"
+    path.write_text(re.sub(r"<PathWrapSet>.*?</PathWrapSet>", "", text[1], flags=re.DOTALL))
+    opensim.Logger.setLevelString("off")
+    own = opensim.Model(str(path))
+    state = own.initSystem()
+    own.equilibrateMuscles(state)
+    manager = opensim.Manager(own)
+    manager.setIntegratorAccuracy(1e-9)
+    manager.initialize(state)
+    settings = ["simulation.duration=1 s", "simulation.integrator=dop853", "simulation.tolerance=1e-10"]
+    run = mbsim.Simulation(mbsim.load(path, settings))
+    for t in (0.05, 0.2, 0.6, 1.0):
+        end = manager.integrate(t)
+        own.realizeDynamics(end)
+        run.advance(t)
+        for coordinate, joint in (("shoulder_flexion", "shoulder"), ("elbow_flexion", "elbow")):
+            wanted = own.getCoordinateSet().get(coordinate).getValue(end)
+            np.testing.assert_allclose(run.q[joint][0], wanted, rtol=0, atol=1e-6)
+        for muscle in own.getMuscles():
+            name, strength = muscle.getName(), muscle.getMaxIsometricForce()
+            found = {
+                word: float(np.ravel(run.channel(f"muscles/{name}/{word}"))[0]) for word in ("force", "activation")
+            }
+            np.testing.assert_allclose(found["force"], muscle.getTendonForce(end), rtol=0, atol=1e-6 * strength)
+            np.testing.assert_allclose(found["activation"], max(muscle.getActivation(end), 0.01), rtol=0, atol=1e-8)

@@ -195,16 +195,20 @@ def test_activation_of_first_order_is_an_exponential() -> None:
 
 
 def test_the_least_activation_is_kept() -> None:
-    """The activation decays to the least one, and a lower one is raised."""
-    drive = {"excitation": 0.0, "minimum_activation": 0.05, "initial_activation": 0.6, "deactivation_time": 0.05}
-    run = start(pulled(**drive), "aba", "rk4", step=0.005, duration=0.4)
+    """The activation falls to it at the rate of the excitation, stays, and rises from it at once; none starts below.
 
-    def rate(_t: float, a: np.ndarray) -> np.ndarray:
-        return (0.05 - a) * (0.5 + 1.5 * a) / 0.05
-
-    solved = solve_ivp(rate, (0.0, 0.4), [0.6], "DOP853", rtol=1e-12, atol=1e-14, dense_output=True).sol
-    for t in (0.02, 0.1, 0.4):
-        assert run.advance(t).observed().activation[0, 0] == pytest.approx(solved(t)[0], rel=0, abs=1e-9)
+    The excitation rises over 20 ns, of which it exceeds the least activation for 15/16.
+    """
+    fall, rise = 0.05, 0.02
+    excitation = {"times": [0, 0.25, 0.25 + 2e-8, 0.4], "values": [0, 0, 0.8, 0.8], "interpolation": "linear"}
+    drive = {"excitation": excitation, "minimum_activation": 0.05, "initial_activation": 0.6}
+    times = {"activation_dynamics": "first_order", "activation_time": rise, "deactivation_time": fall}
+    run = start(pulled(**drive, **times), "aba", "rk4", step=0.005, duration=0.4)
+    reached = fall * np.log(0.6 / 0.05)
+    for t in (0.02, 0.1, 0.12, 0.13, 0.2, 0.25, 0.26, 0.3, 0.4):
+        wanted = 0.6 * np.exp(-t / fall) if t < reached else 0.05
+        wanted = 0.8 - 0.75 * np.exp(-(t - 0.25 - 17 / 32 * 2e-8) / rise) if t > 0.25 else wanted
+        assert run.advance(t).observed().activation[0, 0] == pytest.approx(wanted, rel=0, abs=1e-9)
     low = start(pulled(activation=0.0, minimum_activation=0.05), "aba", "rk4", step=0.005)
     assert low.observed().activation[0, 0] == 0.05
 
