@@ -12,6 +12,7 @@ from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_actuators import ACTUATORS, coordinate_of
 from multibody_cli.foreign.osim_contacts import read_contact
+from multibody_cli.foreign.osim_expressions import EXPRESSIONS
 from multibody_cli.foreign.osim_functions import Expression, added, function_in, in_product, property_named, read_call
 from multibody_cli.foreign.osim_joints import claim_frames
 from multibody_cli.foreign.osim_model import Osim
@@ -22,6 +23,7 @@ from multibody_cli.interpolation import continued
 
 NOT_READ = {
     "ExternalForce": "a force from a file of data, which a scene includes beside the model",
+    "ExpressionBasedBushingForce": "a bushing by expressions",
 }
 """Forces that are dropped, and why."""
 
@@ -228,6 +230,7 @@ def _bushing(model: Osim, element: Element) -> None:
 
 FORCES = (
     ACTUATORS
+    | EXPRESSIONS
     | {
         "PathSpring": _path_spring,
         "HuntCrossleyForce": read_contact,

@@ -3,7 +3,7 @@
 The generalized forces of an element are the change of the bias where it is the only one.  Muscles have their
 activation at the start, and are at rest, with their fibers in equilibrium; all others are in motion, with controls of
 1.  The states are the initial pose and others near it.  Differences are relative to the largest force of the element
-at any state, with the scale sqrt(M_ii) of each joint.
+at any state, with the scale sqrt(M_ii) of each joint, unless it is round-off.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ NEAR = 0.2
 """Largest displacement from the initial pose, rad; a tenth of it in m."""
 
 STATES = 4
+
+ROUND_OFF = 1e-9
+"""Force over sqrt(M_ii) that counts as none, sqrt(J)/s: of an element whose line meets the axis of a joint."""
 
 
 def differences_of_elements(draft: Draft, engine: Engine) -> dict[str, float]:
@@ -73,4 +76,4 @@ def _element(word: str, names: Iterable[str]) -> str:
 def _difference(pairs: list[tuple[Floats, Floats]]) -> float:
     found = [np.abs(own - other).max(initial=0.0) for own, other in pairs if np.isfinite(other).all()]
     size = max((np.abs(other).max(initial=0.0) for _, other in pairs if np.isfinite(other).all()), default=0.0)
-    return float(max(found) / (size or 1.0)) if found else float("nan")
+    return float(max(found) / (size if size > ROUND_OFF else 1.0)) if found else float("nan")

@@ -173,3 +173,23 @@ def test_a_bushing_has_the_energy_of_its_angles(tmp_path: Path) -> None:
     assert result["energy/elastic"].values[0] == pytest.approx(expected, rel=1e-13)
     total = result["energy/elastic"].values + result["energy/kinetic"].values
     np.testing.assert_allclose(total, expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("q", [0.3, -0.2])
+@pytest.mark.parametrize("v", [0.0, 0.4])
+def test_forces_by_expressions(q: float, v: float, tmp_path: Path) -> None:
+    """Powers are `^`, and a positive force between points pulls."""
+    inside = "<coordinate>x</coordinate><expression>2e1*exp(-q)-3*q^2+qdot</expression>"
+    found = force(write(tmp_path, "ExpressionBasedCoordinateForce", inside, q, v))[0]
+    assert found == pytest.approx(20 * np.exp(-q) - 3 * q**2 + v, rel=1e-12)
+    inside = "<body1>ground</body1><body2>b</body2><expression>4*d^2-ddot</expression>"
+    found = force(write(tmp_path, "ExpressionBasedPointToPointForce", inside, q, v))[0]
+    assert found == pytest.approx(-np.sign(q) * (4 * q**2 - np.sign(q) * v), rel=1e-12)
+
+
+def test_an_expression_with_other_functions_is_dropped(tmp_path: Path) -> None:
+    inside = "<coordinate>x</coordinate><expression>3*square(q)</expression>"
+    draft = read_model(write(tmp_path, "ExpressionBasedCoordinateForce", inside), Options(), Problems())
+    assert not draft.elements.get("actuators")
+    [loss] = [one for one in Report(draft.ledger).losses if "square" in one.message]
+    assert "its expression `3*square(q)`" in loss.message

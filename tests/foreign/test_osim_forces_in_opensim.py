@@ -47,6 +47,11 @@ PATH = """<GeometryPath name="geometrypath"><PathPointSet><objects>
 <PathPoint name="r"><socket_parent_frame>/bodyset/c</socket_parent_frame><location>0.1 0.5 0</location></PathPoint>
 </objects></PathPointSet></GeometryPath>"""
 
+THROUGH = """<GeometryPath name="geometrypath"><PathPointSet><objects>
+<PathPoint name="p"><socket_parent_frame>/bodyset/a</socket_parent_frame><location>0.1 0 0.4</location></PathPoint>
+<PathPoint name="q"><socket_parent_frame>/bodyset/b</socket_parent_frame><location>0 0 0</location></PathPoint>
+</objects></PathPointSet></GeometryPath>"""
+
 CURVE = (
     '<SimmSpline name="force_length_curve"><x>-1 -0.2 0 0.02 0.04 0.06 0.1 0.2 0.4 0.7 1</x>'
     "<y>0 0 0 0.0033 0.0133 0.03 0.07 0.17 0.37 0.67 0.97</y></SimmSpline>"
@@ -88,6 +93,10 @@ FORCES = {
     "ligament that jumps": (
         "Ligament",
         PATH + f"<resting_length>1.5</resting_length><pcsa_force>100</pcsa_force>{CURVE}",
+    ),
+    "ligament through the centre of a joint": (
+        "Ligament",
+        THROUGH + "<resting_length>0.3</resting_length><pcsa_force>100</pcsa_force>",
     ),
     "ligament of Blankevoort": (
         "Blankevoort1991Ligament",
@@ -151,6 +160,15 @@ FORCES = {
         "TorqueActuator",
         "<bodyA>a</bodyA><bodyB>ground</bodyB><axis>1 2 3</axis><torque_is_global>false</torque_is_global>"
         "<optimal_force>3</optimal_force>",
+    ),
+    "force by an expression of a coordinate": (
+        "ExpressionBasedCoordinateForce",
+        "<coordinate>inner_1</coordinate><expression>-5*q^2+2.5e-1*exp(-q)*qdot</expression>",
+    ),
+    "force by an expression of a distance": (
+        "ExpressionBasedPointToPointForce",
+        "<body1>a</body1><body2>c</body2><point1>0.1 0 0</point1><point2>0 0.2 0</point2>"
+        "<expression>-3*sqrt(d)+2*d^3-0.4*ddot</expression>",
     ),
     "six controls": ("BodyActuator", "<socket_body>/bodyset/c</socket_body><point>0.1 0.2 0.3</point>"),
     "six controls in the body": (
