@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--density", metavar="DENSITY", help="Of the shapes of links without mass, as in 1000 or '1 g/cm^3'.")
 @click.option("--repair", is_flag=True, help="Replace inertias that no body has by the nearest possible ones.")
 @click.option("--decompose", is_flag=True, help="Let meshes have contacts by convex parts instead of their hulls.")
+@click.option("--angles", is_flag=True, help="Let balls and free joints of OpenSim have its angles as coordinates.")
 @click.option("--volumes", is_flag=True, help="Report by how much hulls and convex parts exceed their meshes.")
 @click.option("--package", "packages", metavar="NAME=DIR", multiple=True, help="Folder of a package of ROS.")
 @click.option("--arg", "arguments", metavar="NAME=VALUE", multiple=True, help="Argument of macros of a xacro file.")

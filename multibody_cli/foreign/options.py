@@ -22,6 +22,8 @@ class Options(Immutable):
         Whether an inertia that no body has is replaced by the nearest possible one.
     decompose
         Whether meshes that are not convex are decomposed into convex parts, instead of replaced by their hull.
+    angles
+        Whether balls and free joints of OpenSim have the angles of the file as coordinates, instead of quaternions.
     packages
         Folders of packages by name, for meshes `package://NAME/...`.
     base
@@ -38,6 +40,7 @@ class Options(Immutable):
     density: float | None = None
     repair: bool = False
     decompose: bool = False
+    angles: bool = False
     packages: Mapping[str, Path] = {}
     arguments: Mapping[str, str] = {}
     base: Literal["fixed", "free"] | None = None

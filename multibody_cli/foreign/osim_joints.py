@@ -53,7 +53,7 @@ BY_COORDINATES: dict[str, Parts] = {
     "BallJoint": ANGLES,
     "FreeJoint": (("prismatic", X, 3), ("prismatic", Y, 4), ("prismatic", Z, 5), *ANGLES),
 }
-"""The same where a coordinate is locked or prescribed."""
+"""The same where a coordinate is locked or prescribed, or where the user wants angles."""
 
 COUNTS = {kind: count for kind, (count, _) in ELLIPSOIDS.items()} | {
     kind: len(parts) for kind, parts in (SIMPLE | BY_COORDINATES).items()
@@ -115,10 +115,11 @@ def read_joint(model: Osim, element: Element) -> None:
         reading.refuse(element, f"expected {count} coordinates, found {len(values)}")
         return
     values += [Value(f"{name}_coord_{k}", 0.0, 0.0) for k in range(len(values), count or 0)]
-    is_held = any(value.motion is not None for value in values)
-    if kind in SIMPLE or (kind in BY_COORDINATES and is_held):
+    in_angles = reading.options.angles or any(value.motion is not None for value in values)
+    if kind in SIMPLE or (kind in BY_COORDINATES and in_angles):
         parts = SIMPLE[kind] if kind in SIMPLE else BY_COORDINATES[kind]
-        _set_parts(model, joint, [(type_, list(axis), k) for type_, axis, k in parts], values)
+        rates = values if kind in SIMPLE else _still(model, element, values)
+        _set_parts(model, joint, [(type_, list(axis), k) for type_, axis, k in parts], rates)
     elif kind in OF_SEVERAL:
         _set_several(model, element, joint, values)
     elif kind in ELLIPSOIDS:
