@@ -79,10 +79,8 @@ def solve_contact_step(
 
 
 @optional_kernel_parameter
-def finalize_output(
-    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
-) -> None:
-    """Compute accelerations and reactions with contact forces, for output."""
+def finalize_output(system: Any, work: Any, contact_work: Any, state: Any, powers: Any, h: float) -> None:
+    """Compute accelerations and reactions of a state with the forces of its contacts in the last step, for output."""
 
 
 @optional_kernel_parameter

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
 Entry = TypeVar("Entry")
 
@@ -23,6 +24,24 @@ class Registry(Mapping[str, Entry]):
         self._names = dict.fromkeys(names)
         self._load = load
         self._loaded: dict[str, Entry] = {}
+
+    @classmethod
+    def of_modules(cls, package: str, places: Mapping[str, str]) -> Registry[Any]:
+        """Return a registry of objects in modules of a package.
+
+        Parameters
+        ----------
+        package
+            Full name of the package.
+        places
+            Module and name of each entry, as in `{"pid": "pid.PidSpec"}`.
+        """
+
+        def load(name: str) -> Any:
+            module, _, word = places[name].partition(".")
+            return getattr(import_module(f"{package}.{module}"), word)
+
+        return cls(places, load)
 
     def __getitem__(self, name: str) -> Entry:
         if name not in self._loaded:

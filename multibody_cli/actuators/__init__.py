@@ -5,8 +5,6 @@ To add an actuator: a module with its Spec, and its line in `_SPECS`.
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from multibody_cli.registry import Registry
 from multibody_cli.spec import Spec
 
@@ -21,12 +19,5 @@ _SPECS = {
 }
 """Module and Spec of each actuator."""
 
-
-def _spec(name: str) -> type[Spec]:
-    module, _, spec = _SPECS[name].partition(".")
-    found: type[Spec] = getattr(import_module(f"{__name__}.{module}"), spec)
-    return found
-
-
-ACTUATORS = Registry(_SPECS, _spec)
+ACTUATORS: Registry[type[Spec]] = Registry.of_modules(__name__, _SPECS)
 """Every actuator by its word in the scene file."""

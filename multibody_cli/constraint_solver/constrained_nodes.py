@@ -33,12 +33,11 @@ from multibody_cli.constraint_solver.row_elimination import RowElimination
 from multibody_cli.kernel import bound_kernel, kernel, number_parameter, records, template
 from multibody_cli.kkt.ldl_general import add_multiple, row
 from multibody_cli.kkt.ldl_joint import load_motion
-from multibody_cli.kkt.ldl_rigid import inner
 from multibody_cli.kkt.ldl_tree import eliminate, recover, reduce
 from multibody_cli.kkt.nodes import Cells, KktTree, vector_for
 from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records
 from multibody_cli.spatial.memory import load_force, store_force
-from multibody_cli.spatial.products import no_force, power
+from multibody_cli.spatial.products import inner, no_force, power
 from multibody_cli.tree.jacobian import column_of
 from multibody_cli.tree.workspace import BODY, COLUMN, Work
 

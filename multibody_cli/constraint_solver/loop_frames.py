@@ -34,7 +34,7 @@ from multibody_cli.spatial.rotations import angle_of, quaternion_of_rotation, ro
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 from multibody_cli.tree.configuration import displace_coordinates, write_quaternion
 from multibody_cli.tree.jacobian import column_of
-from multibody_cli.tree.kinematics import shift_columns
+from multibody_cli.tree.kinematics import add_prescribed_accelerations, shift_columns
 
 MAX_FIT_ITERATIONS = 30
 """Maximum number of Gauss-Newton iterations; one or two are usual."""
@@ -94,7 +94,7 @@ def update_loop_motions(tree, q, v, a, work):
             move_across_ball(closure, loop_frame, work)
         else:
             place_loop_frame(tree, closure, loop_frame, q, v, work)
-            add_prescribed_accelerations(tree.driven, closure, loop_frame, a, work.columns)
+            add_prescribed_accelerations(closure, tree.driven, loop_frame, a, work.columns)
 
 
 # --- a single screw or ball ---------------------------------------------------------------------------------------
@@ -333,15 +333,6 @@ def find_constraint_axes_at(
         columns, 0, len(driven), driven, load(loop_frame.R), constraint_axes[:0], basis, constraint_axes
     )
     return len(constraint_axes)
-
-
-@kernel
-def add_prescribed_accelerations(driven, closure, loop_frame, a, columns):
-    """Add the prescribed accelerations of the coordinates to the acceleration of the loop frame."""
-    for j in range(closure.iv, closure.iv + closure.nv):
-        if driven[j]:
-            store(loop_frame.alpha, load(loop_frame.alpha) + a[j] * load(columns[j].angular))
-            store(loop_frame.a, load(loop_frame.a) + a[j] * load(columns[j].linear))
 
 
 @kernel

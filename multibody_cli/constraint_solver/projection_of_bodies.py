@@ -35,7 +35,7 @@ from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import motion_in_axes, power
-from multibody_cli.tree.configuration import displace_coordinates, largest_change, normalize_quaternions
+from multibody_cli.tree.configuration import displace_coordinates, free_end, largest_change, normalize_quaternions
 from multibody_cli.tree.kinematics import place_bodies
 from multibody_cli.tree.markers import update_markers
 
@@ -77,18 +77,12 @@ def respond_with_joints(system, work):
     """Compute the response to the right-hand sides, with rates of joints that are fitted by iteration, 0 for others."""
     tree, y = system.tree, work.response
     respond(system, work, y)
-    for j in range(first_rate_of_joints(tree), len(y)):
+    for j in range(free_end(tree), len(y)):
         y[j] = 0.0
     if FITS_BY_ITERATION:
         for k in range(len(tree.closures)):
             if tree.closures[k].joint_kernel == KERNEL_GENERAL:
                 compute_rates_of_closure(tree.driven, tree.closures[k], y, work)
-
-
-@formula
-def first_rate_of_joints(tree):
-    """Number of the first rate of a joint, behind those of bodies."""
-    return tree.closures[0].iv if len(tree.closures) > 0 else len(tree.driven)
 
 
 @template(FITS_BY_ITERATION)

@@ -14,12 +14,12 @@ from __future__ import annotations
 from multibody_cli.constraint_solver.ineffective_rows import ineffective_response, ineffective_tolerances
 from multibody_cli.contact_solver.elimination_workspace import AXES
 from multibody_cli.contact_solver.joint_equations import write_equations
-from multibody_cli.contact_solver.matrices import dot_forces, transposed_times_vector
+from multibody_cli.contact_solver.matrices import transposed_times_vector
 from multibody_cli.contact_solver.tree_friction_workspace import load_vector
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT
 from multibody_cli.spatial.memory import load
-from multibody_cli.spatial.products import shift_force
+from multibody_cli.spatial.products import inner, shift_force
 
 
 @kernel
@@ -49,7 +49,7 @@ def write_effects(links, work, plan, node, G) -> int:
 
     Return their number.
     """
-    inner, outer = work.bodies[node.child], work.bodies[node.parent]
+    child, parent = work.bodies[node.child], work.bodies[node.parent]
     x = load(work.bodies[node.frame].x)
     s_f, s_t = ineffective_tolerances(0.0)
     count = 0
@@ -60,17 +60,17 @@ def write_effects(links, work, plan, node, G) -> int:
             plan.combination[count, k] = plan.motion[e, k]
         if is_motion:
             W = load_vector(plan.motion[e])
-            at_child = shift_force(W, x - load(inner.x))
-            plan.ineffective[count] = ineffective_response(links[node.child], inner, at_child, s_f, s_t)
+            at_child = shift_force(W, x - load(child.x))
+            plan.ineffective[count] = ineffective_response(links[node.child], child, at_child, s_f, s_t)
             if node.parent > 0:
-                at_parent = shift_force(W, x - load(outer.x))
-                plan.ineffective[count] += ineffective_response(links[node.parent], outer, at_parent, s_f, s_t)
+                at_parent = shift_force(W, x - load(parent.x))
+                plan.ineffective[count] += ineffective_response(links[node.parent], parent, at_parent, s_f, s_t)
             plan.equation[count] = e
             count += 1
     for a in range(count):
         row = transposed_times_vector(G, load_vector(plan.combination[a]))
         for b in range(count):
-            plan.effects[a, b] = dot_forces(row, load_vector(plan.combination[b]))
+            plan.effects[a, b] = inner(row, load_vector(plan.combination[b]))
         plan.effect[a] = plan.effects[a, a]
     return count
 

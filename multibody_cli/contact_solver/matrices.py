@@ -6,7 +6,7 @@ from multibody_cli.contact_solver.elimination_workspace import AXES
 from multibody_cli.contact_solver.tree_friction_workspace import load_vector, store_vector
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.linalg.vectors import inner_product
-from multibody_cli.spatial.products import dot, no_force
+from multibody_cli.spatial.products import inner, no_force
 from multibody_cli.spatial.values import Force, Vec3
 
 
@@ -53,15 +53,9 @@ def times_vector(A, W):
     a, b, c = load_vector(A[0]), load_vector(A[1]), load_vector(A[2])
     d, e, f = load_vector(A[3]), load_vector(A[4]), load_vector(A[5])
     return Force(
-        Vec3(dot_forces(a, W), dot_forces(b, W), dot_forces(c, W)),
-        Vec3(dot_forces(d, W), dot_forces(e, W), dot_forces(f, W)),
+        Vec3(inner(a, W), inner(b, W), inner(c, W)),
+        Vec3(inner(d, W), inner(e, W), inner(f, W)),
     )
-
-
-@formula
-def dot_forces(a, b):
-    """Return the inner product of two Forces, as vectors."""
-    return dot(a.t, b.t) + dot(a.f, b.f)
 
 
 @formula

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contacts.contract import GeomKind
+from multibody_cli.contacts.shapes.separation import half_width
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
@@ -73,12 +74,6 @@ NOISE = 1.000001
 """Factor to distances that exceeds the round-off of cells up to the farthest one."""
 
 
-@formula
-def reach_along(axis, R, half):
-    """Return half of the extent of a box along an axis."""
-    return abs(dot(R.x, axis)) * half.x + abs(dot(R.y, axis)) * half.y + abs(dot(R.z, axis)) * half.z
-
-
 @kernel
 def boxes_are_near(a, b, placed, i, j, margin) -> bool:
     """Return whether no axis of the bounding boxes of geoms i (A) and j (B) separates them by more than a margin."""
@@ -87,12 +82,12 @@ def boxes_are_near(a, b, placed, i, j, margin) -> bool:
     R, Q, half, other = load(placed[i].R), load(placed[j].R), load(a.box_half), load(b.box_half)
     apart = load(placed[j].x) + Q @ load(b.box_center) - load(placed[i].x) - R @ load(a.box_center)
     return (
-        abs(dot(R.x, apart)) < half.x + reach_along(R.x, Q, other) + margin
-        and abs(dot(R.y, apart)) < half.y + reach_along(R.y, Q, other) + margin
-        and abs(dot(R.z, apart)) < half.z + reach_along(R.z, Q, other) + margin
-        and abs(dot(Q.x, apart)) < other.x + reach_along(Q.x, R, half) + margin
-        and abs(dot(Q.y, apart)) < other.y + reach_along(Q.y, R, half) + margin
-        and abs(dot(Q.z, apart)) < other.z + reach_along(Q.z, R, half) + margin
+        abs(dot(R.x, apart)) < half.x + half_width(Q, other, R.x) + margin
+        and abs(dot(R.y, apart)) < half.y + half_width(Q, other, R.y) + margin
+        and abs(dot(R.z, apart)) < half.z + half_width(Q, other, R.z) + margin
+        and abs(dot(Q.x, apart)) < other.x + half_width(R, half, Q.x) + margin
+        and abs(dot(Q.y, apart)) < other.y + half_width(R, half, Q.y) + margin
+        and abs(dot(Q.z, apart)) < other.z + half_width(R, half, Q.z) + margin
     )
 
 
@@ -125,7 +120,7 @@ def _pair_with_planes(geometry, margin, work):
                     work.counted[1] += 1
                     R = load(placed[i].R)
                     center = load(placed[i].x) + R @ load(geoms[i].box_center)
-                    if dot(normal, center - origin) < reach_along(normal, R, load(geoms[i].box_half)) + margin:
+                    if dot(normal, center - origin) < half_width(R, load(geoms[i].box_half), normal) + margin:
                         _keep(geometry, p, i, work)
 
 

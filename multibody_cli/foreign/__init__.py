@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from importlib import import_module
 from pathlib import Path, PurePath
 
 import numpy as np
@@ -37,12 +36,7 @@ MOST_NAMES = 3
 """Largest number of bodies that a warning lists."""
 
 
-def _format(name: str) -> Format:
-    found: Format = import_module(f"{__name__}.{name}").FORMAT
-    return found
-
-
-FORMATS = Registry(SUFFIXES, _format)
+FORMATS: Registry[Format] = Registry.of_modules(__name__, {name: f"{name}.FORMAT" for name in SUFFIXES})
 """Every format by the name of its module."""
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from multibody_cli.implicit.implicit_forces import apply_off_diagonal_stiffness, clear_wrenches, free_end
+from multibody_cli.implicit.implicit_forces import apply_off_diagonal_stiffness, clear_wrenches
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.linalg.vectors import clear
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia
+from multibody_cli.tree.configuration import free_end
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times
 
 

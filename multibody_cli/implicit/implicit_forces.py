@@ -35,7 +35,7 @@ from multibody_cli.forces.elements import (
     add_stiffness_damping_products,
     apply_implicit_joint_forces,
 )
-from multibody_cli.kernel import bound_kernel, formula, kernel, template
+from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.linalg.vectors import add_scaled, clear
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.spatial.memory import load, load_force, store_force
@@ -49,6 +49,7 @@ from multibody_cli.tree.articulated_body import (
     store_inertia,
     store_motion_change,
 )
+from multibody_cli.tree.configuration import free_end
 from multibody_cli.tree.jacobian import write_ball_columns
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes
 from multibody_cli.tree.workspace import BLOCKS, reset_armature
@@ -334,12 +335,6 @@ def update_search_direction(solve, bodies, beta):
         store_force(solve.s[i], load_force(solve.r[i]) + beta * load_force(solve.s[i]))
     for j in range(len(solve.p)):
         solve.p[j] = solve.z[j] + beta * solve.p[j]
-
-
-@formula
-def free_end(tree):
-    """Number of the coordinates of the tree; those of loop joints follow."""
-    return tree.closures[0].iv if len(tree.closures) > 0 else len(tree.driven)
 
 
 # --- binding ----------------------------------------------------------------------------------------------------------

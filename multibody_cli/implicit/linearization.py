@@ -21,12 +21,13 @@ from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.rows import acceleration_of_row, jacobian_product_of_row
 from multibody_cli.forces.elements import add_stiffness_damping_products, apply_forces, apply_implicit_joint_forces
 from multibody_cli.forces.quantities import write_directions
-from multibody_cli.implicit.implicit_forces import clear_wrenches, free_end
+from multibody_cli.implicit.implicit_forces import clear_wrenches
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.vectors import clear
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Motion
 from multibody_cli.tree.articulated_body import store_motion_change
+from multibody_cli.tree.configuration import free_end
 from multibody_cli.tree.inverse_dynamics import fill_mass_matrix
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times, write_ball_columns
 from multibody_cli.tree.kinematics import update_tree_kinematics

@@ -12,7 +12,7 @@ from multibody_cli.kernel import formula
 from multibody_cli.kkt.ldl_general import reciprocal_pivot
 from multibody_cli.spatial.factor import Ldl3, factor, solve_lower, solve_upper
 from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import dot, no_force, rank_one, scaled, symmetric_product, transposed_times
+from multibody_cli.spatial.products import inner, no_force, rank_one, scaled, symmetric_product, transposed_times
 from multibody_cli.spatial.values import Force, Inertia, Mat3, Sym3, Vec3
 
 
@@ -52,12 +52,6 @@ def solve_lt(factors, p):
     """Compute L^-T p."""
     f = solve_upper(factors.linear, p.f)
     return Force(solve_upper(factors.angular, p.t - factors.coupling @ f), f)
-
-
-@formula
-def inner(a, b):
-    """Inner product of six numbers each."""
-    return dot(a.t, b.t) + dot(a.f, b.f)
 
 
 # --- a block in memory: six rows of six ---------------------------------------------------------------------------

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from multibody_cli.kernel import formula
-from multibody_cli.kkt.ldl_rigid import inner
 from multibody_cli.spatial.factor import solve_lower
 from multibody_cli.spatial.lu import Lu3, factor, solve_upper, solve_upper_transposed
 from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import no_force, transposed_times
+from multibody_cli.spatial.products import inner, no_force, transposed_times
 from multibody_cli.spatial.values import Force, Mat3, Vec3
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from multibody_cli.methods.contract import Feature, Integrator, StepControl
@@ -59,12 +58,9 @@ class MethodKind(Protocol):
         """Make the method for one model; `options` are of the class `Options`, its defaults if None."""
 
 
-def _kind(name: str) -> MethodKind:
-    kind: MethodKind = getattr(import_module(f"{__name__}.{name}"), name.upper())
-    return kind
+_NAMES = ("aba", "redmax", "symbolic", "baraff", "variational", "variational_maximal")
 
-
-METHODS = Registry(("aba", "redmax", "symbolic", "baraff", "variational", "variational_maximal"), _kind)
+METHODS: Registry[MethodKind] = Registry.of_modules(__name__, {name: f"{name}.{name.upper()}" for name in _NAMES})
 """Methods by their keyword in the scene format."""
 
 

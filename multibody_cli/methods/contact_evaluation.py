@@ -21,18 +21,16 @@ from multibody_cli.model import System
 
 
 @template(evaluate, update_joint_reactions)
-def finalize_contact_output(
-    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
-) -> None:
+def finalize_contact_output(system: Any, work: Any, contact_work: Any, state: Any, powers: Any, h: float) -> None:
     """Store accelerations and multipliers without contacts; evaluate those with the last contact impulses as forces."""
     update_joint_reactions(system, work, contact_work.joint_friction)
-    copy(a, contact_work.free_acceleration)
+    copy(state.a, contact_work.free_acceleration)
     for r in range(len(work.rows)):
         contact_work.free_multipliers[r] = work.rows[r].multiplier
     table, contacts = system.contacts.joint_friction, contact_work.detection.contacts
     update_dual_wrenches(system.tree, table, work)
     compute_contact_forces(table, work, contact_work.step, contact_work.joint_friction, contacts, h)
-    evaluate(system, work, t, q, v, a, powers)
+    evaluate(system, work, state.time[0], state.q, state.v, state.a, powers)
     clear_contact_forces(work)
 
 

@@ -189,6 +189,12 @@ def power(s, p):
 
 
 @formula
+def inner(a, b):
+    """Inner product of two Forces as vectors of six numbers."""
+    return dot(a.t, b.t) + dot(a.f, b.f)
+
+
+@formula
 def rank_one(a, b):
     """The Inertia a b^T of two parallel forces."""
     return Inertia(symmetric_outer(a.t, b.t), outer(a.t, b.f), symmetric_outer(a.f, b.f))

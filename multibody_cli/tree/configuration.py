@@ -112,6 +112,12 @@ def displace_coordinates(plain, quaternions, q, v, h):
         write_quaternion(q, quaternion.iq, w, u)
 
 
+@formula
+def free_end(tree):
+    """Number of the coordinates of the tree; those of loop joints follow."""
+    return tree.closures[0].iv if len(tree.closures) > 0 else len(tree.driven)
+
+
 @kernel
 def normalize(tree, q):
     """Normalize all quaternions, in place."""

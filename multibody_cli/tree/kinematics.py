@@ -242,12 +242,12 @@ def shift_column_rates(columns, rates, first, last, d, d_rate):
 
 
 @formula
-def add_prescribed_accelerations(link, driven, body, a, columns):
-    """Add the accelerations due to prescribed coordinates."""
-    for j in range(link.iv, link.iv + link.nv):
+def add_prescribed_accelerations(joint, driven, frame, a, columns):
+    """Add the accelerations of the prescribed coordinates of a joint to those of the frame that it moves."""
+    for j in range(joint.iv, joint.iv + joint.nv):
         if driven[j]:
-            store(body.alpha, load(body.alpha) + a[j] * load(columns[j].angular))
-            store(body.a, load(body.a) + a[j] * load(columns[j].linear))
+            store(frame.alpha, load(frame.alpha) + a[j] * load(columns[j].angular))
+            store(frame.a, load(frame.a) + a[j] * load(columns[j].linear))
 
 
 @formula

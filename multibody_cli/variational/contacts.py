@@ -28,12 +28,12 @@ from multibody_cli.variational.discrete_motion import (
 
 
 @template(evaluate, impulse_response, solve_contact_step)
-def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> bool:
+def start_of_step_contacts(system, work, contact_work, step, state, powers, t, h) -> bool:
     """Add the impulses of contacts and joint friction to the momenta at the start, and guess the mean rates from v'.
 
     Return False if there are too many contacts.
     """
-    rate, moved = step.rate, step.q
+    rate, moved, q, v = step.rate, step.q, state.q, state.v
     write_applied_impulses(step.discrete_motions, h, work.wrenches)
     for j in range(len(v)):
         work.impulse[j] = h * step.tau[j]
@@ -43,7 +43,7 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
         rate[j] = v[j] + work.response[j]
     copy(q, moved)
     hold_limits(work, 1)
-    solved = solve_contact_step(system, work, contact_work, t, h, q, rate, ledger)
+    solved = solve_contact_step(system, work, contact_work, t, h, q, rate, state.ledger)
     hold_limits(work, 0)
     if not solved:
         return False
@@ -52,7 +52,7 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
     if contact_work.step.sizes[0].contacts + len(table.moved) == 0:
         return True
     if distance(moved, q) > 0.0:
-        evaluate(system, work, t, q, v, a, powers)
+        evaluate(system, work, t, q, v, state.a, powers)
         write_ball_columns(system.tree, work)
         store_start_of_step(system.tree, work.bodies, step.discrete_motions)
         store_applied_reactions(system.tree, work, step.joint_friction.applied_reactions)

@@ -66,7 +66,7 @@ update_joint_reactions = bound_kernel(update_joint_reactions_with)
 
 
 @kernel_parameter
-def solve_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> int:
+def solve_basic_step(system, work, contact_work, step, state, powers, t, h) -> int:
     """Apply the impulses of contacts and friction, and solve the step; return CONVERGED or the failure.
 
     It may be repeated for the friction of joints (`solve_step_with_joint_friction`).
@@ -75,26 +75,26 @@ def solve_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, le
 
 
 @template(evaluate, solve_basic_step)
-def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> int:
+def solve_step_with_joint_friction(system, work, contact_work, step, state, powers, t, h) -> int:
     """Solve a step and the impulses for the mean slip velocities; return CONVERGED or the failure.
 
     A step whose slip velocities do not converge counts as unsolved.
     """
     changes, start = step.joint_friction.slip_changes, step.joint_friction
-    residual = contact_work.diagnostics.max_residual[0]
+    q, v, residual = state.q, state.v, contact_work.diagnostics.max_residual[0]
     copy(contact_work.diagnostics.unsolved_steps, start.unsolved_steps, len(start.unsolved_steps))
-    store_start(step, q, ledger)
+    store_start(step, q, state.ledger)
     for iteration in range(MAX_ITERATIONS):
         for p in range(len(changes)):
             for j in range(PER_CONTACT - 1):
                 contact_work.joint_friction.slip_changes[p, j] = changes[p, j]
-        evaluate(system, work, t, q, v, a, powers)
+        evaluate(system, work, t, q, v, state.a, powers)
         write_ball_columns(system.tree, work)
         if iteration == 0:
             contact_work.joint_friction.reactions_valid[0] = 0
             update_joint_reactions(system, work, contact_work.joint_friction)
         contact_work.joint_friction.reactions_valid[0] = 1
-        result = solve_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, ledger)
+        result = solve_basic_step(system, work, contact_work, step, state, powers, t, h)
         if result != CONVERGED:
             return result
         agree = update_slip_changes(system, work, contact_work, step, h, q, v)
@@ -102,7 +102,7 @@ def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v,
         if update_reactions(system, work, contact_work, step, h) and agree:
             return CONVERGED
         if iteration < MAX_ITERATIONS - 1:
-            restore_start(step, q, ledger)
+            restore_start(step, q, state.ledger)
             copy(start.unsolved_steps, contact_work.diagnostics.unsolved_steps, len(start.unsolved_steps))
             contact_work.diagnostics.max_residual[0] = residual
     copy(start.unsolved_steps, contact_work.diagnostics.unsolved_steps, len(start.unsolved_steps))

@@ -313,9 +313,9 @@ def carry_over_residual(system, work, step, h):
 
 # --- end of a step, which is the start of the next one ------------------------------------------------------------
 @template(evaluate, impulse_response, complete_rows)
-def complete_step(system, work, step, t, h, q, v, a, powers, ledger):
+def complete_step(system, work, step, state, powers, t, h):
     """Complete a converged step in place, by the discrete Legendre transform p' = D_2 L_d; t is the time of its end."""
-    tree, order = system.tree, 1.0 / step.settings.first_kick
+    tree, order, q, v = system.tree, 1.0 / step.settings.first_kick, state.q, state.v
     discrete_legendre_transform(tree.links, step.discrete_motions)
     store_armature_momenta(tree, step, step.rate)
     copy(step.q, q)
@@ -323,12 +323,12 @@ def complete_step(system, work, step, t, h, q, v, a, powers, ledger):
         step.extrapolation[j] = (step.rate[j] - v[j] - 0.5 * h * step.a[j]) / (h * h)
         v[j] = order * step.rate[j] - (order - 1.0) * v[j]
     recentre(tree, q, v)
-    evaluate(system, work, t, q, v, a, powers)
+    evaluate(system, work, t, q, v, state.a, powers)
     write_ball_columns(tree, work)
     store_start_of_step(tree, work.bodies, step.discrete_motions)
     share = (1.0 - step.settings.first_kick) * h
     kick(step.discrete_motions, share)
-    store_forces(tree, work, step, a)
+    store_forces(tree, work, step, state.a)
     add_scaled(step.residual_carry_over, share, step.tau)
     momentum_residuals(tree.links, work.bodies, step.discrete_motions, work.wrenches)
     copy(step.residual_carry_over, work.impulse)
@@ -337,7 +337,7 @@ def complete_step(system, work, step, t, h, q, v, a, powers, ledger):
     impulse_response(system, work)
     add(v, work.response)
     add_velocity_changes(tree.links, work.bodies)
-    complete_rows(system, work, step, v, ledger)
+    complete_rows(system, work, step, v, state.ledger)
     compute_powers(system, work, step, t, q, v, powers)
 
 

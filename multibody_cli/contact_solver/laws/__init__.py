@@ -5,18 +5,12 @@ An edge of a step names its law by the place in the catalogue.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from multibody_cli.registry import Registry
 
 if TYPE_CHECKING:
     from multibody_cli.contact_solver.laws.contract import Law
-
-
-def _law(name: str) -> Law:
-    law: Law = import_module(f"{__name__}.{name}").LAW
-    return law
 
 
 CONTACT_METHODS = {
@@ -27,7 +21,7 @@ CONTACT_METHODS = {
 }
 """Each law with the `contacts.method` of a scene that selects it for contacts; empty for none."""
 
-LAWS = Registry(CONTACT_METHODS, _law)
+LAWS: Registry[Law] = Registry.of_modules(__name__, {name: f"{name}.LAW" for name in CONTACT_METHODS})
 """All laws by the names of their modules."""
 
 EQUALITY, ONE_SIDED, COULOMB, CONVEX_CONE = map(

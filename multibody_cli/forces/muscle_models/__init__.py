@@ -5,14 +5,13 @@ To add a model: a module with its Spec (`forces.muscle_models.contract`), and it
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Annotated, Any
 
 from pydantic.functional_validators import BeforeValidator
 
 from multibody_cli.forces.muscle_models.contract import CurvesSpec
 from multibody_cli.registry import Registry
-from multibody_cli.spec import Catalogue, Spec
+from multibody_cli.spec import Catalogue
 
 _SPECS = {
     "cubic": "cubic.CubicSpec",
@@ -22,14 +21,7 @@ _SPECS = {
 }
 """Module and Spec of each model."""
 
-
-def _spec(name: str) -> type[Spec]:
-    module, _, spec = _SPECS[name].partition(".")
-    found: type[Spec] = getattr(import_module(f"{__name__}.{module}"), spec)
-    return found
-
-
-MUSCLE_MODELS = Registry(_SPECS, _spec)
+MUSCLE_MODELS: Registry[type[CurvesSpec]] = Registry.of_modules(__name__, _SPECS)
 """The curves of muscles by their word in the scene file."""
 
 

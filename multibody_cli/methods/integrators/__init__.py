@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from multibody_cli.methods.contract import Integrator
 from multibody_cli.registry import Registry
 
+_NAMES = ("semi_implicit_euler", "linearly_implicit_euler", "sdirk2", "heun", "rk4", "dop853")
 
-def _integrator(name: str) -> Integrator:
-    found: Integrator = import_module(f"{__name__}.{name}").INTEGRATOR
-    return found
-
-
-INTEGRATORS = Registry(
-    ("semi_implicit_euler", "linearly_implicit_euler", "sdirk2", "heun", "rk4", "dop853"), _integrator
-)
+INTEGRATORS: Registry[Integrator] = Registry.of_modules(__name__, {name: f"{name}.INTEGRATOR" for name in _NAMES})
 """Integrators by their keyword in the scene format, the name of their module."""

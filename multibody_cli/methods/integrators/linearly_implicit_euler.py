@@ -85,7 +85,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
     store_states(states, state.z)
     if valid:  # accelerations as they are, for output
         evaluate(system, work, time[0], q, v, a, after)
-        finalize_output(system, work, contact_work, time[0], h, q, v, a, after)
+        finalize_output(system, work, contact_work, state, after, h)
     return -1 if fresh and done == 0 and not valid else done
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.forces.states import load_states, move_starts, store_states, take_implicitly
-from multibody_cli.implicit.implicit_forces import free_end, set_implicit_coefficients
+from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.vectors import add_scaled, copy
@@ -37,7 +37,7 @@ from multibody_cli.methods.integrators import stability
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.model import Integers, State, System
-from multibody_cli.tree.configuration import displace, normalize, recentre
+from multibody_cli.tree.configuration import displace, free_end, normalize, recentre
 from multibody_cli.tree.workspace import Work
 
 GAMMA = 1.0 - 1.0 / math.sqrt(2.0)

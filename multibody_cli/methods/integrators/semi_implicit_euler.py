@@ -73,7 +73,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
         for i in range(len(ledger)):
             ledger[i] += 0.5 * h * (before[i] + after[i])
             before[i] = after[i]
-    finalize_output(system, work, contact_work, time[0], h, q, v, a, after)
+    finalize_output(system, work, contact_work, state, after, h)
     evaluations[0] = work.dual.evaluations[0]
     return count
 

@@ -77,7 +77,7 @@ STAGES: dict[int, tuple[float, ...]] = {
 
 # --- many steps ---------------------------------------------------------------------------------------------------
 @optional_kernel_parameter
-def add_contact_impulses(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> bool:
+def add_contact_impulses(system, work, contact_work, step, state, powers, t, h) -> bool:
     """Add the contact impulses to the momenta at the start; return False if there are too many contacts."""
     return True
 
@@ -95,13 +95,13 @@ def solve_step_by_fallback(system, work, step, t, h, q, v) -> bool:
 
 
 @template(solve_step_by_root_finder, solve_step_by_fallback, add_contact_impulses)
-def solve_step_once(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> int:
+def solve_step_once(system, work, contact_work, step, state, powers, t, h) -> int:
     """Apply the impulses of contacts and friction, and solve the step; return CONVERGED or the failure."""
-    if not add_contact_impulses(system, work, contact_work, step, t, h, q, v, a, powers, ledger):
+    if not add_contact_impulses(system, work, contact_work, step, state, powers, t, h):
         return TOO_MANY_CONTACTS
-    if solve_step_by_root_finder(system, work, step, t, h, q, v):
+    if solve_step_by_root_finder(system, work, step, t, h, state.q, state.v):
         return CONVERGED
-    converged = solve_step_by_fallback(system, work, step, t, h, q, v)
+    converged = solve_step_by_fallback(system, work, step, t, h, state.q, state.v)
     step.diagnostics[DIAGNOSTIC_FALLBACKS] += converged
     return CONVERGED if converged else DIVERGED
 
@@ -111,22 +111,22 @@ STEP = (solve_basic_step, evaluate, impulse_response, complete_rows)
 
 
 @template(*STEP)
-def advance_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> bool:
+def advance_basic_step(system, work, contact_work, step, state, powers, t, h) -> bool:
     """Take one basic step of h from t, subdivided where necessary and allowed; return whether it succeeded."""
     reached, part = 0, MAX_SUBDIVISIONS
     while reached < MAX_SUBDIVISIONS:
         dt, now = h * part / MAX_SUBDIVISIONS, t + h * reached / MAX_SUBDIVISIONS
-        result = solve_basic_step(system, work, contact_work, step, now, dt, q, v, a, powers, ledger)
+        result = solve_basic_step(system, work, contact_work, step, state, powers, now, dt)
         if result == TOO_MANY_CONTACTS:
             return False
         if result == CONVERGED:
             reached += part
             kinetic = discrete_kinetic_energy(system.tree, step, dt)
             take_step(system.forces.states, dt)
-            complete_step(system, work, step, t + h * reached / MAX_SUBDIVISIONS, dt, q, v, a, powers, ledger)
-            update_modified_energy(system, work, step, kinetic, q, v)
-            for i in range(len(ledger)):
-                ledger[i] += 0.5 * dt * (step.start_powers[i] + powers[i])
+            complete_step(system, work, step, state, powers, t + h * reached / MAX_SUBDIVISIONS, dt)
+            update_modified_energy(system, work, step, kinetic, state.q, state.v)
+            for i in range(len(powers)):
+                state.ledger[i] += 0.5 * dt * (step.start_powers[i] + powers[i])
                 step.start_powers[i] = powers[i]
             part = min(part, MAX_SUBDIVISIONS - reached)
         else:
@@ -153,12 +153,12 @@ def index_of_largest(tree, x):
 @template(*STEP, project_onto_constraints, finalize_output, resume_stepping)
 def take_variational_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
-    time, q, v, a, ledger = state.time, state.q, state.v, state.a, state.ledger
+    time, q, v, a = state.time, state.q, state.v, state.a
     step, powers, contact_work = scratch
     is_continued, modified_energy = count == 0 and first > 0, step.energy[2]
     load_states(system.forces.states, state.z)
     if fresh:
-        project_onto_constraints(system, work, time[0], q, v, a, ledger)
+        project_onto_constraints(system, work, time[0], q, v, a, state.ledger)
         begin_first_step(system, work, step, time[0], q, v, a, step.start_powers)
         if not is_finite(a):
             return -1
@@ -168,9 +168,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
     stages = step.settings.stages
     for index in range(first + 1, first + count + 1):
         for k in range(len(stages)):
-            if not advance_basic_step(
-                system, work, contact_work, step, time[0], stages[k] * h, q, v, a, powers, ledger
-            ):
+            if not advance_basic_step(system, work, contact_work, step, state, powers, time[0], stages[k] * h):
                 return index - first - 1
             time[0] += stages[k] * h
         time[0] = start + index * h
@@ -182,7 +180,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
     else:
         momentum_map(step.discrete_motions, step.momentum)
     evaluate(system, work, time[0], q, v, a, powers)
-    finalize_output(system, work, contact_work, time[0], h, q, v, a, powers)
+    finalize_output(system, work, contact_work, state, powers, h)
     return count
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from multibody_cli.registry import Registry
@@ -22,12 +21,7 @@ SUFFIXES = {
 """Suffixes of the files of each format, by the name of its module."""
 
 
-def _format(name: str) -> ExportFormat:
-    found: ExportFormat = import_module(f"{__name__}.{name}").FORMAT
-    return found
-
-
-EXPORTS = Registry(SUFFIXES, _format)
+EXPORTS: Registry[ExportFormat] = Registry.of_modules(__name__, {name: f"{name}.FORMAT" for name in SUFFIXES})
 """Every format by its name."""
 
 
