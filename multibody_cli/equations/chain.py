@@ -224,7 +224,7 @@ def _free(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps
 def _exponential(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
     raise Refused(
         "the equations of a rotation in exponential coordinates are not supported: use `parametrization: quaternion` "
-        "or `euler_xzx`"
+        "or Euler angles, as in `euler_xzx`"
     )
 
 

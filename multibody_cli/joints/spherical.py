@@ -1,13 +1,14 @@
 """Spherical joint: any rotation about the joint frame's origin.
 
 The state is a rotation and the angular velocity of the child relative to the parent, for each parametrization of the
-joint: a unit quaternion (without singularity), XZX Euler angles, or exponential coordinates.
+joint: a unit quaternion (without singularity), Euler angles, or exponential coordinates.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -15,11 +16,15 @@ from pydantic import Field, model_validator
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, Part, ball, exponential_ball, turning
+from multibody_cli.joints.euler_angles import AXES, SEQUENCES, angles_of, has_equal_ends, rates_of
 from multibody_cli.joints.friction import spherical_patches
 from multibody_cli.joints.friction_spec import SphereFriction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Quaternion, Rotation, Vector, Vector3, units
 from multibody_cli.spec.rotations import IDENTITY, cross_matrix
+
+EULER = {f"euler_{sequence}": sequence for sequence in SEQUENCES}
+"""Sequences of Euler angles by their word in the scene."""
 
 
 class SphericalSpec(MovingJointSpec):
@@ -35,23 +40,45 @@ class SphericalSpec(MovingJointSpec):
     friction: SphereFriction | None = Field(
         None, description="Dry friction on a sphere about the origin, or of brakes."
     )
-    parametrization: Literal["quaternion", "euler_xzx", "exponential"] = Field(
-        "quaternion", description="Coordinates of the rotation."
+    parametrization: Literal[
+        "quaternion",
+        "exponential",
+        "euler_xyx",
+        "euler_xyz",
+        "euler_xzx",
+        "euler_xzy",
+        "euler_yxy",
+        "euler_yxz",
+        "euler_yzx",
+        "euler_yzy",
+        "euler_zxy",
+        "euler_zxz",
+        "euler_zyx",
+        "euler_zyz",
+    ] = Field(
+        "quaternion",
+        description="Coordinates of the rotation; Euler angles turn about the axes of the word in this order, each "
+        "about its axis as turned by those before.",
     )
 
     COORDINATES = (Coordinate.ANGLE,) * 3
 
     @property
     def plain(self) -> tuple[bool, ...]:
-        """All of the XZX angles, none of the other parametrizations."""
-        return (self.parametrization == "euler_xzx",) * 3
+        """All of Euler angles, none of the other parametrizations."""
+        return (self.parametrization in EULER,) * 3
 
     @model_validator(mode="after")
     def _refuse_singular_start(self) -> Self:
-        if self.parametrization == "euler_xzx" and abs(math.sin(_xzx_angles(self.q)[1])) < 1e-6:
+        sequence = EULER.get(self.parametrization)
+        if sequence is None:
+            return self
+        _, middle, _ = angles_of(sequence, self.q)
+        regular, singular = (math.sin, "0 or 180 deg") if has_equal_ends(sequence) else (math.cos, "90 or -90 deg")
+        if abs(regular(middle)) < 1e-6:
             raise ValueError(
-                "XZX angles are singular where the middle angle is 0 or 180 deg, as at this `q`: rotate the joint "
-                "frame, or use `parametrization: quaternion`"
+                f"{sequence.upper()} angles are singular where the middle angle is {singular}, as at this `q`: rotate "
+                "the joint frame, or use another sequence or `parametrization: quaternion`"
             )
         return self
 
@@ -100,27 +127,6 @@ class Parametrization(Immutable):
     rates: Callable[[Sequence[float], Vector], Sequence[float]]
 
 
-def _xzx_angles(rotation: Quaternion) -> Sequence[float]:
-    """Return the angles of R = Rx(a) Rz(b) Rx(c), b in [0, pi]; a = c if b is 0, a = -c if b is pi (notes 2.4.5)."""
-    w, x, y, z = rotation
-    half_sum, half_difference = math.atan2(x, w), math.atan2(-y, z)
-    b = 2.0 * math.atan2(math.hypot(y, z), math.hypot(w, x))
-    return half_sum + half_difference, b, half_sum - half_difference
-
-
-def _xzx_rates(angles: Sequence[float], w: Vector) -> Sequence[float]:
-    """Return the rates of the angles: w = S rates, with S singular where b is 0 or pi (refused before)."""
-    _, b, c = angles
-    S = np.array(
-        [
-            [math.cos(b), 0.0, 1.0],
-            [-math.sin(b) * math.cos(c), math.sin(c), 0.0],
-            [math.sin(b) * math.sin(c), math.cos(c), 0.0],
-        ]
-    )
-    return tuple(np.linalg.solve(S, np.array(w)).tolist())
-
-
 def _rotation_vector(rotation: Quaternion) -> Sequence[float]:
     w, x, y, z = rotation if rotation[0] >= 0.0 else tuple(-part for part in rotation)
     sine = math.hypot(x, y, z)
@@ -136,14 +142,18 @@ def _exponential_rates(q: Sequence[float], w: Vector) -> Sequence[float]:
     return tuple(np.linalg.solve(J, np.array(w)).tolist())
 
 
+def _euler(sequence: str) -> Parametrization:
+    return Parametrization(
+        tuple(turning(AXES[letter]) for letter in sequence),
+        partial(angles_of, sequence),
+        partial(rates_of, sequence),
+    )
+
+
 PARAMETRIZATIONS = {
     "quaternion": Parametrization((ball(),), lambda rotation: rotation, lambda _, w: w),
-    "euler_xzx": Parametrization(
-        (turning((1.0, 0.0, 0.0)), turning((0.0, 0.0, 1.0)), turning((1.0, 0.0, 0.0))),
-        _xzx_angles,
-        _xzx_rates,
-    ),
     "exponential": Parametrization((exponential_ball(),), _rotation_vector, _exponential_rates),
+    **{word: _euler(sequence) for word, sequence in EULER.items()},
 }
 """Every parametrization by its word in the scene."""
 

@@ -25,6 +25,7 @@ from multibody_cli.joints.contract import (
     sliding,
     turning,
 )
+from multibody_cli.joints.euler_angles import SEQUENCES, angles_of, has_equal_ends
 from multibody_cli.joints.spherical import PARAMETRIZATIONS
 from multibody_cli.model import KERNEL_BALL
 from multibody_cli.observation.state import report_coordinates
@@ -288,7 +289,7 @@ def test_parts_agree_with_the_coordinates_that_the_scene_declares(name):
     assert tuple(kind for part in JOINTS[name].parts(spec) for kind in part.coordinates) == spec.coordinates
 
 
-@pytest.mark.parametrize("parametrization", ["quaternion", "euler_xzx", "exponential"])
+@pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
 @pytest.mark.parametrize(
     "rotvec",
     [
@@ -302,8 +303,13 @@ def test_parts_agree_with_the_coordinates_that_the_scene_declares(name):
     ids=str,
 )
 def test_a_spherical_joint_starts_with_its_rotation_and_angular_velocity(parametrization, rotvec):
-    if parametrization == "euler_xzx" and math.hypot(*rotvec[1:]) < 1e-6:
-        rotvec = [0.4, 0.2, 0.0]  # these angles are singular where the rotation is about x
+    if parametrization.startswith("euler"):  # regular angles near the same rotation
+        sequence = parametrization.removeprefix("euler_")
+        x, y, z, w = Rotation.from_rotvec(rotvec).as_quat().tolist()
+        first, middle, last = angles_of(sequence, (w, x, y, z))
+        singular = math.sin(middle) if has_equal_ends(sequence) else math.cos(middle)
+        middle += 0.4 if abs(singular) < 1e-3 else 0.0
+        rotvec = Rotation.from_euler(sequence.upper(), [first, middle, last]).as_rotvec().tolist()
     spec = written("spherical", parametrization=parametrization, q={"rotvec": rotvec}, v=SPIN.tolist())
     _, placed = started("spherical", spec)
     R = Rotation.from_rotvec(rotvec).as_matrix()
@@ -330,6 +336,28 @@ def test_angles_that_are_singular_at_the_start_are_refused(rotvec):
     """They could not take most angular velocities, and no acceleration would exist."""
     with pytest.raises(ValidationError, match="singular"):
         written("spherical", parametrization="euler_xzx", q={"rotvec": rotvec})
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+@pytest.mark.parametrize("outer", [(0.0, 0.0), (0.5 * math.pi, -0.7), (math.pi, 2.0), (-2.5, -math.pi)])
+def test_euler_angles_are_those_of_scipy(sequence, outer):
+    """At right angles, too; the middle angle is regular."""
+    regular = 0.5 * math.pi if has_equal_ends(sequence) else 0.0
+    for middle in (regular - 1.2, regular, regular + 1.2):
+        turned = Rotation.from_euler(sequence.upper(), [outer[0], middle, outer[1]])
+        x, y, z, w = turned.as_quat().tolist()
+        found = angles_of(sequence, (w, x, y, z))
+        difference = np.subtract(found, turned.as_euler(sequence.upper()))
+        assert np.abs(np.remainder(difference + 1.0, math.tau) - 1.0).max() < 1e-13
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_singular_euler_angles_of_every_sequence_are_refused(sequence):
+    middle = 0.0 if has_equal_ends(sequence) else 0.5 * math.pi
+    with pytest.raises(ValidationError, match=rf"{sequence.upper()} angles are singular"):
+        written(
+            "spherical", parametrization=f"euler_{sequence}", q={"euler": [0.3, middle, 0.2], "order": sequence.upper()}
+        )
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ def test_a_force_acts_beside_a_prescribed_coordinate():
 def test_plain_coordinates_are_numbers_of_q_with_their_rates_for_velocities(name):
     """They stand before the quaternion, so that their index in q is that of the coordinate."""
     for fields in [{}] if name != "spherical" else [{"parametrization": word} for word in PARAMETRIZATIONS]:
-        if fields.get("parametrization") == "euler_xzx":
-            fields["q"] = {"euler": [0, 1, 0], "order": "XZX"}
+        if fields.get("parametrization", "").startswith("euler"):
+            fields["q"] = {"euler": [0, 1, 0], "order": fields["parametrization"][-3:].upper()}
         joint = spec(name, **fields)
         parts = JOINTS[name].parts(joint)
         plain = tuple(

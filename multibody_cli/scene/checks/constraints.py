@@ -113,7 +113,7 @@ def find_coordinate(draft: Draft, path: Path, word: str) -> tuple[str, int] | No
         draft.report(
             path,
             f"the rotation of `{name}` has no scalar coordinates; "
-            "use `parametrization: euler_xzx`, or a `universal` or `composite` joint",
+            "use Euler angles, as in `parametrization: euler_xzx`, or a `universal` or `composite` joint",
         )
     else:
         choice = ", ".join(f"`{one}`" for one in words)
