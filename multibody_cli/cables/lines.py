@@ -8,7 +8,7 @@ The factors f_k are 1 but for cables with branches: 1 / divisor in a branch, and
 
 Between two points, a cable may wrap over surfaces (`cables.wrapping`).  A surface then has two points, at which the
 line before it ends and the line after it begins, and the length of the arc adds to l.  Where the cable does not touch
-a surface, one line leads past it.
+a surface, one line leads past it.  A point may move in its body, or exist in a range of a coordinate (`cables.moving`).
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from multibody_cli.cables.moving import AXIS, POINT_MOTION, coordinate_change, slope_change_of, slope_of, switch_points
 from multibody_cli.cables.surface import SURFACE
 from multibody_cli.cables.wrapping import solve_across, wrap
-from multibody_cli.kernel import Records, formula, kernel
+from multibody_cli.kernel import Records, formula, kernel, records
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.points import displacement_of, velocity_of
 from multibody_cli.spatial.products import ZERO, cross, dot
 
-POINT = np.dtype([("row", "i8"), ("point", "f8", 3), ("factor", "f8"), ("surface", "i8")])
+POINT = np.dtype([("row", "i8"), ("point", "f8", 3), ("factor", "f8"), ("surface", "i8"), ("motion", "i8")])
 """A point of a body in its joint frame; row 0 is the ground.  The factor is that of the line that ends there.
 
-In its place a surface has its number, which is -1 for a point.
+In its place a surface has its number, which is -1 for a point, as is that of the motion of a point that is fixed.
 """
 
 
@@ -37,6 +38,13 @@ class CablePoints(NamedTuple):
 
     entries: Annotated[Records, "points", POINT]
     surfaces: Annotated[Records, "surfaces", SURFACE]
+    motions: Annotated[Records, "motions", POINT_MOTION]
+    axes: Annotated[Records, 5, AXIS]  # scratch
+
+
+def fixed_points(entries, surfaces) -> CablePoints:
+    """Return points and surfaces of cables of which none depends on a coordinate."""
+    return CablePoints(entries, surfaces, records(np.zeros(0, POINT_MOTION)), records(np.zeros(5, AXIS)))
 
 
 COLLAPSED = 1e-6
@@ -87,8 +95,10 @@ def tangent_to(points, one, other, r, s):
 
 @formula
 def is_passed(points, k):
-    """Whether a cable passes entry k: a point, or a surface that it touches."""
-    surface = points.entries[k].surface
+    """Whether a cable passes entry k: a point that exists, or a surface that it touches."""
+    surface, motion = points.entries[k].surface, points.entries[k].motion
+    if motion >= 0:
+        return points.motions[motion].exists != 0
     return surface < 0 or points.surfaces[surface].touches != 0
 
 
@@ -114,21 +124,36 @@ def position_of(point, bodies):
 
 @formula
 def next_point(points, k):
-    """The next entry from k on that is no surface."""
-    while points.entries[k].surface >= 0:
+    """The next entry from k on that is a point that exists."""
+    while points.entries[k].surface >= 0 or not is_passed(points, k):
         k += 1
     return k
 
 
 @formula
+def surfaces_from(points, k, end):
+    """The first surfaces in a row from entry k to `end`: the first of them, and the entry behind."""
+    while k < end and points.entries[k].surface < 0:
+        k += 1
+    stop = k
+    while stop < end and points.entries[stop].surface >= 0:
+        stop += 1
+    return k, stop
+
+
+@formula
 def trace(points, first, last, bodies):
-    """Compute the arcs over all surfaces of a cable."""
+    """Compute the arcs over all surfaces of a cable: without a conditional point, over those on one side of it."""
     k = first + 1 if len(points.surfaces) > 0 else last
     while k < last - 1:
         end = next_point(points, k)
-        if end > k:
+        begin, stop = surfaces_from(points, k, end)
+        if stop > begin:
             a, b = position_of(points.entries[k - 1], bodies), position_of(points.entries[end], bodies)
-            wrap(points, k, end, bodies, a, b)
+            wrap(points, begin, stop, bodies, a, b)
+        for j in range(stop, end):
+            if points.entries[j].surface >= 0:
+                points.surfaces[points.entries[j].surface].touches = 0
         k = end + 1
 
 
@@ -168,10 +193,22 @@ def measure(points, first, last, bodies):
                 length += factor * distance
                 if surface < 0 and entries[i].surface < 0:
                     shortest = min(shortest, distance)
-                one, other = bodies[entries[i].row], bodies[entries[k].row]
-                rate += factor * dot(u, velocity_of(other, s) - velocity_of(one, r))
+                _, velocity = motion_of(points, i, r, bodies, True)
+                _, other_velocity = motion_of(points, k, s, bodies, True)
+                rate += factor * dot(u, other_velocity - velocity)
             i = k
     return length, rate, shortest
+
+
+@kernel
+def jump_of(points, first, last, bodies, length):
+    """Change of the length of a cable by the points that appeared or vanished at the last time that was watched."""
+    if switch_points(points, first, last) == 0:
+        return 0.0
+    other = length_of(points, first, last, bodies)
+    switch_points(points, first, last)
+    trace(points, first, last, bodies)
+    return abs(length - other)
 
 
 # --- variation --------------------------------------------------------------------------------------------------------
@@ -181,20 +218,21 @@ def vary_arcs(points, first, last, bodies, in_time):
     k = first + 1 if len(points.surfaces) > 0 else last
     while k < last - 1:
         end = next_point(points, k)
-        if end > k:
-            vary_in_a_row(points, k, end, bodies, in_time)
+        begin, stop = surfaces_from(points, k, end)
+        if stop > begin:
+            vary_in_a_row(points, k, end, begin, stop, bodies, in_time)
         k = end + 1
 
 
 @kernel
-def vary_in_a_row(points, first, last, bodies, in_time):
-    """Compute the changes of the arcs over the entries `first` to `last` - 1, between two points."""
+def vary_in_a_row(points, first, last, begin, stop, bodies, in_time):
+    """Compute the changes of the arcs over the entries `begin` to `stop` - 1, between the points beside first:last."""
     entries, surfaces, i = points.entries, points.surfaces, first - 1
     for k in range(first, last + 1):
         if is_passed(points, k):
-            one, other = bodies[entries[i].row], bodies[entries[k].row]
             r, s, _, _ = line_to(points, i, k, bodies)
-            (turn, moved), (other_turn, other_moved) = motion_of(one, r, in_time), motion_of(other, s, in_time)
+            turn, moved = motion_of(points, i, r, bodies, in_time)
+            other_turn, other_moved = motion_of(points, k, s, bodies, in_time)
             apart = other_moved - moved
             if k < last:
                 arc = surfaces[entries[k].surface]
@@ -205,8 +243,8 @@ def vary_in_a_row(points, first, last, bodies, in_time):
                 swept = arc.after * cross(turn, load(arc.leaving))
                 arc.miss[1] = dot(apart - swept, load(arc.leave_across))
             i = k
-    solve_across(points, first, last)
-    for k in range(first, last):
+    solve_across(points, begin, stop)
+    for k in range(begin, stop):
         if is_passed(points, k):
             arc = surfaces[entries[k].surface]
             store(arc.enter_slide, arc.shift[0] * load(arc.enter_across))
@@ -214,11 +252,43 @@ def vary_in_a_row(points, first, last, bodies, in_time):
 
 
 @formula
-def motion_of(body, r, in_time):
-    """Rotation of a body and displacement at the lever r along the motion change; or angular velocity and velocity."""
+def motion_of(points, k, r, bodies, in_time):
+    """Rotation of the body of entry k and displacement of its end at the lever r along the motion change.
+
+    In time, angular velocity and velocity.  The end of a line at a surface moves with the body.
+    """
+    body, drift = bodies[points.entries[k].row], drift_of(points, k, bodies, in_time)
     if in_time:
-        return load(body.w), velocity_of(body, r)
-    return load(body.dw), displacement_of(body, r)
+        return load(body.w), velocity_of(body, r) + drift
+    return load(body.dw), displacement_of(body, r) + drift
+
+
+@formula
+def moves(points, entry):
+    """Whether an entry is a point that moves in its body."""
+    return entry.motion >= 0 and points.motions[entry.motion].address != 0
+
+
+@formula
+def drift_of(points, k, bodies, in_time):
+    """Displacement of a point relative to its body along the motion change, or its velocity; 0 unless it moves."""
+    entry, drift = points.entries[k], ZERO
+    if moves(points, entry):
+        motion = points.motions[entry.motion]
+        change = motion.rate if in_time else coordinate_change(motion, bodies)
+        drift = change * slope_of(motion, bodies[entry.row])
+    return drift
+
+
+@formula
+def drift_change_of(points, k, turn, bodies, in_time):
+    """Change of the velocity of a point relative to its body, for the rotation `turn` of this and constant rates."""
+    entry, change = points.entries[k], ZERO
+    if moves(points, entry):
+        motion = points.motions[entry.motion]
+        shift = motion.rate if in_time else coordinate_change(motion, bodies)
+        change = motion.rate * slope_change_of(motion, bodies[entry.row], turn, shift)
+    return change
 
 
 @kernel
@@ -247,22 +317,27 @@ def path_change(points, first, last, bodies, displacement_factor, velocity_facto
 @formula
 def rate_change_of(points, i, k, r, s, u, distance, bodies, in_time):
     """Change of the rate of length of the line from entry i to entry k, for constant velocities, after `vary_arcs`."""
-    one, other = bodies[points.entries[i].row], bodies[points.entries[k].row]
-    (turn, moved), (other_turn, other_moved) = motion_of(one, r, in_time), motion_of(other, s, in_time)
-    moved, turn, other_turn = other_moved - moved, cross(turn, r), cross(other_turn, s)
+    turn, moved = motion_of(points, i, r, bodies, in_time)
+    other_turn, other_moved = motion_of(points, k, s, bodies, in_time)
+    bent = drift_change_of(points, k, other_turn, bodies, in_time) - drift_change_of(points, i, turn, bodies, in_time)
+    shift = cross(turn, r) + drift_of(points, i, bodies, in_time)
+    other_shift = cross(other_turn, s) + drift_of(points, k, bodies, in_time)
+    apart = other_moved - moved
     if at_surface(points, i, k):
         slide, other_slide = slide_after(points, i), slide_before(points, k)
-        moved, turn, other_turn = moved + other_slide - slide, turn + slide, other_turn + other_slide
-    turned = turn_of(u, moved, distance)
-    apart = velocity_of(other, s) - velocity_of(one, r)
-    return dot(turned, apart) + dot(u, cross(load(other.w), other_turn) - cross(load(one.w), turn))
+        apart, shift, other_shift = apart + other_slide - slide, shift + slide, other_shift + other_slide
+    w, velocity = motion_of(points, i, r, bodies, True)
+    other_w, other_velocity = motion_of(points, k, s, bodies, True)
+    swung = cross(other_w, other_shift) - cross(w, shift)
+    return dot(turn_of(u, apart, distance), other_velocity - velocity) + dot(u, swung + bent)
 
 
 @formula
 def relative_displacement(points, i, k, r, s, bodies):
-    """Displacement of the end of the line from entry i to entry k, less that of its start, as in the bodies."""
-    one, other = bodies[points.entries[i].row], bodies[points.entries[k].row]
-    return displacement_of(other, s) - displacement_of(one, r)
+    """Displacement of the end of the line from entry i to entry k, less that of its start; points of arcs are fixed."""
+    _, moved = motion_of(points, i, r, bodies, False)
+    _, other_moved = motion_of(points, k, s, bodies, False)
+    return other_moved - moved
 
 
 @formula

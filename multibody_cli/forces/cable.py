@@ -15,9 +15,12 @@ from typing import Any
 
 from multibody_cli.cables.lines import (
     at_surface,
+    drift_of,
     is_passed,
+    jump_of,
     line_to,
     measure,
+    moves,
     path_change,
     relative_displacement,
     slide_after,
@@ -25,14 +28,15 @@ from multibody_cli.cables.lines import (
     trace,
     turn_of,
 )
+from multibody_cli.cables.moving import at_body, coordinate_change, slope_change_of, slope_of
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.variation import add_block, add_wrench, block_at
 from multibody_cli.kernel import formula, kernel, kernel_parameter, template
-from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import ZERO, cross, dot, isotropic, no_force, rank_one, symmetric_outer
 from multibody_cli.spatial.values import Force
 
-PATH_COLLAPSED, WAY_UNDEFINED = 1, 32
+PATH_COLLAPSED, WAY_UNDEFINED, LENGTH_JUMPED = 1, 32, 64
 """Bits of the warnings of an element on a path."""
 
 PATH_WARNINGS = {
@@ -40,8 +44,19 @@ PATH_WARNINGS = {
     "a point, or remove one",
     WAY_UNDEFINED: "its way over a surface was not defined: a line met the centre or the axis, where ways on both "
     "sides are equal, or a point was within the surface, which the path then ignores; move a point, or give a `side`",
+    LENGTH_JUMPED: "its length jumped where a point appeared or vanished at an end of its `range`, and its energy with "
+    "it: end the range where the point is on the line between its neighbors",
 }
 """Their meaning."""
+
+JUMP = 1e-4
+"""Change of the length of a path, relative, above which a step across an end of a range has jumped."""
+
+
+@formula
+def has_jumped(points, first, last, bodies, length):
+    """Whether the length of a path jumped where points appeared or vanished, after its forces."""
+    return len(points.motions) > 0 and jump_of(points, first, last, bodies, length) > JUMP * length
 
 
 @formula
@@ -58,8 +73,8 @@ def apply_tension(points, first, last, tension, bodies):
         if is_passed(points, k):
             r, s, u, _ = line_to(points, i, k, bodies)
             pull = (entries[k].factor * tension) * u
-            apply_force_at(entries[i].row, r, pull, bodies)
-            apply_force_at(entries[k].row, s, -pull, bodies)
+            apply_force_at(points, i, r, pull, bodies)
+            apply_force_at(points, k, s, -pull, bodies)
             i = k
 
 
@@ -72,23 +87,52 @@ def add_tension(points, first, last, tension, bodies, wrenches):
         if is_passed(points, k):
             r, s, u, _ = line_to(points, i, k, bodies)
             pull = (entries[k].factor * tension) * u
-            add_force_at(entries[i].row, r, pull, wrenches)
-            add_force_at(entries[k].row, s, -pull, wrenches)
+            add_force_at(points, i, r, pull, bodies, wrenches)
+            add_force_at(points, k, s, -pull, bodies, wrenches)
             i = k
 
 
 @formula
-def apply_force_at(row, r, force, bodies):
-    """Apply a force at the lever r of a body, unless it is the ground."""
-    if row > 0:
-        apply_wrench(bodies[row], cross(r, force), force)
+def apply_force_at(points, k, r, force, bodies):
+    """Apply a force at the lever r of entry k to its body, unless it is the ground, and to the coordinate of a point.
+
+    The force on a coordinate is a wrench on the child of its joint, and its opposite on the parent.
+    """
+    entry = points.entries[k]
+    if entry.row > 0:
+        apply_wrench(bodies[entry.row], cross(r, force), force)
+    if moves(points, entry):
+        motion = points.motions[entry.motion]
+        W = dot(force, slope_of(motion, bodies[entry.row])) * load_force(motion)
+        if motion.child > 0:
+            at_child = at_body(motion, motion.child, W, bodies)
+            apply_wrench(bodies[motion.child], at_child.t, at_child.f)
+        if motion.parent > 0:
+            at_parent = at_body(motion, motion.parent, W, bodies)
+            apply_wrench(bodies[motion.parent], -at_parent.t, -at_parent.f)
 
 
 @formula
-def add_force_at(row, r, force, wrenches):
-    """Add a force at the lever r of a body to its wrench, unless it is the ground."""
-    if row > 0:
-        add_wrench(wrenches[row], cross(r, force), force)
+def add_force_at(points, k, r, force, bodies, wrenches):
+    """Add a force at the lever r of entry k to the wrenches on bodies, as `apply_force_at` applies it."""
+    entry = points.entries[k]
+    if entry.row > 0:
+        add_wrench(wrenches[entry.row], cross(r, force), force)
+    if moves(points, entry):
+        motion = points.motions[entry.motion]
+        add_coordinate_force(motion, dot(force, slope_of(motion, bodies[entry.row])), bodies, wrenches)
+
+
+@formula
+def add_coordinate_force(motion, force, bodies, wrenches):
+    """Add the wrenches of a force on the coordinate of a point."""
+    W = force * load_force(motion)
+    if motion.child > 0:
+        at_child = at_body(motion, motion.child, W, bodies)
+        add_wrench(wrenches[motion.child], at_child.t, at_child.f)
+    if motion.parent > 0:
+        at_parent = at_body(motion, motion.parent, W, bodies)
+        add_wrench(wrenches[motion.parent], -at_parent.t, -at_parent.f)
 
 
 # --- stiffness and damping --------------------------------------------------------------------------------------------
@@ -140,19 +184,29 @@ def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velo
                 before, after = slide_after(points, i), slide_before(points, k)
                 across = tension * turn_of(u, moved + after - before, distance)
             force, pull = factor * (change * u + displacement_factor * across), (factor * tension) * u
-            add_force_change(entries[i].row, r, before, force, pull, displacement_factor, exact, bodies, wrenches)
-            add_force_change(entries[k].row, s, after, -force, -pull, displacement_factor, exact, bodies, wrenches)
+            add_force_change(points, i, r, before, force, pull, displacement_factor, exact, bodies, wrenches)
+            add_force_change(points, k, s, after, -force, -pull, displacement_factor, exact, bodies, wrenches)
             i = k
 
 
 @formula
-def add_force_change(row, r, slide, change, force, displacement_factor, exact, bodies, wrenches):
-    """Add the change of the force at the lever r of a body, and of its moment by the change of the lever."""
-    if row > 0:
+def add_force_change(points, k, r, slide, change, force, displacement_factor, exact, bodies, wrenches):
+    """Add the change of the force at the lever r of entry k, and of its moment by the change of the lever."""
+    entry = points.entries[k]
+    turn = load(bodies[entry.row].dw)
+    if entry.row > 0:
         moment = cross(r, change)
         if exact:
-            moment = moment + displacement_factor * cross(cross(load(bodies[row].dw), r) + slide, force)
-        add_wrench(wrenches[row], moment, change)
+            shift = cross(turn, r) + slide + drift_of(points, k, bodies, False)
+            moment = moment + displacement_factor * cross(shift, force)
+        add_wrench(wrenches[entry.row], moment, change)
+    if moves(points, entry):
+        motion = points.motions[entry.motion]
+        on_coordinate = dot(change, slope_of(motion, bodies[entry.row]))
+        if exact:
+            bent = slope_change_of(motion, bodies[entry.row], turn, coordinate_change(motion, bodies))
+            on_coordinate += displacement_factor * dot(force, bent)
+        add_coordinate_force(motion, on_coordinate, bodies, wrenches)
 
 
 @template(law_of)

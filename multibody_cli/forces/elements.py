@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.cables.lines import CablePoints
+from multibody_cli.cables.moving import place_points, update_points, watch_points, write_dual_wrenches
 from multibody_cli.forces import (
     body_drag,
     body_load,
@@ -171,15 +172,17 @@ class Forces(NamedTuple):
         return [range(iv, iv + element.coordinates) for element in joints for iv in self.table(element)["iv"].tolist()]
 
 
-def coupled_pairs(tables: Iterable[Records], entries: Records) -> Integers:
-    """Rows (k, 2) of moving bodies that implicit elements couple; `entries` are those of all cables."""
+def coupled_pairs(tables: Iterable[Records], points: CablePoints) -> Integers:
+    """Rows (k, 2) of moving bodies that implicit elements couple."""
     pairs: list[tuple[int, int]] = []
     for element, table in zip(ELEMENTS, tables, strict=True):
         for record in table if element.implicit and element.acts_on_bodies else ():
             rows = [int(record[name]) for name in element.bodies]
             pairs += pairwise([row for row in rows if row > 0])
             if element.cable:
-                pairs += neighbors(entries[int(record["first"]) : int(record["last"])])
+                cable = slice(int(record["first"]), int(record["last"]))
+                pairs += neighbors(points.entries[cable])
+                pairs += combinations(moved_by(points, cable), 2)
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
@@ -188,6 +191,13 @@ def neighbors(entries: Records) -> list[tuple[int, int]]:
     moving = entries[entries["row"] > 0]
     rows, surfaces = moving["row"].tolist(), (moving["surface"] >= 0).tolist()
     return [(rows[i], rows[k]) for i, k in combinations(range(len(rows)), 2) if all(surfaces[i + 1 : k])]
+
+
+def moved_by(points: CablePoints, cable: slice) -> list[int]:
+    """Rows of moving bodies to which a cable with points that move in bodies applies wrenches; none of others."""
+    moving = [motion for motion in points.motions if cable.start <= motion["entry"] < cable.stop and motion["address"]]
+    rows = [row for motion in moving for row in (int(motion["child"]), int(motion["parent"]))]
+    return sorted({row for row in (*points.entries["row"][cable].tolist(), *rows) if row > 0}) if rows else []
 
 
 def warnings_for(forces: Forces) -> tuple[Integers, ...]:
@@ -304,6 +314,11 @@ def apply_forces(forces, t, q, v, work, powers):
 
     Generalized forces go to `work.tau` (nv,), wrenches to the placed bodies.  Iterates of a stage raise no warnings.
     """
+    if len(forces.points.motions) > 0:
+        update_points(forces.points, q, v)
+        write_dual_wrenches(forces.points, work.columns)
+        if work.implicit_coefficients[1] >= 0.0:
+            watch_points(forces.points, t)
     if len(forces.quantities) > 0:
         measure(forces.quantities, forces.points, forces.signals, t, q, v, work.bodies)
     _apply_all(forces, t, q, v, work, powers, work.implicit_coefficients[1] >= 0.0)
@@ -312,6 +327,8 @@ def apply_forces(forces, t, q, v, work, powers):
 @kernel
 def evaluate_signals(forces, numbers, t, q, v, bodies, values):
     """Compute the values (n,) of the signals `numbers` (n,) at a state."""
+    if len(forces.points.motions) > 0:
+        update_points(forces.points, q, v)
     measure(forces.quantities, forces.points, forces.signals, t, q, v, bodies)
     for i in range(len(numbers)):
         values[i], _, _ = evaluate(forces.signals, numbers[i], t)
@@ -329,6 +346,8 @@ _OTHERS: Any = _energy_over(element for element in ELEMENTS if element.bodies)
 @kernel
 def elastic_energy(forces, q, bodies) -> float:
     """Elastic energy of all force elements, J."""
+    if len(forces.points.motions) > 0:
+        place_points(forces.points, q)
     return _SPRINGS_OF_JOINTS(forces, q, bodies) + _CABLES(forces, q, bodies) + _OTHERS(forces, q, bodies)
 
 

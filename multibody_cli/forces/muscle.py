@@ -17,10 +17,12 @@ from pydantic import Field, model_validator
 
 from multibody_cli.cables.lines import COLLAPSED, measure
 from multibody_cli.forces.cable import (
+    LENGTH_JUMPED,
     PATH_WARNINGS,
     add_stiffness_blocks,
     add_tension,
     apply_tension,
+    has_jumped,
     path_warning,
     stiffness_damping_product,
 )
@@ -314,6 +316,8 @@ def apply_force(muscle, forces, t, q, v, bodies, tau, powers, watched, warnings,
         z, velocity, _ = fibers_of(muscle, forces, length, rate)
         activation = min(max(given, muscle.least), 1.0)
         warnings[k] |= warnings_of(muscle, given, z, velocity, activation, shortest)
+        if has_jumped(points, muscle.first, muscle.last, bodies, length):
+            warnings[k] |= LENGTH_JUMPED
 
 
 @formula

@@ -22,9 +22,11 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from multibody_cli.cables.lines import has_collapsed, measure
 from multibody_cli.forces.cable import (
+    LENGTH_JUMPED,
     PATH_WARNINGS,
     add_stiffness_blocks,
     apply_tension,
+    has_jumped,
     path_warning,
     stiffness_damping_product,
 )
@@ -172,6 +174,8 @@ def apply_force(spring, forces, t, q, v, bodies, tau, powers, watched, warnings,
     powers[spring.account] += spring.damping * rate * rate
     if watched and has_collapsed(shortest, spring.rest, length):
         warnings[k] |= path_warning(shortest)
+    if watched and has_jumped(forces.points, spring.first, spring.last, bodies, length):
+        warnings[k] |= LENGTH_JUMPED
 
 
 @formula

@@ -16,10 +16,12 @@ from pydantic import Field
 
 from multibody_cli.cables.lines import has_collapsed, measure
 from multibody_cli.forces.cable import (
+    LENGTH_JUMPED,
     PATH_WARNINGS,
     add_stiffness_blocks,
     add_tension,
     apply_tension,
+    has_jumped,
     path_warning,
     stiffness_damping_product,
 )
@@ -94,6 +96,8 @@ def apply_force(item, forces, t, q, v, bodies, tau, powers, watched, warnings, k
     powers[item.account] -= tension * rate
     if watched and has_collapsed(shortest, 0.0, length):
         warnings[k] |= path_warning(shortest)
+    if watched and has_jumped(forces.points, item.first, item.last, bodies, length):
+        warnings[k] |= LENGTH_JUMPED
 
 
 def pack(spec: TensionSpec, context: PackingContext) -> tuple[Any, ...]:

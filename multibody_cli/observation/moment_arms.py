@@ -2,8 +2,8 @@
 
 A moment arm is the generalized force of a unit tension: with S the column of the motion subspace about the origin of
 the joint frame, and f_k = u_k - u_{k-1} the force on path point k, the arm is sum_k f_k . (S.v + S.w x r_k), summed
-over the points that the joint moves; a surface has a force at either end of its arc.  A joint that moves all points of
-a path, or none, has no moment arm.
+over the points that the joint moves; a surface has a force at either end of its arc.  A point that moves in its body
+with the coordinate adds f_k . R p'.  A joint that moves all points of a path, or none, has no moment arm.
 
 Source: Delp and Loan, Computers in Biology and Medicine 25 (1995); -dl/dq as in Sherman, Seth and Delp (2013).
 """
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.cables.lines import is_passed, line_to, trace
+from multibody_cli.cables.lines import is_passed, line_to, moves, trace
+from multibody_cli.cables.moving import slope_of
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, load_force
@@ -48,7 +49,20 @@ def observe(system, state, work, rows, samples, k):
         for place in range(arm.first, arm.last):
             if is_passed(points, carried[place]):
                 total += power(S, unit_tension_wrench(points, carried[place], arm.begin, arm.end, bodies, x))
+        if len(points.motions) > 0:
+            total += arm_of_moving_points(points, arm, bodies, x)
         samples.moment_arm[k, a] = total
+
+
+@kernel
+def arm_of_moving_points(points, arm, bodies, x):
+    """Generalized force of a unit tension on a coordinate by the points that move with it in their bodies."""
+    entries, motions, total = points.entries, points.motions, 0.0
+    for k in range(arm.begin, arm.end):
+        if moves(points, entries[k]) and motions[entries[k].motion].iv == arm.iv and is_passed(points, k):
+            pull = unit_tension_wrench(points, k, arm.begin, arm.end, bodies, x).f
+            total += dot(pull, slope_of(motions[entries[k].motion], bodies[entries[k].row]))
+    return total
 
 
 @formula

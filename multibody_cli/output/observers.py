@@ -9,7 +9,8 @@ from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from multibody_cli.kernel import bound_kernel, kernel_parameter, optional_kernel_parameter, template
+from multibody_cli.cables.moving import update_points
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.method_kernels import complete_state
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.contact_channels import GROUP, MOMENTS
@@ -50,16 +51,22 @@ def _observe_one_more(system: Any, state: Any, work: Any, rows: Any, samples: An
     observe_next(system, state, work, rows, samples, k)
 
 
-def _of_files(channels: Iterable[Channel]) -> Any:
-    """Return the kernel that fills a row with the quantities of the files that channels name."""
+def _of_files(channels: Iterable[Channel], first: Any = None) -> Any:
+    """Return the kernel that fills a row with the quantities of the files that channels name, after the first."""
     return reduce(
         lambda before, following: bound_kernel(_observe_one_more, observe_before=before, observe_next=following),
         _kernels(channels),
-        None,
+        first,
     )
 
 
-observe: Any = _of_files(channel for channel in CHANNELS if channel.expansion not in OF_CONTACT_STEPS)
+@kernel
+def _place_points(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
+    """Place the points of paths that depend on coordinates, which several files read."""
+    update_points(system.forces.points, state.q, state.v)
+
+
+observe: Any = _of_files((one for one in CHANNELS if one.expansion not in OF_CONTACT_STEPS), _place_points)
 """`observe(system, state, work, rows, samples, k)` fills row k of the samples from a state (see `observation`)."""
 
 MOTION = ("state", "bodies", "energy", "momentum")

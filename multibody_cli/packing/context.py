@@ -12,6 +12,7 @@ from multibody_cli.forces.muscle import MuscleSpec
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.mass import MassProperties
+from multibody_cli.model import JointEntry
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.layout import placement
 from multibody_cli.packing.markers import Markers
@@ -44,6 +45,8 @@ class Context(Immutable):
         Of the run, s.
     joints
         The joints of the scene.
+    entries
+        The joints in the arrays of the model, by name.
     """
 
     rows: Mapping[str, int]
@@ -53,6 +56,7 @@ class Context(Immutable):
     masses: Mapping[str, MassProperties]
     duration: float
     joints: Mapping[str, JointSpec]
+    entries: Mapping[str, JointEntry]
 
     def row(self, body: str) -> int:
         """Return the row of a body; 0 for the world."""
@@ -95,6 +99,15 @@ class Context(Immutable):
         """Return the index of a coordinate in q and in v."""
         joint, index = split_coordinate(name)
         return self.packer.quantities.places[CoordinateReference(joint, int(index or 0))]
+
+    def joint_of(self, coordinate: str) -> tuple[int, int, int, int, int]:
+        """Return the joint of a coordinate: its first column in v and the end, and the rows of its frame and bodies.
+
+        The bodies are the parent and the child.
+        """
+        name, _ = split_coordinate(coordinate)
+        columns, joint = self.entries[name].columns, self.joints[name]
+        return columns.start, columns.stop, self.entries[name].row, self.row(joint.parent), self.row(joint.child)
 
     def turning(self, body: str, axis: Vector) -> tuple[int, float]:
         """Return the index in q of the coordinate that turns a body about an axis, and its sign about this axis."""

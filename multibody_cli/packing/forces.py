@@ -143,7 +143,7 @@ class ForcePacker:
         quantities = self.quantities.pack(bodies, self.paths)
         terms = records(np.array(self._terms, TERM))
         paths, inputs = frozen(np.array([*self.paths.values()], np.int64).reshape(-1, 2)), frozen(self._inputs)
-        pairs = coupled_pairs(tables, points.entries)
+        pairs = coupled_pairs(tables, points)
         curves = self.curves.pack()
         states = np.zeros(self.state_count, STATE).view(np.recarray)
         forces = Forces(signals, points, terms, paths, inputs, pairs, quantities, curves, states, tables)

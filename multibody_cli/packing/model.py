@@ -109,7 +109,9 @@ def pack_model(
     packer = ForcePacker(scene.named_points, scene.combinations, scene.inputs, scene.functions)
     rows, tables = _rows_of_loops(layout, packed.tree), TablePacker()
     _add_joint_forces(scene, joints, packer)
-    context = Context(layout.rows, packed.frames, packer, layout.markers, masses, simulation.duration, scene.joints)
+    entries = {joint.name: joint for joint in joints}
+    own = layout.rows, packed.frames, packer, layout.markers, masses, simulation.duration, scene.joints, entries
+    context = Context(*own)
     packer.paths |= {name: context.cable([end for _, end in spec.points]) for name, spec in scene.paths.items()}
     add_section(loaded, "forces", context)
     reductions = ReductionPacker(packed.tree.driven)

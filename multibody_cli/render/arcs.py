@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.cables.lines import POINT, CablePoints
+from multibody_cli.cables.lines import POINT, fixed_points
 from multibody_cli.cables.surface import SURFACE
 from multibody_cli.cables.surface_kinds import SurfaceCode, follow
 from multibody_cli.cables.wrapping import wrap
@@ -49,11 +49,11 @@ def _line(arcs: Sequence[ArcSpec], origins: Sequence[Floats], axes: Sequence[Flo
     count = len(arcs)
     with interpreted():
         bodies, surfaces = records(np.zeros(count, _BODY)), records(np.zeros(count, SURFACE))
-        entries = records(np.array([(k, np.zeros(3), 1.0, k) for k in range(count)], POINT))
+        entries = records(np.array([(k, np.zeros(3), 1.0, k, -1) for k in range(count)], POINT))
         for arc, origin, R, body, surface in zip(arcs, origins, axes, bodies, surfaces, strict=True):
             body["R"], body["x"] = R.T.ravel(), origin
             write_surface(surface, arc)
-        wrap(CablePoints(entries, surfaces), 0, count, bodies, Vec3(*a), Vec3(*b))
+        wrap(fixed_points(entries, surfaces), 0, count, bodies, Vec3(*a), Vec3(*b))
         pieces = [a[None]]
         for arc, origin, R, surface in zip(arcs, origins, axes, surfaces, strict=True):
             if surface["touches"]:

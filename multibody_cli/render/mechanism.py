@@ -35,6 +35,7 @@ from multibody_cli.render.drawing import (
     Solid,
 )
 from multibody_cli.render.motion import MotionHistory
+from multibody_cli.render.path_points import depends_on_coordinate, places_of
 from multibody_cli.render.ropes import rope_parts
 from multibody_cli.render.shapes import plane_tiles, quarters, shape_meshes
 from multibody_cli.render.symbols import joint_symbols, surface_symbols
@@ -166,7 +167,7 @@ def _points_on(scene: SceneSpec, body: str) -> list[Vector]:
         points += [joint.child_origin.position] if joint.child == body else []
         points += [joint.origin.position] if joint.parent == body else []
     for entry in (*scene.springs.values(), *scene.muscles.values(), *scene.constraints.values()):
-        points += [end.point for _, end in entry.points if end.body == body]
+        points += [end.point for _, end in entry.points if end.body == body and not depends_on_coordinate(end)]
     return list(dict.fromkeys(points))
 
 
@@ -288,18 +289,19 @@ def _bars(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, sy
 
     def ends(entries: Sequence[Attachment]) -> Iterator[tuple[tuple[int, int], Floats]]:
         factors, points = list(line_factors(entries)), [k for k, entry in enumerate(entries) if not entry.ORIENTED]
+        places: list[Floats] = []
         for i, k in itertools.pairwise(points):
             if factors[k] == 0.0:  # between two branches
                 continue
             a, b = entries[i], entries[k]
             arcs = [entry for entry in entries[i + 1 : k] if isinstance(entry, ArcSpec)]
             bodies = number.get(a.body, GROUND), number.get(b.body, GROUND)
-            if not arcs:
+            if not (arcs or depends_on_coordinate(a) or depends_on_coordinate(b)):
                 yield bodies, np.array([a.point, b.point])
                 continue
-            begin, end = (motion.point(body, of.point) for body, of in zip(bodies, (a, b), strict=True))
-            at = np.zeros((len(motion.time), 3))
-            for piece in chain(arcs, number, motion, begin + at, end + at):
+            places = places or places_of(entries, number, motion)
+            begin, end = places[i], places[k]
+            for piece in chain(arcs, number, motion, begin, end) if arcs else [np.stack([begin, end])]:
                 yield (GROUND, GROUND), np.round(piece, 6)  # in a page, numbers are text
 
     strung = {name for strand, spec in scene.strands.items() for name in dict(generated_names(strand, spec))["springs"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class MotionHistory(Immutable, eq=False):
     reaction
         (T, J, 6) wrenches [moment; force] of the joints on their children, in the child's joint frame, N m and N; NaN
         if they were not recorded.
+    coordinates
+        (T, n) coordinates of the joints, rad or m, by name, if they were recorded.
     """
 
     time: Floats
@@ -65,6 +67,7 @@ class MotionHistory(Immutable, eq=False):
     contacts: ContactHistory
     activation: Floats
     reaction: Floats
+    coordinates: Mapping[str, Floats]
 
     def axes(self, body: int) -> Floats:
         """Return the matrices (T, 3, 3) from the body frame to the world: rotations, or deformations."""
@@ -172,6 +175,9 @@ def read_motion(trajectory: Trajectory, rows: Integers, muscles: Sequence[str], 
         contacts=_read_contacts(trajectory, rows),
         activation=columns([f"muscles/{path_component(name)}/activation" for name in muscles]),
         reaction=columns([f"joints/{path_component(name)}/force" for name in joints], 6),
+        coordinates={
+            name: read(path) for name in joints if (path := f"joints/{path_component(name)}/q") in trajectory.paths
+        },
     )
 
 

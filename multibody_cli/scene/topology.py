@@ -8,6 +8,8 @@ from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.spec.entries import split_coordinate
+from multibody_cli.spec.path import moving_coordinates
 
 
 def inboard_joints(scene: SceneSpec, also: Callable[[JointSpec], bool] = lambda joint: False) -> dict[str, str]:
@@ -122,12 +124,16 @@ def coordinates_crossed(scene: SceneSpec, muscle: str) -> tuple[str, ...]:
 
 
 def crossings(scene: SceneSpec, muscle: str) -> Iterator[tuple[str, list[int]]]:
-    """Yield each joint that some but not all points of a muscle are outboard of, and the numbers of these points."""
-    inboard_joint_of = inboard_joints(scene)
-    chains = [set(_chain(end.body, scene, inboard_joint_of)) for _, end in scene.muscles[muscle].points]
+    """Yield each joint that a muscle crosses, and the numbers of the points that are outboard of it.
+
+    These are some but not all points, unless the joint moves points in their bodies.
+    """
+    inboard_joint_of, points = inboard_joints(scene), [end for _, end in scene.muscles[muscle].points]
+    chains = [set(_chain(end.body, scene, inboard_joint_of)) for end in points]
+    moving = {split_coordinate(word)[0] for word in moving_coordinates(points)}
     for name in scene.joints:
         outward = [k for k, chain in enumerate(chains) if name in chain]
-        if 0 < len(outward) < len(chains):
+        if 0 < len(outward) < len(chains) or name in moving:
             yield name, outward
 
 

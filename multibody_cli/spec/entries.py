@@ -112,6 +112,9 @@ class PackingContext(Protocol):
     def coordinate(self, name: str) -> tuple[int, int]:
         """Indices of a coordinate in q and in v, by its name as in `split_coordinate`."""
 
+    def joint_of(self, coordinate: str) -> tuple[int, int, int, int, int]:
+        """Joint of a coordinate: its first column in v and the end, and the rows of its frame, parent and child."""
+
     def turning(self, body: str, axis: Vector) -> tuple[int, float]:
         """Index in q of the coordinate that turns a body about an axis of its frame, and its sign about this axis."""
 

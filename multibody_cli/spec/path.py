@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
-from pydantic.functional_validators import AfterValidator
+from pydantic.functional_validators import AfterValidator, PlainValidator
+from pydantic.json_schema import WithJsonSchema
 from pydantic_core import core_schema
 
+from multibody_cli.expressions import FORMULA, parse
 from multibody_cli.immutable import Immutable
+from multibody_cli.kernel import Floats
 from multibody_cli.spec import units
 from multibody_cli.spec.catalogue import Catalogue
 from multibody_cli.spec.entries import BetweenSpec, Place, placed
+from multibody_cli.spec.formulas import TABLES_DESCRIPTION, Formula, FunctionTables, piecewise_of, require_consistent
 from multibody_cli.spec.geometry import Direction, Pose, Rotation, Vector, Vector3
 from multibody_cli.spec.points import Attachment, BodyPoint, BodyPosition
-from multibody_cli.spec.quantities import PositiveLength, Quantity, Spec, located_error
+from multibody_cli.spec.quantities import (
+    NUMBER_SCHEMA,
+    PositiveLength,
+    Quantity,
+    Spec,
+    format_value,
+    list_schema,
+    located_error,
+    read_any,
+    read_each,
+)
 from multibody_cli.spec.rotations import IDENTITY
+from multibody_cli.symbolic.reading import formula_of
 
 SECTIONS = ("paths", "forces", "springs", "muscles", "constraints")
 """Sections whose entries have a path, or name one."""
@@ -110,14 +126,68 @@ Surface = Annotated[WrapSpec, Catalogue("a surface", SURFACES)]
 """An entry of `surfaces:`."""
 
 
-class PathPoint(BodyPoint):
-    """A point of a path; the first one of a branch has the divisor of the branch."""
+def _read_range(value: Any) -> tuple[float, float]:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f"expected a pair [lower, upper], found {format_value(value)}")
+    lower, upper = read_each(read_any, value)
+    if not lower < upper:
+        raise ValueError(f"expected a lower value below the upper one, found {lower:g} and {upper:g}")
+    return lower, upper
 
+
+Range = Annotated[tuple[float, float], PlainValidator(_read_range), WithJsonSchema(list_schema(NUMBER_SCHEMA, 2))]
+
+
+class PathPoint(BodyPoint):
+    """A point of a path; the first one of a branch has the divisor of the branch.
+
+    It may move in its body with a coordinate of a joint, and be part of the path in a range of it.
+    """
+
+    coordinate: str | None = Field(
+        None, description="Coordinate q of `moving` and `range`: a joint, or `wrist/1`, rad or m."
+    )
+    moving: list[Formula] | None = Field(
+        None,
+        min_length=3,
+        max_length=3,
+        description="The point in the body frame, m, as three expressions of q, in place of `point`.",
+    )
+    functions: FunctionTables = Field({}, description=TABLES_DESCRIPTION)
+    range: Range | None = Field(
+        None,
+        description="Values [lower, upper] of q, rad or m, between which the point is part of the path. The length "
+        "jumps there unless the point is on the line of its neighbors.",
+    )
     divisor: Annotated[float, Quantity(units.NUMBER, above=0.0)] | None = Field(
         None,
         description="Begins a branch: no line leads to this point from the one before, and the lengths of the lines of "
         "the branch are divided by this number, as by a pulley.",
     )
+
+    @model_validator(mode="after")
+    def _require_a_dependence(self) -> Self:
+        depends = [key for key in ("moving", "range") if getattr(self, key) is not None]
+        if self.coordinate is None:
+            if depends:
+                raise located_error("expected the `coordinate` on which it depends", depends[0])
+        elif not depends:
+            raise located_error("has no effect without `moving` or `range`", "coordinate")
+        if self.moving is not None:
+            if "point" in self.model_fields_set:
+                raise located_error("has no effect beside `moving`", "point")
+            require_consistent({("moving", k): text for k, text in enumerate(self.moving)}, ["q"], {}, self.functions)
+        elif self.functions:
+            raise located_error("has no effect without `moving`", "functions")
+        if self.range is not None and self.divisor is not None:
+            raise located_error("a branch begins with a point that is always part of the path", "range")
+        return self
+
+    def places(self, q: Iterable[float]) -> Floats:
+        """Return the positions (n, 3) for values (n,) of the coordinate, m, in the body frame."""
+        tables = piecewise_of(self.functions)
+        formulas = [parse(text, FORMULA) for text in self.moving or map(repr, self.point)]
+        return np.array([[formula_of(one, {"q": float(x)}, tables) for one in formulas] for x in q], dtype=float)
 
 
 class _OrName(Immutable):
@@ -200,6 +270,8 @@ def _require_lines(entries: list[PathEntry]) -> list[PathEntry]:
             following = entries[k + 1]
             if isinstance(following, PathPoint) and following.divisor is not None:
                 raise located_error("a branch ends with a point", k)
+        elif entry.range is not None and k in ends:
+            raise located_error(f"the {ends[k]} point is always part of the path", k, "range")
         elif entry.divisor is not None and (k in ends or getattr(entries[k + 1], "divisor", None) is not None):
             raise located_error("a branch has at least two points", k)
     return entries
@@ -235,6 +307,12 @@ def line_factors(points: Sequence[Attachment]) -> Iterator[float]:
         divisor = point.divisor if isinstance(point, PathPoint) else None
         factor = factor if divisor is None else 1.0 / divisor
         yield 0.0 if k == 0 or divisor is not None else factor
+
+
+def moving_coordinates(points: Iterable[Attachment]) -> list[str]:
+    """Return the coordinates with which points move in their bodies."""
+    found = [end.coordinate for end in points if isinstance(end, PathPoint) and end.moving is not None]
+    return [word for word in found if word is not None]
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

@@ -38,7 +38,9 @@ def address_of(title: str, body: str, arguments: str = "ffff") -> int:
 def _compiled_address(title: str, body: str, arguments: str) -> int:
     from multibody_cli.symbolic.instructions import InstructionWriter
 
-    return generated_code(title, arguments, InstructionWriter(body))
+    address = generated_code(title, arguments, InstructionWriter(body))
+    _SOURCES[address] = title, body
+    return address
 
 
 @lru_cache(maxsize=4096)
@@ -59,6 +61,15 @@ def _interpreted_address(title: str, body: str) -> int:
 
 _INTERPRETED: dict[int, Callable[..., None]] = {}
 """Functions by address, in interpreted mode."""
+
+_SOURCES: dict[int, tuple[str, str]] = {}
+"""Titles and sources of compiled functions by address, which kernels call in interpreted mode too."""
+
+
+def _function_at(address: int) -> Callable[..., None]:
+    if address not in _INTERPRETED:
+        _INTERPRETED[address] = _INTERPRETED[_interpreted_address(*_SOURCES[address])]
+    return _INTERPRETED[address]
 
 
 # --- called from kernels ------------------------------------------------------------------------------------------
@@ -88,10 +99,10 @@ def _write_call_of(builder: Any, address: Any, pointers: Any) -> None:
 @instructions(_write_call)
 def call(address: int, q: Any, iq: int, v: Any, iv: int, constants: Any, first: int, out: Any) -> None:
     """Call generated code on the slices of arrays that begin at iq, iv and first."""
-    _INTERPRETED[address](q[iq:], v[iv:], constants[first:], out)
+    _function_at(address)(q[iq:], v[iv:], constants[first:], out)
 
 
 @instructions(_write_call_on_arrays)
 def call_on_arrays(address: int, arrays: Any) -> None:
     """Call generated code on a tuple of whole arrays."""
-    _INTERPRETED[address](*arrays)
+    _function_at(address)(*arrays)

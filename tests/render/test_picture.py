@@ -225,7 +225,7 @@ def test_a_path_over_a_surface_is_drawn_on_it() -> None:
     """Its points lie on the surface, and it has no corner."""
     none = np.zeros((1, 0))
     still = MotionHistory(
-        np.zeros(1), np.zeros((1, 0, 3)), np.zeros((1, 0, 4)), {}, ContactHistory(np.zeros(2, np.int64)), none, none
+        np.zeros(1), np.zeros((1, 0, 3)), np.zeros((1, 0, 4)), {}, ContactHistory(np.zeros(2, np.int64)), none, none, {}
     )
     a, b = np.array([[-0.5, 0.25, 0.1]]), np.array([[0.6, 0.2, -0.1]])
     for kind, R, arc in (("sphere", 0.4, None), ("cylinder", 0.4, (0.0, 0.0, 1.0))):

@@ -6,11 +6,13 @@ from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.nodes import Path
-from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.checks.draft import Draft, own_entries
+from multibody_cli.scene.schema import between_bodies
 from multibody_cli.scene.topology import is_prescribed
 from multibody_cli.scene.turning import turning_coordinate
 from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import EntrySpec, split_coordinate
+from multibody_cli.spec.path import PathPoint, PathSpec
 
 _SECTIONS = ("couplings", "constraints")
 
@@ -20,6 +22,7 @@ def check_constraints(draft: Draft) -> None:
     for section in _SECTIONS:
         for name, spec in getattr(draft.scene, section).items():
             _check_bodies(draft, (section, name), spec)
+            _check_points(draft, (section, name), spec)
             _check_coordinates(draft, (section, name), spec)
             _check_turning(draft, (section, name), spec)
     for name, combination in draft.scene.combinations.items():
@@ -29,6 +32,9 @@ def check_constraints(draft: Draft) -> None:
     for name, one in draft.scene.paths.items():
         if one.friction:
             _check_brake_of_path(draft, ("paths", name, "friction"), [end.body for _, end in one.points])
+    for section, entries in between_bodies(draft.scene):
+        for name, entry in own_entries(draft, section, entries):
+            _check_points(draft, (section, name), entry)
     for name, force in draft.scene.forces.items():
         for place, word in force.coordinates:
             find_coordinate(draft, ("forces", name, *place), word)
@@ -86,6 +92,25 @@ def _check_brake(draft: Draft, path: Path, spec: CombinationSpec) -> None:
         if coefficient and joint is not None and any(joint.driven):
             message = f"`friction` is not supported with the prescribed `motion` of `{word}`: set its coefficient to 0"
             draft.report((*path, "friction"), message)
+
+
+def _check_points(draft: Draft, path: Path, spec: EntrySpec) -> None:
+    """Points of paths that depend on a coordinate."""
+    for place, end in spec.points:
+        if not isinstance(end, PathPoint) or end.coordinate is None:
+            continue
+        at = (*path, *place)
+        find_coordinate(draft, (*at, "coordinate"), end.coordinate)
+        body = draft.scene.bodies.get(end.body)
+        if body is not None and body.kind in ("affine", "point") and end.moving is not None:
+            draft.report((*at, "moving"), f"points do not move in a body of kind `{body.kind}`: use a rigid body")
+        if isinstance(spec, PathSpec) and spec.friction:
+            what = "moves in its body" if end.moving is not None else "is part of the path at times"
+            message = f"`friction` is not supported with a point that {what}: use paths of their own for both"
+            draft.report((*path, "friction"), message)
+        if isinstance(spec, ConstraintSpec):
+            key = "moving" if end.moving is not None else "range"
+            draft.report((*at, key), "points of constraints do not depend on coordinates: use a stiff spring")
 
 
 def _check_brake_of_path(draft: Draft, path: Path, bodies: list[str]) -> None:

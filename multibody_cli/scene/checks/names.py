@@ -8,6 +8,7 @@ from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import between_bodies
 from multibody_cli.scene.strands import generated_names
 from multibody_cli.spec.entries import BodyForceSpec
+from multibody_cli.spec.path import moving_coordinates
 
 
 def check_names(draft: Draft) -> None:
@@ -27,7 +28,9 @@ def check_names(draft: Draft) -> None:
     for section, entries in between_bodies(draft.scene):
         for name, entry in own_entries(draft, section, entries):
             known = [draft.require_body(body, (section, name, *place)) for place, body in entry.bodies]
-            if section not in ("strands", "surfaces") and all(known) and len({body for _, body in entry.bodies}) == 1:
+            fixed = not moving_coordinates([end for _, end in entry.points])
+            alone = section not in ("strands", "surfaces") and all(known)
+            if alone and fixed and len({body for _, body in entry.bodies}) == 1:
                 draft.report((section, name), "has no effect: both ends are fixed in the same body")
 
 

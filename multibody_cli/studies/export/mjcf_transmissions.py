@@ -19,6 +19,7 @@ from multibody_cli.forces.tension import TensionSpec
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.spec import SignalSpec
+from multibody_cli.spec.path import PathPoint
 from multibody_cli.spec.points import Attachment
 from multibody_cli.studies.export.affine_laws import Affine, NotAffine, affine_law
 from multibody_cli.studies.export.joint_fields import UNBOUNDED
@@ -130,7 +131,14 @@ class Transmissions:
                 continue
             if divisor := getattr(point, "divisor", None):
                 ET.SubElement(tendon, "pulley", divisor=repr(float(divisor)))
-            site = self._write_site(point.body, f"{name}_{k}", Placement(np.array(point.point), np.eye(3)))
+            position = np.array(point.point)
+            if isinstance(point, PathPoint) and point.coordinate is not None:
+                if point.range is not None:
+                    self._losses.approximate(place, "without a point that is part of the path at times")
+                    continue
+                self._losses.approximate(place, "a point that moves in its body stands where it is at q = 0")
+                position = point.places([0.0])[0]
+            site = self._write_site(point.body, f"{name}_{k}", Placement(position, np.eye(3)))
             ET.SubElement(tendon, "site", site=site)
         return tendon
 
