@@ -9,6 +9,8 @@ from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_model import Osim
 from multibody_cli.foreign.osim_paths import read_path
 
+LEAST_ACTIVATION = 0.01
+
 DAMPED = 0.001
 """Damping of fibers below which there is none."""
 
@@ -89,13 +91,18 @@ NOT_OF_THE_MOTION = {
 
 
 class Kind(NamedTuple):
-    """A type of muscles: its curves in a scene, its activation dynamics with both time constants, and its damping."""
+    """A type of muscles: its curves in a scene, its activation dynamics with both time constants, and its damping.
+
+    Then its activation at the start, and the least one.
+    """
 
     curves: str
     dynamics: str
     activation_time: float
     deactivation_time: float
     damping: float
+    activation: float
+    least_activation: float
     read: Callable[[Osim, Element, float], dict[str, Any]]
 
 
@@ -127,9 +134,11 @@ def _degroote(model: Osim, element: Element, _damping: float) -> dict[str, Any]:
 
 
 KINDS = {
-    "Thelen2003Muscle": Kind("thelen2003", "thelen2003", 0.015, 0.05, 0.0, _thelen),
-    "Millard2012EquilibriumMuscle": Kind("millard2012", "thelen2003", 0.01, 0.04, 0.1, _millard),
-    "DeGrooteFregly2016Muscle": Kind("degroote2016", "degroote2016", 0.015, 0.06, 0.0, _degroote),
+    "Thelen2003Muscle": Kind("thelen2003", "thelen2003", 0.015, 0.05, 0.0, 0.05, LEAST_ACTIVATION, _thelen),
+    "Millard2012EquilibriumMuscle": Kind(
+        "millard2012", "thelen2003", 0.01, 0.04, 0.1, 0.05, LEAST_ACTIVATION, _millard
+    ),
+    "DeGrooteFregly2016Muscle": Kind("degroote2016", "degroote2016", 0.015, 0.06, 0.0, 0.5, 0.0, _degroote),
 }
 """Types of muscles whose curves a scene has."""
 
@@ -160,8 +169,14 @@ def read_muscle(model: Osim, element: Element) -> None:
     damping = model.number(element, "fiber_damping", kind.damping)
     fields["curves"] = {"type": kind.curves} | kind.read(model, element, damping)
     fields["fiber_damping"] = damping if damping >= DAMPED else 0.0
-    fields["minimum_activation"] = model.number(element, "minimum_activation", 0.01)
-    activation = model.number(element, "default_activation", 0.05)
+    least = model.number(element, "minimum_activation", kind.least_activation)
+    if not _is_rigid(model, element) and fields["fiber_damping"] == least == 0.0:
+        model.reading.ledger.approximate(
+            element, f"its activation is at least {LEAST_ACTIVATION}", "fibers of an elastic tendon without damping"
+        )
+        least = LEAST_ACTIVATION
+    fields["minimum_activation"] = least
+    activation = model.number(element, "default_activation", kind.activation)
     if model.flag(element, "ignore_activation_dynamics", False):
         fields["activation"] = model.controls.get(path, activation)
     else:

@@ -193,3 +193,19 @@ def test_an_expression_with_other_functions_is_dropped(tmp_path: Path) -> None:
     assert not draft.elements.get("actuators")
     [loss] = [one for one in Report(draft.ledger).losses if "square" in one.message]
     assert "its expression `3*square(q)`" in loss.message
+
+
+@pytest.mark.parametrize(
+    ("inside", "least"),
+    [
+        ("<ignore_tendon_compliance>true</ignore_tendon_compliance>", 0.0),
+        ("<fiber_damping>0.01</fiber_damping>", 0.0),
+        ("", 0.01),  # the velocity of its fibers would have no bound
+    ],
+)
+def test_muscles_of_de_groote_have_no_least_activation(inside: str, least: float, tmp_path: Path) -> None:
+    draft = read_model(write(tmp_path, "DeGrooteFregly2016Muscle", PATH + inside), Options(), Problems())
+    muscle = draft.elements["muscles"]["e"].value
+    assert muscle["minimum_activation"] == least
+    assert muscle["initial_activation"] == 0.5
+    assert any("at least 0.01" in one.message for one in Report(draft.ledger).losses) == (least > 0.0)
