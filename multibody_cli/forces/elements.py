@@ -372,5 +372,14 @@ add_stiffness_damping_products: Any = _over(
 )
 """`add_stiffness_damping_products(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)`."""
 
+add_spring_products: Any = _over(
+    "stiffness_damping_product",
+    _add_one_more_product,
+    _add_no_product,
+    [element for element in ELEMENTS if element.implicit and element.acts_on_bodies and element.elastic_energy],
+    IMPLICIT=lambda element: element.implicit,
+)
+"""`add_stiffness_damping_products` of the elements on bodies that store energy."""
+
 add_stiffness_blocks: Any = _over("add_stiffness_blocks", _add_one_more_block, _add_no_block)
 """`add_stiffness_blocks(forces, t, bodies, displacement_factor, velocity_factor, blocks)`: see `forces.variation`."""

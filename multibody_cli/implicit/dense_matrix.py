@@ -13,8 +13,11 @@ from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_
 
 
 @kernel
-def fill_dense(system, work, A):
-    """Fill A (nv, nv) column by column; the identity for prescribed coordinates and those of loop joints."""
+def fill_dense(system, work, A, of_stiffness):
+    """Fill A (nv, nv) column by column; the identity for prescribed coordinates and those of loop joints.
+
+    `of_stiffness` is 1, or 0 to leave out K of the bodies.
+    """
     tree, solve, last = system.tree, work.implicit_solve, free_end(system.tree)
     for j in range(len(A)):
         unknown = j < last and not tree.driven[j]
@@ -24,7 +27,7 @@ def fill_dense(system, work, A):
         if not unknown:
             continue
         jacobian_times(tree, solve.p, work)
-        apply_off_diagonal_stiffness(system, work, solve.p)
+        apply_off_diagonal_stiffness(system, work, solve.p, of_stiffness)
         for i in range(1, len(tree.links)):
             w = rigid_body_inertia(tree.links[i], work.bodies[i]) @ load_motion_change(work.bodies[i])
             store_force(work.wrenches[i], load_force(work.wrenches[i]) - w)

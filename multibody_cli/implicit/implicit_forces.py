@@ -163,19 +163,22 @@ def clear_wrenches(work):
 
 
 @kernel
-def apply_off_diagonal_stiffness(system, work, y):
-    """Compute (M + H - A) y into `work.wrenches`, for rates y (nv,) with J y in `dw` and `dv` of the bodies."""
+def apply_off_diagonal_stiffness(system, work, y, of_stiffness):
+    """Compute (M + H - A) y into `work.wrenches`, for rates y (nv,) with J y in `dw` and `dv` of the bodies.
+
+    `of_stiffness` is 1, or 0 to leave out K of the bodies.
+    """
     tree, x = system.tree, work.implicit_solve.x
     clear_wrenches(work)
     for j in range(free_end(tree), len(x)):
         x[j] = 0.0
-    add_changes_of_forces(system, work, x, y)
+    add_changes_of_forces(system, work, x, y, of_stiffness)
     apply_loop_impulses(tree, x, work)
     transfer_marker_wrenches(tree, work.wrenches)
 
 
 @kernel
-def add_changes_of_forces(system, work, x, y):
+def add_changes_of_forces(system, work, x, y, of_stiffness):
     """Add the changes of all implicit forces due to the motion `dw`, `dv` of the bodies, h^2 K and h D times it.
 
     Wrenches on bodies and markers go to `work.wrenches`, generalized forces of loop joints to x (nv,), and the rates
@@ -185,7 +188,7 @@ def add_changes_of_forces(system, work, x, y):
     update_marker_changes(tree, work.bodies)
     compute_loop_rates(tree, y, work)
     add_stiffness_damping_products(
-        system.forces, work.implicit_solve.time[0], work.bodies, h * h, h, False, work.wrenches
+        system.forces, work.implicit_solve.time[0], work.bodies, of_stiffness * h * h, h, False, work.wrenches
     )
     for k in range(len(tree.closures)):
         closure = tree.closures[k]
@@ -196,7 +199,7 @@ def add_changes_of_forces(system, work, x, y):
 @kernel
 def add_impulses_of_change(system, work):
     """`contact_solver.parameters.add_implicit_impulses` of systems with implicit forces on bodies or loop joints."""
-    add_changes_of_forces(system, work, work.impulse, work.implicit_solve.p)
+    add_changes_of_forces(system, work, work.impulse, work.implicit_solve.p, 1.0)
 
 
 @kernel
@@ -250,7 +253,7 @@ def correct(system, work, y):
     threshold = solve.settings.tolerance * solve.settings.tolerance * mass_norm_squared(tree, work, y)
     store_motions(bodies, solve.solution)
     accumulate_multipliers(work, 0, 0.0)
-    apply_off_diagonal_stiffness(system, work, y)
+    apply_off_diagonal_stiffness(system, work, y, 1.0)
     add_block_product(tree, work)
     for i in range(n):
         store_force(solve.r[i], load_force(work.wrenches[i]))
@@ -265,7 +268,7 @@ def correct(system, work, y):
     while residual > threshold and iterations < solve.settings.max_iterations:
         load_motions(solve.direction, bodies)
         curvature = wrench_motion_product(solve.s, bodies, n)
-        apply_off_diagonal_stiffness(system, work, solve.p)
+        apply_off_diagonal_stiffness(system, work, solve.p, 1.0)
         add_block_product(tree, work)
         curvature -= wrench_motion_product(work.wrenches, bodies, n)
         advance_solution(solve, work.wrenches, residual / curvature, y)
@@ -358,6 +361,7 @@ class Implicit(NamedTuple):
     factor: Any
     accelerate: Any
     apply_inverse_mass: Any
+    terms: Any = add_implicit_terms
 
 
 def by_iteration(accelerate: Any, apply_inverse_mass: Any) -> Implicit:

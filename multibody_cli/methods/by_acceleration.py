@@ -24,7 +24,7 @@ from multibody_cli.methods.evaluation import (
     unconstrained_dynamics,
 )
 from multibody_cli.methods.method import Method
-from multibody_cli.methods.options import StabilizationOptions, set_stabilization
+from multibody_cli.methods.options import StabilizationOptions, has_symmetrized_stiffness, set_stabilization
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
 from multibody_cli.tree.kinematics import update_tree_rates
@@ -118,8 +118,7 @@ class MethodKernels(Immutable):
         factor, again = self.reused or (accelerate, accelerate)
         terms, finish, found = add_implicit_joint_terms, self.rows.finish if self.rows else None, None
         if system.implicit:
-            factor, accelerate, apply_inverse_mass = self.implicit(accelerate, apply_inverse_mass)
-            terms = implicit_forces.add_implicit_terms
+            factor, accelerate, apply_inverse_mass, terms = self.implicit(accelerate, apply_inverse_mass)
         if system.coupled:
             terms = bound_kernel(coupled_forces.add_coupled_terms, add_other_terms=terms)
             finish = bound_kernel(
@@ -154,7 +153,7 @@ class MethodKernels(Immutable):
             return with_contacts(alone, system, rates_kernel, factor, apply_inverse_mass)
         factor, apply_inverse_mass = self.rows.factor, self.rows.apply_inverse_mass
         if system.implicit:
-            factor, _, apply_inverse_mass = self.implicit(factor, apply_inverse_mass)
+            factor, _, apply_inverse_mass, _ = self.implicit(factor, apply_inverse_mass)
         dynamics = with_contacts(alone, system, rates_kernel, factor, apply_inverse_mass)
         return dynamics._replace(solve_contact_step=self.rows.enclose(dynamics.solve_contact_step))
 
@@ -199,6 +198,11 @@ class AccelerationKind(Immutable):
         if moving and options.get("stabilization", "projection") != "projection":
             message = "impacts and dry friction require `stabilization: projection`, the default"
             yield "stabilization", message
+        if moving and has_symmetrized_stiffness(options):
+            yield (
+                "implicit_stiffness",
+                "impacts and dry friction require `implicit_stiffness: semidefinite`, the default",
+            )
 
     def longest_stage(self, options: Spec) -> float:
         """Return 1: steps are not composed."""

@@ -41,6 +41,11 @@ def ends_at_corrected_velocities(options: Mapping[str, Any]) -> bool:
     return options.get("stabilization") == "baumgarte_velocity"
 
 
+def has_symmetrized_stiffness(options: Mapping[str, Any]) -> bool:
+    """Whether options that a scene gives take the symmetric part of the stiffness of springs between bodies."""
+    return options.get("implicit_stiffness") == "symmetrized"
+
+
 class ImplicitOptions(StabilizationOptions):
     """Options of methods that solve for implicit forces by iteration (`implicit.implicit_forces`)."""
 

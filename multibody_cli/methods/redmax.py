@@ -24,13 +24,19 @@ from pydantic import Field
 
 from multibody_cli.implicit.dense_matrix import correct_dense, fill_dense
 from multibody_cli.implicit.implicit_forces import Implicit
+from multibody_cli.implicit.symmetrized_stiffness import (
+    add_joint_terms,
+    add_stiffness_forces,
+    fill_stiffness,
+    fill_symmetrized,
+)
 from multibody_cli.kernel import allocate, kernel
 from multibody_cli.linalg.dense_lu import factor_dense
 from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.options import StabilizationOptions
 from multibody_cli.methods.row_elimination import has_elimination, with_elimination
-from multibody_cli.model import Floats, Integers, Model, Records
+from multibody_cli.model import Floats, Integers, Model, Records, System
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.jacobian import (
     add_jacobian_transposed_times,
@@ -57,6 +63,12 @@ class RedmaxOptions(StabilizationOptions):
         "composite",
         description="Mass matrix by composite rigid bodies, or from the full Jacobian (slower, for checks).",
     )
+    implicit_stiffness: Literal["semidefinite", "symmetrized"] = Field(
+        "semidefinite",
+        description="Stiffness of springs between bodies in `linearly_implicit_euler`. `semidefinite`: without the "
+        "terms that may destabilize; `symmetrized`: (K + K^T)/2 of the whole derivative in axes of the bodies, as in "
+        "Sueda's notes, (1.37), with dampers at the twists J v' of the bodies.",
+    )
 
 
 class Dense(NamedTuple):
@@ -69,6 +81,7 @@ class Dense(NamedTuple):
     dJ: Annotated[Floats, "nj", "nv"]
     A: Annotated[Floats, "ni", "ni"]  # with implicit forces, then its factors; ni = nv, or 0 without
     order: Annotated[Integers, "ni"]  # of its rows
+    K: Annotated[Floats, "ns", "ns"]  # stiffness of springs, where it is symmetrized; ns = ni, or 0
 
 
 def workspace(model: Model, options: RedmaxOptions) -> Work:
@@ -78,7 +91,8 @@ def workspace(model: Model, options: RedmaxOptions) -> Work:
     paths, nl = dof_paths_of(tree), len(tree.links)
     nv, longest = paths.path.shape
     nj, ni = 6 * (nl - 1) if differentiated else 0, nv if system.implicit else 0
-    dense = allocate(Dense, paths=paths, nl=nl, nv=nv, longest=longest, nj=nj, ni=ni)
+    ns = ni if options.implicit_stiffness == "symmetrized" else 0
+    dense = allocate(Dense, paths=paths, nl=nl, nv=nv, longest=longest, nj=nj, ni=ni, ns=ns)
     return workspace_for(system, dense, differentiated=differentiated)
 
 
@@ -133,7 +147,7 @@ def factor_implicitly(system, work, a):
     """Like `accelerate`; also factor the full matrix with implicit forces."""
     accelerate(system, work, a)
     if work.implicit_coefficients[0] > 0.0:
-        fill_dense(system, work, work.scratch.A)
+        fill_dense(system, work, work.scratch.A, 1.0)
         factor_dense(work.scratch.A, work.scratch.order)
         jacobian_times(system.tree, a, work)
 
@@ -154,14 +168,42 @@ def apply_inverse_mass_implicitly(system, work, x, y):
         correct_dense(system, work, work.scratch.A, work.scratch.order, y)
 
 
-KERNELS = MethodKernels(
-    accelerate,
-    apply_inverse_mass,
-    workspace,
-    implicit=lambda *_: Implicit(factor_implicitly, accelerate_implicitly, apply_inverse_mass_implicitly),
-)
+@kernel
+def factor_symmetrized(system, work, a):
+    """Like `factor_implicitly`, with the symmetrized stiffness of springs; adds its forces to `work.tau`."""
+    dense, is_implicit = work.scratch, work.implicit_coefficients[0] > 0.0
+    if is_implicit:
+        fill_stiffness(system, work, dense.K)
+        add_stiffness_forces(work, dense.K)
+    accelerate(system, work, a)
+    if is_implicit:
+        fill_symmetrized(system, work, dense.K, dense.A)
+        factor_dense(dense.A, dense.order)
+        jacobian_times(system.tree, a, work)
+
+
+@kernel
+def accelerate_symmetrized(system, work, a):
+    """Like `accelerate_implicitly`, with the symmetrized stiffness of springs."""
+    factor_symmetrized(system, work, a)
+    if work.implicit_coefficients[0] > 0.0:
+        correct_dense(system, work, work.scratch.A, work.scratch.order, a)
+
+
+SEMIDEFINITE = Implicit(factor_implicitly, accelerate_implicitly, apply_inverse_mass_implicitly)
+SYMMETRIZED = Implicit(factor_symmetrized, accelerate_symmetrized, apply_inverse_mass_implicitly, add_joint_terms)
+
+KERNELS = MethodKernels(accelerate, apply_inverse_mass, workspace, implicit=lambda *_: SEMIDEFINITE)
 CONSTRAINED = with_elimination(KERNELS)
 """For systems with rows that are eliminated within the recursion of articulated bodies."""
+
+
+def kernels_of(options: RedmaxOptions, system: System) -> MethodKernels:
+    """Return the kernels for a system."""
+    if options.implicit_stiffness == "symmetrized" and system.implicit:
+        return MethodKernels(accelerate, apply_inverse_mass, workspace, implicit=lambda *_: SYMMETRIZED)
+    return CONSTRAINED if has_elimination(system) else KERNELS
+
 
 REDMAX = AccelerationKind(
     name="redmax",
@@ -169,5 +211,5 @@ REDMAX = AccelerationKind(
     kernels=KERNELS,
     supports=frozenset(Feature) - {Feature.AFFINE},
     Options=RedmaxOptions,
-    chosen=lambda _, system: CONSTRAINED if has_elimination(system) else KERNELS,
+    chosen=kernels_of,
 )

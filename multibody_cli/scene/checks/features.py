@@ -13,7 +13,7 @@ from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.methods.options import ends_at_corrected_velocities
+from multibody_cli.methods.options import ends_at_corrected_velocities, has_symmetrized_stiffness
 from multibody_cli.nodes import Path
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.checks.draft import Draft, own_entries
@@ -46,6 +46,11 @@ def check_features(draft: Draft) -> None:
         objections["stabilization"] = (
             "`baumgarte_velocity` selects the velocities at the end of an Euler step: use `semi_implicit_euler` or "
             f"`linearly_implicit_euler` instead of `{integrator.name}`, or `baumgarte`"
+        )
+    if has_symmetrized_stiffness(settings.options) and not (integrator.implicit and integrator.order == 1):
+        objections["implicit_stiffness"] = (
+            "`symmetrized` is the stiffness of one Euler step: use `linearly_implicit_euler` instead of "
+            f"`{integrator.name}`, or remove it"
         )
     for option, message in objections.items():
         draft.report(("simulation", "options", option), message)

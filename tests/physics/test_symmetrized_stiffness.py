@@ -1,0 +1,154 @@
+"""The symmetric part of the stiffness of springs in axes of the bodies, against a program of Sueda's steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from multibody_cli.errors import SceneError
+from multibody_cli.studies.simulation import prepare
+from tests.physics.redmax_steps import Array, Joint, Scene, exp, gamma, pose
+
+SPATIAL = """
+mbsim: 1
+name: spatial
+gravity: [0, 0, -9.8]
+bodies:
+  a: {mass: 2, inertia: {principal: [0.4, 0.5, 0.7]}}
+  b: {mass: 1, inertia: {principal: [0.2, 0.3, 0.4]}}
+  c: {mass: 3, inertia: {principal: [0.6, 0.5, 0.2]}}
+joints:
+  a: {type: revolute, axis: [0, 0, 1], child: a, child_origin: {position: [-0.5, 0.1, 0]}, q: 0.4, v: 1}
+  b: {type: revolute, axis: [0, 1, 0], parent: a, child: b, origin: {position: [0.5, 0, 0.2]},
+      child_origin: {position: [-0.3, 0, 0]}, q: -0.7, v: -2}
+  c: {type: revolute, axis: [1, 0, 0], parent: b, child: c, origin: {position: [0.3, 0.1, 0]},
+      child_origin: {position: [0, -0.4, 0]}, q: 1.1, v: 0.5}
+springs:
+  ground: {between: [{body: world, point: [1, 1, 1]}, {body: b, point: [0.1, 0.2, 0.3]}], stiffness: 300,
+           rest_length: 0.4}
+  short: {between: [{body: a, point: [0, 0.3, 0]}, {body: c, point: [0.2, 0, -0.1]}], stiffness: 500, rest_length: 2.5}
+  long: {between: [{body: b, point: [0, 0, 0.2]}, {body: c, point: [0, 0.1, 0]}], stiffness: 200, rest_length: 0}
+forces:
+  drag: {body: c, viscous: {linear: 0.7, angular: 0.7}}
+simulation:
+  method: redmax
+  duration: 0.2 s
+  step: 20 ms
+  integrator: linearly_implicit_euler
+  options: {implicit_stiffness: symmetrized}
+output: {every: 20 ms}
+"""
+
+
+class GeneralSpring:
+    """A spring of any length at rest; K by differences of wrenches in axes of the bodies."""
+
+    def __init__(self, a: int, xa: Any, b: int, xb: Any, k: float, rest: float) -> None:
+        self.ends, self.k, self.rest = ((a, np.array(xa, float)), (b, np.array(xb, float))), k, rest
+
+    def wrench(self, scene: Scene) -> Array:
+        found = np.zeros(scene.size)
+        dx = scene.point(*self.ends[1]) - scene.point(*self.ends[0])
+        length = np.linalg.norm(dx)
+        for sign, (i, x) in zip((1, -1), self.ends, strict=True):
+            if i >= 0:
+                force = sign * self.k * (length - self.rest) / length * dx
+                found[scene.rows(i)] += gamma(x).T @ scene.E[i][:3, :3].T @ force
+        return found
+
+    def add(self, scene: Scene, f: Array, K: Array, D: Array) -> None:
+        step, whole, places = 1e-6, np.zeros((scene.size, scene.size)), list(scene.E)
+        f += self.wrench(scene)
+        for j in range(scene.size):
+            i, change, sides = j // 6, np.eye(6)[j % 6], []
+            for sign in (1.0, -1.0):
+                scene.E[i] = places[i] @ pose(exp(sign * step * change[:3]), sign * step * change[3:])
+                sides.append(self.wrench(scene))
+                scene.E[i] = places[i]
+            whole[:, j] = (sides[0] - sides[1]) / (2 * step)
+        K += (whole + whole.T) / 2
+
+    def energy(self, scene: Scene) -> float:
+        return 0.0
+
+
+def spatial() -> Scene:
+    joints = [
+        Joint("revolute", np.array([0.4, 0.5, 0.7, 2, 2, 2]), body=pose(p=(0.5, -0.1, 0)), axis=(0, 0, 1), q=[0.4]),
+        Joint(
+            "revolute",
+            np.array([0.2, 0.3, 0.4, 1, 1, 1]),
+            0,
+            pose(p=(1, -0.1, 0.2)),
+            pose(p=(0.3, 0, 0)),
+            axis=(0, 1, 0),
+            q=[-0.7],
+        ),
+        Joint(
+            "revolute",
+            np.array([0.6, 0.5, 0.2, 3, 3, 3]),
+            1,
+            pose(p=(0.6, 0.1, 0)),
+            pose(p=(0, 0.4, 0)),
+            axis=(1, 0, 0),
+            q=[1.1],
+            damping=0.7,
+        ),
+    ]
+    for joint, rate in zip(joints, (1.0, -2.0, 0.5), strict=True):
+        joint.v = np.array([rate])
+    springs = [
+        GeneralSpring(-1, (1, 1, 1), 1, (0.1, 0.2, 0.3), 300, 0.4),
+        GeneralSpring(0, (0, 0.3, 0), 2, (0.2, 0, -0.1), 500, 2.5),
+        GeneralSpring(1, (0, 0, 0.2), 2, (0, 0.1, 0), 200, 0),
+    ]
+    return Scene(joints, h=0.02, gravity=(0, 0, -9.8), forces=springs)
+
+
+def scene_file(folder: Path, text: str = SPATIAL) -> Path:
+    path = folder / "scene.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("mass_matrix", ["composite", "jacobian"])
+def test_steps_with_stretched_and_compressed_springs_are_those_of_the_notes(mass_matrix: str, tmp_path: Path) -> None:
+    overrides = [f"simulation.options.mass_matrix={mass_matrix}"]
+    summary, run = prepare(scene_file(tmp_path), overrides).run_in_memory()
+    assert summary.outcome.reached_end
+    steps = spatial()
+    for k in range(1, 11):
+        steps.step(0.02 * k)
+        found = [float(run.channel(f"joints/{name}/v").values[k, 0]) for name in "abc"]
+        np.testing.assert_allclose(found, steps.v, rtol=1e-6, atol=1e-6)
+
+
+def test_both_kinds_of_stiffness_have_the_same_limit_of_small_steps(tmp_path: Path) -> None:
+    """The difference of the two is of first order: it halves with the step."""
+    differences = []
+    for step in ("1 ms", "0.5 ms"):
+        ends = []
+        for kind in ("semidefinite", "symmetrized"):
+            overrides = [f"simulation.step={step}", f"simulation.options.implicit_stiffness={kind}"]
+            _, run = prepare(scene_file(tmp_path), overrides).run_in_memory()
+            ends.append(np.array([run.channel(f"joints/{name}/q").values[-1] for name in "abc"]))
+        differences.append(float(np.abs(ends[1] - ends[0]).max()))
+    assert differences[0] > 1e-6
+    assert differences[1] == pytest.approx(differences[0] / 2, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["simulation.integrator=sdirk2"], "use `linearly_implicit_euler` instead of `sdirk2`"),
+        (["simulation.integrator=rk4"], "use `linearly_implicit_euler` instead of `rk4`"),
+        (["joints.a.limits=[-1, 1]"], "impacts and dry friction require `implicit_stiffness: semidefinite`"),
+        (["simulation.method=aba"], "implicit_stiffness"),
+    ],
+)
+def test_what_it_does_not_go_with_is_refused(overrides: list[str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(SceneError, match=message):
+        prepare(scene_file(tmp_path), overrides)
