@@ -261,6 +261,17 @@ def test_the_listed_number_of_the_crawler_has_reactions_of_the_previous_joint_in
     assert crawler().run() == pytest.approx(19810.93, abs=0.1)
 
 
+@pytest.mark.parametrize(("scene", "joint"), [(driven, 0), (driven_twice, 2)])
+def test_the_tables_of_drives_are_the_rates_of_the_program(scene: Callable[[], Scene], joint: int) -> None:
+    """`scenes/papers/redmax.yaml` reads them for scenes 9 and 20, as rates of the steps that begin at each time."""
+    steps = scene()
+    table = np.loadtxt(SCENES / f"parts/redmax_drive_{9 if joint == 0 else 20}.csv", delimiter=",", skiprows=1)
+    for k, (time, rate) in enumerate(table[:-1]):
+        assert time == pytest.approx(k * steps.h, abs=1e-12)
+        steps.step((k + 1) * steps.h)
+        assert steps.joints[joint].v[0] == pytest.approx(rate, rel=1e-9, abs=1e-12)
+
+
 def test_the_correction_at_an_upper_limit_adds_energy_by_its_sign() -> None:
     """The program itself has 34838.89 with the other sign."""
     assert limited().run() == pytest.approx(34838.89, abs=0.01)
