@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from multibody_cli.constraint_solver.row_elimination import common_ancestor, order_of_elimination
+from multibody_cli.joints.directions import complete
 from multibody_cli.kernel import allocate, records
 from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records, System
 
@@ -37,6 +38,7 @@ NODE = np.dtype(
         ("first_patch", "i8"),
         ("last_patch", "i8"),
         ("elimination", "i8"),
+        ("directions", "i8"),  # row of `TreeOfBodies.basis`
     ]
 )
 """One row per body, for the joint that leads to it, then one per open joint of a loop."""
@@ -50,8 +52,8 @@ LINK = np.dtype(
     ]
 )
 
-SLOT = np.dtype([("loop", "i8"), ("parent", "i8")])
-"""A loop at a body, and its slot at the parent; -1 at the ground."""
+SLOT = np.dtype([("loop", "i8"), ("parent", "i8"), ("size", "i8")])
+"""A loop at a body, its slot at the parent, -1 at the ground, and the number of its unknowns."""
 
 LOOP = np.dtype(
     [
@@ -60,6 +62,8 @@ LOOP = np.dtype(
         ("closes_at", "i8"),
         ("node", "i8"),  # of its joint, -1 for a pair of bodies that edges connect
         ("pair", "i8"),  # number of that pair
+        ("size", "i8"),  # number of its unknowns, components of its wrench
+        ("directions", "i8"),  # row of `TreeOfBodies.basis`
         ("first_neighbour", "i8"),
         ("last_neighbour", "i8"),
         ("slot", "i8"),  # where it closes; -1 at the ground
@@ -128,14 +132,19 @@ class TreeOfBodies(NamedTuple):
     updates: Annotated[Integers, "addresses"]  # addresses in G
     frictionless: Annotated[Integers, 1]  # whether all joints slide without friction
     axes: Records  # constraint axes of joints in joint coordinates, world axes
-    axes_are_known: Annotated[Integers, 1]  # whether they are those of the present step
+    axes_are_known: Annotated[Integers, 1]  # whether they, `thresholds` and `directions` are those of the present step
+    thresholds: Annotated[Floats, "rows"]  # effect up to which a constraint axis of a loop joint has none
     motion: Annotated[Floats, "six", "six"]  # B
     load: Annotated[Floats, "six", "six"]  # L
     free: Annotated[Floats, "six", "six"]  # L without friction
     rhs: Annotated[Floats, "six"]  # c, then c - L p
+    axis: Annotated[Integers, "six"]  # the constraint axis of an equation, or its kind (`joint_equations`)
     matrix: Annotated[Floats, "six", "six"]  # factors of B + L A, or of B G + L
     order: Annotated[Integers, "six"]
-    sizes: Floats  # (6,) of the components of wrenches: the length of the mechanism for moments, 1 for forces
+    basis: Floats  # (k, 6, 6) directions of the wrench of a loop joint that have an effect, in M; first the six axes
+    basis_size: Integers  # (k,) number of these directions
+    units: Floats  # (k, 6) of components of wrenches along them: the length of the mechanism for moments, 1 for forces
+    directions: Annotated[Floats, "l", "six", "six"]  # of the wrench of each loop, world axes
     scales: Annotated[Floats, AXES]  # of rows of a matrix
     column: Annotated[Floats, "six"]
     solution: Annotated[Floats, "six"]
@@ -155,7 +164,7 @@ class TreeOfBodies(NamedTuple):
     g: Annotated[Floats, "l", "six"]
     K: Annotated[Floats, "l", "six", "six"]
     w: Annotated[Floats, "l", "six"]
-    wrench: Annotated[Floats, "l", "six"]  # of each loop joint on its child, about the origin of its frame
+    wrench: Annotated[Floats, "l", "six"]  # of each loop joint on its child, along `directions`, about its origin
 
 
 def tree_of_bodies_for(system: System, connects: bool) -> TreeOfBodies:
@@ -166,6 +175,10 @@ def tree_of_bodies_for(system: System, connects: bool) -> TreeOfBodies:
     n, loops = len(plan.parents) if plan else 0, joints + pairs
     s, open_pairs, couplings, updates, later = plan.sizes(pairs) if plan else (0, 0, 0, 0, 0)
     six = AXES if used else 0
+
+    basis = np.zeros((len(plan.directions) if plan else 1, AXES, AXES))
+    for k, directions in enumerate(plan.directions if plan else [np.eye(AXES)]):
+        basis[k, : len(directions)] = directions
 
     def table(rows: Sequence[tuple[int, ...]], dtype: np.dtype[np.void]) -> Records:
         return records(np.array(rows, dtype))
@@ -181,12 +194,17 @@ def tree_of_bodies_for(system: System, connects: bool) -> TreeOfBodies:
         addresses=updates,
         joints=joints,
         open_pairs=open_pairs,
+        rows=len(system.rows),
         nodes=table(plan.nodes if plan else [], NODE),
         joint_of_row=plan.joint_of_row() if plan else np.full(len(system.rows), -1),
         pairs_planned=np.full(1, -1),
         max_pairs=np.full(1, pairs),
         axes=records(np.zeros(plan.axes if plan else 0, CONSTRAINT_AXIS)),
-        sizes=np.repeat([system.tree.length, 1.0], 3),
+        basis=basis,
+        basis_size=np.array([len(directions) for directions in plan.directions] if plan else [AXES]),
+        units=np.hypot(
+            system.tree.length * np.linalg.norm(basis[:, :, :3], axis=2), np.linalg.norm(basis[:, :, 3:], axis=2)
+        ),
     )
 
 
@@ -200,8 +218,10 @@ class _Plan:
         loops = self._number_nodes()
         self.parents = [node[0] for node in self.nodes]
         self.loops, self.later, self.passing = self._order(loops)
+        bodies, self.directions = len(self.nodes), [np.eye(AXES)]
         self.nodes += [self._node_of_closure(k) for k in self.loops]
-        self.nodes = [(*node, self._elimination_of(i, node)) for i, node in enumerate(self.nodes)]
+        rows = [0] * bodies + [self._add_directions(k) for k in self.loops]
+        self.nodes = [(*node, self._elimination_of(i, node), rows[i]) for i, node in enumerate(self.nodes)]
         self.updates_needed = sum(len(later) ** 2 for later in self.later)
 
     def _elimination_of(self, i: int, node: tuple[int, ...]) -> int:
@@ -260,6 +280,32 @@ class _Plan:
                     end = self.parents[end]
         order, later, passing = order_of_elimination(passing, closes_at)
         return [closures[c] for c in order], later, passing
+
+    def _add_directions(self, k: int) -> int:
+        """Add the directions (n, 6) of the wrench of a closure that have an effect; return their number in the list.
+
+        They are all six, 0, unless some have no effect in any configuration.
+        """
+        tree, closure = self.tree, self.tree.closures[k]
+        rows = slice(int(closure["first_row"]), int(closure["last_row"]))
+        axes = tree.constraint_axes[rows][~tree.has_effect[rows]]
+        free = int(np.sum(~tree.driven[closure["iv"] : closure["iv"] + closure["nv"]]))
+        basis, count = np.zeros((AXES, AXES)), len(axes)
+        basis[:count, :3], basis[:count, 3:] = axes["t"], axes["f"]
+        if closure["one_plane"]:
+            if closure["last_row"] - closure["first_row"] + free != 3:
+                return 0
+            n = closure["normal"]
+            u = np.cross(n, np.eye(3)[np.argmin(np.abs(n))])
+            u /= np.linalg.norm(u)
+            basis[count, 3:], basis[count + 1, :3], basis[count + 2, :3] = n, u, np.cross(n, u)
+            count += 3
+        if count == 0:
+            return 0
+        for e in range(count, AXES):
+            complete(basis, e)
+        self.directions.append(basis[count:])
+        return len(self.directions) - 1
 
     def sizes(self, pairs: int) -> tuple[int, int, int, int, int]:
         """Return the numbers of slots, pairs of open loops, couplings, updates and later loops, with further pairs."""

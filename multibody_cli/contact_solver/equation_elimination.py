@@ -37,7 +37,7 @@ def determinant(plan, A, load) -> float:
     for e in range(AXES):
         L = load_vector(load[e])
         store_vector(plan.matrix[e], load_vector(plan.motion[e]) + transposed(A, Motion(L.t, L.f)))
-    return factored_determinant(plan)
+    return factored_determinant(plan, 0)
 
 
 @kernel
@@ -51,7 +51,7 @@ def factor_joint(system, work, joint_friction, passes, h, node, A) -> bool:
         sliding += passes.state[p] != STICKS
     write_equations(system, work, joint_friction, passes, h, node)
     if sliding > 0:
-        unloaded = determinant(plan, A, plan.free)
+        unloaded = 0.0 if passes.soft[0] else determinant(plan, A, plan.free)
         loaded = determinant(plan, A, plan.load)
         if not jams_with(loaded, unloaded, passes):
             return True
@@ -120,7 +120,8 @@ def move_equations(system, work, passes, i, change):
             V = V + plan.column[k] * load_vector(plan.Y[i, k])
     store_vector(plan.solution, V)
     for s in range(link.first_slot, link.last_open):
-        add_vector_product(plan.solution, plan.Z[s], plan.wrench[plan.slots[s].loop], -1.0)
+        slot = plan.slots[s]
+        add_vector_product(plan.solution, plan.Z[s], plan.wrench[slot.loop], -1.0, AXES, slot.size)
     V = load_vector(plan.solution)
     dV = shift_motion(Motion(V.t, V.f), load(bodies[i].x) - x)
     if node.is_loop_joint or node.frame == 0:

@@ -22,6 +22,7 @@ from multibody_cli.contact_solver.edges import apply_edge_impulses
 from multibody_cli.contact_solver.elimination_workspace import BY_COLUMNS, BY_EQUATIONS
 from multibody_cli.contact_solver.equation_elimination import eliminate_equations, move_equations
 from multibody_cli.contact_solver.friction_limits import slip_per_rate
+from multibody_cli.contact_solver.independent_equations import find_thresholds
 from multibody_cli.contact_solver.joint_columns import eliminate_columns, move_columns
 from multibody_cli.contact_solver.joint_equations import (
     at_frame,
@@ -34,14 +35,15 @@ from multibody_cli.contact_solver.joint_equations import (
 from multibody_cli.contact_solver.open_loops import (
     close_loops,
     close_loops_at_ground,
+    find_directions,
     pass_to_parent,
     solve_loop,
     start_loops,
+    wrench_of_loop,
 )
 from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.tree_friction_workspace import (
     load_inertia,
-    load_vector,
     store_inertia,
     store_own_inertia,
     store_vector,
@@ -66,7 +68,11 @@ from multibody_cli.tree.jacobian import column_of
 def eliminate_bodies(system, work, joint_friction, passes, h, v) -> bool:
     """Inward pass: eliminate every joint and loop; return False if a matrix is singular."""
     plan, links, bodies, inertias = passes.bodies, system.tree.links, work.bodies, passes.inertias
-    find_axes(system.tree, work, plan)
+    if not plan.axes_are_known[0]:
+        plan.axes_are_known[0] = 1
+        find_axes(system.tree, work, plan)
+        find_thresholds(system.tree, work, plan)
+        find_directions(bodies, plan)
     for i in range(1, len(links)):
         store_own_inertia(inertias[i], rigid_body_inertia(links[i], bodies[i]), passes, i)
     start_loops(bodies, plan, passes.edges)
@@ -157,7 +163,7 @@ def transmit_changes_of_bodies(system, work, passes):
     add_implicit_impulses(system, work)
     apply_edge_impulses(passes.edges, wrenches)
     for k in range(len(plan.loop_of_joint)):
-        node, W = plan.nodes[len(links) + k], load_vector(plan.wrench[plan.loop_of_joint[k]])
+        node, W = plan.nodes[len(links) + k], wrench_of_loop(plan, plan.loop_of_joint[k])
         add_impulse(wrenches[node.child], shift_force(W, origin_of(node, bodies) - load(bodies[node.child].x)))
         add_impulse(wrenches[node.parent], shift_force(-1.0 * W, origin_of(node, bodies) - load(bodies[node.parent].x)))
     for i in range(len(links)):
@@ -170,7 +176,7 @@ def transmit_changes_of_bodies(system, work, passes):
         if node.is_loop_joint:
             store_force(wrenches[node.frame], shift_force(W, load(bodies[i].x) - origin_of(node, bodies)))
     for k in range(len(plan.loop_of_joint)):
-        store_force(wrenches[plan.nodes[len(links) + k].frame], load_vector(plan.wrench[plan.loop_of_joint[k]]))
+        store_force(wrenches[plan.nodes[len(links) + k].frame], wrench_of_loop(plan, plan.loop_of_joint[k]))
 
 
 @formula
@@ -185,7 +191,7 @@ def store_loop_multipliers(system, work, plan, active_rows, x):
     for k in range(len(x)):
         joint = plan.joint_of_row[active_rows[k]]
         if joint >= 0:
-            node, total = plan.nodes[len(plan.links) + joint], load_vector(plan.wrench[plan.loop_of_joint[joint]])
+            node, total = plan.nodes[len(plan.links) + joint], wrench_of_loop(plan, plan.loop_of_joint[joint])
             W = total
             for j in range(node.iv, node.iv + node.nv):
                 if not system.tree.driven[j]:

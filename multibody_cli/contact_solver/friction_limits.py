@@ -52,7 +52,7 @@ def write_load_shares(table, joint_friction, passes) -> bool:
                 subtract_outer(matrix, scale * unit_friction(point, passes.direction[p, 0], passes.direction[p, 1]), C)
                 total = total + C
             passes.shared[p] = passes.state[p]
-            if not factor_scaled(matrix, passes.bodies.order, passes.bodies.sizes, passes.bodies.scales):
+            if not factor_scaled(matrix, passes.bodies.order, passes.bodies.units[0], passes.bodies.scales):
                 passes.shared[p], regular = STICKS, False
             solve_columns(matrix, passes.bodies.order, unit, passes.inverse[p])
             store_vector(passes.share[p], transposed_times_vector(passes.inverse[p], -scale * total))

@@ -26,7 +26,6 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     store_inertia,
 )
 from multibody_cli.kernel import kernel
-from multibody_cli.linalg.vectors import inner_product
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import dot, power, shift_motion
 from multibody_cli.spatial.unsymmetric_inertia import minus_outer, times, transposed
@@ -102,7 +101,8 @@ def move_columns(system, work, passes, i, change):
             if k < 0 or not determines_rate(k, passes):
                 u = column.u - power(dV, Force(load(column.Vt), load(column.Vf)))
                 for s in range(link.first_slot, link.last_open):
-                    u -= inner_product(plan.Z[s, j - node.iv], plan.wrench[plan.slots[s].loop])
+                    for e in range(plan.slots[s].size):
+                        u -= plan.Z[s, j - node.iv, e] * plan.wrench[plan.slots[s].loop, e]
                 change[j] = column.dinv * u
             dV = add_column_motion(dV, work.columns[j], change[j])
     store_motion_change(body, dV)

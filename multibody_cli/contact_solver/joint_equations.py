@@ -44,6 +44,9 @@ from multibody_cli.tree.jacobian import column_of
 
 WORLD = Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
 
+OF_WRENCH, OF_SLIP = -2, -1
+"""Kinds of equations of a joint that are not those of a constraint axis: of its wrench, and of a slip that stops."""
+
 
 @formula
 def elimination_of(plan, i):
@@ -60,16 +63,14 @@ def elimination_of(plan, i):
 # --- equations of a joint ---------------------------------------------------------------------------------------------
 @kernel
 def find_axes(tree, work, plan):
-    """Compute constraint axes and dual bases of joints in joint coordinates, once for each step."""
-    if not plan.axes_are_known[0]:
-        plan.axes_are_known[0] = 1
-        for i in range(1, len(plan.links)):
-            node = plan.nodes[i]
-            if elimination_of(plan, i) == BY_EQUATIONS and not node.is_loop_joint and node.frame > 0:
-                first, last = node.iv, node.iv + node.nv
-                axes = plan.axes[node.first_axis : node.last_axis]
-                find_dual_basis(work.columns, first, last, tree.driven, work.basis, work.dual_basis)
-                find_constraint_axes(work.columns, first, last, tree.driven, WORLD, axes[:0], work.basis, axes)
+    """Compute constraint axes and dual bases of joints in joint coordinates."""
+    for i in range(1, len(plan.links)):
+        node = plan.nodes[i]
+        if elimination_of(plan, i) == BY_EQUATIONS and not node.is_loop_joint and node.frame > 0:
+            first, last = node.iv, node.iv + node.nv
+            axes = plan.axes[node.first_axis : node.last_axis]
+            find_dual_basis(work.columns, first, last, tree.driven, work.basis, work.dual_basis)
+            find_constraint_axes(work.columns, first, last, tree.driven, WORLD, axes[:0], work.basis, axes)
 
 
 @kernel
@@ -85,19 +86,23 @@ def write_equations(system, work, joint_friction, passes, h, node):
         store_vector(plan.motion[e], no_force())
         store_vector(plan.load[e], no_force())
         store_vector(plan.free[e], no_force())
-        plan.rhs[e] = 0.0
+        plan.rhs[e], plan.axis[e] = 0.0, OF_WRENCH
     first, last, e = node.first_patch, node.last_patch, 0
     for r in range(node.first_axis, node.last_axis):
+        if node.directions > 0 and not system.tree.has_effect[r]:
+            continue
         axis = load_force(work.constraint_axes[r] if node.is_loop_joint else plan.axes[r])
         store_vector(
             plan.motion[e], rotated_force(load(work.bodies[node.frame].R), axis) if node.is_loop_joint else axis
         )
+        plan.axis[e] = r
         e += 1
     if node.frame == 0:
         for k in range(AXES):
             plan.load[k, k] = plan.free[k, k] = 1.0
         return
-    complete_equations(node, work, driven, plan, e)
+    if node.directions == 0:
+        complete_equations(node, work, driven, plan, e)
     discs = first < last and patches[first].slip_directions == 2
     if discs and is_at_rest(patches[first], passes):
         for k in range(node.nv):  # the slips of the first disc, and one of the second
@@ -176,6 +181,7 @@ def write_rest(patch, p, across, work, joint_friction, plan, e):
     if across:
         s = other
     store_vector(plan.motion[e], s)
+    plan.axis[e] = OF_SLIP
     plan.rhs[e] = -power(relative_twist(patch, work.bodies), s) - joint_friction.slip_changes[p, 1 if across else 0]
 
 

@@ -10,7 +10,7 @@ A plan takes time in proportion to the bodies on the paths.  It changes with the
 
 from __future__ import annotations
 
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula, kernel
 
 
 @kernel
@@ -48,6 +48,8 @@ def order_loops(plan, pairs, count):
         loop = plan.loops[c]
         loop.child, loop.parent, loop.closes_at, loop.pair = child, parent, at, pair
         loop.node = len(plan.links) + k if pair < 0 else -1
+        loop.directions = plan.nodes[loop.node].directions if pair < 0 else 0
+        loop.size = plan.basis_size[loop.directions]
     plan.number[0] = joints + count
     for c in range(plan.number[0]):
         if plan.loops[c].node >= 0:
@@ -58,7 +60,7 @@ def order_loops(plan, pairs, count):
 def move_loop(loop, to):
     """Move a loop to another place in the order."""
     to.child, to.parent, to.closes_at = loop.child, loop.parent, loop.closes_at
-    to.node, to.pair = loop.node, loop.pair
+    to.node, to.pair, to.size, to.directions = loop.node, loop.pair, loop.size, loop.directions
 
 
 @kernel
@@ -106,10 +108,16 @@ def fill_slots(plan):
         if loop.closes_at > 0:
             link = plan.links[loop.closes_at]
             loop.slot = link.last_slot
-            plan.slots[loop.slot].loop, plan.slots[loop.slot].parent = c, -1
+            write_slot(plan.slots[loop.slot], c, -1, loop.size)
             link.last_slot += 1
         loop.child_slot = open_to_ancestor(plan, c, loop.child)
         loop.parent_slot = open_to_ancestor(plan, c, loop.parent)
+
+
+@formula
+def write_slot(slot, c, parent, size):
+    """Write the slot of a loop at a body."""
+    slot.loop, slot.parent, slot.size = c, parent, size
 
 
 @kernel
@@ -120,7 +128,7 @@ def open_to_ancestor(plan, c, end) -> int:
         link = plan.links[end]
         s = link.last_open
         link.last_open += 1
-        plan.slots[s].loop, plan.slots[s].parent = c, loop.slot
+        write_slot(plan.slots[s], c, loop.slot, loop.size)
         if last < 0:
             first = s
         else:

@@ -14,12 +14,15 @@ For one column S of a joint with l = S - sigma g on the left, and U, V, D, u as 
 
     P_c - U (l P_c) / D,   Q_d - (Q_d S) V^T / D,   G_dc - (Q_d S) (l P_c) / D,   g_d + (Q_d S) u / D.
 
-Where loop c closes, its own six equations B E_c + L W_c = c (`joint_equations`) give, with S = B G_cc + L,
+Where loop c closes, its own equations B E_c + L W_c = c (`joint_equations`) give, with S = B G_cc + L,
 
     W_c = w - K (Q_c V + sum_d G_cd W_d),   K = S^-1 B,   w = S^-1 (c - B g_c),
 
 and A - P_c K Q_c, p + P_c w, and likewise for all other loops.  This is constraint propagation
 (`constraint_solver.constrained_bodies`) for six equations of each joint instead of its rows, with unsymmetric matrices.
+
+W_c and E_c are components along the directions in which the wrench of the loop joint may have an effect: three of the
+six for parallel hinges (`packing.loop_motions`).
 
 The loop of a pair of bodies that edges connect has their equations (`edges`).
 
@@ -53,7 +56,7 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.linalg.dense_lu import factor_scaled, solve_dense
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import power, shift_force
+from multibody_cli.spatial.products import no_force, power, rotated_force, shift_force
 from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, times
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 
@@ -64,25 +67,49 @@ def add_row(Q, e, W):
     store_vector(Q[e], load_vector(Q[e]) + W)
 
 
+@kernel
+def wrench_of_loop(plan, c) -> Force:
+    """Return the wrench of a loop joint, world axes."""
+    W = no_force()
+    for e in range(plan.loops[c].size):
+        W = W + plan.wrench[c, e] * load_vector(plan.directions[c, e])
+    return W
+
+
 # --- start ------------------------------------------------------------------------------------------------------------
 @kernel
 def start_loops(bodies, plan, edges):
     """Set P and Q of the bodies at both ends of all loops, and all other matrices to 0."""
     for s in range(plan.slots_used[0]):
-        clear_matrix(plan.P[s])
-        clear_matrix(plan.Q[s])
-    for block in range(plan.blocks_used[0]):
-        clear_matrix(plan.G[block])
+        clear_rows(plan.P[s], plan.slots[s].size)
+        clear_rows(plan.Q[s], plan.slots[s].size)
     for c in range(plan.number[0]):
         loop = plan.loops[c]
-        for e in range(AXES):
+        clear_rows(plan.G[c], loop.size)
+        for e in range(loop.size):
             plan.g[c, e] = 0.0
+        for k in range(loop.first_neighbour, loop.last_neighbour):
+            one = plan.neighbours[k]
+            clear_rows(plan.G[one.coupling], loop.size)
+            clear_rows(plan.G[one.transposed], plan.loops[one.loop].size)
         if loop.pair >= 0 and edges.edge_of_pair[loop.pair] >= 0:
             start_edge(plan, edges, edges.edges[edges.edge_of_pair[loop.pair]], loop)
             continue
         x = load(bodies[plan.nodes[loop.node].frame if loop.node >= 0 else loop.child].x)
-        start_end(plan, loop.child_slot, x - load(bodies[loop.child].x), 1.0)
-        start_end(plan, loop.parent_slot, x - load(bodies[loop.parent].x), -1.0)
+        start_end(plan, c, loop.child_slot, x - load(bodies[loop.child].x), 1.0)
+        start_end(plan, c, loop.parent_slot, x - load(bodies[loop.parent].x), -1.0)
+
+
+@kernel
+def find_directions(bodies, plan):
+    """Compute the directions of the wrenches of all loops, in M where not all have an effect, once for each step."""
+    for c in range(plan.number[0]):
+        loop = plan.loops[c]
+        for e in range(loop.size):
+            W = load_vector(plan.basis[loop.directions, e])
+            if loop.directions > 0:
+                W = rotated_force(load(bodies[plan.nodes[loop.node].frame].R), W)
+            store_vector(plan.directions[c, e], W)
 
 
 @kernel
@@ -100,21 +127,19 @@ def start_edge(plan, edges, edge, loop):
 
 
 @kernel
-def clear_matrix(A):
-    """Set a matrix (6, 6) to 0."""
-    for e in range(AXES):
+def clear_rows(A, m):
+    """Set m rows of a matrix (6, 6) to 0."""
+    for e in range(m):
         for k in range(AXES):
             A[e, k] = 0.0
 
 
 @kernel
-def start_end(plan, slot, r, sign):
-    """Set P and Q of one end of a loop, whose wrench times `sign` acts on the body at r."""
+def start_end(plan, c, slot, r, sign):
+    """Set P and Q of one end of loop c, whose wrench times `sign` acts on the body at r."""
     if slot >= 0:
-        for e in range(AXES):
-            for k in range(AXES):
-                plan.column[k] = sign if k == e else 0.0
-            W = shift_force(load_vector(plan.column), r)
+        for e in range(plan.loops[c].size):
+            W = sign * shift_force(load_vector(plan.directions[c, e]), r)
             store_vector(plan.P[slot, e], -W)
             store_vector(plan.Q[slot, e], W)
 
@@ -129,7 +154,7 @@ def pass_column(plan, link, k, S, left, U, V, dinv, u):
     first, count = link.first_slot, link.last_open - link.first_slot
     for s in range(first, link.last_open):
         P, Q, Z, rate, g = plan.P[s], plan.Q[s], plan.Z[s, k], plan.rate[s], plan.g[plan.slots[s].loop]
-        for e in range(AXES):
+        for e in range(plan.slots[s].size):
             Z[e], rate[e] = power(left, load_vector(P[e])), power(S, load_vector(Q[e]))
             add_row(P, e, (-dinv * Z[e]) * U)
             add_row(Q, e, (-dinv * rate[e]) * V)
@@ -137,8 +162,8 @@ def pass_column(plan, link, k, S, left, U, V, dinv, u):
     for a in range(count):
         for b in range(count):
             G, rate, Z = plan.G[plan.pairs[link.first_pair + count * a + b]], plan.rate[first + a], plan.Z[first + b, k]
-            for e in range(AXES):
-                for j in range(AXES):
+            for e in range(plan.slots[first + a].size):
+                for j in range(plan.slots[first + b].size):
                     G[e, j] -= dinv * rate[e] * Z[j]
 
 
@@ -146,7 +171,7 @@ def pass_column(plan, link, k, S, left, U, V, dinv, u):
 def pass_given_rate(plan, link, S, change):
     """Add the motion of a column with a given change of its rate to all loops that are open at a body."""
     for s in range(link.first_slot, link.last_open):
-        for e in range(AXES):
+        for e in range(plan.slots[s].size):
             plan.g[plan.slots[s].loop, e] += power(S, load_vector(plan.Q[s, e])) * change
 
 
@@ -159,11 +184,11 @@ def pass_equations(plan, i, A, inner):
     link = plan.links[i]
     first, count = link.first_slot, link.last_open - link.first_slot
     for s in range(first, link.last_open):
-        P, Q = plan.P[s], plan.Q[s]
-        for e in range(AXES):
+        P, Q, size = plan.P[s], plan.Q[s], plan.slots[s].size
+        for e in range(size):
             store_vector(Q[e], shift_force(load_vector(Q[e]), inner))
             store_vector(P[e], shift_force(load_vector(P[e]), inner))
-        for k in range(AXES):
+        for k in range(size):
             for e in range(AXES):
                 plan.column[e] = 0.0
                 for j in range(AXES):
@@ -172,15 +197,17 @@ def pass_equations(plan, i, A, inner):
             for e in range(AXES):
                 plan.Z[s, e, k] = plan.solution[e]
     for a in range(count):
-        add_vector_product(plan.g[plan.slots[first + a].loop], plan.Q[first + a], plan.y[i], 1.0)
+        slot, Q = plan.slots[first + a], plan.Q[first + a]
+        add_vector_product(plan.g[slot.loop], Q, plan.y[i], 1.0, slot.size, AXES)
         for b in range(count):
-            subtract_product(plan.G[plan.pairs[link.first_pair + count * a + b]], plan.Q[first + a], plan.Z[first + b])
+            G = plan.G[plan.pairs[link.first_pair + count * a + b]]
+            subtract_product(G, Q, plan.Z[first + b], slot.size, AXES)
     for s in range(first, link.last_open):
-        P, Q, Z = plan.P[s], plan.Q[s], plan.Z[s]
-        for k in range(AXES):
+        P, Q, Z, size = plan.P[s], plan.Q[s], plan.Z[s], plan.slots[s].size
+        for k in range(size):
             W = Force(Vec3(Z[0, k], Z[1, k], Z[2, k]), Vec3(Z[3, k], Z[4, k], Z[5, k]))
             add_row(P, k, -times(A, Motion(W.t, W.f)))
-        for e in range(AXES):
+        for e in range(size):
             for k in range(AXES):
                 plan.column[k] = 0.0
                 for j in range(AXES):
@@ -194,7 +221,7 @@ def pass_to_parent(plan, link, outer):
     for s in range(link.first_slot, link.last_open):
         to = plan.slots[s].parent
         if to >= 0:
-            for e in range(AXES):
+            for e in range(plan.slots[s].size):
                 add_row(plan.P[to], e, shift_force(load_vector(plan.P[s, e]), outer))
                 add_row(plan.Q[to], e, shift_force(load_vector(plan.Q[s, e]), outer))
 
@@ -225,23 +252,25 @@ def eliminate_loop(system, work, joint_friction, passes, h, c) -> bool:
     """Compute K and w of a loop, and eliminate it from the loops coupled to it; return False if it is singular."""
     plan = passes.bodies
     loop = plan.loops[c]
+    size, order = loop.size, plan.order[: loop.size]
     if not factor_loop(system, work, joint_friction, passes, h, c):
         return False
-    for e in range(AXES):
-        for k in range(AXES):
-            plan.rhs[e] -= plan.motion[e, k] * plan.g[c, k]
-    solve_dense(plan.matrix, plan.order, plan.rhs, plan.w[c])
-    solve_columns(plan.matrix, plan.order, plan.motion, plan.K[c])
+    add_vector_product(plan.rhs, plan.motion, plan.g[c], -1.0, size, size)
+    solve_dense(plan.matrix, order, plan.rhs, plan.w[c])
+    solve_columns(plan.matrix, order, plan.motion, plan.K[c])
     for k in range(loop.first_neighbour, loop.last_neighbour):
         one = plan.neighbours[k]
-        write_product(plan.product, plan.K[c], plan.G[one.coupling])
+        of_other = plan.loops[one.loop].size
+        write_product(plan.product, plan.K[c], plan.G[one.coupling], size, size)
         update = loop.first_update + k - loop.first_neighbour
         for n in range(loop.first_neighbour, loop.last_neighbour):
-            subtract_product(plan.G[plan.updates[update]], plan.G[plan.neighbours[n].transposed], plan.product)
+            other = plan.neighbours[n]
+            G = plan.G[plan.updates[update]]
+            subtract_product(G, plan.G[other.transposed], plan.product, plan.loops[other.loop].size, size)
             update += loop.last_neighbour - loop.first_neighbour
         if loop.slot >= 0:
-            subtract_transposed_product(plan.P[one.slot], plan.product, plan.P[loop.slot])
-        add_vector_product(plan.g[one.loop], plan.G[one.transposed], plan.w[c], 1.0)
+            subtract_transposed_product(plan.P[one.slot], plan.product, plan.P[loop.slot], of_other, size)
+        add_vector_product(plan.g[one.loop], plan.G[one.transposed], plan.w[c], 1.0, of_other, size)
     return True
 
 
@@ -249,15 +278,15 @@ def eliminate_loop(system, work, joint_friction, passes, h, c) -> bool:
 def close_loop(record, plan, c):
     """Eliminate a loop from the inertia and the bias impulse of the body where it closes, and from Q of all others."""
     loop = plan.loops[c]
-    write_product(plan.product, plan.K[c], plan.Q[loop.slot])
+    write_product(plan.product, plan.K[c], plan.Q[loop.slot], loop.size, loop.size)
     for k in range(loop.first_neighbour, loop.last_neighbour):
-        subtract_product(plan.Q[plan.neighbours[k].slot], plan.G[plan.neighbours[k].transposed], plan.product)
+        one = plan.neighbours[k]
+        subtract_product(plan.Q[one.slot], plan.G[one.transposed], plan.product, plan.loops[one.loop].size, loop.size)
     p = load_force(record)
-    for e in range(AXES):
+    for e in range(loop.size):
         p = p + plan.w[c, e] * load_vector(plan.P[loop.slot, e])
-        for k in range(AXES):
-            plan.matrix[e, k] = 0.0
-    subtract_transposed_product(plan.matrix, plan.P[loop.slot], plan.product)
+    clear_rows(plan.matrix, AXES)
+    subtract_transposed_product(plan.matrix, plan.P[loop.slot], plan.product, AXES, loop.size)
     A, D = load_inertia(record), plan.matrix
     store_inertia(
         record,
@@ -284,22 +313,22 @@ def factor_loop(system, work, joint_friction, passes, h, c) -> bool:
     plan, sliding = passes.bodies, 0
     if plan.loops[c].pair >= 0:
         write_pair_equations(plan, passes.edges, plan.loops[c].pair)
-        return determinant_of_loop(plan, plan.G[c], plan.load) != 0.0
+        return determinant_of_loop(plan, c, plan.load) != 0.0
     node = plan.nodes[plan.loops[c].node]
     for p in range(node.first_patch, node.last_patch):
         sliding += passes.state[p] != STICKS
     store_disc_inertias(system, work, passes, node)
     write_independent_equations(system, work, joint_friction, passes, h, c)
     if sliding > 0:
-        unloaded = determinant_of_loop(plan, plan.G[c], plan.free)
-        loaded = determinant_of_loop(plan, plan.G[c], plan.load)
+        unloaded = 0.0 if passes.soft[0] else determinant_of_loop(plan, c, plan.free)
+        loaded = determinant_of_loop(plan, c, plan.load)
         if not jams_with(loaded, unloaded, passes):
             return True
         for p in range(node.first_patch, node.last_patch):
             if passes.state[p] != STICKS:
                 jam(p, passes)
         write_independent_equations(system, work, joint_friction, passes, h, c)
-    return determinant_of_loop(plan, plan.G[c], plan.load) != 0.0
+    return determinant_of_loop(plan, c, plan.load) != 0.0
 
 
 @kernel
@@ -312,25 +341,27 @@ def write_pair_equations(plan, edges, pair):
 
 
 @kernel
-def determinant_of_loop(plan, G, load) -> float:
-    """Factor B G + L, with the rows of L in `load` (6, 6), and return the determinant."""
-    write_product(plan.matrix, plan.motion, G)
-    for e in range(AXES):
-        for k in range(AXES):
+def determinant_of_loop(plan, c, load) -> float:
+    """Factor B G + L of a loop, with the rows of L in `load` (6, 6), and return the determinant."""
+    size = plan.loops[c].size
+    write_product(plan.matrix, plan.motion, plan.G[c], size, size)
+    for e in range(size):
+        for k in range(size):
             plan.matrix[e, k] += load[e, k]
-    return factored_determinant(plan)
+    return factored_determinant(plan, plan.loops[c].directions)
 
 
 @kernel
-def factored_determinant(plan) -> float:
-    """Factor plan.matrix in place and return the determinant."""
-    if not factor_scaled(plan.matrix, plan.order, plan.sizes, plan.scales):
+def factored_determinant(plan, directions) -> float:
+    """Factor plan.matrix in place, for unknowns along the directions of a row of `basis`; return the determinant."""
+    order = plan.order[: plan.basis_size[directions]]
+    if not factor_scaled(plan.matrix, order, plan.units[directions], plan.scales):
         return 0.0
     value = 1.0
-    for e in range(AXES):
+    for e in range(len(order)):
         value *= plan.matrix[e, e]
         for k in range(e):
-            if plan.order[k] > plan.order[e]:
+            if order[k] > order[e]:
                 value = -value
     return value
 
@@ -340,11 +371,12 @@ def factored_determinant(plan) -> float:
 def solve_loop(plan, c):
     """Compute the wrench of a loop joint from those of its neighbours, and the motion where it closes."""
     loop, E = plan.loops[c], plan.rhs
-    for e in range(AXES):
+    for e in range(loop.size):
         E[e] = 0.0
         plan.wrench[c, e] = plan.w[c, e]
     for k in range(loop.first_neighbour, loop.last_neighbour):
-        add_vector_product(E, plan.G[plan.neighbours[k].coupling], plan.wrench[plan.neighbours[k].loop], 1.0)
+        d = plan.neighbours[k].loop
+        add_vector_product(E, plan.G[plan.neighbours[k].coupling], plan.wrench[d], 1.0, loop.size, plan.loops[d].size)
     if loop.slot >= 0:
-        add_vector_product(E, plan.Q[loop.slot], plan.column, 1.0)
-    add_vector_product(plan.wrench[c], plan.K[c], E, -1.0)
+        add_vector_product(E, plan.Q[loop.slot], plan.column, 1.0, loop.size, AXES)
+    add_vector_product(plan.wrench[c], plan.K[c], E, -1.0, loop.size, loop.size)
