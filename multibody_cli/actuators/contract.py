@@ -32,7 +32,7 @@ class ControllerState(Immutable):
     following: str
 
 
-class Law(Immutable):
+class ControlLaw(Immutable):
     """The force of an actuator.
 
     Parameters
@@ -61,7 +61,7 @@ class Law(Immutable):
     input: str = ""
     definitions: Mapping[str, str] = {}
 
-    def bounded(self, limits: tuple[float, float]) -> Law:
+    def bounded(self, limits: tuple[float, float]) -> ControlLaw:
         """Return the law with its input within limits; beyond them its rate is 0."""
         given = f"{self.input}_given"
         input_, sides = given, []
@@ -75,7 +75,7 @@ class Law(Immutable):
         signals = {given if name == self.input else name: signal for name, signal in self.signals.items()}
         return replace(self, signals=signals, definitions={**self.definitions, **definitions})
 
-    def filtered(self, time: float, initial: float, is_sampled: bool) -> Law:
+    def filtered(self, time: float, initial: float, is_sampled: bool) -> ControlLaw:
         """Return the law with the activation a of a filter in place of its input u: da/dt = (u - a)/time.
 
         With the input u_k that is held from a sample at t_k on, a = u_k + (a(t_k) - u_k) exp((t_k - t)/time) is exact.
@@ -210,10 +210,10 @@ class ActuatorSpec(Spec):
         return 0.0
 
     @abstractmethod
-    def law(self) -> Law:
+    def law(self) -> ControlLaw:
         """Return the law of its force, without limits and filter."""
 
-    def filtered_law(self) -> Law:
+    def filtered_law(self) -> ControlLaw:
         """Return the law of its force for its input within the limits, filtered, without limits of the force."""
         law = self.law() if self.input_limits is None else self.law().bounded(self.input_limits)
         if self.filter is None:

@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multibody_cli.actuators.contract import ActuatorSpec, Law
+from multibody_cli.actuators.contract import ActuatorSpec, ControlLaw
 from multibody_cli.spec import Quantity, SignalSpec, Spec, units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_each, read_quantity
 from multibody_cli.spec.signal import Signal
@@ -95,11 +95,11 @@ class MotorSpec(ActuatorSpec):
         """Inertia of the rotor, as seen from the coordinate, kg*m^2 or kg."""
         return self.gear**2 * self.rotor_inertia
 
-    def law(self) -> Law:
+    def law(self) -> ControlLaw:
         """Return the torque of the motor at the coordinate."""
         u, signals = "max(-1, min(1, command))", {"command": self.command}
         if self.torque_curve is not None:
             curve = {"curve": (self.torque_curve.speeds, self.torque_curve.torques)}
-            return Law(f"gear*{u}*curve(gear*v*sign({u}))", {"gear": self.gear}, signals, curve, input="command")
+            return ControlLaw(f"gear*{u}*curve(gear*v*sign({u}))", {"gear": self.gear}, signals, curve, input="command")
         numbers = {"gear": self.gear, "stall": self.stall_torque or 0.0, "no_load": self.no_load_speed or 0.0}
-        return Law(f"gear*stall*({u} - gear*v/no_load)", numbers, signals, input="command")
+        return ControlLaw(f"gear*stall*({u} - gear*v/no_load)", numbers, signals, input="command")

@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.actuators.contract import ActuatorSpec, ControllerState, Gain, Law, Target
+from multibody_cli.actuators.contract import ActuatorSpec, ControlLaw, ControllerState, Gain, Target
 from multibody_cli.spec import PositiveTime, Quantity, SignalSpec, units
 
 
@@ -56,7 +56,7 @@ class PidSpec(ActuatorSpec):
             raise ValueError("`tracking_time` is shorter than the period of sampling, and the integral would oscillate")
         return self
 
-    def law(self) -> Law:
+    def law(self) -> ControlLaw:
         """Return the limited sum, and the integral as a state."""
         period = self.sampling_period or 0.0
         tracking_time = self.tracking_time or max(self.kp / self.ki, period)
@@ -66,4 +66,4 @@ class PidSpec(ActuatorSpec):
         gains = {"kp": self.kp, "ki": self.ki, "kd": self.kd}
         numbers = {**gains, "period": period, "tracking_time": tracking_time}
         states = {"integral": ControllerState(0.0, following)}
-        return Law(u, numbers, {"target": self.target}, states=states, input="target")
+        return ControlLaw(u, numbers, {"target": self.target}, states=states, input="target")

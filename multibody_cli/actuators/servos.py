@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.actuators.contract import ActuatorSpec, Gain, Law, Target
+from multibody_cli.actuators.contract import ActuatorSpec, ControlLaw, Gain, Target
 from multibody_cli.spec import SignalSpec, units
 from multibody_cli.spec.quantities import located_error
 from multibody_cli.spec.signal import Signal
@@ -37,11 +37,11 @@ class GeneralSpec(ActuatorSpec):
             raise located_error("has no effect: the `force` reads no `activation`", "input")
         return self
 
-    def law(self) -> Law:
+    def law(self) -> ControlLaw:
         """Return the force itself."""
         if self.input is None:
-            return Law("force", signals={"force": self.force}, input="force")
-        return Law("force", signals={"force": self.force, "input": self.input}, input="input")
+            return ControlLaw("force", signals={"force": self.force}, input="force")
+        return ControlLaw("force", signals={"force": self.force, "input": self.input}, input="input")
 
 
 class PdSpec(ActuatorSpec):
@@ -62,10 +62,10 @@ class PdSpec(ActuatorSpec):
         "limits": "force",
     }
 
-    def law(self) -> Law:
+    def law(self) -> ControlLaw:
         """Return kp (target - q) + kd (d target/dt - v)."""
         force = "kp*(target - q) + kd*(target_rate - v)"
-        return Law(force, {"kp": self.kp, "kd": self.kd}, {"target": self.target}, input="target")
+        return ControlLaw(force, {"kp": self.kp, "kd": self.kd}, {"target": self.target}, input="target")
 
 
 class PositionServoSpec(ActuatorSpec):
@@ -84,10 +84,10 @@ class PositionServoSpec(ActuatorSpec):
         "limits": "force",
     }
 
-    def law(self) -> Law:
+    def law(self) -> ControlLaw:
         """Return kp (target - q) - kv v."""
         numbers = {"kp": self.kp, "kv": self.kv}
-        return Law("kp*(target - q) - kv*v", numbers, {"target": self.target}, input="target")
+        return ControlLaw("kp*(target - q) - kv*v", numbers, {"target": self.target}, input="target")
 
 
 class VelocityServoSpec(ActuatorSpec):
@@ -104,6 +104,6 @@ class VelocityServoSpec(ActuatorSpec):
         "limits": "force",
     }
 
-    def law(self) -> Law:
+    def law(self) -> ControlLaw:
         """Return kv (target - v)."""
-        return Law("kv*(target - v)", {"kv": self.kv}, {"target": self.target}, input="target")
+        return ControlLaw("kv*(target - v)", {"kv": self.kv}, {"target": self.target}, input="target")

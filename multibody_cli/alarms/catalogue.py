@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.alarms.contract import NONE, Alarm, Oscillations, Reading, Remedy, RunSettings
+from multibody_cli.alarms.contract import NONE, Alarm, AlarmReport, Oscillations, Remedy, RunSettings
 from multibody_cli.alarms.record import Peak, RunRecord, rows_of
 from multibody_cli.alarms.remedies import DIVISORS, MARGIN, reduce_step, remedy_of_open_constraints, resolve_better
 from multibody_cli.alarms.unsolved import read_contacts, read_implicit
@@ -57,7 +57,7 @@ def _unless_adaptive(settings: RunSettings, threshold: float) -> float:
     return math.inf if settings.integrator.adaptive else threshold
 
 
-def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
+def _read_constraints(record: RunRecord, settings: RunSettings) -> AlarmReport:
     names, length = record.names, record.length
     peak, channel, unit = record.loop_error, "", "m"
     if record.row_error.largest > peak.largest:
@@ -73,7 +73,7 @@ def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
     message = f"{place} is open by {peak.largest:.3g} {unit}, {peak.largest / length:.2g} of the length of the scene"
     if peak.largest == math.inf:
         message = f"{place} is not defined, and has no effect there"
-    return Reading(lambda bound: peak.time_above(bound * length), channel, message)
+    return AlarmReport(lambda bound: peak.time_above(bound * length), channel, message)
 
 
 def _close_constraints(settings: RunSettings, value: float, threshold: float) -> Remedy:
@@ -99,32 +99,32 @@ def _energy_of(record: Any, settings: RunSettings) -> Any:
     return np.where(energy == 0.0, nothing, energy)
 
 
-def _read_phase(record: RunRecord, settings: RunSettings) -> Reading:
+def _read_phase(record: RunRecord, settings: RunSettings) -> AlarmReport:
     peak, body = record.phase, record.names.bodies[record.phase.element]
     message = f"the angle that body `{body}` has turned is off by about {peak.largest:.2g} rad"
     if record.phases.are_of_rotors:
         cause, channel = "since the steps do not resolve how it tumbles", f"bodies/{path_component(body)}/quaternion"
     else:
         cause, channel = "since the residual of the energy ledger changes the velocities", "energy/ledger_residual"
-    return Reading(peak.time_above, channel, f"{message}, {cause}")
+    return AlarmReport(peak.time_above, channel, f"{message}, {cause}")
 
 
-def _read_energy(peak: Peak, record: RunRecord, settings: RunSettings, verb: str, consequence: str = "") -> Reading:
+def _read_energy(peak: Peak, record: RunRecord, settings: RunSettings, verb: str, consequence: str = "") -> AlarmReport:
     energy = float(_energy_of(record, settings))
     share = f"{peak.largest / energy:.2g} of the {energy:.3g} J that were available"
     message = f"{verb} {peak.largest:.3g} J, {share}{consequence}"
-    return Reading(lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message)
+    return AlarmReport(lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message)
 
 
-def _read_loop_spin(record: RunRecord, settings: RunSettings) -> Reading:
+def _read_loop_spin(record: RunRecord, settings: RunSettings) -> AlarmReport:
     body = record.names.bodies[record.names.looped[record.loop_spin.element]] if record.names.looped else ""
     return _turned(record.loop_spin, body, settings.step, ", which does not resolve the motion of its closed loop")
 
 
-def _turned(peak: Peak, body: str, step: float, consequence: str) -> Reading:
+def _turned(peak: Peak, body: str, step: float, consequence: str) -> AlarmReport:
     message = f"body `{body}` turns by up to {peak.largest * step:.3g} rad in a step{consequence}"
     channel = f"bodies/{path_component(body)}/angular_velocity"
-    return Reading(lambda bound: peak.time_above(bound / step), channel, message)
+    return AlarmReport(lambda bound: peak.time_above(bound / step), channel, message)
 
 
 def _slow_spin(settings: RunSettings, value: float, threshold: float) -> Remedy:
@@ -142,18 +142,18 @@ def _energized(record: Any, settings: RunSettings) -> Any:
     return np.where(record.added_energy > share * record.energy, record.energizing.number, 0)
 
 
-def _read_penetration(record: RunRecord, settings: RunSettings) -> Reading:
+def _read_penetration(record: RunRecord, settings: RunSettings) -> AlarmReport:
     peak, length = record.penetration, record.length
     message = (
         f"bodies penetrate each other by {peak.largest:.3g} m, {peak.largest / length:.2g} of the length of the scene: "
         "a limit of a joint, a prescribed motion or a constraint leads through a contact"
     )
-    return Reading(lambda bound: peak.time_above(bound * length), "contacts/gap", message)
+    return AlarmReport(lambda bound: peak.time_above(bound * length), "contacts/gap", message)
 
 
-def _counted(field: str, channel: str, message: str) -> Callable[[RunRecord, RunSettings], Reading]:
+def _counted(field: str, channel: str, message: str) -> Callable[[RunRecord, RunSettings], AlarmReport]:
     """Return the reader of a `Count` of the record `r`, by a message that is a format."""
-    return lambda record, _: Reading(lambda _: getattr(record, field).first, channel, message.format(r=record))
+    return lambda record, _: AlarmReport(lambda _: getattr(record, field).first, channel, message.format(r=record))
 
 
 RUN_ALARMS = (
@@ -348,7 +348,7 @@ def lost_shares(oscillations: Oscillations | None, energy: Any, integrator: Inte
     return np.asarray(errors_of(oscillations, integrator, h) ** 2 * shares)
 
 
-def read_oscillations(energy: float, settings: RunSettings) -> Reading:
+def read_oscillations(energy: float, settings: RunSettings) -> AlarmReport:
     """Read the mode whose error has the largest energy, of the energy available, J."""
     oscillations, integrator = settings.oscillations, settings.integrator
     assert oscillations is not None
@@ -363,4 +363,4 @@ def read_oscillations(energy: float, settings: RunSettings) -> Reading:
     goal = settings.thresholds.get("oscillations", THRESHOLD) / MARGIN
     shares = (lost_shares(oscillations, energy, integrator, settings.step / divisor).sum() for divisor in DIVISORS)
     divisor = next((divisor for divisor, share in zip(DIVISORS, shares, strict=True) if share <= goal), DIVISORS[-1])
-    return Reading(lambda _: 0.0, "", message, Remedy(settings.step / divisor))
+    return AlarmReport(lambda _: 0.0, "", message, Remedy(settings.step / divisor))

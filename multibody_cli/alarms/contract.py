@@ -157,7 +157,7 @@ class RunSettings(Immutable):
     notes: tuple[Raised, ...] = ()
 
 
-class Reading(NamedTuple):
+class AlarmReport(NamedTuple):
     """Report of an alarm whose value exceeds the threshold: time of the first value above one, channel and message.
 
     `remedy` replaces that of the alarm, if it depends on the cause.
@@ -195,7 +195,7 @@ class Alarm(Immutable):
     description: str
     threshold: Callable[[RunSettings], float]
     value: Callable[[Any, RunSettings], Any]
-    read: Callable[[Any, RunSettings], Reading]
+    read: Callable[[Any, RunSettings], AlarmReport]
     remedy: Callable[[RunSettings, float, float], Remedy]
     failed: Callable[[RunSettings], float] = lambda _: math.inf
     level: Level = "warning"

@@ -19,7 +19,7 @@ from multibody_cli.studies.bench.batches import BatchMeasurement
 from multibody_cli.studies.bench.campaign import Findings
 from multibody_cli.studies.bench.measurement import Measurement, series_of
 from multibody_cli.studies.bench.options import Setup
-from multibody_cli.studies.bench.timing import TimedPair, Timing
+from multibody_cli.studies.bench.timing import TimedPair, WallTime
 from multibody_cli.version import __version__, commit, full_version
 
 Row = Mapping[str, Any]
@@ -220,7 +220,7 @@ def _pair(what: str, pair: TimedPair | None) -> Row:
     return {f"{what} us": ours, f"peer's {what} us": peer, f"{what} ratio": ratio}
 
 
-def _spread(timing: Timing) -> str:
+def _spread(timing: WallTime) -> str:
     return f"({timing.fastest * 1e6:.4g} - {timing.slowest * 1e6:.4g})"
 
 

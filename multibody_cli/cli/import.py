@@ -54,7 +54,7 @@ def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bo
     """
     from multibody_cli.document.source import ReadScene
     from multibody_cli.foreign import read_model
-    from multibody_cli.foreign.ledger import Report
+    from multibody_cli.foreign.ledger import ImportReport
     from multibody_cli.foreign.writing import text
     from multibody_cli.limits import Usage
     from multibody_cli.nodes import Problems
@@ -70,7 +70,7 @@ def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bo
     loaded = None if draft.is_still and not check else load_scene(ReadScene(model, draft.tree(), usage))
     if volumes and loaded is not None:
         _state_excess_volumes(draft, loaded.scene)
-    found, comparison = Report(draft.ledger), _check(draft) if check else None
+    found, comparison = ImportReport(draft.ledger), _check(draft) if check else None
     if report == "json":
         compared = {} if comparison is None else {"check": comparison.data()}
         show_json({"model": str(model), **found.data(), **compared})

@@ -17,7 +17,7 @@ import click
 from multibody_cli.cli import messages
 
 if TYPE_CHECKING:
-    from multibody_cli.kernel.progress import Progress as Compiling
+    from multibody_cli.kernel.progress import CompilationProgress
     from multibody_cli.scene.timing import Timing
     from multibody_cli.studies.simulation import PreparedSimulation
 
@@ -164,7 +164,7 @@ class _Display:
         self._count = ProgressBar("kernels", COMPILED)
         self._announced = False
 
-    def __call__(self, progress: Compiling) -> None:
+    def __call__(self, progress: CompilationProgress) -> None:
         if self.stop_asked():
             self._count.close()
             raise KeyboardInterrupt

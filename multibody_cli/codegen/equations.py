@@ -13,7 +13,7 @@ from multibody_cli.codegen.links import links_of
 from multibody_cli.codegen.passes import Pass
 from multibody_cli.codegen.placing import placing_pass
 from multibody_cli.codegen.runs import RunPlan, plan
-from multibody_cli.codegen.source import GeneratedFunctions, Method, write_functions
+from multibody_cli.codegen.source import FunctionHead, GeneratedFunctions, write_functions
 from multibody_cli.joints.joint_map import JointMap
 from multibody_cli.model import Floats, Tree
 from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Sym3, Vec3
@@ -121,7 +121,7 @@ _ACCELERATION_PASS = Pass(
 _IMPULSE_PASS = Pass("(31)-(33): inward, impulses", True, True, _FORCE_NAMES, WRENCH, (), _inward_impulses)
 
 
-METHOD_I = Method(
+METHOD_I = FunctionHead(
     "Si and Guenter (2011), Method I.",
     """{links} links in {runs} runs of {kinds} kinds; quantities of a link are in the axes of its joint frame.
 
@@ -153,7 +153,7 @@ def write_gravity_only(tree: Tree, joint_maps: Mapping[int, JointMap], has_armat
 
 
 def write_accelerations(
-    tree_plan: RunPlan, gravity: Floats | None, method: Method = METHOD_I, *, has_body_forces: bool = False
+    tree_plan: RunPlan, gravity: Floats | None, method: FunctionHead = METHOD_I, *, has_body_forces: bool = False
 ) -> GeneratedFunctions:
     """Write dv/dt of a planned tree on which gravity and generalized forces act.
 

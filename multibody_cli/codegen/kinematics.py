@@ -21,7 +21,7 @@ from multibody_cli.codegen.links import links_of
 from multibody_cli.codegen.passes import Pass
 from multibody_cli.codegen.rotations import motion_to_outer, to_inner
 from multibody_cli.codegen.runs import plan
-from multibody_cli.codegen.source import GeneratedFunctions, Method, write_functions
+from multibody_cli.codegen.source import FunctionHead, GeneratedFunctions, write_functions
 from multibody_cli.joints.joint_map import JointMap
 from multibody_cli.kernel import in_python
 from multibody_cli.model import Tree
@@ -85,7 +85,7 @@ def _place(emitter: Emitter, _state: Sequence[Value]) -> Sequence[Value]:
     return ()
 
 
-METHOD_II = Method(
+METHOD_II = FunctionHead(
     "Si and Guenter (2011), Method II.",
     """{links} links in {runs} runs of {kinds} kinds.
 

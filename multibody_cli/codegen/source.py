@@ -19,7 +19,7 @@ from multibody_cli.symbolic.scalar import Value
 from multibody_cli.symbolic.script import Load
 
 
-class Method(NamedTuple):
+class FunctionHead(NamedTuple):
     """Head of the functions of a method: its title, the legend of its names, and its arguments with their kinds.
 
     `surround` returns the body of a function for the lines of each of its passes.
@@ -47,7 +47,7 @@ class GeneratedFunctions(NamedTuple):
 
 
 def write_functions(
-    plan: RunPlan, passes: Sequence[Pass], functions: Mapping[str, Sequence[int]], method: Method
+    plan: RunPlan, passes: Sequence[Pass], functions: Mapping[str, Sequence[int]], method: FunctionHead
 ) -> GeneratedFunctions:
     """Write functions.
 

@@ -8,7 +8,7 @@ from multibody_cli.contact_solver.friction.problem import (
     BLOCKS_PER_ROW,
     PER_CONTACT,
     Factored,
-    Report,
+    SolutionReport,
     accumulate_transposed,
     add_row_product,
 )
@@ -78,11 +78,11 @@ def compute_changes(problem, x, xi, u):
 
 
 @kernel
-def worse(one, other) -> Report:
+def worse(one, other) -> SolutionReport:
     """Return the report of two solves in turn."""
     status = one.status if one.status != SOLVED else other.status
     residual = max(one.residual, other.residual)
-    return Report(status, one.sweeps + other.sweeps, one.steps + other.steps, residual)
+    return SolutionReport(status, one.sweeps + other.sweeps, one.steps + other.steps, residual)
 
 
 # --- parts of a problem ---------------------------------------------------------------------------------------------

@@ -28,7 +28,13 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.dense import clipped
-from multibody_cli.contact_solver.friction.problem import PER_CONTACT, Report, copy, delassus_entry, first_contact_row
+from multibody_cli.contact_solver.friction.problem import (
+    PER_CONTACT,
+    SolutionReport,
+    copy,
+    delassus_entry,
+    first_contact_row,
+)
 from multibody_cli.contact_solver.impact_passes import acts_across_gap, pass_on, touching_bound
 from multibody_cli.contact_solver.impact_path import follow_impact
 from multibody_cli.contact_solver.impact_problem import (
@@ -68,7 +74,7 @@ def has_impact(island_rows, step) -> bool:
 
 
 @template(solve_island)
-def solve_impacts(problem, options, island_rows, x, contacts, step, impact_times, scratch) -> Report:
+def solve_impacts(problem, options, island_rows, x, contacts, step, impact_times, scratch) -> SolutionReport:
     """Solve for the impulses x of one island with impacts; x holds the initial guess."""
     impact = scratch.impact
     read_velocities(problem, island_rows, step, impact)
@@ -104,7 +110,7 @@ def only_pressed_normal(problem, x) -> int:
 
 
 @template(solve_island)
-def balance_unit_impulses(problem, options, row, report, scratch) -> Report:
+def balance_unit_impulses(problem, options, row, report, scratch) -> SolutionReport:
     """Compute the unit impulses of a contact with the impulses of equalities that they cause, and their responses."""
     impact, m = scratch.impact, len(problem.r)
     save_blocks(problem, impact)
@@ -127,7 +133,7 @@ def balance_unit_impulses(problem, options, row, report, scratch) -> Report:
 
 
 @template(solve_island)
-def replace_by_path(problem, options, island_rows, row, x, report, contacts, step, scratch) -> Report:
+def replace_by_path(problem, options, island_rows, row, x, report, contacts, step, scratch) -> SolutionReport:
     """Replace Newton's impulse of a single contact by that of its path, and solve for those of the other forces.
 
     Equalities have their impulses along the path.  Limits and dry friction of joints act after it: their impulses
@@ -196,7 +202,7 @@ def is_given_load(problem, j) -> bool:
 
 
 @template(solve_island)
-def share_restitution(problem, options, x, report, scratch) -> Report:
+def share_restitution(problem, options, x, report, scratch) -> SolutionReport:
     """Replace the impulses x by those between x and the impulses without restitution, if x adds energy."""
     impact = scratch.impact
     compute_changes(problem, x, impact.xi, impact.u)

@@ -12,7 +12,7 @@ from multibody_cli.contact_solver.friction.problem import (
     PER_CONTACT,
     Factored,
     FactoredScratch,
-    Report,
+    SolutionReport,
     add_row_response,
     delassus_entry,
     end_of_contacts,
@@ -157,7 +157,7 @@ def solve_impulses_of_island(island, options, contacts, step, groups, factors, i
 
 
 @template(solve_island)
-def solve_by_law(problem, options, island_rows, x, contacts, step, impact_times, scratch) -> Report:
+def solve_by_law(problem, options, island_rows, x, contacts, step, impact_times, scratch) -> SolutionReport:
     """Solve for the impulses x of one island by the law of impact."""
     if options.impacts != NEWTON and has_impact(island_rows, step):
         return solve_impacts(problem, options, island_rows, x, contacts, step, impact_times, scratch)
@@ -241,7 +241,7 @@ def solve_island_by_staggered_projections(problem, options, x, scratch):
     if len(problem.r) <= len(scratch.staggered.r):
         return solve_staggered(problem, options, x, scratch.staggered)
     report = solve_proximal(problem, options, x, scratch.proximal)
-    return Report(
+    return SolutionReport(
         UNFINISHED if report.status == SOLVED else report.status, report.sweeps, report.steps, report.residual
     )
 

@@ -228,7 +228,7 @@ def _exponential(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: Jo
     )
 
 
-class Piece(NamedTuple):
+class SplinePiece(NamedTuple):
     """The spline piece along position coordinate iq for which the formulas hold, and the number of pieces."""
 
     iq: int
@@ -238,7 +238,7 @@ class Piece(NamedTuple):
     many: int
 
 
-def pieces_of(tree: Tree, joint_maps: JointMaps, at: Floats) -> Iterator[Piece]:
+def pieces_of(tree: Tree, joint_maps: JointMaps, at: Floats) -> Iterator[SplinePiece]:
     """Yield the pieces of splines that contain the coordinates q (nq,)."""
     for link in tree.links[1:]:
         for part in tree.parts[link["first_part"] : link["last_part"]]:
@@ -246,14 +246,16 @@ def pieces_of(tree: Tree, joint_maps: JointMaps, at: Floats) -> Iterator[Piece]:
                 yield from _pieces(part, joint_maps[int(part["address"])], tree.constants[part["first_constant"] :], at)
 
 
-def _pieces(part: Any, joint_map: JointMap, constants: Floats, at: Floats) -> Iterator[Piece]:
+def _pieces(part: Any, joint_map: JointMap, constants: Floats, at: Floats) -> Iterator[SplinePiece]:
     heads = iter(constants.tolist())
     for iq, pieces in enumerate(joint_map.pieces, int(part["iq"])):
         if pieces:
             start, per_unit, count = (next(heads) for _ in range(PER_HEAD))
             whole = math.floor(per_unit * (float(at[iq]) - start))
             within = whole if pieces.closed else min(max(whole, 0), int(count) - 1)
-            yield Piece(iq, start + within / per_unit, start + (within + 1) / per_unit, within % int(count), int(count))
+            yield SplinePiece(
+                iq, start + within / per_unit, start + (within + 1) / per_unit, within % int(count), int(count)
+            )
 
 
 def _generated(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> Sequence[Factor]:

@@ -13,7 +13,7 @@ from multibody_cli.foreign.contract import Format
 from multibody_cli.foreign.draft import WORLD, Draft, Origin, Placed
 from multibody_cli.foreign.geometry import refuse_mesh
 from multibody_cli.foreign.inertia import give_density, repair
-from multibody_cli.foreign.ledger import Ledger, Report
+from multibody_cli.foreign.ledger import ImportReport, Ledger
 from multibody_cli.foreign.markup import parse, read_content
 from multibody_cli.foreign.merging import fix_massless_leaves, merge_links, settle_bases
 from multibody_cli.foreign.options import Options
@@ -93,7 +93,7 @@ def read_model(
         raise refusal(root.mark, str(error)) from None
     with np.errstate(over="ignore", invalid="ignore"):
         complete(draft, options, problems)
-    report = Report(draft.ledger)
+    report = ImportReport(draft.ledger)
     if options.strict:
         for entry in report.losses:
             problems.add(entry.element.mark, (), f"{entry.item}: {entry.fate}: {entry.message}")
@@ -116,7 +116,7 @@ def complete(draft: Draft, options: Options, problems: Problems) -> None:
     if draft.is_still and (draft.world.shapes or draft.elements):
         return
     if draft.is_still:
-        includes = [entry for entry in Report(draft.ledger).losses if entry.element.tag == "include"]
+        includes = [entry for entry in ImportReport(draft.ledger).losses if entry.element.tag == "include"]
         reasons = "".join(f"; its <include> is dropped: {entry.reason}" for entry in includes[:1])
         problems.stop(Mark(str(draft.source)), (), f"the model has no bodies{reasons}")
     if options.density is not None:
@@ -159,7 +159,7 @@ def warnings_of(draft: Draft, is_alone: bool) -> Iterator[str]:
         remedy = f"`{command}{folders} {scene}` reads them from there" if folders else f"`{command}` lists the places"
         what = f"{len(missing)} meshes, as `{missing[0]}`" if len(missing) > 1 else f"the mesh `{missing[0]}`"
         yield f"{source}: no file is found of {what}: {remedy}"
-    if losses := Report(draft.ledger).summary:
+    if losses := ImportReport(draft.ledger).summary:
         yield f"{source}: imported: {losses}: `{command}` lists them"
 
 

@@ -24,7 +24,7 @@ MOST_FOLDERS = 20
 """Largest number of folders above a model that are searched for its packages."""
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file or folder; None with the reason if there is none."""
 
     file: Path | None
@@ -62,7 +62,7 @@ def find_mesh(reading: Reading, element: Element, *names: str) -> Path | None:
     return None
 
 
-def find_path(reading: Reading, name: str, accepts: Callable[[Path], bool]) -> Found:
+def find_path(reading: Reading, name: str, accepts: Callable[[Path], bool]) -> FoundFile:
     """Return the first place that a name may mean, see `find_mesh`, and that is accepted."""
     scheme, separator, rest = name.partition("://")
     if separator and scheme in ("package", "model"):
@@ -77,10 +77,10 @@ def find_path(reading: Reading, name: str, accepts: Callable[[Path], bool]) -> F
     for place in places:
         try:
             if accepts(place):
-                return Found(place)
+                return FoundFile(place)
         except (OSError, ValueError):  # a name that no file can have
             continue
-    return Found(None, f"no such file; searched: {', '.join(map(str, searched[:3]))}{hint}")
+    return FoundFile(None, f"no such file; searched: {', '.join(map(str, searched[:3]))}{hint}")
 
 
 def scale_of(x: float, y: float, z: float) -> dict[str, Any]:

@@ -130,7 +130,7 @@ TITLES: dict[Fate, str] = {
 """Headings of the report, by fate."""
 
 
-class Report:
+class ImportReport:
     """The entries of a ledger, counted and formatted."""
 
     def __init__(self, ledger: Ledger) -> None:

@@ -36,7 +36,7 @@ from multibody_cli.foreign.mjcf_model import (
     SLIDE,
     SPHERE,
     TYPES,
-    Model,
+    MjcfModel,
     pose_entry,
     pose_of,
     reference_of,
@@ -77,7 +77,7 @@ def read(root: Element, reading: Reading) -> Draft:
         arrays = compile_model(reading.path)
     except CompilerError as error:
         reading.problems.stop(root.mark, (), str(error))
-    model = Model(root, reading, arrays)
+    model = MjcfModel(root, reading, arrays)
     model.friction = usual_friction(arrays)
     _read_geoms(model, 0, model.draft.world)
     for body in range(1, len(arrays.body_parentid)):
@@ -108,7 +108,7 @@ def _include(element: Element, reading: Reading, above: tuple[Path, ...]) -> Non
             _include(child, reading, above)
 
 
-def _read_options(model: Model) -> None:
+def _read_options(model: MjcfModel) -> None:
     option = model.arrays.option
     gravity = [0.0, 0.0, 0.0] if model.is_disabled("gravity") else option["gravity"]
     model.draft.set("gravity", model.bodies[0], gravity)
@@ -128,7 +128,7 @@ def _read_options(model: Model) -> None:
 
 
 # --- bodies and joints ------------------------------------------------------------------------------------------------
-def _read_body(model: Model, index: int) -> None:
+def _read_body(model: MjcfModel, index: int) -> None:
     arrays = model.arrays
     element = model.bodies[index]
     body = model.draft.add_body(model.names[index], element)
@@ -203,7 +203,7 @@ def _axis(arrays: Any, joint: int, element: Element) -> dict[str, Any]:
     return {"axis": direction(arrays.jnt_axis[joint].tolist(), source_of(element, "axis"))}
 
 
-def _read_parts(model: Model, joint: Joint, joints: range, names: list[str], elements: list[Element]) -> None:
+def _read_parts(model: MjcfModel, joint: Joint, joints: range, names: list[str], elements: list[Element]) -> None:
     arrays = model.arrays
     parts = []
     position = velocity = 0
@@ -217,7 +217,7 @@ def _read_parts(model: Model, joint: Joint, joints: range, names: list[str], ele
     joint.origin = Origin(joint.origin.mark, "parts: " + ", ".join(name or "unnamed" for name in names))
 
 
-def _joint_fields(model: Model, joints: range) -> dict[str, Any]:
+def _joint_fields(model: MjcfModel, joints: range) -> dict[str, Any]:
     """Return the fields of a joint of the scene that has the coordinates of several joints of the file."""
     arrays = model.arrays
     owners = [joint for joint in joints for _ in range(SIZES[int(arrays.jnt_type[joint])][1])]
@@ -244,7 +244,7 @@ def _joint_fields(model: Model, joints: range) -> dict[str, Any]:
     return found
 
 
-def _friction_fields(model: Model, type_: str, joints: range) -> dict[str, Any]:
+def _friction_fields(model: MjcfModel, type_: str, joints: range) -> dict[str, Any]:
     """Return the dry friction of each degree of freedom, whatever the loads."""
     if not joints or model.is_disabled("frictionloss"):
         return {}
@@ -256,7 +256,7 @@ def _friction_fields(model: Model, type_: str, joints: range) -> dict[str, Any]:
     return {"friction": dict.fromkeys(words, limit)} if any(losses) else {}
 
 
-def _limits(model: Model, joint: int) -> list[Any]:
+def _limits(model: MjcfModel, joint: int) -> list[Any]:
     """Return the limits of each degree of freedom; None for none."""
     arrays = model.arrays
     type_ = int(arrays.jnt_type[joint])
@@ -266,7 +266,7 @@ def _limits(model: Model, joint: int) -> list[Any]:
     return [[value - reference for value in arrays.jnt_range[joint].tolist()]]
 
 
-def _rest(model: Model, joint: int) -> Any:
+def _rest(model: MjcfModel, joint: int) -> Any:
     arrays = model.arrays
     address = int(arrays.jnt_qposadr[joint])
     if arrays.jnt_type[joint] in (HINGE, SLIDE):
@@ -274,7 +274,7 @@ def _rest(model: Model, joint: int) -> Any:
     return UNTURNED if arrays.jnt_type[joint] == BALL else pose_entry(arrays.qpos_spring[address : address + 7])
 
 
-def _start(model: Model, joint: int) -> Any:
+def _start(model: MjcfModel, joint: int) -> Any:
     """Return the coordinate of a scene at the start: zero, or the nearest value within the limits."""
     if model.arrays.jnt_type[joint] == FREE:
         address = int(model.arrays.jnt_qposadr[joint])
@@ -294,7 +294,7 @@ def _start(model: Model, joint: int) -> Any:
     return limits[0] if start == lower else limits[1]
 
 
-def _note_reference(model: Model, joint: int, element: Element) -> None:
+def _note_reference(model: MjcfModel, joint: int, element: Element) -> None:
     if model.arrays.jnt_type[joint] in (HINGE, SLIDE) and (reference := reference_of(model, joint)):
         effect = f"q of the scene is q of the file minus {reference:.6g}"
         model.reading.ledger.approximate(element, "coordinates are zero in the initial pose", effect, "ref")
@@ -303,7 +303,7 @@ def _note_reference(model: Model, joint: int, element: Element) -> None:
 
 
 # --- shapes and points ------------------------------------------------------------------------------------------------
-def _read_geoms(model: Model, index: int, body: Body) -> None:
+def _read_geoms(model: MjcfModel, index: int, body: Body) -> None:
     arrays = model.arrays
     geoms = np.flatnonzero(arrays.geom_bodyid == index)
     for geom, element in zip(geoms, model.of_body(index, len(geoms), "geom"), strict=True):
@@ -312,7 +312,7 @@ def _read_geoms(model: Model, index: int, body: Body) -> None:
             body.shapes.append(shape)
 
 
-def _shape(model: Model, geom: int, element: Element) -> Shape | None:
+def _shape(model: MjcfModel, geom: int, element: Element) -> Shape | None:
     arrays = model.arrays
     type_ = int(arrays.geom_type[geom])
     a, b, c = arrays.geom_size[geom].tolist()
@@ -364,7 +364,7 @@ def _mesh(arrays: Any, mesh: int) -> tuple[Path | None, dict[str, Any], Pose]:
     return None, {"type": "mesh", "vertices": vertices.tolist()}, IDENTITY
 
 
-def _read_sites(model: Model, index: int, body: Body) -> None:
+def _read_sites(model: MjcfModel, index: int, body: Body) -> None:
     arrays = model.arrays
     sites = np.flatnonzero(arrays.site_bodyid == index)
     for site, element in zip(sites, model.of_body(index, len(sites), "site"), strict=True):

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.foreign.draft import WORLD
-from multibody_cli.foreign.mjcf_model import Model
+from multibody_cli.foreign.mjcf_model import MjcfModel
 
 
-def read_contacts(model: Model) -> None:
+def read_contacts(model: MjcfModel) -> None:
     """Read the rules of contacts, and the pairs of bodies that never touch or have coefficients of their own."""
     arrays, draft = model.arrays, model.draft
     if not has_contacts(model):
@@ -48,7 +48,7 @@ def read_contacts(model: Model) -> None:
     _note_dimensions(model)
 
 
-def _note_dimensions(model: Model) -> None:
+def _note_dimensions(model: MjcfModel) -> None:
     """Note coefficients that count in MuJoCo because the other shape has more dimensions, and not in a scene."""
     arrays = model.arrays
     own, others = _masks(arrays)
@@ -68,7 +68,7 @@ def _note_dimensions(model: Model) -> None:
             )
 
 
-def _neighbors(model: Model) -> tuple[list[list[str]], list[list[str]]]:
+def _neighbors(model: MjcfModel) -> tuple[list[list[str]], list[list[str]]]:
     """Return the pairs of bodies that touch in a scene, and not in MuJoCo, and the reverse, beside lists of the file.
 
     MuJoCo filters a rigid group of bodies and the one that carries it, unless that is fixed to the world; a scene
@@ -140,7 +140,7 @@ def _groups(bits: int) -> list[str]:
     return ["default" if bit == 0 else f"bit_{bit}" for bit in range(32) if bits >> bit & 1]
 
 
-def has_contacts(model: Model) -> bool:
+def has_contacts(model: MjcfModel) -> bool:
     """Whether any shape may touch another one."""
     touches = _touches_by_masks(model.arrays) or len(model.arrays.pair_geom1) > 0
     return touches and not model.is_disabled("contact")
@@ -170,7 +170,7 @@ def _masks(arrays: Any) -> tuple[Any, Any]:
     return own, arrays.geom_conaffinity & np.bitwise_or.reduce(arrays.geom_contype)
 
 
-def contact_fields(model: Model, geom: int) -> dict[str, Any]:
+def contact_fields(model: MjcfModel, geom: int) -> dict[str, Any]:
     """Return friction and groups of a shape; groups that no shape names, or is in, do not count."""
     arrays = model.arrays
     own, others = (_groups(int(masks[geom])) for masks in _masks(arrays))

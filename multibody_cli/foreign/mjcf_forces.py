@@ -8,7 +8,7 @@ import numpy as np
 
 from multibody_cli.forces.fluid_on_ellipsoid import DragCoefficients, LiftCoefficients, added_mass
 from multibody_cli.foreign.markup import Element
-from multibody_cli.foreign.mjcf_model import CAPSULE, CYLINDER, SPHERE, Model, pose_of
+from multibody_cli.foreign.mjcf_model import CAPSULE, CYLINDER, SPHERE, MjcfModel, pose_of
 from multibody_cli.foreign.renaming import unused
 
 ADDED_MASS = "its added mass is exact, whereas MuJoCo's has the error of a quadrature"
@@ -17,7 +17,7 @@ LEAST_EDGE_SQUARED = 1e-15
 """Least sum of two moments less the third one of a box, kg m^2 (`mjMINVAL`)."""
 
 
-def read_body_forces(model: Model) -> None:
+def read_body_forces(model: MjcfModel) -> None:
     """Read the fluid around the bodies that move, and the weights that forces compensate.
 
     MuJoCo has none of them where both springs and dampers are disabled.
@@ -33,7 +33,7 @@ def read_body_forces(model: Model) -> None:
             _add(model, body, "lift", force=lift.tolist(), point=arrays.body_ipos[body].tolist())
 
 
-def _add_fluid(model: Model, body: int) -> None:
+def _add_fluid(model: MjcfModel, body: int) -> None:
     """Add the forces on the ellipsoids of a body, or else on the box with its inertia: MuJoCo's two models."""
     arrays, option = model.arrays, model.arrays.option
     properties = {name: option[name] for name in ("density", "viscosity") if option[name] > 0.0}
@@ -53,7 +53,7 @@ def _add_fluid(model: Model, body: int) -> None:
     _add(model, body, "fluid", fluid=properties, box=edges.tolist(), **pose.data())
 
 
-def _add_ellipsoid(model: Model, body: int, geom: int, element: Element, properties: dict[str, Any]) -> None:
+def _add_ellipsoid(model: MjcfModel, body: int, geom: int, element: Element, properties: dict[str, Any]) -> None:
     """Add the forces on the ellipsoid of a geom, with the coefficients that differ from those of most scenes."""
     arrays = model.arrays
     semiaxes = _semiaxes(int(arrays.geom_type[geom]), *arrays.geom_size[geom].tolist())
@@ -83,6 +83,6 @@ def _semiaxes(kind: int, a: float, b: float, c: float) -> list[float]:
     return [a, b, c]
 
 
-def _add(model: Model, body: int, word: str, **fields: object) -> None:
+def _add(model: MjcfModel, body: int, word: str, **fields: object) -> None:
     name = unused(f"{model.names[body]}_{word}", model.draft.elements.get("forces", {}))
     model.draft.add("forces", name, model.bodies[body], body=model.names[body], **fields)

@@ -33,7 +33,7 @@ WIDER |= dict.fromkeys(("spring", "damper"), "passive")
 """Flags that disable more than another one, by the name of that one; `passive` is that of releases before 3.3.6."""
 
 
-class Model:
+class MjcfModel:
     """A compiled model with the elements of its file.
 
     Attributes
@@ -136,7 +136,7 @@ def _flat(element: Element) -> Iterator[Element]:
             yield child
 
 
-def reference_of(model: Model, joint: int) -> float:
+def reference_of(model: MjcfModel, joint: int) -> float:
     """Return the coordinate of the file in the initial pose, `ref`."""
     return float(model.arrays.qpos0[model.arrays.jnt_qposadr[joint]])
 

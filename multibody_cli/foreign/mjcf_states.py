@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.foreign.draft import WORLD, Joint
-from multibody_cli.foreign.mjcf_model import BALL, FREE, SIZES, Model, pose_entry, pose_of, reference_of
+from multibody_cli.foreign.mjcf_model import BALL, FREE, SIZES, MjcfModel, pose_entry, pose_of, reference_of
 from multibody_cli.foreign.mjcf_transmissions import control_of, fixed_tendons, is_integral, tendon_name
 
 TOLERANCE = 0.01
 """Largest distance of a tendon from its range at the start, rad, which the assembly removes."""
 
 
-def read_states(model: Model) -> None:
+def read_states(model: MjcfModel) -> None:
     """Read keyframes as initial states."""
     arrays = model.arrays
     states = {}
@@ -48,7 +48,7 @@ def read_states(model: Model) -> None:
         model.draft.set("states", element, states)
 
 
-def _add_held(model: Model, key: int, joints: dict[str, Any], joint: Joint, q: Any, v: Any) -> None:
+def _add_held(model: MjcfModel, key: int, joints: dict[str, Any], joint: Joint, q: Any, v: Any) -> None:
     """Add the coordinates of a free body that an equality holds, whose joint takes the place of the free one."""
     if joint.parent == WORLD and joint.type == "spherical":
         joints[joint.name] = {"q": [{"quaternion": q[3:].tolist()}], "v": [v[3:].tolist()]}
@@ -57,7 +57,7 @@ def _add_held(model: Model, key: int, joints: dict[str, Any], joint: Joint, q: A
         model.reading.ledger.note(model.element("key", key, "keyframe").mark, text)
 
 
-def _outside_of_a_tendon(model: Model, key: int) -> str:
+def _outside_of_a_tendon(model: MjcfModel, key: int) -> str:
     """Return the reason why no state can have the coordinates of a keyframe; empty if one can."""
     arrays = model.arrays
     for tendon, terms in fixed_tendons(model).items():
@@ -69,7 +69,7 @@ def _outside_of_a_tendon(model: Model, key: int) -> str:
     return ""
 
 
-def _controls(model: Model, key: int) -> dict[str, float]:
+def _controls(model: MjcfModel, key: int) -> dict[str, float]:
     """Return the inputs that a keyframe changes."""
     found = {}
     for actuator, name in model.inputs.items():
@@ -82,7 +82,7 @@ def _controls(model: Model, key: int) -> dict[str, float]:
     return found
 
 
-def _activations(model: Model, key: int) -> dict[str, dict[str, float]]:
+def _activations(model: MjcfModel, key: int) -> dict[str, dict[str, float]]:
     """Return the initial activations of filters that a keyframe changes."""
     return {
         name: {"initial_activation": offset + factor * act}
@@ -91,12 +91,12 @@ def _activations(model: Model, key: int) -> dict[str, dict[str, float]]:
     }
 
 
-def _act(model: Model, key: int, actuator: int) -> float:
+def _act(model: MjcfModel, key: int, actuator: int) -> float:
     """Return the activation of an actuator in a keyframe."""
     return float(model.arrays.key_act[key, model.arrays.actuator_actadr[actuator]])
 
 
-def _of_key(model: Model, key: int, joint: int) -> tuple[Any, Any]:
+def _of_key(model: MjcfModel, key: int, joint: int) -> tuple[Any, Any]:
     """Return the coordinates and velocities of a joint of the file in a keyframe."""
     arrays = model.arrays
     size, speeds = SIZES[int(arrays.jnt_type[joint])]
@@ -104,7 +104,7 @@ def _of_key(model: Model, key: int, joint: int) -> tuple[Any, Any]:
     return arrays.key_qpos[key, first : first + size], arrays.key_qvel[key, column : column + speeds]
 
 
-def _scene_position(model: Model, key: int, joint: int, q: Any) -> Any:
+def _scene_position(model: MjcfModel, key: int, joint: int, q: Any) -> Any:
     """Return coordinates in the form of the scene, those of hinges and slides within their limits."""
     type_ = int(model.arrays.jnt_type[joint])
     if type_ == FREE:
@@ -121,7 +121,7 @@ def _scene_position(model: Model, key: int, joint: int, q: Any) -> Any:
     return value - reference_of(model, joint)
 
 
-def _scene_velocity(model: Model, joint: int, q: Any, v: Any) -> Any:
+def _scene_velocity(model: MjcfModel, joint: int, q: Any, v: Any) -> Any:
     """Return velocities in the form of the scene; that of a free body has the axes of the world."""
     type_ = int(model.arrays.jnt_type[joint])
     if type_ == FREE:

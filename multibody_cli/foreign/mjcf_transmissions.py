@@ -10,7 +10,7 @@ from multibody_cli.expressions import Reference
 from multibody_cli.foreign.draft import WORLD
 from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
-from multibody_cli.foreign.mjcf_model import BALL, FREE, Model, pose_of, reference_of
+from multibody_cli.foreign.mjcf_model import BALL, FREE, MjcfModel, pose_of, reference_of
 from multibody_cli.foreign.renaming import unused
 from multibody_cli.foreign.rounding import number
 
@@ -36,7 +36,7 @@ NO_BIAS, AFFINE_BIAS = 0, 1
 
 
 # --- equalities -------------------------------------------------------------------------------------------------------
-def read_equalities(model: Model) -> None:
+def read_equalities(model: MjcfModel) -> None:
     """Read equalities: `connect` and `weld` are joints that close loops, those of joints and tendons couplings."""
     arrays = model.arrays
     for index, type_ in enumerate(arrays.eq_type):
@@ -51,7 +51,7 @@ def read_equalities(model: Model) -> None:
             model.drop(element, "deformable bodies (flex)")
 
 
-def _close_loop(model: Model, index: int, element: Element) -> None:
+def _close_loop(model: MjcfModel, index: int, element: Element) -> None:
     arrays = model.arrays
     first, second = (int(ids[index]) for ids in (arrays.eq_obj1id, arrays.eq_obj2id))
     data = arrays.eq_data[index]
@@ -74,7 +74,7 @@ def _close_loop(model: Model, index: int, element: Element) -> None:
         joint.pose, joint.child_pose = Pose(pose.position, np.eye(3)), Pose(child_pose.position, np.eye(3))
 
 
-def _couple(model: Model, index: int, element: Element) -> None:
+def _couple(model: MjcfModel, index: int, element: Element) -> None:
     """Read coordinate 1 = polynomial of coordinate 2, both from their initial values."""
     arrays = model.arrays
     polynomial = arrays.eq_data[index][:5].tolist()
@@ -104,13 +104,13 @@ def _couple(model: Model, index: int, element: Element) -> None:
     model.draft.add("couplings", name, element, type="function" if is_curved else "linear", **fields)
 
 
-def _terms_of_joint(model: Model, joint: int, factor: float) -> dict[str, float] | None:
+def _terms_of_joint(model: MjcfModel, joint: int, factor: float) -> dict[str, float] | None:
     if model.arrays.jnt_type[joint] in (FREE, BALL):
         return None
     return {model.address(joint): factor}
 
 
-def _terms_of_tendon(model: Model, tendon: int, factor: float) -> dict[str, float] | None:
+def _terms_of_tendon(model: MjcfModel, tendon: int, factor: float) -> dict[str, float] | None:
     """Return the terms of a fixed tendon; None for one along a path."""
     arrays = model.arrays
     parts = _parts(model, tendon)
@@ -124,7 +124,7 @@ def _terms_of_tendon(model: Model, tendon: int, factor: float) -> dict[str, floa
 
 
 # --- tendons ----------------------------------------------------------------------------------------------------------
-def read_tendons(model: Model) -> None:
+def read_tendons(model: MjcfModel) -> None:
     """Read tendons: sums of coordinates are combinations, straight lines through sites paths with springs and ropes."""
     arrays = model.arrays
     for index in range(len(arrays.tendon_adr)):
@@ -142,7 +142,7 @@ def read_tendons(model: Model) -> None:
             _add_path(model, index, element)
 
 
-def fixed_tendons(model: Model) -> dict[int, list[tuple[int, float]]]:
+def fixed_tendons(model: MjcfModel) -> dict[int, list[tuple[int, float]]]:
     """Return the joints and factors of each tendon that is a sum of coordinates."""
     arrays = model.arrays
     return {
@@ -152,18 +152,18 @@ def fixed_tendons(model: Model) -> dict[int, list[tuple[int, float]]]:
     }
 
 
-def tendon_name(model: Model, index: int) -> str:
+def tendon_name(model: MjcfModel, index: int) -> str:
     """Return the name of a tendon in the scene."""
     return model.arrays.names["tendon"][index] or f"tendon_{index + 1}"
 
 
-def is_path(model: Model, index: int) -> bool:
+def is_path(model: MjcfModel, index: int) -> bool:
     """Whether a tendon is a path of a scene: through sites and over spheres and cylinders."""
     kinds = {int(model.arrays.wrap_type[part]) for part in _parts(model, index)}
     return kinds <= {WRAP_SITE, WRAP_PULLEY, *SURFACES} and not _obstacle(model, index)
 
 
-def _obstacle(model: Model, index: int) -> str:
+def _obstacle(model: MjcfModel, index: int) -> str:
     """Return the reason why a scene cannot have the path of a tendon; empty if it can."""
     for part in _parts(model, index):
         geom, side = int(model.arrays.wrap_objid[part]), int(model.arrays.wrap_prm[part])
@@ -175,14 +175,14 @@ def _obstacle(model: Model, index: int) -> str:
     return ""
 
 
-def _side(model: Model, geom: int, site: int) -> Any:
+def _side(model: MjcfModel, geom: int, site: int) -> Any:
     """Return the position of a side site in the frame of a geom, m."""
     arrays = model.arrays
     frame = pose_of(arrays.geom_pos[geom], arrays.geom_quat[geom])
     return frame.inverse.at(Pose(np.array(arrays.site_pos[site]), np.eye(3))).position
 
 
-def _arc(model: Model, part: int) -> dict[str, Any]:
+def _arc(model: MjcfModel, part: int) -> dict[str, Any]:
     """Return the entry of a path for a geom over which a tendon wraps."""
     arrays = model.arrays
     geom, side = int(arrays.wrap_objid[part]), int(arrays.wrap_prm[part])
@@ -193,12 +193,12 @@ def _arc(model: Model, part: int) -> dict[str, Any]:
     return {"wrap": surface} | ({"side": _side(model, geom, side).tolist()} if side >= 0 else {})
 
 
-def _parts(model: Model, index: int) -> range:
+def _parts(model: MjcfModel, index: int) -> range:
     first = int(model.arrays.tendon_adr[index])
     return range(first, first + int(model.arrays.tendon_num[index]))
 
 
-def _elastic(model: Model, index: int, rest: str) -> dict[str, Any]:
+def _elastic(model: MjcfModel, index: int, rest: str) -> dict[str, Any]:
     """Return spring, damper and limits of a tendon; `rest` is the name of its relaxed value or range."""
     arrays = model.arrays
     found: dict[str, Any] = {}
@@ -214,13 +214,13 @@ def _elastic(model: Model, index: int, rest: str) -> dict[str, Any]:
     return found
 
 
-def _friction(model: Model, index: int) -> dict[str, float]:
+def _friction(model: MjcfModel, index: int) -> dict[str, float]:
     """Return the dry friction of a tendon."""
     loss = 0.0 if model.is_disabled("frictionloss") else float(model.arrays.tendon_frictionloss[index])
     return {"friction": loss} if loss else {}
 
 
-def _add_path(model: Model, index: int, element: Element) -> None:
+def _add_path(model: MjcfModel, index: int, element: Element) -> None:
     arrays, draft, name = model.arrays, model.draft, tendon_name(model, index)
     points: list[dict[str, Any]] = []
     divisor = 0.0
@@ -245,7 +245,7 @@ def _add_path(model: Model, index: int, element: Element) -> None:
 
 
 # --- actuators --------------------------------------------------------------------------------------------------------
-def read_actuators(model: Model) -> None:
+def read_actuators(model: MjcfModel) -> None:
     """Read actuators of one coordinate: a force, or a servo of position or velocity, whose controls are inputs."""
     arrays = model.arrays
     for index in range(len(arrays.actuator_trntype)):
@@ -257,7 +257,7 @@ def read_actuators(model: Model) -> None:
             _add_actuator(model, index, element)
 
 
-def _unsupported(model: Model, index: int) -> str:
+def _unsupported(model: MjcfModel, index: int) -> str:
     """Return the reason why a scene cannot have an actuator; empty if it can."""
     arrays = model.arrays
     if model.is_disabled("actuation"):
@@ -272,7 +272,7 @@ def _unsupported(model: Model, index: int) -> str:
     return "" if _quantity(model, index) else "acts on no coordinate, combination or path"
 
 
-def _quantity(model: Model, index: int) -> dict[str, Any]:
+def _quantity(model: MjcfModel, index: int) -> dict[str, Any]:
     """Return the quantity on which an actuator acts, as the scene names it; empty if it has no name there."""
     arrays = model.arrays
     acts_on, number = arrays.actuator_trntype[index], int(arrays.actuator_trnid[index, 0])
@@ -285,7 +285,7 @@ def _quantity(model: Model, index: int) -> dict[str, Any]:
     return {}
 
 
-def _add_actuator(model: Model, index: int, element: Element) -> None:
+def _add_actuator(model: MjcfModel, index: int, element: Element) -> None:
     """Add force = gear (gain u + b0 + b1 gear q + b2 gear v), with the control u as an input of the same name."""
     arrays = model.arrays
     fields = _quantity(model, index)
@@ -337,17 +337,17 @@ def _add_actuator(model: Model, index: int, element: Element) -> None:
     model.draft.add("actuators", own, element, **fields)
 
 
-def is_integral(model: Model, index: int) -> bool:
+def is_integral(model: MjcfModel, index: int) -> bool:
     """Whether an actuator acts by the integral of its control."""
     return bool(model.arrays.actuator_dyntype[index] == INTEGRATOR)
 
 
-def control_of(model: Model, index: int, control: float) -> float:
+def control_of(model: MjcfModel, index: int, control: float) -> float:
     """Return a control within the range of its actuator."""
     return float(np.clip(control, *model.arrays.actuator_ctrlrange[index])) if _has_range(model, index) else control
 
 
-def _has_range(model: Model, index: int) -> bool:
+def _has_range(model: MjcfModel, index: int) -> bool:
     return bool(model.arrays.actuator_ctrllimited[index]) and not model.is_disabled("clampctrl")
 
 
@@ -357,7 +357,7 @@ def _affine(factor: float, word: str, offset: float) -> str:
     return product if offset == 0.0 else f"{product} {'-' if offset < 0.0 else '+'} {number(abs(offset))}"
 
 
-def _force_limits(model: Model, index: int) -> list[float | None]:
+def _force_limits(model: MjcfModel, index: int) -> list[float | None]:
     """Return the limits of the force of an actuator: its own, and those of a joint on which no other one acts."""
     arrays = model.arrays
     low, high = -np.inf, np.inf
@@ -375,7 +375,7 @@ def _force_limits(model: Model, index: int) -> list[float | None]:
     return bounds if low < high and any(bound is not None for bound in bounds) else []
 
 
-def _is_alone(model: Model, joint: int) -> bool:
+def _is_alone(model: MjcfModel, joint: int) -> bool:
     """Whether a joint has one actuator, and no tendon with an actuator acts on it."""
     arrays = model.arrays
     count = 0

@@ -15,7 +15,7 @@ from pathlib import Path
 from multibody_cli.errors import nearest
 from multibody_cli.foreign.draft import WORLD, Body, Draft
 from multibody_cli.foreign.frames import IDENTITY, Pose
-from multibody_cli.foreign.geometry import Found, find_path
+from multibody_cli.foreign.geometry import FoundFile, find_path
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
 from multibody_cli.foreign.sdf_values import claim_root, flag_of, read_pose, text_of, version_of
@@ -375,19 +375,19 @@ def _include(scope: Scope, include: Element) -> None:
         reading.refuse(include, f"{file} is not SDF: its root element is <{root.tag}>")
 
 
-def _near(reading: Reading, uri: str) -> Found:
+def _near(reading: Reading, uri: str) -> FoundFile:
     """Return the file or folder of a path; a bare name is also searched upward, as that of `model://`."""
     found = find_path(reading, uri, Path.exists)
     return found if found.file is not None or "://" in uri else find_path(reading, f"model://{uri}", Path.exists)
 
 
-def _file_of(reading: Reading, include: Element, folder: Path) -> Found:
+def _file_of(reading: Reading, include: Element, folder: Path) -> FoundFile:
     """Return the SDF file of the folder of a model, of several that with the latest version of SDF."""
     manifest = folder / MANIFEST
     if not manifest.is_file():
-        return Found(None, f"{folder} has no file {MANIFEST}")
+        return FoundFile(None, f"{folder} has no file {MANIFEST}")
     files = [one for one in reading.parse(manifest, include).all("sdf") if one.text.strip()]
     if not files:
-        return Found(None, f"{manifest} names no file in <sdf>")
+        return FoundFile(None, f"{manifest} names no file in <sdf>")
     file = folder / max(files, key=lambda one: version_of(one.attributes.get("version", ""))).text.strip()
-    return Found(file) if file.is_file() else Found(None, f"no such file: {file}")
+    return FoundFile(file) if file.is_file() else FoundFile(None, f"no such file: {file}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from multibody_cli.foreign.draft import Draft, Placed
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.variables import with_variables
 from multibody_cli.yaml_values import flow, word
 
@@ -33,7 +33,7 @@ def text(draft: Draft, folder: Path) -> str:
     """
     near = f"{draft.source.parent}{os.sep}"  # places are relative to the model
     lines = [f"# Imported from {draft.source.name} by `mbsim import`."]
-    for line in Report(draft.ledger).lines():
+    for line in ImportReport(draft.ledger).lines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)
         own = textwrap.wrap(line.replace(near, ""), WIDTH - 2, subsequent_indent=indent, break_long_words=False)
         lines += map(_comment, own)

@@ -58,7 +58,7 @@ ALIGNED = 1e-9
 """Largest component perpendicular to an axis of the box for which a direction of travel is aligned with that axis."""
 
 
-class Point(Immutable):
+class PatchPoint(Immutable):
     """A point of a friction patch: (1 or 2, 6) unit friction wrenches, and (k, 6) rows of N^+ for its normal loads."""
 
     friction_wrenches: Floats
@@ -86,7 +86,7 @@ class FrictionPatch(Immutable):
     """
 
     slip_wrenches: Floats
-    points: Sequence[Point]
+    points: Sequence[PatchPoint]
     on_parent: bool = False
     brake: float = 0.0
     coordinate: int = 0
@@ -271,7 +271,9 @@ def thread_patches(surface: CylinderSurface, axis: Vector, lead: float) -> list[
     torque, column = np.r_[z, 0.0, 0.0, 0.0], np.r_[z, lead * z]
     points = patch_points(normal_forces, friction_wrenches)
     carried = np.eye(6) - np.outer(torque, column)
-    return [FrictionPatch(np.array([slip * torque]), [Point(p.friction_wrenches, p.loads @ carried) for p in points])]
+    return [
+        FrictionPatch(np.array([slip * torque]), [PatchPoint(p.friction_wrenches, p.loads @ carried) for p in points])
+    ]
 
 
 def plate_patches(surface: PlateSurface) -> list[FrictionPatch]:
@@ -305,7 +307,7 @@ def sphere_patches(surface: SphereSurface) -> list[FrictionPatch]:
         slip_wrenches = np.array(
             [np.r_[surface.radius * across, 0.0, 0.0, 0.0] for k, across in enumerate(np.eye(3)) if k != i]
         )
-        patches.append(FrictionPatch(slip_wrenches, [Point(slip_wrenches, np.array([np.r_[0.0, 0.0, 0.0, e]]))]))
+        patches.append(FrictionPatch(slip_wrenches, [PatchPoint(slip_wrenches, np.array([np.r_[0.0, 0.0, 0.0, e]]))]))
     return patches
 
 
@@ -317,11 +319,13 @@ def unit_force_wrench(point: Floats, normal: Floats) -> Floats:
 
 def patch_points(
     normal_forces: Sequence[Sequence[Floats]], friction_wrenches: Sequence[Sequence[Floats]]
-) -> list[Point]:
+) -> list[PatchPoint]:
     """Return the points of a patch with the normal forces and unit friction forces of each."""
     loads = np.linalg.pinv(np.array([wrench for of_point in normal_forces for wrench in of_point]).T)
     each = len(normal_forces[0])
-    return [Point(np.array(wrenches), loads[each * k : each * (k + 1)]) for k, wrenches in enumerate(friction_wrenches)]
+    return [
+        PatchPoint(np.array(wrenches), loads[each * k : each * (k + 1)]) for k, wrenches in enumerate(friction_wrenches)
+    ]
 
 
 def is_aligned(axis: Sequence[float]) -> bool:

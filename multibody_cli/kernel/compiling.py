@@ -22,7 +22,7 @@ from llvmlite.binding import ffi
 from multibody_cli.kernel import store
 from multibody_cli.kernel.compiler.entries import compile_entry, compile_generated
 from multibody_cli.kernel.compiler.pipeline import compile_unit
-from multibody_cli.kernel.compiler.units import Unit, compiling_in, unit_of
+from multibody_cli.kernel.compiler.units import CompilationUnit, compiling_in, unit_of
 from multibody_cli.kernel.loading import KernelError
 from multibody_cli.kernel.store import Code
 from multibody_cli.kernel.tasks import Task, entry_task, generated_task
@@ -72,11 +72,11 @@ class _Session:
         self._found, self._parent = found, parent
         self._reported: set[str] = set()
 
-    def compile(self, unit: Unit) -> Code:
+    def compile(self, unit: CompilationUnit) -> Code:
         """Compile a unit and store its code."""
         return self.keep(compile_unit(unit))
 
-    def calls(self, unit: Unit) -> None:
+    def calls(self, unit: CompilationUnit) -> None:
         """Report a kernel, once."""
         if unit.symbol not in self._reported:
             self._reported.add(unit.symbol)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Progress:
+class CompilationProgress:
     """Progress of compilation.
 
     `done` functions of `known` ones are compiled; `most` is an upper bound of their final number.  `title` names the
@@ -20,5 +20,5 @@ class Progress:
     title: str = ""
 
 
-observers: list[Callable[[Progress], None]] = []
+observers: list[Callable[[CompilationProgress], None]] = []
 """Functions that are called at each change of progress."""

@@ -20,7 +20,7 @@ from typing import Any
 from multibody_cli.errors import ArgumentError
 from multibody_cli.kernel import store
 from multibody_cli.kernel.loading import KernelError, read
-from multibody_cli.kernel.progress import Progress, observers
+from multibody_cli.kernel.progress import CompilationProgress, observers
 from multibody_cli.kernel.tasks import Task
 
 MAX_MEMORY = 600e6
@@ -181,7 +181,7 @@ class _Session:
         self._known: set[str] = set()
         self._retried: set[str] = set()
         self._busy: dict[Connection, _Worker] = {}
-        self.progress = Progress()
+        self.progress = CompilationProgress()
 
     def add(self, task: Task) -> None:
         """Add a task, unless it is known or done."""

@@ -46,7 +46,7 @@ class States(NamedTuple):
 
 
 @dataclass
-class Progress:
+class RunPosition:
     """Position of a run.
 
     Number of recorded instants, time of the last, s, and the steps up to it; the last report, how many of the equal
@@ -74,7 +74,7 @@ class Recorder:
         self._blocks: list[Samples] = []
         self._turn = self.filled = 0
         self._flushed = clock.monotonic()
-        self.progress = Progress()
+        self.progress = RunPosition()
         self.last = 0.0, np.zeros(model.nv)
         self.record_of_run = RunRecord(model, settings)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
-from multibody_cli.actuators.contract import ActuatorSpec, Law
+from multibody_cli.actuators.contract import ActuatorSpec, ControlLaw
 from multibody_cli.escaping import path_component
 from multibody_cli.expressions import constant, with_values
 from multibody_cli.forces.joint_control import COMMAND
@@ -84,15 +84,15 @@ class ActuatorPacker:
         numbers = {"kp": actuator.kp, "kd": actuator.kd}
         for word, target in actuator.joints.items():
             own = coordinate_of(word)
-            body, quantities = self._bound(_ACCELERATION, Law("", numbers, {"target": target}), own, {})
+            body, quantities = self._bound(_ACCELERATION, ControlLaw("", numbers, {"target": target}), own, {})
             number = self._packer.expression(body, quantities, {})
             iv = self._packer.quantities.places[own][1]
             self._commands.append((self._rows[own.joint], iv, number, account))
 
-    def _tables(self, law: Law) -> dict[str, int]:
+    def _tables(self, law: ControlLaw) -> dict[str, int]:
         return {name: self._packer.table(*columns) for name, columns in law.tables.items()}
 
-    def _bound(self, text: str, law: Law, own: Axis, held: Mapping[str, int]) -> tuple[ast.expr, dict[str, int]]:
+    def _bound(self, text: str, law: ControlLaw, own: Axis, held: Mapping[str, int]) -> tuple[ast.expr, dict[str, int]]:
         """Return a law as an expression of quantities, with their numbers."""
         values: dict[str, ast.expr] = {name: constant(value) for name, value in law.parameters.items()}
         of_axis, read_by_axis = self._packer.quantities.values_of(own)

@@ -20,7 +20,7 @@ from multibody_cli.kkt.nodes import INBOARD_JOINT
 from multibody_cli.model import Integers, Records
 
 
-class Elimination(Immutable):
+class BodyOrder(Immutable):
     """The elimination tree; row 0 is the ground, and a parent precedes its children.
 
     Parameters
@@ -38,7 +38,7 @@ class Elimination(Immutable):
     constraints: Integers
 
 
-def plan_elimination(count: int, pairs: Sequence[tuple[int, int]]) -> Elimination:
+def plan_elimination(count: int, pairs: Sequence[tuple[int, int]]) -> BodyOrder:
     """Choose the primary constraints among `pairs` of the bodies 0 to `count`, and number the bodies."""
     neighbours: list[list[tuple[int, int]]] = [[] for _ in range(count + 1)]
     set_parents = list(range(count + 1))
@@ -62,10 +62,10 @@ def plan_elimination(count: int, pairs: Sequence[tuple[int, int]]) -> Eliminatio
         parents.append(parent)
         constraints.append(k)
         stack += [(other, row, k) for other, k in reversed(neighbours[body])]
-    return Elimination(np.array(bodies), np.array(parents), np.array(constraints))
+    return BodyOrder(np.array(bodies), np.array(parents), np.array(constraints))
 
 
-def inboard_joints_for(plan: Elimination, rows: Sequence[tuple[int, int]]) -> Records:
+def inboard_joints_for(plan: BodyOrder, rows: Sequence[tuple[int, int]]) -> Records:
     """Rows of the inboard joint of each body, from the first and the last row of every constraint."""
     inboard_joints = np.zeros(len(plan.bodies), INBOARD_JOINT)
     inboard_joints["parent"] = plan.parents

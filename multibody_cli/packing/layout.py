@@ -20,7 +20,7 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import JointStart, Part, PartCode
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.mass import MassProperties
-from multibody_cli.packing.body_order import Elimination, plan_elimination
+from multibody_cli.packing.body_order import BodyOrder, plan_elimination
 from multibody_cli.packing.markers import Markers
 from multibody_cli.packing.rotors import Rotor, rotor_links, rotors_of
 from multibody_cli.scene.bodies import IN_PLANE
@@ -87,7 +87,7 @@ class Layout(Immutable):
     rotors: Sequence[Rotor]
     markers: Markers
     candidates: Sequence[Candidate] = ()
-    elimination: Elimination | None = None
+    elimination: BodyOrder | None = None
 
     def row_of_joint(self, name: str, joint: JointSpec) -> int:
         """Return the row of the child body of a joint; of a loop joint: its own row, behind all bodies."""

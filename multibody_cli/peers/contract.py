@@ -26,7 +26,7 @@ AGREEMENT = 1e-6
 """Largest relative difference of accelerations that counts as agreement."""
 
 
-class ShapeKind(Enum):
+class JointPrimitive(Enum):
     """Type of a joint primitive; the value is its name in messages."""
 
     HINGE = "a turning part"
@@ -51,7 +51,7 @@ class Piece(Immutable):
         Limit of the dry friction of a hinge or a slide, N m or N.
     """
 
-    kind: ShapeKind
+    kind: JointPrimitive
     axis: Floats
     iq: int
     iv: int
@@ -98,7 +98,7 @@ class Closure(Immutable):
         hinges with parallel axes; such rows have no effect.
     """
 
-    kind: ShapeKind
+    kind: JointPrimitive
     parent: int
     child: int
     parent_point: Floats
@@ -255,7 +255,7 @@ class PeerKind(Immutable):
     evaluation: str
     roll_out: Callable[[Any, int, int, int], float] | None = None
     motion: Callable[[Any], PeerMotion] | None = None
-    closures: frozenset[ShapeKind] = frozenset()
+    closures: frozenset[JointPrimitive] = frozenset()
     closed_agreement: float = AGREEMENT
     contact_models: tuple[str, ...] = ()
     brakes: bool = False

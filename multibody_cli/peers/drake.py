@@ -18,7 +18,16 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import Mechanism, Peer, PeerKind, PeerLink, PeerMotion, PeerRefusal, Piece, ShapeKind
+from multibody_cli.peers.contract import (
+    JointPrimitive,
+    Mechanism,
+    Peer,
+    PeerKind,
+    PeerLink,
+    PeerMotion,
+    PeerRefusal,
+    Piece,
+)
 from multibody_cli.peers.motion import pairs_of_points
 from multibody_cli.spec.rotations import rotation_matrix
 
@@ -84,11 +93,11 @@ class _Plant:
         drake = self._drake
         if piece is None:
             return drake.WeldJoint(name, parent, child, drake.RigidTransform())
-        if piece.kind is ShapeKind.HINGE:
+        if piece.kind is JointPrimitive.HINGE:
             return drake.RevoluteJoint(name, parent, child, piece.axis)
-        if piece.kind is ShapeKind.SLIDE:
+        if piece.kind is JointPrimitive.SLIDE:
             return drake.PrismaticJoint(name, parent, child, piece.axis)
-        kind = drake.BallRpyJoint if piece.kind is ShapeKind.BALL else drake.QuaternionFloatingJoint
+        kind = drake.BallRpyJoint if piece.kind is JointPrimitive.BALL else drake.QuaternionFloatingJoint
         return kind(name, parent, child)
 
     def _set_initial_state(self) -> None:
@@ -96,13 +105,13 @@ class _Plant:
         drake, context = self._drake, self.context
         q, v = self._mechanism.q, self._mechanism.v
         for piece, joint in self.joints:
-            if piece.kind is ShapeKind.HINGE:
+            if piece.kind is JointPrimitive.HINGE:
                 joint.set_angle(context, q[piece.iq])
                 joint.set_angular_rate(context, v[piece.iv])
-            elif piece.kind is ShapeKind.SLIDE:
+            elif piece.kind is JointPrimitive.SLIDE:
                 joint.set_translation(context, q[piece.iq])
                 joint.set_translation_rate(context, v[piece.iv])
-            elif piece.kind is ShapeKind.BALL:
+            elif piece.kind is JointPrimitive.BALL:
                 R = rotation_matrix(q[piece.iq : piece.iq + 4])
                 joint.set_angles(context, drake.RollPitchYaw(drake.RotationMatrix(R)).vector())
                 joint.set_angular_velocity(context, R @ v[piece.iv : piece.iv + 3])
@@ -142,9 +151,9 @@ class _DrakePeer(Peer):
         q = self._mechanism.q
         for piece, joint in model.joints:
             values = found[joint.velocity_start() : joint.velocity_start() + joint.num_velocities()]
-            if piece.kind is ShapeKind.FREE:
+            if piece.kind is JointPrimitive.FREE:
                 values = np.concatenate([values[3:], values[:3]])
-            elif piece.kind is ShapeKind.BALL:
+            elif piece.kind is JointPrimitive.BALL:
                 values = rotation_matrix(q[piece.iq : piece.iq + 4]).T @ values
             yield slice(piece.iv, piece.iv + len(values)), values
 
@@ -181,6 +190,6 @@ DRAKE = PeerKind(
     {"semi_implicit_euler": "discrete"},
     "",
     motion=_DrakePeer.motion,
-    closures=frozenset({ShapeKind.HINGE, ShapeKind.BALL}),
+    closures=frozenset({JointPrimitive.HINGE, JointPrimitive.BALL}),
     closed_agreement=CLOSED_AGREEMENT,
 )

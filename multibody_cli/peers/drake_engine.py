@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import ShapeKind
+from multibody_cli.peers.contract import JointPrimitive
 from multibody_cli.peers.engine import SIZES, Engine, EngineJoint, Quantities
 from multibody_cli.spec.rotations import rotation_matrix
 
-KINDS = {"prismatic": ShapeKind.SLIDE, "ball_rpy": ShapeKind.BALL, "quaternion_floating": ShapeKind.FREE}
+KINDS = {"prismatic": JointPrimitive.SLIDE, "ball_rpy": JointPrimitive.BALL, "quaternion_floating": JointPrimitive.FREE}
 """Kinds by the type of a joint; the coordinates of other types are angles."""
 
 MANIFESTS = "*/model.config"
@@ -69,7 +69,7 @@ class DrakeEngine(Engine):
     def _joints_of(self, joint: Any) -> Iterator[tuple[EngineJoint, int]]:
         """Yield the joints that a joint of Drake is, with their first positions."""
         scope, model = self._scope(joint.child_body(), joint.parent_body()), self._scope(joint.child_body())
-        kind = KINDS.get(joint.type_name(), ShapeKind.HINGE)
+        kind = KINDS.get(joint.type_name(), JointPrimitive.HINGE)
         speeds = SIZES[kind][1]
         for k in range(joint.num_velocities() // speeds):
             name = joint.name() if joint.num_velocities() == speeds else f"{joint.name()} axis{k + 1 if k else ''}"
@@ -128,11 +128,11 @@ class DrakeEngine(Engine):
             if joint.name not in q:
                 continue
             values, columns = q[joint.name], joint.columns
-            if joint.kind is ShapeKind.BALL:
+            if joint.kind is JointPrimitive.BALL:
                 R = rotation_matrix(values)
                 G[columns, columns] = R
                 values = self._drake.RollPitchYaw(self._drake.RotationMatrix(R)).vector()
-            elif joint.kind is ShapeKind.FREE:
+            elif joint.kind is JointPrimitive.FREE:
                 G[columns, columns] = np.roll(np.eye(6), 3, axis=0)
                 values = np.roll(values, 4)
             own_q[first : first + len(values)] = values

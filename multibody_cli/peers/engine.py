@@ -15,12 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import ShapeKind
+from multibody_cli.peers.contract import JointPrimitive
 
 CONTROL = 1.0
 """Control of all actuators whose forces are compared."""
 
-SIZES = {ShapeKind.HINGE: (1, 1), ShapeKind.SLIDE: (1, 1), ShapeKind.BALL: (4, 3), ShapeKind.FREE: (7, 6)}
+SIZES = {
+    JointPrimitive.HINGE: (1, 1),
+    JointPrimitive.SLIDE: (1, 1),
+    JointPrimitive.BALL: (4, 3),
+    JointPrimitive.FREE: (7, 6),
+}
 """Numbers of coordinates and of velocities by kind."""
 
 
@@ -28,7 +33,7 @@ class EngineJoint(NamedTuple):
     """A joint of a model: its name, its kind, its first velocity in M and b, and its body, for a free joint."""
 
     name: str
-    kind: ShapeKind
+    kind: JointPrimitive
     velocity: int
     body: str = ""
 

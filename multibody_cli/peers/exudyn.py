@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import Closure, Mechanism, Peer, PeerKind, PeerMotion, PeerRefusal, ShapeKind
+from multibody_cli.peers.contract import Closure, JointPrimitive, Mechanism, Peer, PeerKind, PeerMotion, PeerRefusal
 from multibody_cli.peers.mechanism import PARALLEL
 from multibody_cli.peers.motion import motion_of
 
@@ -24,7 +24,7 @@ def build(mechanism: Mechanism) -> Peer:
     """Build a mechanism."""
     import exudyn
 
-    if any(len(link.pieces) != 1 or link.pieces[0].kind is not ShapeKind.HINGE for link in mechanism.links):
+    if any(len(link.pieces) != 1 or link.pieces[0].kind is not JointPrimitive.HINGE for link in mechanism.links):
         raise PeerRefusal("exudyn is built only with joints that are one hinge")
     motion = motion_of(mechanism.links, mechanism.q, mechanism.v)
     axes = np.array([R @ link.pieces[0].axis for link, R in zip(mechanism.links, motion.rotations, strict=True)])
@@ -146,5 +146,5 @@ EXUDYN = PeerKind(
     {"semi_implicit_euler": "trapezoidal rule"},
     "",
     motion=_ExudynPeer.motion,
-    closures=frozenset({ShapeKind.HINGE}),
+    closures=frozenset({JointPrimitive.HINGE}),
 )

@@ -17,10 +17,10 @@ from multibody_cli.immutable import replace
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Floats, Model, Records, State, Tree
-from multibody_cli.peers.contract import Closure, Mechanism, PeerLink, PeerRefusal, PeerSolid, Piece, ShapeKind
+from multibody_cli.peers.contract import Closure, JointPrimitive, Mechanism, PeerLink, PeerRefusal, PeerSolid, Piece
 from multibody_cli.peers.motion import motion_of
 
-_KINDS = {PartCode.BALL: ShapeKind.BALL, PartCode.FREE: ShapeKind.FREE}
+_KINDS = {PartCode.BALL: JointPrimitive.BALL, PartCode.FREE: JointPrimitive.FREE}
 _SIZES = {GeomKind.PLANE: 0, GeomKind.SPHERE: 1, GeomKind.CAPSULE: 2, GeomKind.BOX: 3}
 """Number of lengths of each supported shape."""
 PARALLEL = 1e-9
@@ -137,11 +137,11 @@ def _sizes_of_tree(tree: Tree, model: Model) -> tuple[int, int]:
     return int(tree.parts[first["first_part"]]["iq"]), int(first["iv"])
 
 
-def _kind_of_closure(closure: np.void, parts: Records) -> ShapeKind | None:
+def _kind_of_closure(closure: np.void, parts: Records) -> JointPrimitive | None:
     """Return the kind of a loop joint, or None if no peer supports it."""
     run = parts[closure["first_part"] : closure["last_part"]]
     kind = _piece(run[0]).kind if len(run) == 1 else None
-    return kind if kind in (ShapeKind.HINGE, ShapeKind.BALL) else None
+    return kind if kind in (JointPrimitive.HINGE, JointPrimitive.BALL) else None
 
 
 def _closure(closure: np.void, parts: Records, links: Sequence[PeerLink], rotations: Floats) -> Closure:
@@ -160,14 +160,14 @@ def _closure(closure: np.void, parts: Records, links: Sequence[PeerLink], rotati
         child_point=np.array(closure["child_origin"]),
         parent_axis=parent_axis,
         child_axis=_matrix(closure["child_frame"]) @ axis,
-        holds_axis=kind is ShapeKind.HINGE
+        holds_axis=kind is JointPrimitive.HINGE
         and not all(_turns_about(world_axis, links[k - 1], rotations[k - 1]) for k in loop),
     )
 
 
 def _turns_about(axis: Floats, link: PeerLink, rotation: Floats) -> bool:
     """Return whether the inboard joint of a link is one hinge whose axis is parallel to a unit axis of the world."""
-    if len(link.pieces) != 1 or link.pieces[0].kind is not ShapeKind.HINGE:
+    if len(link.pieces) != 1 or link.pieces[0].kind is not JointPrimitive.HINGE:
         return False
     return bool(np.linalg.norm(np.cross(axis, rotation @ link.pieces[0].axis)) < PARALLEL)
 
@@ -218,5 +218,5 @@ def _link(link: np.void, parts: Records, brakes: Floats) -> PeerLink:
 
 def _piece(part: np.void) -> Piece:
     turn, slide = np.array(part["turn"]), np.array(part["slide"])
-    kind = _KINDS.get(PartCode(int(part["code"])), ShapeKind.HINGE if turn.any() else ShapeKind.SLIDE)
+    kind = _KINDS.get(PartCode(int(part["code"])), JointPrimitive.HINGE if turn.any() else JointPrimitive.SLIDE)
     return Piece(kind, turn if turn.any() else slide, int(part["iq"]), int(part["iv"]))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import Closure, Mechanism, PeerLink, PeerMotion, Piece, ShapeKind
+from multibody_cli.peers.contract import Closure, JointPrimitive, Mechanism, PeerLink, PeerMotion, Piece
 from multibody_cli.spec.rotations import rotation_matrix
 
 ARM = 1.0
@@ -41,12 +41,12 @@ def _across(
     piece: Piece, q: Floats, v: Floats, x: Floats, R: Floats, u: Floats, w: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return position, rotation, velocity of the origin and angular velocity behind a joint primitive."""
-    if piece.kind is ShapeKind.HINGE:
+    if piece.kind is JointPrimitive.HINGE:
         return x, R @ _turn(piece.axis, q[piece.iq]), u, w + R @ piece.axis * v[piece.iv]
-    if piece.kind is ShapeKind.BALL:
+    if piece.kind is JointPrimitive.BALL:
         R = R @ rotation_matrix(q[piece.iq : piece.iq + 4])
         return x, R, u, w + R @ v[piece.iv : piece.iv + 3]
-    free = piece.kind is ShapeKind.FREE
+    free = piece.kind is JointPrimitive.FREE
     shift = R @ (q[piece.iq : piece.iq + 3] if free else piece.axis * q[piece.iq])
     slip = R @ (v[piece.iv : piece.iv + 3] if free else piece.axis * v[piece.iv])
     x, u = x + shift, u + np.cross(w, shift) + slip

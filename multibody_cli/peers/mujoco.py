@@ -21,6 +21,7 @@ from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import (
     Closure,
+    JointPrimitive,
     Mechanism,
     Peer,
     PeerKind,
@@ -29,7 +30,6 @@ from multibody_cli.peers.contract import (
     PeerRefusal,
     PeerSolid,
     Piece,
-    ShapeKind,
     time_calls,
 )
 from multibody_cli.peers.motion import pairs_of_points
@@ -43,7 +43,12 @@ CLOSED_AGREEMENT = 1e-2
 INTEGRATORS = {"semi_implicit_euler": "Euler", "rk4": "RK4"}
 CONTACT_MODELS = {"elliptic": 'cone="elliptic" impratio="100"', "pyramidal": 'cone="pyramidal" impratio="1"'}
 """Friction cones: elliptic, with stiff friction against creep, and the default, which is the fastest."""
-_JOINTS = {ShapeKind.HINGE: "hinge", ShapeKind.SLIDE: "slide", ShapeKind.BALL: "ball", ShapeKind.FREE: "free"}
+_JOINTS = {
+    JointPrimitive.HINGE: "hinge",
+    JointPrimitive.SLIDE: "slide",
+    JointPrimitive.BALL: "ball",
+    JointPrimitive.FREE: "free",
+}
 _SHAPES = {GeomKind.PLANE: "plane", GeomKind.SPHERE: "sphere", GeomKind.CAPSULE: "capsule", GeomKind.BOX: "box"}
 _UNCONSTRAINED = 'constraint="disable" warmstart="disable"'
 _MEMORY = '<size memory="1G"/>'
@@ -55,7 +60,7 @@ def build(mechanism: Mechanism) -> Peer:
     import mujoco
 
     for link in mechanism.links:
-        if link.parent != 0 and any(piece.kind is ShapeKind.FREE for piece in link.pieces):
+        if link.parent != 0 and any(piece.kind is JointPrimitive.FREE for piece in link.pieces):
             raise PeerRefusal("MuJoCo supports a free joint only between a body and the world")
     try:
         model = mujoco.MjModel.from_xml_string(mjcf(mechanism))
@@ -95,7 +100,7 @@ class _MujocoPeer(Peer):
         a = np.zeros(len(self._mechanism.v))
         for piece, link, joint in self._pieces:
             found = self._data.qacc[joint.dofadr[0] :]
-            if piece.kind is ShapeKind.FREE:
+            if piece.kind is JointPrimitive.FREE:
                 R = rotation_matrix(self._mechanism.q[piece.iq + 3 : piece.iq + 7])
                 a[piece.iv : piece.iv + 3] = link.rotation.T @ found[:3]
                 a[piece.iv + 3 : piece.iv + 6] = R @ found[3:6]
@@ -150,7 +155,7 @@ class _MujocoPeer(Peer):
         q, v = self._mechanism.q, self._mechanism.v
         for piece, link, joint in self._pieces:
             to_q, to_v = self._data.qpos[joint.qposadr[0] :], self._data.qvel[joint.dofadr[0] :]
-            if piece.kind is ShapeKind.FREE:
+            if piece.kind is JointPrimitive.FREE:
                 turn = q[piece.iq + 3 : piece.iq + 7]
                 to_q[:3] = link.position + link.rotation @ q[piece.iq : piece.iq + 3]
                 self._mujoco.mju_mulQuat(to_q[3:7], _quaternion(self._mujoco, link.rotation), turn)
@@ -158,12 +163,12 @@ class _MujocoPeer(Peer):
                 to_v[3:6] = rotation_matrix(turn).T @ v[piece.iv + 3 : piece.iv + 6]
                 continue
             size = _width(piece)
-            numbers = size + (piece.kind is ShapeKind.BALL)
+            numbers = size + (piece.kind is JointPrimitive.BALL)
             to_q[:numbers], to_v[:size] = q[piece.iq : piece.iq + numbers], v[piece.iv : piece.iv + size]
 
 
 def _width(piece: Piece) -> int:
-    return 3 if piece.kind is ShapeKind.BALL else 1
+    return 3 if piece.kind is JointPrimitive.BALL else 1
 
 
 def _quaternion(mujoco: Any, rotation: Floats) -> Floats:
@@ -220,7 +225,7 @@ def _body(number: int, link: PeerLink) -> str:
     inertia = _row([J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]])
     joints = "".join(
         f'<joint name="{number}.{k}" type="{_JOINTS[piece.kind]}"'
-        + (f' axis="{_row(piece.axis)}"' if piece.kind in (ShapeKind.HINGE, ShapeKind.SLIDE) else "")
+        + (f' axis="{_row(piece.axis)}"' if piece.kind in (JointPrimitive.HINGE, JointPrimitive.SLIDE) else "")
         + (f' frictionloss="{piece.brake!r}"/>' if piece.brake > 0.0 else "/>")
         for k, piece in enumerate(link.pieces)
     )
@@ -265,7 +270,7 @@ MUJOCO = PeerKind(
     "mj_forward",
     _MujocoPeer.roll_out,
     _MujocoPeer.motion,
-    frozenset({ShapeKind.HINGE, ShapeKind.BALL}),
+    frozenset({JointPrimitive.HINGE, JointPrimitive.BALL}),
     CLOSED_AGREEMENT,
     tuple(CONTACT_MODELS),
     True,

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import ShapeKind
+from multibody_cli.peers.contract import JointPrimitive
 from multibody_cli.peers.engine import SIZES, Engine, EngineJoint, Quantities
 from multibody_cli.spec.rotations import rotation_matrix
 
-KINDS = (ShapeKind.FREE, ShapeKind.BALL, ShapeKind.SLIDE, ShapeKind.HINGE)
+KINDS = (JointPrimitive.FREE, JointPrimitive.BALL, JointPrimitive.SLIDE, JointPrimitive.HINGE)
 """Kinds by number (`mjtJoint`)."""
 
 
@@ -97,7 +97,7 @@ class MujocoEngine(Engine):
             if joint.name not in q:
                 continue
             columns = joint.columns
-            if joint.kind is ShapeKind.FREE:
+            if joint.kind is JointPrimitive.FREE:
                 G[columns, columns][3:, 3:] = rotation_matrix(q[joint.name][3:]).T
             first = int(model.jnt_qposadr[k])
             data.qpos[first : first + SIZES[joint.kind][0]] = q[joint.name]

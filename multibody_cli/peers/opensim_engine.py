@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import ShapeKind
+from multibody_cli.peers.contract import JointPrimitive
 from multibody_cli.peers.engine import CONTROL, Engine, EngineJoint, Quantities
 from multibody_cli.spec.rotations import rotation_matrix
 
@@ -75,12 +75,12 @@ class OpenSimEngine(Engine):
             names = [joint.get_coordinates(k).getName() for k in range(joint.numCoordinates())]
             if joint.getConcreteClassName() == "FreeJoint":
                 body = joint.getChildFrame().findBaseFrame().getName()
-                found.append(EngineJoint(joint.getName(), ShapeKind.FREE, self._column(names[0]), body))
+                found.append(EngineJoint(joint.getName(), JointPrimitive.FREE, self._column(names[0]), body))
                 parts[joint.getName()] = names
                 continue
             for name in names:
                 slides = self._coordinates[name].getMotionType() == SLIDING
-                kind = ShapeKind.SLIDE if slides else ShapeKind.HINGE
+                kind = JointPrimitive.SLIDE if slides else JointPrimitive.HINGE
                 found.append(EngineJoint(name, kind, self._column(name)))
                 parts[name] = [name]
         return tuple(found), parts
@@ -193,7 +193,7 @@ class OpenSimEngine(Engine):
         """Return the matrix from velocities here to those of Simbody, which are angular velocities in some joints."""
         G = np.zeros_like(self._G)
         for joint in self.joints:
-            if joint.kind is ShapeKind.FREE:
+            if joint.kind is JointPrimitive.FREE:
                 G[joint.columns, joint.columns] = SWAP
             else:
                 rate = self._opensim.Vector(self._state.getNQ(), 0.0)
@@ -207,7 +207,7 @@ class OpenSimEngine(Engine):
         self._matter.multiplyByNDot(self._state, False, self._state.getU(), changes)
         rest = -self._speeds_of(changes)
         for joint in self.joints:
-            if joint.kind is ShapeKind.FREE:
+            if joint.kind is JointPrimitive.FREE:
                 rest[joint.columns] = 0.0
         return rest
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import Closure, Mechanism, Peer, PeerKind, Piece, ShapeKind, time_calls
+from multibody_cli.peers.contract import Closure, JointPrimitive, Mechanism, Peer, PeerKind, Piece, time_calls
 from multibody_cli.peers.motion import pairs_of_points
 from multibody_cli.spec.rotations import rotation_matrix
 
@@ -33,11 +33,11 @@ def build(mechanism: Mechanism) -> Peer:
 
 def _joint(pin: Any, piece: Piece) -> Any:
     """Create the joint of a primitive: the specialized type if its axis is a coordinate axis."""
-    if piece.kind is ShapeKind.BALL:
+    if piece.kind is JointPrimitive.BALL:
         return pin.JointModelSpherical()
-    if piece.kind is ShapeKind.FREE:
+    if piece.kind is JointPrimitive.FREE:
         return pin.JointModelFreeFlyer()
-    short, long = ("R", "Revolute") if piece.kind is ShapeKind.HINGE else ("P", "Prismatic")
+    short, long = ("R", "Revolute") if piece.kind is JointPrimitive.HINGE else ("P", "Prismatic")
     axis = tuple(float(number) for number in piece.axis)
     if axis in _ALONG:
         return getattr(pin, f"JointModel{short}{_ALONG[axis]}")()
@@ -82,12 +82,12 @@ class _PinocchioPeer(Peer):
         a = np.zeros(len(self._mechanism.v))
         for piece, joint in self._pieces:
             iv = self._model.idx_vs[joint]
-            if piece.kind is ShapeKind.FREE:  # both parts in rotating body axes here
+            if piece.kind is JointPrimitive.FREE:  # both parts in rotating body axes here
                 R = rotation_matrix(self._mechanism.q[piece.iq + 3 : piece.iq + 7])
                 linear = found[iv : iv + 3] + np.cross(self._v[iv + 3 : iv + 6], self._v[iv : iv + 3])
                 a[piece.iv : piece.iv + 3], a[piece.iv + 3 : piece.iv + 6] = R @ linear, R @ found[iv + 3 : iv + 6]
             else:
-                size = 3 if piece.kind is ShapeKind.BALL else 1
+                size = 3 if piece.kind is JointPrimitive.BALL else 1
                 a[piece.iv : piece.iv + size] = found[iv : iv + size]
         return a
 
@@ -123,10 +123,10 @@ class _PinocchioPeer(Peer):
     def _set_initial_state(self, piece: Piece, iq: int, iv: int) -> None:
         """Set the initial state of a primitive; quaternions are (x, y, z, w) in Pinocchio."""
         q, v = self._mechanism.q, self._mechanism.v
-        if piece.kind is ShapeKind.BALL:
+        if piece.kind is JointPrimitive.BALL:
             self._q[iq : iq + 4] = np.roll(q[piece.iq : piece.iq + 4], -1)
             self._v[iv : iv + 3] = v[piece.iv : piece.iv + 3]
-        elif piece.kind is ShapeKind.FREE:
+        elif piece.kind is JointPrimitive.FREE:
             turn = q[piece.iq + 3 : piece.iq + 7]
             R = rotation_matrix(turn)
             self._q[iq : iq + 3], self._q[iq + 3 : iq + 7] = q[piece.iq : piece.iq + 3], np.roll(turn, -1)
@@ -143,5 +143,5 @@ PINOCCHIO = PeerKind(
     build,
     {},
     "aba, convention WORLD; constraintDynamics with closures",
-    closures=frozenset({ShapeKind.HINGE, ShapeKind.BALL}),
+    closures=frozenset({JointPrimitive.HINGE, JointPrimitive.BALL}),
 )

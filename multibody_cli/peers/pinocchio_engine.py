@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import ShapeKind
+from multibody_cli.peers.contract import JointPrimitive
 from multibody_cli.peers.engine import Engine, EngineJoint, Quantities
 from multibody_cli.spec.rotations import rotation_matrix
 
@@ -44,9 +44,9 @@ class PinocchioEngine(Engine):
         if joint.nv == 6:
             links = (frame for frame in model.frames if frame.type == self._pinocchio.FrameType.BODY)
             link = next(frame.name for frame in links if frame.parentJoint == number)
-            return EngineJoint(name, ShapeKind.FREE, joint.idx_v, link)
+            return EngineJoint(name, JointPrimitive.FREE, joint.idx_v, link)
         slides = joint.shortname().startswith("JointModelP")  # PX, PY, PZ, PrismaticUnaligned
-        return EngineJoint(name, ShapeKind.SLIDE if slides else ShapeKind.HINGE, joint.idx_v)
+        return EngineJoint(name, JointPrimitive.SLIDE if slides else JointPrimitive.HINGE, joint.idx_v)
 
     def equations(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> tuple[Floats, Floats]:
         """Return M and b."""
@@ -92,7 +92,7 @@ class PinocchioEngine(Engine):
             found = model.joints[number]
             columns = joint.columns
             values = q[joint.name]
-            if joint.kind is ShapeKind.FREE:
+            if joint.kind is JointPrimitive.FREE:
                 R = rotation_matrix(values[3:])
                 G[columns, columns] = np.kron(np.eye(2), R.T)
                 linear, angular = v[joint.name][:3], v[joint.name][3:]

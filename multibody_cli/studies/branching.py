@@ -26,7 +26,7 @@ from multibody_cli.output.hdf5 import Continued, Hdf5Sink, part_path
 from multibody_cli.output.history import History
 from multibody_cli.output.observers import observe
 from multibody_cli.output.recorded_rows import holds_rows
-from multibody_cli.output.recorder import Progress
+from multibody_cli.output.recorder import RunPosition
 from multibody_cli.output.samples import samples_for
 from multibody_cli.output.series import series_of
 from multibody_cli.output.trajectory import Trajectory, read_trajectory
@@ -201,7 +201,7 @@ def _run_up_to(
 def _change_scene(checkpoint: Checkpoint, simulation: PreparedSimulation) -> Checkpoint:
     """Return the checkpoint from which another scene goes on: its method starts at the state of the checkpoint."""
     model, state = simulation.compiled.model, simulation.fresh_state()
-    progress, record, history = Progress(), RunRecord(model, simulation.run_settings()), History(model.names)
+    progress, record, history = RunPosition(), RunRecord(model, simulation.run_settings()), History(model.names)
     method = simulation.method_for(state)
     holders = {"state": state, "method": method, "progress": progress, "record": record}
     values = {path: value for path, value in checkpoint.values.items() if not path.startswith("method/")}

@@ -39,7 +39,7 @@ from multibody_cli.model import Floats
 from multibody_cli.peers.engine import Engine, EngineJoint, Quantities
 from multibody_cli.studies.import_elements import differences_of_elements
 from multibody_cli.studies.import_loops import differences_of_loops
-from multibody_cli.studies.imported_scene import Equations, ImportedScene, Motion, Values, moved
+from multibody_cli.studies.imported_scene import EngineMotion, Equations, ImportedScene, Values, moved
 from multibody_cli.studies.simulation import PreparedSimulation
 
 AGREEMENT = 1e-10
@@ -207,7 +207,7 @@ def check_import(simulation: PreparedSimulation, draft: Draft, engine: Engine, s
 
 
 def _differences_of_joints(
-    scene: ImportedScene, motion: Motion, pair: tuple[Quantities, Quantities], has_dampers: bool
+    scene: ImportedScene, motion: EngineMotion, pair: tuple[Quantities, Quantities], has_dampers: bool
 ) -> Floats:
     """Return the relative differences (4, n) of the quantities of joints at a state.
 

@@ -14,7 +14,7 @@ from multibody_cli.immutable import replace
 from multibody_cli.initial.element_states import settle
 from multibody_cli.initial.linearized_motion import accelerations_of
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import ShapeKind
+from multibody_cli.peers.contract import JointPrimitive
 from multibody_cli.peers.engine import SIZES, Engine, EngineJoint, Quantities
 from multibody_cli.spec.rotations import (
     quaternion_of_matrix,
@@ -29,7 +29,7 @@ Values = Mapping[str, Floats]
 Equations = Callable[[Values, Values], tuple[Floats, Floats]]
 
 
-class Motion(NamedTuple):
+class EngineMotion(NamedTuple):
     """Coordinates, velocities and accelerations of a scene, by joint of the engine."""
 
     q: dict[str, Floats]
@@ -84,20 +84,20 @@ class ImportedScene:
             found[joint.name] = self._start.q[first : first + SIZES[joint.kind][0]].copy()
         return found
 
-    def motion(self, number: int, random: np.random.Generator) -> Motion:
+    def motion(self, number: int, random: np.random.Generator) -> EngineMotion:
         """Return the initial pose, right angles, or random values, with random velocities and accelerations.
 
         Prescribed coordinates stay at the start.
         """
-        q, v, a = Motion({}, {}, {})
+        q, v, a = EngineMotion({}, {}, {})
         start = self.start()
         for joint in self.joints:
             size, speeds = SIZES[joint.kind]
             v[joint.name], a[joint.name] = random.uniform(-1.0, 1.0, (2, speeds))
             angle = (0.0, np.pi / 2, random.uniform(-1.0, 1.0))[min(number, 2)]
-            if joint.kind is ShapeKind.HINGE:
+            if joint.kind is JointPrimitive.HINGE:
                 q[joint.name] = np.array([angle])
-            elif joint.kind is ShapeKind.SLIDE:
+            elif joint.kind is JointPrimitive.SLIDE:
                 q[joint.name] = np.array([0.1 * angle])
             else:
                 vector = np.array([0.0, 0.0, angle]) if number < 2 else random.normal(size=3)
@@ -113,7 +113,7 @@ class ImportedScene:
         for name, (other, factor, offset) in self._dependent.items():
             if name in q and other in q:
                 q[name], v[name], a[name] = factor * q[other] + offset, factor * v[other], factor * a[other]
-        return Motion(q, v, a)
+        return EngineMotion(q, v, a)
 
     def equations(self, q: Values, v: Values) -> tuple[Floats, Floats]:
         """Return M and b of the scene."""
@@ -127,7 +127,7 @@ class ImportedScene:
         columns = self._place(q, v)
         return accelerations_of(self._model, self._state)[columns]
 
-    def quantities(self, motion: Motion) -> Quantities:
+    def quantities(self, motion: EngineMotion) -> Quantities:
         """Return the other quantities of the scene."""
         columns, state = self._place(motion.q, motion.v), self._state
         a = np.zeros(self._equations.n)
@@ -162,7 +162,7 @@ class ImportedScene:
         """Whether the coordinates of a joint are not prescribed."""
         return not self._is_prescribed(joint)
 
-    def sizes(self, motion: Motion) -> tuple[float, float]:
+    def sizes(self, motion: EngineMotion) -> tuple[float, float]:
         """Return mass and polar moment of inertia about the world's origin of the bodies that move."""
         self._place(motion.q, motion.v)
         mass, _, polar = self._equations.moments_of_mass(self._state)
@@ -201,7 +201,7 @@ class ImportedScene:
         own_q, _, G, _ = self._convert(q, self.values(np.zeros(self.size)))
         return self._engine.equality_jacobian(own_q) @ G
 
-    def quantities_of_engine(self, motion: Motion) -> Quantities:
+    def quantities_of_engine(self, motion: EngineMotion) -> Quantities:
         """Return the other quantities of the engine, with forces on the bodies of the scene."""
         own_q, own_v, G, rest = self._convert(motion.q, motion.v)
         own_a = G @ self.row(motion.a) + rest
@@ -220,7 +220,7 @@ class ImportedScene:
             assert coordinate is not None
             rows = joint.columns
             own_q[joint.name], G[rows, columns] = q[joint.name] + coordinate.reference, np.eye(SIZES[joint.kind][1])
-            if joint.kind is ShapeKind.FREE:
+            if joint.kind is JointPrimitive.FREE:
                 own_q[joint.name], G[rows, columns], rest[rows] = self._base(joint, q[joint.name], v[joint.name])
             own_v[joint.name] = G[rows, columns] @ v[joint.name]
         return own_q, own_v, G, rest
@@ -244,7 +244,7 @@ class ImportedScene:
 
     def _coordinate(self, joint: EngineJoint) -> Coordinate | None:
         found = self._draft.coordinates.get(joint.name)
-        if found is None and joint.kind is ShapeKind.FREE and joint.name not in self._draft.joints:
+        if found is None and joint.kind is JointPrimitive.FREE and joint.name not in self._draft.joints:
             body = self._free_body(joint)
             found = None if body is None else Coordinate(body)
         found = found or Coordinate(joint.name)
@@ -257,10 +257,10 @@ def moved(q: Values, v: Values, joints: tuple[EngineJoint, ...], h: float) -> di
     found = {}
     for joint in joints:
         value, rate = q[joint.name], h * v[joint.name]
-        if joint.kind is ShapeKind.FREE:  # the angular velocity is in outer axes
+        if joint.kind is JointPrimitive.FREE:  # the angular velocity is in outer axes
             turn = turned(quaternion_of_vector(rate[3:].tolist()), value[3:])
             found[joint.name] = np.concatenate([value[:3] + rate[:3], turn])
-        elif joint.kind is ShapeKind.BALL:
+        elif joint.kind is JointPrimitive.BALL:
             found[joint.name] = turned(value, quaternion_of_vector(rate.tolist()))
         else:
             found[joint.name] = value + rate

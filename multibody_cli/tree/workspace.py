@@ -145,7 +145,7 @@ def coupling_for(system: System) -> Coupling:
     )
 
 
-class Dual(NamedTuple):
+class DualProblem(NamedTuple):
     """The dual problem for the multipliers of the active rows; m rows are not primary."""
 
     active_rows: Annotated[Integers, "m"]  # numbers of the active rows
@@ -165,9 +165,9 @@ class Dual(NamedTuple):
     solver: Scratch
 
 
-def dual_for(rows: int, nq: int) -> Dual:
+def dual_for(rows: int, nq: int) -> DualProblem:
     """Allocate the dual problem of a number of rows; nq is the length of `factored_q`, and nothing is factored."""
-    return allocate(Dual, m=rows, nq=nq, factored_time=np.full(1, math.nan))
+    return allocate(DualProblem, m=rows, nq=nq, factored_time=np.full(1, math.nan))
 
 
 class Work(NamedTuple):
@@ -204,7 +204,7 @@ class Work(NamedTuple):
     terms: Records
     rhs: Annotated[Floats, "mp"]  # right-hand sides of primary rows: m, or 0 for a method without
     feedback: Annotated[Floats, 3]  # of the velocity, error and bias of a row; 0 if errors are removed by projection
-    dual: Dual
+    dual: DualProblem
     scratch: Any  # of the method alone
     elimination: Any  # of rows within the recursion, a `RowElimination`, or ()
     contact_forces: Annotated[Records, "nc", WRENCH]  # contact wrench on each body, for output; (0,) without contacts

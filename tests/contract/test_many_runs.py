@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from multibody_cli.kernel import KernelError, is_interpreted, store, workers
-from multibody_cli.kernel.progress import Progress
+from multibody_cli.kernel.progress import CompilationProgress
 from multibody_cli.kernel.store import Code
 from multibody_cli.kernel.tasks import Task
 from multibody_cli.kernel.workers import compile_all
@@ -29,7 +29,7 @@ class OthersCompile:
     keeps_code = True
 
     def __init__(self, jobs: int) -> None:
-        self.progress = Progress()
+        self.progress = CompilationProgress()
         self.tasks: list[Task] = []
 
     def add(self, task: Task) -> None:

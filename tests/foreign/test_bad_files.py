@@ -12,7 +12,7 @@ import pytest
 from multibody_cli.document.source import ReadScene
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.foreign.writing import text
 from multibody_cli.limits import Usage
@@ -154,7 +154,7 @@ def test_only_mesh_files_are_read(name: str, tmp_path: Path) -> None:
             read_model(path, Options(), Problems())
         return
     draft = read_model(path, Options(), Problems())
-    [loss] = Report(draft.ledger).losses
+    [loss] = ImportReport(draft.ledger).losses
     assert loss.reason.startswith("no such file; searched: " if "no.stl" in name else f"`{name}` is no file .stl")
     assert not draft.bodies["a"].shapes
 

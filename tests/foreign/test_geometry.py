@@ -9,7 +9,7 @@ import pytest
 import mbsim
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.draft import Draft
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.foreign.writing import text
 from multibody_cli.nodes import Problems
@@ -77,14 +77,14 @@ def test_meshes_of_one_package_that_is_missing_are_one_line(tmp_path: Path) -> N
     path = model(tmp_path, "package://rocks/a.obj")
     visual = '<visual><geometry><mesh filename="package://rocks/b.obj"/></geometry></visual></link>'
     path.write_text(path.read_text().replace("</link>", visual))
-    lines = [line for line in Report(read(path).ledger).lines() if "<mesh>" in line]
+    lines = [line for line in ImportReport(read(path).ledger).lines() if "<mesh>" in line]
     assert len(lines) == 1
     assert "<mesh>, 2 times: no such file; searched: " in lines[0]
 
 
 def test_a_package_is_named_by_an_option(tmp_path: Path) -> None:
     path = model(tmp_path / "other", "package://stones/meshes/cube.obj")
-    [loss] = Report(read(path).ledger).losses
+    [loss] = ImportReport(read(path).ledger).losses
     assert "no such file; searched: " in loss.reason
     assert loss.reason.endswith("; --package stones=FOLDER names its folder")
     assert read(path, packages={"stones": tmp_path / "other"}).bodies["stone"].shapes
@@ -95,7 +95,7 @@ def test_a_mesh_that_is_not_convex_rests_on_the_face_of_its_hull(tmp_path: Path)
     """Its dent lies below, and the face of the hull carries it: at 0.3 m - 0.2 m above the ground."""
     path = model(tmp_path, "../../meshes/cube.obj")
     path.write_text(path.read_text().replace('xyz="0 0 0.3"', 'xyz="0 0 0.3" rpy="3.14159265358979 0 0"'))
-    [loss] = Report(read(path).ledger).losses
+    [loss] = ImportReport(read(path).ledger).losses
     assert (loss.fate, loss.reason) == ("approximated", "in contacts, by its convex hull")
     scene = tmp_path / "scene.yaml"
     scene.write_text(

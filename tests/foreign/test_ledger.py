@@ -10,15 +10,15 @@ from xml.etree import ElementTree
 import pytest
 
 from multibody_cli.foreign import read_model
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.nodes import Problems
 
 ROBOT = Path(__file__).with_name("robot.urdf")
 
 
-def report_of(path: Path) -> Report:
-    return Report(read_model(path, Options(), Problems()).ledger)
+def report_of(path: Path) -> ImportReport:
+    return ImportReport(read_model(path, Options(), Problems()).ledger)
 
 
 def test_the_robot_of_these_tests_has_no_unknown_item() -> None:

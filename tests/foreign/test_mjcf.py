@@ -14,7 +14,7 @@ import mbsim
 from multibody_cli.document.source import ReadScene
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.draft import Draft
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.limits import Usage
 from multibody_cli.nodes import Problems
@@ -317,7 +317,7 @@ def test_friction_that_counts_by_the_dimension_of_the_other_shape_is_noted(
         f'<geom type="plane" size="1 1 1"/><body><freejoint/><geom size="0.1" condim="1" friction="{friction}"/></body>'
     )
     draft = read_model(written(tmp_path, body), Options(), Problems())
-    assert noted == any("sliding friction of 1 shapes" in line for line in Report(draft.ledger).lines())
+    assert noted == any("sliding friction of 1 shapes" in line for line in ImportReport(draft.ledger).lines())
 
 
 def test_equalities_are_couplings_and_joints_that_close_loops(tmp_path: Path) -> None:
@@ -423,7 +423,7 @@ def test_special_models_have_the_bias_of_mujoco(name: str, tmp_path: Path) -> No
     draft, simulation = imported(path)
     found = check_import(simulation, draft, ENGINES["mjcf"].read(path))
     assert not found.absent
-    assert not Report(draft.ledger).count("dropped")
+    assert not ImportReport(draft.ledger).count("dropped")
     assert max(found.differences.values()) < 1e-13
 
 
@@ -486,7 +486,7 @@ def test_actuators_that_a_file_disables_are_dropped(tmp_path: Path) -> None:
     more = '<option><flag actuation="disable"/></option><actuator><motor joint="x"/></actuator>'
     draft = read_model(written(tmp_path, TWO, more), Options(), Problems())
     assert "actuators" not in draft.elements
-    assert [entry.reason for entry in Report(draft.ledger).losses] == ["actuation is disabled in the file"]
+    assert [entry.reason for entry in ImportReport(draft.ledger).losses] == ["actuation is disabled in the file"]
 
 
 def test_actuators_of_a_disabled_group_are_dropped(tmp_path: Path) -> None:
@@ -494,7 +494,7 @@ def test_actuators_of_a_disabled_group_are_dropped(tmp_path: Path) -> None:
     more = f'<option actuatorgroupdisable="3 5"/><actuator>{motors}</actuator>'
     draft = read_model(written(tmp_path, TWO, more), Options(), Problems())
     assert list(draft.elements["actuators"]) == ["two"]
-    assert "its group is disabled in the file" in [entry.reason for entry in Report(draft.ledger).losses]
+    assert "its group is disabled in the file" in [entry.reason for entry in ImportReport(draft.ledger).losses]
 
 
 LIMITED = (
@@ -536,7 +536,7 @@ def test_actuators_that_no_scene_has_are_dropped(tmp_path: Path) -> None:
     servo = '<intvelocity name="s" joint="y" kp="3" actrange="-1 1"/>'
     actuator = f'<actuator><muscle joint="x" lengthrange="0.1 1"/>{servo}</actuator>'
     draft = read_model(written(tmp_path, TWO, actuator), Options(), Problems())
-    assert {entry.element.tag for entry in Report(draft.ledger).losses} == {"muscle", "intvelocity"}
+    assert {entry.element.tag for entry in ImportReport(draft.ledger).losses} == {"muscle", "intvelocity"}
 
 
 def test_keyframes_are_states_with_the_motion_of_mujoco(tmp_path: Path) -> None:
@@ -614,7 +614,9 @@ def test_activations_of_keyframes_are_initial_ones_of_filters_and_inputs_of_inte
     body = TWO + '<body name="c" pos="0 2 0"><joint name="h" axis="0 1 0"/><geom size="0.1" pos="0.1 0 0"/></body>'
     path = written(tmp_path, body, '<option timestep="0.0001" integrator="implicitfast"/>' + ACTIVATED)
     draft, _ = imported(path)
-    lost = [entry.attribute for entry in Report(draft.ledger).losses if entry.element.tag in ("key", "intvelocity")]
+    lost = [
+        entry.attribute for entry in ImportReport(draft.ledger).losses if entry.element.tag in ("key", "intvelocity")
+    ]
     assert lost == ["actrange"]
     with pytest.warns(mbsim.SceneWarning, match="imported"):
         simulation = mbsim.Simulation(mbsim.load(path, state=state))
@@ -690,7 +692,7 @@ def test_shapes_of_pairs_touch_without_masks(others: int, tmp_path: Path) -> Non
 
     draft, simulation = imported(path)
     scene = simulation.scene
-    assert Report(draft.ledger).count("dropped", "unknown") == 3  # names of shapes
+    assert ImportReport(draft.ledger).count("dropped", "unknown") == 3  # names of shapes
     assert scene.contacts is not None
     assert [(pair.bodies, pair.friction.static) for pair in scene.contacts.listed.values()] == [(("a", "b"), 0.2)]
     apart = {frozenset(pair) for pair in excluded_pairs(scene, scene.contacts)}
@@ -720,4 +722,4 @@ def test_keyframes_of_free_joints_are_poses_in_the_world(tmp_path: Path) -> None
 def test_a_keyframe_beyond_limits_is_noted(tmp_path: Path) -> None:
     body = f'<body><joint name="x" type="slide" range="0 1" limited="true"/>{SPHERE}</body>'
     draft = read_model(written(tmp_path, body, '<keyframe><key qpos="1.5"/></keyframe>'), Options(), Problems())
-    assert any("`key_1`" in line and "1.5" in line for line in Report(draft.ledger).lines())
+    assert any("`key_1`" in line and "1.5" in line for line in ImportReport(draft.ledger).lines())

@@ -10,7 +10,7 @@ import pytest
 from multibody_cli.document.source import ReadScene
 from multibody_cli.forces.fluid_on_ellipsoid import added_mass
 from multibody_cli.foreign import read_model
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.limits import Usage
 from multibody_cli.nodes import Problems
@@ -72,7 +72,7 @@ def test_passive_forces_are_those_of_mujoco(tmp_path: Path) -> None:
 def test_the_error_of_the_added_mass_of_mujoco_is_in_the_ledger(tmp_path: Path) -> None:
     path = tmp_path / "fish.xml"
     path.write_text(FISH)
-    report = Report(read_model(path, Options(), Problems()).ledger)
+    report = ImportReport(read_model(path, Options(), Problems()).ledger)
     found = [entry for entry in report.entries if entry.fate == "approximated"]
     assert len(found) == 5
     for entry in found:
@@ -85,4 +85,4 @@ def test_ellipsoids_without_a_fluid_are_kept(tmp_path: Path) -> None:
     path.write_text(FISH.replace('density="1000" viscosity="2"', ""))
     draft = read_model(path, Options(), Problems())
     assert "forces" not in draft.elements
-    assert Report(draft.ledger).count("approximated", "dropped", "unknown") == 0
+    assert ImportReport(draft.ledger).count("approximated", "dropped", "unknown") == 0

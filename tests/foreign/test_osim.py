@@ -16,7 +16,7 @@ from multibody_cli.api.scene import SceneWarning
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.draft import Draft
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.nodes import Problems
 
@@ -141,7 +141,7 @@ def test_limits_of_coordinates_grow_over_their_transition(degrees: float, expect
 
 
 def test_each_item_has_one_fate_and_unknown_ones_are_reported(tmp_path: Path) -> None:
-    report = Report(read(LEG).ledger)
+    report = ImportReport(read(LEG).ledger)
     assert not report.count("unknown")
     assert {entry.item for entry in report.losses} == {
         "<credits>",
@@ -151,7 +151,7 @@ def test_each_item_has_one_fate_and_unknown_ones_are_reported(tmp_path: Path) ->
         "<fixed>",
     }
     path = changed(tmp_path, ("<mass>7</mass>", "<mass>7</mass><charge>1</charge>"))
-    lost = [entry for entry in Report(read(path).ledger).entries if entry.fate == "unknown"]
+    lost = [entry for entry in ImportReport(read(path).ledger).entries if entry.fate == "unknown"]
     assert [entry.item for entry in lost] == ["<charge>"]
 
 
@@ -217,7 +217,7 @@ def test_a_property_without_a_value_has_its_default(tmp_path: Path) -> None:
     path = changed(tmp_path, ("<tendon_slack_length>0.3</tendon_slack_length>", empty))
     draft = read(path)
     assert draft.elements["muscles"]["rectus"].value["max_velocity"] == 10.0
-    assert not Report(draft.ledger).count("unknown")
+    assert not ImportReport(draft.ledger).count("unknown")
 
 
 def test_a_file_before_version_4_needs_opensim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 import mbsim
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.nodes import Problems
 
@@ -73,7 +73,7 @@ def test_a_point_stays_on_a_line_and_moves_along_it(line: str, direction: str, t
 def test_stations_are_points_and_sensors_are_reported(tmp_path: Path) -> None:
     draft = read_model(write(tmp_path, "/ground", "0 1 0"), Options(), Problems())
     assert draft.bodies["a"].points["a_tip"].pose.position.tolist() == [0.1, 0.2, 0.3]
-    messages = {entry.item: entry.message for entry in Report(draft.ledger).losses}
+    messages = {entry.item: entry.message for entry in ImportReport(draft.ledger).losses}
     assert messages["<IMU>"] == "a sensor; `sensors` of a scene have its signals"
 
 

@@ -11,7 +11,7 @@ import pytest
 import mbsim
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.nodes import Problems
 
@@ -82,7 +82,7 @@ def test_a_foot_that_begins_in_the_floor_is_moved_out_of_it(tmp_path: Path) -> N
 
 def test_the_ledger_states_what_rigid_contacts_lack(tmp_path: Path) -> None:
     draft = read_model(write(tmp_path, HUNT_CROSSLEY), Options(), Problems())
-    found = Report(draft.ledger)
+    found = ImportReport(draft.ledger)
     (force,) = [entry for entry in found.entries if entry.fate == "approximated"]
     assert force.message == (
         "by rigid contacts with friction; bodies do not sink into each other; without dissipation and viscous friction"

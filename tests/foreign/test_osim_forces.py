@@ -11,7 +11,7 @@ from scipy.interpolate import CubicSpline
 import mbsim
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.draft import Draft
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.nodes import Problems
 
@@ -121,7 +121,7 @@ def test_a_table_of_controls_is_reported_with_the_remedy(tmp_path: Path) -> None
         "<actuator_list>", "<controls_file>u.sto</controls_file><actuator_list>"
     )
     inside = "<coordinate>x</coordinate><optimal_force>20</optimal_force>"
-    report = Report(draft(write(tmp_path, "CoordinateActuator", inside, controllers=controllers)).ledger)
+    report = ImportReport(draft(write(tmp_path, "CoordinateActuator", inside, controllers=controllers)).ledger)
     assert [entry.message for entry in report.losses] == [
         "write each control of the table as `{file: NAME, times: time, values: COLUMN}`"
     ]
@@ -191,7 +191,7 @@ def test_an_expression_with_other_functions_is_dropped(tmp_path: Path) -> None:
     inside = "<coordinate>x</coordinate><expression>3*square(q)</expression>"
     draft = read_model(write(tmp_path, "ExpressionBasedCoordinateForce", inside), Options(), Problems())
     assert not draft.elements.get("actuators")
-    [loss] = [one for one in Report(draft.ledger).losses if "square" in one.message]
+    [loss] = [one for one in ImportReport(draft.ledger).losses if "square" in one.message]
     assert "its expression `3*square(q)`" in loss.message
 
 

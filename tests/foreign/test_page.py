@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from multibody_cli.foreign import read_model
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.nodes import Problems
 
@@ -65,7 +65,7 @@ def words(cell: str) -> set[str]:
 def test_what_the_page_drops_of_urdf_is_what_the_reader_drops(tmp_path: Path) -> None:
     path = tmp_path / "all.urdf"
     path.write_text(ROBOT)
-    report = Report(read_model(path, Options(), Problems()).ledger)
+    report = ImportReport(read_model(path, Options(), Problems()).ledger)
     assert report.count("unknown") == 0
     dropped = {entry.attribute or entry.element.tag for entry in report.entries if entry.fate == "dropped"}
     kept = {entry.attribute or entry.element.tag for entry in report.entries if entry.fate == "kept"}

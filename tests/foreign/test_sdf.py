@@ -12,7 +12,7 @@ import mbsim
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.draft import WORLD, Draft
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.foreign.writing import text
 from multibody_cli.nodes import Problems
@@ -166,7 +166,7 @@ def test_fields_of_joints() -> None:
 
 
 def test_all_is_accounted_for() -> None:
-    report = Report(read(ARM).ledger)
+    report = ImportReport(read(ARM).ledger)
     assert [entry.item for entry in report.entries if entry.fate == "unknown"] == ["<novel>"]
     reasons = {entry.item: entry.reason for entry in report.losses}
     assert reasons["<plugin>"] == "settings of Gazebo"
@@ -224,7 +224,7 @@ def test_a_world_has_included_models_and_static_ones(tmp_path: Path) -> None:
     assert draft.world.shapes[0].pose.position.tolist() == [0, 0, -1]
     assert draft.settings["gravity"].value == [0, 0, -1.6]
     assert draft.settings["simulation"].value["step"] == 0.002
-    assert any("--package sun=FOLDER" in entry.reason for entry in Report(draft.ledger).losses)
+    assert any("--package sun=FOLDER" in entry.reason for entry in ImportReport(draft.ledger).losses)
     run = mbsim.load(tmp_path / "models" / "w.world", {"simulation.duration": 0.1}).run()
     height = float(run["points/second%3A%3Abody/second%3A%3Atop/position"][-1][2])
     step = 0.002  # of the file; with contacts, steps are semi-implicit

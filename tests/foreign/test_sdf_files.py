@@ -13,7 +13,7 @@ from sdf_files import axis, joint, link, model, read, write
 import mbsim
 from multibody_cli.cli.app import main
 from multibody_cli.errors import SceneError
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.scene.load import load_scene
 
@@ -22,7 +22,7 @@ LINK = '<link name="a"/>'
 
 
 def losses(path: Path) -> dict[str, str]:
-    return {entry.item: entry.reason for entry in Report(read(path).ledger).losses}
+    return {entry.item: entry.reason for entry in ImportReport(read(path).ledger).losses}
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
@@ -279,9 +279,9 @@ def test_comments_and_declarations_are_as_other_programs_read_them(head: str, tm
     path = tmp_path / "model.sdf"
     data = "<plugin><![CDATA[ <!-- -- kept ]]></plugin>"
     path.write_text(f'{head}<sdf version="1.9"><model name="m">{data}\n<novel/>{LINK}</model></sdf>')
-    [unknown] = [entry for entry in Report(read(path).ledger).losses if entry.fate == "unknown"]
+    [unknown] = [entry for entry in ImportReport(read(path).ledger).losses if entry.fate == "unknown"]
     assert unknown.element.mark.line == head.count("\n") + 2
-    plugin = next(entry.element for entry in Report(read(path).ledger).losses if entry.item == "<plugin>")
+    plugin = next(entry.element for entry in ImportReport(read(path).ledger).losses if entry.item == "<plugin>")
     assert plugin.text == " <!-- -- kept "
 
 

@@ -10,7 +10,7 @@ import pytest
 from sdf_files import axis, joint, link, model, read, write
 
 import mbsim
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 
 Z = axis("0 0 1")
 GRAVITY = {"gravity": [0.0, -9.81, 0.0]}
@@ -117,7 +117,7 @@ def test_a_mimic_of_each_form(tmp_path: Path) -> None:
     assert simulation.q["follow"] == pytest.approx(2 * (0.4 - 0.1) + 0.3, abs=1e-12)
     assert simulation.v["follow"] == pytest.approx(2 * 0.5, abs=1e-12)
     assert simulation.q["toe"] == pytest.approx(-0.6, abs=1e-12)
-    assert not [entry for entry in Report(read(path).ledger).losses if "mimic" in entry.item]
+    assert not [entry for entry in ImportReport(read(path).ledger).losses if "mimic" in entry.item]
 
 
 def test_a_mimic_of_drake(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_gearbox_couples_two_hinges(is_reversed: bool, turned: str, tmp_path: 
 def test_a_gearbox_without_hinges_is_dropped(tmp_path: Path) -> None:
     parts = [link("base"), link("input"), link("output"), joint("in", "revolute", "base", "input", axis("1 0 0"))]
     box = joint("box", "gearbox", "input", "output", Z, Z, inside=GEARBOX)
-    [loss] = Report(read(write(tmp_path, model(*parts, box))).ledger).losses
+    [loss] = ImportReport(read(write(tmp_path, model(*parts, box))).ledger).losses
     assert loss.reason == "no hinge along its <axis> connects `input` to `base`"
 
 

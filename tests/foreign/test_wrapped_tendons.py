@@ -9,7 +9,7 @@ import pytest
 
 import mbsim
 from multibody_cli.foreign import read_model
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.nodes import Problems
 
@@ -53,6 +53,6 @@ def test_lengths_are_those_of_mujoco(kind: str, side: str, tmp_path: Path) -> No
 )
 def test_a_tendon_within_a_geom_is_dropped(side: str, reason: str, tmp_path: Path) -> None:
     draft = read_model(written(tmp_path, "sphere", side), Options(), Problems())
-    reports = "\n".join(Report(draft.ledger).lines())
+    reports = "\n".join(ImportReport(draft.ledger).lines())
     assert (reason in reports) if reason else "wraps" not in reports
     assert ("paths" in draft.elements) == (not reason)

@@ -9,7 +9,7 @@ import pytest
 from multibody_cli.cli.app import main
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
-from multibody_cli.foreign.ledger import Report
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.nodes import Problems
 
@@ -48,7 +48,7 @@ def test_macros_are_expanded(robot: Path, mass: str) -> None:
     draft = read_model(robot, Options(arguments={"mass": mass}), Problems())
     assert [body.mass.mass for body in draft.bodies.values()] == [float(mass)] * 2
     assert draft.joints["j"].pose.position.tolist() == [0, 0, 0.5]
-    [loss] = Report(draft.ledger).losses
+    [loss] = ImportReport(draft.ledger).losses
     assert (loss.fate, loss.element.tag) == ("unknown", "strange")
     assert loss.element.mark.file == f"{robot} (expanded)"
 

@@ -14,7 +14,7 @@ import mbsim
 from multibody_cli.immutable import replace
 from multibody_cli.kernel import Floats
 from multibody_cli.studies.inverse.loads import with_loads
-from multibody_cli.studies.inverse.motion import Motion, derivatives, read_columns
+from multibody_cli.studies.inverse.motion import MeasuredMotion, derivatives, read_columns
 from multibody_cli.studies.inverse.static_optimization import share_forces
 from multibody_cli.studies.inverse.study import OVERRIDES, InverseDynamics, InverseProblem, Question
 from multibody_cli.studies.simulation import prepare
@@ -80,7 +80,7 @@ def test_forces_with_a_load(cutoff: float | None, arm: Path) -> None:
         np.testing.assert_allclose(found.force(one.name), theirs, atol=1e-2 if cutoff else 2e-8)
 
 
-def activations_in_both(arm: Path) -> tuple[Motion, InverseDynamics, Floats]:
+def activations_in_both(arm: Path) -> tuple[MeasuredMotion, InverseDynamics, Floats]:
     """Optimize in both programs, with the accelerations of OpenSim's tool; return the motion, and both results.
 
     These are derivatives of a spline through the rates.

@@ -12,7 +12,7 @@ from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.immutable import replace
 from multibody_cli.initial.initial_state import placed_bodies
 from multibody_cli.peers import PEERS
-from multibody_cli.peers.contract import Mechanism, PeerKind, PeerRefusal, ShapeKind
+from multibody_cli.peers.contract import JointPrimitive, Mechanism, PeerKind, PeerRefusal
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.peers.motion import ARM, energy_of, largest_speed, loop_error, motion_of
 from multibody_cli.studies.bench import timing
@@ -108,9 +108,9 @@ def test_the_motion_of_a_mechanism_is_that_of_the_kernels(four_bar: Write, loop:
 
 def test_only_a_hinge_whose_loop_leaves_its_plane_holds_its_axis(four_bar: Write) -> None:
     for loop, expected in {
-        "ball": (ShapeKind.BALL, False),
-        "hinge": (ShapeKind.HINGE, True),
-        "planar": (ShapeKind.HINGE, False),
+        "ball": (JointPrimitive.BALL, False),
+        "hinge": (JointPrimitive.HINGE, True),
+        "planar": (JointPrimitive.HINGE, False),
     }.items():
         [closure] = mechanism(four_bar(*LOOPS[loop])).closures
         assert (closure.kind, closure.holds_axis) == expected

@@ -11,7 +11,7 @@ import pytest
 
 from multibody_cli.errors import ArgumentError
 from multibody_cli.peers import PEERS
-from multibody_cli.peers.contract import Mechanism, PeerKind, PeerRefusal, ShapeKind
+from multibody_cli.peers.contract import JointPrimitive, Mechanism, PeerKind, PeerRefusal
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.studies.bench import against, timing
 from multibody_cli.studies.bench.against import compare, relative_difference, require_packages
@@ -127,7 +127,7 @@ def test_bodies_for_peers_are_in_joint_frames(tree: Write) -> None:
     for number, link in enumerate(links, start=1):
         assert link.parent < number
         np.testing.assert_allclose(link.rotation @ link.rotation.T, np.eye(3), atol=1e-14)
-    [free] = [link for link in links if any(piece.kind is ShapeKind.FREE for piece in link.pieces)]
+    [free] = [link for link in links if any(piece.kind is JointPrimitive.FREE for piece in link.pieces)]
     np.testing.assert_allclose(free.position, [1, 2, 3])
     np.testing.assert_allclose(free.mass.com, [0.0, 0.2, 0.1])  # seen from the joint, not from the body frame
 

@@ -52,7 +52,7 @@ class Options(NamedTuple):
     impacts: int = 1  # law of impact (`contact_solver.impacts`)
 
 
-class Report(NamedTuple):
+class SolutionReport(NamedTuple):
     """Result of a solve."""
 
     status: int  # SOLVED, CONTRADICTORY, UNFINISHED or NOT_FINITE of `linalg.multipliers`

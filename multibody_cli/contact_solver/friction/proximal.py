@@ -41,7 +41,7 @@ from multibody_cli.contact_solver.friction.natural_map import (
 )
 from multibody_cli.contact_solver.friction.problem import (
     PER_CONTACT,
-    Report,
+    SolutionReport,
     compute_offset,
     copy,
     scale_rows,
@@ -93,8 +93,8 @@ class ProximalScratch(NamedTuple):
 
 
 @kernel
-def solve_proximal(problem, options, x, scratch) -> Report:
-    """Solve for the impulses x (m,) of one problem; x holds the initial guess or NaN.  Return a `Report`.
+def solve_proximal(problem, options, x, scratch) -> SolutionReport:
+    """Solve for the impulses x (m,) of one problem; x holds the initial guess or NaN.  Return a `SolutionReport`.
 
     `problem` is a `Factored` problem; the positions of its blocks and the scales of its rows are computed here.
     """
@@ -110,18 +110,18 @@ def solve_proximal(problem, options, x, scratch) -> Report:
     if total != 0.0:
         for k in range(len(x)):
             x[k] = math.nan
-        return Report(NOT_FINITE, 0, 0, math.nan)
+        return SolutionReport(NOT_FINITE, 0, 0, math.nan)
     steps = 0 if is_guessed(x) else guess_rest(problem, EXACT, x, n, scratch)
     guessed = is_guessed(x)
     report = solve_from_guess(problem, options, x, n, scratch)
     for factor in RESTART_FACTORS:
         if report.status != SOLVED and problem.law != CONVEX_CONE and (guessed or factor > 0.0):
             report = restart(problem, options, factor, x, n, scratch, report)
-    return Report(report.status, report.sweeps, steps + report.steps, report.residual)
+    return SolutionReport(report.status, report.sweeps, steps + report.steps, report.residual)
 
 
 @kernel
-def restart(problem, options, factor, x, n, scratch, failed) -> Report:
+def restart(problem, options, factor, x, n, scratch, failed) -> SolutionReport:
     """Solve again from a multiple of the impulses x (m,); keep the better impulses.
 
     Loads of friction patches are given.
@@ -136,11 +136,11 @@ def restart(problem, options, factor, x, n, scratch, failed) -> Report:
     if report.status != SOLVED and failed.residual < report.residual:
         copy(scratch.unsolved, x, len(x))
     sweeps, steps = failed.sweeps + report.sweeps, failed.steps + report.steps
-    return Report(report.status, sweeps, steps, min(report.residual, failed.residual))
+    return SolutionReport(report.status, sweeps, steps, min(report.residual, failed.residual))
 
 
 @kernel
-def solve_from_guess(problem, options, x, n, scratch) -> Report:
+def solve_from_guess(problem, options, x, n, scratch) -> SolutionReport:
     """Solve for the impulses x (m,) from a guess, by the natural map, proximal iterations, and what rescues them."""
     sufficient = min(options.tolerance / LOOSE, 1.0) ** 2 * options.tolerance
     steps, solved, enough, near_round_off, best_residual = 0, False, sufficient, NEAR_ROUND_OFF, math.inf
@@ -162,9 +162,9 @@ def solve_from_guess(problem, options, x, n, scratch) -> Report:
     rounds, new_steps, best_residual = rescue(problem, options, sufficient, x, n, best_residual, scratch)
     copy(scratch.best, x, len(x))
     if best_residual <= options.tolerance:
-        return Report(SOLVED, rounds + 1, steps + new_steps, best_residual)
+        return SolutionReport(SOLVED, rounds + 1, steps + new_steps, best_residual)
     scale_to_dissipate(problem, x, scratch, n)
-    return Report(UNFINISHED, rounds + 1, steps + new_steps, best_residual)
+    return SolutionReport(UNFINISHED, rounds + 1, steps + new_steps, best_residual)
 
 
 # --- fallback --------------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ from multibody_cli.contact_solver.friction.dense import (
 from multibody_cli.contact_solver.friction.problem import (
     MIN_FRICTION_IMPULSE,
     PER_CONTACT,
-    Report,
+    SolutionReport,
     delassus_entry,
     first_resistance,
 )
@@ -114,8 +114,8 @@ def staggered_scratch_for(m: int) -> StaggeredScratch:
 
 
 @kernel
-def solve_staggered(problem, options, x, scratch) -> Report:
-    """Solve for the impulses x (m,) of a `Factored` problem; x holds the initial guess or NaN.  Return a `Report`."""
+def solve_staggered(problem, options, x, scratch) -> SolutionReport:
+    """Solve for the impulses x (m,) of a `Factored` problem; x holds the initial guess or NaN."""
     m = len(problem.r)
     W, r = scratch.W[:m, :m], scratch.r[:m]
     for k in range(m):
@@ -130,13 +130,13 @@ def solve_staggered(problem, options, x, scratch) -> Report:
 
 # --- algorithm 7 ------------------------------------------------------------------------------------------------------
 @kernel
-def stagger(problem, options, x, scratch) -> Report:
-    """Solve for the impulses x (m,) of a `DenseProblem`; x holds the initial guess or NaN.  Return a `Report`."""
+def stagger(problem, options, x, scratch) -> SolutionReport:
+    """Solve for the impulses x (m,) of a `DenseProblem`; x holds the initial guess or NaN."""
     m = len(x)
     if not (is_finite(problem.W, problem.r) and is_friction_admissible(problem.mu)):
         for i in range(m):
             x[i] = math.nan
-        return Report(NOT_FINITE, 0, 0, math.nan)
+        return SolutionReport(NOT_FINITE, 0, 0, math.nan)
     for i in range(m):
         if not abs(x[i]) < math.inf:
             x[i] = 0.0
@@ -167,9 +167,9 @@ def stagger(problem, options, x, scratch) -> Report:
             x[i] = scratch.best[i]
     residual = relative_residual(problem, x, scratch.u)
     if status == SOLVED and residual <= options.tolerance:
-        return Report(SOLVED, sweeps, sweeps, residual)
+        return SolutionReport(SOLVED, sweeps, sweeps, residual)
     scale_to_dissipate(problem, x, scratch.u)
-    return Report(UNFINISHED if status == SOLVED else status, sweeps, sweeps, residual)
+    return SolutionReport(UNFINISHED if status == SOLVED else status, sweeps, sweeps, residual)
 
 
 @kernel

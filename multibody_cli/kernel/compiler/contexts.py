@@ -19,7 +19,7 @@ from numba.np import arraymath, arrayobj, npyimpl  # noqa: F401
 from multibody_cli.kernel.compiler.arrays import ArrayModel
 from multibody_cli.kernel.compiler.block_types import BlockType
 from multibody_cli.kernel.compiler.extensions import lowering_registry, typing_registry
-from multibody_cli.kernel.compiler.units import Callee, Unit
+from multibody_cli.kernel.compiler.units import Callee, CompilationUnit
 from multibody_cli.kernel.compiler.words import CompilerError
 from multibody_cli.kernel.functions import Choice, Formula, Instructions
 from multibody_cli.kernel.target import machine
@@ -54,7 +54,7 @@ class Library(codegen.CodeLibrary):  # type: ignore[misc]
         super().__init__(owner, name)
         self._modules: list[Any] = []
         self._parts: dict[int, Library] = {}
-        self.units: dict[str, Unit] = {}
+        self.units: dict[str, CompilationUnit] = {}
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Add a module."""

@@ -14,7 +14,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from multibody_cli.kernel import optimizing
 from multibody_cli.kernel.compiler.block_types import declared_result
 from multibody_cli.kernel.compiler.contexts import Library, contexts
-from multibody_cli.kernel.compiler.units import Unit, code_of
+from multibody_cli.kernel.compiler.units import CompilationUnit, code_of
 from multibody_cli.kernel.compiler.words import CompilerError
 from multibody_cli.kernel.store import Code
 
@@ -77,7 +77,7 @@ def _write(state: Any, function: Any) -> Any:
     return state.return_type
 
 
-def compile_unit(unit: Unit) -> Code:
+def compile_unit(unit: CompilationUnit) -> Code:
     """Compile a unit.
 
     Raises

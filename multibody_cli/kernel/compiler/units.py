@@ -24,11 +24,11 @@ from multibody_cli.kernel.store import Code, as_recipe, compiler_digest
 class Session(Protocol):
     """A process that compiles: units ask it for the code of formulas, and report kernels that are called."""
 
-    def compile(self, unit: Unit) -> Code:
+    def compile(self, unit: CompilationUnit) -> Code:
         """Compile a unit and store its code."""
         ...
 
-    def calls(self, unit: Unit) -> None:
+    def calls(self, unit: CompilationUnit) -> None:
         """Handle a call of a kernel."""
         ...
 
@@ -46,7 +46,7 @@ def compiling_in(session: Session) -> Iterator[None]:
         _sessions.pop()
 
 
-class Unit:
+class CompilationUnit:
     """A compilation unit: a kernel or formula for arguments of given types, as its callers see it."""
 
     def __init__(self, function: Formula, args: tuple[Any, ...]) -> None:
@@ -107,17 +107,17 @@ def _complete(symbol: str) -> Code | None:
     return code
 
 
-_units: dict[Any, Unit] = {}
-_units_by_symbol: dict[str, Unit] = {}
+_units: dict[Any, CompilationUnit] = {}
+_units_by_symbol: dict[str, CompilationUnit] = {}
 
 
-def unit_of(function: Formula, args: Any) -> Unit:
+def unit_of(function: Formula, args: Any) -> CompilationUnit:
     """Return the compilation unit of a kernel or formula for arguments of these types."""
     names = function.reach.names
     args = tuple(narrowed(one, names) for one in args)
     key = function, args
     if key not in _units:
-        _units[key] = unit = Unit(function, args)
+        _units[key] = unit = CompilationUnit(function, args)
         _units_by_symbol[unit.symbol] = unit
     return _units[key]
 

@@ -20,11 +20,10 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import Floats
-from multibody_cli.scene.timing import ADAPTIVE_PAUSES
-from multibody_cli.scene.timing import Timing as Instants
+from multibody_cli.scene.timing import ADAPTIVE_PAUSES, Timing
 from multibody_cli.spec.rotations import rotation_matrices
 from multibody_cli.studies.bench.options import BenchCase, Setup
-from multibody_cli.studies.bench.timing import TimedBlock, Timing, count_long_enough, time_blocks
+from multibody_cli.studies.bench.timing import TimedBlock, WallTime, count_long_enough, time_blocks
 from multibody_cli.studies.simulation import PreparedSimulation
 
 MOST_INSTANTS = 100
@@ -73,7 +72,7 @@ class Accuracy(Setup):
     status: str
     error: float | None
     resolved: bool
-    cost: Timing | None
+    cost: WallTime | None
 
     @property
     def seconds(self) -> float | None:
@@ -191,7 +190,7 @@ def common_instants(simulations: Sequence[PreparedSimulation]) -> int:
     return max(count for count in range(1, MOST_INSTANTS + 1) if shared % count == 0)
 
 
-def cost_of(simulation: PreparedSimulation, duration: float, repeat: int) -> Timing:
+def cost_of(simulation: PreparedSimulation, duration: float, repeat: int) -> WallTime:
     """Time whole runs, output off; the result is in s per simulated second."""
 
     def block(count: int) -> TimedBlock:
@@ -231,13 +230,13 @@ def _settings_of(case: BenchCase, first: PreparedSimulation) -> tuple[str, ...]:
     return (*case.settings, *(["simulation.options={}"] if foreign else []))
 
 
-def _divided(simulation: PreparedSimulation, instants: int) -> Instants:
+def _divided(simulation: PreparedSimulation, instants: int) -> Timing:
     """Return output instants that divide the run."""
     if simulation.integrator.adaptive:
         every = simulation.scene.simulation.duration / instants
-        return Instants(every, 1, instants, ADAPTIVE_PAUSES)
+        return Timing(every, 1, instants, ADAPTIVE_PAUSES)
     per_output = simulation.compiled.timing.steps // instants
-    return Instants(simulation.scene.simulation.step, per_output, instants, per_output)
+    return Timing(simulation.scene.simulation.step, per_output, instants, per_output)
 
 
 class SampledMotion(NamedTuple):

@@ -21,7 +21,7 @@ from multibody_cli.peers.contract import Peer
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.studies.bench.measurement import take_steps
 from multibody_cli.studies.bench.options import Setup
-from multibody_cli.studies.bench.timing import Timing, costs_in_turn, long_enough, median_ratio, timing_of
+from multibody_cli.studies.bench.timing import WallTime, costs_in_turn, long_enough, median_ratio, timing_of
 from multibody_cli.studies.simulation import PreparedSimulation
 
 SHORTEST_BATCH = 0.2
@@ -36,7 +36,7 @@ SCATTER = 0.01
 class Other(NamedTuple):
     """Cost of a step in another program, s, and the median of its ratios to that of the batch."""
 
-    timing: Timing
+    timing: WallTime
     ratio: float
 
 
@@ -64,7 +64,7 @@ class BatchMeasurement(Setup):
     threads: int
     in_lanes: int
     reason: str
-    batch: Timing
+    batch: WallTime
     single: Other
     peers: Mapping[str, Other]
 

@@ -20,7 +20,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.methods.contract import Status
 from multibody_cli.model import State
 from multibody_cli.studies.bench.options import Setup
-from multibody_cli.studies.bench.timing import TimedBlock, Timing, count_long_enough, time_blocks
+from multibody_cli.studies.bench.timing import TimedBlock, WallTime, count_long_enough, time_blocks
 from multibody_cli.studies.simulation import PreparedSimulation
 
 FEWEST_STEPS = 10
@@ -52,8 +52,8 @@ class Measurement(Setup):
     n_dofs: int
     preprocessing: float
     first_call: float
-    step: Timing
-    evaluation: Timing
+    step: WallTime
+    evaluation: WallTime
     steps_per_second: float
     real_time_factor: float
     memory: int

@@ -27,7 +27,7 @@ class TimedBlock(NamedTuple):
     succeeded: bool = True
 
 
-class Timing(Immutable):
+class WallTime(Immutable):
     """Wall time of an operation such as a step or an evaluation, s."""
 
     median: float
@@ -50,22 +50,22 @@ def count_long_enough(block: Callable[[int], TimedBlock], fewest: int = 1) -> in
         succeeded, count = count, min(10 * count, max(2 * count, math.ceil(wanted)))
 
 
-def time_blocks(block: Callable[[int], TimedBlock], count: int, repeat: int) -> Timing:
+def time_blocks(block: Callable[[int], TimedBlock], count: int, repeat: int) -> WallTime:
     """Time an operation that can be repeated any number of times in one call."""
     blocks = [block(count) for _ in range(repeat)]
     return timing_of([one.seconds / max(1, one.done) for one in blocks], blocks[0].done)
 
 
-def timing_of(costs: list[float], count: int) -> Timing:
+def timing_of(costs: list[float], count: int) -> WallTime:
     """Summarize the costs of one operation, s, as measured by several blocks of `count` repetitions."""
-    return Timing(statistics.median(costs), min(costs), max(costs), len(costs), max(1, count))
+    return WallTime(statistics.median(costs), min(costs), max(costs), len(costs), max(1, count))
 
 
 class TimedPair(Immutable):
     """Timings of this program and of a peer, and the median ratio (ours to peer) of consecutive blocks."""
 
-    ours: Timing
-    peer: Timing
+    ours: WallTime
+    peer: WallTime
     ratio: float
 
 

@@ -48,9 +48,9 @@ def export_scene(
     """
     import xml.etree.ElementTree as ET
 
-    from multibody_cli.studies.export.mechanism import Mechanism
+    from multibody_cli.studies.export.mechanism import ExportedMechanism
 
-    chosen, mechanism = EXPORTS[name], Mechanism(simulation, states or {})
+    chosen, mechanism = EXPORTS[name], ExportedMechanism(simulation, states or {})
     simulation.loaded.refuse(chosen.objections(mechanism))
     root = chosen.write(mechanism, folder)
     ET.indent(root)

@@ -2,12 +2,12 @@
 
 A scene becomes a model of another program in these steps::
 
-    PreparedSimulation ──Mechanism──▶ links, steps, relations ──ExportFormat.write──▶ XML
-                                                  │                    │
-                                                  └──────▶ Losses ◀────┘
+    PreparedSimulation ──ExportedMechanism──▶ links, steps, relations ──ExportFormat.write──▶ XML
+                                   │                                   │
+                                   └──────────────▶ Losses ◀───────────┘
 
-1. `Mechanism` is the scene as a tree of links at zero coordinates.  A joint is a sequence of steps, each with an anchor
-   and an axis in the body frame; couplings and loops are listed beside the tree.
+1. `ExportedMechanism` is the scene as a tree of links at zero coordinates.  A joint is a sequence of steps, each with
+   an anchor and an axis in the body frame; couplings and loops are listed beside the tree.
 2. `ExportFormat.objections` yields the elements without which the model would be a different mechanism.  The scene is
    refused with all of them.
 3. `ExportFormat.write` writes everything that the format holds.  All else is `losses.approximate(path, how)` or
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.studies.export.losses import ScenePath
-from multibody_cli.studies.export.mechanism import Mechanism
+from multibody_cli.studies.export.mechanism import ExportedMechanism
 
 
 class ExportFormat(Immutable):
@@ -43,5 +43,5 @@ class ExportFormat(Immutable):
     """
 
     title: str
-    objections: Callable[[Mechanism], Iterable[tuple[ScenePath, str]]]
-    write: Callable[[Mechanism, Path], ET.Element]
+    objections: Callable[[ExportedMechanism], Iterable[tuple[ScenePath, str]]]
+    write: Callable[[ExportedMechanism, Path], ET.Element]

@@ -98,7 +98,7 @@ class StepRelation(NamedTuple):
     second: tuple[Step, float]
 
 
-class Mechanism:
+class ExportedMechanism:
     """A scene for export.
 
     Attributes
@@ -118,7 +118,7 @@ class Mechanism:
     def __init__(self, simulation: PreparedSimulation, states: Mapping[str, PreparedSimulation]) -> None:
         self.loaded, self._masses = simulation.compiled.loaded, simulation.compiled.masses
         self.scene = self.loaded.scene
-        self.states = {name: Mechanism(one, {}) for name, one in states.items()}
+        self.states = {name: ExportedMechanism(one, {}) for name, one in states.items()}
         self.losses = Losses()
         self._state = simulation.fresh_state()
         self._places = places_by_name(simulation.compiled.model)

@@ -21,7 +21,7 @@ from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.export.contract import ExportFormat
 from multibody_cli.studies.export.joint_fields import drop_laws, fields_of
 from multibody_cli.studies.export.losses import ScenePath
-from multibody_cli.studies.export.mechanism import Link, Mechanism, Step
+from multibody_cli.studies.export.mechanism import ExportedMechanism, Link, Step
 from multibody_cli.studies.export.mjcf_shapes import NO_RESTITUTION, Shapes, set_pose
 from multibody_cli.studies.export.mjcf_transmissions import Transmissions
 from multibody_cli.studies.export.xml_values import row, unused
@@ -45,7 +45,7 @@ ATTRIBUTES = {
 """Attributes of joints by the fields of a scene."""
 
 
-def objections(mechanism: Mechanism) -> Iterator[tuple[ScenePath, str]]:
+def objections(mechanism: ExportedMechanism) -> Iterator[tuple[ScenePath, str]]:
     """Yield the joints and bodies of the tree without counterpart."""
     yield from mechanism.objections("MJCF", (PartCode.SCREW, PartCode.BALL, PartCode.FREE, PartCode.OFFSET))
     for link in mechanism.links.values():
@@ -55,13 +55,13 @@ def objections(mechanism: Mechanism) -> Iterator[tuple[ScenePath, str]]:
             yield ("bodies", link.name, "inertia"), f"MuJoCo refuses an inertia that no body has: {objection}"
 
 
-def write(mechanism: Mechanism, folder: Path) -> ET.Element:
+def write(mechanism: ExportedMechanism, folder: Path) -> ET.Element:
     """Return the root element, with the assembled initial state as the keyframe `start`."""
     return _Writer(mechanism, folder).model()
 
 
 class _Writer:
-    def __init__(self, mechanism: Mechanism, folder: Path) -> None:
+    def __init__(self, mechanism: ExportedMechanism, folder: Path) -> None:
         self._mechanism, self._scene, self._losses = mechanism, mechanism.scene, mechanism.losses
         self._shapes = Shapes(mechanism.loaded, folder, self._losses)
         self._transmissions = Transmissions(mechanism, self._write_site)
@@ -209,7 +209,7 @@ class _Writer:
             self._losses.approximate(("couplings", relation.coupling), "couplings of MuJoCo are soft")
 
 
-def _write_key(keyframe: ET.Element, name: str, mechanism: Mechanism, transmissions: Transmissions) -> None:
+def _write_key(keyframe: ET.Element, name: str, mechanism: ExportedMechanism, transmissions: Transmissions) -> None:
     """Write an initial state; the angular velocity of a free body is in body axes in MuJoCo."""
     q, v = list[float](), list[float]()
     for link in mechanism.links.values():

@@ -24,7 +24,7 @@ from multibody_cli.spec.points import Attachment
 from multibody_cli.studies.export.affine_laws import Affine, NotAffine, affine_law
 from multibody_cli.studies.export.joint_fields import UNBOUNDED
 from multibody_cli.studies.export.losses import ScenePath
-from multibody_cli.studies.export.mechanism import Mechanism
+from multibody_cli.studies.export.mechanism import ExportedMechanism
 from multibody_cli.studies.export.xml_values import row, unused
 
 WriteSite = Callable[[str, str, Placement], str]
@@ -49,7 +49,7 @@ class Transmissions:
 
     SECTIONS = ("combinations", "paths", "springs", "forces", "constraints", "inputs", "actuators")
 
-    def __init__(self, mechanism: Mechanism, write_site: WriteSite) -> None:
+    def __init__(self, mechanism: ExportedMechanism, write_site: WriteSite) -> None:
         self._mechanism, self._scene, self._losses = mechanism, mechanism.scene, mechanism.losses
         self._write_site = write_site
         self.tendons, self.actuators = ET.Element("tendon"), ET.Element("actuator")

@@ -25,7 +25,7 @@ from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.export.contract import ExportFormat
 from multibody_cli.studies.export.joint_fields import UNBOUNDED, drop_laws, fields_of
 from multibody_cli.studies.export.losses import ScenePath
-from multibody_cli.studies.export.mechanism import Link, Mechanism, Step
+from multibody_cli.studies.export.mechanism import ExportedMechanism, Link, Step
 from multibody_cli.studies.export.xml_values import row, unused
 
 GRAVITY = (0.0, 0.0, -9.81)
@@ -39,18 +39,18 @@ NO_STATE = "URDF has no initial coordinates and velocities"
 IN_PLACE = Placement(np.zeros(3), np.eye(3))
 
 
-def objections(mechanism: Mechanism) -> Iterator[tuple[ScenePath, str]]:
+def objections(mechanism: ExportedMechanism) -> Iterator[tuple[ScenePath, str]]:
     """Yield the joints and bodies of the tree without counterpart."""
     return mechanism.objections("URDF", (PartCode.SCREW, PartCode.FREE, PartCode.OFFSET))
 
 
-def write(mechanism: Mechanism, folder: Path) -> ET.Element:
+def write(mechanism: ExportedMechanism, folder: Path) -> ET.Element:
     """Return the root element."""
     return _Writer(mechanism, folder).robot()
 
 
 class _Writer:
-    def __init__(self, mechanism: Mechanism, folder: Path) -> None:
+    def __init__(self, mechanism: ExportedMechanism, folder: Path) -> None:
         self._mechanism, self._scene, self._losses = mechanism, mechanism.scene, mechanism.losses
         self._folder = folder
         self._root = ET.Element("robot", name=self._scene.name)

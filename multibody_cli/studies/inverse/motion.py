@@ -38,7 +38,7 @@ UNEVEN = 1e-3
 """Largest relative difference of the intervals between instants that a filter takes for equal."""
 
 
-class Motion(Immutable):
+class MeasuredMotion(Immutable):
     """The motion of some coordinates.
 
     Parameters
@@ -63,7 +63,7 @@ class Motion(Immutable):
     a: Floats
     ignored: tuple[str, ...] = ()
 
-    def between(self, start: float | None, end: float | None) -> Motion:
+    def between(self, start: float | None, end: float | None) -> MeasuredMotion:
         """Return the part of the motion between two instants, s.
 
         Raises
@@ -79,14 +79,14 @@ class Motion(Immutable):
             raise ArgumentError(f"{self.source} has no instant from {first:g} s to {last:g} s: {ends}")
         return replace(self, times=self.times[rows], q=self.q[rows], v=self.v[rows], a=self.a[rows])
 
-    def without(self, dropped: Flags) -> Motion:
+    def without(self, dropped: Flags) -> MeasuredMotion:
         """Return the motion without some of its coordinates (g,)."""
         kept = np.flatnonzero(~dropped)
         parts = {name: getattr(self, name)[:, kept] for name in ("q", "v", "a")}
         return replace(self, coordinates=self.coordinates[kept], **parts)
 
 
-def read_motion(path: Path, coordinates: Coordinates, cutoff: float | None = None) -> Motion:
+def read_motion(path: Path, coordinates: Coordinates, cutoff: float | None = None) -> MeasuredMotion:
     """Read the motion of coordinates.
 
     Parameters
@@ -134,7 +134,7 @@ def read_motion(path: Path, coordinates: Coordinates, cutoff: float | None = Non
     if gaps:
         raise ArgumentError(f"{path}: missing values in {', '.join(f'`{name}`' for name in gaps)}: fill the gaps first")
     columns_of = derivatives(path, times, q) if cutoff is None else filtered(path, times, q, cutoff)
-    return Motion(str(path), times, np.array([*found], np.int64), *columns_of, tuple(ignored))
+    return MeasuredMotion(str(path), times, np.array([*found], np.int64), *columns_of, tuple(ignored))
 
 
 def derivatives(path: Path, times: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
@@ -220,7 +220,7 @@ def _unit(table: TableFile, place: int) -> Unit | None:
         raise table.error(table.line, place, str(error)) from None
 
 
-def _from_result(path: Path, coordinates: Coordinates) -> Motion:
+def _from_result(path: Path, coordinates: Coordinates) -> MeasuredMotion:
     """Read coordinates, rates and accelerations of a run."""
     trajectory = read_trajectory(path)
     found: list[CoordinateName] = []
@@ -238,4 +238,4 @@ def _from_result(path: Path, coordinates: Coordinates) -> Motion:
     if not found:
         raise ResultError(f"{path} has no coordinates of the scene")
     q, v, a = np.array(values).transpose(1, 2, 0)
-    return Motion(str(path), trajectory.time, np.array([one.iv for one in found], np.int64), q, v, a)
+    return MeasuredMotion(str(path), trajectory.time, np.array([one.iv for one in found], np.int64), q, v, a)

@@ -29,7 +29,7 @@ from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
 from multibody_cli.studies.inverse.drives import Drives, with_unknown_drives
 from multibody_cli.studies.inverse.loads import outside_of_tables
-from multibody_cli.studies.inverse.motion import Motion, read_motion
+from multibody_cli.studies.inverse.motion import MeasuredMotion, read_motion
 from multibody_cli.studies.inverse.static_optimization import Effort, share_forces
 from multibody_cli.studies.simulation import PreparedSimulation
 
@@ -187,7 +187,7 @@ class InverseProblem:
         A file or a name cannot be used.
     """
 
-    def __init__(self, prepared: PreparedSimulation, question: Question, motion: Motion | None = None) -> None:
+    def __init__(self, prepared: PreparedSimulation, question: Question, motion: MeasuredMotion | None = None) -> None:
         model, scene = prepared.compiled.model, prepared.scene
         if not question.reserve > 0.0:
             raise ArgumentError(f"--reserve {question.reserve:g}: expected a force above 0")
@@ -219,7 +219,7 @@ class InverseProblem:
             raise ArgumentError(f"--on {name}: no coordinate `{name}` that can have a force: {nearest(name, known)}")
         return one
 
-    def _of_tree(self, motion: Motion, driven: Flags) -> tuple[Motion, tuple[str, ...]]:
+    def _of_tree(self, motion: MeasuredMotion, driven: Flags) -> tuple[MeasuredMotion, tuple[str, ...]]:
         """Return the motion of coordinates that the scene does not prescribe, and columns that are ignored."""
         n = int(self.drives.model.system.tree.links["nv"].sum())
         closing = motion.coordinates >= n

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from multibody_cli.actuators.contract import ActuatorSpec, Gain, Law, Target
+from multibody_cli.actuators.contract import ActuatorSpec, ControlLaw, Gain, Target
 
 
 class HardeningSpec(ActuatorSpec):
@@ -16,6 +16,6 @@ class HardeningSpec(ActuatorSpec):
     k: Gain = Field(description="Coefficient, N/m^3.")
     target: Target = Field(description="Wanted coordinate.")
 
-    def law(self) -> Law:
+    def law(self) -> ControlLaw:
         """Return k (target - q)^3."""
-        return Law("k*(target - q)**3", {"k": self.k}, {"target": self.target})
+        return ControlLaw("k*(target - q)**3", {"k": self.k}, {"target": self.target})

@@ -9,15 +9,15 @@ from pathlib import Path
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.studies.export.contract import ExportFormat
 from multibody_cli.studies.export.losses import ScenePath
-from multibody_cli.studies.export.mechanism import Mechanism
+from multibody_cli.studies.export.mechanism import ExportedMechanism
 
 
-def objections(mechanism: Mechanism) -> Iterator[tuple[ScenePath, str]]:
+def objections(mechanism: ExportedMechanism) -> Iterator[tuple[ScenePath, str]]:
     """Yield the joints that are no screws."""
     return mechanism.objections("rungs", (PartCode.SCREW,))
 
 
-def write(mechanism: Mechanism, folder: Path) -> ET.Element:
+def write(mechanism: ExportedMechanism, folder: Path) -> ET.Element:
     """Return the rungs with their initial heights."""
     root = ET.Element("rungs")
     for link in mechanism.links.values():
