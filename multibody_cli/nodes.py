@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from multibody_cli.errors import Problem, SceneError
 
-Path = tuple[str | int, ...]
+NodePath = tuple[str | int, ...]
+"""Keys and indices from the root of a scene to a node."""
 
 _PLAIN = re.compile(r"[\w-]+")
 
@@ -39,9 +40,9 @@ class Mark(NamedTuple):
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
-    def resolve_path(self, name: str) -> FilePath:
+    def resolve_path(self, name: str) -> Path:
         """Return the path of a file that is named relative to this one, or to the scene."""
-        return FilePath(self.folder or FilePath(self.file).parent, name)
+        return Path(self.folder or Path(self.file).parent, name)
 
 
 @dataclass(slots=True, eq=False)
@@ -119,7 +120,7 @@ class Place(NamedTuple):
     """
 
     mark: Mark
-    path: Path
+    path: NodePath
     origin: str
     unknown: bool
 

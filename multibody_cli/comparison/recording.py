@@ -12,7 +12,7 @@ import numpy as np
 from multibody_cli.document.formats import yaml
 from multibody_cli.errors import ResultError, SceneError, shortened
 from multibody_cli.model import Floats, Integers
-from multibody_cli.nodes import Problems, format_path, plain
+from multibody_cli.nodes import NodePath, Problems, format_path, plain
 from multibody_cli.output.channel import CONTACT, INSTANT, Array
 from multibody_cli.output.channels import declaration_of
 from multibody_cli.output.contact_channels import INSTANT_OF_CONTACT
@@ -202,7 +202,7 @@ def merged(settings: Sequence[Setting]) -> list[str]:
     return [str(first) + (f" (and {len(rest)} similar)" if rest else "") for first, *rest in kinds.values()]
 
 
-def _kind(path: tuple[str | int, ...]) -> str:
+def _kind(path: NodePath) -> str:
     """Return the path without the name of the element and without indices."""
     return format_path([step for place, step in enumerate(path) if place != 1 and isinstance(step, str)])
 
@@ -219,7 +219,7 @@ def _read(run: Recording) -> Any:
     return plain(tree)
 
 
-def _leaves(one: Any, other: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
+def _leaves(one: Any, other: Any, path: NodePath) -> Iterator[tuple[NodePath, Any, Any]]:
     """Yield the deepest paths at which two trees of plain data differ."""
     steps = _steps(one, other)
     if steps is None:

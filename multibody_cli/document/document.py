@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path as FilePath
+from pathlib import Path
 
 from multibody_cli.document.formats import read_text
 from multibody_cli.errors import unreadable
@@ -17,7 +17,7 @@ ENCODING = "utf-8-sig"
 
 
 def read_document(
-    path: FilePath, shown: str, problems: Problems, usage: Usage, text: str | None = None, is_alone: bool = True
+    path: Path, shown: str, problems: Problems, usage: Usage, text: str | None = None, is_alone: bool = True
 ) -> Node:
     """Read a file.
 
@@ -42,10 +42,10 @@ def read_document(
         The file cannot be read, exceeds a limit, or is not of its format.
     """
     if is_foreign(shown):
-        draft = read_model(FilePath(shown), Options(), problems, usage, None if text is None else text.encode())
+        draft = read_model(Path(shown), Options(), problems, usage, None if text is None else text.encode())
         problems.warnings += warnings_of(draft, is_alone)
         return draft.tree()
-    refuse_mesh(FilePath(shown))
+    refuse_mesh(Path(shown))
     try:
         content = read_bytes(path, usage).decode(ENCODING) if text is None else _counted_text(text, usage)
     except LimitError as error:
@@ -67,7 +67,7 @@ def _counted_text(text: str, usage: Usage) -> str:
     return text
 
 
-def read_bytes(path: FilePath, usage: Usage) -> bytes:
+def read_bytes(path: Path, usage: Usage) -> bytes:
     """Read a file, and count its bytes; a `LimitError` refuses a file that is too large or has no end."""
     with path.open("rb") as file:
         content = file.read(usage.left("bytes") + 1)

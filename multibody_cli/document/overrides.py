@@ -16,7 +16,7 @@ from multibody_cli.nodes import (
     UNKNOWN,
     Mark,
     Node,
-    Path,
+    NodePath,
     Problems,
     Unknown,
     format_path,
@@ -36,7 +36,7 @@ OWN_NAMES = frozenset({"t", "q", "v", "activation"})
 
 
 def fill_parameters(
-    node: Node, values: Mapping[str, object], problems: Problems, path: Path = (), remark: str = ""
+    node: Node, values: Mapping[str, object], problems: Problems, path: NodePath = (), remark: str = ""
 ) -> Node:
     """Return the tree with the variables in its expressions replaced by their values.
 
@@ -49,7 +49,7 @@ def fill_parameters(
     problems
         Collects names that are neither those of variables nor of time and state.
     path, remark
-        Path of the node, and the entry of a `repeat` that it belongs to.
+        NodePath of the node, and the entry of a `repeat` that it belongs to.
     """
     if not values:
         return node
@@ -114,7 +114,7 @@ _OPENING = ("contacts", "floor")
 class Override(Immutable):
     """A parsed `KEY=VALUE`."""
 
-    path: Path
+    path: NodePath
     node: Node
     mark: Mark
 
@@ -175,7 +175,7 @@ def apply_override(root: Node, override: Override, problems: Problems) -> Node:
     return _replaced(root, override, 0, problems)
 
 
-def path_of(key: str) -> Path | None:
+def path_of(key: str) -> NodePath | None:
     """Return the path that a key names; None if it is not a key."""
     steps: list[str | int] = []
     position = 0

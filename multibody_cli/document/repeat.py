@@ -8,7 +8,7 @@ from multibody_cli.document.templates import Scope, substitute
 from multibody_cli.errors import nearest
 from multibody_cli.immutable import Immutable
 from multibody_cli.limits import LimitError
-from multibody_cli.nodes import UNKNOWN, Mark, Node, Path, Problems, format_path, mapping, sequence
+from multibody_cli.nodes import UNKNOWN, Mark, Node, NodePath, Problems, format_path, mapping, sequence
 from multibody_cli.spec.quantities import format_value
 
 MAPPINGS = (
@@ -116,13 +116,13 @@ class _Block(Immutable):
     """A block that is read; `index` is the name of its index, None if it has no valid one."""
 
     node: Node
-    path: Path
+    path: NodePath
     sections: Mapping[str, Node]
     count: int
     index: str | None
 
 
-def _read_block(node: Node, path: Path, scope: Scope, problems: Problems) -> _Block | None:
+def _read_block(node: Node, path: NodePath, scope: Scope, problems: Problems) -> _Block | None:
     if type(node.value) is not dict:
         problems.add(node.mark, path, "expected a block {count, index, bodies, joints, ...}")
         return None
@@ -154,7 +154,7 @@ def _expand_block(block: _Block, scope: Scope, growing: _Growing, problems: Prob
             growing.add(section, substitute(node, inner, (section,), problems, remark), remark)
 
 
-def _sections(block: Node, path: Path, problems: Problems) -> dict[str, Node]:
+def _sections(block: Node, path: NodePath, problems: Problems) -> dict[str, Node]:
     """Return the sections of a block that have the right type."""
     assert block.keys is not None
     sections = {}
@@ -170,7 +170,7 @@ def _sections(block: Node, path: Path, problems: Problems) -> dict[str, Node]:
     return sections
 
 
-def _count(block: Node, path: Path, scope: Scope, problems: Problems) -> int:
+def _count(block: Node, path: NodePath, scope: Scope, problems: Problems) -> int:
     node = block.value.get("count")
     if node is None:
         problems.add(block.mark, path, "expected a `count`, the number of repetitions")
@@ -186,7 +186,7 @@ def _count(block: Node, path: Path, scope: Scope, problems: Problems) -> int:
     return value
 
 
-def _index(block: Node, path: Path, scope: Scope, problems: Problems) -> str | None:
+def _index(block: Node, path: NodePath, scope: Scope, problems: Problems) -> str | None:
     node = block.value.get("index")
     if node is None:
         return "i"

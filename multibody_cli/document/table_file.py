@@ -30,8 +30,7 @@ from multibody_cli.document.document import ENCODING, read_bytes
 from multibody_cli.errors import ArgumentError, QuantityError
 from multibody_cli.immutable import Immutable
 from multibody_cli.limits import LimitError, Usage
-from multibody_cli.nodes import UNKNOWN, Mark, Node, Problems, mapping
-from multibody_cli.nodes import Path as NodePath
+from multibody_cli.nodes import UNKNOWN, Mark, Node, NodePath, Problems, mapping
 from multibody_cli.spec.units import COMMON, UNSEPARATED_PRODUCTS, Unit, parse_unit
 
 NO_UNIT = "1"

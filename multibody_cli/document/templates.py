@@ -14,7 +14,7 @@ from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import TEMPLATE, parse, require_names
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.limits import LimitError, Usage
-from multibody_cli.nodes import DEEPEST, UNKNOWN, Node, Path, Problems, mapping, node_from_value, sequence
+from multibody_cli.nodes import DEEPEST, UNKNOWN, Node, NodePath, Problems, mapping, node_from_value, sequence
 
 _TEMPLATE = re.compile(r"\$\{([^{}]*)\}")
 
@@ -117,7 +117,7 @@ def names_in(node: Node) -> Iterator[str]:
         yield from _names_of(node.value)
 
 
-def substitute(node: Node, scope: Scope, path: Path, problems: Problems, remark: str = "") -> Node:
+def substitute(node: Node, scope: Scope, path: NodePath, problems: Problems, remark: str = "") -> Node:
     """Return the tree with all templates evaluated; subtrees without templates are shared."""
     if not node.template:
         return node
@@ -139,7 +139,7 @@ def substitute(node: Node, scope: Scope, path: Path, problems: Problems, remark:
     return node_from_value(filled, node.mark)
 
 
-def _substitute_mapping(node: Node, scope: Scope, path: Path, problems: Problems, remark: str) -> Node:
+def _substitute_mapping(node: Node, scope: Scope, path: NodePath, problems: Problems, remark: str) -> Node:
     entries, keys = {}, {}
     own = node.value["parameters"].value if "parameters" in node.value else None
     inner = replace(scope, parameters=frozenset(own)) if type(own) is dict else scope

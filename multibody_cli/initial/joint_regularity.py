@@ -12,6 +12,7 @@ from multibody_cli.joints.contract import Part, numbers_of
 from multibody_cli.joints.friction_spec import has_friction
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.model import Floats
+from multibody_cli.nodes import NodePath
 from multibody_cli.packing.constraint_bases import JointConfiguration, configuration_at, sampled_configurations
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.load import LoadedScene
@@ -128,7 +129,7 @@ def require_no_torques(loaded: LoadedScene) -> None:
 
 def _torques(
     scene: SceneSpec, name: str, joint: JointSpec, body: str, at_child: bool
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
+) -> Iterator[tuple[NodePath, str]]:
     configurations = sampled_configurations(tuple(JOINTS[joint.type].parts(joint)), joint.driven)
     kind = scene.bodies[body].kind
     if any(_turns(configuration.constraint_axes, configuration, at_child).any() for configuration in configurations):

@@ -16,6 +16,7 @@ from multibody_cli.implicit.linearization import compute_mass_matrix
 from multibody_cli.kernel import Flags
 from multibody_cli.mass import MassProperties, objection_to
 from multibody_cli.model import Floats, Model, State
+from multibody_cli.nodes import NodePath
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.tree.workspace import workspace_for
 
@@ -61,9 +62,7 @@ def check_masses(loaded: LoadedScene, masses: Mapping[str, MassProperties], mode
     ]
 
 
-def _singular_coordinates(
-    model: Model, state: State, suspects: list[str]
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _singular_coordinates(model: Model, state: State, suspects: list[str]) -> Iterator[tuple[NodePath, str]]:
     """Yield the path of each joint, or body without one, with a pivot that is not positive, and the reason."""
     names, links = model.names, model.system.tree.links
     pivots = pivots_of(model, state)

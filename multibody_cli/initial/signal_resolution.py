@@ -23,7 +23,7 @@ from multibody_cli.alarms.remedies import DIVISORS, reduce_step
 from multibody_cli.kernel import kernel
 from multibody_cli.knots import knots_of
 from multibody_cli.model import Floats
-from multibody_cli.nodes import Path, format_path
+from multibody_cli.nodes import NodePath, format_path
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.simulation import SimulationSpec
@@ -112,12 +112,12 @@ def signal_alarms(loaded: LoadedScene) -> Iterator[tuple[str, Raised]]:
                 yield loaded.where(*path), alarm
 
 
-def _is_position(path: Path) -> bool:
+def _is_position(path: NodePath) -> bool:
     """Whether a function is a prescribed position or a length of a rope, whose rate the bodies follow."""
     return path[-3:-1] == ("motion", "position") or path[-1] == "length"
 
 
-def _errors_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int) -> Floats:
+def _errors_of(simulation: SimulationSpec, path: NodePath, signals: Signals, k: int) -> Floats:
     """Return the results (7,) of `integration_errors` over the run."""
     found = np.zeros(7)
     steps = max(round(simulation.duration / simulation.step), 1)
@@ -127,7 +127,7 @@ def _errors_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int)
     return found
 
 
-def _alarms_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int, found: Floats) -> Iterator[Raised]:
+def _alarms_of(simulation: SimulationSpec, path: NodePath, signals: Signals, k: int, found: Floats) -> Iterator[Raised]:
     h = simulation.step
     total, size, largest, time, least, greatest, _ = (float(number) for number in found)
     if _is_position(path):

@@ -21,6 +21,7 @@ from multibody_cli.joints.contract import Coordinate, JointKind, Part, generated
 from multibody_cli.joints.friction import rate_patches
 from multibody_cli.joints.joint_map import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
 from multibody_cli.joints.spec import BrakedJointSpec, CoordinateJointSpec, Coordinates
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Direction, Spec
 from multibody_cli.spec.formulas import (
@@ -193,7 +194,7 @@ class SymbolicSpec(CoordinateJointSpec, BrakedJointSpec, _Expressions):
                 raise located_error(f"{error} where the joint starts", *path) from None
         return self
 
-    def _texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    def _texts(self) -> Iterator[tuple[NodePath, str]]:
         """Yield every expression, and its path."""
         for k, text in enumerate(self.translation):
             yield ("translation", k), text

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import ValidationError
 
 from multibody_cli.errors import nearest
-from multibody_cli.nodes import Path
+from multibody_cli.nodes import NodePath
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import Catalogue, Spec
 from multibody_cli.spec.quantities import format_value
@@ -19,7 +19,7 @@ from multibody_cli.spec.signal import SignalSpec, TableSpec
 Finding = Mapping[str, Any]
 
 
-def explain(error: ValidationError, root: type[Spec] = SceneSpec) -> Iterator[tuple[Path, str]]:
+def explain(error: ValidationError, root: type[Spec] = SceneSpec) -> Iterator[tuple[NodePath, str]]:
     """Yield the path of each invalid element below `root`, and the expected value."""
     findings = error.errors(include_url=False)
     for finding, following in itertools.zip_longest(findings, findings[1:]):
@@ -30,7 +30,7 @@ def explain(error: ValidationError, root: type[Spec] = SceneSpec) -> Iterator[tu
         yield path, say(finding, holder) if say else finding["msg"]
 
 
-def _follow(location: tuple[int | str, ...], root: type[Spec]) -> tuple[Path, type[Spec]]:
+def _follow(location: tuple[int | str, ...], root: type[Spec]) -> tuple[NodePath, type[Spec]]:
     """Remove names of catalogue entries from a location; return the path and the mapping type of its last key."""
     annotation: Any = root
     holder = root

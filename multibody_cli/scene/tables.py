@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.interpolation import overshoot
-from multibody_cli.nodes import Node, Path, find, format_path
+from multibody_cli.nodes import Node, NodePath, find, format_path
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec import SignalSpec, Spec
 
@@ -30,7 +30,7 @@ def warn_of_overshoot(scene: SceneSpec, tree: Node) -> Iterator[str]:
                 )
 
 
-def signals_of(value: Any, path: Path) -> Iterator[tuple[Path, SignalSpec]]:
+def signals_of(value: Any, path: NodePath) -> Iterator[tuple[NodePath, SignalSpec]]:
     """Yield the functions of time of an entry, each with its path in the scene."""
     if isinstance(value, SignalSpec):
         yield path, value

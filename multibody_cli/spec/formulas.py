@@ -18,6 +18,7 @@ from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import FORMULA, FUNCTIONS, parse, require_functions, require_names
 from multibody_cli.immutable import Immutable
 from multibody_cli.interpolation import continued
+from multibody_cli.nodes import NodePath
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, located_error, moved_error, read_any, read_each
 from multibody_cli.spec.table_function import TableFunctionSpec
 from multibody_cli.symbolic.reading import formula_of, names_in, names_in_exponents
@@ -150,7 +151,7 @@ def piecewise_of(functions: Mapping[str, TableFunctionSpec]) -> dict[str, Piecew
 
 
 def require_consistent(
-    texts: Mapping[tuple[str | int, ...], str],
+    texts: Mapping[NodePath, str],
     coordinates: Collection[str],
     parameters: Mapping[str, float],
     functions: Collection[str],

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from multibody_cli.limits import LimitError, Usage
-from multibody_cli.nodes import DEEPEST, UNKNOWN, Mark, Node, Path, Problems, mapping, refusal, sequence
+from multibody_cli.nodes import DEEPEST, UNKNOWN, Mark, Node, NodePath, Problems, mapping, refusal, sequence
 from multibody_cli.yaml_values import scalar
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -65,7 +65,7 @@ class _Composer:
                 root = self._node(next(self._events), ())
         return root
 
-    def _node(self, event: Any, path: Path) -> Node:
+    def _node(self, event: Any, path: NodePath) -> Node:
         mark = _mark(self._file, event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
@@ -95,13 +95,13 @@ class _Composer:
         except LimitError as error:
             raise refusal(mark, str(error)) from None
 
-    def _sequence(self, mark: Mark, path: Path) -> Node:
+    def _sequence(self, mark: Mark, path: NodePath) -> Node:
         entries: list[Node] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             entries.append(self._node(event, (*path, len(entries))))
         return sequence(entries, mark)
 
-    def _mapping(self, mark: Mark, path: Path) -> Node:
+    def _mapping(self, mark: Mark, path: NodePath) -> Node:
         fields: dict[str, Node] = {}
         keys: dict[str, Mark] = {}
         merges = False
@@ -117,7 +117,7 @@ class _Composer:
                 fields[key], keys[key] = node, key_mark
         return Node(UNKNOWN, mark) if merges else mapping(fields, mark, keys)
 
-    def _key(self, event: Any, path: Path) -> tuple[str, Mark]:
+    def _key(self, event: Any, path: NodePath) -> tuple[str, Mark]:
         mark = _mark(self._file, event.start_mark)
         if not isinstance(event, yaml.AliasEvent):
             self._check_tag(event, mark, (*path, ""))
@@ -128,7 +128,7 @@ class _Composer:
             self._problems.add(mark, path, message)
         return event.value, mark
 
-    def _check_tag(self, event: Any, mark: Mark, path: Path) -> None:
+    def _check_tag(self, event: Any, mark: Mark, path: NodePath) -> None:
         if event.tag is not None:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
             self._problems.add(mark, path, f"expected a value without a tag, found `{tag}`")

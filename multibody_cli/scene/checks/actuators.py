@@ -9,7 +9,7 @@ from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.coordinate_fields import CONTROL_KINDS, Coordinate
-from multibody_cli.nodes import Path
+from multibody_cli.nodes import NodePath
 from multibody_cli.scene.checks.constraints import find_coordinate
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
@@ -20,7 +20,7 @@ from multibody_cli.spec.quantities import read_quantity
 def check_actuators(draft: Draft) -> None:
     """Check all actuators."""
     for name, actuator in draft.scene.actuators.items():
-        path: Path = ("actuators", name)
+        path: NodePath = ("actuators", name)
         if isinstance(actuator, ComputedTorqueSpec):
             _check_computed_torque(draft, path, actuator)
         elif isinstance(actuator, ActuatorSpec):
@@ -33,7 +33,7 @@ def check_actuators(draft: Draft) -> None:
             _check_sampling(draft, path, actuator)
 
 
-def _check_combination(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
+def _check_combination(draft: Draft, path: NodePath, actuator: ActuatorSpec) -> None:
     known = draft.names("combinations")
     if actuator.combination not in known:
         draft.report((*path, "combination"), f"unknown combination; {nearest(str(actuator.combination), known)}")
@@ -42,7 +42,7 @@ def _check_combination(draft: Draft, path: Path, actuator: ActuatorSpec) -> None
         draft.report((*path, "rotor_inertia"), message)
 
 
-def _check_on_joint(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
+def _check_on_joint(draft: Draft, path: NodePath, actuator: ActuatorSpec) -> None:
     coordinate = find_coordinate(draft, (*path, "joint"), actuator.axis)
     if coordinate is not None:
         joint, place = coordinate
@@ -50,7 +50,7 @@ def _check_on_joint(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
         _check_units(draft, path, actuator.DIMENSIONS, draft.scene.joints[joint].coordinates[place])
 
 
-def _check_on_path(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
+def _check_on_path(draft: Draft, path: NodePath, actuator: ActuatorSpec) -> None:
     if actuator.path not in draft.names("paths"):
         names = draft.names("paths")
         draft.report((*path, "path"), f"unknown path `{actuator.path}`; {nearest(str(actuator.path), names)}")
@@ -59,12 +59,12 @@ def _check_on_path(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
         draft.report((*path, "rotor_inertia"), "a path has no coordinate that could have the inertia: use a `joint`")
 
 
-def _check_drivable(draft: Draft, path: Path, joint: str, place: int) -> None:
+def _check_drivable(draft: Draft, path: NodePath, joint: str, place: int) -> None:
     if draft.scene.joints[joint].driven[place]:
         draft.report(path, "has no effect: the `motion` of this coordinate is prescribed")
 
 
-def _check_units(draft: Draft, path: Path, dimensions: Mapping[str, str], coordinate: Coordinate) -> None:
+def _check_units(draft: Draft, path: NodePath, dimensions: Mapping[str, str], coordinate: Coordinate) -> None:
     """Check the fields whose unit depends on the coordinate, as they are written."""
     written = draft.data["actuators"][path[1]]
     for field, dimension in dimensions.items():
@@ -72,7 +72,7 @@ def _check_units(draft: Draft, path: Path, dimensions: Mapping[str, str], coordi
             _check_unit(draft, (*path, field), written[field], CONTROL_KINDS[dimension][coordinate])
 
 
-def _check_unit(draft: Draft, path: Path, value: Any, kind: units.QuantityKind) -> None:
+def _check_unit(draft: Draft, path: NodePath, value: Any, kind: units.QuantityKind) -> None:
     """Check a number, each of a list, or the values of a table; expressions have no units."""
     if isinstance(value, dict):
         _check_unit(draft, (*path, "values"), value.get("values"), kind)
@@ -86,7 +86,7 @@ def _check_unit(draft: Draft, path: Path, value: Any, kind: units.QuantityKind) 
             draft.report(path, str(error))
 
 
-def _check_sampling(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
+def _check_sampling(draft: Draft, path: NodePath, actuator: ActuatorSpec) -> None:
     """Check that samples and delays are whole numbers of steps, unless the integrator is adaptive."""
     simulation = draft.scene.simulation
     if "simulation" in draft.broken:
@@ -107,7 +107,7 @@ def _check_sampling(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
             draft.report((*path, field), str(error))
 
 
-def _check_computed_torque(draft: Draft, path: Path, actuator: ComputedTorqueSpec) -> None:
+def _check_computed_torque(draft: Draft, path: NodePath, actuator: ComputedTorqueSpec) -> None:
     """Check that the coordinates are those of a tree of joints, and all of its free coordinates."""
     scene, commanded = draft.scene, set()
     for word in actuator.joints:
@@ -135,6 +135,6 @@ def _check_computed_torque(draft: Draft, path: Path, actuator: ComputedTorqueSpe
                 return
 
 
-def _check_units_of_target(draft: Draft, path: Path, joint: str, place: int) -> None:
+def _check_units_of_target(draft: Draft, path: NodePath, joint: str, place: int) -> None:
     kind = CONTROL_KINDS["position"][draft.scene.joints[joint].coordinates[place]]
     _check_unit(draft, path, draft.data["actuators"][path[1]]["joints"][path[3]], kind)

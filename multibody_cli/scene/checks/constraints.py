@@ -5,7 +5,7 @@ from __future__ import annotations
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.spec import WORLD, JointSpec
-from multibody_cli.nodes import Path
+from multibody_cli.nodes import NodePath
 from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import between_bodies
 from multibody_cli.scene.topology import is_prescribed
@@ -40,7 +40,7 @@ def check_constraints(draft: Draft) -> None:
             find_coordinate(draft, ("forces", name, *place), word)
 
 
-def _check_bodies(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
+def _check_bodies(draft: Draft, path: NodePath, spec: ConstraintSpec) -> None:
     for place, body in spec.bodies:
         if draft.require_body(body, (*path, *place)) and body == WORLD and not spec.RELATIVE:
             draft.report((*path, *place), "the world is fixed: name a body")
@@ -49,7 +49,7 @@ def _check_bodies(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
         draft.report((*path, *place), f"both are fixed in `{body}`: name two different bodies")
 
 
-def _check_turning(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
+def _check_turning(draft: Draft, path: NodePath, spec: ConstraintSpec) -> None:
     if draft.names("joints") != draft.scene.joints.keys():
         return  # one of them is invalid, and reported
     for place, body, axis in spec.turning:
@@ -62,7 +62,7 @@ def _check_turning(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
             )
 
 
-def _check_coordinates(draft: Draft, path: Path, spec: EntrySpec) -> None:
+def _check_coordinates(draft: Draft, path: NodePath, spec: EntrySpec) -> None:
     found: dict[tuple[str, int], str] = {}
     for place, word in spec.coordinates:
         coordinate = find_coordinate(draft, (*path, *place), word)
@@ -85,7 +85,7 @@ def _check_coordinates(draft: Draft, path: Path, spec: EntrySpec) -> None:
             draft.report((*path, field), str(error))
 
 
-def _check_brake(draft: Draft, path: Path, spec: CombinationSpec) -> None:
+def _check_brake(draft: Draft, path: NodePath, spec: CombinationSpec) -> None:
     """Friction acts on coordinates that are free to move, as that of joints does."""
     for word, coefficient in spec.terms.items():
         joint = draft.scene.joints.get(split_coordinate(word)[0])
@@ -94,7 +94,7 @@ def _check_brake(draft: Draft, path: Path, spec: CombinationSpec) -> None:
             draft.report((*path, "friction"), message)
 
 
-def _check_points(draft: Draft, path: Path, spec: EntrySpec) -> None:
+def _check_points(draft: Draft, path: NodePath, spec: EntrySpec) -> None:
     """Points of paths that depend on a coordinate."""
     for place, end in spec.points:
         if not isinstance(end, PathPoint) or end.coordinate is None:
@@ -113,14 +113,14 @@ def _check_points(draft: Draft, path: Path, spec: EntrySpec) -> None:
             draft.report((*at, key), "points of constraints do not depend on coordinates: use a stiff spring")
 
 
-def _check_brake_of_path(draft: Draft, path: Path, bodies: list[str]) -> None:
+def _check_brake_of_path(draft: Draft, path: NodePath, bodies: list[str]) -> None:
     """Friction that changes no motion would be a load of the drives alone, which rows do not determine."""
     known = draft.names("joints") == draft.scene.joints.keys() and {WORLD, *draft.scene.bodies}.issuperset(bodies)
     if known and is_prescribed(draft.scene, bodies):
         draft.report(path, "has no effect on points that move by a prescribed `motion` alone, or not at all: omit it")
 
 
-def find_coordinate(draft: Draft, path: Path, word: str) -> tuple[str, int] | None:
+def find_coordinate(draft: Draft, path: NodePath, word: str) -> tuple[str, int] | None:
     """Return the joint and the index of a coordinate; None after reporting a problem, or for an invalid joint."""
     name, index = split_coordinate(word)
     if name not in draft.names("joints"):

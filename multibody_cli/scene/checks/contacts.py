@@ -10,7 +10,7 @@ from multibody_cli.joints.spec import WORLD
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.nodes import Path, find
+from multibody_cli.nodes import NodePath, find
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.contact_filters import ANY, count_excluded_pairs, matching, welds
 from multibody_cli.scene.contacts import ContactsSpec
@@ -171,7 +171,7 @@ def _check_affine_bodies(draft: Draft) -> None:
             draft.report((section, name), message)
 
 
-def _check_mesh(draft: Draft, path: Path, shape: MeshSpec) -> None:
+def _check_mesh(draft: Draft, path: NodePath, shape: MeshSpec) -> None:
     mark = find(draft.tree, path).mark
     file = mark.resolve_path(shape.file)
     if shape.file and file.is_file():
@@ -184,7 +184,7 @@ def _check_mesh(draft: Draft, path: Path, shape: MeshSpec) -> None:
             draft.report((*path, "file"), str(error))
 
 
-def _shapes(scene: SceneSpec) -> Iterator[tuple[Path, ShapeSpec]]:
+def _shapes(scene: SceneSpec) -> Iterator[tuple[NodePath, ShapeSpec]]:
     for k, shape in enumerate(scene.world.shapes):
         yield ("world", "shapes", k), shape
     for name, body in scene.bodies.items():

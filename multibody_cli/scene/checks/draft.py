@@ -12,7 +12,7 @@ from multibody_cli.errors import nearest
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
-from multibody_cli.nodes import Node, Path, Problems, find, format_path
+from multibody_cli.nodes import Node, NodePath, Problems, find, format_path
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import inboard_joints, loop_joints
 from multibody_cli.spec import NamedPoints
@@ -62,7 +62,7 @@ class Draft(Immutable):
         if not names_path(self.data, path):
             self.problems.add_at(self.tree, path, message)
 
-    def warn(self, path: Path, message: str) -> None:
+    def warn(self, path: NodePath, message: str) -> None:
         """Warn of an element."""
         self.problems.warnings.append(f"{find(self.tree, path).mark}: {format_path(path)}: {message}")
 
@@ -118,7 +118,7 @@ def own_entries(draft: Draft, section: str, entries: Mapping[str, Entry]) -> lis
     return [(name, entry) for name, entry in entries.items() if name in draft.names(section)]
 
 
-def remove_invalid(data: Mapping[str, Any], wrong: Sequence[Path]) -> tuple[dict[str, Any], list[int]]:
+def remove_invalid(data: Mapping[str, Any], wrong: Sequence[NodePath]) -> tuple[dict[str, Any], list[int]]:
     """Remove invalid elements from the data of a scene.
 
     Parameters

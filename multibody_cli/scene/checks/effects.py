@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from multibody_cli.joints.spec import MovingJointSpec
-from multibody_cli.nodes import Path, find
+from multibody_cli.nodes import NodePath, find
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.shapes.contract import ShapeSpec
 from multibody_cli.scene.shapes.mesh import MeshSpec
@@ -15,7 +15,7 @@ _FIXED_BY_MOTION = {"position": ("q", "v"), "velocity": ("v",), "acceleration": 
 def check_effects(draft: Draft) -> None:
     """Check shapes, and the initial state of joints with prescribed motion."""
     for index, shape in enumerate(draft.scene.world.shapes):
-        path: Path = ("world", "shapes", index)
+        path: NodePath = ("world", "shapes", index)
         _check_file(draft, path, shape)
         if "density" in shape.model_fields_set:
             draft.report((*path, "density"), "has no effect: the world is fixed")
@@ -27,7 +27,7 @@ def check_effects(draft: Draft) -> None:
             _check_motion(draft, name, joint)
 
 
-def _check_file(draft: Draft, path: Path, shape: ShapeSpec) -> None:
+def _check_file(draft: Draft, path: NodePath, shape: ShapeSpec) -> None:
     if not isinstance(shape, MeshSpec) or not shape.file:
         return
     file = find(draft.tree, path).mark.resolve_path(shape.file)

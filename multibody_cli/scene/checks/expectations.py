@@ -7,7 +7,7 @@ from typing import Any
 from multibody_cli.errors import QuantityError
 from multibody_cli.escaping import decoded
 from multibody_cli.limits import LimitError
-from multibody_cli.nodes import Path
+from multibody_cli.nodes import NodePath
 from multibody_cli.output.contact_channels import find_pair, suggest
 from multibody_cli.scene.channels import OF_EACH_CONTACT, OF_PAIR, ChannelUnits, channels
 from multibody_cli.scene.checks.draft import Draft
@@ -32,7 +32,7 @@ def check_expectations(draft: Draft) -> None:
                 _check_channel(draft, ("expect", index), expectation, reference, known)
 
 
-def _check_instant(draft: Draft, path: Path, expectation: ValueExpectation) -> None:
+def _check_instant(draft: Draft, path: NodePath, expectation: ValueExpectation) -> None:
     if expectation.at == "final" or draft.broken & {"simulation", "output"}:
         return
     try:
@@ -47,7 +47,7 @@ def _check_instant(draft: Draft, path: Path, expectation: ValueExpectation) -> N
 
 def _check_channel(
     draft: Draft,
-    path: Path,
+    path: NodePath,
     expectation: ChannelExpectation,
     reference: ChannelReference,
     known: dict[str, ChannelUnits],
@@ -110,7 +110,7 @@ def _component(reference: ChannelReference, channel: ChannelUnits) -> list[int] 
     return [index] if 0 <= index < channel.width else None
 
 
-def _check_values(draft: Draft, path: Path, channel: ChannelUnits, chosen: list[int]) -> None:
+def _check_values(draft: Draft, path: NodePath, channel: ChannelUnits, chosen: list[int]) -> None:
     written: Any = draft.data["expect"][path[1]]
     for field in _MEASURED:
         if field not in written:
@@ -129,7 +129,7 @@ def _check_values(draft: Draft, path: Path, channel: ChannelUnits, chosen: list[
                 _check_unit(draft, (*place, number), value[number], channel, [index])
 
 
-def _check_unit(draft: Draft, path: Path, value: Any, channel: ChannelUnits, chosen: list[int]) -> None:
+def _check_unit(draft: Draft, path: NodePath, value: Any, channel: ChannelUnits, chosen: list[int]) -> None:
     try:
         for index in chosen:
             read_quantity(value, channel.kinds[index])

@@ -14,7 +14,7 @@ from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.methods.options import ends_at_corrected_velocities, has_symmetrized_stiffness
-from multibody_cli.nodes import Path
+from multibody_cli.nodes import NodePath
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import SceneSpec, between_bodies
@@ -57,7 +57,7 @@ def check_features(draft: Draft) -> None:
     _check_loops(draft)
 
 
-def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[tuple[Feature, Path]]:
+def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[tuple[Feature, NodePath]]:
     """Yield the features that the scene uses, with the path of the element."""
     if scene.contacts is not None:
         yield Feature.CONTACT, ("contacts",)
@@ -151,12 +151,12 @@ def _without_axes(draft: Draft, body: str) -> str:
     return "" if found is None or KINDS[found.kind].has_axes else found.kind
 
 
-def _require_within(draft: Draft, path: Path, body: str, point: Vector) -> None:
+def _require_within(draft: Draft, path: NodePath, body: str, point: Vector) -> None:
     if body in draft.scene.bodies and draft.scene.bodies[body].kind == "point" and any(point):
         draft.report(path, f"expected [0, 0, 0]: `{body}` is a point mass")
 
 
-def _check_entry(draft: Draft, path: Path, spec: EntrySpec) -> None:
+def _check_entry(draft: Draft, path: NodePath, spec: EntrySpec) -> None:
     """Check points of bodies, and the orientation of the bodies that the entry names otherwise."""
     points = {place: end.point for place, end in spec.points if not end.ORIENTED}
     for place, body in spec.bodies:
@@ -166,6 +166,6 @@ def _check_entry(draft: Draft, path: Path, spec: EntrySpec) -> None:
             _require_orientation(draft, (*path, *place), body)
 
 
-def _require_orientation(draft: Draft, path: Path, body: str) -> None:
+def _require_orientation(draft: Draft, path: NodePath, body: str) -> None:
     if kind := _without_axes(draft, body):
         draft.report(path, f"requires the orientation of `{body}`, but a body of kind `{kind}` has none")

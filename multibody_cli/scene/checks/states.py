@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from multibody_cli.document.states import FIELDS, SECTION
 from multibody_cli.errors import QuantityError, nearest, series
 from multibody_cli.joints.spec import MovingJointSpec
-from multibody_cli.nodes import Path
+from multibody_cli.nodes import NodePath
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.checks.topology import determined_by, report_start
 from multibody_cli.scene.explain import explain
@@ -22,7 +22,7 @@ from multibody_cli.spec.quantities import format_value, read_quantity
 def check_states(draft: Draft, states: Any) -> None:
     """Check all states, also those that are not chosen; `states` is the section as plain data."""
     for state, sections in _mappings(draft, (SECTION,), states, "states by name"):
-        path: Path = (SECTION, state)
+        path: NodePath = (SECTION, state)
         try:
             read_name(state)
         except ValueError as error:
@@ -35,7 +35,7 @@ def check_states(draft: Draft, states: Any) -> None:
                 _check_entry(draft, (*path, section, name), fields)
 
 
-def _mappings(draft: Draft, path: Path, value: Any, what: str) -> Iterator[tuple[str, Any]]:
+def _mappings(draft: Draft, path: NodePath, value: Any, what: str) -> Iterator[tuple[str, Any]]:
     """Yield the entries of a mapping; report any other value."""
     if isinstance(value, dict):
         yield from value.items()
@@ -43,7 +43,7 @@ def _mappings(draft: Draft, path: Path, value: Any, what: str) -> Iterator[tuple
         draft.report(path, f"expected a mapping of {what}, found {format_value(value)}")
 
 
-def _check_entry(draft: Draft, path: Path, fields: Any) -> None:
+def _check_entry(draft: Draft, path: NodePath, fields: Any) -> None:
     _, _, section, name = path
     known, spec = draft.names(str(section)), getattr(draft.scene, str(section)).get(name)
     if name not in known:
@@ -67,7 +67,7 @@ def _check_entry(draft: Draft, path: Path, fields: Any) -> None:
         _check_values(draft, path, spec, own)
 
 
-def _check_values(draft: Draft, path: Path, spec: Spec, own: Mapping[str, Any]) -> None:
+def _check_values(draft: Draft, path: NodePath, spec: Spec, own: Mapping[str, Any]) -> None:
     """Read an element with the fields of a state in place of its own."""
     written, points = draft.data[str(path[2])][path[3]], draft.points
     if all(written.get(field) == value for field, value in own.items()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate, numbers_of
 from multibody_cli.joints.spec import WORLD, MovingJointSpec
-from multibody_cli.nodes import Path
+from multibody_cli.nodes import NodePath
 from multibody_cli.scene.checks.draft import Draft
 
 _STATE = ("position", "rotation", "velocity")
@@ -54,7 +54,7 @@ def check_limits(draft: Draft) -> None:
             report_start(draft, ("joints", name, "limits"), joint)
 
 
-def report_start(draft: Draft, path: Path, joint: MovingJointSpec) -> None:
+def report_start(draft: Draft, path: NodePath, joint: MovingJointSpec) -> None:
     """Report initial coordinates of a joint beyond its limits, at a path and, of several coordinates, their index."""
     assert joint.bounds is not None
     kind = JOINTS[joint.type]

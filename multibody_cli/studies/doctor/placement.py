@@ -15,6 +15,7 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.mass import objection_to
+from multibody_cli.nodes import NodePath
 from multibody_cli.packing.contacts import colliders_of
 from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.contact_filters import excluded_pairs
@@ -190,5 +191,5 @@ def _angles(subject: Subject) -> Iterator[Finding]:
                 yield _odd(subject, ("joints", entry.name, "q"), cause, f"`{value:g} deg` if these are degrees")
 
 
-def _odd(subject: Subject, place: tuple[str | int, ...], cause: str, form: str) -> Finding:
+def _odd(subject: Subject, place: NodePath, cause: str, form: str) -> Finding:
     return subject.finding("units", Severity.WRONG, place, cause, f"write {form}")

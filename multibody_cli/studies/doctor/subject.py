@@ -15,7 +15,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.initial.initial_state import initial_samples
 from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearization, linearization_of
 from multibody_cli.model import Model, State
-from multibody_cli.nodes import format_path
+from multibody_cli.nodes import NodePath, format_path
 from multibody_cli.output.samples import Samples
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.schema import SceneSpec
@@ -109,7 +109,7 @@ class Subject:
         self,
         check: str,
         weight: Severity,
-        place: tuple[str | int, ...],
+        place: NodePath,
         cause: str,
         advice: str,
         settings: Sequence[str] = (),

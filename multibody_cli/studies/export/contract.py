@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from multibody_cli.immutable import Immutable
-from multibody_cli.studies.export.losses import ScenePath
+from multibody_cli.nodes import NodePath
 from multibody_cli.studies.export.mechanism import ExportedMechanism
 
 
@@ -43,5 +43,5 @@ class ExportFormat(Immutable):
     """
 
     title: str
-    objections: Callable[[ExportedMechanism], Iterable[tuple[ScenePath, str]]]
+    objections: Callable[[ExportedMechanism], Iterable[tuple[NodePath, str]]]
     write: Callable[[ExportedMechanism, Path], ET.Element]

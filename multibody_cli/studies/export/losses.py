@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
-ScenePath = tuple[str | int, ...]
+from multibody_cli.nodes import NodePath
 
 SECTIONS = {
     "constraints": "a constraint on bodies",
@@ -37,7 +37,7 @@ class Loss(NamedTuple):
     """
 
     fate: Literal["approximated", "dropped"]
-    path: ScenePath
+    path: NodePath
     reason: str
 
 
@@ -47,11 +47,11 @@ class Losses:
     def __init__(self) -> None:
         self._found: dict[Loss, None] = {}
 
-    def drop(self, path: ScenePath, reason: str) -> None:
+    def drop(self, path: NodePath, reason: str) -> None:
         """Add an element of which the file has nothing."""
         self._found[Loss("dropped", path, reason)] = None
 
-    def approximate(self, path: ScenePath, reason: str) -> None:
+    def approximate(self, path: NodePath, reason: str) -> None:
         """Add an element of which the file has something similar."""
         self._found[Loss("approximated", path, reason)] = None
 

@@ -18,12 +18,13 @@ from multibody_cli.joints.contract import Part, PartCode
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Floats
+from multibody_cli.nodes import NodePath
 from multibody_cli.packing.layout import joint_data
 from multibody_cli.scene.body_kinds import Placement, body_links, start_of
 from multibody_cli.scene.topology import inboard_joints
 from multibody_cli.spec.rotations import quaternion_of_matrix, rotation_matrix
 from multibody_cli.studies.equations_of_motion import places_by_name
-from multibody_cli.studies.export.losses import Losses, ScenePath
+from multibody_cli.studies.export.losses import Losses
 from multibody_cli.studies.simulation import PreparedSimulation
 
 
@@ -147,7 +148,7 @@ class ExportedMechanism:
     def _are_steps(self, terms: Mapping[str, float]) -> bool:
         return all(terms.values()) and terms.keys() <= self.steps.keys()
 
-    def objections(self, title: str, held: Container[PartCode]) -> Iterator[tuple[ScenePath, str]]:
+    def objections(self, title: str, held: Container[PartCode]) -> Iterator[tuple[NodePath, str]]:
         """Yield the joints and bodies of the tree without counterpart in a format that holds these parts."""
         for name in self._inboard.values():
             joint = self.scene.joints[name]

@@ -15,12 +15,12 @@ import numpy as np
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.mass import objection_to
+from multibody_cli.nodes import NodePath
 from multibody_cli.packing.layout import joint_data
 from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.export.contract import ExportFormat
 from multibody_cli.studies.export.joint_fields import drop_laws, fields_of
-from multibody_cli.studies.export.losses import ScenePath
 from multibody_cli.studies.export.mechanism import ExportedMechanism, Link, Step
 from multibody_cli.studies.export.mjcf_shapes import NO_RESTITUTION, Shapes, set_pose
 from multibody_cli.studies.export.mjcf_transmissions import Transmissions
@@ -45,7 +45,7 @@ ATTRIBUTES = {
 """Attributes of joints by the fields of a scene."""
 
 
-def objections(mechanism: ExportedMechanism) -> Iterator[tuple[ScenePath, str]]:
+def objections(mechanism: ExportedMechanism) -> Iterator[tuple[NodePath, str]]:
     """Yield the joints and bodies of the tree without counterpart."""
     yield from mechanism.objections("MJCF", (PartCode.SCREW, PartCode.BALL, PartCode.FREE, PartCode.OFFSET))
     for link in mechanism.links.values():
@@ -168,7 +168,7 @@ class _Writer:
             own = name if name not in self._sites else f"{body}_{name}"
             site = self._write_site(body, own, Placement(np.array(pose.position), rotation_matrix(pose.rotation)))
             if site != name:
-                section: ScenePath = ("world",) if body == WORLD else ("bodies", body)
+                section: NodePath = ("world",) if body == WORLD else ("bodies", body)
                 self._losses.approximate(
                     (*section, "points", name), f"its site is `{site}`, since another one has its name"
                 )

@@ -15,6 +15,7 @@ import numpy as np
 
 from multibody_cli.contacts.surfaces import RULES, combined
 from multibody_cli.joints.spec import WORLD
+from multibody_cli.nodes import NodePath
 from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.shapes.contract import DEFAULT_GROUP
@@ -67,7 +68,7 @@ class Shapes:
 
     def write(self, element: ET.Element, body: str, shapes: Sequence[Any], is_fixed: bool) -> None:
         """Write the shapes of a body; `is_fixed` is whether it is fixed to the world."""
-        section: tuple[str | int, ...] = ("world",) if body == WORLD else ("bodies", body)
+        section: NodePath = ("world",) if body == WORLD else ("bodies", body)
         for k, shape in enumerate(shapes):
             path = (*section, "shapes", k)
             form = self._form(shape, path, f"{body}_{k}")
@@ -84,7 +85,7 @@ class Shapes:
                 self._geoms[body][f"{body}_{k}"] = shape
             set_pose(geom, Placement(np.array(shape.position), shape.axes))
 
-    def _form(self, shape: Any, path: tuple[str | int, ...], name: str) -> dict[str, str] | None:
+    def _form(self, shape: Any, path: NodePath, name: str) -> dict[str, str] | None:
         """Return type and size of a shape; None if MJCF has no such shape."""
         if isinstance(shape, MeshSpec):
             return self._mesh(shape, path, name)
@@ -93,7 +94,7 @@ class Shapes:
             return None
         return {"type": shape.type, "size": row(_SIZES[shape.type](shape))}
 
-    def _mesh(self, shape: MeshSpec, path: tuple[str | int, ...], name: str) -> dict[str, str] | None:
+    def _mesh(self, shape: MeshSpec, path: NodePath, name: str) -> dict[str, str] | None:
         if shape.file:
             file = self._loaded.resolve_path(shape.file, *path).absolute()
             if file.suffix.lower() not in (".stl", ".obj", ".msh"):
@@ -107,7 +108,7 @@ class Shapes:
         ET.SubElement(self.assets, "mesh", {"name": name} | fields)
         return {"type": "mesh", "mesh": name}
 
-    def _surface(self, shape: Any, path: tuple[str | int, ...]) -> dict[str, str]:
+    def _surface(self, shape: Any, path: NodePath) -> dict[str, str]:
         """Return friction, groups and color of a shape."""
         found = {} if shape.color is None else {"rgba": row((*shape.color, 1.0))}
         contacts = self._scene.contacts

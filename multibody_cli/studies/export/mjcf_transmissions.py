@@ -17,13 +17,13 @@ from multibody_cli.constraints.distance import DistanceSpec
 from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.forces.tension import TensionSpec
 from multibody_cli.joints.contract import PartCode
+from multibody_cli.nodes import NodePath
 from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.spec import SignalSpec
 from multibody_cli.spec.path import PathPoint
 from multibody_cli.spec.points import Attachment
 from multibody_cli.studies.export.affine_laws import Affine, NotAffine, affine_law
 from multibody_cli.studies.export.joint_fields import UNBOUNDED
-from multibody_cli.studies.export.losses import ScenePath
 from multibody_cli.studies.export.mechanism import ExportedMechanism
 from multibody_cli.studies.export.xml_values import row, unused
 
@@ -102,7 +102,7 @@ class Transmissions:
     # --- tendons ------------------------------------------------------------------------------------------------------
     def _write_combinations(self) -> None:
         for name, combination in self._scene.combinations.items():
-            place: ScenePath = ("combinations", name)
+            place: NodePath = ("combinations", name)
             if not combination.terms.keys() <= self._mechanism.steps.keys():
                 self._losses.drop(place, "it has coordinates of other joints than hinges and slides of the tree")
                 continue
@@ -121,7 +121,7 @@ class Transmissions:
             if combination.restitution:
                 self._losses.drop((*place, "restitution"), "limits have no restitution")
 
-    def _write_path(self, place: ScenePath, points: Sequence[Attachment]) -> ET.Element:
+    def _write_path(self, place: NodePath, points: Sequence[Attachment]) -> ET.Element:
         """Write a tendon along a path."""
         name = unused(str(place[1]), self._names)
         tendon = ET.SubElement(self.tendons, "spatial", name=name)
@@ -179,7 +179,7 @@ class Transmissions:
                     self._losses.drop(place, "a force on the rotation as a whole, or on a free joint")
 
     def _write_force(
-        self, place: ScenePath, quantity: dict[str, str], signal: SignalSpec, sign: float, name: str = ""
+        self, place: NodePath, quantity: dict[str, str], signal: SignalSpec, sign: float, name: str = ""
     ) -> None:
         """Write a force along a joint or tendon; a function of time or state becomes a control."""
         if signal.constant is None:
@@ -189,7 +189,7 @@ class Transmissions:
         self._add_actuator(name or str(place[1]), quantity, Affine(0.0, command=sign), signal.constant or 0.0)
 
     def _write_actuator(self, name: str, actuator: ActuatorSpec) -> None:
-        place: ScenePath = ("actuators", name)
+        place: NodePath = ("actuators", name)
         quantity = self._quantity(actuator)
         if actuator.reflected_inertia and not actuator.joint:
             self._losses.drop((*place, "rotor_inertia"), "the inertia of a rotor at no joint")

@@ -19,12 +19,12 @@ from multibody_cli.joints.contract import PartCode
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Floats
+from multibody_cli.nodes import NodePath
 from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.scene.shapes.mesh import MeshSpec
 from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.export.contract import ExportFormat
 from multibody_cli.studies.export.joint_fields import UNBOUNDED, drop_laws, fields_of
-from multibody_cli.studies.export.losses import ScenePath
 from multibody_cli.studies.export.mechanism import ExportedMechanism, Link, Step
 from multibody_cli.studies.export.xml_values import row, unused
 
@@ -39,7 +39,7 @@ NO_STATE = "URDF has no initial coordinates and velocities"
 IN_PLACE = Placement(np.zeros(3), np.eye(3))
 
 
-def objections(mechanism: ExportedMechanism) -> Iterator[tuple[ScenePath, str]]:
+def objections(mechanism: ExportedMechanism) -> Iterator[tuple[NodePath, str]]:
     """Yield the joints and bodies of the tree without counterpart."""
     return mechanism.objections("URDF", (PartCode.SCREW, PartCode.FREE, PartCode.OFFSET))
 
@@ -177,7 +177,7 @@ class _Writer:
         for point, pose in points.items():
             name = unused(point, self._link_names)
             if name != point:
-                section: ScenePath = ("world",) if body == WORLD else ("bodies", body)
+                section: NodePath = ("world",) if body == WORLD else ("bodies", body)
                 self._losses.approximate(
                     (*section, "points", point), f"its link is `{name}`, since another one has its name"
                 )
@@ -185,7 +185,7 @@ class _Writer:
             self._add_joint(unused(f"{name}_to_{body}", self._joint_names), "fixed", body, name, place)
             ET.SubElement(self._root, "link", name=name)
 
-    def _write_shapes(self, link: ET.Element, section: ScenePath, shapes: Any, anchor: Floats) -> None:
+    def _write_shapes(self, link: ET.Element, section: NodePath, shapes: Any, anchor: Floats) -> None:
         for k, shape in enumerate(shapes):
             path = (*section, "shapes", k)
             if shape.contact and shape.friction:
@@ -201,7 +201,7 @@ class _Writer:
                         material = ET.SubElement(element, "material", name="")
                         ET.SubElement(material, "color", rgba=row((*shape.color, 1.0)))
 
-    def _solids(self, shape: Any, path: ScenePath) -> Iterator[tuple[tuple[float, float, float], str, dict[str, str]]]:
+    def _solids(self, shape: Any, path: NodePath) -> Iterator[tuple[tuple[float, float, float], str, dict[str, str]]]:
         """Yield offset along z, tag and attributes of the solids of a shape."""
         center = (0.0, 0.0, 0.0)
         if isinstance(shape, MeshSpec) and shape.file:

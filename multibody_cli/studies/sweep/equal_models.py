@@ -26,7 +26,7 @@ from multibody_cli.joints.contract import Part, PartCode, start_of_coordinates
 from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
 from multibody_cli.methods.contract import Report
 from multibody_cli.model import Floats, Integers, JointEntry
-from multibody_cli.nodes import Path
+from multibody_cli.nodes import NodePath
 from multibody_cli.output.recorder import RunsObserver, States
 from multibody_cli.output.rows import Row
 from multibody_cli.output.samples import Samples, samples_for
@@ -225,7 +225,7 @@ class _Joint(Immutable):
     fields
         Its fields as the scene gives them.
     places
-        Path of each value within the fields, and its number among the values of a run.
+        NodePath of each value within the fields, and its number among the values of a run.
     points
         The named points of bodies, which the fields may name.
     """
@@ -234,7 +234,7 @@ class _Joint(Immutable):
     spec: Any
     parts: tuple[Part, ...]
     fields: dict[str, Any]
-    places: tuple[tuple[Path, int], ...]
+    places: tuple[tuple[NodePath, int], ...]
     points: NamedPoints
 
     def write_start(self, values: Sequence[Any], q: Floats, v: Floats) -> bool:
@@ -331,7 +331,7 @@ def _varied(reference: PreparedSimulation, keys: Sequence[str]) -> Iterator[_Var
             )
 
 
-def _is_start(path: Path, reference: PreparedSimulation, entries: dict[str, JointEntry]) -> bool:
+def _is_start(path: NodePath, reference: PreparedSimulation, entries: dict[str, JointEntry]) -> bool:
     """Whether a path is that of an initial coordinate or rate, or of all those of a joint."""
     if len(path) not in (3, 4) or path[0] != SECTION or path[1] not in entries or path[2] not in WORDS:
         return False

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from multibody_cli.joints.contract import PartCode
+from multibody_cli.nodes import NodePath
 from multibody_cli.studies.export.contract import ExportFormat
-from multibody_cli.studies.export.losses import ScenePath
 from multibody_cli.studies.export.mechanism import ExportedMechanism
 
 
-def objections(mechanism: ExportedMechanism) -> Iterator[tuple[ScenePath, str]]:
+def objections(mechanism: ExportedMechanism) -> Iterator[tuple[NodePath, str]]:
     """Yield the joints that are no screws."""
     return mechanism.objections("rungs", (PartCode.SCREW,))
 
