@@ -22,12 +22,13 @@ from multibody_cli.constraint_solver.loop_joints import compute_loop_velocities
 from multibody_cli.forces.elements import add_spring_products, apply_implicit_joint_forces
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.implicit.dense_matrix import fill_dense, reduce_wrenches
-from multibody_cli.implicit.implicit_forces import clear_blocks, clear_wrenches, free_end, jacobian_product
+from multibody_cli.implicit.implicit_forces import clear_blocks, clear_wrenches, jacobian_product
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, cross, shift_motion
 from multibody_cli.spatial.values import Force, Motion, Vec3
 from multibody_cli.tree.articulated_body import load_motion_change, store_motion_change
+from multibody_cli.tree.configuration import free_end
 from multibody_cli.tree.jacobian import write_ball_columns
 from multibody_cli.tree.workspace import reset_armature
 

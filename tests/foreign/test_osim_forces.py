@@ -208,4 +208,4 @@ def test_muscles_of_de_groote_have_no_least_activation(inside: str, least: float
     muscle = draft.elements["muscles"]["e"].value
     assert muscle["minimum_activation"] == least
     assert muscle["initial_activation"] == 0.5
-    assert any("at least 0.01" in one.message for one in Report(draft.ledger).losses) == (least > 0.0)
+    assert any("at least 0.01" in one.message for one in ImportReport(draft.ledger).losses) == (least > 0.0)
