@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.errors import nearest
 from multibody_cli.expressions import Reference
 from multibody_cli.foreign.frames import Pose
 from multibody_cli.foreign.markup import Element
+from multibody_cli.foreign.osim_functions import Expression, added, constant, function_in, in_product, read_function
 from multibody_cli.foreign.osim_model import Osim, WrapSurface, of_body_angles
 from multibody_cli.foreign.rounding import number
 
@@ -71,9 +73,12 @@ def read_path(model: Osim, element: Element) -> str | None:
     model.drop(path, {"default_color": "pictures have colors of their own"})
     read = [_point(model, one) for one in model.objects(path, "PathPointSet")]
     points, places = [one for one in read if one is not None], [k for k, one in enumerate(read) if one is not None]
-    if len({point["body"] for point in points}) < 2:
-        model.reading.ledger.drop(element, "its points that do not move belong to one body")
+    if len({point["body"] for point in points}) < 2 and not any("moving" in point for point in points):
+        model.reading.ledger.drop(element, "its points belong to one body")
         return None
+    for point in (points[0], points[-1]):
+        if point.pop("range", None) and point.pop("coordinate"):
+            model.reading.ledger.approximate(path, "an end of the path is always part of it")
     arcs: dict[int, list[dict[str, Any]]] = {k: [] for k in range(len(points))}
     for one in model.objects(path, "PathWrapSet"):
         _wrap(model, one, points, places, arcs)
@@ -89,7 +94,8 @@ def _in_order(model: Osim, points: list[dict[str, Any]], k: int, arcs: list[dict
         surface = model.surfaces[arc["wrap"]]
         for sign, point in ((-1.0, points[k]), (1.0, points[k + 1])):
             if surface.body == point["body"]:
-                return sign, -sign * float(np.linalg.norm(np.subtract(surface.centre, point["point"])))
+                place = point.get("point", (0.0, 0.0, 0.0))
+                return sign, -sign * float(np.linalg.norm(np.subtract(surface.centre, place)))
         return 0.0, 0.0
 
     return sorted(arcs, key=place) if len(arcs) > 1 else arcs
@@ -134,13 +140,75 @@ def _wrap(
         arcs[k].append(arc | {"only_cut": True} if within and "side" in arc else arc)
 
 
+POINTS = ("PathPoint", "MovingPathPoint", "ConditionalPathPoint")
+"""Types of the points of paths."""
+
+WIDENED = 1e-5
+"""OpenSim takes the range of a conditional point by this much wider at both ends."""
+
+
 def _point(model: Osim, element: Element) -> dict[str, Any] | None:
+    """Read a point of a path; None after dropping it."""
     ledger = model.reading.ledger
-    if element.tag != "PathPoint":
-        ledger.drop(element, "a point that moves or is conditional")
+    if element.tag not in POINTS:
+        ledger.drop(element, "a point of a type that is not read")
         return None
     ledger.keep(element, "name")
     model.drop(element, {})
-    body, pose = model.frame(element, "socket_parent_frame")
+    body, pose = _frame(model, element)
+    if element.tag == "MovingPathPoint":
+        return _moving_point(model, element, body, pose)
     inner = Pose(np.array(model.numbers(element, "location", (0.0, 0.0, 0.0))), np.eye(3))
-    return {"body": body, "point": pose.at(inner).position.tolist()}
+    point = {"body": body, "point": pose.at(inner).position.tolist()}
+    if element.tag == "ConditionalPathPoint":
+        coordinate = _coordinate(model, element, "coordinate")
+        lower, upper = model.numbers(element, "range", (0.0, 0.0))
+        if coordinate:
+            point |= {"coordinate": coordinate, "range": [lower - WIDENED, upper + WIDENED]}
+    return point
+
+
+def _frame(model: Osim, element: Element) -> tuple[str, Pose]:
+    """Return the frame of a point; files of earlier versions name its body."""
+    tag = "socket_parent_frame" if model.property(element, "socket_parent_frame") is not None else "body"
+    return model.frame(element, tag)
+
+
+def _coordinate(model: Osim, element: Element, tag: str) -> str:
+    """Return the address of a coordinate on which a point depends; an empty one after an error."""
+    name = (model.text(element, f"socket_{tag}") or model.text(element, tag)).rsplit("/", 1)[-1]
+    if name not in model.coordinates:
+        model.reading.refuse(element, f"{tag}: there is no coordinate `{name}`; {nearest(name, model.coordinates)}")
+    return model.coordinates.get(name, "")
+
+
+def _moving_point(model: Osim, element: Element, body: str, pose: Pose) -> dict[str, Any] | None:
+    """Read a point whose components are functions of one coordinate."""
+    own: list[Expression] = []
+    coordinates: set[str] = set()
+    tables: dict[str, dict[str, Any]] = {}
+    for letter in "xyz":
+        holder = model.property(element, f"{letter}_location")
+        function = None if holder is None else function_in(model, holder)
+        if function is None:
+            own.append(constant(0.0))
+            continue
+        found = read_function(model, function, ("q",), letter)
+        own.append(found)
+        tables |= found.tables
+        named = _coordinate(model, element, f"{letter}_coordinate")
+        if found.constant is None:
+            coordinates.add(named)
+    if len(coordinates) > 1:
+        model.reading.ledger.drop(element, "its components depend on several coordinates")
+        return None
+    texts = []
+    for origin, row in zip(pose.position, pose.rotation, strict=True):
+        offset = origin + sum(part * (one.constant or 0.0) for part, one in zip(row, own, strict=True))
+        varying = [(part, one.text) for part, one in zip(row, own, strict=True) if one.constant is None]
+        terms = [(part, text if part == 1.0 else in_product(text)) for part, text in varying]
+        texts.append(added([*terms, (float(offset), "")]))
+    if not coordinates:
+        return {"body": body, "point": [float(text) for text in texts]}
+    point: dict[str, Any] = {"body": body, "coordinate": coordinates.pop(), "moving": texts}
+    return point | ({"functions": tables} if tables else {})

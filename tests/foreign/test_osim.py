@@ -6,6 +6,7 @@ import math
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -314,3 +315,53 @@ def test_a_line_within_a_body_does_not_go_round_a_surface_that_it_misses(tmp_pat
         straight.append(float(result["paths/s/length"].values[0]) - 0.2 - math.hypot(0.1 + x, 0.4))
     assert straight[0] == pytest.approx(0.0, abs=1e-12)
     assert straight[1] > 1e-3
+
+
+MOVING = '<{kind} name="p2"><socket_parent_frame>/bodyset/b</socket_parent_frame>{inside}</{kind}>'
+RANGE = "<location>0.1 0 0</location><socket_coordinate>/jointset/j/{}</socket_coordinate><range>-1 0.5</range>"
+LINE = "<LinearFunction><coefficients>0.5 0.1</coefficients></LinearFunction>"
+SPLINE = "<SimmSpline><x>-1 0 1</x><y>0.1 0.3 0.2</y></SimmSpline>"
+
+
+def read_points(folder: Path, text: str) -> tuple[Draft, list[dict[str, Any]]]:
+    """The path of the model with these texts in place of its second point."""
+    path = folder / "m.osim"
+    text = WRAPPED.format(range="-1 -1").replace('<UnknownPathPoint name="p2"/>', text)
+    pin = "<socket_child_frame>/bodyset/b</socket_child_frame>"
+    text = text.replace(pin, f'{pin}<coordinates><Coordinate name="bend"/></coordinates>')
+    path.write_text(text)
+    draft = read(path)
+    return draft, [entry for entry in draft.elements["paths"]["s"].value["path"] if "wrap" not in entry]
+
+
+def test_a_point_that_moves_has_expressions_of_its_coordinate(tmp_path: Path) -> None:
+    inside = "".join(
+        f"<socket_{letter}_coordinate>/jointset/j/bend</socket_{letter}_coordinate>"
+        f"<{letter}_location>{function}</{letter}_location>"
+        for letter, function in zip("xy", (LINE, SPLINE), strict=True)
+    )
+    _, entries = read_points(tmp_path, MOVING.format(kind="MovingPathPoint", inside=inside))
+    assert entries[1] == {
+        "body": "b",
+        "coordinate": "j",
+        "moving": ["0.5*q + 0.1", "y(q)", "0.0"],
+        "functions": {"y": {"x": [-1.0, 0.0, 1.0], "y": [0.1, 0.3, 0.2], "interpolation": "simm"}},
+    }
+
+
+def test_a_range_is_wider_than_in_the_file_and_ends_of_paths_have_none(tmp_path: Path) -> None:
+    point = MOVING.format(kind="ConditionalPathPoint", inside=RANGE.format("bend"))
+    _, entries = read_points(tmp_path, point)
+    assert entries[1] == {"body": "b", "point": [0.1, 0.0, 0.0], "coordinate": "j", "range": [-1.00001, 0.50001]}
+    path = tmp_path / "m.osim"
+    text, found = re.subn('<PathPoint name="p1">.*?</PathPoint>', "", path.read_text())
+    assert found == 1
+    path.write_text(text)
+    draft = read(path)
+    assert draft.elements["paths"]["s"].value["path"][0] == {"body": "b", "point": [0.1, 0.0, 0.0]}
+    assert any("an end of the path" in loss.message for loss in Report(draft.ledger).losses)
+
+
+def test_a_point_without_a_coordinate_is_a_message(tmp_path: Path) -> None:
+    with pytest.raises(SceneError, match="coordinate: there is no coordinate `bent`; did you mean `bend`"):
+        read_points(tmp_path, MOVING.format(kind="ConditionalPathPoint", inside=RANGE.format("bent")))

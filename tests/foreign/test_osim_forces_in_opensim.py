@@ -52,6 +52,25 @@ THROUGH = """<GeometryPath name="geometrypath"><PathPointSet><objects>
 <PathPoint name="q"><socket_parent_frame>/bodyset/b</socket_parent_frame><location>0 0 0</location></PathPoint>
 </objects></PathPointSet></GeometryPath>"""
 
+SCALED = (
+    "<MultiplierFunction><function><SimmSpline><x>-4 -1.5 0 1 4</x><y>0.02 0.07 -0.03 0.05 0.1</y></SimmSpline>"
+    "</function><scale>0.9</scale></MultiplierFunction>"
+)
+
+MOVING = f"""<GeometryPath name="geometrypath"><PathPointSet><objects>
+<PathPoint name="p"><socket_parent_frame>/ground</socket_parent_frame><location>0.3 0.1 0.2</location></PathPoint>
+<ConditionalPathPoint name="there"><socket_parent_frame>/bodyset/a</socket_parent_frame><location>0.1 0 0.4</location>
+<socket_coordinate>/jointset/slide/slide_0</socket_coordinate><range>-100 100</range></ConditionalPathPoint>
+<ConditionalPathPoint name="gone"><socket_parent_frame>/bodyset/a</socket_parent_frame><location>5 0 9</location>
+<socket_coordinate>/jointset/slide/slide_0</socket_coordinate><range>100 101</range></ConditionalPathPoint>
+<MovingPathPoint name="m"><socket_parent_frame>/bodyset/b/place</socket_parent_frame>
+<socket_x_coordinate>/jointset/inner/inner_1</socket_x_coordinate><x_location>{SCALED}</x_location>
+<socket_y_coordinate>/jointset/inner/inner_1</socket_y_coordinate><y_location><Constant><value>0.2</value></Constant>
+</y_location><socket_z_coordinate>/jointset/inner/inner_1</socket_z_coordinate><z_location><LinearFunction>
+<coefficients>0.1 -0.3</coefficients></LinearFunction></z_location></MovingPathPoint>
+<PathPoint name="r"><socket_parent_frame>/bodyset/c</socket_parent_frame><location>0.1 0.5 0</location></PathPoint>
+</objects></PathPointSet></GeometryPath>"""
+
 CURVE = (
     '<SimmSpline name="force_length_curve"><x>-1 -0.2 0 0.02 0.04 0.06 0.1 0.2 0.4 0.7 1</x>'
     "<y>0 0 0 0.0033 0.0133 0.03 0.07 0.17 0.37 0.67 0.97</y></SimmSpline>"
@@ -160,6 +179,10 @@ FORCES = {
         "TorqueActuator",
         "<bodyA>a</bodyA><bodyB>ground</bodyB><axis>1 2 3</axis><torque_is_global>false</torque_is_global>"
         "<optimal_force>3</optimal_force>",
+    ),
+    "spring along points that move and are conditional": (
+        "PathSpring",
+        f"<resting_length>0.2</resting_length><stiffness>30</stiffness><dissipation>0.1</dissipation>{MOVING}",
     ),
     "force by an expression of a coordinate": (
         "ExpressionBasedCoordinateForce",
