@@ -109,6 +109,21 @@ def helix(q) -> np.ndarray:
     return X
 
 
+def circle_frame(radius, s) -> np.ndarray:
+    """Tangent, normal towards the center and z at a point of a circle."""
+    X = np.eye(4)
+    X[:2, :2] = [[-math.sin(s), -math.cos(s)], [math.cos(s), -math.sin(s)]]
+    X[:2, 3] = radius * math.cos(s), radius * math.sin(s)
+    return X
+
+
+def touching_circles(q) -> np.ndarray:
+    """A circle that touches another one with the opposite tangent."""
+    turn = np.diag([-1.0, -1.0, 1.0, 1.0])
+    turn[:3, :3] = turn[:3, :3] @ Rotation.from_rotvec([q[1], 0, 0]).as_matrix()
+    return circle_frame(0.5, q[0]) @ turn @ np.linalg.inv(circle_frame(0.3, q[2]))
+
+
 def split(pose):
     """Rotation and position."""
     return lambda q: (pose(q)[:3, :3], pose(q)[:3, 3])
@@ -116,6 +131,11 @@ def split(pose):
 
 FIELDS_OF_SHAPES = {
     "curve": {"curve": {"type": "helix", "radius": 0.5, "pitch": 0.3}},
+    "curve_curve": {
+        "parent_curve": {"type": "circle", "radius": 0.5},
+        "child_curve": {"type": "circle", "radius": 0.3},
+        "tangents": "opposite",
+    },
     "spline_curve": {"frames": FRAMES, "closed": True},
     "spline_surface": {"controls": CONTROLS, "ends": "extend"},
     "surface_surface": {"parent_surface": TORUS, "child_surface": SPHERE, "fixed": {}},
@@ -125,6 +145,7 @@ FIELDS_OF_SHAPES = {
 
 POSES_OF_SHAPES = {
     "curve": split(helix),
+    "curve_curve": split(touching_circles),
     "spline_curve": split(lambda q: spline_frame(FRAMES, q[0])),
     "spline_surface": split(spline_surface),
     "surface_surface": split(touching),

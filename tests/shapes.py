@@ -153,6 +153,12 @@ def specs():
         touching("ellipsoid", "sphere", q=[0.4, 0.3], fixed={"u1": 0.6, "v1": 0.3, "spin": 0}),
     )
     yield "past the end of a closed curve", joint("curve", curve=QUINTIC, q=2.7, orientation="rotation_minimizing")
+    for name in CURVES:
+        curve, s = CURVES[name]
+        other = {"type": "circle", "radius": 0.4}
+        yield f"circle on {name}", joint("curve_curve", parent_curve=curve, child_curve=other, q=[s, 0.3, 0.7])
+        given = {"parent_curve": other, "child_curve": curve, "tangents": "opposite", "turn": 0.3, "q": [0.7, s]}
+        yield f"{name} on circle, not turning", joint("curve_curve", **given)
     yield "power with a named exponent", joint("symbolic", **POWER)
     yield "spline curve", joint("spline_curve", frames=FRAMES, q=1.3)
     yield "closed spline curve", joint("spline_curve", frames=FRAMES, closed=True, q=4.6)

@@ -28,6 +28,7 @@ _MODULES = {
     "spline_curve": "spline_curve",
     "spline_surface": "spline_surface",
     "curve": "curve",
+    "curve_curve": "curve_curve",
     "surface_surface": "surface_surface",
     "symbolic": "symbolic",
 }

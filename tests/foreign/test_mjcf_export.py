@@ -30,6 +30,7 @@ REFUSED = {
             "bead_cycloid",
             "bead_helix",
             "board_on_surface",
+            "curve_curve_joint",
             "curve_joint",
             "function_tables",
             "redmax_scene_3",

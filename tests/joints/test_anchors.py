@@ -75,7 +75,7 @@ STATES = {name: (0.3, 0.8) for name in PARTS} | {
         name: ([0.3, 0.4], [0.2, -0.7]) for name in ("cylindrical", "universal", "planar", "spline_surface", "symbolic")
     },
     "surface_surface": ([0.3, 0.4, 0.5, -0.3, 0.2], [0.2, -0.7, 0.6, 0.1, 0.4]),
-    **{name: ([0.3, 0.4, 0.5], [0.2, -0.7, 0.6]) for name in ("translational", "free2d")},
+    **{name: ([0.3, 0.4, 0.5], [0.2, -0.7, 0.6]) for name in ("translational", "free2d", "curve_curve")},
 }
 
 
