@@ -11,7 +11,7 @@ from multibody_cli.alarms.catalogue import STABILITY
 from multibody_cli.alarms.contract import Oscillations, Raised
 from multibody_cli.errors import Refused
 from multibody_cli.immutable import Immutable, replace
-from multibody_cli.initial.element_states import settle
+from multibody_cli.initial.element_states import measure_elastic_ropes, settle
 from multibody_cli.initial.friction_uniqueness import check_friction
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
 from multibody_cli.initial.joint_regularity import require_no_torques, typical_column_norms
@@ -90,6 +90,7 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
         raise loaded.error(message, "couplings", str(error), "reduce") from None
     signals = tuple(signal_alarms(loaded))
     n_dofs, messages = assemble_initial_state(loaded, model, state)
+    measure_elastic_ropes(loaded, model, state)
     settle(model, state)
     messages = (*check_masses(loaded, masses, model, state), *messages)
     if scene.strands:

@@ -307,6 +307,7 @@ class SceneNames(Immutable):
     friction_joints: tuple[str, ...] = ()  # joints with dry friction
     brakes: tuple[tuple[str, str], ...] = ()  # combinations and paths with friction: the section and the name of each
     ropes: tuple[ActuationEntry, ...] = ()  # ropes and belts, with the numbers of their spans
+    elastic_ropes: tuple[ActuationEntry, ...] = ()  # with the numbers of their sections
     friction_ropes: tuple[ActuationEntry, ...] = ()  # those that slide with friction, with the numbers of their guides
     resists_rolling: bool = False  # whether contacts resist rolling or spinning
     variational: bool = False  # whether the method is variational, and reports on its steps

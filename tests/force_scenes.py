@@ -10,6 +10,7 @@ from loops import loaded
 from scipy.spatial.transform import Rotation
 from strategies import random_rotation
 
+from multibody_cli.cables.rope import mark
 from multibody_cli.compile import compile_scene
 from multibody_cli.forces.contract import ForceElement
 from multibody_cli.forces.elements import ELEMENTS as CATALOGUE
@@ -61,7 +62,30 @@ CYLINDER_ON_GROUND = {
 }
 over_a_surface = {"stiffness": 30, "damping": 4, "rest_length": 0.4}
 
+
+def disc(body: str, k: int, sense: int = 1, slides: bool = False) -> dict[str, Any]:
+    return {**end(body, k), "radius": 0.05, "axis": AT[k - 1], "sense": sense, "slides": slides}
+
+
+TURNING = {
+    "ball": {"child": "a", "type": "spherical"},
+    "hinge": {"child": "b", "type": "revolute", "parent": "a", "axis": AT[0]},
+    "other": {"child": "c", "type": "revolute", "parent": "a", "axis": AT[2]},
+}
+"""Joints that count the turns of `b` and `c`."""
+
+
+def elastic_rope(*over: Any, **numbers: Any) -> dict[str, Any]:
+    return {"joints": TURNING, "springs": {"e": {"over": list(over), "stiffness": 40, "tension": 9, **numbers}}}
+
+
 ELEMENTS: dict[str, dict[str, Any]] = {
+    "elastic_rope": elastic_rope(end("a", 0), disc("c", 2, slides=True), end("world", 3), damping=7),
+    "elastic_rope_on_a_pulley": elastic_rope(
+        end("world", 0), disc("c", 3, -1, slides=True), disc("b", 1), end("a", 3), damping=7
+    ),
+    "elastic_rope_on_a_drum": elastic_rope(disc("b", 1, -1), end("c", 3)),
+    "elastic_belt": elastic_rope(disc("b", 1), disc("c", 3, -1), damping=5, closed=True),
     "spring": spring(end("a", 0), end("b", 1), stiffness=50, damping=3, rest_length=0.7),
     "to_ground": spring(end("world", 3), end("b", 1), stiffness=50, rest_length=3.0),
     "without_length": spring(end("a", 2), end("c", 1), stiffness=20, rest_length=0),
@@ -195,6 +219,10 @@ ELEMENTS: dict[str, dict[str, Any]] = {
 INERTIA = {"mass": 2.0, "com": [0.1, 0.05, -0.1], "inertia": {"principal": [0.3, 0.4, 0.5]}}
 
 
+Q = np.zeros(9)
+"""Coordinates; those of joints are not those of the bodies."""
+
+
 def floating(name: str) -> System:
     """Three bodies that float, with one element between them."""
     return _floating(name, is_interpreted())
@@ -213,6 +241,8 @@ def thrown(system: System, rng: np.random.Generator) -> Work:
         body = work.bodies[row]
         body["R"] = random_rotation(rng).T.ravel()
         body["x"], body["v"], body["w"] = rng.normal(size=(3, 3))
+    system.forces.spans["made"] = 0.0
+    mark(system.forces.spans, work.bodies, Q)  # ropes have the tension of their start there
     return work
 
 
@@ -226,12 +256,12 @@ def wrenches(system: System, work: Work) -> tuple[np.ndarray, np.ndarray]:
     """Wrenches (nb + 1, 6) on the bodies, [moment; force] about their joint frames, and powers of the accounts."""
     work.bodies["t"], work.bodies["f"] = 0.0, 0.0
     powers = np.zeros(1)
-    apply_forces(system.forces, 0.0, np.zeros(0), np.zeros(0), work, powers)
+    apply_forces(system.forces, 0.0, Q, Q, work, powers)
     return -np.hstack([work.bodies["t"], work.bodies["f"]]), powers
 
 
 def energy(system: System, work: Work) -> float:
-    return float(elastic_energy(system.forces, np.zeros(0), work.bodies))
+    return float(elastic_energy(system.forces, Q, work.bodies))
 
 
 def twists(work: Work) -> np.ndarray:

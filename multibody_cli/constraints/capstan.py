@@ -9,7 +9,7 @@ with the angle theta of the turn there.  The same for both directions of slip is
     |F| <= tanh(mu theta / 2) (T_1 + T_2),    F = T_2 - T_1.
 
 T_1 is the tension of the span before the guide.  The friction acts along the slip velocity u of the rope over the body
-of the guide: the sum of the rates of the lengths of all spans of the section before the guide (`rope_span`), whose
+of the guide: the sum of the rates of the lengths of all spans of the section before the guide (`cables.span`), whose
 angles are those in the bodies.  An impulse x along u diminishes the tensions of these spans by x, so that x = F.
 
 The sections of a belt have no ends, and a tension at rest, the pretension, around which friction distributes the
@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from multibody_cli.constraints.rope_span import angle_of, ends_of, nearest_turn
+from multibody_cli.cables.span import angle_of, ends_of, nearest_turn
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import cross, dot
 

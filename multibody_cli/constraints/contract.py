@@ -18,8 +18,8 @@ import numpy as np
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import kernel_parameter
-from multibody_cli.spec import Quantity, Vector
-from multibody_cli.spec.entries import EntrySpec, Place
+from multibody_cli.spec import Quantity
+from multibody_cli.spec.entries import EntrySpec
 
 
 class ConstraintSpec(EntrySpec):
@@ -48,11 +48,6 @@ class ConstraintSpec(EntrySpec):
     def one_sided(self) -> bool:
         """Whether its rows require values of at least 0, instead of 0."""
         return False
-
-    @property
-    def turning(self) -> Sequence[tuple[Place, str, Vector]]:
-        """Bodies whose turns about an axis, in the body frame, it counts by a coordinate, each with its place."""
-        return ()
 
     @property
     def is_driven(self) -> bool:

@@ -1,116 +1,45 @@
 """Ropes and belts: inextensible, over points, guides and pulleys that they turn or over which they slide.
 
-The pulleys that a rope turns, without slip, and its ends divide it into sections.  The length of a section is that of
-its spans (`rope_span`), with the arcs on the pulleys over which it slides, and those up to a mark of each pulley that
-it turns: material that the rotation of the pulley feeds.  A section cannot be longer than it is made,
+The pulleys that a rope turns, without slip, and its ends divide it into sections (`cables.rope`).  A section cannot be
+longer than its material,
 
     made - length >= 0,
 
 and its multiplier is its tension.  The sections of a belt neither lengthen nor slacken: = 0.
-
-An angle is known up to whole turns.  The end of a rope on a pulley that it turns goes about the body that carries the
-pulley by less than 0.45 turns from its place at the start, and the coordinate of the pulley counts the others.  The
-angle by which a rope wraps a pulley over which it slides differs from that at the start by less than 0.45 turns.
-Beyond, the rope has no length (NaN).
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
-import numpy as np
 from pydantic import Field, model_validator
 from pydantic.functional_validators import AfterValidator
 
-from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
-from multibody_cli.constraints.rope_span import (
-    END,
+from multibody_cli.cables.rope import SPAN, WITHIN, around, pack_spans
+from multibody_cli.cables.span import (
     angle_of,
     ends_of,
+    levers_of,
     material_angle,
     nearest_turn,
-    write_span,
+    pull_change,
+    pull_of,
+    span_motion,
+    velocities_of,
 )
-from multibody_cli.constraints.rows import write_level
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
+from multibody_cli.constraints.rows import write_level, write_wrench
+from multibody_cli.kernel import formula
 from multibody_cli.signals import evaluate
-from multibody_cli.spatial.products import dot
-from multibody_cli.spec import BodyPoint, Direction, Fraction, PositiveLength, Quantity, Signal, SignalSpec, units
-from multibody_cli.spec.catalogue import Catalogue
+from multibody_cli.spatial.products import cross, dot
+from multibody_cli.spec import Fraction, Quantity, Signal, SignalSpec, Vector, units
 from multibody_cli.spec.entries import PackingContext, Place, placed
+from multibody_cli.spec.over import OverEntry, PulleySpec, is_turned, require_belt, require_turned_ends, turning_of
 from multibody_cli.spec.points import Attachment
-from multibody_cli.spec.quantities import WholeNumber, located_error
+from multibody_cli.spec.quantities import located_error
 from multibody_cli.spec.signal import signal_schema
-
-Coefficient = Annotated[
-    float,
-    Quantity(units.NUMBER, least=0.0),
-    Field(
-        description="Coefficient of friction of a rope that slides: its tension changes by at most exp(friction*angle)."
-    ),
-]
-
-
-class GuideSpec(BodyPoint):
-    """An end of a rope, or a guide through which it slides."""
-
-    EXAMPLE = "{body: NAME, point: [x, y, z], friction: mu}"
-
-    friction: Coefficient = 0.0
-
-
-class PulleySpec(BodyPoint):
-    """A disc of a body, in whose groove a rope lies."""
-
-    EXAMPLE = "{body: NAME, radius: r, axis: [x, y, z], sense: 1}"
-    ORIENTED: ClassVar[bool] = True
-
-    radius: PositiveLength = Field(description="Radius at which the rope lies, m; `point` is the centre.")
-    axis: Direction = Field(description="Axis of the disc, a direction in the body frame.")
-    sense: Literal[1, -1] = Field(
-        1, description="1 if the rope goes about the axis by the right-hand rule on its way, -1 if the other way."
-    )
-    slides: bool = Field(False, description="Whether the rope slides over the disc; else it turns the disc.")
-    friction: Coefficient = 0.0
-    turns: Annotated[int, WholeNumber(0)] = Field(
-        0, description="Whole turns of a rope that slides, beside the part of a turn that follows from the positions."
-    )
-
-    @model_validator(mode="after")
-    def _refuse_fields_without_effect(self) -> Self:
-        for name in ("turns", "friction"):
-            if getattr(self, name) and not self.slides:
-                message = "has no effect on a pulley that the rope turns: omit it, or add `slides: true`"
-                raise located_error(message, name)
-        return self
-
-
-OverEntry = Annotated[
-    GuideSpec | PulleySpec,
-    Catalogue("a point or a pulley", {"point": GuideSpec, "pulley": PulleySpec}, {"radius": "pulley", "body": "point"}),
-]
-"""An end, a guide, through which the rope slides, or a pulley."""
-
-
-def _turned(entry: Attachment) -> bool:
-    return isinstance(entry, PulleySpec) and not entry.slides
-
-
-def _require_turned_ends(entries: list[OverEntry]) -> list[OverEntry]:
-    for k in (0, len(entries) - 1):
-        if isinstance(entries[k], PulleySpec) and not _turned(entries[k]):
-            raise located_error("a rope cannot slide at its end: expected a point, or a drum, which it turns", k)
-        if entries[k].friction:
-            raise located_error("has no effect at the end of a rope, which does not slide: omit it", k, "friction")
-    return entries
-
-
-WITHIN = "it has no tangent at a pulley, since its next point lies within the circle, or the circles overlap"
-"""Cause of a rope without a length."""
-
 
 RopeLength = Annotated[SignalSpec, Signal(units.LENGTH, smooth=True)]
 
@@ -119,7 +48,7 @@ class RopeSpec(ConstraintSpec):
     """An inextensible rope over points, guides and pulleys, which it turns unless it slides over them."""
 
     type: Literal["rope"]
-    over: Annotated[list[OverEntry], Field(min_length=2), AfterValidator(_require_turned_ends)] = Field(
+    over: Annotated[list[OverEntry], Field(min_length=2), AfterValidator(require_turned_ends)] = Field(
         description="Its first end, guides and pulleys, and its last end. An end is a point, or a drum: a pulley from "
         "which the rope unwinds."
     )
@@ -165,7 +94,7 @@ class RopeSpec(ConstraintSpec):
     @property
     def row_count(self) -> int:
         """One row for each section."""
-        return 1 + sum(map(_turned, self.over[1:-1]))
+        return 1 + sum(map(is_turned, self.over[1:-1]))
 
     @property
     def points(self) -> Sequence[tuple[Place, Attachment]]:
@@ -173,9 +102,9 @@ class RopeSpec(ConstraintSpec):
         return placed("over", self.over)
 
     @property
-    def turning(self) -> Sequence[tuple[Place, str, tuple[float, float, float]]]:
+    def turning(self) -> Sequence[tuple[Place, str, Vector]]:
         """The pulleys whose rotation feeds the rope."""
-        return _turning(self.over)
+        return turning_of(self.over)
 
     @property
     def has_friction(self) -> bool:
@@ -201,8 +130,7 @@ class BeltSpec(ConstraintSpec):
 
     @model_validator(mode="after")
     def _require_a_turned_pulley(self) -> Self:
-        if not any(map(_turned, self.over)):
-            raise located_error("a belt turns at least one of its pulleys: omit `slides` of one", "over")
+        require_belt(self.over)
         if self.has_friction and self.pretension is None:
             raise located_error("is required with `friction`: the tension of the belt at rest, N", "pretension")
         if self.pretension and not self.has_friction:
@@ -217,7 +145,7 @@ class BeltSpec(ConstraintSpec):
     @property
     def row_count(self) -> int:
         """One row for each section."""
-        return sum(map(_turned, self.over))
+        return sum(map(is_turned, self.over))
 
     @property
     def points(self) -> Sequence[tuple[Place, Attachment]]:
@@ -225,88 +153,39 @@ class BeltSpec(ConstraintSpec):
         return placed("over", self.over)
 
     @property
-    def turning(self) -> Sequence[tuple[Place, str, tuple[float, float, float]]]:
+    def turning(self) -> Sequence[tuple[Place, str, Vector]]:
         """The pulleys whose rotation feeds the belt."""
-        return _turning(self.over)
-
-
-def _turning(over: Sequence[Attachment]) -> Sequence[tuple[Place, str, tuple[float, float, float]]]:
-    return [
-        (("over", k), one.body, one.axis) for k, one in enumerate(over) if isinstance(one, PulleySpec) and _turned(one)
-    ]
-
-
-SPAN = np.dtype(
-    [
-        ("first_row", "i8"),
-        ("first_term", "i8"),
-        ("starts_row", "i8"),  # whether it is the first span of its section, or the last one
-        ("ends_row", "i8"),
-        ("made", "f8"),  # length of the section, m, with the slack of the start until `packing.ropes` adds its length
-        ("length", "i8"),  # signal of the length that the scene gives beside it, or -1
-        ("turns", "f8"),  # whole turns about the pulley at which it begins
-        ("friction", "f8"),  # coefficient at this pulley, or guide
-        ("share", "f8"),  # as in `capstan.GUIDE`
-        ("pretension", "f8"),
-        ("a", END),
-        ("b", END),
-    ]
-)
-"""One record for each span."""
+        return turning_of(self.over)
 
 
 def pack_rope(spec: RopeSpec, context: PackingContext) -> Packed:
     """One one-sided row for each section."""
-    length = -1 if spec.length is None else context.signal(spec.length)
-    return _pack(spec.over, spec.slack or [0.0] * spec.row_count, length, (0.0, 0.0), spec.restitution, context)
+    if spec.length is not None:
+        return _pack(spec.over, [(0.0, 0.0, context.signal(spec.length))], (0.0, 0.0), spec.restitution, context)
+    slack = spec.slack or [0.0] * spec.row_count
+    return _pack(spec.over, [(one, 1.0, -1) for one in slack], (0.0, 0.0), spec.restitution, context)
 
 
 def pack_belt(spec: BeltSpec, context: PackingContext) -> Packed:
     """One equality for each section; the first one starts at a pulley that the belt turns."""
-    first = next(k for k, pulley in enumerate(spec.over) if _turned(pulley))
-    over = [*spec.over[first:], *spec.over[:first], spec.over[first]]
-    return _pack(over, [0.0] * spec.row_count, -1, (0.5, spec.pretension or 0.0), 0.0, context)
+    taut = [(0.0, 1.0, -1)] * spec.row_count
+    return _pack(around(spec.over), taut, (0.5, spec.pretension or 0.0), 0.0, context)
 
 
 def _pack(
-    over: Sequence[GuideSpec | PulleySpec],
-    slack: Sequence[float],
-    length: int,
+    over: Sequence[OverEntry],
+    material: Sequence[tuple[float, float, int]],
     tension: tuple[float, float],
     restitution: float,
     context: PackingContext,
 ) -> Packed:
-    ends = [_end(one, context) for one in over]
-    records: list[tuple[Any, ...]] = []
-    counts: list[int] = []
-    term = 0
-    for k, (a, b) in enumerate(itertools.pairwise(ends)):
-        starts = k == 0 or _turned(over[k])
-        counts += [0] if starts else []
-        ends_row = k == len(over) - 2 or _turned(over[k + 1])
-        made = (slack[len(counts) - 1], length, float(getattr(over[k], "turns", 0)))
-        friction = 0.0 if starts else over[k].friction
-        records.append((len(counts) - 1, term, starts, ends_row, *made, friction, *tension, a, b))
-        added = (a[0] > 0) + (b[0] > 0)
-        term, counts[-1] = term + added, counts[-1] + added
+    records, counts = pack_spans(over, material, tension, context)
     words = [f"in section {k + 1}" for k in range(len(counts))] if len(counts) > 1 else ["along it"]
     rows = (
         RowShape(count, holonomic=True, direction=word, restitution=restitution)
         for count, word in zip(counts, words, strict=True)
     )
     return Packed(tuple(rows), tuple(records))
-
-
-def _end(one: Attachment, context: PackingContext) -> tuple[Any, ...]:
-    """Return the constants of an end of a span: the fields of END."""
-    row, centre = context.attachment(one.body, one.point)
-    if not isinstance(one, PulleySpec):
-        return row, centre, np.zeros(3), np.zeros(3), 0.0, 0.0, True, -1, 0.0, 0.0
-    axis = context.direction(one.body, one.axis)
-    across = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-    iq, turn = context.turning(one.body, one.axis) if _turned(one) else (-1, 0.0)
-    across /= np.linalg.norm(across)
-    return row, centre, axis, across, one.radius, float(one.sense), one.slides, iq, turn, 0.0
 
 
 @formula
@@ -333,7 +212,7 @@ def write(span, signals, points, buffers, t, bodies, q, v, rows, terms):
             row.rate = angle
         else:
             row.error += b.radius * b.sense * material_angle(b, angle, q)
-    row.bias += write_span(a, b, ends, -1.0, bodies, terms, span.first_term)
+    row.bias -= write_terms(a, b, ends, bodies, terms, span.first_term)
     if span.ends_row and span.length >= 0:
         length, rate, change = evaluate(signals, span.length, t)
         row.error += length
@@ -341,36 +220,22 @@ def write(span, signals, points, buffers, t, bodies, q, v, rows, terms):
         row.bias += change
 
 
-NO_WRAP = 1e-6
-"""Angle, rad, by which a rope that touches a pulley may miss it."""
-
-
-@kernel
-def mark(spans, bodies, q):
-    """Choose the references of all angles for a position, and add the lengths of the sections there to `made`, once."""
-    first, arrival = 0, 0.0
-    for k in range(len(spans)):
-        span = spans[k]
-        a, b = span.a, span.b
-        ends = ends_of(a, b, bodies)
-        if span.starts_row:
-            first = k
-        free, fed = math.sqrt(dot(ends.d, ends.d)), 0.0
-        if a.radius > 0.0:
-            angle = angle_of(a, ends.e_a, ends.n_a, bodies)
-            if a.slides:
-                wrap = a.sense * (angle - arrival)
-                a.reference = wrap - math.tau * math.floor((wrap + NO_WRAP) / math.tau) + math.tau * span.turns
-                free += a.radius * a.reference
-            else:
-                a.reference = angle + a.turn * q[a.iq]
-                fed += a.radius * a.sense * angle
-        if b.radius > 0.0:
-            arrival = angle_of(b, ends.e_b, ends.n_b, bodies)
-            if not b.slides:
-                b.reference = arrival + b.turn * q[b.iq]
-                fed -= b.radius * b.sense * arrival
-        spans[first].made += fed if span.length >= 0 else fed + free
+@formula
+def write_terms(a, b, ends, bodies, terms, k):
+    """Write the terms of the length of a span, times -1, from term k on; return its bias."""
+    twists = velocities_of(a, b, bodies)
+    r_a, r_b = levers_of(a, b, ends, bodies)
+    pull = pull_of(a, b, ends, 1.0, 1.0, 1.0)
+    if a.row > 0:
+        write_wrench(terms[k], a.row, cross(r_a, pull.f) + pull.moment_a, pull.f)
+        k += 1
+    if b.row > 0:
+        write_wrench(terms[k], b.row, pull.moment_b - cross(r_b, pull.f), -pull.f)
+    motion = span_motion(a, b, ends, bodies, twists)
+    df, turn_a, turn_b = pull_change(a, b, ends, pull, motion, 1.0, (0.0, 0.0, 0.0))
+    w_a, _, w_b, _ = twists
+    swing = cross(w_b, motion.dr_b) - cross(w_a, motion.dr_a)
+    return dot(df, motion.apart) + dot(pull.f, swing) - dot(turn_a, w_a) - dot(turn_b, w_b)
 
 
 TABLE = ConstraintTable("rope", SPAN, write)

@@ -174,6 +174,9 @@ class ForceElement(Immutable, eq=False):
     cable
         For an element that acts on bodies through points: whether its records have the fields `first` and `last`, a
         range of `Forces.points`.
+    spans
+        For an element that acts on bodies as a rope: whether its records have the fields `first` and `last`, a range
+        of `Forces.spans`.
     description
         The element in words, in the plural, for messages.
     rest
@@ -199,6 +202,7 @@ class ForceElement(Immutable, eq=False):
     coordinates: int = 0
     bodies: tuple[str, ...] = ()
     cable: bool = False
+    spans: bool = False
     rest: str = ""
     warnings: Mapping[int, str] = {}
     entry: SceneEntry | None = None
@@ -207,7 +211,7 @@ class ForceElement(Immutable, eq=False):
     @property
     def acts_on_bodies(self) -> bool:
         """Whether it applies wrenches to bodies; otherwise it applies forces to coordinates of joints."""
-        return bool(self.bodies) or self.cable
+        return bool(self.bodies) or self.cable or self.spans
 
     def __post_init__(self) -> None:
         """Refuse an incomplete entry."""
@@ -217,10 +221,14 @@ class ForceElement(Immutable, eq=False):
     def _problem(self) -> str:
         """Return the first problem of the entry; the empty string if it has none."""
         if self.acts_on_bodies == bool(self.coordinates):
-            return "expected one of `coordinates` (of a joint), and `bodies` or `cable`"
+            return "expected one of `coordinates` (of a joint), and `bodies`, `cable` or `spans`"
         if (self.entry is None) == (self.joint is None):
             return "expected one of `entry` and `joint`"
-        needed = (*self.bodies, *(("first", "last") if self.cable else ()), *(("iv",) if self.coordinates else ()))
+        needed = (
+            *self.bodies,
+            *(("first", "last") if self.cable or self.spans else ()),
+            *(("iv",) if self.coordinates else ()),
+        )
         for name in (*needed, "account"):
             if name not in (self.dtype.names or ()) or self.dtype[name] != np.dtype("i8"):
                 return f"its records lack the integer field `{name}`"

@@ -19,6 +19,7 @@ from multibody_cli.forces import (
     body_load,
     bushing,
     combination_spring,
+    elastic_rope,
     euler_bushing,
     fluid,
     fluid_on_ellipsoid,
@@ -65,6 +66,7 @@ ELEMENTS: tuple[ForceElement, ...] = (
     bushing.ELEMENT,
     euler_bushing.ELEMENT,
     spring.ELEMENT,
+    elastic_rope.ELEMENT,
     muscle.ELEMENT,
     tension.ELEMENT,
 )
@@ -73,7 +75,9 @@ ELEMENTS: tuple[ForceElement, ...] = (
 PLACES = {element.name: place for place, element in enumerate(ELEMENTS)}
 """The place of each table in `Forces.tables`."""
 
-SPRINGS, MUSCLES, CONTROLS, TENSIONS = (PLACES[name] for name in ("springs", "muscles", "controls", "tensions"))
+SPRINGS, MUSCLES, CONTROLS, TENSIONS, ELASTIC_ROPES = (
+    PLACES[name] for name in ("springs", "muscles", "controls", "tensions", "elastic_ropes")
+)
 
 
 # --- scene files ------------------------------------------------------------------------------------------------------
@@ -114,6 +118,7 @@ class Forces(NamedTuple):
 
     signals: Signals
     points: CablePoints
+    spans: Records  # of elastic ropes; the start, and evaluations of forces, write their angles
     terms: Records  # of all combinations with springs or dampers
     paths: Integers  # (k, 2) first point and end of each named path
     inputs: Integers  # (k,) signal of each input
@@ -163,6 +168,7 @@ class Forces(NamedTuple):
         rows = [self.table(element)[name] for element in elements for name in element.bodies]
         cables = [cable for element in elements if element.cable for cable in self.table(element)]
         rows += [self.points.entries["row"][cable["first"] : cable["last"]] for cable in cables]
+        rows += [self.spans[end]["row"] for end in "ab"]
         return np.concatenate(rows)
 
     @property
@@ -172,7 +178,7 @@ class Forces(NamedTuple):
         return [range(iv, iv + element.coordinates) for element in joints for iv in self.table(element)["iv"].tolist()]
 
 
-def coupled_pairs(tables: Iterable[Records], points: CablePoints) -> Integers:
+def coupled_pairs(tables: Iterable[Records], points: CablePoints, spans: Records) -> Integers:
     """Rows (k, 2) of moving bodies that implicit elements couple."""
     pairs: list[tuple[int, int]] = []
     for element, table in zip(ELEMENTS, tables, strict=True):
@@ -183,6 +189,9 @@ def coupled_pairs(tables: Iterable[Records], points: CablePoints) -> Integers:
                 cable = slice(int(record["first"]), int(record["last"]))
                 pairs += neighbors(points.entries[cable])
                 pairs += combinations(moved_by(points, cable), 2)
+            if element.spans:
+                own = spans[int(record["first"]) : int(record["last"])]
+                pairs += pairwise(row for row in [own["a"]["row"][0], *own["b"]["row"]] if row > 0)
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
@@ -339,7 +348,7 @@ def _energy_over(elements: Iterable[ForceElement]) -> Any:
 
 
 _SPRINGS_OF_JOINTS: Any = _energy_over(element for element in ELEMENTS if element.coordinates)
-_CABLES: Any = _energy_over(element for element in ELEMENTS if element.cable)
+_CABLES: Any = _energy_over(element for element in ELEMENTS if element.cable or element.spans)
 _OTHERS: Any = _energy_over(element for element in ELEMENTS if element.bodies)
 
 

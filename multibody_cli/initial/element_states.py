@@ -1,15 +1,44 @@
-"""States of force elements at the start: fibers in equilibrium with their tendons, moving with their paths."""
+"""Force elements at the start: fibers in equilibrium with their tendons, and the material of elastic ropes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from multibody_cli.forces.elements import apply_forces
+from multibody_cli.cables.rope import WITHIN
+from multibody_cli.forces.elastic_rope import ElasticRopeSpec
+from multibody_cli.forces.elements import ELASTIC_ROPES, apply_forces
 from multibody_cli.forces.states import store_states, take_implicitly
 from multibody_cli.initial.initial_state import placed
 from multibody_cli.model import Model, State
+from multibody_cli.packing.ropes import mark_ropes
+from multibody_cli.scene.load import LoadedScene
+
+
+def measure_elastic_ropes(loaded: LoadedScene, model: Model, state: State) -> None:
+    """Compute the material of elastic ropes for the start of a model, in place, once.
+
+    Raises
+    ------
+    SceneError
+        Where a section has no length there.
+    """
+    forces = model.system.forces
+    if len(forces.spans) == 0:
+        return
+    mark_ropes(model.system, forces.spans, state.q, state.v)
+    ropes = [name for name, spring in loaded.scene.springs.items() if isinstance(spring, ElasticRopeSpec)]
+
+    def undefined() -> Iterator[tuple[Sequence[str], str]]:
+        for name, rope in zip(ropes, forces.tables[ELASTIC_ROPES], strict=True):
+            own = forces.spans[rope["first"] : rope["last"]]
+            for k, made in enumerate(own["made"][own["starts_row"] == 1], start=1):
+                if math.isnan(made):
+                    yield ("springs", name), f"has no length in the initial position, in section {k}: {WITHIN}"
+
+    loaded.refuse(undefined())
 
 
 def settle(model: Model, state: State) -> None:

@@ -82,7 +82,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     if len(ropes_of(model.system)):  # their lengths are those where all else is assembled
         others = replace(model, system=without_ropes(model.system))
         messages += _assemble_positions(loaded, Assembler(others, state), state, given[0])
-        mark_ropes(model.system, state.q, state.v)
+        mark_ropes(model.system, ropes_of(model.system), state.q, state.v)
     assembler = Assembler(model, state, loaded.scene.simulation.duration)
     messages += _assemble_positions(loaded, assembler, state, given[0])
     if not ends_at_corrected_velocities(loaded.scene.simulation.options):  # otherwise the first step completes them

@@ -119,6 +119,7 @@ def _obstacles(model: Model, integrator: str, end: float) -> Iterable[tuple[bool
     yield len(system.forces.points.entries) > MAX_POINTS, f"more than {MAX_POINTS} points of springs"
     yield len(system.forces.points.surfaces) > 0, "paths that wrap over surfaces"
     yield len(system.forces.points.motions) > 0, "points of paths that depend on a coordinate"
+    yield len(system.forces.spans) > 0, "elastic ropes"
     yield len(system.forces.table(BUSHINGS)) > MAX_BUSHINGS, f"more than {MAX_BUSHINGS} bushings"
     yield any(any(one.pieces) for one in model.joint_maps.values()), "joints with splines"
     bounds = [bound for joint in model.names.joints for domain in joint.domains for bound in domain]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.cables.span import ends_of, lengthening_rate
 from multibody_cli.constraints.elements import ROPES
-from multibody_cli.constraints.rope_span import ends_of, lengthening_rate
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.products import dot
 

@@ -7,6 +7,7 @@ from functools import partial
 from multibody_cli.output.channel import Channel
 
 _of_spans = partial(Channel, reader="ropes", dimensions=("span",))
+_of_sections = partial(Channel, reader="elastic_ropes", dimensions=("section",))
 
 ROPE_CHANNELS: tuple[Channel, ...] = (
     _of_spans(
@@ -20,6 +21,14 @@ ROPE_CHANNELS: tuple[Channel, ...] = (
     _of_spans(
         "constraints/{rope}/tension", "N", "Tension of each straight part.", "span_tension", role="reaction", atol=1e-7
     ),
+    _of_sections(
+        "springs/{elastic_rope}/strain",
+        "1",
+        "Strain of each section between ends and pulleys that the rope turns, below 0 where it is slack; those of a "
+        "belt begin at the first pulley that it turns.",
+        "section_strain",
+    ),
+    _of_sections("springs/{elastic_rope}/tension", "N", "Tension of each section.", "section_tension"),
     Channel(
         "constraints/{friction_rope}/friction",
         "N",

@@ -29,6 +29,7 @@ LENGTHS = {name: str(len(labels)) for name, labels in AXES.items()} | {
     "actuated": "k",
     "row": "m",
     "span": "s",
+    "section": "p",
     "guide": "g",
 }
 """Symbol of the length of each axis after the first, for the reference page."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -94,6 +94,11 @@ class Context(Immutable):
     def cable(self, points: Sequence[Attachment]) -> tuple[int, int]:
         """Add the points and surfaces of a cable; return the range that their entries take."""
         return self.packer.cables.add(points, self)
+
+    def spans(self, spans: Sequence[tuple[Any, ...]]) -> tuple[int, int]:
+        """Add the spans of an elastic rope; return the range that they take."""
+        self.packer.spans += spans
+        return len(self.packer.spans) - len(spans), len(self.packer.spans)
 
     def coordinate(self, name: str) -> tuple[int, int]:
         """Return the index of a coordinate in q and in v."""

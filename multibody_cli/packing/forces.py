@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.cables.rope import SPAN
 from multibody_cli.escaping import path_component
 from multibody_cli.forces import combination_spring, joint_control, tension
 from multibody_cli.forces.combination_spring import TERM
@@ -60,6 +61,7 @@ class ForcePacker:
         self._records: tuple[list[tuple[Any, ...]], ...] = tuple([] for _ in ELEMENTS)
         self._terms: list[tuple[int, int, float]] = []
         self.cables = CablePacker()
+        self.spans: list[tuple[Any, ...]] = []
         self.paths: dict[str, tuple[int, int]] = {}
         """The entries of each named path, a range of those of `Forces.points`."""
         self._motions: list[tuple[int, ...]] = []
@@ -143,10 +145,11 @@ class ForcePacker:
         quantities = self.quantities.pack(bodies, self.paths)
         terms = records(np.array(self._terms, TERM))
         paths, inputs = frozen(np.array([*self.paths.values()], np.int64).reshape(-1, 2)), frozen(self._inputs)
-        pairs = coupled_pairs(tables, points)
+        spans = records(np.array(self.spans, SPAN))
+        pairs = coupled_pairs(tables, points, spans)
         curves = self.curves.pack()
         states = np.zeros(self.state_count, STATE).view(np.recarray)
-        forces = Forces(signals, points, terms, paths, inputs, pairs, quantities, curves, states, tables)
+        forces = Forces(signals, points, spans, terms, paths, inputs, pairs, quantities, curves, states, tables)
         return forces, Motions(records(np.array(self._motions, MOTION)), signals)
 
     @property

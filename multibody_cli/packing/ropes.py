@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from multibody_cli.cables.rope import mark
 from multibody_cli.constraint_solver.solver import update_kinematics
-from multibody_cli.constraints import rope
 from multibody_cli.constraints.capstan import GUIDE
 from multibody_cli.constraints.elements import ROPES
 from multibody_cli.immutable import Immutable
@@ -49,24 +49,27 @@ def without_ropes(system: System) -> System:
     return system._replace(constraints=system.constraints._replace(tables=tuple(tables)))
 
 
-def mark_ropes(system: System, q: Floats, v: Floats) -> None:
-    """Write the lengths of ropes and the references of their angles at the start, in place, once.
+def mark_ropes(system: System, spans: Records, q: Floats, v: Floats) -> None:
+    """Write the material of ropes and the references of their angles at the start, in place, once.
 
     Parameters
     ----------
-    system
-        The system, without them.
+    system, spans
+        The system, and the spans of the ropes.
     q, v
         (nq,) and (nv,) the start, in which all else is assembled.
     """
     work, placed = workspace_for(system), q.copy()
     update_kinematics(system, 0.0, placed, v.copy(), np.zeros_like(v), work)
-    rope.mark(ropes_of(system), work.bodies, placed)
+    mark(spans, work.bodies, placed)
 
 
 def copy_marks(system: System, marked: System) -> None:
-    """Copy the lengths and references of ropes from the same scene in another layout, in place."""
-    spans, others = ropes_of(system), ropes_of(marked)
-    spans["made"] = others["made"]
-    for end in "ab":
-        spans[end]["reference"] = others[end]["reference"]
+    """Copy the material and references of ropes from the same scene in another layout, in place."""
+    for spans, others in (
+        (ropes_of(system), ropes_of(marked)),
+        (system.forces.spans, marked.forces.spans),
+    ):
+        spans["made"] = others["made"]
+        for end in "ab":
+            spans[end]["reference"] = others[end]["reference"]

@@ -10,6 +10,7 @@ import numpy as np
 
 from multibody_cli.constraints.rope import BeltSpec, RopeSpec
 from multibody_cli.escaping import path_component
+from multibody_cli.forces.elastic_rope import ElasticRopeSpec
 from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate
@@ -279,8 +280,8 @@ def _cable(radius: float) -> Mesh:
 def _ropes(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, symbol: float) -> Iterator[Bar | Solid]:
     """Yield the parts of ropes and belts."""
     radius = 0.45 * symbol
-    for name, spec in scene.constraints.items():
-        if isinstance(spec, RopeSpec | BeltSpec):
+    for name, spec in (*scene.constraints.items(), *scene.springs.items()):
+        if isinstance(spec, RopeSpec | BeltSpec | ElasticRopeSpec):
             yield from rope_parts(scene, number, motion, name, spec, _cable(radius), radius)
 
 
@@ -306,6 +307,8 @@ def _bars(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, sy
 
     strung = {name for strand, spec in scene.strands.items() for name in dict(generated_names(strand, spec))["springs"]}
     for name, spring in scene.springs.items():
+        if isinstance(spring, ElasticRopeSpec):
+            continue
         path = [end for _, end in spring.points]
         straight = isinstance(spring, SpringSpec) and len(path) == 2 and name not in strung
         for bodies, points in ends(path):

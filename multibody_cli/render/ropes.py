@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from multibody_cli.constraints.rope import BeltSpec, PulleySpec, RopeSpec
+from multibody_cli.constraints.rope import BeltSpec, RopeSpec
+from multibody_cli.forces.elastic_rope import ElasticRopeSpec
 from multibody_cli.immutable import Immutable
 from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.meshes.tubes import tube
@@ -21,6 +22,7 @@ from multibody_cli.render.drawing import GROUND, STEEL, Bar, Solid
 from multibody_cli.render.motion import MotionHistory
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.turning import turning_coordinate
+from multibody_cli.spec.over import PulleySpec
 from multibody_cli.spec.points import Attachment
 
 ROUNDS = 60
@@ -67,7 +69,7 @@ def rope_parts(
     number: Mapping[str, int],
     motion: MotionHistory,
     name: str,
-    spec: RopeSpec | BeltSpec,
+    spec: RopeSpec | BeltSpec | ElasticRopeSpec,
     cable: Mesh,
     radius: float,
 ) -> Iterator[Bar | Solid]:
@@ -82,8 +84,10 @@ def rope_parts(
     cable, radius
         The mesh of a straight part of length 1 along z, and its radius, m.
     """
-    discs, label = [_disc(scene, number, motion, entry) for _, entry in spec.points], f"constraint {name}"
-    closed = isinstance(spec, BeltSpec)
+    discs = [_disc(scene, number, motion, entry) for _, entry in spec.points]
+    elastic = isinstance(spec, ElasticRopeSpec)
+    closed = spec.closed if isinstance(spec, ElasticRopeSpec) else isinstance(spec, BeltSpec)
+    label = f"{'spring' if elastic else 'constraint'} {name}"
     around = [*discs, *discs[:1]] if closed else discs
     ends = [_straight(a, b) for a, b in itertools.pairwise(around)]
     for (a, b), points in zip(itertools.pairwise(around), ends, strict=True):

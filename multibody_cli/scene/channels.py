@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from multibody_cli.constraints.distance import DistanceSpec
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.constraints.rope import BeltSpec, RopeSpec
 from multibody_cli.escaping import path_component
+from multibody_cli.forces.elastic_rope import ElasticRopeSpec
 from multibody_cli.forces.elements import element_of, elements_of_joint
 from multibody_cli.forces.spring import SpringSpec
 from multibody_cli.forces.tension import TensionSpec
@@ -135,18 +136,33 @@ def names_of(scene: SceneSpec) -> SceneNames:
         contacts=int(scene.contacts is not None),
         friction_joints=scene.friction_joints,
         brakes=scene.brakes,
-        ropes=tuple(_pieces(scene, lambda rope: len(rope.over) - rope.one_sided)),
-        friction_ropes=tuple(_pieces(scene, lambda rope: sum(one.friction > 0.0 for one in rope.over))),
+        ropes=tuple(_pieces((name, len(rope.over) - rope.one_sided) for name, rope in _ropes(scene))),
+        elastic_ropes=tuple(
+            _pieces(
+                (name, len(spring.sections))
+                for name, spring in scene.springs.items()
+                if isinstance(spring, ElasticRopeSpec)
+            )
+        ),
+        friction_ropes=tuple(
+            _pieces((name, sum(one.friction > 0.0 for one in rope.over)) for name, rope in _ropes(scene))
+        ),
         resists_rolling=scene.resists_rolling,
         variational=method is not None and method.own_integrator is not None,
     )
 
 
-def _pieces(scene: SceneSpec, count: Callable[[RopeSpec | BeltSpec], int]) -> Iterator[ActuationEntry]:
-    """Yield the ropes and belts that have pieces, with the numbers of these."""
-    first = 0
+def _ropes(scene: SceneSpec) -> Iterator[tuple[str, RopeSpec | BeltSpec]]:
     for name, rope in scene.constraints.items():
-        if isinstance(rope, RopeSpec | BeltSpec) and (number := count(rope)):
+        if isinstance(rope, RopeSpec | BeltSpec):
+            yield name, rope
+
+
+def _pieces(counts: Iterable[tuple[str, int]]) -> Iterator[ActuationEntry]:
+    """Yield the elements that have pieces, with the numbers of these."""
+    first = 0
+    for name, number in counts:
+        if number:
             yield ActuationEntry(name, slice(first, first + number), ())
             first += number
 

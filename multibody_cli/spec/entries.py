@@ -37,6 +37,11 @@ class EntrySpec(Spec):
         """Coordinates of joints: `hinge`, or `wrist/1`."""
         return ()
 
+    @property
+    def turning(self) -> Sequence[tuple[Place, str, Vector]]:
+        """Bodies whose turns about an axis, in the body frame, it counts by a coordinate, each with its place."""
+        return ()
+
 
 class ForceSpec(Spec):
     """The base of every entry of `forces:`."""
@@ -108,6 +113,9 @@ class PackingContext(Protocol):
 
     def cable(self, points: Sequence[Attachment]) -> tuple[int, int]:
         """Add the points of a cable to `Forces.points`; the range that they take."""
+
+    def spans(self, spans: Sequence[tuple[Any, ...]]) -> tuple[int, int]:
+        """Add the spans of an elastic rope to `Forces.spans`; the range that they take."""
 
     def coordinate(self, name: str) -> tuple[int, int]:
         """Indices of a coordinate in q and in v, by its name as in `split_coordinate`."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from multibody_cli.constraints.rope_span import ends_of
+from multibody_cli.cables.span import ends_of
 
 GROUND = [SimpleNamespace(x=np.zeros(3), R=np.eye(3).ravel())]
 

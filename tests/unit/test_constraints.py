@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from multibody_cli.cables.rope import mark
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS, KINDS, TABLES
 from multibody_cli.constraints.elements import TablePacker, write_all
 from multibody_cli.constraints.limit import TABLE as LIMITS
 from multibody_cli.constraints.rolling import tangents_of
 from multibody_cli.constraints.rope import TABLE as ROPES
-from multibody_cli.constraints.rope import mark
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.kernel import records
 from multibody_cli.packing.cables import CablePacker

@@ -43,8 +43,8 @@ DRAG = body_drag.ELEMENT
             "it acts on bodies and is not `implicit`, so that its kernel `add_stiffness_blocks` would never be called",
         ),
         (DRAG, {"bodies": ("body",)}, "its records lack the integer field `body`"),
-        (DRAG, {"bodies": ()}, "expected one of `coordinates` (of a joint), and `bodies` or `cable`"),
-        (DRAG, {"coordinates": 1}, "expected one of `coordinates` (of a joint), and `bodies` or `cable`"),
+        (DRAG, {"bodies": ()}, "expected one of `coordinates` (of a joint), and `bodies`, `cable` or `spans`"),
+        (DRAG, {"coordinates": 1}, "expected one of `coordinates` (of a joint), and `bodies`, `cable` or `spans`"),
         (DRAG, {"cable": True}, "its records lack the integer field `first`"),
         (DRAG, {"dtype": np.dtype([("row", "i8")])}, "its records lack the integer field `account`"),
         (

@@ -25,6 +25,8 @@ def check_constraints(draft: Draft) -> None:
             _check_points(draft, (section, name), spec)
             _check_coordinates(draft, (section, name), spec)
             _check_turning(draft, (section, name), spec)
+    for name, spring in draft.scene.springs.items():
+        _check_turning(draft, ("springs", name), spring)
     for name, combination in draft.scene.combinations.items():
         _check_coordinates(draft, ("combinations", name), combination)
         if combination.friction:
@@ -49,7 +51,7 @@ def _check_bodies(draft: Draft, path: NodePath, spec: ConstraintSpec) -> None:
         draft.report((*path, *place), f"both are fixed in `{body}`: name two different bodies")
 
 
-def _check_turning(draft: Draft, path: NodePath, spec: ConstraintSpec) -> None:
+def _check_turning(draft: Draft, path: NodePath, spec: EntrySpec) -> None:
     if draft.names("joints") != draft.scene.joints.keys():
         return  # one of them is invalid, and reported
     for place, body, axis in spec.turning:

@@ -19,6 +19,10 @@ with the angles theta of the ends about the axes, in the bodies.  With the veloc
     dl/dt = (u - lambda_A e_A - lambda_B e_B) . (V_B - V_A) - lambda_A w_A . (e_A x d) - lambda_B w_B . (e_B x d).
 
 In the plane of a disc lambda is 0: the tension acts on each body along the span.
+
+Of an elastic rope, the tension T of the straight part and the force N that feeds material differ: the forces of
+T d|d| + N (s_A r_A dtheta_A - s_B r_B dtheta_B) have G^T lambda = [r_A (N s_A - T u . t_A), r_B (T u . t_B - N s_B)],
+and T u in place of u.
 """
 
 from __future__ import annotations
@@ -28,7 +32,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraints.rows import write_wrench
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.points import lever_arm_of, position_of
@@ -46,6 +49,7 @@ END = np.dtype(
         ("iq", "i8"),  # coordinate that counts the turns of a disc over which it does not slide
         ("turn", "f8"),  # rate of the rotation about the axis per rate of this coordinate
         ("reference", "f8"),  # angle of the end, or wrap angle, from which it differs by less than `FARTHEST`
+        ("angle", "f8"),  # reference less the rotation of the disc, at the last evaluation of an elastic rope
     ]
 )
 """An end of a span."""
@@ -163,63 +167,126 @@ def material_angle(end, angle, q):
     return nearest_turn(angle + rotation, end.reference) - rotation
 
 
+class SpanMotion(NamedTuple):
+    """Changes along twists of the bodies of a span.
+
+    Of the vector between ends that are fixed in the bodies, of the angles of its ends in the bodies, of the vectors e,
+    t and d, and of the levers of its ends.
+    """
+
+    apart: Any
+    rate_a: Any
+    rate_b: Any
+    de_a: Any
+    de_b: Any
+    dt_a: Any
+    dt_b: Any
+    dd: Any
+    dr_a: Any
+    dr_b: Any
+
+
 @formula
-def rates_of_ends(a, b, ends, bodies):
-    """Return the velocity of one end relative to the other, fixed in the bodies, and the rates of both angles."""
-    c_a, c_b, n_a, n_b, e_a, e_b, d = ends
-    body_a, body_b = bodies[a.row], bodies[b.row]
-    w_a, w_b = load(body_a.w), load(body_b.w)
-    t_a, t_b = cross(n_a, e_a), cross(n_b, e_b)
-    r_a, r_b = c_a + a.radius * e_a - load(body_a.x), c_b + b.radius * e_b - load(body_b.x)
-    apart = load(body_b.v) + cross(w_b, r_b) - load(body_a.v) - cross(w_a, r_a)
+def levers_of(a, b, ends, bodies):
+    """Levers of both ends about the origins of the joint frames."""
+    r_a = ends.c_a + a.radius * ends.e_a - load(bodies[a.row].x)
+    return r_a, ends.c_b + b.radius * ends.e_b - load(bodies[b.row].x)
+
+
+@formula
+def velocities_of(a, b, bodies):
+    """Twists of both bodies, angular and linear velocity each."""
+    return load(bodies[a.row].w), load(bodies[a.row].v), load(bodies[b.row].w), load(bodies[b.row].v)
+
+
+@formula
+def changes_of(a, b, bodies):
+    """Motion changes of both bodies, in the form of `velocities_of`."""
+    return load(bodies[a.row].dw), load(bodies[a.row].dv), load(bodies[b.row].dw), load(bodies[b.row].dv)
+
+
+@formula
+def twists_of(a, b, bodies, in_time):
+    """Twists of both bodies, or their motion changes."""
+    return velocities_of(a, b, bodies) if in_time else changes_of(a, b, bodies)
+
+
+@formula
+def span_motion(a, b, ends, bodies, twists):
+    """Changes of a span along twists of its bodies."""
+    e_a, e_b, d = ends.e_a, ends.e_b, ends.d
+    w_a, v_a, w_b, v_b = twists
+    t_a, t_b = cross(ends.n_a, e_a), cross(ends.n_b, e_b)
+    r_a, r_b = levers_of(a, b, ends, bodies)
+    apart = v_b + cross(w_b, r_b) - v_a - cross(w_a, r_a)
     h_a, h_b = dot(apart, e_a) + dot(w_a, cross(e_a, d)), dot(apart, e_b) + dot(w_b, cross(e_b, d))
     rate_a, rate_b = solve_ends(a, b, e_a, e_b, t_a, t_b, d, -h_a, -h_b)
-    return apart, rate_a, rate_b
+    return SpanMotion(
+        apart,
+        rate_a,
+        rate_b,
+        cross(w_a, e_a) + rate_a * t_a,
+        cross(w_b, e_b) + rate_b * t_b,
+        cross(w_a, t_a) - rate_a * e_a,
+        cross(w_b, t_b) - rate_b * e_b,
+        apart + (b.radius * rate_b) * t_b - (a.radius * rate_a) * t_a,
+        cross(w_a, r_a) + (a.radius * rate_a) * t_a,
+        cross(w_b, r_b) + (b.radius * rate_b) * t_b,
+    )
 
 
 @formula
 def lengthening_rate(a, b, ends, bodies):
     """Rate of the length of the straight part of a span, m/s."""
-    apart, rate_a, rate_b = rates_of_ends(a, b, ends, bodies)
-    dd = apart + (b.radius * rate_b) * cross(ends.n_b, ends.e_b) - (a.radius * rate_a) * cross(ends.n_a, ends.e_a)
-    return dot(ends.d, dd) / max(math.sqrt(dot(ends.d, ends.d)), COINCIDENT)
+    motion = span_motion(a, b, ends, bodies, velocities_of(a, b, bodies))
+    return dot(ends.d, motion.dd) / max(math.sqrt(dot(ends.d, ends.d)), COINCIDENT)
+
+
+class Pull(NamedTuple):
+    """Forces of a span: f on body A and -f on body B, with moments beside those of the levers, and multipliers."""
+
+    f: Any
+    moment_a: Any
+    moment_b: Any
+    lambda_a: Any
+    lambda_b: Any
 
 
 @formula
-def write_span(a, b, ends, sign, bodies, terms, k):
-    """Write the terms of the length of a span, times a sign, from term k on; return its bias."""
-    c_a, c_b, n_a, n_b, e_a, e_b, d = ends
-    body_a, body_b = bodies[a.row], bodies[b.row]
-    w_a, w_b = load(body_a.w), load(body_b.w)
-    t_a, t_b = cross(n_a, e_a), cross(n_b, e_b)
-    r_a, r_b = c_a + a.radius * e_a - load(body_a.x), c_b + b.radius * e_b - load(body_b.x)
-    inverse = 1.0 / max(math.sqrt(dot(d, d)), COINCIDENT)
-    u = inverse * d
+def pull_of(a, b, ends, pull, feed_a, feed_b):
+    """Forces of a span with the tension `pull`, whose material both ends feed against the forces `feed`."""
+    e_a, e_b, d = ends.e_a, ends.e_b, ends.d
+    t_a, t_b = cross(ends.n_a, e_a), cross(ends.n_b, e_b)
+    u = (1.0 / max(math.sqrt(dot(d, d)), COINCIDENT)) * d
     gaa, gab, gba, gbb = coupling_of(a, b, e_a, e_b, t_a, t_b, d)
     determinant = 1.0 / (gaa * gbb - gab * gba)
-    x, y = a.radius * (a.sense - dot(u, t_a)), b.radius * (dot(u, t_b) - b.sense)
+    x, y = a.radius * (feed_a * a.sense - pull * dot(u, t_a)), b.radius * (pull * dot(u, t_b) - feed_b * b.sense)
     lambda_a, lambda_b = determinant * (gbb * x - gba * y), determinant * (gaa * y - gab * x)
-    f = u - lambda_a * e_a - lambda_b * e_b
-    moment_a, moment_b = lambda_a * cross(e_a, d), lambda_b * cross(e_b, d)
-    if a.row > 0:
-        write_wrench(terms[k], a.row, -sign * (cross(r_a, f) + moment_a), -sign * f)
-        k += 1
-    if b.row > 0:
-        write_wrench(terms[k], b.row, sign * (cross(r_b, f) - moment_b), sign * f)
-    # rates of the ends, then those of the factors of the velocities
-    apart, rate_a, rate_b = rates_of_ends(a, b, ends, bodies)
-    de_a, de_b = cross(w_a, e_a) + rate_a * t_a, cross(w_b, e_b) + rate_b * t_b
-    dt_a, dt_b = cross(w_a, t_a) - rate_a * e_a, cross(w_b, t_b) - rate_b * e_b
-    dd = apart + (b.radius * rate_b) * t_b - (a.radius * rate_a) * t_a
+    f = pull * u - lambda_a * e_a - lambda_b * e_b
+    return Pull(f, lambda_a * cross(e_a, d), lambda_b * cross(e_b, d), lambda_a, lambda_b)
+
+
+@formula
+def pull_change(a, b, ends, forces, motion, pull, changes):
+    """Changes of the forces of a span, without the multipliers, for the `changes` of the tension and both feeds."""
+    e_a, e_b, d, dd = ends.e_a, ends.e_b, ends.d, motion.dd
+    t_a, t_b = cross(ends.n_a, e_a), cross(ends.n_b, e_b)
+    lambda_a, lambda_b = forces.lambda_a, forces.lambda_b
+    de_a, de_b, dt_a, dt_b = motion.de_a, motion.de_b, motion.dt_a, motion.dt_b
+    dpull, dfeed_a, dfeed_b = changes
+    inverse = 1.0 / max(math.sqrt(dot(d, d)), COINCIDENT)
+    u = inverse * d
     du = inverse * (dd - dot(u, dd) * u)
-    x = -a.radius * (dot(du, t_a) + dot(u, dt_a)) - (dot(dd, t_a) + dot(d, dt_a)) * lambda_a
+    gaa, gab, gba, gbb = coupling_of(a, b, e_a, e_b, t_a, t_b, d)
+    determinant = 1.0 / (gaa * gbb - gab * gba)
+    x = a.radius * (dfeed_a * a.sense - dpull * dot(u, t_a) - pull * (dot(du, t_a) + dot(u, dt_a)))
+    x -= (dot(dd, t_a) + dot(d, dt_a)) * lambda_a
     x += a.radius * (dot(dt_a, e_b) + dot(t_a, de_b)) * lambda_b
-    y = b.radius * (dot(du, t_b) + dot(u, dt_b)) - (dot(dd, t_b) + dot(d, dt_b)) * lambda_b
+    y = b.radius * (dpull * dot(u, t_b) - dfeed_b * b.sense + pull * (dot(du, t_b) + dot(u, dt_b)))
+    y -= (dot(dd, t_b) + dot(d, dt_b)) * lambda_b
     y -= b.radius * (dot(dt_b, e_a) + dot(t_b, de_a)) * lambda_a
     dlambda_a, dlambda_b = determinant * (gbb * x - gba * y), determinant * (gaa * y - gab * x)
-    df = du - dlambda_a * e_a - lambda_a * de_a - dlambda_b * e_b - lambda_b * de_b
+    df = dpull * u + pull * du - dlambda_a * e_a - lambda_a * de_a - dlambda_b * e_b - lambda_b * de_b
     turn_a = dlambda_a * cross(e_a, d) + lambda_a * (cross(de_a, d) + cross(e_a, dd))
     turn_b = dlambda_b * cross(e_b, d) + lambda_b * (cross(de_b, d) + cross(e_b, dd))
-    swing_b = cross(w_b, cross(w_b, r_b) + (b.radius * rate_b) * t_b)
-    swing_a = cross(w_a, cross(w_a, r_a) + (a.radius * rate_a) * t_a)
-    return sign * (dot(df, apart) + dot(f, swing_b - swing_a) - dot(turn_a, w_a) - dot(turn_b, w_b))
+    return df, turn_a, turn_b

@@ -1,0 +1,134 @@
+"""Ropes as spans: straight parts between neighboring points and pulleys, in sections between pulleys that they turn.
+
+A section has the length of its spans (`span`), with the arcs on the pulleys over which it slides.  It is made of the
+material that was there at the start, and that the pulleys at its ends feed since then: those angles of their discs that
+the rope leaves, times their radii.
+
+An angle is known up to whole turns.  The end of a rope on a pulley that it turns goes about the body that carries the
+pulley by less than 0.45 turns from its place at the start, and the coordinate of the pulley counts the others.  The
+angle by which a rope wraps a pulley over which it slides differs from that at the start by less than 0.45 turns.
+Beyond, the rope has no length (NaN).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.cables.span import END, angle_of, ends_of
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.products import dot
+from multibody_cli.spec.entries import PackingContext
+from multibody_cli.spec.over import OverEntry, PulleySpec, is_turned
+from multibody_cli.spec.points import Attachment
+
+SPAN = np.dtype(
+    [
+        ("first_row", "i8"),  # number of its section
+        ("first_term", "i8"),
+        ("starts_row", "i8"),  # whether it is the first span of its section, or the last one
+        ("ends_row", "i8"),
+        ("made", "f8"),  # material of the section, m, up to marks on its pulleys; before `mark`, slack and given length
+        ("taut", "f8"),  # part of the length at the start that is material
+        ("length", "i8"),  # signal of the length that the scene gives beside it, or -1
+        ("turns", "f8"),  # whole turns about the pulley at which it begins
+        ("friction", "f8"),  # coefficient at this pulley, or guide
+        ("share", "f8"),  # as in `capstan.GUIDE`
+        ("pretension", "f8"),
+        ("a", END),
+        ("b", END),
+    ]
+)
+"""One record for each span."""
+
+WITHIN = "it has no tangent at a pulley, since its next point lies within the circle, or the circles overlap"
+"""Cause of a rope without a length."""
+
+
+def pack_spans(
+    over: Sequence[OverEntry],
+    material: Sequence[tuple[float, float, int]],
+    tension: tuple[float, float],
+    context: PackingContext,
+) -> tuple[list[tuple[Any, ...]], list[int]]:
+    """Return a record for each span, and the number of terms of each section.
+
+    Parameters
+    ----------
+    over
+        Points and pulleys from end to end.
+    material
+        Slack of each section, m, the part of its length at the start that is material, and the signal of its length.
+    tension
+        Share and pretension of the sections.
+    context
+        The model.
+    """
+    ends = [_end(one, context) for one in over]
+    records: list[tuple[Any, ...]] = []
+    counts: list[int] = []
+    term = 0
+    for k, (a, b) in enumerate(itertools.pairwise(ends)):
+        starts = k == 0 or is_turned(over[k])
+        counts += [0] if starts else []
+        ends_row = k == len(over) - 2 or is_turned(over[k + 1])
+        friction = 0.0 if starts else over[k].friction
+        made = (*material[len(counts) - 1], float(getattr(over[k], "turns", 0)))
+        records.append((len(counts) - 1, term, starts, ends_row, *made, friction, *tension, a, b))
+        added = (a[0] > 0) + (b[0] > 0)
+        term, counts[-1] = term + added, counts[-1] + added
+    return records, counts
+
+
+def around(over: Sequence[OverEntry]) -> list[OverEntry]:
+    """Return the pulleys of a belt from the first one that it turns, and this one again."""
+    first = next(k for k, pulley in enumerate(over) if is_turned(pulley))
+    return [*over[first:], *over[:first], over[first]]
+
+
+def _end(one: Attachment, context: PackingContext) -> tuple[Any, ...]:
+    """Return the constants of an end of a span: the fields of END."""
+    row, centre = context.attachment(one.body, one.point)
+    if not isinstance(one, PulleySpec):
+        return row, centre, np.zeros(3), np.zeros(3), 0.0, 0.0, True, -1, 0.0, 0.0, 0.0
+    axis = context.direction(one.body, one.axis)
+    across = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+    iq, turn = context.turning(one.body, one.axis) if is_turned(one) else (-1, 0.0)
+    across /= np.linalg.norm(across)
+    return row, centre, axis, across, one.radius, float(one.sense), one.slides, iq, turn, 0.0, 0.0
+
+
+NO_WRAP = 1e-6
+"""Angle, rad, by which a rope that touches a pulley may miss it."""
+
+
+@kernel
+def mark(spans, bodies, q):
+    """Choose the references of all angles for a position, and add the material of the sections to `made`, once."""
+    first, arrival = 0, 0.0
+    for k in range(len(spans)):
+        span = spans[k]
+        a, b = span.a, span.b
+        ends = ends_of(a, b, bodies)
+        if span.starts_row:
+            first = k
+        free, fed = math.sqrt(dot(ends.d, ends.d)), 0.0
+        if a.radius > 0.0:
+            angle = angle_of(a, ends.e_a, ends.n_a, bodies)
+            if a.slides:
+                wrap = a.sense * (angle - arrival)
+                a.reference = wrap - math.tau * math.floor((wrap + NO_WRAP) / math.tau) + math.tau * span.turns
+                free += a.radius * a.reference
+            else:
+                a.reference, a.angle = angle + a.turn * q[a.iq], angle
+                fed += a.radius * a.sense * angle
+        if b.radius > 0.0:
+            arrival = angle_of(b, ends.e_b, ends.n_b, bodies)
+            if not b.slides:
+                b.reference, b.angle = arrival + b.turn * q[b.iq], arrival
+                fed -= b.radius * b.sense * arrival
+        spans[first].made += fed + spans[first].taut * free if spans[first].taut > 0.0 else fed

@@ -1,0 +1,249 @@
+"""Elastic ropes and belts on pulleys that turn: frequencies in closed form, and motions by SciPy."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from friction_trees import prepared
+from loops import loaded
+from scipy.integrate import solve_ivp
+from test_pulleys import body, hinge, pulley, slider
+
+import mbsim
+from multibody_cli import MemorySink
+from multibody_cli.errors import SceneError
+from multibody_cli.methods import METHODS
+
+G = 9.81
+EA = 2000.0
+every_method = pytest.mark.parametrize("method", METHODS)
+
+
+def elastic(*over, **fields):
+    fields = {"stiffness": EA, **fields}
+    return {"over": [one if isinstance(one, dict) else {"body": one} for one in over], **fields}
+
+
+def run(tmp_path, scene, method="aba", step=2e-4, duration=0.2, integrator="rk4"):
+    own = {} if METHODS[method].own_integrator else {"integrator": integrator}
+    settings = {"duration": duration, "step": step, "method": method, **own}
+    sink = MemorySink()
+    prepared(tmp_path, {**scene, "simulation": settings, "output": {"every": 10 * step}}).run(sink)
+    found = sink.trajectory()
+    return lambda name: found.channel(name).values
+
+
+def frequencies(tmp_path, scene):
+    """Angular frequencies of small motions about the start, in increasing order."""
+    path = tmp_path / "scene.yaml"
+    path.write_text(json.dumps({"mbsim": 1, "name": "scene", **scene, "simulation": {"duration": 1, "step": 1e-4}}))
+    eigenvalues = np.linalg.eigvals(mbsim.Simulation(mbsim.load(path)).linearize().A)
+    assert np.abs(eigenvalues.real).max() < 1e-3  # double zeros of free motions split by round-off
+    return np.sort(eigenvalues.imag[eigenvalues.imag > 1.0])
+
+
+# --- Atwood's machine -------------------------------------------------------------------------------------------------
+R, M, N, INERTIA, LEFT, RIGHT = 0.2, 3.0, 2.0, 0.05, 1.0, 1.5
+
+
+def atwood(m=M, n=N, lengths=(LEFT, RIGHT), **fields):
+    bodies = {"wheel": body(2.0, INERTIA), "left": body(m), "right": body(n)}
+    joints = {
+        "axle": hinge("wheel"),
+        "l": slider("left", -R, -lengths[0]),
+        "r": slider("right", R, -lengths[1]),
+    }
+    return {
+        "bodies": bodies,
+        "joints": joints,
+        "springs": {"rope": elastic("left", pulley("wheel", R), "right", **fields)},
+    }
+
+
+def atwood_motion(times, tensions, damping, v=(0.0, 0.0, 0.0), masses=(M, N), lengths=(LEFT, RIGHT)):
+    """Heights z of both weights and angle of the wheel, by their equations of motion, and the loss."""
+    material = [length / (1.0 + tension / EA) for length, tension in zip(lengths, tensions, strict=True)]
+
+    def tension(length, made, lengthening, feeding):
+        s = length / made
+        if s <= 1.0:
+            return 0.0, 0.0, 0.0
+        rate = (lengthening - s * feeding) / made
+        viscous = max(damping * rate, -EA * (s - 1.0))
+        return EA * (s - 1.0) + viscous, 0.5 * EA * (s * s - 1.0) + s * viscous, viscous * rate * made
+
+    def rates(_, y):
+        left, right, angle, v_left, v_right, spin, _ = y
+        T, feed, loss = tension(lengths[0] - left, material[0] + R * -angle, -v_left, -R * spin)
+        U, other, more = tension(lengths[1] - right, material[1] + R * angle, -v_right, R * spin)
+        turning = R * (other - feed) / INERTIA
+        return v_left, v_right, spin, T / masses[0] - G, U / masses[1] - G, turning, loss + more
+
+    y = solve_ivp(rates, (0.0, times[-1]), (0, 0, 0, *v, 0), "DOP853", times, rtol=1e-12, atol=1e-13, max_step=1e-3).y
+    return y
+
+
+@pytest.mark.parametrize("damping", [0.0, 4.0])
+@every_method
+def test_atwood_machine_with_a_heavy_pulley(tmp_path, method, damping):
+    """Weights at rest, from taut and unstretched sections: against the equations of motion in SciPy."""
+    scene = atwood(damping=damping)
+    found = run(tmp_path, scene, method, duration=0.4)
+    wanted = atwood_motion(found("time"), (0.0, 0.0), damping)
+    order = 1e-8 if METHODS[method].own_integrator is None else 1e-4
+    for name, values in zip("lr", wanted, strict=False):
+        np.testing.assert_allclose(found(f"joints/{name}/q")[:, 0], values, rtol=0, atol=order)
+    np.testing.assert_allclose(found("joints/axle/q")[:, 0], wanted[2], rtol=0, atol=order / R)
+    np.testing.assert_allclose(found("energy/dissipation/springs/rope")[-1], wanted[-1, -1], rtol=0, atol=100 * order)
+    if METHODS[method].own_integrator is None:
+        assert np.abs(found("energy/ledger_residual")).max() < 1e-7
+
+
+def test_frequencies_of_atwood_machine(tmp_path):
+    """Equal weights in equilibrium: one motion in phase, one against each other that the inertia of the wheel joins."""
+    m = M
+    s = 1.0 + m * G / EA
+    stiffness = EA * s / LEFT  # EA over the material, which is LEFT / s
+    found = frequencies(tmp_path, atwood(m, m, (LEFT, LEFT), tension=m * G))
+    np.testing.assert_allclose(found[0], math.sqrt(stiffness / m), rtol=1e-7)
+    against = stiffness * (1.0 / m + 2.0 * s**2 * R**2 / INERTIA)
+    np.testing.assert_allclose(found[1], math.sqrt(against), rtol=1e-7)
+
+
+def test_a_rope_that_goes_slack_is_caught_again(tmp_path):
+    """Weights that are thrown up fall back into the rope; the tension is never negative."""
+    v = (1.5, 0.7, -2.0)
+    scene = atwood(damping=3.0)
+    for name, rate in zip(("l", "r", "axle"), v, strict=True):
+        scene["joints"][name]["v"] = rate
+    found = run(tmp_path, scene, duration=0.6, step=1e-4)
+    wanted = atwood_motion(found("time"), (0.0, 0.0), 3.0, v)
+    np.testing.assert_allclose(found("joints/l/q")[:, 0], wanted[0], rtol=0, atol=2e-5)
+    np.testing.assert_allclose(found("joints/axle/q")[:, 0], wanted[2], rtol=0, atol=2e-4)
+    tension, strain = found("springs/rope/tension"), found("springs/rope/strain")
+    assert tension.min() == 0.0
+    assert tension.max() > 50.0
+    assert strain.min() < -0.01
+    assert not tension[strain < 0.0].any()
+
+
+# --- belts ------------------------------------------------------------------------------------------------------------
+def drive(sense, tension, damping=0.0, v=0.0):
+    bodies = {"small": body(1.0, 0.01), "large": body(2.0, 0.08)}
+    joints = {"first": hinge("small", v=v), "second": hinge("large", 0.8)}
+    belt = elastic(pulley("small", 0.1), pulley("large", 0.25, sense), closed=True, tension=tension, damping=damping)
+    return {"bodies": bodies, "joints": joints, "springs": {"belt": belt}}
+
+
+@pytest.mark.parametrize("sense", [1, -1], ids=["open", "crossed"])
+def test_torsional_frequency_of_a_belt_drive(tmp_path, sense):
+    """Two spans of the stiffness EA/L between two inertias; the stretch of the pretension counts twice."""
+    s = 1.0 + 100.0 / EA
+    straight = math.sqrt(0.8**2 - (0.1 - sense * 0.25) ** 2)
+    stiffness = 2.0 * EA * s / straight
+    [found] = frequencies(tmp_path, drive(sense, 100.0))
+    np.testing.assert_allclose(found, s * math.sqrt(stiffness * (0.1**2 / 0.01 + 0.25**2 / 0.08)), rtol=1e-7)
+
+
+@every_method
+@pytest.mark.parametrize("sense", [1, -1], ids=["open", "crossed"])
+def test_a_belt_drive_swings_and_keeps_its_energy(tmp_path, method, sense):
+    """Small swings have their closed form, beside the even turning of both pulleys."""
+    v, tension = 0.02, 100.0
+    found = run(tmp_path, drive(sense, tension, v=v), method, step=1e-4)
+    s = 1.0 + tension / EA
+    rate = s * math.sqrt(2.0 * EA * s / math.sqrt(0.8**2 - (0.1 - sense * 0.25) ** 2) * (1.0 + 0.25**2 / 0.08))
+    ratio = 0.1 / 0.25
+    mean = v * 0.01 / (0.01 + 0.08 * ratio**2)
+    time = found("time")
+    np.testing.assert_allclose(found("joints/first/v")[:, 0], mean + (v - mean) * np.cos(rate * time), atol=2e-5)
+    assert np.abs(found("energy/ledger_residual")).max() < 1e-9
+    np.testing.assert_allclose(found("springs/belt/tension").sum(axis=1), 2 * tension, rtol=1e-4)
+
+
+def test_a_slack_side_of_a_belt_does_not_press(tmp_path):
+    found = run(tmp_path, drive(1, 5.0, v=30.0), step=1e-5, duration=0.1)
+    assert found("springs/belt/tension").min() == 0.0
+    assert np.abs(found("energy/ledger_residual")).max() < 1e-7 * found("energy/kinetic").max()
+
+
+# --- other machines ---------------------------------------------------------------------------------------------------
+@every_method
+def test_a_hoist_is_stiffer_as_it_winds(tmp_path, method):
+    """The material of the rope below a driven drum becomes shorter: against its equation of motion in SciPy."""
+    load = 5.0
+    scene = {"bodies": {"drum": body(1.0), "load": body(load)}}
+    scene["joints"] = {"winch": hinge("drum", motion={"position": "t**2"}), "l": slider("load", -R, -2.0)}
+    scene["springs"] = {"rope": elastic("load", pulley("drum", R), tension=load * G, stiffness=1e4)}
+    found = run(tmp_path, scene, method, duration=2.0, step=5e-4)
+    made = 2.0 / (1.0 + load * G / 1e4)
+
+    def rates(t, y):
+        s = (2.0 - y[0]) / (made - R * t**2)
+        return y[1], max(1e4 * (s - 1.0), 0.0) / load - G
+
+    wanted = solve_ivp(rates, (0.0, 2.0), (0, 0), "DOP853", found("time"), rtol=1e-12, atol=1e-13).y
+    order = 1e-6 if METHODS[method].own_integrator is None else 2e-4
+    np.testing.assert_allclose(found("joints/l/q")[:, 0], wanted[0], rtol=0, atol=order)
+
+
+def test_a_tackle_of_a_sliding_rope_has_one_tension(tmp_path):
+    """Two strands carry the load: it swings with four times the stiffness of the whole rope."""
+    load, r = 4.0, 0.1
+    scene = {"bodies": {"block": body(load)}, "joints": {"lift": slider("block", 0, -1)}}
+    over = {"body": "world"}, pulley("block", r, -1, r, slides=True), {"body": "world", "point": [2 * r, 0, 0]}
+    rope = elastic(*over, tension=load * G / 2)
+    [found] = frequencies(tmp_path, {**scene, "springs": {"rope": rope}})
+    length = 2.0 + math.pi * r
+    made = length / (1.0 + load * G / 2 / EA)
+    np.testing.assert_allclose(found, math.sqrt(4.0 * EA / made / load), rtol=1e-7)
+
+
+@pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2"])
+def test_implicit_integrators_take_long_steps_of_stiff_ropes(tmp_path, integrator):
+    """A rope of 0.2 ms at its period: the weights of the machine move as on an inextensible one."""
+    scene = atwood(stiffness=1e9, damping=1e3)
+    found = run(tmp_path, scene, step=2e-3, duration=0.2, integrator=integrator)
+    a = (M - N) * G / (M + N + INERTIA / R**2)
+    np.testing.assert_allclose(found("joints/l/v")[-1, 0], -a * 0.2, rtol=2e-3)
+    np.testing.assert_allclose(found("springs/rope/tension")[-1], [M * (G - a), N * (G + a)], rtol=5e-3)
+
+
+def test_implicit_steps_have_their_order(tmp_path):
+    scene = atwood(damping=4.0, tension=[M * G, N * G])
+    ends = [run(tmp_path, scene, step=h, integrator="sdirk2")("joints/l/q")[-1, 0] for h in (2e-3, 1e-3, 5e-4)]
+    assert abs(ends[0] - ends[1]) / abs(ends[1] - ends[2]) == pytest.approx(4.0, rel=0.1)
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"tension": [1, 2, 3]}, "expected 2 numbers, one for each section, or 1; found 3"),
+        ({"tension": 1, "slack": 1}, "expected either `tension` or `slack`"),
+        ({"closed": True}, "a belt leads over pulleys alone"),
+        ({"over": [{"body": "left"}, {"body": "world", "friction": 0.2}, {"body": "right"}]}, "would slip there"),
+    ],
+)
+def test_ropes_that_have_no_meaning_are_refused(fields, message):
+    scene = atwood()
+    scene["springs"]["rope"] |= fields
+    with pytest.raises(SceneError, match=message):
+        loaded(scene)
+
+
+def test_a_rope_without_length_at_the_start_is_refused(tmp_path):
+    scene = atwood()
+    scene["joints"]["l"]["origin"]["position"] = [0.05, 0, 0]
+    with pytest.raises(SceneError, match=r"springs\.rope: has no length in the initial position, in section 1"):
+        prepared(tmp_path, {**scene, "simulation": {"duration": 0.1, "step": 1e-3}})
+
+
+def test_the_pulley_of_a_rope_must_turn(tmp_path):
+    scene = atwood()
+    scene["joints"]["axle"] = {"type": "free", "child": "wheel"}
+    with pytest.raises(SceneError, match="no coordinate counts the turns of `wheel` about this axis"):
+        loaded(scene)
