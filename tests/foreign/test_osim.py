@@ -359,7 +359,7 @@ def test_a_range_is_wider_than_in_the_file_and_ends_of_paths_have_none(tmp_path:
     path.write_text(text)
     draft = read(path)
     assert draft.elements["paths"]["s"].value["path"][0] == {"body": "b", "point": [0.1, 0.0, 0.0]}
-    assert any("an end of the path" in loss.message for loss in Report(draft.ledger).losses)
+    assert any("an end of the path" in loss.message for loss in ImportReport(draft.ledger).losses)
 
 
 def test_a_point_without_a_coordinate_is_a_message(tmp_path: Path) -> None:
