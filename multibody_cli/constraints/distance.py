@@ -7,7 +7,8 @@ With d the vector between the points, n = d / |d| and u = dd/dt,
     acceleration  n . du/dt + (|u|^2 - (n . u)^2) / |d|
 
 The length of a path is the sum of its lines and arcs, each times its factor (`cables.lines`), and so are the three
-levels of its row.  At the ends of an arc, the point has a velocity in the body, and n turns with the arc.
+levels of its row.  At the ends of an arc, the point has a velocity in the body, and n turns with the arc.  A point that
+moves in its body with a coordinate (`cables.moving`) adds a coefficient of the coordinate.
 
 With limits, the equality becomes a one-sided row for each: a rope has a greatest distance and pulls, a strut has a
 least one and presses.  The row of the greatest distance has the opposite sign.  Points that coincide have no direction
@@ -23,14 +24,15 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from multibody_cli.cables.lines import arc_of, is_passed, line_to, rate_change_of, trace, vary_arcs
+from multibody_cli.cables.lines import arc_of, is_passed, line_to, moves, rate_change_of, trace, vary_arcs
+from multibody_cli.cables.moving import slope_of, update_points
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
-from multibody_cli.constraints.rows import write_level, write_point_force
+from multibody_cli.constraints.rows import write_coefficient, write_level, write_point_force
 from multibody_cli.kernel import formula
-from multibody_cli.spatial.products import ZERO
+from multibody_cli.spatial.products import ZERO, dot
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength
 from multibody_cli.spec.entries import PackingContext, Place, placed
-from multibody_cli.spec.path import PointsOrName
+from multibody_cli.spec.path import PathPoint, PointsOrName, moving_coordinates
 from multibody_cli.spec.points import Attachment
 
 
@@ -85,6 +87,13 @@ class DistanceSpec(ConstraintSpec):
         """Its points from end to end."""
         return placed("between", self.between) if self.between else placed("path", self.path or ())
 
+    @property
+    def coordinates(self) -> Sequence[tuple[Place, str]]:
+        """Coordinates with which its points move in their bodies, each once."""
+        words = dict.fromkeys(moving_coordinates([end for _, end in self.points]))
+        places = {end.coordinate: place for place, end in self.points if isinstance(end, PathPoint)}
+        return [((*places[word], "coordinate"), word) for word in words]
+
 
 DISTANCE = np.dtype(
     [
@@ -100,10 +109,10 @@ DISTANCE = np.dtype(
 
 
 def pack(spec: DistanceSpec, context: PackingContext) -> Packed:
-    """One row for each length, with terms for the movable ends of each line, and for surfaces that it may touch."""
+    """One row for each length, with terms for coordinates, movable ends of lines, and surfaces that it may touch."""
     points = [end for _, end in spec.points]
     cable, movable = context.cable(points), [context.row(end.body) > 0 for end in points]
-    terms = sum(one + other for one, other in itertools.pairwise(movable))
+    terms = len(spec.coordinates) + sum(one + other for one, other in itertools.pairwise(movable))
     rods: list[tuple[float | None, float, str]] = [(spec.length, 1.0, "along the line of its points")]
     if spec.limits is not None:
         least, greatest = spec.limits
@@ -117,15 +126,19 @@ def pack(spec: DistanceSpec, context: PackingContext) -> Packed:
 
 @formula
 def write(rod, signals, points, buffers, t, bodies, q, v, rows, terms):
-    """Write the levels of a row, and its terms: two for the line to each entry, in the order of the entries.
+    """Write the levels of a row, and its terms: those of coordinates, then two for the line to each entry, in order.
 
     Where a line leads past surfaces, their terms are 0.
     """
     row, sign, entries = rows[rod.first_row], rod.sign, points.entries
+    first_line = rod.first_term
+    if len(points.motions) > 0:
+        update_points(points, q, v)
+        first_line = write_coordinates(points, rod, terms)
     if len(points.surfaces) > 0:
         trace(points, rod.first, rod.last, bodies)
         vary_arcs(points, rod.first, rod.last, bodies, True)
-    length, bias, term, i = 0.0, 0.0, rod.first_term, rod.first
+    length, bias, term, i = 0.0, 0.0, first_line, rod.first
     for k in range(rod.first + 1, rod.last):
         if is_passed(points, k):
             r, s, n, distance = line_to(points, i, k, bodies)
@@ -137,8 +150,41 @@ def write(rod, signals, points, buffers, t, bodies, q, v, rows, terms):
             for m in range(2 * (i + 1), 2 * k):
                 term = write_point_force(terms, term, entries[m // 2].row, ZERO, ZERO)
             term = write_point_force(terms, term, entries[k].row, s, pull)
+            add_to_coordinate(points, i, -pull, bodies, terms, rod.first_term, first_line)
+            add_to_coordinate(points, k, pull, bodies, terms, rod.first_term, first_line)
             i = k
     write_level(row, sign * (length - rod.length), 0.0, sign * bias)
+
+
+@formula
+def write_coordinates(points, rod, terms):
+    """Write a term, 0 at first, for each coordinate with which points move; return the number of the next term."""
+    end = rod.first_term
+    for k in range(rod.first, rod.last):
+        if moves(points, points.entries[k]):
+            iv = points.motions[points.entries[k].motion].iv
+            if term_of(terms, rod.first_term, end, iv) == end:
+                write_coefficient(terms[end], iv, 0.0)
+                end += 1
+    return end
+
+
+@formula
+def term_of(terms, first, end, iv):
+    """Number of the term of a coordinate among those from `first` on; `end` if there is none."""
+    term = first
+    while term < end and terms[term].iv != iv:
+        term += 1
+    return term
+
+
+@formula
+def add_to_coordinate(points, k, force, bodies, terms, first, end):
+    """Add the part of a force on entry k that acts on the coordinate with which the point moves, if it does."""
+    entry = points.entries[k]
+    if moves(points, entry):
+        motion = points.motions[entry.motion]
+        terms[term_of(terms, first, end, motion.iv)].coefficient += dot(force, slope_of(motion, bodies[entry.row]))
 
 
 KIND = ConstraintKind("distance", DistanceSpec, ConstraintTable("distance", DISTANCE, write), pack)

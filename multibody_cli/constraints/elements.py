@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.cables.lines import CablePoints
-from multibody_cli.constraints import TABLES, rope
+from multibody_cli.constraints import TABLES, distance, rope
 from multibody_cli.constraints.contract import ConstraintTable, write
 from multibody_cli.constraints.function import FunctionBuffers
 from multibody_cli.kernel import (
@@ -34,6 +34,14 @@ class Constraints(NamedTuple):
     points: CablePoints  # of all cables
     tables: tuple[Records, ...]
     buffers: FunctionBuffers
+
+    @property
+    def coordinates(self) -> set[int]:
+        """Indices in v of the coordinates of which rows have coefficients."""
+        found = {int(iv) for table in self.tables if "iv" in (table.dtype.names or ()) for iv in table["iv"]}
+        for rod in self.tables[TABLES.index(distance.KIND.table)]:
+            found |= {int(one["iv"]) for one in self.points.motions if rod["first"] <= one["entry"] < rod["last"]}
+        return found
 
 
 class TablePacker:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from multibody_cli.cables.moving import update_points
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError, nearest
@@ -145,6 +146,7 @@ class EquationsOfMotion:
         """Compute the kinematics of a state; return its q, v and a with those that follow from others or from time."""
         q, v, a = state.q.copy(), state.v.copy(), np.zeros(self._model.nv)
         update_kinematics(self._system, state.time[0], q, v, a, self._work)
+        update_points(self._system.forces.points, q, v)
         write_ball_columns(self._system.tree, self._work)
         return q, v, a
 

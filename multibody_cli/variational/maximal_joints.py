@@ -62,8 +62,7 @@ class MaximalJoints(NamedTuple):
 def maximal_joints_for(system: System) -> MaximalJoints:
     """Collect the maximal-coordinate joints of a system of rigid bodies whose coordinates no row and no brake reads."""
     tree = system.tree
-    tables = (table for table in system.constraints.tables if "iv" in (table.dtype.names or ()))
-    row_coordinates = {int(iv) for table in tables for iv in table["iv"]}
+    row_coordinates = system.constraints.coordinates
     if system.contacts:
         table = system.contacts.joint_friction
         row_coordinates.update(table.patches["dual"].tolist(), table.brake_terms["dual"].tolist())

@@ -12,7 +12,7 @@ from multibody_cli.scene.topology import is_prescribed
 from multibody_cli.scene.turning import turning_coordinate
 from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import EntrySpec, split_coordinate
-from multibody_cli.spec.path import PathPoint, PathSpec
+from multibody_cli.spec.path import PathPoint, PathSpec, moving_coordinates
 
 _SECTIONS = ("couplings", "constraints")
 
@@ -46,7 +46,8 @@ def _check_bodies(draft: Draft, path: NodePath, spec: ConstraintSpec) -> None:
     for place, body in spec.bodies:
         if draft.require_body(body, (*path, *place)) and body == WORLD and not spec.RELATIVE:
             draft.report((*path, *place), "the world is fixed: name a body")
-    if spec.RELATIVE and len({body for _, body in spec.bodies}) == 1:
+    fixed = not moving_coordinates([end for _, end in spec.points])
+    if spec.RELATIVE and fixed and len({body for _, body in spec.bodies}) == 1:
         place, body = spec.bodies[-1]
         draft.report((*path, *place), f"both are fixed in `{body}`: name two different bodies")
 
@@ -102,7 +103,8 @@ def _check_points(draft: Draft, path: NodePath, spec: EntrySpec) -> None:
         if not isinstance(end, PathPoint) or end.coordinate is None:
             continue
         at = (*path, *place)
-        find_coordinate(draft, (*at, "coordinate"), end.coordinate)
+        if not isinstance(spec, ConstraintSpec):  # whose coordinates are checked with those of all
+            find_coordinate(draft, (*at, "coordinate"), end.coordinate)
         body = draft.scene.bodies.get(end.body)
         if body is not None and body.kind in ("affine", "point") and end.moving is not None:
             draft.report((*at, "moving"), f"points do not move in a body of kind `{body.kind}`: use a rigid body")
@@ -110,9 +112,8 @@ def _check_points(draft: Draft, path: NodePath, spec: EntrySpec) -> None:
             what = "moves in its body" if end.moving is not None else "is part of the path at times"
             message = f"`friction` is not supported with a point that {what}: use paths of their own for both"
             draft.report((*path, "friction"), message)
-        if isinstance(spec, ConstraintSpec):
-            key = "moving" if end.moving is not None else "range"
-            draft.report((*at, key), "points of constraints do not depend on coordinates: use a stiff spring")
+        if isinstance(spec, ConstraintSpec) and end.range is not None:
+            draft.report((*at, "range"), "the length of a constraint does not jump: use a stiff spring")
 
 
 def _check_brake_of_path(draft: Draft, path: NodePath, bodies: list[str]) -> None:
