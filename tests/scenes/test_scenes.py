@@ -22,6 +22,7 @@ from multibody_cli.methods import METHODS
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.scene.load import load_scene
 from multibody_cli.studies.expect import evaluate
+from tests.scenes.test_variational_scenes import STEPS
 
 SCENES = Path(__file__).parents[2] / "scenes"
 VALIDATION = sorted((SCENES / "validation").glob("*.yaml"))
@@ -45,7 +46,7 @@ CASES = {
     "redmax_scene_7", "redmax_scene_8", "redmax_scene_9", "redmax_scene_13", "redmax_scene_13_rates", "redmax_scene_14",
     "redmax_scene_15", "redmax_scene_16",
     "redmax_scene_17", "redmax_scene_18", "redmax_scene_19", "redmax_scene_20", "redmax_scene_26",
-    "redmax_scene_34", "redmax_scene_35", "redmax_scene_m1",
+    "redmax_scene_34", "redmax_scene_35", "redmax_scene_m1", "redmax_rigid", "redmax_joint",
     "slider_crank_free_spin", "sphere_roll_incline", "spherical_pendulum", "testset_caraxis", "torque_free_top",
     "bouncing_ball", "box_stack", "coulomb_oscillator", "incline_stick_slip", "rod_impact", "sliding_stop",
     "sphere_roll_incline_contact", "sphere_slide_to_roll", "two_cards",
@@ -54,9 +55,11 @@ CASES = {
 LOOPS = {
     "fourbar_parallelogram", "gear_pair", "hooke_joint", "iftomm_a02_nfourbar_N1", "iftomm_a02_nfourbar_N2",
     "iftomm_a03_andrews_t003", "iftomm_a04_bricard_slender", "knife_edge_incline", "rack_pinion", "redmax_scene_4",
-    "redmax_scene_7", "redmax_scene_8", "redmax_scene_13", "redmax_scene_15", "redmax_scene_20", "redmax_scene_34",
+    "redmax_scene_7", "redmax_scene_8", "redmax_scene_13", "redmax_scene_15", "redmax_scene_20", "redmax_scene_32",
+    "redmax_scene_34",
     "slider_crank_free_spin", "sphere_roll_incline", "testset_caraxis",
 }  # fmt: skip
+FRICTION = {"redmax_scene_27", "redmax_scene_28", "redmax_scene_29", "redmax_scene_30"}
 REFUSED = {("baraff", "iftomm_a04_bricard_slender"), ("baraff", "torus_geodesic")}
 """Bodies of this method move by themselves: all need inertia; these rods have none about their axes, one point none."""
 
@@ -125,7 +128,7 @@ def other_methods() -> Iterator[Any]:
     turn = 0
     for scene in VALIDATION:
         own = (read(scene).get("simulation") or {}).get("method", "aba")
-        if scene.stem in FORCES | LOOPS | GENERAL or "contacts" in read(scene):
+        if scene.stem in FORCES | LOOPS | GENERAL | FRICTION or "contacts" in read(scene):
             others = sorted(name for name, kind in METHODS.items() if kind.own_integrator is None and name != own)
             for k, method in enumerate(others):
                 daily = k == turn % len(others) or (method, scene.stem) in REFUSED
@@ -145,6 +148,12 @@ def test_results_of_all_methods_agree(
         assert "has no mass or a moment of inertia that is not positive" in capsys.readouterr().err
     else:
         assert code == 0
+
+
+def test_every_scene_of_redmax_runs_by_at_least_two_methods() -> None:
+    scenes = {"redmax_scene_m1", *(f"redmax_scene_{k}" for k in range(36))}
+    by_others = {param.values[0].stem for param in other_methods()}
+    assert scenes <= {scene.stem for scene in VALIDATION} & (by_others | set(STEPS))
 
 
 @by_name(VALIDATION + GALLERY + BENCH)

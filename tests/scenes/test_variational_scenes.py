@@ -36,6 +36,8 @@ STEPS: dict[str, tuple[int, str]] = {
     "rc10_chain": (4, "10 ms"),
     "rc20_chain": (4, "10 ms"),
     "rc100_chain": (2, "1 ms"),
+    "redmax_joint": (6, "2 ms"),
+    "redmax_rigid": (6, "10 ms"),
     "redmax_scene_0": (6, "1 ms"),
     "redmax_scene_1": (6, "5 ms"),
     "redmax_scene_2": (6, "2 ms"),
