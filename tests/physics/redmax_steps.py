@@ -20,7 +20,7 @@ from scipy.optimize import lsq_linear
 
 Array = np.ndarray
 
-RATIO_OF_ROUNDS, SMALLEST_NORMAL, REGULARIZATION, MAX_ROUNDS = 1e-3, 1e-10, 1e-6, 100
+SMALLEST_NORMAL, MAX_ROUNDS = 1e-10, 100
 
 
 IDENTITY, HERE = np.eye(3), np.eye(4)
@@ -366,6 +366,8 @@ class Scene:
         balls: Sequence[tuple[int, float]] = (),
         mu: tuple[float, float] | None = None,
         reactions_of_previous: bool = False,
+        ratio_of_rounds: float = 1e-3,
+        regularization: float = 1e-6,
     ) -> None:
         self.joints, self.h, self.end, self.gravity, self.feedback = (
             list(joints),
@@ -376,7 +378,8 @@ class Scene:
         )
         self.constraints, self.drives, self.forces, self.limits = constraints, drives, forces, limits
         self.sign_at_upper_limit, self.floor, self.balls, self.mu = sign_at_upper_limit, floor, balls, mu
-        self.reactions_of_previous = reactions_of_previous
+        self.reactions_of_previous, self.ratio_of_rounds = reactions_of_previous, ratio_of_rounds
+        self.regularization = regularization
         self.size, self.count = 6 * len(joints), sum(joint.count for joint in joints)
         starts = np.cumsum([0, *(joint.count for joint in joints)])
         self._columns = [slice(starts[i], starts[i + 1]) for i in range(len(joints))]
@@ -515,7 +518,7 @@ class Scene:
             reaction = M * (J @ v - free) / h
             change = reaction - last
             ratio = change @ (change / M) / (reaction @ (reaction / M))
-            if ratio < RATIO_OF_ROUNDS:
+            if ratio < self.ratio_of_rounds:
                 break
             last = reaction
             tangents, bounds = (
@@ -565,7 +568,7 @@ class Scene:
             wrench = np.concatenate([wrench, -Ad(inverse(across)).T @ wrench])
         N = np.array([row(normal, point) for point, normal, _ in points])
         W = N / self.mass[bodies]
-        normal_impulses = np.abs(np.linalg.solve(W @ N.T + REGULARIZATION * np.eye(len(N)), W @ wrench * self.h))
+        normal_impulses = np.abs(np.linalg.solve(W @ N.T + self.regularization * np.eye(len(N)), W @ wrench * self.h))
         paired = len(points[0][2]) == 1  # radial and axial normals share a tangent
         for k in range(0, len(points), 2 if paired else 1):
             point, _, directions = points[k]
