@@ -2,6 +2,7 @@
 
 Six numbers are a wrench (t, f), or a motion (w, v); the lower triangle of a block is an Inertia [[J, H], [H^T, M]].  J
 is eliminated first, then the Schur complement M - H^T J^-1 H: all that a body on a ball joint transmits to its parent.
+With `kkt.ldl_general` in its place a step of 80 bodies on rods takes 1.3 to 1.7 times as long.
 """
 
 from __future__ import annotations
