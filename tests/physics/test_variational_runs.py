@@ -57,6 +57,22 @@ def test_the_final_state_does_not_depend_on_output_instants(scene: str, method: 
     np.testing.assert_allclose(end_of(in_pieces, 0.1), end_of(last, 0.1), rtol=0, atol=1e-12 * size_of(last))
 
 
+@both_methods
+@pytest.mark.parametrize("scene", ["universal_joint", "surface_surface_joint", "windmill"])
+def test_steps_do_not_depend_on_where_a_call_ends(scene: str, method: str) -> None:
+    """Evaluations fit coordinates of loops again: a slow machine, whose calls are short, must give the same bytes."""
+    simulation = prepare(Path("scenes/gallery") / f"{scene}.yaml", [f"simulation.method={method}"])
+    h, ends = simulation.scene.simulation.step, []
+    for pieces in (1, 10):
+        state = simulation.fresh_state()
+        run = simulation.method_for(state)
+        run.start(state)
+        for k in range(10 * pieces):
+            run.advance(state, (k + 1) * (10 // pieces) * h)
+        ends.append(np.concatenate([state.time, state.q, state.v]))
+    np.testing.assert_array_equal(*ends)
+
+
 def size_of(run: Any) -> float:
     """Largest number of what is compared."""
     return float(np.abs(end_of(run, 0.0)).max())

@@ -22,6 +22,7 @@ from multibody_cli.constraint_solver.projection import project
 from multibody_cli.forces.states import load_states, store_states, take_step
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Kernel, bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
+from multibody_cli.linalg.vectors import copy
 from multibody_cli.method_kernels import (
     apply_inverse_mass,
     evaluate,
@@ -179,8 +180,12 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
         step.energy[2] = modified_energy
     else:
         momentum_map(step.discrete_motions, step.momentum)
+    copy(q, step.q)
+    copy(v, step.previous_rate)
     evaluate(system, work, time[0], q, v, a, powers)
     finalize_output(system, work, contact_work, state, powers, h)
+    copy(step.q, q)  # evaluations fit coordinates of loops again: steps do not depend on where a call ends
+    copy(step.previous_rate, v)
     return count
 
 
