@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from loop_oracle import Loops, hat, transposed
 
-PAIRWISE = ("distance", "point_on_plane", "velocity")
+PAIRWISE = ("distance", "point_on_plane", "velocity", "expression")
 """Constraints between two bodies, of which one may be the world."""
 
 ON_ONE_BODY = ("knife_edge", "rolling")
@@ -45,6 +45,12 @@ class Rows:
                 d = point(f["point"]["body"], f["point"]["point"])
                 d = d + point(f["plane"]["body"], f["plane"]["position"]).times(-np.eye(1))
                 e = transposed(n) @ d
+                return e.first[:-1, 0, 0][None], e.second[-1, 0]
+            case "expression":
+                one = f["inputs"]["x"]
+                (a, p), (b, s) = ((one[end]["body"], one[end]["point"]) for end in ("position", "relative_to"))
+                n = loops.frame(one["along"]["body"], along)[0].times(np.array(one["along"]["axis"])[:, None])
+                e = transposed(n) @ (point(a, p) + point(b, s).times(-np.eye(1)))
                 return e.first[:-1, 0, 0][None], e.second[-1, 0]
             case "knife_edge":
                 R, _ = loops.frame(f["body"], along)
@@ -90,6 +96,10 @@ def rows_between(rng, kind: str, body: str, other: str, poses) -> dict[str, Any]
         case "point_on_plane":
             position = (P.T @ (at - y)).tolist()
             return {"point": ends, "plane": {"body": other, "normal": n, "position": position}}
+        case "expression":
+            relative = {"relative_to": {"body": other, "point": s}, "along": {"body": body, "axis": n}}
+            height = float((R @ n) @ (at - at_other))
+            return {"inputs": {"x": {"position": ends, **relative}}, "parameters": {"h": height}, "value": "x - h"}
         case "knife_edge":
             return {"body": body, "point": p, "edge": e, "normal": n}
         case "velocity":

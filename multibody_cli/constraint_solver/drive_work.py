@@ -134,16 +134,17 @@ def account_drives_in_step(system, work, row_states, corrected, v, ledger):
 
 
 @kernel
-def account_row_impulses(work, ledger):
+def account_row_impulses(work, of_positions, ledger):
     """Add the work of row impulses to the ledger, and what one-sided rows dissipate in impacts to their `loss`.
 
     The work is the impulse times the mean J v before and after.  A rebound changes u^2 from that of the approach.
+    Impulses of equalities of positions count if `of_positions`.
     """
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         if row.drive >= 0:
             ledger[row.drive] -= row.multiplier * row.rate
-        if row.account < 0:
+        if row.account < 0 or not (of_positions or row.one_sided or not row.holonomic):
             continue
         change = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
         mean = row.residual + 0.5 * change

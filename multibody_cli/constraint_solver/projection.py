@@ -174,7 +174,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         correct(system, work, VELOCITY)
         limit_rebounds(system, work, 0.0)
         add(v, work.response)
-        account_row_impulses(work, ledger)
+        account_row_impulses(work, True, ledger)
         account_losses(work, ledger)
         if work.dual.arrivals[0] > 0:
             account_impacts(system, work, v, ledger)

@@ -2,6 +2,7 @@
 
 from multibody_cli.constraints import (
     distance,
+    expression,
     function,
     knife_edge,
     limit,
@@ -25,6 +26,7 @@ CONSTRAINTS = {
         velocity.KIND,
         rope.ROPE,
         rope.BELT,
+        expression.KIND,
         RACK_PINION,
     )
 }

@@ -30,6 +30,8 @@ class ConstraintSpec(EntrySpec):
     RELATIVE
         Whether it connects two different bodies, of which one may be the world; otherwise every body that it names
         must be movable.
+    VANISHES
+        Whether its rows may have no effect on one of their bodies in some positions.
     UNDEFINED
         Remedy where it has no finite value.
     """
@@ -37,6 +39,7 @@ class ConstraintSpec(EntrySpec):
     type: str
 
     RELATIVE: ClassVar[bool] = False
+    VANISHES: ClassVar[bool] = False
     UNDEFINED: ClassVar[str] = "change the initial position"
 
     @property

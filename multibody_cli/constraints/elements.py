@@ -10,8 +10,8 @@ import numpy as np
 
 from multibody_cli.cables.lines import CablePoints
 from multibody_cli.constraints import TABLES, distance, rope
+from multibody_cli.constraints.code_buffers import CodeBuffers
 from multibody_cli.constraints.contract import ConstraintTable, write
-from multibody_cli.constraints.function import FunctionBuffers
 from multibody_cli.kernel import (
     Records,
     allocate,
@@ -33,7 +33,7 @@ class Constraints(NamedTuple):
     signals: Signals
     points: CablePoints  # of all cables
     tables: tuple[Records, ...]
-    buffers: FunctionBuffers
+    buffers: CodeBuffers
 
     @property
     def coordinates(self) -> set[int]:
@@ -60,7 +60,7 @@ class TablePacker:
 
     def pack(self, signals: Signals, points: CablePoints) -> Constraints:
         """Return the tables of all added records; they contain numbers of `signals` and of entries of `points`."""
-        return Constraints(signals, points, tuple(map(self.records_of, TABLES)), allocate(FunctionBuffers))
+        return Constraints(signals, points, tuple(map(self.records_of, TABLES)), allocate(CodeBuffers))
 
 
 PLACE = number_parameter("PLACE", int)

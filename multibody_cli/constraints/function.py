@@ -10,7 +10,7 @@ Splines between coordinates are such functions, as those of the knees of OpenSim
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.rows import write_coefficient, write_level
 from multibody_cli.expressions import FORMULA, parse
-from multibody_cli.kernel import Floats, formula, kernel
+from multibody_cli.kernel import formula, kernel
 from multibody_cli.spec.entries import PackingContext, Place
 from multibody_cli.spec.formulas import (
     TABLES_DESCRIPTION,
@@ -40,14 +40,6 @@ MAX_INPUTS = 6
 
 FIRST_SLOPE = 2
 """Place of the partial derivatives in the output of generated code, after f and its second derivative along v."""
-
-
-class FunctionBuffers(NamedTuple):
-    """Input and output of generated code: coordinates, their rates, and f with its derivatives."""
-
-    q: Annotated[Floats, MAX_INPUTS]
-    v: Annotated[Floats, MAX_INPUTS]
-    out: Annotated[Floats, FIRST_SLOPE + MAX_INPUTS]
 
 
 class FunctionSpec(ConstraintSpec):
@@ -107,14 +99,14 @@ def pack(spec: FunctionSpec, context: PackingContext) -> Packed:
 def source_of(spec: FunctionSpec) -> str:
     """Return the source of the function that computes f, its second derivative along v, and its partial derivatives."""
     with fresh_graph():
-        q, v = ([name(f"{letter}[{k}]") for k in range(len(spec.inputs))] for letter in "qv")
+        q, v = ([name(f"{letter}[{k}]") for k in range(len(spec.inputs))] for letter in "xu")
         values: dict[str, Value] = {**spec.parameters, **dict(zip(spec.inputs, q, strict=True))}
         f = formula_of(parse(spec.value, FORMULA), values, piecewise_of(spec.functions))
         rates = dict(zip(q, v, strict=True))
         curvature = differentiate(differentiate([f], rates), rates)
         slopes = [differentiate([f], {one: 1.0})[0] for one in q]
         lines = write_lines([(f"out[{k}]", number) for k, number in enumerate([f, *curvature, *slopes])])
-    return "def generated(q, v, out):\n" + "".join(f"    {line}\n" for line in lines)
+    return "def generated(x, u, out):\n" + "".join(f"    {line}\n" for line in lines)
 
 
 @formula
@@ -122,10 +114,10 @@ def write(part, signals, points, buffers, t, bodies, q, v, rows, terms):
     """Read an input, or write the row with all its terms."""
     write_coefficient(terms[part.first_term], part.iv, 1.0)
     if part.address == 0:
-        buffers.q[part.slot], buffers.v[part.slot] = q[part.iq], v[part.iv]
+        buffers.x[part.slot], buffers.u[part.slot] = q[part.iq], v[part.iv]
     else:
         out = buffers.out
-        call_on_arrays(part.address, (buffers.q, buffers.v, out))
+        call_on_arrays(part.address, (buffers.x, buffers.u, out))
         write_level(rows[part.first_row], q[part.iq] - out[0], 0.0, -out[1])
         for k in range(part.slot):
             terms[part.first_term - part.slot + k].coefficient = -out[FIRST_SLOPE + k]
@@ -137,15 +129,15 @@ def place_outputs(records, buffers, q, v, keeps_q, keeps_v):
     for i in range(len(records)):
         part = records[i]
         if part.address == 0:
-            buffers.q[part.slot], buffers.v[part.slot] = q[part.iq], v[part.iv]
+            buffers.x[part.slot], buffers.u[part.slot] = q[part.iq], v[part.iv]
             continue
-        call_on_arrays(part.address, (buffers.q, buffers.v, buffers.out))
+        call_on_arrays(part.address, (buffers.x, buffers.u, buffers.out))
         if not keeps_q[part.iv]:
             q[part.iq] = buffers.out[0]
         if not keeps_v[part.iv]:
             v[part.iv] = 0.0
             for k in range(part.slot):
-                v[part.iv] += buffers.out[FIRST_SLOPE + k] * buffers.v[k]
+                v[part.iv] += buffers.out[FIRST_SLOPE + k] * buffers.u[k]
 
 
 TABLE = ConstraintTable("function", FUNCTION, write)

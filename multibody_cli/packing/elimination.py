@@ -46,15 +46,19 @@ def _constraints_of(scene: SceneSpec) -> Iterator[Candidate]:
         ends = _ends_of(spec)
         if ends is not None and spec.row_count <= MAX_ROWS and not spec.one_sided:
             planar = any(scene.bodies[end].kind == "planar" for end in ends if end != WORLD)
-            yield Candidate("constraints", name, ends, spec.row_count == 1 and not planar)
+            certain = spec.row_count == 1 and not planar and not spec.VANISHES
+            yield Candidate("constraints", name, ends, certain)
 
 
 def _ends_of(spec: ConstraintSpec) -> tuple[str, str] | None:
     """Return two bodies, or one and the world.
 
-    None if a constraint names others, one of them twice, coordinates, or more than two points.
+    None if a constraint names others or coordinates; or, if its rows do not vanish, a body twice or more than two
+    points.
     """
-    ends = [body for _, body in spec.bodies if body != WORLD]
-    if spec.coordinates or len(spec.points) > 2 or len(set(ends)) < len(ends) or not 1 <= len(ends) <= 2:
+    named = [body for _, body in spec.bodies if body != WORLD]
+    ends = list(dict.fromkeys(named))
+    is_plain = len(spec.points) <= 2 and len(ends) == len(named)
+    if spec.coordinates or not 1 <= len(ends) <= 2 or not (is_plain or spec.VANISHES):
         return None
     return ends[0], ends[1] if len(ends) == 2 else WORLD

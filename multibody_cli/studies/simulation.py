@@ -11,7 +11,7 @@ import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.compile import CompiledScene, compile_scene
-from multibody_cli.constraints.function import FunctionBuffers
+from multibody_cli.constraints.code_buffers import CodeBuffers
 from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.immutable import Immutable, replace
@@ -70,7 +70,7 @@ class PreparedSimulation(Immutable):
         system = self.compiled.model.system
         own = with_signals(system, system.forces.signals.with_own_scratch())
         own = own._replace(forces=own.forces._replace(states=own.forces.states.copy()))
-        own = own._replace(constraints=own.constraints._replace(buffers=allocate(FunctionBuffers)))
+        own = own._replace(constraints=own.constraints._replace(buffers=allocate(CodeBuffers)))
         return self.with_compiled(model=replace(self.compiled.model, system=own))
 
     def with_compiled(self, **parts: Any) -> PreparedSimulation:

@@ -287,6 +287,29 @@ def random_fields(kind, rng):
             yield {"output": "j1", "inputs": {"a": "j0"}, "functions": {"f": table}, "value": "f(a)"}
             inputs = {"a": "j0", "b": "wrist/1", "c": "j2"}
             yield {"output": "wrist/0", "inputs": inputs, "parameters": {"k": 0.3}, "value": "k*a*b**2 + sin(a - 2*c)"}
+        case "expression":
+            a, b = {"body": "a", "point": p}, {"body": "b", "point": s}
+            axes = {"body": "a", "axis": n}, {"body": "c", "axis": e}
+            yield {"inputs": {"d": {"distance": [a, b]}}, "parameters": {"l": 0.7}, "value": "d - l*(1 + 0.2*sin(3*t))"}
+            position = {"position": a, "relative_to": b, "along": {"body": "b", "axis": n}}
+            table = {"x": [-1, -0.2, 0.6, 2], "y": [0.3, -0.1, 0.4, 0.2], "interpolation": "not_a_knot"}
+            yield {
+                "inputs": {"x": position, "q": "wrist/1", "z": {"position": a, "along": [0, 0, 1]}},
+                "functions": {"f": table}, "value": "x*z - f(q)*t",
+            }  # fmt: skip
+            measures = {"d": {"distance": [{"body": "world"}, b]}, "c": {"direction": axes[0], "along": axes[1]}}
+            yield {"inputs": measures, "value": "d**2*c", "limits": [-0.3, "20 cm"]}
+            yield {"inputs": {"h": {"angle": [*axes]}}, "value": "0.5 - h", "limits": [None, 0]}
+            yield {"inputs": {"h": {"angle": [axes[0], [1, 1, 0]]}}, "value": "cos(h)", "limits": [0, None]}
+            velocity, spin = {"velocity": a, "along": axes[1]}, {"angular_velocity": "a", "along": axes[0]}
+            yield {"inputs": {"w": spin, "r": {"rate": "j1"}}, "parameters": {"k": -3}, "value": "w - k*r"}
+            measures = {
+                "u": velocity,
+                "w": {"angular_velocity": "b", "along": [0, 1, 0]},
+                "q": "j1",
+                "r": {"rate": "j1"},
+            }
+            yield {"inputs": measures | {"x": position}, "value": "x*u - sin(q)*w + (t - r)*q"}
         case "rack_pinion":
             yield {"rack": "j1", "pinion": "wrist/0", "radius": 0.05, "offset": 0.2}
 
@@ -411,6 +434,53 @@ def test_velocity_rows_sum_their_terms():
     close(bench.levels(T)[1], total)
 
 
+def test_expressions_are_those_of_the_motion():
+    a, b = {"body": "a", "point": P}, {"body": "b", "point": S}
+    axes = {"body": "c", "axis": E}, {"body": "b", "axis": N}
+    bench = Bench(19)
+    x, y = bench.place("a", P, T), bench.place("b", S, T)
+    m, n = (bench.axes(one["body"], T) @ np.array(one["axis"]) / np.linalg.norm(one["axis"]) for one in axes)
+    q, v, _ = bench.coordinates(T)
+    holonomic = {
+        "distance": ({"distance": [a, b]}, np.linalg.norm(x - y)),
+        "position": ({"position": a, "along": [0, 3, 4]}, x @ [0, 0.6, 0.8]),
+        "relative": ({"position": a, "relative_to": b, "along": axes[0]}, (x - y) @ m),
+        "direction": ({"direction": axes[0], "along": axes[1]}, m @ n),
+        "angle": ({"angle": [*axes]}, math.acos(m @ n)),
+        "coordinate": ("wrist/1", q[4]),
+    }
+    for quantity, value in holonomic.values():
+        close(bench.add("expression", inputs={"x": quantity}, value="x - 2*t").levels(T)[0], [value - 2 * T], 1e-12)
+    velocities = {
+        "velocity": ({"velocity": a, "along": axes[1]}, n @ bench.speed("a", x, T)),
+        "angular_velocity": ({"angular_velocity": "a", "along": axes[0]}, m @ bench.spin("a", T)),
+        "rate": ({"rate": "wrist/0"}, v[3]),
+    }
+    for quantity, value in velocities.values():
+        close(bench.add("expression", inputs={"u": quantity}, value="u - t").levels(T)[1], [value - T])
+
+
+@pytest.mark.parametrize("value", ["x", "0.3 - x", "x**2", "cos(x)"])
+@pytest.mark.parametrize("sense", [1, -1])
+@pytest.mark.parametrize("quantity", ["distance", "angle"])
+def test_rows_without_a_direction_have_no_effect(quantity, sense, value):
+    """A body passes through the origin, and through the axes of the world."""
+    axes = {"angle": [[0, 0, sense], {"body": "a", "axis": [0, 0, 1]}]}
+    x = {"distance": {"distance": [{"body": "world"}, {"body": "a"}]}, "angle": axes}[quantity]
+    bench = Bench(20)
+    bench.frames[1] = (np.zeros(3), np.eye(3))
+    still, moving = np.zeros(3), np.ones(3)
+    passing = Wave(still, moving, moving, -T * moving)
+    bench.paths[0] = Path(passing, Wave(*(one[:2] for one in vars(passing).values())), np.eye(3), bench.paths[0].axes)
+    assert bench.spin("a", T).all()
+    error, velocity, acceleration = bench.add("expression", inputs={"x": x}, value=value).levels(T)
+    at = 0.0 if quantity == "distance" or sense > 0 else math.pi
+    assert error[0] == pytest.approx({"x": at, "0.3 - x": 0.3 - at, "x**2": at * at, "cos(x)": math.cos(at)}[value])
+    assert velocity == acceleration == 0.0
+    assert not bench.terms["t"].any()
+    assert not bench.terms["f"].any()
+
+
 @pytest.mark.parametrize(
     ("kind", "fields", "errors"),
     [
@@ -523,6 +593,29 @@ DISC = {"body": "b", "radius": 0.1, "axis": [0, 1, 0]}
         ("velocity", {"terms": [{"body": "a", "angular": [1, 0, 0], "point": [1, 0, 0]}]}, "`point` has no effect"),
         ("velocity", {"terms": [{"body": "a", "angular": [1, 0, 0]}], "value": "1 m/s"}, "an angular speed"),
         ("velocity", {"terms": [{"body": "a", "linear": [1, 0, 0]}], "value": "1 rpm"}, "a speed"),
+        ("expression", {"inputs": {"q": "j0"}, "value": "q - p"}, "unknown name `p`"),
+        ("expression", {"inputs": {"q": "j0", "p": "j1"}, "value": "q"}, "no expression uses it"),
+        ("expression", {"inputs": {"t": "j0"}, "value": "t"}, "`t` is the time"),
+        ("expression", {"inputs": {"q": "j0"}, "parameters": {"t": 1}, "value": "q + t"}, "`t` is the time"),
+        ("expression", {"inputs": {"q": "j0"}, "value": "q - q + t"}, "does not change with any motion"),
+        ("expression", {"inputs": {"q": "j0"}, "value": "abs(q)"}, "not twice differentiable"),
+        ("expression", {"inputs": {"q": "j0"}, "value": "q", "limits": [None, None]}, "a least or a greatest value"),
+        ("expression", {"inputs": {"q": "j0"}, "value": "q", "limits": [2, 1]}, "below the greatest one"),
+        ("expression", {"inputs": {"q": "j0"}, "value": "q", "restitution": 0.5}, "no effect without `limits`"),
+        ("expression", {"inputs": {"v": {"rate": "j0"}}, "value": "v", "limits": [0, None]}, "an input is a velocity"),
+        ("expression", {"inputs": {"v": {"rate": "j0"}}, "value": "v**2 - 1"}, "not linear in velocities"),
+        ("expression", {"inputs": {"v": {"rate": "j0"}, "w": {"rate": "j1"}}, "value": "v*w"}, "not linear"),
+        ("expression", {"inputs": {"x": {"speed": "a"}}, "value": "x"}, "a coordinate or a quantity with one of"),
+        ("expression", {"inputs": {"x": {"position": {"body": "a"}}}, "value": "x"}, "along"),
+        (
+            "expression",
+            {"inputs": {"x": {"position": {"body": "a", "point": ["1 rad", 0, 0]}}}, "value": "x"},
+            "a length",
+        ),
+        ("expression", {"inputs": {"x": {"position": {"body": "world"}, "along": [0, 0, 1]}}, "value": "x"}, "nothing"),
+        ("expression", {"inputs": {"d": {"distance": [{"body": "a"}, {"body": "a"}]}}, "value": "d"}, "two different"),
+        ("expression", {"inputs": {"h": {"angle": [[0, 0, 1], [1, 0, 0]]}}, "value": "h"}, "two different bodies"),
+        ("expression", {"inputs": {"h": {"angle": [[0, 0, 1], [0, 0, 0]]}}, "value": "h"}, "a nonzero direction"),
     ],
 )
 def test_refusals(kind, fields, message):
