@@ -4,10 +4,10 @@ A section has the length of its spans (`span`), with the arcs on the pulleys ove
 material that was there at the start, and that the pulleys at its ends feed since then: those angles of their discs that
 the rope leaves, times their radii.
 
-An angle is known up to whole turns.  The end of a rope on a pulley that it turns goes about the body that carries the
-pulley by less than 0.45 turns from its place at the start, and the coordinate of the pulley counts the others.  The
-angle by which a rope wraps a pulley over which it slides differs from that at the start by less than 0.45 turns.
-Beyond, the rope has no length (NaN).
+An angle is known up to whole turns.  States (`forces.states`) count them: those of the angles at which a rope arrives
+at a pulley that it turns and leaves it, about the body that carries the pulley, whose own turns its coordinate counts;
+and those of the angle by which a rope wraps a pulley over which it slides.  A state is the change of the angle since
+the start, and the angle is that nearest to it.
 """
 
 from __future__ import annotations
@@ -94,12 +94,15 @@ def _end(one: Attachment, context: PackingContext) -> tuple[Any, ...]:
     """Return the constants of an end of a span: the fields of END."""
     row, centre = context.attachment(one.body, one.point)
     if not isinstance(one, PulleySpec):
-        return row, centre, np.zeros(3), np.zeros(3), 0.0, 0.0, True, -1, 0.0, 0.0, 0.0
+        return row, centre, np.zeros(3), np.zeros(3), 0.0, 0.0, True, -1, -1, 0.0, -1, 0.0, 0.0
     axis = context.direction(one.body, one.axis)
     across = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-    iq, turn = context.turning(one.body, one.axis) if is_turned(one) else (-1, 0.0)
+    iq, iv, turn = context.turning(one.body, one.axis) if is_turned(one) else (-1, -1, 0.0)
     across /= np.linalg.norm(across)
-    return row, centre, axis, across, one.radius, float(one.sense), one.slides, iq, turn, 0.0, 0.0
+    state = context.state()
+    if is_turned(one):
+        context.state()
+    return row, centre, axis, across, one.radius, float(one.sense), one.slides, iq, iv, turn, state, 0.0, 0.0
 
 
 NO_WRAP = 1e-6

@@ -47,9 +47,11 @@ END = np.dtype(
         ("sense", "f8"),
         ("slides", "i8"),  # whether the rope slides over the disc
         ("iq", "i8"),  # coordinate that counts the turns of a disc over which it does not slide
+        ("iv", "i8"),
         ("turn", "f8"),  # rate of the rotation about the axis per rate of this coordinate
-        ("reference", "f8"),  # angle of the end, or wrap angle, from which it differs by less than `FARTHEST`
-        ("angle", "f8"),  # reference less the rotation of the disc, at the last evaluation of an elastic rope
+        ("state", "i8"),  # of the angle at which it leaves the disc, less the reference; the next one is of its arrival
+        ("reference", "f8"),  # angle of the end about the carrier of the disc, or wrap angle, at the start
+        ("angle", "f8"),  # of the end in the disc, at the last evaluation of an elastic rope
     ]
 )
 """An end of a span."""
@@ -61,7 +63,7 @@ CONVERGED = 1e-7
 """Step, rad, behind which the next one is round-off."""
 
 FARTHEST = 0.45
-"""Distance of an angle from its reference, turns, above which its whole turns are uncertain."""
+"""Distance of an angle from that of its state, turns, above which its whole turns are uncertain."""
 
 COINCIDENT = 1e-150
 """Distance below which its square underflows, m."""
@@ -100,14 +102,15 @@ def turned(e, n, angle):
 
 @kernel
 def ends_of(a, b, bodies):
-    """Return the ends of a span: Newton's method from those that point at each other's first approximation.
+    """Return the ends of a span: Newton's method from those of discs in one plane, which are then exact.
 
     The vector between them is undefined (NaN) without such ends: of a crossed span, the discs overlap along their axes.
     """
     c_a = position_of(bodies[a.row], lever_arm_of(bodies[a.row], a.centre))
     c_b = position_of(bodies[b.row], lever_arm_of(bodies[b.row], b.centre))
     n_a, n_b = lever_arm_of(bodies[a.row], a.axis), lever_arm_of(bodies[b.row], b.axis)
-    e_a = direction_of_end(n_a, c_b - c_a, a.radius, a.sense)
+    beside = a.radius - max(a.sense * b.sense * dot(n_a, n_b), 0.0) * b.radius  # exact in one plane
+    e_a = direction_of_end(n_a, c_b - c_a, beside, a.sense)
     e_b = direction_of_end(n_b, c_a + a.radius * e_a - c_b, b.radius, -b.sense)
     e_a = direction_of_end(n_a, c_b + b.radius * e_b - c_a, a.radius, a.sense)
     d = c_b + b.radius * e_b - c_a - a.radius * e_a
@@ -161,10 +164,47 @@ def nearest_turn(angle, reference):
 
 
 @formula
-def material_angle(end, angle, q):
-    """Angle of an end in a disc that turns with the rope, with the whole turns that its coordinate counts."""
-    rotation = end.turn * q[end.iq]
-    return nearest_turn(angle + rotation, end.reference) - rotation
+def counted(states, k, expected, angle, rate):
+    """The angle with the whole turns that are nearest to those expected by state k, and the rate of the state.
+
+    Where the state is not integrated by its rate, it takes the angle.
+    """
+    state, found = states[k], nearest_turn(angle, expected)
+    state.rate = rate if math.isfinite(rate) else 0.0
+    if state.step + state.pending > 0.0 and math.isfinite(found):
+        state.value += found - expected
+    return found
+
+
+@formula
+def leaving_angle(end, states, angle, rate, q, v):
+    """Angle in a disc that turns with the rope at which the rope leaves it."""
+    expected = end.reference + states[end.state].value - end.turn * q[end.iq]
+    return counted(states, end.state, expected, angle, rate + end.turn * v[end.iv])
+
+
+@formula
+def arrival_angle(end, states, angle, rate, q, v):
+    """Angle in a disc that turns with the rope at which the rope arrives at it."""
+    expected = end.reference + states[end.state + 1].value - end.turn * q[end.iq]
+    return counted(states, end.state + 1, expected, angle, rate + end.turn * v[end.iv])
+
+
+@formula
+def arrive(end, states, rate):
+    """Store the part of the arriving span in the rate of the angle by which the rope wraps a disc and slides."""
+    states[end.state].rate = -end.sense * rate
+
+
+@formula
+def wrap_angle(end, states, angle, rate):
+    """Angle by which the rope wraps a disc over which it slides, from the angle between both ends, after `arrive`.
+
+    It is undefined (NaN) for a rope that has left the disc.
+    """
+    rate = end.sense * rate + states[end.state].rate
+    found = counted(states, end.state, end.reference + states[end.state].value, end.sense * angle, rate)
+    return found if found > -FARTHEST * math.tau else math.nan
 
 
 class SpanMotion(NamedTuple):

@@ -62,7 +62,7 @@ def place_on_bodies(system, t, q, v, a, work):
         write_errors_of_closure(closure, work.bodies, work)
         if closure.joint_kernel == KERNEL_GENERAL:
             write_terms_of_closure(closure, work.bodies, work)
-    write_all(system.constraints, t, work.bodies, q, v, work.rows, work.terms)
+    write_all(system.constraints, system.forces.states, t, work.bodies, q, v, work.rows, work.terms)
 
 
 @template(respond, FITS_BY_ITERATION)

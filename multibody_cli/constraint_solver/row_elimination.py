@@ -165,7 +165,7 @@ def _terms_of(system: System, work: Work) -> Records:
     q = np.zeros(len(system.tree.plain) + 4 * len(system.tree.quaternions))
     work.bodies["x"] = np.arange(3 * len(work.bodies)).reshape(-1, 3) ** 2  # apart, so that no distance is 0
     v = np.zeros(len(system.tree.driven))
-    write_all(system.constraints, 0.0, work.bodies, q, v, work.rows, work.terms)
+    write_all(system.constraints, system.forces.states, 0.0, work.bodies, q, v, work.rows, work.terms)
     for closure in system.tree.closures:
         for r in range(closure["first_row"], closure["last_row"]):
             term = closure["first_term"] + 2 * (r - closure["first_row"])

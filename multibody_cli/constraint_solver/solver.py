@@ -86,7 +86,7 @@ def update_errors(system, t, q, v, a, work):
     update_markers(system.tree, work.bodies)
     update_loop_frames(system.tree, q, v, work)
     write_loop_rows(system.tree, v, work)
-    write_all(system.constraints, t, work.bodies, q, v, work.rows, work.terms)
+    write_all(system.constraints, system.forces.states, t, work.bodies, q, v, work.rows, work.terms)
 
 
 @kernel
@@ -111,7 +111,7 @@ def update_rates_without_loop_motions(system, t, q, v, a, work):
     update_motions(system.tree, q, v, a, work)
     update_markers(system.tree, work.bodies)
     update_loop_rates(system.tree, v, work)
-    write_all(system.constraints, t, work.bodies, q, v, work.rows, work.terms)
+    write_all(system.constraints, system.forces.states, t, work.bodies, q, v, work.rows, work.terms)
 
 
 @kernel

@@ -44,7 +44,7 @@ GUIDE = np.dtype(
 
 
 @kernel
-def grip_of(spans, guide, bodies) -> float:
+def grip_of(spans, states, guide, bodies) -> float:
     """Return tanh(mu theta / 2) of a guide; NaN where a point lies within a circle of the rope."""
     before, after = spans[guide.span - 1], spans[guide.span]
     arrives, leaves = ends_of(before.a, before.b, bodies), ends_of(after.a, after.b, bodies)
@@ -53,7 +53,7 @@ def grip_of(spans, guide, bodies) -> float:
     angle = math.atan2(math.sqrt(dot(turned, turned)), dot(u, w))
     if a.radius > 0.0:
         angle = angle_of(a, leaves.e_a, leaves.n_a, bodies) - angle_of(a, arrives.e_b, leaves.n_a, bodies)
-        angle = max(nearest_turn(a.sense * angle, a.reference), 0.0)
+        angle = max(nearest_turn(a.sense * angle, a.reference + states[a.state].value), 0.0)
     return math.tanh(0.5 * guide.friction * angle)
 
 

@@ -102,7 +102,17 @@ class Packed(NamedTuple):
 
 @kernel_parameter
 def write(
-    record: Any, signals: Any, points: Any, buffers: Any, t: float, bodies: Any, q: Any, v: Any, rows: Any, terms: Any
+    record: Any,
+    signals: Any,
+    points: Any,
+    states: Any,
+    buffers: Any,
+    t: float,
+    bodies: Any,
+    q: Any,
+    v: Any,
+    rows: Any,
+    terms: Any,
 ) -> None:
     """Write error, rate and bias of the rows of a record, and their terms.
 

@@ -125,7 +125,7 @@ def pack(spec: DistanceSpec, context: PackingContext) -> Packed:
 
 
 @formula
-def write(rod, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(rod, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Write the levels of a row, and its terms: those of coordinates, then two for the line to each entry, in order.
 
     Where a line leads past surfaces, their terms are 0.

@@ -68,17 +68,19 @@ PLACE = number_parameter("PLACE", int)
 
 
 @optional_kernel_parameter
-def write_before(constraints, t, bodies, q, v, rows, terms) -> None:
+def write_before(constraints, states, t, bodies, q, v, rows, terms) -> None:
     """Write the rows of the tables before PLACE."""
 
 
 @template(write_before, write, PLACE)
-def _write_one_more(constraints, t, bodies, q, v, rows, terms):
+def _write_one_more(constraints, states, t, bodies, q, v, rows, terms):
     """Write the rows of the tables before PLACE, then those of the table at PLACE."""
-    write_before(constraints, t, bodies, q, v, rows, terms)
+    write_before(constraints, states, t, bodies, q, v, rows, terms)
     table = constraints.tables[PLACE]
     for k in range(len(table)):
-        write(table[k], constraints.signals, constraints.points, constraints.buffers, t, bodies, q, v, rows, terms)
+        write(
+            table[k], constraints.signals, constraints.points, states, constraints.buffers, t, bodies, q, v, rows, terms
+        )
 
 
 def _after(write_before: Any, place: int) -> Any:
@@ -87,4 +89,4 @@ def _after(write_before: Any, place: int) -> Any:
 
 
 write_all: Any = reduce(_after, range(len(TABLES)), None)
-"""`write_all(constraints, t, bodies, q, v, rows, terms)`: write error, rate, bias and terms of the rows."""
+"""`write_all(constraints, states, t, bodies, q, v, rows, terms)`: write error, rate, bias and terms of the rows."""

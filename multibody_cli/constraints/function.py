@@ -110,7 +110,7 @@ def source_of(spec: FunctionSpec) -> str:
 
 
 @formula
-def write(part, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(part, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Read an input, or write the row with all its terms."""
     write_coefficient(terms[part.first_term], part.iv, 1.0)
     if part.address == 0:

@@ -71,7 +71,7 @@ def pack(spec: KnifeEdgeSpec, context: PackingContext) -> Packed:
 
 
 @formula
-def write(edge, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(edge, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Write the row of a knife edge."""
     body = bodies[edge.body]
     r, d = lever_arm_of(body, edge.point), lever_arm_of(body, edge.across)

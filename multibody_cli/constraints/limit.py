@@ -14,7 +14,7 @@ LIMIT = np.dtype(
 
 
 @formula
-def write(limit, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(limit, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Write the one-sided row of a limit."""
     write_coefficient(terms[limit.first_term], limit.iv, limit.sign)
     write_level(rows[limit.first_row], limit.sign * (q[limit.iq] - limit.bound), 0.0, 0.0)

@@ -82,7 +82,7 @@ def pack(spec: PointOnPlaneSpec, context: PackingContext) -> Packed:
 
 
 @formula
-def write(track, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(track, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Write the row of a point on a plane."""
     body, plane_body = bodies[track.body], bodies[track.plane_body]
     r, n, w = lever_arm_of(body, track.point), lever_arm_of(plane_body, track.normal), load(plane_body.w)

@@ -77,7 +77,7 @@ def _between(relation: Mapping[str, float]) -> str:
 
 
 @formula
-def write(part, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(part, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Write a term, and the row that it starts."""
     row = rows[part.first_row]
     if part.starts_row:

@@ -129,7 +129,7 @@ def write_contact_row(item, number, direction, error, r, g, rows, terms):
 
 
 @formula
-def write(wheel, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(wheel, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Write the three rows of a rolling body."""
     body, n = bodies[wheel.body], load(wheel.normal)
     r, w = lever_arm_of(body, wheel.point), load(body.w)

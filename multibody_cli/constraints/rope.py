@@ -20,14 +20,16 @@ from pydantic.functional_validators import AfterValidator
 from multibody_cli.cables.rope import SPAN, WITHIN, around, pack_spans
 from multibody_cli.cables.span import (
     angle_of,
+    arrival_angle,
+    arrive,
     ends_of,
+    leaving_angle,
     levers_of,
-    material_angle,
-    nearest_turn,
     pull_change,
     pull_of,
     span_motion,
     velocities_of,
+    wrap_angle,
 )
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.rows import write_level, write_wrench
@@ -189,7 +191,7 @@ def _pack(
 
 
 @formula
-def write(span, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(span, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Write the terms of a span, and subtract it from the levels of its row.
 
     Until the next span, the rate of the row holds the angle at which the rope arrives at a pulley over which it slides.
@@ -198,21 +200,24 @@ def write(span, signals, points, buffers, t, bodies, q, v, rows, terms):
     if span.starts_row:
         write_level(row, span.made, 0.0, 0.0)
     ends = ends_of(a, b, bodies)
+    twists = velocities_of(a, b, bodies)
+    motion = span_motion(a, b, ends, bodies, twists)
     row.error -= math.sqrt(dot(ends.d, ends.d))
     if a.radius > 0.0:
         angle = angle_of(a, ends.e_a, ends.n_a, bodies)
         if a.slides:
-            row.error -= a.radius * nearest_turn(a.sense * (angle - row.rate), a.reference)
+            row.error -= a.radius * wrap_angle(a, states, angle - row.rate, motion.rate_a)
         else:
-            row.error -= a.radius * a.sense * material_angle(a, angle, q)
+            row.error -= a.radius * a.sense * leaving_angle(a, states, angle, motion.rate_a, q, v)
     row.rate = 0.0
     if b.radius > 0.0:
         angle = angle_of(b, ends.e_b, ends.n_b, bodies)
         if b.slides:
             row.rate = angle
+            arrive(b, states, motion.rate_b)
         else:
-            row.error += b.radius * b.sense * material_angle(b, angle, q)
-    row.bias -= write_terms(a, b, ends, bodies, terms, span.first_term)
+            row.error += b.radius * b.sense * arrival_angle(b, states, angle, motion.rate_b, q, v)
+    row.bias -= write_terms(a, b, ends, motion, twists, bodies, terms, span.first_term)
     if span.ends_row and span.length >= 0:
         length, rate, change = evaluate(signals, span.length, t)
         row.error += length
@@ -221,9 +226,8 @@ def write(span, signals, points, buffers, t, bodies, q, v, rows, terms):
 
 
 @formula
-def write_terms(a, b, ends, bodies, terms, k):
+def write_terms(a, b, ends, motion, twists, bodies, terms, k):
     """Write the terms of the length of a span, times -1, from term k on; return its bias."""
-    twists = velocities_of(a, b, bodies)
     r_a, r_b = levers_of(a, b, ends, bodies)
     pull = pull_of(a, b, ends, 1.0, 1.0, 1.0)
     if a.row > 0:
@@ -231,7 +235,6 @@ def write_terms(a, b, ends, bodies, terms, k):
         k += 1
     if b.row > 0:
         write_wrench(terms[k], b.row, pull.moment_b - cross(r_b, pull.f), -pull.f)
-    motion = span_motion(a, b, ends, bodies, twists)
     df, turn_a, turn_b = pull_change(a, b, ends, pull, motion, 1.0, (0.0, 0.0, 0.0))
     w_a, _, w_b, _ = twists
     swing = cross(w_b, motion.dr_b) - cross(w_a, motion.dr_a)

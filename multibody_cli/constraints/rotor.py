@@ -30,7 +30,7 @@ Where v is not the rate of a number of q, `iq` is `rotor_iq`: the row, which is 
 
 
 @formula
-def write(rotor, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(rotor, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Write the row of a rotor."""
     write_coefficient(terms[rotor.first_term], rotor.iv, 1.0)
     write_wrench(terms[rotor.first_term + 1], rotor.link, ZERO, -load(rotor.axis))

@@ -110,7 +110,7 @@ def pack(spec: VelocitySpec, context: PackingContext) -> Packed:
 
 
 @formula
-def write(part, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(part, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Write a term, and the row that it starts."""
     row, body = rows[part.first_row], bodies[part.body]
     if part.starts_row:

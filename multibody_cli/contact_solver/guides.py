@@ -38,7 +38,7 @@ def write_guide_rows(system, work, step, joint_friction, term) -> int:
         joint_friction.grip[g] = 0.0
         joint_friction.tension[g] = step.sizes[0].h * section.multiplier + joint_friction.tension_changes[g]
         if section.active == 1 and not math.isnan(section.error):
-            joint_friction.grip[g] = grip_of(spans, guide, work.bodies)
+            joint_friction.grip[g] = grip_of(spans, system.forces.states, guide, work.bodies)
             for k in range(guide.first_term, guide.last_term):
                 share = guide.share if k >= guide.middle_term else guide.share - 1.0
                 if share != 0.0:

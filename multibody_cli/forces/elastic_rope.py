@@ -23,6 +23,7 @@ from multibody_cli.forces.elastic_section import (
     add_passive_change,
     apply_pull,
     count_turns,
+    follow_turns,
     measure_section,
     pull_at,
     stiffness_of,
@@ -134,9 +135,10 @@ ROPE_WARNINGS = {
 def apply_force(rope, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
     """Apply the tensions to the bodies, add the loss to the account, and raise warnings."""
     spans, first = forces.spans, rope.first
-    count_turns(spans, rope, q)
+    count_turns(spans, forces.states, rope, q)
+    follow_turns(spans, forces.states, rope, v, bodies)
     while first < rope.last:
-        section = measure_section(spans, first, bodies, True)
+        section = measure_section(spans, forces.states, first, bodies, True)
         tension, feed, viscous = tensions_of(rope, section)
         if feed != 0.0:
             for j in range(first, section.end):
@@ -153,9 +155,9 @@ def apply_force(rope, forces, t, q, v, bodies, tau, powers, watched, warnings, k
 def elastic_energy(rope, forces, q, bodies) -> float:
     """Elastic energy, J."""
     spans, first, energy = forces.spans, rope.first, 0.0
-    count_turns(spans, rope, q)
+    count_turns(spans, forces.states, rope, q)
     while first < rope.last:
-        section = measure_section(spans, first, bodies, True)
+        section = measure_section(spans, forces.states, first, bodies, True)
         strain = section.length / section.made - 1.0
         if strain > 0.0 and section.made > 0.0:
             energy += 0.5 * rope.stiffness * section.made * strain * strain
@@ -169,12 +171,12 @@ def stiffness_damping_product(rope, forces, t, bodies, displacement_factor, velo
     """Add K and D times the motion change to the wrenches: see `forces.variation`."""
     spans, first, factors = forces.spans, rope.first, (displacement_factor, velocity_factor)
     while first < rope.last:
-        section = measure_section(spans, first, bodies, True)
+        section = measure_section(spans, forces.states, first, bodies, True)
         if section.length > section.made:
             if exact:
-                add_exact_change(rope, spans, first, section, bodies, factors, wrenches)
+                add_exact_change(rope, spans, forces.states, first, section, bodies, factors, wrenches)
             else:
-                add_passive_change(rope, spans, first, section, bodies, factors, wrenches)
+                add_passive_change(rope, spans, forces.states, first, section, bodies, factors, wrenches)
         first = section.end
 
 
@@ -183,7 +185,7 @@ def add_stiffness_blocks(rope, forces, t, bodies, displacement_factor, velocity_
     """Add the diagonal blocks of the ends of all spans: see `forces.variation`."""
     spans, first = forces.spans, rope.first
     while first < rope.last:
-        section = measure_section(spans, first, bodies, True)
+        section = measure_section(spans, forces.states, first, bodies, True)
         stiffness = stiffness_of(rope, section, (displacement_factor, velocity_factor))
         pulled, row = no_force(), 0
         for k in range(first, section.end if stiffness > 0.0 else first):

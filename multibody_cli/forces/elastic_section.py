@@ -21,7 +21,9 @@ from typing import Any, NamedTuple
 from multibody_cli.cables.span import (
     COINCIDENT,
     angle_of,
+    arrive,
     changes_of,
+    counted,
     ends_of,
     levers_of,
     nearest_turn,
@@ -30,6 +32,7 @@ from multibody_cli.cables.span import (
     span_motion,
     twists_of,
     velocities_of,
+    wrap_angle,
 )
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.cable import transverse_matrix
@@ -50,18 +53,42 @@ class Section(NamedTuple):
 
 
 @kernel
-def count_turns(spans, rope, q):
-    """Write the angles about the pulleys near which the rope leaves them, with the turns that coordinates count."""
+def count_turns(spans, states, rope, q):
+    """Write the angles of the ends in pulleys that turn, by the states and coordinates that count their turns."""
     for k in range(rope.first, rope.last):
         a, b = spans[k].a, spans[k].b
         if a.iq >= 0:
-            a.angle = a.reference - a.turn * q[a.iq]
+            a.angle = a.reference + states[a.state].value - a.turn * q[a.iq]
         if b.iq >= 0:
-            b.angle = b.reference - b.turn * q[b.iq]
+            b.angle = b.reference + states[b.state + 1].value - b.turn * q[b.iq]
 
 
 @kernel
-def measure_section(spans, first, bodies, in_time):
+def follow_turns(spans, states, rope, v, bodies):
+    """Write the rates of the states of all angles, or the angles themselves, after `count_turns`."""
+    for k in range(rope.first, rope.last):
+        a, b = spans[k].a, spans[k].b
+        ends = ends_of(a, b, bodies)
+        motion = span_motion(a, b, ends, bodies, velocities_of(a, b, bodies))
+        if a.radius > 0.0:
+            angle = angle_of(a, ends.e_a, ends.n_a, bodies)
+            if a.slides:
+                wrap_angle(a, states, angle - spans[k - 1].b.angle, motion.rate_a)
+            else:
+                rate = motion.rate_a + a.turn * v[a.iv]
+                a.angle = counted(states, a.state, a.angle, angle, rate)
+        if b.radius > 0.0:
+            angle = angle_of(b, ends.e_b, ends.n_b, bodies)
+            if b.slides:
+                b.angle = angle
+                arrive(b, states, motion.rate_b)
+            else:
+                rate = motion.rate_b + b.turn * v[b.iv]
+                b.angle = counted(states, b.state + 1, b.angle, angle, rate)
+
+
+@kernel
+def measure_section(spans, states, first, bodies, in_time):
     """Measure the section whose first span is `first`; with its rates, or its changes along the motion change."""
     length, made, lengthening, feeding = 0.0, spans[first].made, 0.0, 0.0
     arrival, turned, k, last = 0.0, 0.0, first, False
@@ -75,7 +102,7 @@ def measure_section(spans, first, bodies, in_time):
         if a.radius > 0.0:
             angle, lever = angle_of(a, ends.e_a, ends.n_a, bodies), a.sense * a.radius
             if a.slides:
-                length += a.radius * nearest_turn(a.sense * (angle - arrival), a.reference)
+                length += a.radius * nearest_turn(a.sense * (angle - arrival), a.reference + states[a.state].value)
                 lengthening += lever * (motion.rate_a - turned)
             else:
                 made -= lever * nearest_turn(angle, a.angle)
@@ -128,10 +155,10 @@ def apply_pull(span, tension, feed, bodies):
 
 # --- stiffness and damping --------------------------------------------------------------------------------------------
 @kernel
-def add_exact_change(rope, spans, first, section, bodies, factors, wrenches):
+def add_exact_change(rope, spans, states, first, section, bodies, factors, wrenches):
     """Add the changes of the wrenches of a section that is not slack, with both factors."""
     displacement_factor, velocity_factor = factors
-    change = measure_section(spans, first, bodies, False)
+    change = measure_section(spans, states, first, bodies, False)
     stretch = section.length / section.made
     tension, feed, viscous = tensions_of(rope, section)
     stretched = displacement_factor * stretching_of(section, change) / section.made
@@ -197,9 +224,9 @@ def across_of(rope, section, ends, displacement_factor):
 
 
 @kernel
-def add_passive_change(rope, spans, first, section, bodies, factors, wrenches):
+def add_passive_change(rope, spans, states, first, section, bodies, factors, wrenches):
     """Add the changes of the wrenches of a section by the stretch, and by displacements across its spans."""
-    change, stretch = measure_section(spans, first, bodies, False), section.length / section.made
+    change, stretch = measure_section(spans, states, first, bodies, False), section.length / section.made
     factor = stiffness_of(rope, section, factors) * stretching_of(section, change)
     for k in range(first, section.end):
         a, b = spans[k].a, spans[k].b

@@ -14,9 +14,9 @@ def observe(system, state, work, rows, samples, k):
     for j in range(len(ropes)):
         rope = ropes[j]
         first = rope.first
-        count_turns(spans, rope, state.q)
+        count_turns(spans, system.forces.states, rope, state.q)
         while first < rope.last:
-            section = measure_section(spans, first, work.bodies, True)
+            section = measure_section(spans, system.forces.states, first, work.bodies, True)
             samples.section_strain[k, i] = section.length / section.made - 1.0
             samples.section_tension[k, i], _, _ = tensions_of(rope, section)
             first, i = section.end, i + 1

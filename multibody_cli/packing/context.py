@@ -114,11 +114,11 @@ class Context(Immutable):
         columns, joint = self.entries[name].columns, self.joints[name]
         return columns.start, columns.stop, self.entries[name].row, self.row(joint.parent), self.row(joint.child)
 
-    def turning(self, body: str, axis: Vector) -> tuple[int, float]:
-        """Return the index in q of the coordinate that turns a body about an axis, and its sign about this axis."""
+    def turning(self, body: str, axis: Vector) -> tuple[int, int, float]:
+        """Return the indices in q and v of the coordinate that turns a body about an axis, and its sign about it."""
         found = turning_coordinate(self.joints, body, axis)
         assert found is not None  # `scene.checks.constraints`
-        return self.coordinate(found[0])[0], found[1]
+        return *self.coordinate(found[0]), found[1]
 
     def signal(self, spec: SignalSpec) -> int:
         """Return the number of a function of time."""

@@ -123,8 +123,8 @@ class PackingContext(Protocol):
     def joint_of(self, coordinate: str) -> tuple[int, int, int, int, int]:
         """Joint of a coordinate: its first column in v and the end, and the rows of its frame, parent and child."""
 
-    def turning(self, body: str, axis: Vector) -> tuple[int, float]:
-        """Index in q of the coordinate that turns a body about an axis of its frame, and its sign about this axis."""
+    def turning(self, body: str, axis: Vector) -> tuple[int, int, float]:
+        """Indices in q and v of the coordinate that turns a body about an axis of its frame, and its sign about it."""
 
     def signal(self, spec: SignalSpec) -> int:
         """Number of a function of time and state."""

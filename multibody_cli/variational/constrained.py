@@ -111,7 +111,7 @@ def write_remaining_rows(system, work, step, t):
             start = load(work.bodies[closures[k].loop_frame].R)
             track_constraint_axes(constrained.tree, closures[k], work.constraint_axes, start, constrained.work)
     write_loop_rows(constrained.tree, step.scratch, constrained.work)
-    write_all(system.constraints, t, bodies, q, step.scratch, rows, constrained.work.terms)
+    write_all(system.constraints, system.forces.states, t, bodies, q, step.scratch, rows, constrained.work.terms)
     for k in range(len(closures)):
         store_errors(rows, closures[k].first_row, closures[k].last_row, constrained.row_states)
     store_errors(rows, len(constrained.work.constraint_axes), len(rows), constrained.row_states)

@@ -20,6 +20,7 @@ from multibody_cli.constraints.limit import TABLE as LIMITS
 from multibody_cli.constraints.rolling import tangents_of
 from multibody_cli.constraints.rope import TABLE as ROPES
 from multibody_cli.constraints.rows import ROW, TERM
+from multibody_cli.forces.states import STATE
 from multibody_cli.kernel import records
 from multibody_cli.packing.cables import CablePacker
 from multibody_cli.packing.signals import SignalPacker
@@ -100,6 +101,7 @@ class Bench:
     seed: int
     signals: SignalPacker = field(default_factory=SignalPacker)
     cables: CablePacker = field(default_factory=CablePacker)
+    states: np.ndarray = field(default_factory=lambda: np.zeros(0, STATE))
 
     def __post_init__(self):
         rng = self.rng = np.random.default_rng(self.seed)
@@ -136,7 +138,11 @@ class Bench:
 
     def turning(self, body, axis):
         """Every body turns by the first coordinate, as far as the rows know."""
-        return SHIFT, -1.0
+        return SHIFT, 0, -1.0
+
+    def state(self):
+        self.states = np.zeros(len(self.states) + 1, STATE)
+        return len(self.states) - 1
 
     def signal(self, spec):
         if spec.constant is not None:
@@ -206,7 +212,8 @@ class Bench:
         self.terms[["coefficient", "t", "f"]] = np.nan
         self.terms["body"] = self.terms["iv"] = -99
         self.rows["error"] = self.rows["rate"] = self.rows["bias"] = np.nan
-        write_all(self.constraints, t, records(bodies), numbers, v, records(self.rows), records(self.terms))
+        states = records(self.states)
+        write_all(self.constraints, states, t, records(bodies), numbers, v, records(self.rows), records(self.terms))
         velocity, acceleration = self.rows["rate"].copy(), self.rows["bias"].copy()
         for i, row in enumerate(self.rows):
             for term in self.terms[row["first_term"] : row["last_term"]]:

@@ -39,7 +39,7 @@ def pack(spec: LevelSpec, context: PackingContext) -> Packed:
 
 
 @formula
-def write(level, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(level, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Write the row of a level."""
     body = bodies[level.body]
     r = lever_arm_of(body, level.point)
