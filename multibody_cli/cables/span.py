@@ -90,7 +90,7 @@ def direction_of_end(n, d, radius, sense):
     p = d - dot(n, d) * n
     distance = max(math.sqrt(dot(p, p)), COINCIDENT)
     cosine = radius / distance
-    sine = math.sqrt(1.0 - cosine * cosine) if cosine <= 1.0 else math.nan
+    sine = math.sqrt(1.0 - cosine * cosine) if abs(cosine) <= 1.0 else math.nan
     return (1.0 / distance) * (cosine * p - (sense * sine) * cross(n, p))
 
 

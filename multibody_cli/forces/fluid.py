@@ -18,10 +18,10 @@ Source: MuJoCo, Computation, Passive forces, the inertia model.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, SceneEntry
@@ -52,6 +52,12 @@ class FluidProperties(Spec):
     wind: Annotated[Vector, Vector3(units.SPEED)] = Field(
         (0.0, 0.0, 0.0), description="Velocity of the fluid, world axes, m/s."
     )
+
+    @model_validator(mode="after")
+    def _require_an_effect(self) -> Self:
+        if self.model_fields_set.isdisjoint(("density", "viscosity")):
+            raise ValueError("has no effect without `density` and `viscosity`: give one of them, or both")
+        return self
 
 
 class FluidSpec(BodyForceSpec):

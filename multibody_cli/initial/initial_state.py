@@ -83,6 +83,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
         others = replace(model, system=without_ropes(model.system))
         messages += _assemble_positions(loaded, Assembler(others, state), state, given[0])
         mark_ropes(model.system, ropes_of(model.system), state.q, state.v)
+        _require_length(loaded, model)
     assembler = Assembler(model, state, loaded.scene.simulation.duration)
     messages += _assemble_positions(loaded, assembler, state, given[0])
     if not ends_at_corrected_velocities(loaded.scene.simulation.options):  # otherwise the first step completes them
@@ -114,6 +115,20 @@ def _assemble_positions(loaded: LoadedScene, assembler: Assembler, state: State,
     if positions.before.relative > REPORT_THRESHOLD:
         return [_how_far(loaded, model, positions, assembler.scales)]
     return []
+
+
+def _require_length(loaded: LoadedScene, model: Model) -> None:
+    """Refuse a rope that is taut at the start where its ends coincide: its tension would have no direction."""
+
+    def without() -> Iterator[tuple[Sequence[str], str]]:
+        spans = ropes_of(model.system)
+        for span in spans[(spans["starts_row"] == 1) & (spans["ends_row"] == 1) & (spans["length"] < 0)]:
+            if span["made"] == 0.0 and span["a"]["radius"] == span["b"]["radius"] == 0.0:
+                name = model.names.rows[span["first_row"]]
+                message = f"has no length {name.direction}, where its ends coincide: move one of them, or give `slack`"
+                yield (name.section, name.element), message
+
+    loaded.refuse(without())
 
 
 def _require_finite(loaded: LoadedScene, model: Model, state: State) -> None:

@@ -9,6 +9,7 @@ import pytest
 from friction_trees import prepared
 
 from multibody_cli import MemorySink
+from multibody_cli.errors import SceneError
 from multibody_cli.methods import METHODS
 
 G, H, DURATION = 9.81, 1e-3, 0.2
@@ -211,6 +212,27 @@ def test_a_belt_on_a_carrier_that_turns(tmp_path, method, sense):
     arm, planet, sun = (found(f"joints/{name}/q")[:, 0] for name in joints)
     assert arm[-1] > 2.1 * math.tau
     np.testing.assert_allclose(0.1 * (sun - arm), sense * 0.15 * planet, rtol=0, atol=1e-10)
+
+
+def test_a_taut_rope_without_length_is_refused(tmp_path):
+    """It would act in no direction."""
+    settings = {"duration": 0.1, "step": H}
+    scene = {"bodies": {"ball": body(1.0)}, "constraints": {"rope": rope("world", "ball")}, "simulation": settings}
+    with pytest.raises(SceneError, match="has no length along it, where its ends coincide: move one of them, or give"):
+        prepared(tmp_path, scene)
+    scene["constraints"]["rope"]["slack"] = [0.1]
+    prepared(tmp_path, scene)
+
+
+@every_method
+def test_a_belt_over_circles_that_overlap(tmp_path, method):
+    """Seen along the axes the circles overlap; the pulleys are beside each other."""
+    r, s = 0.1, 0.25
+    bodies = {"first": body(1.0, 0.01), "second": body(1.0, 0.02)}
+    joints = {"f": hinge("first", v=2.0), "s": hinge("second", 0.16)}
+    belts = {"belt": belt(pulley("first", r), {**pulley("second", s), "point": [0, 0.05, 0]})}
+    found = run(tmp_path, bodies, joints, belts, method)
+    np.testing.assert_allclose(found("joints/s/q")[:, 0], 2.0 * r / s * found("time"), rtol=1e-10, atol=1e-12)
 
 
 @every_method

@@ -12,6 +12,7 @@ from loops import loaded
 from scipy.spatial.transform import Rotation
 
 from multibody_cli.compile import compile_scene
+from multibody_cli.errors import SceneError
 from multibody_cli.forces.fluid_on_ellipsoid import added_mass
 from multibody_cli.tree.workspace import Work
 
@@ -164,3 +165,12 @@ def test_the_force_is_that_of_the_same_ellipsoid_by_other_axes(seed):
     second = pushed(np.random.default_rng(seed), ETA, ellipsoid=[0.3, 0.1, 0.5], wind=wind, rotation=rotation)
     np.testing.assert_allclose(first[0], second[0], rtol=1e-12, atol=1e-13)
     assert first[2] == pytest.approx(second[2], rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["box", "ellipsoid"])
+def test_a_fluid_without_properties_is_refused(shape):
+    force = {"body": "b", shape: [0.5, 0.3, 0.2], "fluid": {"wind": [1, 0, 0]}}
+    with pytest.raises(SceneError, match="has no effect without `density` and `viscosity`: give one of them, or both"):
+        loaded({"bodies": {"b": INERTIA}, "forces": {"e": force}})
+    force["fluid"] = {"density": 0}
+    loaded({"bodies": {"b": INERTIA}, "forces": {"e": force}})
