@@ -118,6 +118,34 @@ def test_a_rope_that_comes_to_rest_stays_there(method):
 
 
 @every_method
+def test_a_rope_reverses_its_slip(method):
+    """Friction brakes the weights, whose forces then draw the rope back against it: two accelerations, exactly."""
+    (left, right), (m, n), friction, steps = (10.0, 20.0), (1.0, 2.0), 0.1, 40
+    ratio = math.exp(friction * math.pi)
+    brakes, returns = (left - ratio * right) / (m + ratio * n), (ratio * left - right) / (n + ratio * m)
+    v = -brakes * steps * H  # rest at the end of a step
+    bodies = {"l": body(m), "r": body(n)}
+    joints = {"l": slider("l", -0.2, -1, force=-left, v=-v), "r": slider("r", 0.2, -1.5, force=-right, v=v)}
+    found = run(bodies, joints, {"rope": rope("l", post(friction=friction), "r")}, method)
+    time, rate = found("time"), found("joints/r/v")[:, 0]
+    wanted = np.where(time <= steps * H, v + brakes * time, returns * (time - steps * H))
+    np.testing.assert_allclose(rate, wanted, rtol=0, atol=1e-11)
+    tensions = found("constraints/rope/tension")[1:]
+    np.testing.assert_allclose(tensions[: steps - 1, 0] / tensions[: steps - 1, 1], ratio, rtol=1e-9)
+    np.testing.assert_allclose(tensions[steps:, 1] / tensions[steps:, 0], ratio, rtol=1e-9)
+    assert np.abs(found("energy/ledger_residual")).max() < 1e-11
+
+
+@every_method
+def test_a_rope_that_touches_a_post_without_wrapping_it_has_no_friction(method):
+    bodies = {"l": body(1.0), "r": body(2.0)}
+    joints = {name: slider(name, x, 0.2, (1, 0, 0), force=f) for name, x, f in (("l", -1, -10.0), ("r", 1, 22.0))}
+    found = run(bodies, joints, {"rope": rope("l", post(friction=2.0), "r")}, method)
+    np.testing.assert_allclose(found("joints/r/v")[:, 0], 4.0 * found("time"), rtol=1e-10, atol=1e-12)
+    assert np.abs(found("energy/dissipation/constraints/rope")).max() < 1e-12
+
+
+@every_method
 def test_a_coefficient_of_zero_is_a_rope_without_friction(method):
     """The bytes are those of the same rope without the field."""
     bodies = {"l": body(1.0), "r": body(2.0)}

@@ -202,6 +202,25 @@ def test_a_tackle_of_a_sliding_rope_has_one_tension(tmp_path):
     np.testing.assert_allclose(found, math.sqrt(4.0 * EA / made / load), rtol=1e-7)
 
 
+@pytest.mark.parametrize("method", ["aba", "baraff", "variational"])
+def test_an_elastic_belt_on_a_carrier_that_turns(tmp_path, method):
+    """The turns of the belt about the sun count: the planet follows the ratio within the stretch of the belt."""
+    bodies = {"arm": body(1.0, 5.0), "planet": body(1.0, 0.02), "sun": body(1.0, 0.03)}
+    joints = {"arm": hinge("arm", v=9.0), "planet": hinge("planet", 0.5, parent="arm"), "sun": hinge("sun", v=9.0)}
+    springs = {"belt": elastic(pulley("sun", 0.1), pulley("planet", 0.15), closed=True, tension=50.0)}
+    scene = {"bodies": bodies, "joints": joints, "springs": springs, "gravity": [0, 0, 0]}
+    scene["joints"]["planet"]["v"] = 0.05
+    found = run(tmp_path, scene, method, duration=1.5)
+    arm, planet, sun = (found(f"joints/{name}/q")[:, 0] for name in joints)
+    assert arm[-1] > 2.1 * math.tau
+    difference = 0.1 * (sun - arm) - 0.15 * planet
+    assert np.abs(difference).max() > 1e-5
+    strain = found("springs/belt/strain")
+    slope = (1.0 + 50.0 / EA) ** 2 / math.sqrt(0.5**2 - 0.05**2)  # of the strain with the material
+    np.testing.assert_allclose(strain[:, 1] - strain[:, 0], 2.0 * slope * difference, rtol=1e-4, atol=1e-9)
+    assert np.abs(found("energy/ledger_residual")).max() < 1e-7
+
+
 @pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2"])
 def test_implicit_integrators_take_long_steps_of_stiff_ropes(tmp_path, integrator):
     """A rope of 0.2 ms at its period: the weights of the machine move as on an inextensible one."""
