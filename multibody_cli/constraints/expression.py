@@ -305,7 +305,7 @@ def read_slot(part, buffers, bodies, q, v):
 
 
 @formula
-def write(part, signals, points, buffers, t, bodies, q, v, rows, terms):
+def write(part, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Read a slot, or write a term, with its row if it is the first."""
     if part.reads:
         read_slot(part, buffers, bodies, q, v)
