@@ -153,7 +153,8 @@ def trace(points, first, last, bodies):
             wrap(points, begin, stop, bodies, a, b)
         for j in range(stop, end):
             if points.entries[j].surface >= 0:
-                points.surfaces[points.entries[j].surface].touches = 0
+                passed_by = points.surfaces[points.entries[j].surface]
+                passed_by.touches, passed_by.doubtful, passed_by.arc = 0, 0, 0.0
         k = end + 1
 
 
