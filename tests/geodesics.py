@@ -43,34 +43,37 @@ def _differentiation(n: int) -> tuple[Floats, Floats]:
     return s, D - np.diag(D.sum(axis=1))
 
 
-POINTS, DERIVATIVE = _differentiation(NODES)
+def shortest(
+    surface: Level, a: Floats, b: Floats, line: Floats, nodes: int = NODES
+) -> tuple[float, Floats, Floats, Floats] | None:
+    """Return the length of the path from a to b over a surface, both tangent points, and points (3, n) of the geodesic.
 
-
-def shortest(surface: Level, a: Floats, b: Floats, line: Floats) -> tuple[float, Floats, Floats] | None:
-    """Return the length of the path from a to b over a surface with both tangent points; None if there is none.
+    None if there is none.
 
     The boundary value problem is collocated at Chebyshev points.  `line` (3, n) are points near the geodesic, at equal
     distances.
     """
 
+    places, D = _differentiation(nodes)
+
     def residual(unknown: Floats) -> Floats:
-        x = unknown.reshape(3, NODES)
-        v = x @ DERIVATIVE.T
+        x = unknown.reshape(3, nodes)
+        v = x @ D.T
         n = surface.gradient(x)
-        found = [(v @ DERIVATIVE.T + surface.curvature(x, v) / (n * n).sum(axis=0) * n)[:, 1:-1].ravel()]
+        found = [(v @ D.T + surface.curvature(x, v) / (n * n).sum(axis=0) * n)[:, 1:-1].ravel()]
         for k, point in ((0, a), (-1, b)):
             found.append([(point - x[:, k]) @ n[:, k], (point - x[:, k]) @ np.cross(n[:, k], v[:, k])])
         return np.concatenate([*found, [surface.value(x)[0], n[:, 0] @ v[:, 0]]])
 
-    guess = [np.interp(POINTS, np.linspace(0.0, 1.0, line.shape[1]), one) for one in line]
+    guess = [np.interp(places, np.linspace(0.0, 1.0, line.shape[1]), one) for one in line]
     found = root(residual, np.ravel(guess), tol=1e-13)
     if np.abs(found.fun).max() > 1e-9:
         return None
-    x = found.x.reshape(3, NODES)
-    P, Q, speed = x[:, 0], x[:, -1], np.linalg.norm(x @ DERIVATIVE[0])
-    if (P - a) @ (x @ DERIVATIVE[0]) < -1e-9 or (b - Q) @ (x @ DERIVATIVE[-1]) < -1e-9:  # the line turns back
+    x = found.x.reshape(3, nodes)
+    P, Q, speed = x[:, 0], x[:, -1], np.linalg.norm(x @ D[0])
+    if (P - a) @ (x @ D[0]) < -1e-9 or (b - Q) @ (x @ D[-1]) < -1e-9:  # the line turns back
         return None
-    return float(np.linalg.norm(P - a) + speed + np.linalg.norm(b - Q)), P, Q
+    return float(np.linalg.norm(P - a) + speed + np.linalg.norm(b - Q)), P, Q, x
 
 
 def sections(radii: Floats, a: Floats, b: Floats, count: int = 8) -> Iterator[Floats]:
@@ -89,3 +92,32 @@ def sections(radii: Floats, a: Floats, b: Floats, count: int = 8) -> Iterator[Fl
         if begin > end:
             t = np.linspace(begin, end, 30)
             yield (centre[:, None] + R * (np.cos(t) * u[:, None] + np.sin(t) * w[:, None])) * radii[:, None]
+
+
+def torus(major: float, minor: float) -> Level:
+    """The torus (rho - R)^2 + z^2 = r^2, with the distance rho from the axis z, in units of r^2."""
+    scale = minor**-2
+
+    def gradient(x: Floats) -> Floats:
+        shrunk = 1.0 - major / np.hypot(x[0], x[1])
+        return 2.0 * scale * np.stack([shrunk * x[0], shrunk * x[1], x[2]])
+
+    def curvature(x: Floats, v: Floats) -> Any:
+        rho = np.hypot(x[0], x[1])
+        round_axis = (x[0] * v[1] - x[1] * v[0]) / rho
+        return 2.0 * scale * ((v * v).sum(axis=0) - major / rho * round_axis**2)
+
+    return Level(lambda x: scale * ((np.hypot(x[0], x[1]) - major) ** 2 + x[2] ** 2) - 1.0, gradient, curvature)
+
+
+def ways_through(major: float, minor: float, a: Floats, b: Floats, count: int = 12) -> Iterator[Floats]:
+    """Yield circles (3, n) of the tube of a torus on the side of its hole, at several azimuths."""
+    for azimuth in 2.0 * np.pi * np.arange(count) / count:
+        e, up = np.array([np.cos(azimuth), np.sin(azimuth), 0.0]), np.array([0.0, 0.0, 1.0])
+        angles = [np.arctan2(x[2], major - x @ e) for x in (a, b)]
+        reach = [np.arccos(min(minor / np.hypot(x[2], major - x @ e), 1.0)) for x in (a, b)]
+        sign = np.sign(angles[1] - angles[0])
+        begin, end = angles[0] + sign * reach[0], angles[1] - sign * reach[1]
+        if sign * (end - begin) > 0.0:
+            t = np.linspace(begin, end, 30)
+            yield major * e[:, None] + minor * (np.sin(t) * up[:, None] - np.cos(t) * e[:, None])

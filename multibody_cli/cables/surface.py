@@ -32,6 +32,7 @@ SURFACE = np.dtype(
         ("radii", "f8", 3),  # of a cylinder: its radius, twice, and its length
         ("side", "f8", 3),  # in the axes of the surface; 0 for the shortest way
         ("only_cut", "i8"),  # whether a line that misses the surface on the other side does not wrap
+        ("twin", "i8"),  # 1 if the next entry is the second arc over the same torus, -1 if this is the second one
         # candidates for the way round
         ("lengths", "f8", 2),
         ("way", "f8", 3),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from multibody_cli.cables import cylinder, ellipsoid, sphere
+from multibody_cli.cables import cylinder, ellipsoid, sphere, torus
 from multibody_cli.kernel import formula, kernel
 
 
@@ -14,9 +14,10 @@ class SurfaceCode(IntEnum):
     SPHERE = 0
     CYLINDER = 1
     ELLIPSOID = 2
+    TORUS = 3
 
 
-SPHERE, CYLINDER, ELLIPSOID = map(int, SurfaceCode)
+SPHERE, CYLINDER, ELLIPSOID, TORUS = map(int, SurfaceCode)
 
 
 @formula
@@ -34,6 +35,8 @@ def approach(surface, p, q, rank):
         cylinder.approach(surface, p, q)
     elif surface.kind == ELLIPSOID:
         ellipsoid.approach(surface, p, q, rank)
+    elif surface.kind == TORUS:
+        torus.approach(surface, p, q)
 
 
 @formula
@@ -45,6 +48,8 @@ def settle(surface, x, t):
         cylinder.settle(surface, x, t)
     elif surface.kind == ELLIPSOID:
         ellipsoid.settle(surface, x, t)
+    elif surface.kind == TORUS:
+        torus.settle(surface, x, t)
 
 
 @kernel
@@ -56,3 +61,5 @@ def follow(surface):
         cylinder.follow(surface)
     elif surface.kind == ELLIPSOID:
         ellipsoid.follow(surface)
+    elif surface.kind == TORUS:
+        torus.follow(surface)

@@ -26,11 +26,13 @@ Source: Scholz, Sherman, Stavness, Delp, Kecskemethy, Multibody System Dynamics 
 
 from __future__ import annotations
 
+from multibody_cli.cables.arcs import approach_in, begin_of_line, complete, end_of_line, next_arc, size_of
+from multibody_cli.cables.ring import divide_or_join, is_too_long, join_if_flat, leads_through, thicken
 from multibody_cli.cables.surface import norm
-from multibody_cli.cables.surface_kinds import approach, follow, is_exact, settle
+from multibody_cli.cables.surface_kinds import is_exact, settle
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.spatial.memory import load, store
-from multibody_cli.spatial.products import cross, dot, transposed_times
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import cross, dot
 
 SWEEPS = 4
 """Passes over several surfaces in a row."""
@@ -38,8 +40,11 @@ SWEEPS = 4
 ROUNDS = 10
 """Solutions, after each of which surfaces are touched and left as it shows."""
 
-STEPS = 12
+STEPS = 30
 """Largest number of steps of Newton's method."""
+
+THIN, GROWTH = 0.05, 40
+"""Part of their radius from which tubes grow where a solution from the first approximation fails, and steps."""
 
 CONVERGED = 1e-7
 """Step, relative to the size of the surface, behind which the next one is round-off."""
@@ -47,68 +52,11 @@ CONVERGED = 1e-7
 LONGEST = 0.3
 """Longest step, relative to the size of the surface, or rad."""
 
+FLAT = 1e-3
+"""Curvature along an arc, relative to that of the size, in place of one that is not positive."""
+
 CLOSE = 1e-9
 """Distance of a point from a surface below which the arc begins there, relative to the size of the surface."""
-
-
-# --- one arc ----------------------------------------------------------------------------------------------------------
-@formula
-def place(surface, body):
-    """Write the ends of an arc in world axes."""
-    C, lever = load(body.R) @ load(surface.axes), load(body.R) @ load(surface.centre)
-    t, s = load(surface.heading), load(surface.end_heading)
-    store(surface.enter, lever + C @ load(surface.start))
-    store(surface.leave, lever + C @ load(surface.end))
-    store(surface.entering, C @ t)
-    store(surface.leaving, C @ s)
-    store(surface.enter_across, C @ cross(load(surface.normal), t))
-    store(surface.leave_across, C @ cross(load(surface.end_normal), s))
-
-
-@formula
-def approach_in(surface, body, a, b, rank):
-    """Write the arc over a surface of a body between points of the world."""
-    C = load(body.R) @ load(surface.axes)
-    centre = load(body.x) + load(body.R) @ load(surface.centre)
-    approach(surface, transposed_times(C, a - centre), transposed_times(C, b - centre), rank)
-
-
-@formula
-def complete(surface, body):
-    """Write the end of an arc, and both ends in world axes."""
-    follow(surface)
-    place(surface, body)
-
-
-@formula
-def size_of(surface):
-    """The least radius."""
-    return min(surface.radii[0], min(surface.radii[1], surface.radii[2]))
-
-
-# --- neighbors --------------------------------------------------------------------------------------------------------
-@formula
-def begin_of_line(points, first, k, bodies, a):
-    """Where the line to the arc of entry k begins: at the arc before it, or at a."""
-    i = k - 1
-    while i >= first and points.surfaces[points.entries[i].surface].touches == 0:
-        i -= 1
-    begin = a
-    if i >= first:
-        begin = load(bodies[points.entries[i].row].x) + load(points.surfaces[points.entries[i].surface].leave)
-    return begin
-
-
-@formula
-def end_of_line(points, last, k, bodies, b):
-    """Where the line from the arc of entry k ends: at the arc behind it, or at b."""
-    j = k + 1
-    while j < last and points.surfaces[points.entries[j].surface].touches == 0:
-        j += 1
-    end = b
-    if j < last:
-        end = load(bodies[points.entries[j].row].x) + load(points.surfaces[points.entries[j].surface].enter)
-    return end
 
 
 # --- arcs between two points ------------------------------------------------------------------------------------------
@@ -150,30 +98,72 @@ def solve_one(points, k, bodies, a, b):
 
 @kernel
 def wrap_in_a_row(points, first, last, bodies, a, b):
-    """Compute the arcs over several surfaces between two points."""
+    """Compute the arcs over several surfaces between two points, or both arcs over a torus."""
     entries, surfaces = points.entries, points.surfaces
     for k in range(first, last):
         surfaces[entries[k].surface].touches = 0
     sweep(points, first, last, bodies, a, b, False)
-    changed, rounds = True, 0
+    if not touch_and_leave(points, first, last, bodies, a, b) and not grow(points, first, last, bodies, a, b):
+        for k in range(first, last):
+            surface = surfaces[entries[k].surface]
+            surface.doubtful = 1
+            if surface.twin:  # whose radius may not be its own
+                surface.touches, surface.arc, surface.radii[1] = 0, 0.0, surface.radii[2]
+
+
+@kernel
+def touch_and_leave(points, first, last, bodies, a, b) -> bool:
+    """Touch and leave surfaces as each solution shows, until one does not; return whether this is reached."""
+    entries, surfaces, changed, rounds = points.entries, points.surfaces, True, 0
     while changed and rounds < ROUNDS:
-        changed, rounds = False, rounds + 1
-        if not solve(points, first, last, bodies, a, b):
+        changed, rounds = not solve(points, first, last, bodies, a, b), rounds + 1
+        if changed:
+            if has_ring(points, first, last):
+                return False
             sweep(points, first, last, bodies, a, b, True)
-            changed = True
         for k in range(first, last):
             surface, body = surfaces[entries[k].surface], bodies[entries[k].row]
-            if not surface.touches:
+            if surface.twin > 0 and not leads_through(points, first, k, last, bodies, a, b):
+                return False
+            if surface.twin > 0 and divide_or_join(points, first, k, last, bodies, a, b):
+                changed = True
+            if not surface.touches and (surface.twin >= 0 or not changed):
                 begin, end = begin_of_line(points, first, k, bodies, a), end_of_line(points, last, k, bodies, b)
                 approach_in(surface, body, begin, end, 0)
                 if surface.touches:
                     complete(surface, body)
                     changed = True
-            elif surface.arc <= 0.0:
+            elif surface.touches and surface.arc <= 0.0:
                 surface.touches, surface.arc, changed = 0, 0.0, True
-    if changed:
+    return not changed
+
+
+@formula
+def has_ring(points, first, last):
+    """Whether one of the surfaces is a torus."""
+    found = False
+    for k in range(first, last):
+        found = found or points.surfaces[points.entries[k].surface].twin != 0
+    return found
+
+
+@kernel
+def grow(points, first, last, bodies, a, b) -> bool:
+    """Compute the arcs while the tubes of all tori grow to their size; return whether this succeeds."""
+    for k in range(first, last):
+        points.surfaces[points.entries[k].surface].touches = 0
+    for n in range(1, GROWTH + 1):
         for k in range(first, last):
-            surfaces[entries[k].surface].doubtful = 1
+            surface = points.surfaces[points.entries[k].surface]
+            if surface.twin:
+                thicken(surface, THIN ** (1.0 - n / GROWTH), bodies[points.entries[k].row])
+            if surface.twin < 0:
+                join_if_flat(points.surfaces[points.entries[k - 1].surface], surface, bodies[points.entries[k].row])
+        if n == 1:
+            sweep(points, first, last, bodies, a, b, False)
+        if not touch_and_leave(points, first, last, bodies, a, b):
+            return False
+    return True
 
 
 @kernel
@@ -183,7 +173,8 @@ def sweep(points, first, last, bodies, a, b, exact):
         for k in range(first, last):
             surface, body = points.surfaces[points.entries[k].surface], bodies[points.entries[k].row]
             begin, end = begin_of_line(points, first, k, bodies, a), end_of_line(points, last, k, bodies, b)
-            approach_in(surface, body, begin, end, 0)
+            if surface.twin >= 0:
+                approach_in(surface, body, begin, end, 0)
             if surface.touches:
                 complete(surface, body)
                 if exact and not is_exact(surface):
@@ -213,6 +204,8 @@ def solve(points, first, last, bodies, a, b) -> bool:
             surface = surfaces[entries[k].surface]
             if surface.touches:
                 move(surface, scale)
+                if surface.twin and is_too_long(surface):
+                    return False
                 complete(surface, bodies[entries[k].row])
         steps += 1
     for k in range(first, last):
@@ -257,15 +250,6 @@ def solve_across(points, first, last):
             y = here.shift[0]
 
 
-@formula
-def next_arc(points, k, last):
-    """Number of the next surface that is touched; -1 if there is none."""
-    j = k + 1
-    while j < last and points.surfaces[points.entries[j].surface].touches == 0:
-        j += 1
-    return points.entries[j].surface if j < last else -1
-
-
 @kernel
 def solve_along(points, first, last, bodies, a, b) -> float:
     """Compute the displacements of both ends of all arcs along them; return the largest step, relative to the sizes."""
@@ -287,12 +271,19 @@ def solve_along(points, first, last, bodies, a, b) -> float:
                 x += dot(load(surfaces[i].leave_across), N) * surfaces[i].shift[1]
             if n >= 0:
                 z -= dot(load(surfaces[n].enter_across), M) * surfaces[n].shift[0]
-            here.along[0] = x / (here.bend[0] * here.before) if here.before > CLOSE * size else 0.0
-            here.along[1] = z / (here.end_bend[0] * here.after) if here.after > CLOSE * size else 0.0
+            here.along[0] = step_along(x, here.bend[0], here.before, size)
+            here.along[1] = step_along(z, here.end_bend[0], here.after, size)
             moved = max(max(abs(here.shift[0]), abs(here.shift[1])), max(abs(here.along[0]), abs(here.along[1])))
             largest = max(largest, max(moved / size, abs(here.turn[0])))
             i = s
     return largest
+
+
+@formula
+def step_along(miss, bend, distance, size):
+    """The displacement along the arc by which a line of this length is tangent; the arc may be straight, or hollow."""
+    curved = bend if bend > 0.0 else FLAT / size
+    return miss / (curved * distance) if distance > CLOSE * size else 0.0
 
 
 @formula

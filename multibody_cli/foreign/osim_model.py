@@ -33,12 +33,16 @@ WITHOUT_MECHANICS = {
 
 
 class WrapSurface(NamedTuple):
-    """A surface: its body, quadrant and centre in the body frame, m, and whether it wraps only lines that cut it."""
+    """A surface: its body, quadrant and centre in the body frame, m.
+
+    Also whether it wraps only lines that cut it, and whether paths lead through it.
+    """
 
     body: str
     quadrant: str
     centre: Floats
     wraps_where_cut: bool
+    is_ring: bool
 
 
 class Osim:

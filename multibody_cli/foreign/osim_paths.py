@@ -18,13 +18,21 @@ SURFACES: dict[str, tuple[str, dict[str, tuple[str, int]]]] = {
     "WrapCylinder": ("cylinder", {"radius": ("radius", 1), "length": ("length", 1)}),
     "WrapSphere": ("sphere", {"radius": ("radius", 1)}),
     "WrapEllipsoid": ("ellipsoid", {"dimensions": ("radii", 3)}),
+    "WrapTorus": ("torus", {"outer_radius": ("major_radius", 1), "inner_radius": ("minor_radius", 1)}),
 }
 """Surfaces over which paths wrap: their types in a scene, and the fields of their sizes with their lengths."""
+
+APPROXIMATIONS = {
+    "WrapEllipsoid": "OpenSim approximates them by sections of planes",
+    "WrapTorus": "OpenSim approximates the tube by a cylinder",
+}
+"""Surfaces over which the paths of OpenSim are no geodesics."""
 
 SIDES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 """Directions of quadrants."""
 
 
+ONE_SIDE = "OpenSim ignores the torus where the line is next to its other half"
 OTHER_SIDE = "OpenSim decides by the sides of both points whether it wraps"
 
 
@@ -43,7 +51,7 @@ def read_surface(model: Osim, element: Element, body: str) -> None:
     if not model.is_enforced(element, "active"):
         return
     if element.tag not in SURFACES:
-        ledger.drop(element, "paths wrap over spheres, cylinders and ellipsoids")
+        ledger.drop(element, "paths wrap over spheres, cylinders, ellipsoids and tori")
         return
     name = element.attributes.get("name", "")
     pose = of_body_angles(
@@ -55,11 +63,11 @@ def read_surface(model: Osim, element: Element, body: str) -> None:
     for tag, (field, count) in sizes.items():
         size = model.numbers(element, tag, (1.0,) * count)
         fields[field] = size[0] if count == 1 else list(size)
-    if kind == "ellipsoid":
-        ledger.approximate(element, "paths over it are geodesics", "OpenSim approximates them by sections of planes")
+    if element.tag in APPROXIMATIONS:
+        ledger.approximate(element, "paths over it are geodesics", APPROXIMATIONS[element.tag])
     model.draft.add("surfaces", name, element, **fields, **pose.data())
     quadrant = model.text(element, "quadrant", "all").lower().lstrip("+")
-    model.surfaces[name] = WrapSurface(body, quadrant, pose.position, kind != "cylinder")
+    model.surfaces[name] = WrapSurface(body, quadrant, pose.position, kind != "cylinder", kind == "torus")
 
 
 def read_path(model: Osim, element: Element) -> str | None:
@@ -124,7 +132,10 @@ def _wrap(
     body, quadrant = model.surfaces[name].body, model.surfaces[name].quadrant
     first, last = model.numbers(element, "range", (-1.0, -1.0))
     arc: dict[str, Any] = {"wrap": name}
-    if quadrant.lstrip("-") in SIDES:
+    if model.surfaces[name].is_ring:
+        if quadrant.lstrip("-") in SIDES:
+            ledger.approximate(element, "the path leads through the hole on all sides", ONE_SIDE)
+    elif quadrant.lstrip("-") in SIDES:
         side = SIDES[quadrant.lstrip("-")]
         arc["side"] = [0.0 - part for part in side] if quadrant.startswith("-") else list(side)
         if model.surfaces[name].wraps_where_cut:

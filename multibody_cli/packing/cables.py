@@ -41,9 +41,10 @@ class CablePacker:
         for end, factor in zip(points, line_factors(points), strict=True):
             if isinstance(end, ArcSpec):
                 row, centre, axes = context.frame(end.wrap.body, end.wrap.frame)
-                self._entries.append((row, np.zeros(3), factor, len(self._surfaces), -1))
                 kind, side = SurfaceCode[end.wrap.type.upper()], end.side or (0.0, 0.0, 0.0)
-                self._surfaces.append((kind, centre, axes.T.ravel(), end.wrap.size, side, end.only_cut))
+                for twin in end.wrap.TWINS:
+                    self._entries.append((row, np.zeros(3), factor, len(self._surfaces), -1))
+                    self._surfaces.append((kind, centre, axes.T.ravel(), end.wrap.size, side, end.only_cut, twin))
             else:
                 self._entries.append((*context.attachment(end.body, end.point), factor, -1, self._motion(end, context)))
         return first, len(self._entries)

@@ -46,16 +46,18 @@ def chain(
 
 def _line(arcs: Sequence[ArcSpec], origins: Sequence[Floats], axes: Sequence[Floats], a: Floats, b: Floats) -> Floats:
     """Return points along the path at one instant, equally many over surfaces that it touches and others."""
-    count = len(arcs)
+    copies = [(*one, twin) for one in zip(arcs, origins, axes, strict=True) for twin in one[0].wrap.TWINS]
+    count = len(copies)
     with interpreted():
         bodies, surfaces = records(np.zeros(count, _BODY)), records(np.zeros(count, SURFACE))
         entries = records(np.array([(k, np.zeros(3), 1.0, k, -1) for k in range(count)], POINT))
-        for arc, origin, R, body, surface in zip(arcs, origins, axes, bodies, surfaces, strict=True):
+        for (arc, origin, R, twin), body, surface in zip(copies, bodies, surfaces, strict=True):
             body["R"], body["x"] = R.T.ravel(), origin
             write_surface(surface, arc)
+            surface["twin"] = twin
         wrap(fixed_points(entries, surfaces), 0, count, bodies, Vec3(*a), Vec3(*b))
         pieces = [a[None]]
-        for arc, origin, R, surface in zip(arcs, origins, axes, surfaces, strict=True):
+        for (arc, origin, R, _), surface in zip(copies, surfaces, strict=True):
             if surface["touches"]:
                 pieces.append(_arc(surface, origin + R @ arc.wrap.position, R @ rotation_matrix(arc.wrap.rotation)))
     missing = (SEGMENTS + 1) * (count + 1 - len(pieces))
@@ -84,6 +86,7 @@ def _arc(surface: Any, centre: Floats, axes: Floats) -> Floats:
 _MESHES: dict[str, Callable[[Any], Mesh]] = {
     "sphere": lambda spec: solids.sphere(SHRUNK * spec.radius, 32),
     "cylinder": lambda spec: solids.cylinder(SHRUNK * spec.radius, SHRUNK * (spec.length or 2.0 * spec.radius), 40),
+    "torus": lambda spec: solids.torus(spec.major_radius, SHRUNK * spec.minor_radius),
     "ellipsoid": lambda spec: solids.sphere(SHRUNK, 32).stretched(spec.radii),
 }
 

@@ -20,7 +20,7 @@ from multibody_cli.spec import units
 from multibody_cli.spec.catalogue import Catalogue
 from multibody_cli.spec.entries import BetweenSpec, Place, placed
 from multibody_cli.spec.formulas import TABLES_DESCRIPTION, Formula, FunctionTables, piecewise_of, require_consistent
-from multibody_cli.spec.geometry import Direction, Pose, Rotation, Vector, Vector3
+from multibody_cli.spec.geometry import Direction, Pose, Rotation, TorusRadii, Vector, Vector3
 from multibody_cli.spec.points import Attachment, BodyPoint, BodyPosition
 from multibody_cli.spec.quantities import (
     NUMBER_SCHEMA,
@@ -53,6 +53,12 @@ class WrapSpec(BetweenSpec):
 
     AXIS: ClassVar[Vector | None] = None
     """Direction, in its frame, round which every path goes."""
+
+    TWINS: ClassVar[tuple[int, ...]] = (0,)
+    """For each of its arcs that a path may have in a row, 1 if another one follows, and -1 if it is that one."""
+
+    SIDED: ClassVar[bool] = True
+    """Whether paths may stay on a side."""
 
     @property
     def size(self) -> Vector:
@@ -115,10 +121,24 @@ class EllipsoidWrapSpec(WrapSpec):
         return self.radii
 
 
+class TorusWrapSpec(TorusRadii, WrapSpec):
+    """A torus about the axis z of its frame: paths lead through its hole, and run along geodesics of its tube."""
+
+    type: Literal["torus"]
+
+    TWINS, SIDED = (1, -1), False
+
+    @property
+    def size(self) -> Vector:
+        """Its major radius, and its minor radius twice, m."""
+        return (self.major_radius, self.minor_radius, self.minor_radius)
+
+
 SURFACES: dict[str, type[Spec]] = {
     "sphere": SphereWrapSpec,
     "cylinder": CylinderWrapSpec,
     "ellipsoid": EllipsoidWrapSpec,
+    "torus": TorusWrapSpec,
 }
 """Every type of surface."""
 
@@ -237,6 +257,8 @@ class ArcSpec(Spec):
     @model_validator(mode="after")
     def _require_a_side_about_the_axis(self) -> Self:
         axis = self.wrap.AXIS
+        if self.side is not None and not self.wrap.SIDED:
+            raise located_error("a path leads through the hole of a torus: expected no side", "side")
         if self.side is not None and axis is not None:
             along = sum(one * other for one, other in zip(self.side, axis, strict=True))
             if abs(along) > 1.0 - 1e-9:

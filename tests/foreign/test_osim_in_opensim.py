@@ -141,3 +141,28 @@ def test_lengths_of_paths_over_surfaces(surface: str, turn: float, quadrant: str
         end = 0.2 * np.array([np.cos(q), np.sin(q)])
         touched.add(bool(found > np.hypot(*(end - [0.1, 0.2])) + 1e-6))
     assert touched == {True, False}
+
+
+@pytest.mark.filterwarnings("ignore:.*imported")
+def test_lengths_of_paths_through_rings(tmp_path: Path) -> None:
+    """In a plane of its axis, the path through a torus is round a circle in both programs, and passes its hole.
+
+    At the first angles the line passes the ring outside, then it cuts the tube, and at the last ones it misses it.
+    """
+    opensim.Logger.setLevelString("off")
+    ring = "<inner_radius>0.03</inner_radius><outer_radius>0.08</outer_radius>"
+    text = WRAPPED.replace("<radius>0.05</radius>{length}", ring).replace("0 0 {turn}", "-1.5707963267948966 0 0")
+    text = text.replace("0.1 0 0.02</translation>", "0 0 0.02</translation>").replace("0.1 0.2 0.02", "0.1 0.2 0.02")
+    touched = []
+    for q in (-0.6, -0.8, -1.0, -1.4, -1.8):
+        path = tmp_path / "m.osim"
+        path.write_text(text.format(surface="WrapTorus", quadrant="all", q=q))
+        own = opensim.Model(str(path))
+        state = own.initSystem()
+        own.realizePosition(state)
+        expected = opensim.PathSpring.safeDownCast(own.getForceSet().get(0)).getGeometryPath().getLength(state)
+        found = mbsim.load(path, ["simulation.duration=1 ms"]).run(check=False)["paths/s/length"].values[0].item()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6, err_msg=f"{q}")
+        end = 0.2 * np.array([np.cos(q), np.sin(q)])
+        touched.append(bool(found > np.hypot(*(end - [0.1, 0.2])) + 1e-6))
+    assert {*touched} == {True, False}

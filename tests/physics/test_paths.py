@@ -88,6 +88,22 @@ def test_an_elastic_rope_is_slack_and_turns_a_fall_where_its_energy_is_that_of_t
     np.testing.assert_allclose(force.max(), 200 * stretch, rtol=2e-3)
 
 
+@every_method
+def test_a_weight_on_a_spring_through_a_ring_swings_equally_by_every_method(method):
+    """The spring bends over the tube at the start, leaves it, and touches the other side."""
+    ring = {"type": "torus", "body": "world", "major_radius": 0.1, "minor_radius": 0.03}
+    path = [{"body": "world", "point": [0, 0, 0.3]}, {"wrap": ring}, {"body": "bob"}]
+    body = {"mass": 0.4, "inertia": {"principal": [0.01, 0.01, 0.01]}, "position": [0.28, 0.03, -0.3]}
+    spring = {"path": path, "stiffness": 80, "rest_length": 0.6}
+    at_end = {}
+    for one in {method, "aba"}:
+        own = METHODS[one].own_integrator
+        settings = {"duration": 0.4, "step": 2e-4, "method": one, **({} if own else {"integrator": "rk4"})}
+        scene = {"mbsim": 1, "name": "ring", "bodies": {"bob": body}, "springs": {"s": spring}, "simulation": settings}
+        at_end[one] = run_of(scene)("bodies/position")[-1, 0]
+    np.testing.assert_allclose(at_end[method], at_end["aba"], atol=1e-6 if METHODS[method].own_integrator else 1e-11)
+
+
 def test_named_points_and_points_in_place_have_the_same_bits():
     springs = {"s": {"path": PATHS["branched"], "stiffness": 50, "damping": 2, "rest_length": 0.3}}
     weights = {"load": weight(0, 3.0), "light": weight(1, 1.0)}
@@ -316,6 +332,7 @@ def load_text(data):
     return load(yaml_text(data))
 
 
+RING = {"type": "torus", "body": "world", "major_radius": 0.2, "minor_radius": 0.05}
 BALL = {"type": "sphere", "body": "world", "radius": 0.1}
 
 
@@ -332,6 +349,7 @@ BALL = {"type": "sphere", "body": "world", "radius": 0.1}
             over({"wrap": {**BALL, "type": "cylinder"}, "side": [0, 0, 2]}),
             "springs.s.path[1].side: is along the axis of the surface",
         ),
+        (over({"wrap": RING, "side": [1, 0, 0]}), "springs.s.path[1].side: a path leads through the hole of a torus"),
         (over({"wrap": {**BALL, "type": "cube"}}), "springs.s.path[1].wrap.type: unknown type `cube` of a surface"),
         (over({"wrap": {**BALL, "body": "x"}}), "springs.s.path[1].wrap.body: unknown body `x`"),
         (over({"wrap": "ball"}, surfaces={"ball": {**BALL, "body": "x"}}), "surfaces.ball.body: unknown body `x`"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,11 @@ import pytest
 from force_scenes import INERTIA, element_in, moved, varied, wrenches
 from geodesics import quadric, sections, shortest
 from loops import loaded
-from strategies import random_rotation
+from wrapped import Path
 
 from multibody_cli.cables.lines import length_of, measure
 from multibody_cli.compile import compile_scene
-from multibody_cli.model import System
-from multibody_cli.tree.workspace import Work, workspace_for
+from multibody_cli.tree.workspace import workspace_for
 
 RADIUS = 0.3
 RADII = {"ball": np.full(3, RADIUS), "ellipsoid": np.array([0.3, 0.2, 0.25]), "egg": np.array([0.2, 0.2, 0.35])}
@@ -29,65 +27,12 @@ LEVELS = {
     "cylinder": quadric(np.array([RADIUS**-2, RADIUS**-2, 0.0])),
     **{name: quadric(radii**-2.0) for name, radii in RADII.items()},
 }
-POSE = {"position": [0.1, -0.2, 0.3], "rotation": {"axis": [1, -2, 3], "angle": 0.6}}
 every_surface = pytest.mark.parametrize("kind", SURFACES)
 round_surface = pytest.mark.parametrize("kind", ["sphere", "cylinder", "ball"])
 
 
-@cache
-def scene_with(kind: str, side: tuple[float, float, float] | None) -> System:
-    """A spring between two points over a surface of a third body."""
-    arc: dict[str, Any] = {"wrap": {**SURFACES[kind], "body": "c", **POSE}}
-    arc |= {} if side is None else {"side": list(side)}
-    spring = {"path": [{"body": "a"}, arc, {"body": "b"}], "stiffness": 30, "damping": 4, "rest_length": 0.4}
-    scene = {"bodies": {body: INERTIA for body in "abc"}, "springs": {"e": spring}}
-    return compile_scene(loaded(scene)).model.system
-
-
-class Path:
-    """The path over a surface whose points are given in the frame of the surface."""
-
-    def __init__(self, kind: str, side: tuple[float, float, float] | None = None, seed: int = 0) -> None:
-        self.system, rng = scene_with(kind, side), np.random.default_rng(seed)
-        self.work: Work = workspace_for(self.system)
-        self.points = self.system.forces.points
-        self.surface = self.points.surfaces[0]
-        for row in range(1, 4):
-            body = self.work.bodies[row]
-            body["R"] = random_rotation(rng).T.ravel()
-            body["x"], body["v"], body["w"] = rng.normal(size=(3, 3))
-
-    def between(self, a: Any, b: Any) -> tuple[float, float, float]:
-        """Length, rate and shortest line of the path between two points (3,) in the frame of the surface, m."""
-        entries, bodies = self.points.entries, self.work.bodies
-        for entry, point in zip(entries[[0, 2]], (a, b), strict=True):
-            body = bodies[entry["row"]]
-            R = np.array(body["R"]).reshape(3, 3).T
-            body["x"] = self.origin + self.axes @ np.asarray(point, dtype=float) - R @ entry["point"]
-        length, rate, shortest = measure(self.points, 0, 3, bodies)
-        return float(length), float(rate), float(shortest)
-
-    @property
-    def axes(self) -> Any:
-        """The axes of the surface in the world."""
-        return self._body_axes @ np.array(self.surface["axes"]).reshape(3, 3).T
-
-    @property
-    def origin(self) -> Any:
-        """The centre of the surface in the world, m."""
-        return self._body["x"] + self._body_axes @ self.surface["centre"]
-
-    def local(self, lever: Any) -> Any:
-        """A point at a lever of the body of the surface, in the frame of the surface, m."""
-        return self.axes.T @ (self._body["x"] + lever - self.origin)
-
-    @property
-    def _body(self) -> Any:
-        return self.work.bodies[self.points.entries[1]["row"]]
-
-    @property
-    def _body_axes(self) -> Any:
-        return np.array(self._body["R"]).reshape(3, 3).T
+def path_over(kind: str, side: tuple[float, float, float] | None = None, seed: int = 0) -> Path:
+    return Path(SURFACES[kind], side, seed)
 
 
 def outside(kind: str, rng: np.random.Generator) -> Any:
@@ -116,7 +61,7 @@ def near_geodesics(kind: str, a: Any, b: Any) -> Any:
 
 
 def check_random_paths(kind: str, count: int) -> None:
-    rng, path, found = np.random.default_rng(7), Path(kind), 0
+    rng, path, found = np.random.default_rng(7), path_over(kind), 0
     while found < count:
         a, b = outside(kind, rng), outside(kind, rng)
         length, _, _ = path.between(a, b)
@@ -153,7 +98,7 @@ def test_length_and_rate_are_continuous_through_touch_and_release(kind, side, en
 
     Over a sphere with a side, the centre remains in one plane with both: elsewhere a line through it turns the path.
     """
-    path, h = Path(kind, side), 1e-3
+    path, h = path_over(kind, side), 1e-3
     path.work.bodies["v"], path.work.bodies["w"] = 0.0, 0.0
     a, b, down = np.array([-0.6, 0.9, -0.2]), np.array([0.5, 0.8, 0.3]), np.array([0.05, -1.0, 0.1])
     if side is not None and kind != "cylinder":
@@ -181,7 +126,7 @@ def test_length_and_rate_are_continuous_through_touch_and_release(kind, side, en
 def test_stiffness_of_touching_paths_is_the_derivative(kind, seed):
     """Beside random positions of `test_force_derivatives`, of which few touch; on an egg, the long way may jump."""
     rng = np.random.default_rng(seed)
-    path = Path(kind, (0.8, 0.6, 0.0) if seed % 2 else None, seed)
+    path = path_over(kind, (0.8, 0.6, 0.0) if seed % 2 else None, seed)
     while True:
         path.between(outside(kind, rng), outside(kind, rng))
         surface = path.surface
@@ -298,13 +243,13 @@ def test_stiffness_of_rows_is_the_derivative(kinds, seed):
 # --- special positions ------------------------------------------------------------------------------------------------
 @round_surface
 def test_quarter_and_half_turns_have_closed_forms(kind):
-    path, tolerance = Path(kind), 1e-9 if kind == "ball" else 1e-15  # integrated
+    path, tolerance = path_over(kind), 1e-9 if kind == "ball" else 1e-15  # integrated
     length, _, _ = path.between([0.5, RADIUS, 0.0], [RADIUS, 0.7, 0.0])  # lines along x and y
     assert not path.surface["touches"]
     assert length == pytest.approx(np.hypot(0.5 - RADIUS, 0.7 - RADIUS), abs=1e-15)
-    length, _, _ = Path(kind, (0.6, 0.8, 0.0)).between([-0.5, RADIUS, 0.0], [RADIUS, -0.7, 0.0])
+    length, _, _ = path_over(kind, (0.6, 0.8, 0.0)).between([-0.5, RADIUS, 0.0], [RADIUS, -0.7, 0.0])
     assert length == pytest.approx(0.5 + 0.7 + RADIUS * np.pi / 2, abs=tolerance)
-    path = Path(kind, (0.0, 1.0, 0.0))
+    path = path_over(kind, (0.0, 1.0, 0.0))
     length, _, _ = path.between([-RADIUS, -0.5, 0.0], [RADIUS, -0.7, 0.0])
     assert length == pytest.approx(0.5 + 0.7 + RADIUS * np.pi, abs=tolerance)
     assert path.surface["arc"] == pytest.approx(RADIUS * np.pi, abs=1e-9)
@@ -312,7 +257,7 @@ def test_quarter_and_half_turns_have_closed_forms(kind):
 
 @round_surface
 def test_points_on_the_surface_begin_the_arc(kind):
-    path = Path(kind, (0.0, 1.0, 0.0))
+    path = path_over(kind, (0.0, 1.0, 0.0))
     length, _, shortest_line = path.between([-RADIUS, 0.0, 0.0], [RADIUS, 0.0, 0.0])
     assert length == pytest.approx(RADIUS * np.pi, abs=1e-9 if kind == "ball" else 1e-12)
     assert shortest_line > 0.0  # no warning
@@ -322,7 +267,7 @@ def test_points_on_the_surface_begin_the_arc(kind):
 
 @round_surface
 def test_a_line_through_the_centre_has_a_length_and_a_warning(kind):
-    path = Path(kind)
+    path = path_over(kind)
     length, _, shortest_line = path.between([-0.6, 0.0, 0.0], [0.5, 0.0, 0.0])
     assert shortest_line < 0.0
     before, after = np.sqrt(0.6**2 - RADIUS**2), np.sqrt(0.5**2 - RADIUS**2)
@@ -336,7 +281,7 @@ def test_a_line_through_the_centre_has_a_length_and_a_warning(kind):
 
 @round_surface
 def test_a_point_within_the_surface_warns_and_the_path_leads_past_it(kind):
-    path = Path(kind)
+    path = path_over(kind)
     length, _, shortest_line = path.between([0.0, 0.1, 0.0], [0.0, 0.7, 0.3])
     assert shortest_line < 0.0
     assert length == pytest.approx(np.hypot(0.6, 0.3), abs=1e-15)
@@ -344,14 +289,14 @@ def test_a_point_within_the_surface_warns_and_the_path_leads_past_it(kind):
 
 def test_a_point_on_the_axis_beyond_the_sphere_wraps_and_within_the_cylinder_does_not():
     for kind, touches in (("sphere", 1), ("cylinder", 0)):
-        path = Path(kind)
+        path = path_over(kind)
         path.between([0.0, 0.0, 0.5], [0.05, 0.0, -0.6])
         assert path.surface["touches"] == touches
 
 
 @round_surface
 def test_points_symmetric_about_a_plane_have_symmetric_arcs(kind):
-    path, tolerance = Path(kind, (0.0, 1.0, 0.0)), 1e-9 if kind == "ball" else 1e-15
+    path, tolerance = path_over(kind, (0.0, 1.0, 0.0)), 1e-9 if kind == "ball" else 1e-15
     path.between([-0.4, 0.05, 0.2], [0.4, 0.05, 0.2])
     enter, leave = path.local(path.surface["enter"]), path.local(path.surface["leave"])
     np.testing.assert_allclose(enter, leave * [-1.0, 1.0, 1.0], atol=tolerance)
@@ -359,7 +304,7 @@ def test_points_symmetric_about_a_plane_have_symmetric_arcs(kind):
 
 
 def test_lines_and_arc_of_a_branch_have_its_factor():
-    path = Path("cylinder", (0.0, 1.0, 0.0))
+    path = path_over("cylinder", (0.0, 1.0, 0.0))
     whole = path.between([-RADIUS, -0.5, 0.0], [RADIUS, -0.7, 0.0])[:2]
     path.points.entries["factor"][1:] = 0.25
     assert path.between([-RADIUS, -0.5, 0.0], [RADIUS, -0.7, 0.0])[:2] == pytest.approx(np.array(whole) / 4.0)
@@ -369,7 +314,7 @@ def test_lines_and_arc_of_a_branch_have_its_factor():
 
 
 def test_a_line_along_the_axis_of_a_cylinder_is_straight():
-    path = Path("cylinder")
+    path = path_over("cylinder")
     length, _, shortest_line = path.between([0.4, 0.1, -0.5], [0.4, 0.1, 0.8])
     assert not path.surface["touches"]
     assert length == pytest.approx(1.3)
