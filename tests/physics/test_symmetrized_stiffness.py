@@ -12,6 +12,8 @@ from multibody_cli.errors import SceneError
 from multibody_cli.studies.simulation import prepare
 from tests.physics.redmax_steps import Array, Joint, Scene, exp, gamma, pose
 
+SCENES = Path(__file__).parents[2] / "scenes/validation"
+
 SPATIAL = """
 mbsim: 1
 name: spatial
@@ -137,6 +139,25 @@ def test_both_kinds_of_stiffness_have_the_same_limit_of_small_steps(tmp_path: Pa
             ends.append(np.array([run.channel(f"joints/{name}/q").values[-1] for name in "abc"]))
         differences.append(float(np.abs(ends[1] - ends[0]).max()))
     assert differences[0] > 1e-6
+    assert differences[1] == pytest.approx(differences[0] / 2, rel=0.1)
+
+
+def test_loops_have_the_same_limit_of_small_steps() -> None:
+    """A spring from crank to rocker of a four-bar linkage."""
+    ends_of_spring = "[{body: crank, point: [0.5, 0, 0.3]}, {body: rocker, point: [1, 0, 0]}]"
+    spring = f"{{between: {ends_of_spring}, stiffness: 2e4, rest_length: 3}}"
+    settings = [f"springs={{s: {spring}}}", "simulation.method=redmax", "simulation.integrator=linearly_implicit_euler"]
+    settings += [f"joints.{name}.friction=null" for name in ("crank", "coupler", "rocker", "loop")]
+    settings += ["simulation.duration=0.2", "output.every=0.1", "expect=[]"]
+    differences = []
+    for step in ("1e-4", "5e-5"):
+        ends = []
+        for kind in ("semidefinite", "symmetrized"):
+            options = f"simulation.options={{implicit_stiffness: {kind}}}"
+            simulation = prepare(SCENES / "redmax_scene_30.yaml", [*settings, options, f"simulation.step={step}"])
+            _, run = simulation.run_in_memory(["bodies/position"])
+            ends.append(run.channel("bodies/position").values[-1])
+        differences.append(float(np.abs(ends[1] - ends[0]).max()))
     assert differences[1] == pytest.approx(differences[0] / 2, rel=0.1)
 
 
