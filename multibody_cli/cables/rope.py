@@ -48,6 +48,9 @@ SPAN = np.dtype(
 WITHIN = "it has no tangent at a pulley, since its next point lies within the circle, or the circles overlap"
 """Cause of a rope without a length."""
 
+ENDS_COINCIDE = "where its ends coincide: move one of them, or give `slack`"
+"""The same of a section without slack, which has no direction."""
+
 
 def pack_spans(
     over: Sequence[OverEntry],
@@ -110,15 +113,18 @@ NO_WRAP = 1e-6
 
 
 @kernel
-def mark(spans, bodies, q):
-    """Choose the references of all angles for a position, and add the material of the sections to `made`, once."""
+def mark(spans, bodies, q, material):
+    """Choose the references of all angles for a position, and add the material of the sections to `made`, once.
+
+    `material` receives that of the section that begins at each span, m, without the marks on its pulleys.
+    """
     first, arrival = 0, 0.0
     for k in range(len(spans)):
         span = spans[k]
         a, b = span.a, span.b
         ends = ends_of(a, b, bodies)
         if span.starts_row:
-            first = k
+            first, material[k] = k, span.made
         free, fed = math.sqrt(dot(ends.d, ends.d)), 0.0
         if a.radius > 0.0:
             angle = angle_of(a, ends.e_a, ends.n_a, bodies)
@@ -134,4 +140,6 @@ def mark(spans, bodies, q):
             if not b.slides:
                 b.reference, b.angle = arrival + b.turn * q[b.iq], arrival
                 fed -= b.radius * b.sense * arrival
-        spans[first].made += fed + spans[first].taut * free if spans[first].taut > 0.0 else fed
+        taut = spans[first].taut * free if spans[first].taut > 0.0 else 0.0
+        spans[first].made += fed + taut
+        material[first] += taut

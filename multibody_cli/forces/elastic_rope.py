@@ -1,7 +1,8 @@
-"""Elastic ropes and belts over pulleys that turn with them: a tension for each section, and no state of their own.
+"""Elastic ropes and belts over pulleys that turn with them: a tension for each section.
 
 The pulleys that a rope turns and its ends divide it into sections (`elastic_section`).  The rope does not slip on these
-pulleys, and its creep there is neglected: the material of a section follows from their angles.
+pulleys, and its creep there is neglected: the material of a section follows from their angles, whose whole turns states
+count (`cables.rope`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from multibody_cli.forces.elastic_section import (
     measure_section,
     pull_at,
     stiffness_of,
+    stretch_of,
     stretching_of,
     tensions_of,
 )
@@ -158,8 +160,8 @@ def elastic_energy(rope, forces, q, bodies) -> float:
     count_turns(spans, forces.states, rope, q)
     while first < rope.last:
         section = measure_section(spans, forces.states, first, bodies, True)
-        strain = section.length / section.made - 1.0
-        if strain > 0.0 and section.made > 0.0:
+        strain = stretch_of(section) - 1.0
+        if strain > 0.0:
             energy += 0.5 * rope.stiffness * section.made * strain * strain
         first = section.end
     return energy
@@ -172,7 +174,7 @@ def stiffness_damping_product(rope, forces, t, bodies, displacement_factor, velo
     spans, first, factors = forces.spans, rope.first, (displacement_factor, velocity_factor)
     while first < rope.last:
         section = measure_section(spans, forces.states, first, bodies, True)
-        if section.length > section.made:
+        if stretch_of(section) > 1.0:
             if exact:
                 add_exact_change(rope, spans, forces.states, first, section, bodies, factors, wrenches)
             else:
@@ -192,7 +194,7 @@ def add_stiffness_blocks(rope, forces, t, bodies, displacement_factor, velocity_
             a, b = spans[k].a, spans[k].b
             ends = ends_of(a, b, bodies)
             r_a, r_b = levers_of(a, b, ends, bodies)
-            pull = pull_at(spans[k], ends, 1.0, section.length / section.made)
+            pull = pull_at(spans[k], ends, 1.0, stretch_of(section))
             across = across_of(rope, section, ends, displacement_factor)
             pulled = pulled + Force(cross(r_a, pull.f) + pull.moment_a, pull.f)
             add_own_block(a.row, block_at(across, r_a) + stiffness * rank_one(pulled, pulled), blocks)

@@ -5,7 +5,8 @@ of strain, a section has the energy and the tension
 
     V = k L (s - 1)^2 / 2,    T = k (s - 1) + d ds/dt >= 0,    L ds/dt = dl/dt - s dL/dt.
 
-It is slack where s <= 1.  A pulley takes up material without strain, and its energy: it feeds against the force
+It is slack where s <= 1, and s is 0 where it has no material.  A pulley takes up material without strain, and its
+energy: it feeds against the force
 
     N = k (s^2 - 1) / 2 + s (T - k (s - 1)),
 
@@ -117,10 +118,16 @@ def measure_section(spans, states, first, bodies, in_time):
 
 
 @formula
+def stretch_of(section):
+    """Stretch s of a section; 0 of one without material, which has no tension."""
+    return section.length / section.made if section.made > 0.0 else 0.0
+
+
+@formula
 def tensions_of(rope, section):
     """Tension T, force N against which material is fed, and the force of the damper, N; 0 of a slack section."""
-    stretch = section.length / section.made
-    if not (stretch > 1.0 and section.made > 0.0):
+    stretch = stretch_of(section)
+    if not stretch > 1.0:
         return 0.0, 0.0, 0.0
     elastic = rope.stiffness * (stretch - 1.0)
     viscous = max(rope.damping * stretching_of(section, section) / section.made, -elastic)
@@ -130,7 +137,7 @@ def tensions_of(rope, section):
 @formula
 def stretching_of(section, motion):
     """Rate of the stretch times the material: dl - s dL along a motion of the section."""
-    return motion.lengthening - (section.length / section.made) * motion.feeding
+    return motion.lengthening - stretch_of(section) * motion.feeding
 
 
 @formula
@@ -159,7 +166,7 @@ def add_exact_change(rope, spans, states, first, section, bodies, factors, wrenc
     """Add the changes of the wrenches of a section that is not slack, with both factors."""
     displacement_factor, velocity_factor = factors
     change = measure_section(spans, states, first, bodies, False)
-    stretch = section.length / section.made
+    stretch = stretch_of(section)
     tension, feed, viscous = tensions_of(rope, section)
     stretched = displacement_factor * stretching_of(section, change) / section.made
     quickened = velocity_factor * stretching_of(section, change) - stretched * section.feeding
@@ -226,7 +233,7 @@ def across_of(rope, section, ends, displacement_factor):
 @kernel
 def add_passive_change(rope, spans, states, first, section, bodies, factors, wrenches):
     """Add the changes of the wrenches of a section by the stretch, and by displacements across its spans."""
-    change, stretch = measure_section(spans, states, first, bodies, False), section.length / section.made
+    change, stretch = measure_section(spans, states, first, bodies, False), stretch_of(section)
     factor = stiffness_of(rope, section, factors) * stretching_of(section, change)
     for k in range(first, section.end):
         a, b = spans[k].a, spans[k].b

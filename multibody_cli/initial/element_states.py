@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from multibody_cli.cables.rope import WITHIN
+from multibody_cli.cables.rope import ENDS_COINCIDE, WITHIN
 from multibody_cli.forces.elastic_rope import ElasticRopeSpec
 from multibody_cli.forces.elements import ELASTIC_ROPES, apply_forces
 from multibody_cli.forces.states import store_states, take_implicitly
@@ -28,15 +28,18 @@ def measure_elastic_ropes(loaded: LoadedScene, model: Model, state: State) -> No
     forces = model.system.forces
     if len(forces.spans) == 0:
         return
-    mark_ropes(model.system, forces.spans, state.q, state.v)
+    coincident = mark_ropes(model.system, forces.spans, state.q, state.v)
     ropes = [name for name, spring in loaded.scene.springs.items() if isinstance(spring, ElasticRopeSpec)]
 
     def undefined() -> Iterator[tuple[Sequence[str], str]]:
         for name, rope in zip(ropes, forces.tables[ELASTIC_ROPES], strict=True):
-            own = forces.spans[rope["first"] : rope["last"]]
-            for k, made in enumerate(own["made"][own["starts_row"] == 1], start=1):
-                if math.isnan(made):
-                    yield ("springs", name), f"has no length in the initial position, in section {k}: {WITHIN}"
+            own = slice(rope["first"], rope["last"])
+            starts = forces.spans[own]["starts_row"] == 1
+            sections = zip(forces.spans[own]["made"][starts], coincident[own][starts], strict=True)
+            for k, (made, meet) in enumerate(sections, start=1):
+                if math.isnan(made) or meet:
+                    cause = f", {ENDS_COINCIDE}" if meet else f": {WITHIN}"
+                    yield ("springs", name), f"has no length in the initial position, in section {k}{cause}"
 
     loaded.refuse(undefined())
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multibody_cli.cables.rope import ENDS_COINCIDE
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.immutable import replace
@@ -82,8 +83,8 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     if len(ropes_of(model.system)):  # their lengths are those where all else is assembled
         others = replace(model, system=without_ropes(model.system))
         messages += _assemble_positions(loaded, Assembler(others, state), state, given[0])
-        mark_ropes(model.system, ropes_of(model.system), state.q, state.v)
-        _require_length(loaded, model)
+        coincident = mark_ropes(model.system, ropes_of(model.system), state.q, state.v)
+        _require_length(loaded, model, coincident)
     assembler = Assembler(model, state, loaded.scene.simulation.duration)
     messages += _assemble_positions(loaded, assembler, state, given[0])
     if not ends_at_corrected_velocities(loaded.scene.simulation.options):  # otherwise the first step completes them
@@ -117,16 +118,14 @@ def _assemble_positions(loaded: LoadedScene, assembler: Assembler, state: State,
     return []
 
 
-def _require_length(loaded: LoadedScene, model: Model) -> None:
+def _require_length(loaded: LoadedScene, model: Model, coincident: Flags) -> None:
     """Refuse a rope that is taut at the start where its ends coincide: its tension would have no direction."""
 
     def without() -> Iterator[tuple[Sequence[str], str]]:
         spans = ropes_of(model.system)
-        for span in spans[(spans["starts_row"] == 1) & (spans["ends_row"] == 1) & (spans["length"] < 0)]:
-            if span["made"] == 0.0 and span["a"]["radius"] == span["b"]["radius"] == 0.0:
-                name = model.names.rows[span["first_row"]]
-                message = f"has no length {name.direction}, where its ends coincide: move one of them, or give `slack`"
-                yield (name.section, name.element), message
+        for span in spans[coincident & (spans["length"] < 0)]:
+            name = model.names.rows[span["first_row"]]
+            yield (name.section, name.element), f"has no length {name.direction}, {ENDS_COINCIDE}"
 
     loaded.refuse(without())
 

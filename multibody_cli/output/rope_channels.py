@@ -24,8 +24,8 @@ ROPE_CHANNELS: tuple[Channel, ...] = (
     _of_sections(
         "springs/{elastic_rope}/strain",
         "1",
-        "Strain of each section between ends and pulleys that the rope turns, below 0 where it is slack; those of a "
-        "belt begin at the first pulley that it turns.",
+        "Strain of each section between ends and pulleys that the rope turns, below 0 where it is slack, and -1 "
+        "where the pulleys have taken up its material; those of a belt begin at the first pulley that it turns.",
         "section_strain",
     ),
     _of_sections("springs/{elastic_rope}/tension", "N", "Tension of each section.", "section_tension"),

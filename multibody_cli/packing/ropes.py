@@ -9,10 +9,13 @@ from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.capstan import GUIDE
 from multibody_cli.constraints.elements import ROPES
 from multibody_cli.immutable import Immutable
-from multibody_cli.kernel import records
+from multibody_cli.kernel import Flags, records
 from multibody_cli.model import Floats, Records, System
 from multibody_cli.packing.rows import RowPacker
 from multibody_cli.tree.workspace import workspace_for
+
+ROUND_OFF = 1e-12
+"""Length of a section, relative to the coordinates of its points, that is round-off."""
 
 
 class PackedGuides(Immutable, eq=False):
@@ -49,7 +52,7 @@ def without_ropes(system: System) -> System:
     return system._replace(constraints=system.constraints._replace(tables=tuple(tables)))
 
 
-def mark_ropes(system: System, spans: Records, q: Floats, v: Floats) -> None:
+def mark_ropes(system: System, spans: Records, q: Floats, v: Floats) -> Flags:
     """Write the material of ropes and the references of their angles at the start, in place, once.
 
     Parameters
@@ -58,10 +61,18 @@ def mark_ropes(system: System, spans: Records, q: Floats, v: Floats) -> None:
         The system, and the spans of the ropes.
     q, v
         (nq,) and (nv,) the start, in which all else is assembled.
+
+    Returns
+    -------
+    Flags
+        (n,) the spans at which a section begins whose points coincide at the start, and that has no slack.
     """
-    work, placed = workspace_for(system), q.copy()
+    work, placed, material = workspace_for(system), q.copy(), np.full(len(spans), np.nan)
     update_kinematics(system, 0.0, placed, v.copy(), np.zeros_like(v), work)
-    mark(spans, work.bodies, placed)
+    mark(spans, work.bodies, placed, material)
+    places = work.bodies["x"], spans["a"]["centre"], spans["b"]["centre"]
+    reach = max(system.tree.length, *(np.abs(one).max() for one in places))
+    return np.asarray(material <= ROUND_OFF * reach)
 
 
 def copy_marks(system: System, marked: System) -> None:

@@ -261,6 +261,33 @@ def test_a_rope_without_length_at_the_start_is_refused(tmp_path):
         prepared(tmp_path, {**scene, "simulation": {"duration": 0.1, "step": 1e-3}})
 
 
+@pytest.mark.parametrize("place", [[0, 0, 0], [0.3, 0.2, -0.1]], ids=["at the origin", "to round-off"])
+def test_an_elastic_rope_whose_ends_coincide_is_refused(tmp_path, place):
+    """It would have neither material nor a direction; with `slack` it has a length without tension."""
+    guide = {"body": "world", "point": place}
+    load = body(2.0) | {"position": [1.1 * x for x in place]}
+    rope = elastic(guide, guide, {"body": "load", "point": [-0.1 * x for x in place]}, tension=5)
+    scene = {"bodies": {"load": load}, "springs": {"rope": rope}, "simulation": {"duration": 0.1, "step": 1e-3}}
+    with pytest.raises(SceneError, match=r"springs\.rope: .*, in section 1, where its ends coincide: move one of them"):
+        prepared(tmp_path, scene)
+    rope["slack"] = 0.1 * rope.pop("tension")
+    prepared(tmp_path, scene)
+
+
+def test_a_section_whose_material_is_taken_up_has_no_tension(tmp_path):
+    """A drum winds more than the section has: the strain is -1, and the program warns."""
+    bodies = {"drum": body(1.0), "load": body(5.0)}
+    joints = {"winch": hinge("drum", motion={"velocity": 10}), "l": slider("load", -R, -0.1)}
+    scene = {"bodies": bodies, "joints": joints, "springs": {"rope": elastic("load", pulley("drum", R))}}
+    scene["joints"]["l"]["motion"] = {"velocity": 0}
+    found = run(tmp_path, scene, step=1e-3, duration=0.1)
+    strain, gone = found("springs/rope/strain")[:, 0], R * 10 * found("time") + 1e-12 >= 0.1
+    assert gone.any()
+    np.testing.assert_array_equal(strain[gone], -1.0)
+    np.testing.assert_array_equal(found("springs/rope/tension")[gone], 0.0)
+    assert (strain[~gone][1:] > 0.0).all()
+
+
 def test_the_pulley_of_a_rope_must_turn(tmp_path):
     scene = atwood()
     scene["joints"]["axle"] = {"type": "free", "child": "wheel"}

@@ -224,6 +224,16 @@ def test_a_taut_rope_without_length_is_refused(tmp_path):
     prepared(tmp_path, scene)
 
 
+@pytest.mark.parametrize("place", [[0, 0, 0], [0.3, 0.2, -0.1]], ids=["at the origin", "to round-off"])
+def test_a_taut_rope_over_a_guide_without_length_is_refused(tmp_path, place):
+    guide = {"body": "world", "point": place}
+    load = body(1.0) | {"position": [1.1 * x for x in place]}
+    over = guide, guide, {"body": "ball", "point": [-0.1 * x for x in place]}
+    scene = {"bodies": {"ball": load}, "constraints": {"rope": rope(*over)}}
+    with pytest.raises(SceneError, match="has no length along it, where its ends coincide: move one of them, or give"):
+        prepared(tmp_path, scene | {"simulation": {"duration": 0.1, "step": H}})
+
+
 @every_method
 def test_a_belt_over_circles_that_overlap(tmp_path, method):
     """Seen along the axes the circles overlap; the pulleys are beside each other."""
