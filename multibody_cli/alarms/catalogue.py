@@ -48,7 +48,7 @@ ADDED, ADDED_IN_THE_MEAN = 1e-9, 1e-2
 
 
 WITHOUT_LENGTH = (
-    "keep ends of ropes outside of the circles of their pulleys, and within 0.45 turns about them from the start"
+    "keep ends of ropes outside of the circles of their pulleys, and the ropes on their pulleys to 0.45 turns"
 )
 """Remedy of constraints that are not defined; a belt ends the run."""
 
