@@ -15,7 +15,7 @@ from multibody_cli.alarms.monitor import alarms_of
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.alarms.remedies import said_once
 from multibody_cli.diagnostics.joint_domains import JointDomainMonitor
-from multibody_cli.diagnostics.outcome import Before, force_warnings, outcome_of
+from multibody_cli.diagnostics.outcome import Before, force_alarms, outcome_of
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.largest_force import start_of
 from multibody_cli.initial.singular_loop import advise_beside_singular_loops
@@ -349,9 +349,8 @@ class Driver:
         """Return the outcome of a run that has ended, with its alarms."""
         is_valid, record = outcome.status != "diverged", self._record_of_run
         self._recorder.flush()
-        forces = force_warnings(self.model, self.method.work.warnings) if is_valid else ()
-        others = [Raised("forces", "warning", text) for text in forces]
-        found = alarms_of(self.settings, record, ())
+        others = [*force_alarms(self.model, self.method.work.warnings)] if is_valid else []
+        found = alarms_of(self.settings, record, others)
         if failed := not is_valid or any(alarm.level == "failed" for alarm in found):
             others += self._advise(None if is_valid else self.state)
         others += self._monitor.alarms(failed)

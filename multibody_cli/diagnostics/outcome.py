@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.alarms.contract import RunSettings
+from multibody_cli.alarms.contract import Level, Raised, RunSettings
 from multibody_cli.alarms.remedies import reduce_step, remedy_of_divergence
 from multibody_cli.escaping import decoded
 from multibody_cli.forces.elements import ELEMENTS
@@ -118,11 +118,12 @@ def _explain(report: Report, culprit: str, cause: str, last_valid: float, reache
     )
 
 
-def force_warnings(model: Model, warnings: Sequence[NDArray[np.int64]]) -> Iterator[str]:
-    """Return the warnings that were raised, element by element."""
+def force_alarms(model: Model, warnings: Sequence[NDArray[np.int64]]) -> Iterator[Raised]:
+    """Yield the alarms of force elements, element by element."""
     for element, table, raised in zip(ELEMENTS, model.system.forces.tables, warnings, strict=True):
         for record, bits in zip(table, raised, strict=False):
             for bit, words in element.warnings.items():
                 if bits & bit and element.entry is not None:
                     _, _, name = model.names.accounts[record["account"]].cause.partition("/")
-                    yield f"{element.entry.kind} `{decoded(name)}`: {words}"
+                    level: Level = "failed" if bit & element.failures else "warning"
+                    yield Raised("forces", level, f"{element.entry.kind} `{decoded(name)}`: {words}")

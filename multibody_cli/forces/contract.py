@@ -183,6 +183,8 @@ class ForceElement(Immutable, eq=False):
         What determines where an elastic element is at rest, in words.
     warnings
         What each bit of a record's warnings means.
+    failures
+        The bits with which a run is untrusted.
     entry
         How an entry of its own describes it in a scene file.
     joint
@@ -205,6 +207,7 @@ class ForceElement(Immutable, eq=False):
     spans: bool = False
     rest: str = ""
     warnings: Mapping[int, str] = {}
+    failures: int = 0
     entry: SceneEntry | None = None
     joint: JointFields | None = None
 

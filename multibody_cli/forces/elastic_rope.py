@@ -225,5 +225,6 @@ ELEMENT = ForceElement(
     stiffness_damping_product=stiffness_damping_product,
     add_stiffness_blocks=add_stiffness_blocks,
     warnings=ROPE_WARNINGS,
+    failures=WITHOUT_LENGTH,
     entry=SceneEntry("springs", "elastic_rope", ("over",), ElasticRopeSpec, pack),
 )

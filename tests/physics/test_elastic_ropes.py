@@ -274,6 +274,25 @@ def test_an_elastic_rope_whose_ends_coincide_is_refused(tmp_path, place):
     prepared(tmp_path, scene)
 
 
+@every_method
+def test_an_elastic_rope_whose_end_enters_a_circle_makes_the_run_untrusted(tmp_path, method):
+    """The slack rope would lie on the disc that the ball passes through; beside the disc the run is complete."""
+    own = {} if METHODS[method].own_integrator else {"integrator": "rk4"}
+    over = {"body": "world", "point": [-1, 0, -0.2]}, pulley("world", 0.3, slides=True), "ball"
+    ball = body(1.0) | {"position": [1, 0, 0], "velocity": {"linear": [-3, 0, 0.2]}}
+    scene = {
+        "gravity": [0, 0, 0],
+        "bodies": {"ball": ball},
+        "springs": {"rope": elastic(*over, slack=0.5)},
+        "simulation": {"duration": 0.4, "step": 1e-3, "method": method, **own},
+    }
+    outcome = prepared(tmp_path, scene).run(MemorySink()).outcome
+    assert outcome.status == "untrusted"
+    assert "elastic_rope `rope`: a section of it had no length, and no tension" in outcome.message
+    scene["simulation"]["duration"] = 0.2
+    assert prepared(tmp_path, scene).run(MemorySink()).outcome.status == "complete"
+
+
 def test_a_section_whose_material_is_taken_up_has_no_tension(tmp_path):
     """A drum winds more than the section has: the strain is -1, and the program warns."""
     bodies = {"drum": body(1.0), "load": body(5.0)}
