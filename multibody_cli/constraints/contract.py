@@ -34,6 +34,8 @@ class ConstraintSpec(EntrySpec):
         Whether its rows may have no effect on one of their bodies in some positions.
     UNDEFINED
         Remedy where it has no finite value.
+    WITHOUT_SLOPE
+        Remedy where no motion changes its value, of an equality that must not start there.
     """
 
     type: str
@@ -41,6 +43,7 @@ class ConstraintSpec(EntrySpec):
     RELATIVE: ClassVar[bool] = False
     VANISHES: ClassVar[bool] = False
     UNDEFINED: ClassVar[str] = "change the initial position"
+    WITHOUT_SLOPE: ClassVar[str | None] = None
 
     @property
     def row_count(self) -> int:

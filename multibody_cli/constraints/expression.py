@@ -65,6 +65,10 @@ class ExpressionSpec(ConstraintSpec):
     restitution: Fraction = Field(0.0, description="Of impacts on the limits: ratio of the rates after and before.")
 
     VANISHES = True
+    WITHOUT_SLOPE = (
+        "the points of a distance coincide, the axes of an angle are parallel, or a factor is 0; use `position` or "
+        "`direction`, which have slopes everywhere, or start elsewhere"
+    )
     UNDEFINED = "its `value`, or a derivative, is not finite there: change the initial position or the expression"
 
     @model_validator(mode="after")

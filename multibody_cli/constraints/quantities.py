@@ -9,8 +9,8 @@ rate u, and the rate c of u without accelerations.  A slope J by u acts on its b
     angular velocity  -    w          0               moment J
     coordinate        q    dq/dt      0               J
 
-Coinciding points have no direction, nor have parallel axes an axis of their angle: the slopes of a distance or of an
-angle fade to 0 there, below `SMALLEST`.
+Coinciding points have no direction, nor have parallel axes an axis of their angle: below `SMALLEST` a distance or an
+angle is 0, without slope.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ cross, dot = map(in_python, (products.cross, products.dot))
 
 WORLD = "world"
 
-SMALLEST = 1e-20
-"""Distance, m, or sine of an angle, below which its slope fades to 0."""
+SMALLEST = 1e-12
+"""Distance, m, or sine of an angle, below which it counts as 0.
+
+Bodies that pass straight through a point have round-off of v^2 / d in the bias of their distance, which this bounds.
+"""
 
 
 # --- sources ------------------------------------------------------------------------------------------------------
@@ -283,11 +286,10 @@ class AngularVelocityQuantity(QuantitySpec):
 
 
 def norm(a: Vec3) -> Value:
-    """Return the length of a vector, whose first and second derivative fade to 0 below `SMALLEST`."""
-    square = dot(a, a)
-    padded = square + SMALLEST**2
-    share = square / padded  # 1 but for the shortest vectors
-    return share * share * sqrt(padded)
+    """Return the length of a vector; 0, without slope, if it is shorter than `SMALLEST`."""
+    square, least = dot(a, a), SMALLEST**2
+    is_long = apply("floor", 1.5 * square / (square + 0.5 * least))  # 1 from `least` on, else 0; constant
+    return is_long * sqrt(square + (1.0 - is_long) * least)
 
 
 QUANTITIES: dict[str, type[QuantitySpec]] = {

@@ -131,21 +131,22 @@ def _require_length(loaded: LoadedScene, model: Model, coincident: Flags) -> Non
 
 
 def _require_finite(loaded: LoadedScene, model: Model, state: State) -> None:
-    """Refuse constraints without a finite value or derivative at the start."""
+    """Refuse constraints without a finite value or derivative at the start, and equalities that nothing can change."""
     work = placed(model, state)
     finite = np.isfinite(work.terms["coefficient"]) & np.isfinite(work.terms["f"]).all(axis=1)
+    acts = (work.terms["coefficient"] != 0.0) | work.terms["f"].any(axis=1) | work.terms["t"].any(axis=1)
 
-    def undefined() -> Iterator[tuple[Sequence[str], str]]:
+    def refused() -> Iterator[tuple[Sequence[str], str]]:
         for name, row in zip(model.names.rows, work.rows, strict=True):
-            if not (math.isfinite(row["error"]) and finite[row["first_term"] : row["last_term"]].all()):
-                entry = getattr(loaded.scene, name.section)[name.element]
-                remedy = getattr(entry, "UNDEFINED", ConstraintSpec.UNDEFINED)
-                yield (
-                    (name.section, name.element),
-                    f"is not defined in the initial position, {name.direction}: {remedy}",
-                )
+            entry, own = getattr(loaded.scene, name.section)[name.element], slice(row["first_term"], row["last_term"])
+            is_fixed = not row["one_sided"] and not acts[own].any()
+            problem, remedy = "is changed by no motion", getattr(entry, "WITHOUT_SLOPE", None) if is_fixed else None
+            if not (math.isfinite(row["error"]) and finite[own].all()):
+                problem, remedy = "is not defined", getattr(entry, "UNDEFINED", ConstraintSpec.UNDEFINED)
+            if remedy:
+                yield (name.section, name.element), f"{problem} in the initial position, {name.direction}: {remedy}"
 
-    loaded.refuse(undefined())
+    loaded.refuse(refused())
 
 
 def initial_samples(model: Model, state: State) -> Samples:

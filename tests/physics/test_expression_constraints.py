@@ -250,6 +250,66 @@ def test_a_ball_falls_from_its_hook_into_its_rope(method: str) -> None:
     np.testing.assert_allclose(found["bodies/position"].values[-1, 0], [0, 0, -0.3], atol=1e-9)
 
 
+@every_method
+@pytest.mark.parametrize("offset", [0.0, 1e-17, 1e-13, 1e-9])
+def test_a_ball_passes_through_the_hook_of_its_slack_rope(method: str, offset: float) -> None:
+    """At 7 m/s, at the end of a step; it turns back where the rope is taut, as with the built-in element."""
+    ball = {**BALL, "position": [-0.7 + offset, 0, 0], "velocity": {"linear": [7, 0, 0]}}
+    ends = [{"body": "world"}, {"body": "ball"}]
+    limits = {"limits": [None, 0.75], "restitution": 1.0}
+    ropes = (
+        {"type": "expression", "inputs": {"d": {"distance": ends}}, "value": "d", **limits},
+        {"type": "distance", "between": ends, **limits},
+    )
+    ends_of_runs = []
+    for rope in ropes:
+        scene = {"bodies": {"ball": ball}, "joints": {}, "constraints": {"it": rope}, "gravity": [0, 0, 0]}
+        found = run(scene, method, duration=0.24)
+        velocity = found["bodies/linear_velocity"].values[:, 0, 0]
+        np.testing.assert_allclose(velocity[found["time"].values < 0.2], 7.0, atol=1e-9)
+        assert velocity[-1] == pytest.approx(-7.0, abs=1e-6)
+        ends_of_runs.append(found["bodies/position"].values[-1, 0, 0])
+    assert ends_of_runs[0] == pytest.approx(ends_of_runs[1], abs=1e-9)
+
+
+@every_method
+def test_an_axis_passes_through_the_apex_of_its_cone(method: str) -> None:
+    scene = {
+        "gravity": [0, 0, 0],
+        "bodies": {"ball": BALL},
+        "joints": {"socket": {"type": "spherical", "child": "ball", "q": {"rotvec": [-0.3, 0, 0]}, "v": [2, 0, 0]}},
+        "constraints": {
+            "cone": {
+                "type": "expression",
+                "inputs": {"h": {"angle": [[0, 0, 1], {"body": "ball", "axis": [0, 0, 1]}]}},
+                "value": "h",
+                "limits": [None, 0.4],
+                "restitution": 1.0,
+            }
+        },
+    }
+    found = run(scene, method, duration=0.4)
+    rate = found["bodies/angular_velocity"].values[:, 0, 0]
+    np.testing.assert_allclose(rate[found["time"].values < 0.34], 2.0, atol=1e-6)
+    assert rate[-1] == pytest.approx(-2.0, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "value"),
+    [
+        ({"h": {"angle": [[0, 0, 1], {"body": "ball", "axis": [0, 0, 1]}]}}, "h"),
+        ({"h": {"angle": [[0, 0, 1], {"body": "ball", "axis": [0, 0, -1]}]}}, "h - pi"),
+        ({"d": {"distance": [{"body": "world"}, {"body": "ball"}]}}, "d"),
+        ({"d": {"distance": [{"body": "world"}, {"body": "ball"}]}}, "2*d**2"),
+    ],
+    ids=["parallel", "opposite", "together", "square"],
+)
+def test_an_equality_without_slope_at_the_start_is_refused(inputs: dict[str, Any], value: str) -> None:
+    entries = {"bodies": {"ball": BALL}, "joints": {}}
+    with pytest.raises(mbsim.SceneError, match=r"is changed by no motion in the initial .*: the points of a"):
+        run({**entries, "constraints": {"it": {"type": "expression", "inputs": inputs, "value": value}}}, "aba")
+
+
 def test_expressions_of_two_bodies_are_nodes_of_the_elimination() -> None:
     ends = [{"body": "a", "point": [0, 0, 1]}, {"body": "b"}]
     inputs: dict[str, dict[str, Any]] = {
