@@ -25,6 +25,7 @@ from multibody_cli.model import Floats
 from multibody_cli.output.carried_state import collect, restore
 from multibody_cli.output.checkpoint import packed, target, unpacked
 from multibody_cli.packing.applied_forces import with_applied_forces
+from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion, places_by_name
 
@@ -75,7 +76,7 @@ class Simulation:
         self._memory, self._state = fresh_state(prepared.fresh_state(), self._model)
         options, control = kind.Options.model_validate(settings.options), prepared.compiled.control
         self._method = kind(self._model, prepared.integrator, control, self._state, options)
-        self._settings = prepared.run_settings()
+        self._settings, self._holders = prepared.run_settings(), {"state": self._state, "method": self._method}
         self._adaptive = is_adaptive(settings)
         self._has_domains = any(joint.domains for joint in self._model.names.joints)
         positions, columns, fixed = places_by_name(self._model)
@@ -83,8 +84,7 @@ class Simulation:
         self._v = NamedViews("joint or free body", self._state.v, columns, fixed)
         self._a = NamedViews("joint or free body", read_only(self._state.a), columns, frozenset())
         self._force = NamedViews("joint with applied forces", self._forces, actuated.joints, frozenset())
-        self._inputs = Inputs(self._model, lambda: setattr(self, "_seen", (b"", b"")))
-        self._equations: EquationsOfMotion | None = None
+        self._inputs = Inputs(self._model, lambda: setattr(self, "_seen", (self._seen[0], b"")))
         self._is_stepping, self._end = False, end_of_activations(prepared.scene)
         report = self._method.start(self._state)
         self._start = start_of(self._state, self._method.work)
@@ -142,10 +142,6 @@ class Simulation:
         """The present time, s."""
         return float(self._state.time[0])
 
-    @property
-    def _holders(self) -> dict[str, Any]:
-        return {"state": self._state, "method": self._method}
-
     # --- motion ---------------------------------------------------------------------------------------------------
     def step(self, count: int = 1) -> None:
         """Take steps of `scene.step`.
@@ -170,7 +166,7 @@ class Simulation:
         try:
             before = memory, forces = self._memory.tobytes(), self._forces.tobytes()
             if before != self._seen:
-                self._method.restart()
+                self._begin_afresh()
             failed = self._method.step(self._state, 1) if count == 1 else take_steps(self._method, self._state, count)
             self._seen = self._memory.tobytes(), forces
         finally:
@@ -253,21 +249,25 @@ class Simulation:
     def _refuse_while_stepping(self) -> None:
         """Refuse a call while another thread steps."""
         if self._is_stepping:
-            raise ArgumentError(
-                "the simulation is stepping in another thread: give each thread a simulation of its own"
-            )
+            raise ArgumentError("the simulation is stepping in another thread: give each thread one of its own")
 
     def _snapshot(self) -> Snapshot:
         """Return what a program may change between steps: state and applied forces."""
         return self._memory.tobytes(), self._forces.tobytes()
+
+    def _begin_afresh(self) -> None:
+        """Use nothing of earlier steps but the turns of ropes, if the state or the forces were changed."""
+        if self._snapshot() != self._seen:
+            follow_ropes(self._model, self._state, np.frombuffer(self._seen[0])[: len(self._state.q)])
+            self._seen = self._memory.tobytes(), b""
+            self._method.restart()
 
     def _advance_adaptively(self, until: float) -> None:
         self._refuse_while_stepping()
         self._is_stepping = True
         try:
             before = self._snapshot()
-            if before != self._seen:
-                self._method.restart()
+            self._begin_afresh()
             report, pieces = Report(), max(1, math.ceil((until - self.time) / self.scene.step))
             start, step = self.time, (until - self.time) / pieces
             for piece in range(1, pieces + 1):
@@ -311,15 +311,14 @@ class Simulation:
             There is no such channel, or it has no such component.
         """
         self._refuse_while_stepping()
-        if self._snapshot() != self._seen:
-            self._method.restart()
+        self._begin_afresh()
         report = self._method.advance(self._state, self.time)
         self._seen = self._snapshot()
         self._observer.observe(self._state, report)
         return self._observer.value(path)
 
     # --- equations of motion --------------------------------------------------------------------------------------
-    @property
+    @cached_property
     def equations(self) -> EquationsOfMotion:
         """The equations of motion; they are compiled on first use.
 
@@ -328,15 +327,13 @@ class Simulation:
         ArgumentError
             The method of the scene uses maximal coordinates.
         """
-        if self._equations is None:
-            method = self.scene.prepared.scene.simulation.method
-            if METHODS[method].maximal:
-                raise ArgumentError(
-                    f"method `{method}` uses maximal coordinates, without a mass matrix of the joints: load the scene "
-                    'with the override {"simulation.method": "aba"}'
-                )
-            self._equations = EquationsOfMotion(self._model)
-        return self._equations
+        method = self.scene.prepared.scene.simulation.method
+        if METHODS[method].maximal:
+            raise ArgumentError(
+                f"method `{method}` uses maximal coordinates, without a mass matrix of the joints: load the scene "
+                'with the override {"simulation.method": "aba"}'
+            )
+        return EquationsOfMotion(self._model)
 
     def mass_matrix(self) -> Floats:
         """Return the mass matrix M (n, n) of the present state.
@@ -362,6 +359,7 @@ class Simulation:
         wanted = np.asarray(a, np.float64)
         if wanted.shape != (self.equations.n,):
             raise ArgumentError(f"expected accelerations of shape ({self.equations.n},), found {wanted.shape}")
+        self._begin_afresh()
         given = self._forces.copy()
         self._forces[:] = 0.0
         try:
@@ -397,4 +395,5 @@ class Simulation:
         ArgumentError
             Bodies without inertia can move, or an acceleration is not finite.
         """
+        self._begin_afresh()
         return linearize(self._model, self._state, self._forces, self._force_columns)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.cables.span import END, angle_of, ends_of
+from multibody_cli.cables.span import END, angle_of, ends_of, nearest_turn, on_disc
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.products import dot
 from multibody_cli.spec.entries import PackingContext
@@ -143,3 +143,38 @@ def mark(spans, bodies, q, material):
         taut = spans[first].taut * free if spans[first].taut > 0.0 else 0.0
         spans[first].made += fed + taut
         material[first] += taut
+
+
+@kernel
+def follow(spans, states, bodies, q) -> int:
+    """Move the states of all angles to the whole turns that are nearest in a position.
+
+    Return the first span with an angle whose whole turns are uncertain, or -1.  Its state is kept.
+    """
+    arrival, uncertain = 0.0, -1
+    for k in range(len(spans)):
+        a, b = spans[k].a, spans[k].b
+        ends = ends_of(a, b, bodies)
+        certain = True
+        if a.radius > 0.0:
+            angle = angle_of(a, ends.e_a, ends.n_a, bodies)
+            if a.slides:
+                certain = move(states, a.state, a.sense * (angle - arrival) - a.reference)
+                certain = certain and math.isfinite(on_disc(a.reference + states[a.state].value))
+            else:
+                certain = move(states, a.state, angle + a.turn * q[a.iq] - a.reference)
+        if b.radius > 0.0:
+            arrival = angle_of(b, ends.e_b, ends.n_b, bodies)
+            if not b.slides:
+                certain = move(states, b.state + 1, arrival + b.turn * q[b.iq] - b.reference) and certain
+        uncertain = k if uncertain < 0 and not certain else uncertain
+    return uncertain
+
+
+@kernel
+def move(states, k, change) -> bool:
+    """Move state k to the change of its angle, up to whole turns, and return whether these are certain."""
+    found = nearest_turn(change, states[k].value)
+    if math.isfinite(found):
+        states[k].value = found
+    return math.isfinite(found) or not math.isfinite(change)

@@ -203,8 +203,13 @@ def wrap_angle(end, states, angle, rate):
     It is undefined (NaN) for a rope that has left the disc.
     """
     rate = end.sense * rate + states[end.state].rate
-    found = counted(states, end.state, end.reference + states[end.state].value, end.sense * angle, rate)
-    return found if found > -FARTHEST * math.tau else math.nan
+    return on_disc(counted(states, end.state, end.reference + states[end.state].value, end.sense * angle, rate))
+
+
+@formula
+def on_disc(wrap):
+    """The angle by which a rope wraps a disc; NaN if it has left the disc by `FARTHEST`."""
+    return wrap if wrap > -FARTHEST * math.tau else math.nan
 
 
 class SpanMotion(NamedTuple):

@@ -28,6 +28,7 @@ from multibody_cli.cables.span import (
     ends_of,
     levers_of,
     nearest_turn,
+    on_disc,
     pull_change,
     pull_of,
     span_motion,
@@ -103,7 +104,8 @@ def measure_section(spans, states, first, bodies, in_time):
         if a.radius > 0.0:
             angle, lever = angle_of(a, ends.e_a, ends.n_a, bodies), a.sense * a.radius
             if a.slides:
-                length += a.radius * nearest_turn(a.sense * (angle - arrival), a.reference + states[a.state].value)
+                wrap = nearest_turn(a.sense * (angle - arrival), a.reference + states[a.state].value)
+                length += a.radius * on_disc(wrap)
                 lengthening += lever * (motion.rate_a - turned)
             else:
                 made -= lever * nearest_turn(angle, a.angle)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.cables.rope import mark
+from multibody_cli.cables.rope import follow, mark
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.capstan import GUIDE
 from multibody_cli.constraints.elements import ROPES
+from multibody_cli.errors import ArgumentError
+from multibody_cli.forces.elements import ELASTIC_ROPES
+from multibody_cli.forces.states import load_states, store_states
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Flags, records
-from multibody_cli.model import Floats, Records, System
+from multibody_cli.model import Floats, Model, Records, State, System
 from multibody_cli.packing.rows import RowPacker
 from multibody_cli.tree.workspace import workspace_for
 
@@ -84,3 +87,52 @@ def copy_marks(system: System, marked: System) -> None:
         spans["made"] = others["made"]
         for end in "ab":
             spans[end]["reference"] = others[end]["reference"]
+
+
+PARTS, LARGEST_PART = 8, 0.3
+"""Number of parts of a change of coordinates, and its largest part beyond them, rad or m."""
+
+
+UNCERTAIN_TURNS = (
+    "the change of `q` turns an end of it by 0.45 turns at once, or takes it off a pulley by as much, so that its "
+    "whole turns are uncertain: change `q` in smaller parts, with a channel after each"
+)
+"""Cause and remedy."""
+
+
+def follow_ropes(model: Model, state: State, before: Floats) -> None:
+    """Count the turns of ropes along the straight way of the coordinates to a state, in place.
+
+    Parameters
+    ----------
+    model, state
+        The model, and its state, of which `z` is moved.
+    before
+        (nq,) the coordinates before, or none if they are unknown: then the nearest turns count.
+
+    Raises
+    ------
+    ArgumentError
+        The whole turns of a rope are uncertain; nothing is moved.
+    """
+    spans, elastic = ropes_of(model.system), model.system.forces.spans
+    if len(spans) + len(elastic) == 0 or np.array_equal(before, state.q):
+        return
+    states, work = model.system.forces.states.copy(), workspace_for(model.system)
+    start = before if len(before) else state.q
+    change = state.q - start
+    parts, lost = PARTS + int(np.abs(change).max() / LARGEST_PART), (-1, -1)
+    load_states(states, state.z)
+    for k in range(1, parts + 1):
+        placed = start + (k / parts) * change
+        update_kinematics(model.system, state.time[0], placed, state.v.copy(), np.zeros_like(state.v), work)
+        lost = follow(spans, states, work.bodies, placed), follow(elastic, states, work.bodies, placed)
+    if lost[0] >= 0:
+        name = model.names.rows[spans[lost[0]]["first_row"]]
+        raise ArgumentError(f"{name.section}.{name.element}: {UNCERTAIN_TURNS}")
+    if lost[1] >= 0:
+        ropes = model.system.forces.tables[ELASTIC_ROPES]
+        [k] = ropes["account"][(ropes["first"] <= lost[1]) & (lost[1] < ropes["last"])]
+        raise ArgumentError(f"{model.names.accounts[k].cause.replace('/', '.', 1)}: {UNCERTAIN_TURNS}")
+    store_states(states, state.z)
+    load_states(model.system.forces.states, state.z)

@@ -221,6 +221,75 @@ def test_an_elastic_belt_on_a_carrier_that_turns(tmp_path, method):
     assert np.abs(found("energy/ledger_residual")).max() < 1e-7
 
 
+def carrier(sun, planet, **fields):
+    bodies = {"arm": body(1.0, 5.0), "planet": body(1.0, 0.02), "sun": body(1.0, 0.03)}
+    joints = {"arm": hinge("arm"), "planet": hinge("planet", 0.5, parent="arm"), "sun": hinge("sun")}
+    springs = {"belt": elastic(pulley("sun", sun), pulley("planet", planet), closed=True, tension=50.0)}
+    return {"gravity": [0, 0, 0], "bodies": bodies, "joints": joints, "springs": springs, **fields}
+
+
+SETTINGS = [
+    *((name, {} if METHODS[name].own_integrator else {"integrator": "rk4"}) for name in METHODS),
+    ("aba", {"integrator": "linearly_implicit_euler"}),
+    ("aba", {"integrator": "sdirk2"}),
+]
+
+
+@pytest.mark.parametrize(("method", "own"), [one for one in SETTINGS if not METHODS[one[0]].maximal])
+@pytest.mark.parametrize("angle", [1.0, math.pi, 4.0, -20.0, 100.0])
+def test_a_program_that_turns_the_carrier_of_a_belt_turns_its_belt(tmp_path, method, own, angle):
+    """The whole mechanism is turned, at once, and moves as before: its belt has its turns about the sun."""
+    path = tmp_path / "scene.yaml"
+    settings = {"duration": 0.1, "step": 1e-3, "method": method, **own}
+    path.write_text(json.dumps({"mbsim": 1, "name": "scene", **carrier(0.1, 0.15), "simulation": settings}))
+    scene = mbsim.load(path)
+    found = []
+    for turn in (0.0, angle):
+        simulation = mbsim.Simulation(scene)
+        simulation.q["arm"][:] = simulation.q["sun"][:] = turn
+        np.testing.assert_allclose(simulation.bias(), 0.0, atol=1e-10)
+        np.testing.assert_allclose(simulation.channel("springs/belt/tension"), 50.0, rtol=1e-10)
+        simulation.v["planet"][:] = 3.0
+        simulation.advance(0.1)
+        found.append([*simulation.v["planet"], *simulation.channel("springs/belt/tension")])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-7)
+
+
+def test_a_program_cannot_take_a_rope_off_its_peg_by_half_a_turn(tmp_path):
+    """The last position is that of the ropes until `q` is one that they can reach."""
+    path = tmp_path / "scene.yaml"
+    arm = hinge("arm", q=-2.5) | {"child_origin": {"position": [-1, 0, 0]}}
+    over = {"body": "world", "point": [1, 0, -0.5]}, pulley("world", 0.1, slides=True), {"body": "arm"}
+    scene = {"bodies": {"arm": body(1.0)}, "joints": {"arm": arm}, "springs": {"rope": elastic(*over, tension=5)}}
+    scene |= {"mbsim": 1, "name": "scene", "simulation": {"duration": 0.1, "step": 1e-3}}
+    path.write_text(json.dumps(scene))
+    simulation = mbsim.Simulation(mbsim.load(path))
+    before = simulation.channel("springs/rope/strain")
+    simulation.q["arm"][:] = -2.4
+    made = 0.1 * 0.1 / (simulation.channel("springs/rope/strain") - before)  # its arc alone becomes longer
+    simulation.q["arm"][:] = 17.5
+    wound = simulation.channel("springs/rope/strain")
+    np.testing.assert_allclose(wound - before, 0.1 * 20.0 / made, rtol=1e-9)
+    simulation.q["arm"][:] = -22.5
+    for evaluate in (simulation.step, simulation.bias, lambda: simulation.channel("time")):
+        with pytest.raises(mbsim.ArgumentError, match=r"springs\.rope: the change of `q` turns an end of it by 0\.45"):
+            evaluate()
+    simulation.q["arm"][:] = -2.5
+    np.testing.assert_allclose(simulation.channel("springs/rope/strain"), before, rtol=0, atol=1e-12)
+
+
+def test_an_elastic_rope_that_leaves_its_peg_by_half_a_turn_makes_the_run_untrusted(tmp_path):
+    arm = hinge("arm", motion={"velocity": -5}) | {"child_origin": {"position": [-1, 0, 0]}}
+    over = {"body": "world", "point": [1, 0, -0.5]}, pulley("world", 0.1, slides=True), {"body": "arm"}
+    scene = {"bodies": {"arm": body(1.0)}, "joints": {"arm": arm}, "springs": {"rope": elastic(*over, tension=5)}}
+    outcomes = []
+    for duration in (0.1, 2.0):
+        settings = {"duration": duration, "step": 1e-3}
+        outcomes.append(prepared(tmp_path, {**scene, "simulation": settings}).run(MemorySink()).outcome)
+    assert [one.status for one in outcomes] == ["complete", "untrusted"]
+    assert "had no length, and no tension" in outcomes[1].message
+
+
 @pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2"])
 def test_implicit_integrators_take_long_steps_of_stiff_ropes(tmp_path, integrator):
     """A rope of 0.2 ms at its period: the weights of the machine move as on an inextensible one."""
