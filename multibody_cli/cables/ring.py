@@ -5,8 +5,9 @@ c = rho t is constant (Clairaut), and so is
 
     k r = 1 - c^2 R / rho^3
 
-for the normal curvature k.  An arc over the innermost circle of the tube leaves it where this is negative there.  The
-cable is then a straight line between two arcs, which end near sqrt(3) times the angle of the tube at which k = 0.
+for the normal curvature k, which is least where rho is: on the innermost circle of the tube, or at rho = |c|, where an
+arc turns back.  A cable leaves the tube where this is negative, and is a straight line between two arcs.  These end
+near sqrt(3) times the distance from there at which k = 0.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.cables.arcs import begin_of_line, complete, end_of_line
+from multibody_cli.cables.circle import TINY
 from multibody_cli.cables.torus import is_cut, settle
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store
@@ -45,7 +47,7 @@ def divide_or_join(points, first, k, last, bodies, a, b) -> bool:
     elif other.touches:
         end = end_of_line(points, last, k + 1, bodies, b)
         changes = passes_through(other, body, load(body.x) + load(other.leave), end)
-        if changes or lift_off(other) > 0.0:
+        if changes or hollow(other) < 0.0:
             hand_over(other, one, body)
             changes = True
     return changes
@@ -53,15 +55,17 @@ def divide_or_join(points, first, k, last, bodies, a, b) -> bool:
 
 @kernel
 def leads_through(points, first, k, last, bodies, a, b) -> bool:
-    """Whether the cable does not cross the plane of a torus outside of it, by the arcs of entries k and k + 1."""
+    """Whether the arcs of entries k and k + 1 do not cross the plane of a torus outside of it, and are not hollow."""
     one, other = points.entries[k].surface, points.entries[k + 1].surface
     begins = points.surfaces[one if points.surfaces[one].touches else other]
     ends = points.surfaces[other if points.surfaces[other].touches else one]
     body, leads = bodies[points.entries[k].row], True
+    one_and_other = points.surfaces[one].touches and points.surfaces[other].touches
     if begins.touches:
         before, after = begin_of_line(points, first, k, bodies, a), end_of_line(points, last, k + 1, bodies, b)
         leads = not (
-            crosses_outside(begins)
+            (one_and_other and min(hollow(begins), hollow(ends)) < 0.0)
+            or crosses_outside(begins)
             or crosses_outside(ends)
             or line_crosses_outside(begins, body, before, load(body.x) + load(begins.enter))
             or line_crosses_outside(begins, body, load(body.x) + load(ends.leave), after)
@@ -135,33 +139,38 @@ def tube_angle(surface, x):
 
 
 @formula
-def lift_off(surface):
-    """Angle of the tube at which the normal curvature of an arc over the innermost circle is 0; 0 if there is none."""
+def hollow(surface):
+    """The least normal curvature of an arc that first approaches the axis, in that of the tube; 0 if not negative."""
     R, r, P, t = surface.radii[0], surface.radii[1], load(surface.start), load(surface.heading)
-    c = P.x * t.y - P.y * t.x
-    over = surface.start[2] * surface.end[2] < 0.0 and surface.arc > 0.0
-    rho = (c * c * R) ** (1.0 / 3.0)
-    lifts = over and c * c * R > (1.0 + FLAT) * (R - r) ** 3
-    return math.acos(max((R - rho) / r, -1.0)) if lifts else 0.0
+    Q, s, c = load(surface.end), load(surface.end_heading), P.x * t.y - P.y * t.x
+    falls = P.x * t.x + P.y * t.y < 0.0 < Q.x * s.x + Q.y * s.y and surface.arc > 0.0
+    least = 1.0 - c * c * R / max(R - r, abs(c)) ** 3
+    return least if falls and least < -FLAT else 0.0
 
 
 @kernel
 def divide(one, other, body) -> bool:
-    """Divide an arc that leaves the tube between its ends."""
-    angle = lift_off(one)
-    if angle > 0.0:
-        begin, end = abs(tube_angle(one, load(one.start))), abs(tube_angle(one, load(one.end)))
-        arc, whole = one.arc, begin + end
-        other.arc = arc * max(end - math.sqrt(3.0) * angle, 0.5 * max(end - angle, 0.1 * end)) / whole
+    """Divide an arc that leaves the tube between its ends, by a parabola for its normal curvature."""
+    least, arc, r = hollow(one), one.arc, one.radii[1]
+    if least < 0.0:
+        begin, end = math.sqrt(max(one.bend[0] * r - least, 0.0)), math.sqrt(max(one.end_bend[0] * r - least, 0.0))
+        scale, flat = arc / max(begin + end, TINY), math.sqrt(-least)
+        other.arc = scale * kept(end, flat)
         one.arc = arc - other.arc
         complete(one, body)
         other.touches = 1
         store(other.start, load(one.end))
         store(other.heading, load(one.end_heading))
-        one.arc = arc * max(begin - math.sqrt(3.0) * angle, 0.5 * max(begin - angle, 0.1 * begin)) / whole
+        one.arc = scale * kept(begin, flat)
         complete(one, body)
         complete(other, body)
-    return angle > 0.0
+    return least < 0.0
+
+
+@formula
+def kept(whole, flat):
+    """The part of one side of a divided arc that remains, where its curvature is 0 at `flat` from its least one."""
+    return max(whole - math.sqrt(3.0) * flat, 0.5 * max(whole - flat, 0.1 * whole))
 
 
 @formula

@@ -117,7 +117,7 @@ def test_paths_with_two_arcs_are_shortest(shape):
     assert twice == 4
 
 
-@every_shape
+@pytest.mark.parametrize("shape", ["ring", "thin"])
 @pytest.mark.nightly
 def test_a_thousand_random_paths_are_shortest(shape):
     check_random_paths(shape, 1000, 6)
