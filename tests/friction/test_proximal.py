@@ -116,7 +116,7 @@ def test_a_guess_that_leads_nowhere_is_dropped(monkeypatch):
         calls.append(x.copy())
         if len(calls) == 1:
             x[:] = 0.0
-            return proximal.Report(UNFINISHED, 1, 7, 1.0)
+            return proximal.SolutionReport(UNFINISHED, 1, 7, 1.0)
         return solve(F, options, x, n, S)
 
     monkeypatch.setattr(proximal, "solve_from_guess", fail_once)

@@ -25,14 +25,7 @@ from multibody_cli.spec.path import ArcSpec
 from multibody_cli.spec.rotations import rotation_matrices, rotation_matrix
 from multibody_cli.studies.simulation import prepare
 
-CURVED = (
-    "curve_joint",
-    "spline_curve_joint",
-    "spline_surface_joint",
-    "symbolic_joint",
-    "surface_surface_joint",
-    "curve_curve_joint",
-)
+CURVED = ("curve_joint", "spline_curve_joint", "spline_surface_joint", "symbolic_joint", "surface_surface_joint")
 
 
 @pytest.mark.parametrize("scene", CURVED)
