@@ -242,7 +242,9 @@ def thrown(system: System, rng: np.random.Generator) -> Work:
         body["R"] = random_rotation(rng).T.ravel()
         body["x"], body["v"], body["w"] = rng.normal(size=(3, 3))
     system.forces.spans["made"] = 0.0
-    mark(system.forces.spans, work.bodies, Q)  # ropes have the tension of their start there
+    mark(
+        system.forces.spans, work.bodies, Q, np.zeros(len(system.forces.spans))
+    )  # ropes have the tension of their start there
     return work
 
 

@@ -190,7 +190,8 @@ class Bench:
     def measure_ropes(self):
         """Ropes are taut at T."""
         numbers = np.concatenate([np.full(SHIFT, np.nan), self.coordinates(T)[0]])
-        mark(self.constraints.tables[TABLES.index(ROPES)], records(self.bodies(T)[0]), numbers)
+        spans = self.constraints.tables[TABLES.index(ROPES)]
+        mark(spans, records(self.bodies(T)[0]), numbers, np.zeros(len(spans)))
 
     def bodies(self, t):
         """Records of the bodies at time t, their twists and their accelerations."""
