@@ -17,13 +17,12 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.immutable import Immutable
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, generated_part, turning
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.friction import rate_patches
 from multibody_cli.joints.geometry.alignment import AlongPath, parameter_without_tangent, rotation_minimizing
 from multibody_cli.joints.geometry.curve_specs import AnyCurve, CurveForm
-from multibody_cli.joints.joint_map import Constants, Factor, FactorProduct, Frame, Inverse, MapCoordinate, Pieces, Turn
+from multibody_cli.joints.joint_map import Constants, Factor, FactorProduct, Frame, Inverse, MapCoordinate, Turn
 from multibody_cli.joints.spec import Coordinates
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3
@@ -36,57 +35,24 @@ X = Vec3(1.0, 0.0, 0.0)
 REVERSED = Frame(Mat3(Vec3(-1.0, 0.0, 0.0), Vec3(0.0, -1.0, 0.0), Vec3(0.0, 0.0, 1.0)), ZERO)
 
 
-class ToContact(Immutable):
+class ToContact(AlongPath):
     """From the parent to the contact point, with the constant rotation to the frame of the other curve."""
 
-    along: AlongPath
     turn: float
     opposite: bool
-
-    @property
-    def title(self) -> str:
-        """Short description."""
-        return f"touching {self.along.path.title}"
-
-    @property
-    def pieces(self) -> tuple[Pieces | None, ...]:
-        """Those of the curve."""
-        return self.along.pieces
-
-    @property
-    def stride(self) -> int:
-        """That of the curve."""
-        return self.along.stride
 
     def factors(self, map_coordinates: Sequence[MapCoordinate], c: Constants) -> Sequence[Factor]:
         """Return the frame at the parameter, with the opposite tangent if so, turned about it."""
         over = [REVERSED] if self.opposite else []
-        return [*self.along.factors(map_coordinates, c), *over, *([Turn(X, self.turn)] if self.turn else [])]
+        return [*super().factors(map_coordinates, c), *over, *([Turn(X, self.turn)] if self.turn else [])]
 
 
-class FromContact(Immutable):
+class FromContact(AlongPath):
     """From the contact point back along the curve of the child."""
-
-    along: AlongPath
-
-    @property
-    def title(self) -> str:
-        """Short description."""
-        return f"{self.along.path.title} that touches"
-
-    @property
-    def pieces(self) -> tuple[Pieces | None, ...]:
-        """Those of the curve."""
-        return self.along.pieces
-
-    @property
-    def stride(self) -> int:
-        """That of the curve."""
-        return self.along.stride
 
     def factors(self, map_coordinates: Sequence[MapCoordinate], c: Constants) -> Sequence[Factor]:
         """Return the inverse of the frame at the parameter."""
-        return [Inverse(FactorProduct(self.along.factors(map_coordinates, c)))]
+        return [Inverse(FactorProduct(super().factors(map_coordinates, c)))]
 
 
 class _Curves(Spec):
@@ -146,12 +112,13 @@ def _domain_of(form: CurveForm) -> Interval:
 
 def parts(spec: CurveCurveSpec) -> Sequence[Part]:
     """Return the way along the parent's curve, the rotation about the tangent, and the way back along the child's."""
-    first, second = (rotation_minimizing(getattr(spec, word).curve, spec.up) for word in CURVES)
-    to = ToContact(first[0], spec.turn or 0.0, spec.tangents == "opposite")
+    (first, constants), (second, others) = (rotation_minimizing(getattr(spec, word).curve, spec.up) for word in CURVES)
+    to = ToContact(first.path, first.alignment, first.pieces, spec.turn or 0.0, spec.tangents == "opposite")
+    back = FromContact(second.path, second.alignment, second.pieces)
     return [
-        generated_part(to, spec.coordinates[:1], first[1], spec.q[:1]),
+        generated_part(to, spec.coordinates[:1], constants, spec.q[:1]),
         *([turning((1.0, 0.0, 0.0))] if spec.turn is None else []),
-        generated_part(FromContact(second[0]), spec.coordinates[-1:], second[1], spec.q[-1:]),
+        generated_part(back, spec.coordinates[-1:], others, spec.q[-1:]),
     ]
 
 
