@@ -108,8 +108,6 @@ def _figures(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
 
 def _count(diagnosis: Diagnosis) -> str:
     count = diagnosis.count
-    if count is None:
-        return str(diagnosis.n_dofs)
     terms = [f"{count.of_bodies} of {counted(count.bodies, 'body', 'bodies')}"]
     terms += [f"- {count.of_joints} by {counted(count.joints, 'joint')}"] if count.joints else []
     if count.of_constraints:

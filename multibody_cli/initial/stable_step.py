@@ -139,7 +139,7 @@ def have_stable_steps(simulation: SimulationSpec, model: Model, q: Floats, v: Fl
 
 def _is_differenced(model: Model) -> bool:
     """Whether the accelerations of a model are differenced."""
-    return int(model.system.tree.links["nv"].sum()) <= MOST_DIFFERENCED and not model.names.affine
+    return int(model.system.tree.links["nv"].sum()) <= MOST_DIFFERENCED
 
 
 def _limits_the_step(integrator: Integrator, model: Model) -> bool:

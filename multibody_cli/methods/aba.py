@@ -25,7 +25,7 @@ ABA = AccelerationKind(
     name="aba",
     description="articulated bodies: recursive forward and hybrid dynamics, O(n)",
     kernels=KERNELS,
-    supports=frozenset(Feature) - {Feature.AFFINE},
+    supports=frozenset(Feature),
     Options=ImplicitOptions,
     chosen=lambda _, system: CONSTRAINED if has_elimination(system, own=False) else KERNELS,
 )

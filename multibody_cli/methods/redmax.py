@@ -209,7 +209,7 @@ REDMAX = AccelerationKind(
     name="redmax",
     description="reduced coordinates with a dense mass matrix, O(n^3)",
     kernels=KERNELS,
-    supports=frozenset(Feature) - {Feature.AFFINE},
+    supports=frozenset(Feature),
     Options=RedmaxOptions,
     chosen=kernels_of,
 )

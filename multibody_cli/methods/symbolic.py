@@ -60,7 +60,7 @@ SYMBOLIC = AccelerationKind(
     name="symbolic",
     description="articulated bodies by code generated for the model, O(n)",
     kernels=GENERATED,
-    supports=frozenset(Feature) - {Feature.AFFINE},
+    supports=frozenset(Feature),
     Options=SymbolicOptions,
     chosen=lambda options, system: KERNELS[options.recursion, has_elimination(system)],
 )

@@ -8,8 +8,10 @@ the elimination order of Baraff's method, along the joints and constraints that 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -106,11 +108,12 @@ class Layout(Immutable):
         ]
         owners += [f"armature of joint {rotor.joint}" for rotor in self.rotors]
         owners += [f"joint {name}" for name in self.loop_joint_names]
-        words: list[str] = []
         counts = [len(one.driven) for one in self.tree_links] + [len(one.driven) for one in self.loops]
-        for owner, count in zip(owners, counts, strict=True):
-            words += [owner if count == 1 else f"{owner}, coordinate {k + 1}" for k in range(count)]
-        return tuple(words)
+        of_coordinates = np.repeat(owners, counts).tolist()  # an affine body has several links
+        totals, numbers = Counter(of_coordinates), defaultdict[str, Iterator[int]](lambda: count(1))
+        return tuple(
+            owner if totals[owner] == 1 else f"{owner}, coordinate {next(numbers[owner])}" for owner in of_coordinates
+        )
 
     @cached_property
     def _loop_numbers(self) -> dict[str, int]:

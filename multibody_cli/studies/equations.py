@@ -105,13 +105,8 @@ def prepare_in_joints(source: SceneSource, overrides: Sequence[str]) -> Prepared
     ------
     SceneError
         With all problems of the scene.
-    Refused
-        If the scene has deformable bodies.
     """
-    simulation = in_joint_coordinates(prepare(source, overrides), source, overrides)
-    if simulation is None:
-        raise Refused("bodies of `kind: affine` have no equations in joint coordinates")
-    return simulation
+    return in_joint_coordinates(prepare(source, overrides), source, overrides)
 
 
 def _formulas(simulation: PreparedSimulation) -> Equations:

@@ -211,10 +211,8 @@ def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> PreparedSimul
 
 def in_joint_coordinates(
     simulation: PreparedSimulation, source: SceneSource, overrides: Sequence[str] = ()
-) -> PreparedSimulation | None:
-    """Return a prepared scene in joint coordinates, whatever its method; None if it has affine bodies."""
-    if simulation.compiled.model.names.affine:
-        return None
+) -> PreparedSimulation:
+    """Return a prepared scene in joint coordinates, whatever its method."""
     if not METHODS[simulation.scene.simulation.method].maximal:
         return simulation
     return prepare(source, (*overrides, "simulation.method=aba", "simulation.options={}"))

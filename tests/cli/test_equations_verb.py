@@ -244,12 +244,12 @@ def test_exponential_coordinates_are_refused(mbsim: Command, cart: Path) -> None
     assert "exponential coordinates" in ending.stderr
 
 
-def test_affine_bodies_are_refused(mbsim: Command, folder: Path) -> None:
+def test_affine_bodies_have_twelve_coordinates_and_a_constant_mass_matrix(mbsim: Command, folder: Path) -> None:
     (folder / "affine.yaml").write_text(
         "mbsim: 1\nname: affine\nbodies: {b: {mass: 1, kind: affine, shapes: [{type: box, size: [1, 1, 1]}]}}\n"
         "simulation: {duration: 1 s, step: 1 ms, method: baraff}\n"
     )
-    for verb in ("equations", "codegen"):
-        ending = mbsim(verb, "affine.yaml")
-        assert (ending.code, ending.stdout) == (2, "")
-        assert "`kind: affine` have no equations" in ending.stderr
+    ending = mbsim("equations", "affine.yaml", "--json")
+    found = json.loads(ending.stdout)
+    np.testing.assert_allclose(found["M"], np.diag([1.0] * 3 + [1.0 / 12.0] * 9), atol=1e-15)
+    assert found["coordinates"][11]["joint"] == "body b, coordinate 12"

@@ -354,7 +354,7 @@ def test_planar_bodies_move_as_rigid_ones_do(run, method, machine):
 
 
 # --- affine bodies ------------------------------------------------------------------------------------------------
-AFFINE = ["baraff"]
+AFFINE = [*METHODS, "symbolic"]
 SIZE = np.array([0.1, 0.2, 0.3])
 MASS = 1000 * SIZE.prod()
 MOMENTS = MASS * SIZE**2 / 12.0  # second moments of a box
@@ -414,7 +414,8 @@ def test_an_affine_body_pinned_at_a_corner(run, method):
     assert np.ptp(momenta[:, 0]) > 0.1
 
 
-def test_an_affine_body_pinned_at_three_points_is_sheared_by_a_force(run):
+@pytest.mark.parametrize("method", AFFINE)
+def test_an_affine_body_pinned_at_three_points_is_sheared_by_a_force(run, method):
     """Only its third director d is free: P d'' = c F for the force F at the point c of the third axis."""
     points = {"x": [0.05, 0, 0], "y": [0, 0.1, 0], "o": [0, 0, 0]}
     joints = {
@@ -422,7 +423,7 @@ def test_an_affine_body_pinned_at_three_points_is_sheared_by_a_force(run):
     }
     force, c = np.array([0.02, 0.01, 0.04]), 0.15
     forces = {"pull": {"body": "jelly", "point": [0, 0, c], "force": force.tolist()}}
-    found, _ = run("baraff", bodies={"jelly": JELLY}, joints=joints, forces=forces, gravity=[0, 0, 0])
+    found, _ = run(method, bodies={"jelly": JELLY}, joints=joints, forces=forces, gravity=[0, 0, 0])
     expected = np.eye(3)
     expected[:, 2] += c * force / MOMENTS[2] / 2.0
     np.testing.assert_allclose(final(found, "bodies/jelly/deformation"), expected.ravel(), atol=1e-9)

@@ -53,7 +53,7 @@ class Diagnosis(Immutable):
     name
         Name of the scene.
     n_dofs, count
-        Degrees of freedom at the start, and how they were counted; None with affine bodies.
+        Degrees of freedom at the start, and how they were counted.
     motions
         Small motions about the start; None if it cannot be linearized.
     steps
@@ -72,7 +72,7 @@ class Diagnosis(Immutable):
 
     name: str
     n_dofs: int
-    count: DofCount | None
+    count: DofCount
     motions: SmallMotions | None
     steps: Mapping[str, float | None]
     conditioning: Conditioning | None

@@ -34,11 +34,7 @@ def find_overlaps(subject: Subject) -> Iterator[Finding]:
     for alarm in subject.simulation.compiled.alarms:
         if alarm.name == OVERLAP:
             yield subject.finding("overlap", Severity.REMARK, ("contacts", "overlap"), alarm.message, str(alarm.remedy))
-    if (
-        subject.scene.contacts is not None
-        or subject.start is None
-        or not any(body.shapes for body in subject.scene.bodies.values())
-    ):
+    if subject.scene.contacts is not None or not any(body.shapes for body in subject.scene.bodies.values()):
         return
     model, state = subject.start
     names, tree, settings = (WORLD, *model.names.bodies), model.system.tree, ContactsSpec()

@@ -34,7 +34,7 @@ CHECK = "redundant constraints"
 def find_redundancy(subject: Subject) -> Iterator[Finding]:
     """Report the redundant rows of each element, and a change that removes them."""
     rows = dependent_rows(subject)
-    if subject.start is None or not rows:
+    if not rows:
         return
     model = subject.start[0]
     names, one_sided = model.names.rows, model.system.rows["one_sided"]
@@ -128,8 +128,6 @@ def bearing_settings(subject: Subject, fixed: str, floating: str) -> tuple[str, 
 
 def planar_settings(subject: Subject, bodies: Sequence[str], normal: Floats) -> tuple[str, ...]:
     """Return values for `--set` that make bodies planar; empty if that fails or changes the mechanism."""
-    if subject.samples is None:
-        return ()
     settings = []
     for name in bodies:
         body = list(subject.scene.bodies).index(name)
@@ -165,7 +163,7 @@ def _numbers(values: Iterable[float]) -> str:
 def _common_normal(subject: Subject, bodies: Sequence[str]) -> Floats | None:
     """Return the normal of the plane in which all joints between some bodies move them; None without one."""
     held = inboard_joints(subject.scene)
-    if subject.samples is None or not bodies or not held.keys() >= set(bodies):
+    if not bodies or not held.keys() >= set(bodies):
         return None
     inside = {WORLD, *bodies}
     columns = [
@@ -189,7 +187,7 @@ def _common_normal(subject: Subject, bodies: Sequence[str]) -> Floats | None:
 def _frame_of(subject: Subject, joint: JointSpec) -> Floats:
     """Return the rotation (3, 3) of frame F of a joint in the world, at the start."""
     R = rotation_matrix(joint.origin.rotation)
-    if joint.parent == WORLD or subject.samples is None:
+    if joint.parent == WORLD:
         return R
     parent = list(subject.scene.bodies).index(joint.parent)
     return rotation_matrix(subject.samples.quaternion[0, parent]) @ R
@@ -239,15 +237,13 @@ class DofCount(Immutable):
 
 def dependent_rows(subject: Subject) -> list[int]:
     """Return the constraint rows that depend on others at the start."""
-    if subject.start is None or not len(subject.start[0].system.rows):
+    if not len(subject.start[0].system.rows):
         return []
     return Assembler(*subject.start).dependent_rows()
 
 
-def count_dofs(subject: Subject) -> DofCount | None:
-    """Count the degrees of freedom of a scene; None with affine bodies."""
-    if subject.start is None:
-        return None
+def count_dofs(subject: Subject) -> DofCount:
+    """Count the degrees of freedom of a scene."""
     model, scene = subject.start[0], subject.scene
     tree, rows = model.system.tree, model.system.rows
     of_bodies = sum(KINDS[body.kind].n_dofs for body in scene.bodies.values())

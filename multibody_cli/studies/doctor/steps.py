@@ -87,7 +87,7 @@ def find_instability(subject: Subject) -> Iterator[Finding]:
     if found is None or not found.equilibrium:
         return
     growing = [mode for mode in found.modes if mode.kind == "grows"]
-    if growing and subject.start is not None and not subject.start[1].v.any():
+    if growing and not subject.start[1].v.any():
         fastest = min(growing, key=lambda mode: mode.time or math.inf)
         body, seconds = next(iter(fastest.shares), ""), FROM_ROUND_OFF * (fastest.time or 0.0)
         cause = f"starts in an unstable equilibrium, and round-off determines the motion after {seconds:.3g} s"
@@ -109,7 +109,7 @@ class Conditioning(Immutable):
 def conditioning_of(subject: Subject) -> Conditioning | None:
     """Compute the condition numbers at the start; None if the scene cannot be linearized."""
     linear = subject.linear
-    if linear is None or subject.start is None or not len(linear.free):
+    if linear is None or not len(linear.free):
         return None
     rows = subject.start[0].system.rows
     equalities = np.setdiff1d(np.flatnonzero(rows["one_sided"] == 0), dependent_rows(subject))

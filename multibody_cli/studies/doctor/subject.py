@@ -58,25 +58,24 @@ class Subject:
         return self.simulation.scene
 
     @cached_property
-    def in_joints(self) -> PreparedSimulation | None:
-        """The scene in joint coordinates, whatever its method; None if it has affine bodies."""
+    def in_joints(self) -> PreparedSimulation:
+        """The scene in joint coordinates, whatever its method."""
         return in_joint_coordinates(self.simulation, self.source, self.overrides)
 
     @cached_property
-    def start(self) -> tuple[Model, State] | None:
-        """Model and initial state in joint coordinates; None if there are none."""
-        simulation = self.in_joints
-        return None if simulation is None else (simulation.compiled.model, simulation.fresh_state())
+    def start(self) -> tuple[Model, State]:
+        """Model and initial state in joint coordinates."""
+        return self.in_joints.compiled.model, self.in_joints.fresh_state()
 
     @cached_property
-    def samples(self) -> Samples | None:
+    def samples(self) -> Samples:
         """Poses and velocities of the bodies in the initial state."""
-        return None if self.start is None else initial_samples(*self.start)
+        return initial_samples(*self.start)
 
     @cached_property
     def linear(self) -> Linearization | None:
         """The linearized forces at the start; None in large scenes, and if bodies without inertia can move."""
-        if self.start is None or not 0 < self.start[0].system.tree.links["nv"].sum() <= MOST_COORDINATES:
+        if not 0 < self.start[0].system.tree.links["nv"].sum() <= MOST_COORDINATES:
             return None
         try:
             return linearization_of(*self.start)
@@ -86,7 +85,7 @@ class Subject:
     @cached_property
     def motions(self) -> SmallMotions | None:
         """Small motions about the start; None if the scene cannot be linearized."""
-        if self.start is None or self.linear is None:
+        if self.linear is None:
             return None
         try:
             return small_motions(*self.start, self.linear, self.simulation.compiled.masses)
