@@ -339,6 +339,8 @@ def account_joint_friction(table, joint_friction, step, bodies, response, impact
     dissipation is then 0.  In a rebound, friction opposes the rates after it and gains at those before, which reduces
     the loss of the impact.
     """
+    if len(table.accounts) == 0:
+        return
     rebounds = False
     for k in range(step.sizes[0].first_contact, step.sizes[0].rows):
         rebounds = rebounds or step.rebound[k] != 0.0

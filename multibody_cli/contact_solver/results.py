@@ -75,10 +75,10 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
     account_other_rows(groups, step, bodies, response, energies, ledger)
     for c in range(sizes.contacts):
         contact, first = contacts[c], sizes.first_contact + PER_CONTACT * c
-        own = energies[groups.row_island[first]]
+        own, asleep = energies[groups.row_island[first]], contact_sleeps(first, groups, sleep)
         for j in range(PER_CONTACT):
             contact.impulse[j] = step.x[first + j]
-            account_row(first + j, FRICTION if j > 0 else IMPACT, groups, sleep, step, bodies, response, own)
+            account_row(first + j, FRICTION if j > 0 else IMPACT, asleep, step, bodies, response, own)
         own[IMPACT] -= step.turned_work[first]
         own[FRICTION] += step.turned_work[first]
         contact.mode = contact_mode(
@@ -87,8 +87,9 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
     for i in range(sizes.resistances):
         resistance, first = step.resistances[i], sizes.first_resistance + PER_CONTACT * i
         own, moment = energies[groups.row_island[first]], contacts[resistance.contact].moment
+        asleep = contact_sleeps(first, groups, sleep)
         for j in range(1, PER_CONTACT):
-            account_row(first + j, ROLLING, groups, sleep, step, bodies, response, own)
+            account_row(first + j, ROLLING, asleep, step, bodies, response, own)
         if resistance.spins:
             moment[0] = step.x[first + 1]
         else:
@@ -115,10 +116,10 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
 
 
 @kernel
-def account_row(k, kind, groups, sleep, step, bodies, response, own):
+def account_row(k, kind, asleep, step, bodies, response, own):
     """Compute the velocity of a row of a contact after the step, and add its energies to those of its island."""
     x, before, free = step.x[k], step.velocity_before[k], step.velocity_after[k]
-    if contact_sleeps(k, groups, sleep):
+    if asleep:
         step.velocity_after[k] = 0.0
     else:
         step.velocity_after[k] += jacobian_product_of_row(step.rows[k], step.terms, bodies, response)

@@ -144,16 +144,23 @@ def solve_impulses_of_island(island, options, contacts, step, groups, factors, i
     initialize_island(problem, island_rows, contacts, step, factors, scratch)
     x = scratch.impulses[: len(island_rows)]
     report = solve_by_law(problem, options, island_rows, x, contacts, step, impact_times, scratch)
+    store_impulses(island_rows, x, step)
     while release_first_contact(island_rows, contacts, step, impact_times, x):
         initialize_island(problem, island_rows, contacts, step, factors, scratch)
         report = worse(report, solve_by_law(problem, options, island_rows, x, contacts, step, impact_times, scratch))
-    for j in range(len(island_rows)):
-        k = island_rows[j]
-        step.x[k] = x[j] - (step.rows[k].multiplier if k < step.sizes[0].constraint_rows else 0.0)
+        store_impulses(island_rows, x, step)
     reports.failed[island] = LAW if report.status != SOLVED else 0
     reports.residual[island] = report.residual
     reports.steps[island] = max(reports.steps[island], report.steps)
     reports.jams[island] = jams(problem, island_rows, x, step)
+
+
+@kernel
+def store_impulses(island_rows, x, step):
+    """Store the impulses x of an island without those that v* contains."""
+    for j in range(len(island_rows)):
+        k = island_rows[j]
+        step.x[k] = x[j] - (step.rows[k].multiplier if k < step.sizes[0].constraint_rows else 0.0)
 
 
 @template(solve_island)

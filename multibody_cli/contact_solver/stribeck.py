@@ -21,11 +21,11 @@ from multibody_cli.kernel import kernel
 
 
 @kernel
-def coefficient_at(static, kinetic, stribeck_speed, slip) -> float:
-    """Return the coefficient of friction at a slip speed, m/s; it is `static` bit by bit where both are the same."""
+def coefficient_at(static, kinetic, stribeck_speed, along, across) -> float:
+    """Return the coefficient of friction at a slip, m/s; it is `static` bit by bit where both are the same."""
     if kinetic == static:
         return static
-    ratio = slip / stribeck_speed
+    ratio = math.hypot(along, across) / stribeck_speed
     return static + (static - kinetic) * math.expm1(-ratio * ratio)
 
 
@@ -38,8 +38,8 @@ def set_coefficients(table, contacts, step, joint_friction, shared):
     patches, brakes = table.patches, table.brakes
     before, k, coefficients = step.velocity_before, step.sizes[0].constraint_rows, joint_friction.coefficient
     for p in range(len(patches)):
-        patch, slip = patches[p], math.hypot(before[k + 1], before[k + 2])
-        coefficient = coefficient_at(patch.static_friction, patch.kinetic_friction, patch.stribeck_speed, slip)
+        patch, along, across = patches[p], before[k + 1], before[k + 2]
+        coefficient = coefficient_at(patch.static_friction, patch.kinetic_friction, patch.stribeck_speed, along, across)
         if coefficient != coefficients[p]:
             coefficients[p], shared[p] = coefficient, STICKS
         joint_friction.brake[p] = step.sizes[0].h * patch.brake
@@ -48,6 +48,8 @@ def set_coefficients(table, contacts, step, joint_friction, shared):
         joint_friction.previous_impulses[len(patches) + b, 0] = step.sizes[0].h * brakes[b].limit
     k = step.sizes[0].first_contact
     for c in range(step.sizes[0].contacts):
-        contact, slip = contacts[c], math.hypot(before[k + 1], before[k + 2])
-        contact.friction = coefficient_at(contact.friction, contact.kinetic_friction, contact.stribeck_speed, slip)
+        contact, along, across = contacts[c], before[k + 1], before[k + 2]
+        contact.friction = coefficient_at(
+            contact.friction, contact.kinetic_friction, contact.stribeck_speed, along, across
+        )
         k += PER_CONTACT

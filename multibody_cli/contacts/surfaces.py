@@ -32,12 +32,19 @@ def combined(rule, a, b) -> float:
 @kernel
 def set_surfaces(contacts, first, last, a, b, geometry):
     """Set the coefficients of the contacts [first, last) of two geoms."""
+    if first < last:
+        combine_surfaces(contacts[first], a, b, geometry)
+    for k in range(first + 1, last):
+        set_surface(contacts[k], contacts[first])
+
+
+@kernel
+def combine_surfaces(contact, a, b, geometry):
+    """Set the coefficients of one contact of two geoms."""
     rule = geometry.combine
-    for k in range(first, last):
-        contact = contacts[k]
-        if a.priority != b.priority:
-            set_surface(contact, a if a.priority > b.priority else b)
-            continue
+    if a.priority != b.priority:
+        set_surface(contact, a if a.priority > b.priority else b)
+    else:
         contact.friction = combined(rule[0], a.friction, b.friction)
         contact.kinetic_friction = combined(rule[0], a.kinetic_friction, b.kinetic_friction)
         contact.stribeck_speed = max(a.stribeck_speed, b.stribeck_speed)
@@ -48,11 +55,10 @@ def set_surfaces(contacts, first, last, a, b, geometry):
     place = place_of_pair(geometry.own_pairs, a.body, b.body)
     if place >= 0:
         own = geometry.own_surfaces[place]
-        for k in range(first, last):
-            if own.has_friction:
-                set_friction(contacts[k], own)
-            if own.has_restitution:
-                contacts[k].restitution = own.restitution
+        if own.has_friction:
+            set_friction(contact, own)
+        if own.has_restitution:
+            contact.restitution = own.restitution
 
 
 @kernel
