@@ -86,8 +86,8 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
     try:
         model, state = pack_model(loaded, masses, joint_coordinate_layout(scene, masses), sizes)
     except CannotReduce as error:
-        message = "cannot be reduced: its coordinates are prescribed or already dependent"
-        raise loaded.error(message, "couplings", str(error), "reduce") from None
+        name, reason = error.args
+        raise loaded.error(f"cannot be reduced: {reason}", "couplings", name, "reduce") from None
     signals = tuple(signal_alarms(loaded))
     n_dofs, messages = assemble_initial_state(loaded, model, state)
     measure_elastic_ropes(loaded, model, state)

@@ -10,12 +10,13 @@ Splines between coordinates are such functions, as those of the knees of OpenSim
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintTable, Packed, RowShape
+from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.constraints.rows import write_coefficient, write_level
 from multibody_cli.expressions import FORMULA, parse
 from multibody_cli.kernel import formula, kernel
@@ -42,7 +43,7 @@ FIRST_SLOPE = 2
 """Place of the partial derivatives in the output of generated code, after f and its second derivative along v."""
 
 
-class FunctionSpec(ConstraintSpec):
+class FunctionSpec(CouplingSpec):
     """A coordinate is a function of others."""
 
     type: Literal["function"]
@@ -94,6 +95,12 @@ def pack(spec: FunctionSpec, context: PackingContext) -> Packed:
     records = [(0, k, codes[k], k, *context.coordinate(word)) for k, word in enumerate(words)]
     direction = f"between {', '.join(words[:-1])} and {words[-1]}"
     return Packed((RowShape(len(words), holonomic=True, direction=direction),), tuple(records))
+
+
+def map_of(records: Sequence[tuple[Any, ...]]) -> tuple[tuple[int, int], list[tuple[int, int]], int]:
+    """Unpack the records of a function: output and inputs by their indices in q and v, and the address of its code."""
+    *inputs, output = ((iq, iv) for *_, iq, iv in records)
+    return output, inputs, records[-1][2]
 
 
 def source_of(spec: FunctionSpec) -> str:

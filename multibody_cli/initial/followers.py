@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from multibody_cli.constraints import TABLES, function
+from multibody_cli.constraints.reduction import Reductions, update_dependent_coordinates
 from multibody_cli.constraints.relation import TABLE, relations_of
 from multibody_cli.kernel import Flags
 from multibody_cli.model import Floats, State, System
@@ -37,7 +38,7 @@ def place_followers(system: System, state: State, given: tuple[Flags, Flags]) ->
     Yields
     ------
     tuple
-        Of a relation with `reduce` that the given values contradict: 0 for coordinates or 1 for rates, the dependent
+        Of a coupling with `reduce` that the given values contradict: 0 for coordinates or 1 for rates, the dependent
         coordinate, and its leaders, by their indices in v.
     """
     functions = system.constraints.tables[TABLES.index(function.TABLE)]
@@ -54,11 +55,11 @@ def place_followers(system: System, state: State, given: tuple[Flags, Flags]) ->
             _place_level(system, values, system.tree.driven | kept | leads, level)
         if len(functions):
             function.place_outputs(functions, system.constraints.buffers, state.q, state.v, keeps_q, keeps_v)
-    for level, values in enumerate((state.q, state.v)):
-        for relation, value in _reductions(system):  # assembly reports contradictions of constraints
-            if _contradicts(relation, value * (1 - level), values, level):
-                dependent, *leaders = relation
-                yield level, dependent[1], [leader[1] for leader in leaders]
+    for level in (0, 1):  # assembly reports contradictions of constraints
+        for k, dependent in enumerate(system.reductions.dependents):
+            if _contradicts(system.reductions, k, state, level):
+                terms = system.reductions.reduction_terms[dependent["first"] : dependent["last"]]
+                yield level, int(dependent["iv"]), terms["iv"].tolist()
 
 
 def _place_level(system: System, values: Floats, kept: Flags, level: int) -> None:
@@ -87,9 +88,19 @@ def _enter_ranges(packer: ReductionPacker, bounds: list[Relation], values: Float
         _follow(packer, values, 0)
 
 
-def _contradicts(relation: dict[Place, float], value: float, values: Floats, level: int) -> bool:
-    terms = [coefficient * values[place[level]] for place, coefficient in relation.items()]
-    return bool(abs(sum(terms) - value) > ROUNDED * np.abs([*terms, value]).max())
+def _contradicts(reductions: Reductions, k: int, state: State, level: int) -> bool:
+    """Whether the value of a dependent coordinate, level 0, or its rate, level 1, is not that of its leaders."""
+    dependent, follows = reductions.dependents[k], state.copy()
+    update_dependent_coordinates(reductions._replace(dependents=reductions.dependents[k : k + 1]), *follows[1:3])
+    place = dependent["iq" if level == 0 else "iv"]
+    given, wanted = state[1 + level][place], follows[1 + level][place]
+    summed = reductions.reduction_terms[dependent["first"] : dependent["last"]] if dependent["address"] == 0 else ()
+    scale = [
+        given,
+        wanted,
+        *(one["coefficient"] * state[1 + level][one["iq" if level == 0 else "iv"]] for one in summed),
+    ]
+    return bool(abs(given - wanted) > ROUNDED * np.abs(scale).max())
 
 
 def _constraints(system: System, one_sided: int = 0) -> Iterator[Relation]:
@@ -103,8 +114,9 @@ def _constraints(system: System, one_sided: int = 0) -> Iterator[Relation]:
 
 
 def _reductions(system: System) -> Iterator[Relation]:
-    """Yield the reduced couplings, the dependent coordinate first."""
-    for dependent in system.reductions.dependents:
+    """Yield the reduced relations, the dependent coordinate first."""
+    dependents = system.reductions.dependents
+    for dependent in dependents[dependents["address"] == 0]:
         terms = system.reductions.reduction_terms[dependent["first"] : dependent["last"]]
         others = {(int(term["iq"]), int(term["iv"])): -float(term["coefficient"]) for term in terms}
         yield {(int(dependent["iq"]), int(dependent["iv"])): 1.0, **others}, float(dependent["offset"])

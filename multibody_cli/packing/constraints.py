@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from graphlib import CycleError
 
-from multibody_cli.constraints import KINDS, limit
+from multibody_cli.constraints import KINDS, function, limit
 from multibody_cli.constraints.contract import ConstraintSpec, Packed
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.constraints.relation import TABLE, CouplingSpec, pack_relations, relations_of
@@ -12,13 +14,13 @@ from multibody_cli.escaping import path_component
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.model import RowName
 from multibody_cli.packing.context import Context
-from multibody_cli.packing.rows import ReductionPacker, RowPacker
+from multibody_cli.packing.rows import Place, ReductionPacker, RowPacker
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.spec.combination import CombinationSpec
 
 
 class CannotReduce(Exception):
-    """A coupling whose coordinates are all prescribed or dependent already; its name."""
+    """A coupling that is no change of coordinates; its name, and the reason."""
 
 
 def add_constraints(
@@ -34,18 +36,41 @@ def add_constraints(
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.bounds is not None:
             _add_limits(name, joint, context, rows, tables)
+    reduced: list[tuple[str, CouplingSpec, Packed]] = []
     for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, spec in entries.items():
             first = rows.next_row
             packed = _add_element(section, name, spec, context, rows, tables)
             if isinstance(spec, CouplingSpec) and spec.reduce:
-                for relation, value in relations_of(packed.records):
-                    if not reductions.add(relation, value):
-                        raise CannotReduce(name)
+                reduced.append((name, spec, packed))
             else:
                 rows.spans[section, name] = first, rows.next_row
     for name, combination in scene.combinations.items():
         _add_limits_of_combination(name, combination, context, rows, tables)
+    _reduce(reduced, context, reductions)
+
+
+def _reduce(reduced: Sequence[tuple[str, CouplingSpec, Packed]], context: Context, reductions: ReductionPacker) -> None:
+    """Make couplings changes of coordinates: functions, whose outputs are dependent, and then relations."""
+    owners: dict[Place, str] = {}
+    for name, spec, packed in reduced:
+        if not spec.relations:
+            output, inputs, address = function.map_of(packed.records)
+            if not reductions.add_map(output, inputs, address):
+                raise CannotReduce(name, "its output is prescribed, or that of another coupling")
+            owners[output] = name
+    for name, spec, packed in reduced:
+        for relation, value in relations_of(packed.records) if spec.relations else ():
+            if not reductions.add(relation, value):
+                raise CannotReduce(name, "its coordinates are prescribed or already dependent")
+            owners |= dict.fromkeys(relation, name)
+    try:
+        reductions.order()
+    except CycleError as error:
+        words = {context.coordinate(word): word for _, spec, _ in reduced for _, word in spec.coordinates}
+        circle: list[Place] = error.args[1]
+        path = ", ".join(f"`{words[place]}`" for place in circle[:-1])
+        raise CannotReduce(owners[circle[0]], f"its coordinates depend on each other in a circle: {path}") from None
 
 
 def _add_limits(name: str, joint: MovingJointSpec, context: Context, rows: RowPacker, tables: TablePacker) -> None:

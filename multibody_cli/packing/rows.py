@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multibody_cli.constraints.code_buffers import CodeBuffers
 from multibody_cli.constraints.reduction import DEPENDENT, REDUCTION_TERM, Reductions
 from multibody_cli.constraints.rows import ROW, TERM
-from multibody_cli.kernel import frozen, records
+from multibody_cli.kernel import allocate, frozen, records
 from multibody_cli.model import Records, RowName
 
 
@@ -86,19 +88,35 @@ NEGLIGIBLE = 1e-12
 
 @dataclass
 class ReductionPacker:
-    """Collects relations sum c_k q_k = value; solves each for one coordinate in terms of independent ones."""
+    """Collects dependent coordinates: functions of others, and relations sum c_k q_k = value.
+
+    Each relation is solved for one coordinate in terms of others that no relation determines.
+    """
 
     fixed: NDArray[np.bool_]  # (nv,) coordinates that cannot depend on others: their motion is prescribed
+    maps: dict[Place, tuple[list[Place], int]] = field(default_factory=dict)  # inputs, and the address of the code
     solved: dict[Place, tuple[dict[Place, float], float]] = field(default_factory=dict)
+
+    def add_map(self, output: Place, inputs: list[Place], address: int) -> bool:
+        """Make a coordinate a generated function of others; return whether it can be one.
+
+        All functions precede the relations.
+        """
+        if self.fixed[output[1]] or output in self.maps:
+            return False
+        self.maps[output] = inputs, address
+        return True
 
     def add(self, relation: dict[Place, float], value: float) -> bool:
         """Add a relation; return whether it determines a coordinate.
 
-        The dependent coordinate is the first one of the relation that is neither prescribed nor dependent already.
+        The dependent coordinate is the first one of the relation that is neither prescribed nor dependent already, nor
+        the output of a function.
         """
         largest = max(abs(coefficient) for coefficient in relation.values())
         known, rest = self._in_independent(relation, value)
-        candidates = [place for place, c in known.items() if abs(c) > NEGLIGIBLE * largest and not self.fixed[place[1]]]
+        counted = [place for place, c in known.items() if abs(c) > NEGLIGIBLE * largest]
+        candidates = [place for place in counted if not self.fixed[place[1]] and place not in self.maps]
         if not candidates:
             return False
         chosen = candidates[0]
@@ -106,14 +124,37 @@ class ReductionPacker:
         self._substitute(chosen, {place: -c / pivot for place, c in known.items()}, rest / pivot)
         return True
 
+    def order(self) -> list[Place]:
+        """Return the dependent coordinates, each after those on which it depends.
+
+        Raises
+        ------
+        CycleError
+            If coordinates depend on each other; its second argument is a list of their places, from one to itself.
+        """
+        inputs_of = {place: list(terms) for place, (terms, _) in self.solved.items()}
+        inputs_of |= {place: inputs for place, (inputs, _) in self.maps.items()}
+        return list(
+            TopologicalSorter(
+                {place: [one for one in inputs if one in inputs_of] for place, inputs in inputs_of.items()}
+            ).static_order()
+        )
+
     def pack(self) -> Reductions:
-        """Return the tables."""
-        dependents: list[tuple[int, int, int, int, float]] = []
+        """Return the tables, each dependent coordinate after those on which it depends."""
+        dependents: list[tuple[int, int, int, int, float, int]] = []
         reduction_terms: list[tuple[int, int, float]] = []
-        for (iq, iv), (terms, offset) in self.solved.items():
-            dependents.append((iq, iv, len(reduction_terms), len(reduction_terms) + len(terms), offset))
+        for iq, iv in self.order():
+            if (iq, iv) in self.maps:
+                inputs, code = self.maps[iq, iv]
+                terms, offset = dict.fromkeys(inputs, 1.0), 0.0
+            else:
+                (terms, offset), code = self.solved[iq, iv], 0
+            first = len(reduction_terms)
             reduction_terms += [(*place, coefficient) for place, coefficient in terms.items()]
-        return Reductions(records(np.array(dependents, DEPENDENT)), records(np.array(reduction_terms, REDUCTION_TERM)))
+            dependents.append((iq, iv, first, len(reduction_terms), offset, code))
+        tables = records(np.array(dependents, DEPENDENT)), records(np.array(reduction_terms, REDUCTION_TERM))
+        return Reductions(*tables, allocate(CodeBuffers))
 
     def _in_independent(self, relation: dict[Place, float], value: float) -> tuple[dict[Place, float], float]:
         known: dict[Place, float] = {}
