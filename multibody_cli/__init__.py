@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from multibody_cli.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from multibody_cli.api.equilibrium import equilibrium
     from multibody_cli.api.inverse import inverse
     from multibody_cli.api.linear_model import LinearModel
     from multibody_cli.api.scene import Scene, SceneWarning, UnsuccessfulRun, load, read
@@ -58,6 +59,7 @@ __all__ = [
     "UnknownName",
     "UnsuccessfulRun",
     "compile_scene",
+    "equilibrium",
     "inverse",
     "load",
     "load_scene",
@@ -68,6 +70,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "api.equilibrium": ("equilibrium",),
     "api.inverse": ("inverse",),
     "api.linear_model": ("LinearModel",),
     "api.scene": ("Scene", "SceneWarning", "UnsuccessfulRun", "load", "read"),

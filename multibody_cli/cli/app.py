@@ -33,6 +33,7 @@ VERBS = (
     "import",
     "doctor",
     "fit",
+    "equilibrium",
     "inverse",
     "plot",
     "export",

@@ -42,6 +42,7 @@ FOLLOWED += [
         "contacts",
         "doctor",
         "equations",
+        "equilibrium",
         "exporting",
         "first-robot",
         "fit",

@@ -1,0 +1,62 @@
+"""Multipliers that balance forces: of equalities of either sign, of touched one-sided rows of at least 0.
+
+Among all multipliers, those have the least unbalanced force.  It is the force along the motions that the rows allow:
+without it there is equilibrium.  Rows that depend on others share their multipliers with the least sum of squares.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import nnls
+
+from multibody_cli.initial.linearized_motion import null_space
+from multibody_cli.kernel import Flags, Floats
+
+PRESSED = 1e-12
+"""Multiplier of a one-sided row, relative to the largest force, from which it counts as pressed."""
+
+
+class Balance(NamedTuple):
+    """Multipliers x (m,), the rows that are active (m,), and a basis N (n, k) of the motions that these allow."""
+
+    x: Floats
+    active: Flags
+    N: Floats
+
+
+def balance(forces: Floats, G: Floats, equality: Flags, touching: Flags) -> Balance:
+    """Return the multipliers that balance forces best.
+
+    Parameters
+    ----------
+    forces, G
+        The forces (n,) and the Jacobian (m, n) of the rows.
+    equality, touching
+        Which rows (m,) are equalities, and which others may press.
+    """
+    active = equality.copy()
+    N = motions(G[active])
+    if touching.any():
+        pressing, _ = nnls((G[touching] @ N).T, -N.T @ forces)
+        active[np.flatnonzero(touching)[pressing > PRESSED * np.abs(forces).max(initial=0.0)]] = True
+        N = motions(G[active])
+    return Balance(multipliers(forces, G, active), active, N)
+
+
+def motions(G: Floats) -> Floats:
+    """Return a basis (n, k) of the motions that rows (m, n) allow."""
+    return null_space(G) if np.any(G) else np.eye(G.shape[1])
+
+
+def multipliers(forces: Floats, G: Floats, active: Flags) -> Floats:
+    """Return the multipliers (m,) of the active rows alone that balance forces (n,) best."""
+    x = np.zeros(len(G))
+    if active.any():
+        x[active] = np.linalg.lstsq(G[active].T, -forces, rcond=RANK)[0]
+    return x
+
+
+RANK = 1e-10
+"""Singular value, relative to the largest, below which rows are dependent."""

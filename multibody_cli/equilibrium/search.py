@@ -1,0 +1,321 @@
+"""Search for the static equilibrium that the motion without inertia leads to from a start.
+
+Newton's method on the forces N^T L along the motions N that all active rows allow, with the stiffness
+
+    K = -N^T dL/dq N
+
+of the second variation.  Where K has negative or small eigenvalues, their sizes take their place, so that the forces
+do work along each step, and the search descends from maxima and saddles of the energy.  A step is halved until the
+forces still do work at its end, or oppose it at most by half, or are smaller.  After each step, the configuration is
+projected onto the rows.  One-sided rows become active where a step violates them, and inactive where they would pull.
+
+Source: Nocedal and Wright, Numerical Optimization (2006), chapters 3 (modified Newton, Wolfe conditions) and 16
+(active sets).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.equilibrium.active_rows import Balance, balance, motions, multipliers
+from multibody_cli.equilibrium.unbalanced_forces import SECOND, SIXTH, UnbalancedForces, displaced
+from multibody_cli.errors import RunFailed
+from multibody_cli.immutable import Immutable
+from multibody_cli.kernel import Flags, Floats
+from multibody_cli.model import Model, State
+from multibody_cli.packing.ropes import follow_ropes
+
+MOST_STEPS = 300
+
+LARGEST_STEP = 0.5
+"""Largest displacement of a step, rad or lengths of the mechanism."""
+
+FARTHEST = 50.0
+"""Length of the way from the start, rad or lengths, behind which there is no equilibrium."""
+
+BALANCED = 1e-10
+"""Largest unbalanced force of an equilibrium, relative to the forces; the search goes on to round-off."""
+
+ROUND_OFF = 1e-14
+"""Errors of rows that are not worth a step."""
+
+NOTHING = 1e-20
+"""Unbalanced force, relative to the forces, that is not worth a step."""
+
+TOUCHING = 1e-9
+"""Gap of a one-sided row that counts as closed, rad or lengths."""
+
+NEUTRAL = 1e-8
+"""Stiffness, relative to the largest, that is zero."""
+
+ASYMMETRY = 1e-6
+"""Difference of the stiffness from a symmetric one, relative to the largest, that is an error of differences."""
+
+SMALLEST_PART = 2.0**-30
+
+
+class Place(NamedTuple):
+    """Coordinates q (nq,), scaled forces (n,) and Jacobian (m, n), errors of rows (m,), and the balance there."""
+
+    q: Floats
+    forces: Floats
+    G: Floats
+    errors: Floats
+    balance: Balance
+
+    @property
+    def unbalanced(self) -> Floats:
+        """The unbalanced forces (k,) along the motions of the active rows, J/rad."""
+        return self.balance.N.T @ (self.forces + self.G.T @ self.balance.x)
+
+
+class Equilibrium(Immutable, eq=False):
+    """An equilibrium.
+
+    Parameters
+    ----------
+    state
+        Its state; the rates are those that were held.
+    multipliers
+        (m,) forces of the rows, N or N m by their units.
+    active
+        (m,) rows that are satisfied with equality: all equalities, and pressed one-sided rows.
+    residual
+        Largest unbalanced force, relative to the forces that balance.
+    stiffness
+        (k,) eigenvalues of the second variation, J per rad^2 or per square of the length of the mechanism, ascending.
+    directions
+        (nv, k) displacements that belong to them, as columns.
+    zero
+        Stiffness that counts as 0.
+    potential
+        Whether the stiffness is symmetric, as that of forces with a potential.
+    steps
+        Number of steps of Newton's method.
+    """
+
+    state: State
+    multipliers: Floats
+    active: Flags
+    residual: float
+    stiffness: Floats
+    directions: Floats
+    zero: float
+    potential: bool
+    steps: int
+
+    @property
+    def unstable(self) -> int:
+        """Number of directions in which the energy decreases."""
+        return int(np.count_nonzero(self.stiffness < -self.zero))
+
+    @property
+    def neutral(self) -> int:
+        """Number of directions in which nothing opposes a displacement."""
+        return int(np.count_nonzero(np.abs(self.stiffness) <= self.zero))
+
+
+class NoEquilibrium(RunFailed):
+    """The search found no equilibrium: its last state, and the coordinate with the largest unbalanced force."""
+
+    def __init__(self, message: str, state: State, coordinate: int) -> None:
+        super().__init__(message)
+        self.state, self.coordinate = state, coordinate
+
+
+class Search:
+    """The search in one model.
+
+    Parameters
+    ----------
+    model
+        The model in joint coordinates; its prescribed motions hold.
+    state
+        The start, whose rates are those of a steady motion; 0 for equilibrium.
+    held
+        (nv,) coordinates that do not move in the search.
+    """
+
+    def __init__(self, model: Model, state: State, held: Flags) -> None:
+        self._model, self._forces = model, UnbalancedForces(model, state.copy())
+        n, tree = self._forces.n, model.system.tree
+        self._free = np.flatnonzero(~(tree.driven[:n] | held[:n]))
+        self._sizes = 1.0 / np.maximum(tree.weights[self._free], 1e-200)
+        self._weights = np.asarray(model.system.rows["weight"])
+        self._equality = np.asarray(model.system.rows["one_sided"]) == 0
+        self._holonomic = np.asarray(model.system.rows["holonomic"]) == 1
+        mass, length = float(tree.links["mass"].sum()), tree.length
+        self._slowest = mass * (length * tree.rate) ** 2  # of oscillations that last longer than anything counts
+        self._weight = max(self._slowest, mass * float(np.linalg.norm(tree.gravity)) * length)
+        self._start, self._steps, self._way = state.q.copy(), 0, 0.0
+
+    def solve(self) -> Equilibrium:
+        """Return the equilibrium.
+
+        Raises
+        ------
+        NoEquilibrium
+            There is none, or it was not found.
+        """
+        here, best = self._place(self._projected(self._start, self._equality)), np.inf
+        while True:
+            K, size = self._stiffness(here, SECOND), _size(here)
+            scale = self._scale(here, K)
+            if size <= NOTHING * scale:
+                return self._found(here)
+            step = _step(K, here.unbalanced)
+            if size >= 0.5 * best and (size <= BALANCED * scale or np.abs(step).max(initial=0.0) <= BALANCED):
+                return self._found(here)
+            best = min(best, size)
+            after = self._moved(here, step)
+            if not _is_symmetric(K, scale) and (after is None or _size(after) > 0.9 * size):
+                after = self._moved(here, _limited(np.linalg.lstsq(K, here.unbalanced, rcond=NEUTRAL)[0])) or after
+            if after is None:
+                if size <= BALANCED * scale:
+                    return self._found(here)
+                raise self._failure(here, "the forces jump, or change faster than displacements can follow")
+            if self._steps == MOST_STEPS:
+                raise self._failure(here, f"forces remain after {MOST_STEPS} steps of the search")
+            if self._way > FARTHEST:
+                raise self._failure(here, "nothing holds it")
+            here, self._steps = after, self._steps + 1
+
+    # --- places ---------------------------------------------------------------------------------------------------
+    def _place(self, q: Floats) -> Place:
+        forces = self._sizes * self._forces.at(q, np.zeros(len(self._weights)))[self._free]
+        G, errors = self._rows(q)
+        touching = ~self._equality & (errors <= TOUCHING)
+        return Place(q, forces, G, errors, balance(forces, G, self._equality, touching))
+
+    def _rows(self, q: Floats) -> tuple[Floats, Floats]:
+        """Return the scaled Jacobian and errors of all rows."""
+        G, errors = self._forces.jacobian(q)
+        return self._weights[:, None] * G[:, self._free] * self._sizes, np.where(
+            self._holonomic, self._weights * errors, 0.0
+        )
+
+    def _projected(self, q: Floats, active: Flags) -> Floats:
+        """Return the coordinates nearby at which active rows have no error, and no one-sided row is violated."""
+        least = np.inf
+        for _ in range(MOST_STEPS):
+            G, errors = self._rows(q)
+            chosen = active | (~self._equality & (errors < 0.0))
+            error = float(np.abs(errors[chosen]).max(initial=0.0))
+            if error <= ROUND_OFF or (error < TOUCHING and error >= 0.5 * least):
+                return q
+            least = min(least, error)
+            shift = -np.linalg.lstsq(G[chosen], errors[chosen], rcond=1e-10)[0]
+            q = self._displaced(q, shift * min(1.0, LARGEST_STEP / max(np.abs(shift).max(), 1e-300)))
+        raise self._failure(None, "its loops and constraints cannot be satisfied on the way")
+
+    def _displaced(self, q: Floats, shift: Floats) -> Floats:
+        """Return the coordinates after a scaled displacement (n,)."""
+        moved = displaced(self._model, q, self._whole(shift))
+        state = self._forces.state
+        state.q[:] = moved
+        follow_ropes(self._model, state, q)
+        return moved
+
+    def _whole(self, shift: Floats) -> Floats:
+        """Return displacements (nv, ...) from scaled ones (n, ...)."""
+        whole = np.zeros((self._model.nv, *shift.shape[1:]))
+        whole[self._free] = (self._sizes * shift.T).T
+        return whole
+
+    # --- steps ----------------------------------------------------------------------------------------------------
+    def _stiffness(self, here: Place, weights: Floats) -> Floats:
+        """Return K (k, k), J."""
+        N, x = here.balance.N, self._weights * here.balance.x
+        slopes = self._forces.along(here.q, x, self._whole(N), weights)
+        return -N.T @ (self._sizes[:, None] * slopes[self._free])
+
+    def _moved(self, here: Place, step: Floats) -> Place | None:
+        """Return the place after a step (k,), shortened; None if nothing is gained."""
+        N, active = here.balance.N, here.balance.active
+        shift = N @ step
+        for violated in self._violations(here, shift):
+            active = active | violated
+            allowed = motions(here.G[active])
+            shift = allowed @ (allowed.T @ shift)
+        L = here.forces + here.G.T @ multipliers(here.forces, here.G, active)
+        work, size, part = float(L @ shift), _size(here), 1.0
+        while part > SMALLEST_PART and np.abs(shift).max(initial=0.0) > 0.0:
+            after = self._place(self._projected(self._displaced(here.q, part * shift), active))
+            x = np.where(active, here.balance.x, 0.0)
+            left = float((after.forces + after.G.T @ x) @ shift)
+            if (work > 0.0 and left >= -0.5 * work) or _size(after) < 0.9 * size:
+                self._way += part * float(np.abs(shift).max())
+                return after
+            part *= 0.5
+        return None
+
+    def _violations(self, here: Place, shift: Floats) -> Iterator[Flags]:
+        """Yield one-sided rows that a step touches and would violate at once."""
+        touching = ~self._equality & (here.errors <= TOUCHING) & ~here.balance.active
+        violated = touching & (here.G @ shift < 0.0)
+        if violated.any():
+            yield violated
+
+    def _scale(self, here: Place, K: Floats) -> float:
+        """Return the size of the forces that balance, J: also of those by displacements of 1 rad or the length."""
+        each = here.forces, here.G.T * here.balance.x, K
+        return max(self._weight, *(float(np.abs(one).max(initial=0.0)) for one in each))
+
+    # --- results --------------------------------------------------------------------------------------------------
+    def _found(self, here: Place) -> Equilibrium:
+        K = self._stiffness(here, SIXTH)
+        stiffness, axes = np.linalg.eigh(0.5 * (K + K.T))
+        largest = max(float(np.abs(K).max(initial=0.0)), self._slowest)
+        state = self._forces.state.copy()
+        state.q[:] = here.q
+        return Equilibrium(
+            state=state,
+            multipliers=self._weights * here.balance.x,
+            active=here.balance.active,
+            residual=_size(here) / self._scale(here, K),
+            stiffness=stiffness,
+            directions=self._whole(here.balance.N @ axes),
+            zero=NEUTRAL * largest,
+            potential=_is_symmetric(K, largest),
+            steps=self._steps,
+        )
+
+    def _failure(self, here: Place | None, reason: str) -> NoEquilibrium:
+        state, coordinate = self._forces.state.copy(), 0
+        if here is not None:
+            state.q[:] = here.q
+            coordinate = int(self._free[np.argmax(np.abs(here.forces + here.G.T @ here.balance.x))])
+        return NoEquilibrium(reason, state, coordinate)
+
+
+def _step(K: Floats, forces: Floats) -> Floats:
+    """Return the step (k,) of Newton's method with the forces, of limited size, along which they do work."""
+    if len(K) == 0:
+        return forces
+    stiffness, axes = np.linalg.eigh(0.5 * (K + K.T))
+    zero = NEUTRAL * np.abs(stiffness).max()
+    if stiffness[0] > zero:
+        step = np.linalg.solve(K, forces)
+    else:
+        along, sizes = axes.T @ forces, np.abs(stiffness)
+        least = np.maximum(np.abs(along) / LARGEST_STEP, zero)
+        step = axes @ (along / np.maximum(np.maximum(sizes, least), 1e-300))
+    return _limited(step)
+
+
+def _limited(step: NDArray[np.floating]) -> Floats:
+    """Return a step (k,) of limited size."""
+    return np.asarray(step * min(1.0, LARGEST_STEP / max(float(np.abs(step).max(initial=0.0)), 1e-300)))
+
+
+def _size(place: Place) -> float:
+    """Return the largest unbalanced force of a place, J/rad."""
+    return float(np.abs(place.unbalanced).max(initial=0.0))
+
+
+def _is_symmetric(K: Floats, scale: float) -> bool:
+    return bool(np.abs(K - K.T).max(initial=0.0) <= ASYMMETRY * scale)

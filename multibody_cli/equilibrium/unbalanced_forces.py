@@ -1,0 +1,151 @@
+"""Unbalanced forces of a state without accelerations, and their derivatives along displacements.
+
+With the forces f of gravity, of all force elements and, at constant rates, of inertia, and the multipliers x of the
+rows with the Jacobian G,
+
+    L(q, x) = f(q) + G(q)^T x.
+
+The derivatives of L at constant x along the tangents of the constraints are those of the motion on the constraints: the
+multipliers bring in the curvature of the rows.  They are central differences of second or sixth order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.cables.moving import update_points
+from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
+from multibody_cli.constraint_solver.solver import apply_impulses_as_forces, clear_impulses, update_kinematics
+from multibody_cli.constraints.rows import apply_row_impulse
+from multibody_cli.forces.elements import apply_forces
+from multibody_cli.implicit.linearization import compute_constraint_jacobian
+from multibody_cli.initial.element_states import settle
+from multibody_cli.kernel import kernel
+from multibody_cli.linalg.vectors import copy
+from multibody_cli.model import Floats, Model, State
+from multibody_cli.tree.configuration import displace, normalize
+from multibody_cli.tree.inverse_dynamics import compute_inverse_dynamics
+from multibody_cli.tree.jacobian import write_ball_columns
+from multibody_cli.tree.workspace import workspace_for
+
+SECOND, SIXTH = np.array([0.5]), np.array([3.0 / 4.0, -3.0 / 20.0, 1.0 / 60.0])
+"""Weights of the central differences over 1, 2, ... offsets."""
+
+OFFSETS = {1: 1e-5, 3: 1e-3}
+"""Offset, relative to the sizes of coordinates, by the number of weights."""
+
+
+class UnbalancedForces:
+    """Evaluates L(q, x) of a model at one instant and at constant rates.
+
+    Parameters
+    ----------
+    model
+        The model in joint coordinates.
+    state
+        Time, rates v, and states of force elements; fibers with elastic tendons follow q.
+    """
+
+    def __init__(self, model: Model, state: State) -> None:
+        self.model, self.state = model, state
+        self.n = int(model.system.tree.links["nv"].sum())
+        self.work = workspace_for(model.system)
+        self._scratch = (np.zeros(model.nq), *np.zeros((2, model.nv)), np.zeros(len(model.names.accounts)))
+        self._still = np.zeros(self.n)
+
+    def at(self, q: Floats, x: Floats) -> Floats:
+        """Return L (n,) at the coordinates q (nq,) and multipliers x (m,); `work` receives the rows."""
+        found = np.zeros(self.n)
+        self._settle(q)
+        compute_unbalanced_forces(
+            self.model.system, self.work, self.state.time[0], q, self.state.v, x, self._scratch, self._still, found
+        )
+        return found
+
+    def along(self, q: Floats, x: Floats, directions: Floats, weights: Floats) -> Floats:
+        """Return the derivatives (n, k) of L along displacements (nv, k), by differences with weights."""
+        columns, offset = np.ascontiguousarray(directions.T), OFFSETS[len(weights)]
+        found = np.zeros((len(columns), self.n))
+        if len(self.state.z):
+            for j, column in enumerate(columns):
+                for k, weight in enumerate(weights, start=1):
+                    for sign in (1.0, -1.0):
+                        moved = displaced(self.model, q, column, sign * k * offset)
+                        found[j] += sign * weight / offset * self.at(moved, x)
+            self._settle(q)
+        else:
+            moved, part = np.zeros(self.model.nq), np.zeros(self.n)
+            differentiate_unbalanced_forces(
+                self.model.system, self.work, self.state.time[0], q, self.state.v, x, columns, weights, offset,
+                self._scratch, self._still, moved, part, found,
+            )  # fmt: skip
+        return found.T
+
+    def jacobian(self, q: Floats) -> tuple[Floats, Floats]:
+        """Return the Jacobian G (m, n) of all rows at q, and their errors (m,)."""
+        G = np.zeros((len(self.work.rows), self.n))
+        if self.model.system.is_constrained:
+            compute_constraint_jacobian(self.model.system, self.work, self.state._replace(q=q).copy(), G)
+        return G, self.work.rows["error"].copy()
+
+    def _settle(self, q: Floats) -> None:
+        if len(self.state.z):
+            self.state.q[:] = q
+            settle(self.model, self.state)
+
+
+def displaced(model: Model, q: Floats, shift: Floats, factor: float = 1.0) -> Floats:
+    """Return the coordinates (nq,) after a displacement (nv,)."""
+    moved = q.copy()
+    displace(model.system.tree, moved, np.ascontiguousarray(shift), factor)
+    normalize(model.system.tree, moved)
+    return moved
+
+
+@kernel
+def compute_unbalanced_forces(
+    system: Any, work: Any, t: float, q: Any, v: Any, x: Any, scratch: Any, still: Any, found: Any
+) -> None:
+    """Compute L (n,) at q (nq,), v (nv,) and multipliers x (m,).
+
+    `scratch` are arrays (nq,), (nv,), (nv,) and of the powers; `still` (n,) receives prescribed accelerations.
+    """
+    placed, rates, a, powers = scratch
+    copy(q, placed)
+    copy(v, rates)
+    for j in range(len(a)):
+        a[j] = 0.0
+    update_kinematics(system, t, placed, rates, a, work)
+    update_points(system.forces.points, placed, rates)
+    write_ball_columns(system.tree, work)
+    apply_forces(system.forces, t, placed, rates, work, powers)
+    apply_loop_forces(system.tree, work.tau, work)
+    clear_impulses(work)
+    for r in range(len(x)):
+        apply_row_impulse(work.rows[r], work.terms, x[r], work.wrenches, work.impulse)
+    apply_impulses_as_forces(system.tree, work)
+    for j in range(len(still)):
+        still[j] = a[j] if system.tree.driven[j] else 0.0
+    compute_inverse_dynamics(system.tree, work, still, still, found)
+    for j in range(len(found)):
+        found[j] = -found[j]
+
+
+@kernel
+def differentiate_unbalanced_forces(
+    system: Any, work: Any, t: float, q: Any, v: Any, x: Any, columns: Any, weights: Any, offset: float,
+    scratch: Any, still: Any, moved: Any, part: Any, found: Any,
+) -> None:  # fmt: skip
+    """Add the derivatives (k, n) of L along `columns` (k, nv); `moved` (nq,) and `part` (n,) are scratch."""
+    for j in range(len(columns)):
+        for k in range(len(weights)):
+            for side in range(2):
+                sign = 1.0 - 2.0 * side
+                copy(q, moved)
+                displace(system.tree, moved, columns[j], sign * (k + 1) * offset)
+                normalize(system.tree, moved)
+                compute_unbalanced_forces(system, work, t, moved, v, x, scratch, still, part)
+                for i in range(len(part)):
+                    found[j, i] += sign * weights[k] / offset * part[i]

@@ -1,0 +1,1 @@
+"""Static equilibrium and steady motion of scenes: the question, the answer by names, and its files."""

@@ -1,0 +1,60 @@
+"""`mbsim equilibrium`: output, files and refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from command_result import Command
+
+SCENE = """mbsim: 1
+gravity: [0, 0, -9.81]
+bodies: {rod: {mass: 2, com: [0.5, 0, 0], inertia: {principal: [0.1, 0.1, 0.1]}}}
+joints: {hinge: {type: revolute, axis: [0, 1, 0], child: rod, v: 3}}
+simulation: {duration: 0.1 s, step: 1 ms}
+"""
+
+
+def test_the_equilibrium_and_its_files(mbsim: Command, folder: Path) -> None:
+    (folder / "rod.yaml").write_text(SCENE)
+    ending = mbsim("equilibrium", "rod.yaml", "--write", "still.yaml", "-o", "still.h5")
+    assert ending.code == 0
+    assert ending.stdout.splitlines()[:3] == [
+        "equilibrium at t = 0 s after 7 steps: stable, least stiffness 9.81 J, of hinge",
+        "  coordinate  value  change  unit",
+        "  hinge       1.571   1.571  rad",
+    ]
+    assert "v: 3" not in (folder / "still.yaml").read_text()
+    again = json.loads(mbsim("equilibrium", "still.yaml", "--json").stdout)
+    assert again["coordinates"][0]["value"] == pytest.approx(math.pi / 2, abs=1e-15)
+    assert (again["stability"], again["isolated"], again["others"]) == ("stable", True, [])
+    assert mbsim("run", "still.yaml").code == 0
+    ending = mbsim("rerun", "still.h5")
+    assert (ending.code, "still.h5 has no run but `equilibrium`" in ending.stderr) == (2, True)
+    assert mbsim("equilibrium", "rod.yaml", "--write", "still.yaml").code == 2
+
+
+def test_an_unstable_start_lists_the_equilibria_beside_it(mbsim: Command, folder: Path) -> None:
+    (folder / "rod.yaml").write_text(SCENE)
+    ending = mbsim("equilibrium", "rod.yaml", "--set", "joints.hinge.q=-90 deg")
+    assert "unstable in 1 direction, least stiffness -9.81 J, of hinge" in ending.stdout
+    assert "beside it, equilibrium 2: stable" in ending.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--at", "noon"], 2, "--at noon: "),
+        (["--steady", "hing=1"], 2, "--steady hing: no coordinate `hing`"),
+        (["--steady", "hinge=fast"], 2, "--steady hinge=fast: "),
+        (["--write", "still.txt"], 2, "--write still.txt: expected a name that ends in .yaml"),
+        (["-o", "still.csv"], 2, "results are written as HDF5"),
+        (["--set", "joints.hinge.force=100"], 1, "no equilibrium at t = 0 s: joint hinge has the largest unbalanced"),
+    ],
+)
+def test_refusals(mbsim: Command, folder: Path, words: list[str], code: int, message: str) -> None:
+    (folder / "rod.yaml").write_text(SCENE)
+    ending = mbsim("equilibrium", "rod.yaml", *words)
+    assert (ending.code, message in ending.stderr) == (code, True), ending.stderr
