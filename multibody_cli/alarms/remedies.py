@@ -34,7 +34,10 @@ def reduce_step(step: float, factor: float, change: str = "") -> Remedy:
     return Remedy(step / divisor, change=change)
 
 
-IMPLICIT = "with stiff springs, dampers or muscles use an implicit integrator such as `linearly_implicit_euler`"
+IMPLICIT = (
+    "with stiff springs, dampers or muscles use an implicit integrator such as `linearly_implicit_euler`, or "
+    "`options: {implicit_forces: true}` of a variational method"
+)
 """The alternative to a shorter step where fast forces limit it."""
 
 

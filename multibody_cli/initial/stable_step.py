@@ -76,7 +76,7 @@ def check_step(simulation: SimulationSpec, model: Model, state: State) -> StepCh
     model, state
         The model in joint coordinates, and its initial state.
     """
-    integrator = integrator_of(simulation.method, simulation.integrator)
+    integrator = integrator_of(simulation.method, simulation.integrator, simulation.options)
     allowed = simulation.alarms.get(STABILITY, 1.0)
     longest, place = _fastest_mode(integrator, simulation, model, state)
     feedback = _feedback_limit(integrator, simulation)
@@ -119,7 +119,7 @@ def have_stable_steps(simulation: SimulationSpec, model: Model, q: Floats, v: Fl
     q, v
         (R, nq) and (R, nv) initial states, none of them at a limit.
     """
-    integrator = integrator_of(simulation.method, simulation.integrator)
+    integrator = integrator_of(simulation.method, simulation.integrator, simulation.options)
     allowed = min(simulation.alarms.get(STABILITY, 1.0), 1.0)
     longest = np.full(len(q), _feedback_limit(integrator, simulation))
     if _limits_the_step(integrator, model):
@@ -195,7 +195,7 @@ def oscillations_of(simulation: SimulationSpec, model: Model, state: State) -> O
     model, state
         The model in joint coordinates, and its initial state.
     """
-    integrator = integrator_of(simulation.method, simulation.integrator)
+    integrator = integrator_of(simulation.method, simulation.integrator, simulation.options)
     n = int(model.system.tree.links["nv"].sum())
     if integrator.stability_function is None or not model.system.forces.depends_on_motion or n > MOST_COORDINATES:
         return None

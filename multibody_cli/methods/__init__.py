@@ -52,6 +52,9 @@ class MethodKind(Protocol):
     def own_integrator(self) -> Integrator | None:
         """Its own integrator; None if it accepts those of the catalogue."""
 
+    def integrator_with(self, options: Mapping[str, Any]) -> Integrator | None:
+        """Its own integrator with options that a scene gives, or None."""
+
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
     ) -> Method:
@@ -64,6 +67,6 @@ METHODS: Registry[MethodKind] = Registry.of_modules(__name__, {name: f"{name}.{n
 """Methods by their keyword in the scene format."""
 
 
-def integrator_of(method: str, integrator: str) -> Integrator:
-    """Return the integrator of a run: the method's own, or the one of that name."""
-    return METHODS[method].own_integrator or INTEGRATORS[integrator]
+def integrator_of(method: str, integrator: str, options: Mapping[str, Any]) -> Integrator:
+    """Return the integrator of a run: the method's own with these options, or the one of that name."""
+    return METHODS[method].integrator_with(options) or INTEGRATORS[integrator]

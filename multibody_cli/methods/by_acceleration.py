@@ -212,6 +212,9 @@ class AccelerationKind(Immutable):
     def own_integrator(self) -> None:
         """None: it accepts any integrator of the catalogue."""
 
+    def integrator_with(self, options: Mapping[str, Any]) -> None:
+        """None, with any options."""
+
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
     ) -> Method:

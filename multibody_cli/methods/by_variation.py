@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from multibody_cli.contact_solver.workspace import contact_workspace_for
 from multibody_cli.immutable import Immutable
@@ -20,16 +20,26 @@ from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature, Integrator, Report, Status, StepControl, VariationalDiagnostics
 from multibody_cli.methods.integrators.at_knots import smoothed_steps
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
-from multibody_cli.methods.integrators.stability import variational_step_limit
+from multibody_cli.methods.integrators.stability import implicit_euler, implicit_midpoint, variational_step_limit
 from multibody_cli.methods.integrators.variational_steps import MAX_SUBDIVISIONS, STAGES, RootFinder, bind
 from multibody_cli.methods.method import Method
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Quantity, Spec, units
+from multibody_cli.spec.quantities import located_error
 from multibody_cli.variational.step import riqn_response
+from multibody_cli.variational.step_forces import implicit_forces_for
 from multibody_cli.variational.workspace import GUESSES, Settings, StepDiagnostic, StepWorkspace, step_workspace_for
 
 OWN_INTEGRATOR = Integrator("", "variational steps of the method", 2, False, None, stable_step=variational_step_limit)
 """The integrator of methods that have their own."""
+
+IMPLICIT_INTEGRATORS = {
+    order: Integrator(
+        "", "variational steps of the method, implicit forces", order, False, None, implicit=True, stability_function=R
+    )
+    for order, R in {1: implicit_euler, 2: implicit_midpoint}.items()
+}
+"""The integrators with `implicit_forces`, by their order."""
 
 
 class VariationalOptions(Spec):
@@ -60,9 +70,21 @@ class VariationalOptions(Spec):
     adaptive: bool = Field(
         False, description="Whether a step that does not converge is halved repeatedly, into at most 1024 parts."
     )
+    implicit_forces: bool = Field(
+        False,
+        description="Whether forces are evaluated at the middle of the step, or with order 1 at its end, instead of at "
+        "both ends, so that stiff springs and dampers need no small step. With order 1 or 2.",
+    )
+
+    @model_validator(mode="after")
+    def _refuse_implicit_compositions(self) -> Self:
+        if self.implicit_forces and self.order in (4, 6):
+            message = "needs `order` 1 or 2: orders 4 and 6 have backward steps, in which dampers diverge"
+            raise located_error(message, "implicit_forces")
+        return self
 
 
-def make_riqn(impulse_response: Kernel) -> Kernel:
+def make_riqn(impulse_response: Kernel, _of_forces: Kernel | None) -> Kernel:
     """Make RIQN, (25) of Lee et al. 2016: the factorization of the start, the residual by DRNEA."""
     return bound_kernel(riqn_response, impulse_response=impulse_response)
 
@@ -114,6 +136,8 @@ class VariationalKind(Immutable):
                 yield "initial_guess", f"has no effect with {what}: the impulses determine the initial guess; omit it"
         if feature is Feature.ELASTIC_TENDONS and order in (4, 6):
             yield "order", "orders 4 and 6 have backward steps, in which fibers with a tendon diverge: use 1 or 2"
+        if feature is Feature.ELASTIC_TENDONS and options.get("implicit_forces"):
+            yield "implicit_forces", "fibers with an elastic tendon advance once in a step: remove it"
         if feature is Feature.LIMITS and order in (4, 6):
             yield "order", "orders 4 and 6 are composed of forward and backward steps, which cross limits: use 1 or 2"
 
@@ -126,13 +150,28 @@ class VariationalKind(Immutable):
         """The integrator of this method."""
         return OWN_INTEGRATOR
 
+    def integrator_with(self, options: Mapping[str, Any]) -> Integrator:
+        """The integrator of this method, with options that a scene gives."""
+        order = 1 if options.get("order") == 1 else 2
+        return IMPLICIT_INTEGRATORS[order] if options.get("implicit_forces") else OWN_INTEGRATOR
+
     def stepping(self, system: System, options: Any) -> Kernel:
         """Return the kernel that takes steps of a system."""
         base = self.base_method.kernels
         is_constrained = system.is_constrained or self.maximal
         root_finders = (self.root_finders[name] for name in options.root_finder_order(system))
         has_joint_friction = bool(system.contacts) and len(system.contacts.joint_friction.moved) > 0
-        return bind(base.dynamics(system), base.apply_inverse_mass, is_constrained, has_joint_friction, *root_finders)
+        has_drives = len(system.motions.rows) > 0 or bool(np.any(system.rows["account"] >= 0))
+        response = base.implicit(base.accelerate, base.apply_inverse_mass).apply_inverse_mass
+        return bind(
+            base.dynamics(system),
+            response if system.implicit else base.apply_inverse_mass,
+            is_constrained,
+            has_joint_friction,
+            options.implicit_forces,
+            has_drives,
+            *root_finders,
+        )
 
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
@@ -154,9 +193,12 @@ class VariationalKind(Immutable):
         work, dynamics = base.workspace(model, given), base.dynamics(system)
         contact_work = contact_workspace_for(system) if system.contacts else ()
         solver = self.root_finders[given.root_finder_order(system)[-1]].allocate(system, given)
-        step = step_workspace_for(system, model.nq, len(state.ledger), settings, solver)
+        at_knots, forces = smoothed_steps(system, control.step, control.end), None
+        if given.implicit_forces:
+            forces = implicit_forces_for(at_knots.system if at_knots else system, model.nq, len(state.ledger))
+        step = step_workspace_for(system, model.nq, len(state.ledger), settings, solver, forces)
         scratch = (step, np.zeros_like(state.ledger), contact_work)
-        stepper = FixedStepper(self.stepping(system, given), system, work, scratch, control, smoothed_steps)
+        stepper = FixedStepper(self.stepping(system, given), system, work, scratch, control, lambda *_: at_knots)
         diagnose = partial(with_variational_steps, step=step, has_contacts=bool(system.contacts))
         return Method(model, state, dynamics, stepper, work, contact_work, control.step, add_diagnostics=diagnose)
 

@@ -33,18 +33,25 @@ from multibody_cli.variational.svi import riqn_svi_response, svi_jacobian, svi_r
 
 def newton(evaluate_residual: Kernel, evaluate_jacobian: Kernel) -> RootFinder:
     """Return Newton's method, with a way to evaluate the residual and its derivative."""
-    bound = bound_kernel(newton_response, evaluate_residual=evaluate_residual, evaluate_jacobian=evaluate_jacobian)
+    kernels = {"evaluate_residual": evaluate_residual, "evaluate_jacobian": evaluate_jacobian}
     reusing_factors = bound_kernel(newton_response_reusing_factors, evaluate_residual=evaluate_residual)
-    return RootFinder(lambda _impulse_response: bound, with_derivative, reusing_factors)
+    return RootFinder(
+        lambda _impulse_response, of_forces: bound_kernel(newton_response, **kernels, add_force_derivatives=of_forces),
+        with_derivative,
+        reusing_factors,
+    )
 
 
 def broyden(evaluate_residual: Kernel, evaluate_jacobian: Kernel) -> RootFinder:
     """Return Broyden's method, with a way to evaluate the residual and its derivative."""
-    bound = bound_kernel(broyden_response, evaluate_residual=evaluate_residual, evaluate_jacobian=evaluate_jacobian)
-    return RootFinder(lambda _impulse_response: bound, with_derivative)
+    kernels = {"evaluate_residual": evaluate_residual, "evaluate_jacobian": evaluate_jacobian}
+    return RootFinder(
+        lambda _impulse_response, of_forces: bound_kernel(broyden_response, **kernels, add_force_derivatives=of_forces),
+        with_derivative,
+    )
 
 
-def make_riqn_svi(impulse_response: Kernel) -> Kernel:
+def make_riqn_svi(impulse_response: Kernel, _of_forces: Kernel | None) -> Kernel:
     """Make RIQN with the residual by sums over bodies (SVI)."""
     return bound_kernel(riqn_svi_response, impulse_response=impulse_response)
 
@@ -95,7 +102,7 @@ VARIATIONAL = VariationalKind(
     name="variational",
     description="variational integrator in generalized coordinates, O(n)",
     base_method=ABA,
-    supports=ABA.supports - {Feature.IMPLICIT, Feature.COMPUTED_TORQUE},
+    supports=ABA.supports - {Feature.COMPUTED_TORQUE},
     Options=GeneralizedOptions,
     root_finders=ROOT_FINDERS,
 )

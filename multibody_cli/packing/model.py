@@ -129,7 +129,7 @@ def pack_model(
     forces, motions = packer.pack(context)
     tree = packed.tree._replace(markers=layout.markers.pack(), armature=_armature(scene, joints, packed.tree))
     tree = _with_elimination(tree, layout, rows)
-    is_implicit = integrator_of(simulation.method, simulation.integrator).implicit
+    is_implicit = integrator_of(simulation.method, simulation.integrator, simulation.options).implicit
     implicit = is_implicit and _needs_implicit_solve(tree, forces)
     if implicit:
         tree = tree._replace(links=_mark_implicit_bodies(tree.links, forces))

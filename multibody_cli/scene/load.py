@@ -241,7 +241,7 @@ def _without_effect(scene: SceneSpec, written: dict[str, Any]) -> Iterator[tuple
         yield ("simulation", "tolerance"), words
     elif "tolerance" in given and not INTEGRATORS[settings.integrator].adaptive:
         yield ("simulation", "tolerance"), f"has no effect: `{settings.integrator}` has a fixed step size"
-    if not integrator_of(settings.method, settings.integrator).implicit:
+    if not integrator_of(settings.method, settings.integrator, settings.options).implicit:
         words = f"has no effect: `{settings.integrator}` treats springs, dampers and muscles explicitly"
         for name in settings.options:
             if name in ImplicitOptions.OF_ITERATION:

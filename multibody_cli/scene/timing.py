@@ -101,7 +101,7 @@ def timing(simulation: SimulationSpec, output: OutputSpec) -> Timing:
 def is_adaptive(simulation: SimulationSpec) -> bool:
     """Whether the integrator is adaptive, so that output instants need not be multiples of the step."""
     known = simulation.method in METHODS and simulation.integrator in INTEGRATORS
-    return known and integrator_of(simulation.method, simulation.integrator).adaptive
+    return known and integrator_of(simulation.method, simulation.integrator, simulation.options).adaptive
 
 
 def integer_multiple(time: float, unit: float, name: str, unit_name: str, limit: str = "steps") -> int:

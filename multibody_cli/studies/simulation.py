@@ -87,7 +87,9 @@ class PreparedSimulation(Immutable):
     @property
     def integrator(self) -> Integrator:
         """The integrator of the scene, or that of its method."""
-        return integrator_of(self.scene.simulation.method, self.scene.simulation.integrator)
+        return integrator_of(
+            self.scene.simulation.method, self.scene.simulation.integrator, self.scene.simulation.options
+        )
 
     def run_settings(self) -> RunSettings:
         """Return the settings that the alarms of the run depend on."""

@@ -33,9 +33,11 @@ from multibody_cli.variational.se3 import coupling_energy
 @kernel
 def store_energy(system, work, step, q, v):
     """Compute the energy at the current state, J; it is the modified energy at the start of a run."""
-    step.energy[1] = gravity_energy(system.tree, work.bodies) + elastic_energy(system.forces, q, work.bodies)
+    elastic = elastic_energy(system.forces, q, work.bodies)
+    gravity = gravity_energy(system.tree, work.bodies)
+    step.energy[1] = gravity if len(step.forces.at_start) > 0 else gravity + elastic
     step.energy[0] = step.energy[2] = (
-        step.energy[1] + kinetic_energy(system.tree, work.bodies) + armature_energy(system.tree, v)
+        gravity + elastic + kinetic_energy(system.tree, work.bodies) + armature_energy(system.tree, v)
     )
 
 
@@ -63,7 +65,7 @@ def update_modified_energy(system, work, step, kinetic, q, v):
     """Compute the modified energy of the last step; `kinetic` is the kinetic part of its discrete energy, J."""
     share, start, potential = step.settings.first_kick, step.energy[0], step.energy[1]
     store_energy(system, work, step, q, v)
-    discrete = kinetic + share * potential + (1.0 - share) * step.energy[1]
+    discrete = kinetic + share * potential + (1.0 - share) * step.energy[1] + step.forces.energy[0]
     order = 1.0 / share
     modified = (0.5 * order * (start + step.energy[0]) + discrete) / (order + 1.0)
     step.energy[2] = modified if len(step.settings.stages) == 1 else step.energy[0]
@@ -72,12 +74,17 @@ def update_modified_energy(system, work, step, kinetic, q, v):
 @kernel
 def compute_powers(system, work, step, t, q, v, powers):
     """Compute the powers of all forces at the velocities from the momenta; prescribed motions keep their powers."""
-    motions, rows = system.motions.rows, work.rows
     apply_forces(system.forces, t, q, v, work, step.powers)
-    for k in range(len(motions)):
-        step.powers[motions[k].account] = powers[motions[k].account]
+    copy_drive_powers(system.motions, work.rows, powers, step.powers)
+    copy(step.powers, powers)
+
+
+@kernel
+def copy_drive_powers(motions, rows, source, target):
+    """Copy the powers (na,) of prescribed motions and of rows."""
+    for k in range(len(motions.rows)):
+        target[motions.rows[k].account] = source[motions.rows[k].account]
     for r in range(len(rows)):
         account = rows[r].drive if rows[r].one_sided else rows[r].account
         if account >= 0:
-            step.powers[account] = powers[account]
-    copy(step.powers, powers)
+            target[account] = source[account]

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.constraint_solver.loop_joints import compute_loop_rates
-from multibody_cli.kernel import formula, kernel, kernel_parameter, template
+from multibody_cli.kernel import formula, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.kkt.nodes import Cells, cells_for
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
 from multibody_cli.linalg.vectors import add_scaled, clear, copy, inner_product
@@ -90,6 +90,11 @@ def evaluate_jacobian(tree: Any, work: Any, step: Any) -> None:
     The kinematics of the iterate are in `step.solver.dense.work`.  Rows and columns of prescribed coordinates and of
     loop joints are those of the identity.
     """
+
+
+@optional_kernel_parameter
+def add_force_derivatives(system: Any, work: Any, step: Any, h: float) -> None:
+    """Add the derivatives of the forces within the step: `newton_forces.add_force_derivatives`."""
 
 
 # --- composites ---------------------------------------------------------------------------------------------------
@@ -200,13 +205,14 @@ def fill_identity(N):
 
 
 # --- responses ----------------------------------------------------------------------------------------------------
-@template(evaluate_jacobian)
-def factor_jacobian(system, work, step):
+@template(evaluate_jacobian, add_force_derivatives)
+def factor_jacobian(system, work, step, h):
     """Compute kinematics at the iterate, and factor N there."""
     tree, dense = system.tree, step.solver.dense
     forward_kinematics(tree, step.q, dense.rest, dense.rest, dense.work)
     write_ball_columns(tree, dense.work)
     evaluate_jacobian(tree, work, step)
+    add_force_derivatives(system, work, step, h)
     factor_dense(dense.N, dense.order)
 
 
@@ -220,10 +226,10 @@ def propagate_response(tree, work, ends):
     compute_loop_rates(tree, work.response, work)
 
 
-@template(evaluate_residual, evaluate_jacobian)
+@template(evaluate_residual, evaluate_jacobian, add_force_derivatives)
 def newton_response(system, work, step, h):
     """Compute Newton's correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`."""
-    factor_jacobian(system, work, step)
+    factor_jacobian(system, work, step, h)
     newton_response_reusing_factors(system, work, step)
 
 
@@ -238,14 +244,14 @@ def newton_response_reusing_factors(system, work, step):
 
 
 # --- Broyden's method ----------------------------------------------------------------------------------------------
-@template(evaluate_residual, evaluate_jacobian)
+@template(evaluate_residual, evaluate_jacobian, add_force_derivatives)
 def broyden_response(system, work, step, h):
     """Compute Broyden's correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`."""
     dense, steps, k = step.solver.dense, step.solver.corrections, step.iteration[0]
     transfer_impulses_to_bodies(system.tree, work)
     evaluate_residual(system.tree, work, dense.residual)
     if k == 0:
-        factor_jacobian(system, work, step)
+        factor_jacobian(system, work, step, h)
     z = work.response
     solve_dense(dense.N, dense.order, dense.residual, z)
     if k > 0:

@@ -76,6 +76,7 @@ from multibody_cli.variational.discrete_motion import (
 )
 from multibody_cli.variational.energy import compute_powers
 from multibody_cli.variational.poses import compute_poses
+from multibody_cli.variational.step_forces import add_force_impulses
 from multibody_cli.variational.workspace import (
     DIAGNOSTIC_ITERATIONS,
     DIAGNOSTIC_RESIDUAL,
@@ -104,6 +105,11 @@ VIOLATION_FACTOR = 1e3
 
 
 # --- template parameters ------------------------------------------------------------------------------------------
+@optional_kernel_parameter
+def evaluate_forces(system: Any, step: Any, t: float, h: float) -> None:
+    """Evaluate the forces within a step of h that ends at t: `step_forces.evaluate_forces`."""
+
+
 @kernel_parameter
 def residual_response(system: Any, work: Any, step: Any, h: float) -> None:
     """Compute the correction of the mean rates for residual impulses: `riqn_response`, or Newton's method.
@@ -126,6 +132,21 @@ def update_active_rows(system: Any, work: Any, step: Any) -> Any:
 @optional_kernel_parameter
 def correct_rows(system: Any, work: Any, step: Any, h: float) -> None:
     """Correct the impulses of the active rows, and add the response to it to `work.response`."""
+
+
+@optional_kernel_parameter
+def evaluate_explicitly(system: Any, work: Any) -> None:
+    """Make evaluations explicit: `step_forces.evaluate_explicitly`."""
+
+
+@optional_kernel_parameter
+def end_forces(system: Any, work: Any, step: Any, h: float) -> None:
+    """Apply the impulses of the forces within a step at its end: `step_forces.end_forces`."""
+
+
+@optional_kernel_parameter
+def add_drive_powers(system: Any, work: Any, step: Any, t: float, q: Any, v: Any, powers: Any) -> None:
+    """Compute the powers of drives against forces within the step: `step_forces.add_drive_powers`."""
 
 
 @optional_kernel_parameter
@@ -153,12 +174,13 @@ def guess_rates(step, v, h):
 
 
 # --- DRNEA: Alg. 2 ------------------------------------------------------------------------------------------------
-@template(evaluate_rows)
-def drnea_outward_pass(system, work, step, t):
-    """Compute the poses of the bodies at the iterate, (18), and the errors of the constraint rows there."""
+@template(evaluate_rows, evaluate_forces)
+def drnea_outward_pass(system, work, step, t, h):
+    """Compute the poses at the iterate, (18), the errors of the constraint rows there, and forces within the step."""
     update_dependent_coordinates(system.reductions, step.q, step.scratch)
     compute_poses(system.tree, step.q, step.discrete_motions, step.pose_work)
     evaluate_rows(system, work, step, t)
+    evaluate_forces(system, step, t, h)
 
 
 @kernel
@@ -180,6 +202,7 @@ def drnea_residuals(system, work, step, h):
     drnea_body_residuals(system.tree.links, work.bodies, step.discrete_motions, h, work.wrenches)
     copy(step.impulse, work.impulse)
     add_armature_residuals(system.tree, step, step.rate, work.impulse)
+    add_force_impulses(step.forces, step.settings.first_kick * h, work)
     apply_active_impulses(work, step.constrained)
 
 
@@ -222,13 +245,13 @@ def riqn_response(system, work, step, h):
     accumulate_primary_impulses(work, step.constrained)
 
 
-@template(evaluate_rows, update_active_rows, residual_response, correct_rows)
+@template(evaluate_rows, evaluate_forces, update_active_rows, residual_response, correct_rows)
 def find_root(system, work, step, t, h, rate_scale) -> bool:
     """Correct the mean rates until the corrections converge, relative to `rate_scale`; return whether they did."""
     settings, correction, before = step.settings, work.response, math.inf
     for k in range(settings.max_iterations):
         step.iteration[0] = k
-        drnea_outward_pass(system, work, step, t)
+        drnea_outward_pass(system, work, step, t, h)
         update_active_rows(system, work, step)
         drnea_residuals(system, work, step, h)
         residual_response(system, work, step, h)
@@ -255,7 +278,7 @@ def is_converged(size, before, tolerance):
 
 
 # --- the step -----------------------------------------------------------------------------------------------------
-@template(evaluate_rows, update_active_rows, residual_response, correct_rows)
+@template(evaluate_rows, evaluate_forces, update_active_rows, residual_response, correct_rows)
 def solve_step(system, work, step, t, h, q, v) -> bool:
     """Solve the DEL equations of a step h from (t, q, v) for `step.q` and `step.rate`; return whether they converged.
 
@@ -273,7 +296,7 @@ def solve_step(system, work, step, t, h, q, v) -> bool:
     rate_scale = tree.rate + largest_change(tree, v)
     if find_root(system, work, step, t + h, h, rate_scale):
         normalize(tree, step.q)
-        drnea_outward_pass(system, work, step, t + h)
+        drnea_outward_pass(system, work, step, t + h, h)
         max_violation = VIOLATION_FACTOR * (
             settings.tolerance * abs(h) * rate_scale + ROUND_OFF * extent_of(tree, step.discrete_motions)
         )
@@ -312,7 +335,7 @@ def carry_over_residual(system, work, step, h):
 
 
 # --- end of a step, which is the start of the next one ------------------------------------------------------------
-@template(evaluate, impulse_response, complete_rows)
+@template(evaluate, impulse_response, complete_rows, evaluate_explicitly, end_forces, add_drive_powers)
 def complete_step(system, work, step, state, powers, t, h):
     """Complete a converged step in place, by the discrete Legendre transform p' = D_2 L_d; t is the time of its end."""
     tree, order, q, v = system.tree, 1.0 / step.settings.first_kick, state.q, state.v
@@ -323,13 +346,15 @@ def complete_step(system, work, step, state, powers, t, h):
         step.extrapolation[j] = (step.rate[j] - v[j] - 0.5 * h * step.a[j]) / (h * h)
         v[j] = order * step.rate[j] - (order - 1.0) * v[j]
     recentre(tree, q, v)
-    evaluate(system, work, t, q, v, state.a, powers)
+    evaluate_explicitly(system, work)
+    evaluate(step.forces.nodes, work, t, q, v, state.a, powers)
     write_ball_columns(tree, work)
     store_start_of_step(tree, work.bodies, step.discrete_motions)
     share = (1.0 - step.settings.first_kick) * h
     kick(step.discrete_motions, share)
     store_forces(tree, work, step, state.a)
     add_scaled(step.residual_carry_over, share, step.tau)
+    end_forces(system, work, step, h)
     momentum_residuals(tree.links, work.bodies, step.discrete_motions, work.wrenches)
     copy(step.residual_carry_over, work.impulse)
     add_armature_residuals(tree, step, v, work.impulse)
@@ -338,13 +363,14 @@ def complete_step(system, work, step, state, powers, t, h):
     add(v, work.response)
     add_velocity_changes(tree.links, work.bodies)
     complete_rows(system, work, step, v, state.ledger)
-    compute_powers(system, work, step, t, q, v, powers)
+    compute_powers(step.forces.nodes, work, step, t, q, v, powers)
+    add_drive_powers(system, work, step, t, q, v, powers)
 
 
-@template(evaluate)
+@template(evaluate, add_drive_powers)
 def begin_first_step(system, work, step, t, q, v, a, powers):
     """Make the state (t, q, v) the start of the first step; computes its accelerations and powers."""
-    evaluate(system, work, t, q, v, a, powers)
+    evaluate(step.forces.nodes, work, t, q, v, a, powers)
     write_ball_columns(system.tree, work)
     store_start_of_step(system.tree, work.bodies, step.discrete_motions)
     initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)
@@ -357,6 +383,7 @@ def begin_first_step(system, work, step, t, q, v, a, powers):
     changes = step.joint_friction.slip_changes
     for p in range(len(changes)):
         changes[p, 0] = changes[p, 1] = 0.0
+    add_drive_powers(system, work, step, t, q, v, powers)
 
 
 @kernel

@@ -14,6 +14,7 @@ from multibody_cli.tree.workspace import WRENCH, Work, workspace_for
 from multibody_cli.variational.discrete_motion import DISCRETE_MOTION
 from multibody_cli.variational.maximal_joints import MaximalJoints, maximal_joints_for
 from multibody_cli.variational.poses import PoseWorkspace, pose_workspace_for
+from multibody_cli.variational.step_forces import StepForces, explicit_forces
 
 IG1, IG2, IG3, EXTRAPOLATED = range(4)
 
@@ -155,17 +156,20 @@ class StepWorkspace(NamedTuple):
     start_powers: Annotated[Floats, "na"]  # power of each energy account at the start
     powers: Annotated[Floats, "na"]  # scratch
     momentum: Annotated[Floats, 6]  # of the last step: linear, and angular about the world's origin
-    energy: Annotated[Floats, 3]  # at the start, its potential part, and the modified energy of the last step, J
+    energy: Annotated[Floats, 3]  # at the start, the potential part at the ends, and the modified energy of a step, J
     diagnostics: Annotated[Floats, len(StepDiagnostic)]  # since the last report: see `StepDiagnostic`
     plain: Records  # coordinates of the iterate: all but those of maximal-coordinate joints
     quaternions: Records
     constrained: ConstrainedStepWork
     joint_friction: SlipIteration
+    forces: StepForces  # within the step
     solver: Any  # work arrays of the root finder
 
 
-def step_workspace_for(system: System, nq: int, accounts: int, settings: Settings, solver: Any = ()) -> StepWorkspace:
-    """Allocate the work arrays."""
+def step_workspace_for(
+    system: System, nq: int, accounts: int, settings: Settings, solver: Any = (), forces: StepForces | None = None
+) -> StepWorkspace:
+    """Allocate the work arrays; without `forces` within the step, all act at its ends."""
     tree = system.tree
     n = len(tree.driven)
     discrete_motions = np.zeros(len(tree.links), DISCRETE_MOTION)
@@ -186,6 +190,7 @@ def step_workspace_for(system: System, nq: int, accounts: int, settings: Setting
         quaternions=records(np.asarray(tree.quaternions)[moved[tree.quaternions["iv"]]]),
         constrained=constrained_step_work_for(system, maximal_joints),
         joint_friction=slip_iteration_for(system, nq, accounts),
+        forces=forces or explicit_forces(system),
         solver=solver,
     )
 

@@ -26,6 +26,11 @@ def implicit_euler(z: Complex) -> Complex:
     return 1.0 / (1.0 - z)
 
 
+def implicit_midpoint(z: Complex) -> Complex:
+    """Stability function (1 + z/2)/(1 - z/2)."""
+    return (1.0 + 0.5 * z) / (1.0 - 0.5 * z)
+
+
 def sdirk2(z: Complex) -> Complex:
     """Stability function (1 + (1 - 2 g) z)/(1 - g z)^2 with g = 1 - 1/sqrt(2)."""
     g = 1.0 - math.sqrt(0.5)

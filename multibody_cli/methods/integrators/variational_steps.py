@@ -34,6 +34,7 @@ from multibody_cli.method_kernels import (
 from multibody_cli.methods.contract import Dynamics
 from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.model import System
+from multibody_cli.variational import step_forces
 from multibody_cli.variational.constrained import (
     add_violated_rows,
     correct_rows,
@@ -43,7 +44,7 @@ from multibody_cli.variational.constrained import (
     update_delassus,
 )
 from multibody_cli.variational.constrained import complete_rows as complete_rows_at_end
-from multibody_cli.variational.contacts import start_of_step_contacts
+from multibody_cli.variational.contacts import begin_forces, evaluate_forces_at_rates, start_of_step_contacts
 from multibody_cli.variational.discrete_motion import momentum_map
 from multibody_cli.variational.energy import discrete_kinetic_energy, store_energy, update_modified_energy
 from multibody_cli.variational.joint_friction import (
@@ -54,7 +55,16 @@ from multibody_cli.variational.joint_friction import (
     solve_step_with_joint_friction,
 )
 from multibody_cli.variational.newton_constraints import solve_row_impulses_at_end
-from multibody_cli.variational.step import begin_first_step, complete_rows, complete_step, solve_step
+from multibody_cli.variational.newton_forces import add_force_derivatives
+from multibody_cli.variational.step import (
+    add_drive_powers,
+    begin_first_step,
+    complete_rows,
+    complete_step,
+    end_forces,
+    evaluate_explicitly,
+    solve_step,
+)
 from multibody_cli.variational.workspace import (
     DIAGNOSTIC_FAILED_COORDINATE,
     DIAGNOSTIC_FALLBACKS,
@@ -107,7 +117,16 @@ def solve_step_once(system, work, contact_work, step, state, powers, t, h) -> in
     return CONVERGED if converged else DIVERGED
 
 
-STEP = (solve_basic_step, evaluate, impulse_response, complete_rows)
+STEP = (
+    begin_forces,
+    solve_basic_step,
+    evaluate,
+    impulse_response,
+    complete_rows,
+    evaluate_explicitly,
+    end_forces,
+    add_drive_powers,
+)
 """The parameters of a basic step."""
 
 
@@ -117,12 +136,15 @@ def advance_basic_step(system, work, contact_work, step, state, powers, t, h) ->
     reached, part = 0, MAX_SUBDIVISIONS
     while reached < MAX_SUBDIVISIONS:
         dt, now = h * part / MAX_SUBDIVISIONS, t + h * reached / MAX_SUBDIVISIONS
+        begin_forces(system, work, step, now, dt, state.q, state.v)
         result = solve_basic_step(system, work, contact_work, step, state, powers, now, dt)
         if result == TOO_MANY_CONTACTS:
             return False
         if result == CONVERGED:
             reached += part
             kinetic = discrete_kinetic_energy(system.tree, step, dt)
+            for i in range(len(step.forces.powers)):
+                state.ledger[i] += dt * step.forces.powers[i]
             take_step(system.forces.states, dt)
             complete_step(system, work, step, state, powers, t + h * reached / MAX_SUBDIVISIONS, dt)
             update_modified_energy(system, work, step, kinetic, state.q, state.v)
@@ -179,7 +201,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
     if is_continued:  # an evaluation after a step, whose diagnostics hold
         step.energy[2] = modified_energy
     else:
-        momentum_map(step.discrete_motions, step.momentum)
+        momentum_map(step.discrete_motions, step.forces.at_end, step.momentum)
     copy(q, step.q)
     copy(v, step.previous_rate)
     evaluate(system, work, time[0], q, v, a, powers)
@@ -196,7 +218,8 @@ class RootFinder(Immutable):
     Parameters
     ----------
     make
-        Makes the kernel `residual_response` of `variational.step` from the method's `impulse_response`.
+        Makes the kernel `residual_response` of `variational.step` from the method's `impulse_response`, and for forces
+        within the step from their derivatives, `newton_forces.add_force_derivatives`.
     allocate
         Allocates its work arrays.
     reusing_factors
@@ -204,7 +227,7 @@ class RootFinder(Immutable):
         of a step; None if they are evaluated at its start.
     """
 
-    make: Callable[[Kernel], Kernel]
+    make: Callable[[Kernel, Kernel | None], Kernel]
     allocate: Callable[[System, Any], Any] = lambda _system, _options: ()
     reusing_factors: Kernel | None = None
 
@@ -215,9 +238,11 @@ def unconstrained_response(system, work):
     apply_inverse_mass(system, work, work.impulse, work.response)
 
 
-def bind_solver(finder: RootFinder, impulse_response: Kernel, rows: dict[str, Kernel]) -> Kernel:
-    """Bind `solve_step` to the kernels of a root finder and of the constraint rows."""
-    return bound_kernel(solve_step, residual_response=finder.make(impulse_response), **rows)
+def bind_solver(finder: RootFinder, impulse_response: Kernel, rows: dict[str, Kernel], is_implicit: bool) -> Kernel:
+    """Bind `solve_step` to the kernels of a root finder, of the constraint rows, and of forces within the step."""
+    evaluate, derivatives = (step_forces.evaluate_forces, add_force_derivatives) if is_implicit else (None, None)
+    residual_response = finder.make(impulse_response, derivatives)
+    return bound_kernel(solve_step, residual_response=residual_response, evaluate_forces=evaluate, **rows)
 
 
 def bind_rows(finder: RootFinder, impulse_response: Kernel, apply_inverse_mass: Kernel) -> dict[str, Kernel]:
@@ -238,22 +263,33 @@ def bind(
     apply_inverse_mass: Kernel,
     has_rows: bool,
     has_joint_friction: bool,
+    is_implicit: bool,
+    has_drives: bool,
     *root_finders: RootFinder,
 ) -> Kernel:
-    """Bind the steps to the kernels of a method, of one or two root finders, and of the features of a system."""
+    """Bind the steps to the kernels of a method, of one or two root finders, and of the features of a system.
+
+    `is_implicit`: forces act within the step; it `has_drives` with accounts of the work of motions or rows.
+    """
     template = constraint_solver.impulse_response if has_rows else unconstrained_response
     response = bound_kernel(template, apply_inverse_mass=apply_inverse_mass)
     solvers = [
-        bind_solver(finder, response, bind_rows(finder, response, apply_inverse_mass) if has_rows else {})
+        bind_solver(finder, response, bind_rows(finder, response, apply_inverse_mass) if has_rows else {}, is_implicit)
         for finder in root_finders
     ]
-    contacts = complete = None
+    contacts = complete = begin = guess = drives = None
+    if is_implicit:
+        begin = bound_kernel(step_forces.begin_forces, evaluate=dynamics.evaluate)
+        drives = bound_kernel(step_forces.add_drive_powers, evaluate=dynamics.evaluate) if has_drives else None
+        guess = bound_kernel(evaluate_forces_at_rates, evaluate_forces=step_forces.evaluate_forces)
     if dynamics.solve_contact_step:
         contacts = bound_kernel(
             start_of_step_contacts,
             evaluate=dynamics.evaluate,
             impulse_response=response,
             solve_contact_step=dynamics.solve_contact_step,
+            begin_forces=begin,
+            evaluate_forces_of_guess=guess,
         )
     if has_rows:
         correct = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
@@ -270,10 +306,14 @@ def bind(
         solve = bound_kernel(solve_step_with_joint_friction, evaluate=dynamics.evaluate, solve_basic_step=solve)
     return bound_kernel(
         take_variational_steps,
+        begin_forces=begin,
         solve_basic_step=solve,
         evaluate=dynamics.evaluate,
         impulse_response=response,
         complete_rows=complete,
+        evaluate_explicitly=step_forces.evaluate_explicitly if is_implicit else None,
+        end_forces=step_forces.end_forces if is_implicit else None,
+        add_drive_powers=drives,
         project_onto_constraints=dynamics.project_onto_constraints,
         finalize_output=dynamics.finalize_output,
         resume_stepping=dynamics.resume_stepping,

@@ -27,7 +27,7 @@ def check_features(draft: Draft) -> None:
     settings = draft.scene.simulation
     if "simulation" in draft.broken or settings.method not in METHODS or settings.integrator not in INTEGRATORS:
         return
-    method, integrator = METHODS[settings.method], integrator_of(settings.method, settings.integrator)
+    method, integrator = METHODS[settings.method], integrator_of(settings.method, settings.integrator, settings.options)
     objections: dict[str, str] = {}
     for feature, path in _required_features(draft.scene, draft.closing):
         if feature not in method.supports:

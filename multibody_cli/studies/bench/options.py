@@ -327,6 +327,6 @@ def setup_of(
 ) -> Setup:
     """Return the `Setup` of a scene."""
     name, own = simulation.scene.name, simulation.scene.simulation
-    integrator = integrator_of(own.method, own.integrator)
+    integrator = integrator_of(own.method, own.integrator, own.options)
     tolerance = own.tolerance.rtol if integrator.adaptive else None
     return Setup(name, own.method, integrator.name, own.step, tolerance, settings, size, size_key)

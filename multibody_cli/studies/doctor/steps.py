@@ -56,7 +56,9 @@ def find_long_steps(subject: Subject) -> Iterator[Finding]:
     if limit is not None and settings.step > limit:
         cause = f"{written(settings.step)} exceeds the stability limit of `{name}` at the start, {written(limit)}"
         shorter = reduce_step(settings.step, 2.0 * settings.step / limit).step
-        advice = f"write `step: {written(shorter)}`, or `integrator: linearly_implicit_euler` for stiff springs"
+        of_method = METHODS[settings.method].own_integrator is not None
+        implicit = "options: {implicit_forces: true}" if of_method else "integrator: linearly_implicit_euler"
+        advice = f"write `step: {written(shorter)}`, or `{implicit}` for stiff springs"
         yield subject.finding("step", Severity.WRONG, place, cause, advice)
         return
     fastest = max((mode.frequency for mode in found.modes if mode.frequency is not None), default=0.0)
