@@ -150,7 +150,7 @@ def store_start_of_step(tree, bodies, discrete_motions):
         R = load(body.R)
         r, J = R @ load(link.com), central_inertia(link, R)
         inertial = inertial_wrench(link, J, r, load(body.w), load(body.alpha), load(body.a))
-        weight = link.mass * g
+        weight = ZERO if link.ignores_gravity else link.mass * g
         applied = inertial - load_force(body) + Force(cross(r, weight), weight)
         store(discrete_motion.J, J)
         store(discrete_motion.applied_t, applied.t)

@@ -168,6 +168,24 @@ def test_both_methods_agree_and_are_of_second_order(scene: str) -> None:
     assert orders(gaps)[-1] == pytest.approx(2.0, abs=0.3)
 
 
+@pytest.mark.parametrize("implicit", [False, True])
+def test_affine_bodies_are_of_second_order(implicit: bool) -> None:
+    """An affine body under its weight, on springs between its points and the world, in joint coordinates."""
+    spring = {"stiffness": 10.0, "damping": 0.3, "rest_length": 0.3}
+    soft = {"kind": "affine", "shapes": [{"type": "box", "size": [0.4, 0.3, 0.2]}], "mass": 2.0,
+            "velocity": {"linear": [0.3, 0, 0], "angular": [0, 1, 2]}}  # fmt: skip
+    scene: dict[str, Any] = {"bodies": {"soft": soft}, "springs": {}}
+    for k, point in enumerate(([0.2, 0.1, 0], [-0.2, 0, 0.1])):
+        ends = [{"body": "world", "point": [k, 0, 0.5]}, {"body": "soft", "point": point}]
+        scene["springs"][str(k)] = {"between": ends, **spring}
+    exact = finely(scene).advance(0.2).state.q
+    errors = [
+        np.abs(stepped(scene, "variational", h, implicit_forces=implicit).advance(0.2).state.q - exact).max()
+        for h in (0.002, 0.001)
+    ]
+    assert orders(errors) == [pytest.approx(2.0, abs=0.1)]
+
+
 @both_methods
 def test_order_1_is_of_first_order(method: str) -> None:
     """The implicit Euler method for springs and dampers."""
