@@ -32,7 +32,7 @@ import numpy as np
 from multibody_cli.api.scene import SceneWarning
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError
-from multibody_cli.forces.elements import MUSCLES
+from multibody_cli.forces.elements import ELASTIC_ROPES, MUSCLES
 from multibody_cli.forces.states import load_states
 from multibody_cli.immutable import replace
 from multibody_cli.initial.linearized_motion import linearization_of
@@ -98,12 +98,15 @@ def linearize(model: Model, state: State, forces: Floats, columns: Integers) -> 
     found = _Linearizer(model, state).linearize(state, forces, columns)
     names, muscles = model.names, model.system.forces.tables[MUSCLES]
     elastic = [f"muscles.{one.name}" for one, k in zip(names.muscles, muscles["state"], strict=True) if k >= 0]
+    ropes = zip(names.elastic_ropes, model.system.forces.tables[ELASTIC_ROPES]["stored"], strict=True)
+    slipping = [f"springs.{rope.name}" for rope, state in ropes if state >= 0]
     brakes = [*(("joints", name) for name in names.friction_joints), *names.brakes]
     frictions = [f"{section}.{name}.friction" for section, name in brakes]
     frictions += [f"constraints.{rope.name}" for rope in names.friction_ropes]
     for claim, elements in (
         ("ignores {} of the scene", [*["contacts"] * bool(names.contacts), *frictions]),
         ("keeps the lengths of fibers with elastic tendons, of {}", elastic),
+        ("keeps what has slipped over the guides of elastic ropes with friction, of {}", slipping),
         ("keeps closed the limits and flanks that are pressed at this state, of {}", found.closed),
         ("keeps open the limits and flanks that are touched without force, of {}", found.touching),
     ):

@@ -8,23 +8,29 @@ An angle is known up to whole turns.  States (`forces.states`) count them: those
 at a pulley that it turns and leaves it, about the body that carries the pulley, whose own turns its coordinate counts;
 and those of the angle by which a rope wraps a pulley over which it slides.  A state is the change of the angle since
 the start, and the angle is that nearest to it.
+
+A guide with friction divides an elastic rope too: the rope turns its disc as far as it sticks, and what slips is a
+state (`forces.rope_friction`).
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from multibody_cli.cables.span import END, angle_of, ends_of, nearest_turn, on_disc
+from multibody_cli.cables.span import END, angle_of, ends_of, nearest_turn, on_disc, turn_of
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.products import dot
 from multibody_cli.spec.entries import PackingContext
 from multibody_cli.spec.over import OverEntry, PulleySpec, is_turned
 from multibody_cli.spec.points import Attachment
+
+SECTION = np.dtype([("length", "f8"), ("made", "f8"), ("grip", "f8")])
+"""Length and material of a section of an elastic rope, m, and the ratio of tensions that slips where it begins."""
 
 SPAN = np.dtype(
     [
@@ -39,6 +45,8 @@ SPAN = np.dtype(
         ("friction", "f8"),  # coefficient at this pulley, or guide
         ("share", "f8"),  # as in `capstan.GUIDE`
         ("pretension", "f8"),
+        ("slips", "i8", 2),  # states of the material that slips over the guides where it begins and ends, or -1
+        ("section", SECTION),
         ("a", END),
         ("b", END),
     ]
@@ -57,6 +65,7 @@ def pack_spans(
     material: Sequence[tuple[float, float, int]],
     tension: tuple[float, float],
     context: PackingContext,
+    divides: Callable[[Attachment], bool] = is_turned,
 ) -> tuple[list[tuple[Any, ...]], list[int]]:
     """Return a record for each span, and the number of terms of each section.
 
@@ -70,18 +79,21 @@ def pack_spans(
         Share and pretension of the sections.
     context
         The model.
+    divides
+        Whether an entry divides the rope into sections.
     """
-    ends = [_end(one, context) for one in over]
+    ends = [_end(one, divides(one), context) for one in over]
+    slips = [context.state() if divides(one) and one.friction else -1 for one in over]
     records: list[tuple[Any, ...]] = []
     counts: list[int] = []
     term = 0
     for k, (a, b) in enumerate(itertools.pairwise(ends)):
-        starts = k == 0 or is_turned(over[k])
+        starts = k == 0 or divides(over[k])
         counts += [0] if starts else []
-        ends_row = k == len(over) - 2 or is_turned(over[k + 1])
-        friction = 0.0 if starts else over[k].friction
+        ends_row = k == len(over) - 2 or divides(over[k + 1])
         made = (*material[len(counts) - 1], float(getattr(over[k], "turns", 0)))
-        records.append((len(counts) - 1, term, starts, ends_row, *made, friction, *tension, a, b))
+        given = *made, over[k].friction, *tension, (slips[k], slips[k + 1]), np.zeros((), SECTION)
+        records.append((len(counts) - 1, term, starts, ends_row, *given, a, b))
         added = (a[0] > 0) + (b[0] > 0)
         term, counts[-1] = term + added, counts[-1] + added
     return records, counts
@@ -93,8 +105,8 @@ def around(over: Sequence[OverEntry]) -> list[OverEntry]:
     return [*over[first:], *over[:first], over[first]]
 
 
-def _end(one: Attachment, context: PackingContext) -> tuple[Any, ...]:
-    """Return the constants of an end of a span: the fields of END."""
+def _end(one: Attachment, feeds: bool, context: PackingContext) -> tuple[Any, ...]:
+    """Return the constants of an end of a span, at which material is fed or not: the fields of END."""
     row, centre = context.attachment(one.body, one.point)
     if not isinstance(one, PulleySpec):
         return row, centre, np.zeros(3), np.zeros(3), 0.0, 0.0, True, -1, -1, 0.0, -1, 0.0, 0.0
@@ -103,9 +115,9 @@ def _end(one: Attachment, context: PackingContext) -> tuple[Any, ...]:
     iq, iv, turn = context.turning(one.body, one.axis) if is_turned(one) else (-1, -1, 0.0)
     across /= np.linalg.norm(across)
     state = context.state()
-    if is_turned(one):
+    if feeds:
         context.state()
-    return row, centre, axis, across, one.radius, float(one.sense), one.slides, iq, iv, turn, state, 0.0, 0.0
+    return row, centre, axis, across, one.radius, float(one.sense), not feeds, iq, iv, turn, state, 0.0, 0.0
 
 
 NO_WRAP = 1e-6
@@ -128,17 +140,19 @@ def mark(spans, bodies, q, material):
         free, fed = math.sqrt(dot(ends.d, ends.d)), 0.0
         if a.radius > 0.0:
             angle = angle_of(a, ends.e_a, ends.n_a, bodies)
+            wrap = a.sense * (angle - arrival)
+            wrap += math.tau * (span.turns - math.floor((wrap + NO_WRAP) / math.tau))
             if a.slides:
-                wrap = a.sense * (angle - arrival)
-                a.reference = wrap - math.tau * math.floor((wrap + NO_WRAP) / math.tau) + math.tau * span.turns
-                free += a.radius * a.reference
+                a.reference = wrap
+                free += a.radius * wrap
             else:
-                a.reference, a.angle = angle + a.turn * q[a.iq], angle
+                angle = arrival + a.sense * wrap if span.slips[0] >= 0 else angle
+                a.reference, a.angle = angle + turn_of(a, q), angle
                 fed += a.radius * a.sense * angle
         if b.radius > 0.0:
             arrival = angle_of(b, ends.e_b, ends.n_b, bodies)
             if not b.slides:
-                b.reference, b.angle = arrival + b.turn * q[b.iq], arrival
+                b.reference, b.angle = arrival + turn_of(b, q), arrival
                 fed -= b.radius * b.sense * arrival
         taut = spans[first].taut * free if spans[first].taut > 0.0 else 0.0
         spans[first].made += fed + taut
@@ -162,11 +176,11 @@ def follow(spans, states, bodies, q) -> int:
                 certain = move(states, a.state, a.sense * (angle - arrival) - a.reference)
                 certain = certain and math.isfinite(on_disc(a.reference + states[a.state].value))
             else:
-                certain = move(states, a.state, angle + a.turn * q[a.iq] - a.reference)
+                certain = move(states, a.state, angle + turn_of(a, q) - a.reference)
         if b.radius > 0.0:
             arrival = angle_of(b, ends.e_b, ends.n_b, bodies)
             if not b.slides:
-                certain = move(states, b.state + 1, arrival + b.turn * q[b.iq] - b.reference) and certain
+                certain = move(states, b.state + 1, arrival + turn_of(b, q) - b.reference) and certain
         uncertain = k if uncertain < 0 and not certain else uncertain
     return uncertain
 

@@ -177,6 +177,18 @@ def counted(states, k, expected, angle, rate):
 
 
 @formula
+def turn_of(end, q):
+    """Angle by which the coordinate that turns the disc of an end has turned it; 0 without such a coordinate."""
+    return end.turn * q[end.iq] if end.iq >= 0 else 0.0
+
+
+@formula
+def spin_of(end, v):
+    """Rate of `turn_of`."""
+    return end.turn * v[end.iv] if end.iv >= 0 else 0.0
+
+
+@formula
 def leaving_angle(end, states, angle, rate, q, v):
     """Angle in a disc that turns with the rope at which the rope leaves it."""
     expected = end.reference + states[end.state].value - end.turn * q[end.iq]

@@ -1,8 +1,8 @@
 """Elastic ropes and belts over pulleys that turn with them: a tension for each section.
 
-The pulleys that a rope turns and its ends divide it into sections (`elastic_section`).  The rope does not slip on these
-pulleys, and its creep there is neglected: the material of a section follows from their angles, whose whole turns states
-count (`cables.rope`).
+Its ends, the pulleys that it turns, and guides with friction divide a rope into sections (`elastic_section`).  The rope
+does not slip on these pulleys, and its creep there is neglected: the material of a section follows from their angles,
+whose whole turns states count (`cables.rope`), and from what slips over guides (`rope_friction`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from multibody_cli.forces.elastic_section import (
     add_passive_change,
     apply_pull,
     count_turns,
+    energy_of,
     follow_turns,
     measure_section,
     pull_at,
@@ -32,13 +33,14 @@ from multibody_cli.forces.elastic_section import (
     stretching_of,
     tensions_of,
 )
+from multibody_cli.forces.rope_friction import let_slip, store_energy
 from multibody_cli.forces.variation import block_at
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.products import cross, no_force, rank_one
 from multibody_cli.spatial.values import Force
 from multibody_cli.spec import Quantity, Vector, units
 from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place, placed
-from multibody_cli.spec.over import OverEntry, is_turned, require_belt, require_turned_ends, turning_of
+from multibody_cli.spec.over import OverEntry, divides, require_belt, require_turned_ends, turning_of
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import located_error
 
@@ -65,8 +67,8 @@ class ElasticRopeSpec(BetweenSpec):
     )
     tension: list[_Tension] = Field(
         [],
-        description="Tension at the start, N, of each section between ends and pulleys that it turns; or one number, "
-        "of all. Default: 0.",
+        description="Tension at the start, N, of each section between ends, pulleys that it turns, and guides with "
+        "friction; or one number, of all. Default: 0.",
     )
     slack: list[_Slack] = Field(
         [], description="Slack at the start, m, of each section; or one number, of all. Default: none."
@@ -83,10 +85,9 @@ class ElasticRopeSpec(BetweenSpec):
             require_belt(self.over)
         else:
             require_turned_ends(self.over, "over")
-        for k, one in enumerate(self.over):
-            if one.friction:
-                message = "is not supported by an elastic rope, whose material would slip there: omit it, or use a "
-                raise located_error(message + "`rope` or `belt` of `constraints`, which does not stretch", "over", k)
+        if self.has_friction and self.damping:
+            message = "is not supported with `friction`, whose limits are those of the elastic tensions: omit one"
+            raise located_error(message, "damping")
         for name in ("tension", "slack"):
             found, count = len(getattr(self, name)), len(self.sections)
             if found not in (0, 1, count):
@@ -98,9 +99,14 @@ class ElasticRopeSpec(BetweenSpec):
     @property
     def sections(self) -> Sequence[tuple[float, float]]:
         """Tension, N, and slack, m, of each section at the start."""
-        count = sum(map(is_turned, self.over)) if self.closed else 1 + sum(map(is_turned, self.over[1:-1]))
+        count = sum(map(divides, self.over)) if self.closed else 1 + sum(map(divides, self.over[1:-1]))
         tension, slack = (values or [0.0] for values in (self.tension, self.slack))
         return [(tension[k % len(tension)], slack[k % len(slack)]) for k in range(count)]
+
+    @property
+    def has_friction(self) -> bool:
+        """Whether it slides over a guide with friction."""
+        return any(one.friction for one in self.over)
 
     @property
     def points(self) -> Sequence[tuple[Place, Attachment]]:
@@ -119,6 +125,7 @@ ELASTIC_ROPE = np.dtype(
         ("last", "i8"),
         ("stiffness", "f8"),
         ("damping", "f8"),
+        ("stored", "i8"),  # state of the energy of a rope that slips over guides with friction; else -1
         ("account", "i8"),
     ]
 )
@@ -139,32 +146,30 @@ def apply_force(rope, forces, t, q, v, bodies, tau, powers, watched, warnings, k
     spans, first = forces.spans, rope.first
     count_turns(spans, forces.states, rope, q)
     follow_turns(spans, forces.states, rope, v, bodies)
+    if rope.stored >= 0:
+        let_slip(spans, forces.states, rope, bodies)
     while first < rope.last:
         section = measure_section(spans, forces.states, first, bodies, True)
         tension, feed, viscous = tensions_of(rope, section)
         if feed != 0.0:
             for j in range(first, section.end):
                 apply_pull(spans[j], tension, feed, bodies)
-            powers[rope.account] += viscous * stretching_of(section, section)
+            received = tension * section.lengthening - feed * section.feeding
+            powers[rope.account] += received if rope.stored >= 0 else viscous * stretching_of(section, section)
         if watched and math.isnan(section.length):
             warnings[k] |= WITHOUT_LENGTH
         if watched and section.made <= 0.0:
             warnings[k] |= USED_UP
         first = section.end
+    if rope.stored >= 0:
+        store_energy(forces.states[rope.stored], energy_of(spans, forces.states, rope, bodies))
 
 
 @formula
 def elastic_energy(rope, forces, q, bodies) -> float:
     """Elastic energy, J."""
-    spans, first, energy = forces.spans, rope.first, 0.0
-    count_turns(spans, forces.states, rope, q)
-    while first < rope.last:
-        section = measure_section(spans, forces.states, first, bodies, True)
-        strain = stretch_of(section) - 1.0
-        if strain > 0.0:
-            energy += 0.5 * rope.stiffness * section.made * strain * strain
-        first = section.end
-    return energy
+    count_turns(forces.spans, forces.states, rope, q)
+    return energy_of(forces.spans, forces.states, rope, bodies)
 
 
 # --- stiffness and damping --------------------------------------------------------------------------------------------
@@ -208,8 +213,8 @@ def add_stiffness_blocks(rope, forces, t, bodies, displacement_factor, velocity_
 def pack(spec: ElasticRopeSpec, context: PackingContext) -> tuple[Any, ...]:
     """Return the record of a rope."""
     material = [(slack, 1.0 / (1.0 + tension / spec.stiffness), -1) for tension, slack in spec.sections]
-    spans, _ = pack_spans(around(spec.over) if spec.closed else spec.over, material, (0.0, 0.0), context)
-    return *context.spans(spans), spec.stiffness, spec.damping
+    spans, _ = pack_spans(around(spec.over) if spec.closed else spec.over, material, (0.0, 0.0), context, divides)
+    return *context.spans(spans), spec.stiffness, spec.damping, context.state() if spec.has_friction else -1
 
 
 ELEMENT = ForceElement(

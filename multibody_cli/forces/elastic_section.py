@@ -32,6 +32,8 @@ from multibody_cli.cables.span import (
     pull_change,
     pull_of,
     span_motion,
+    spin_of,
+    turn_of,
     twists_of,
     velocities_of,
     wrap_angle,
@@ -59,10 +61,10 @@ def count_turns(spans, states, rope, q):
     """Write the angles of the ends in pulleys that turn, by the states and coordinates that count their turns."""
     for k in range(rope.first, rope.last):
         a, b = spans[k].a, spans[k].b
-        if a.iq >= 0:
-            a.angle = a.reference + states[a.state].value - a.turn * q[a.iq]
-        if b.iq >= 0:
-            b.angle = b.reference + states[b.state + 1].value - b.turn * q[b.iq]
+        if not a.slides:
+            a.angle = a.reference + states[a.state].value - turn_of(a, q)
+        if not b.slides:
+            b.angle = b.reference + states[b.state + 1].value - turn_of(b, q)
 
 
 @kernel
@@ -77,7 +79,7 @@ def follow_turns(spans, states, rope, v, bodies):
             if a.slides:
                 wrap_angle(a, states, angle - spans[k - 1].b.angle, motion.rate_a)
             else:
-                rate = motion.rate_a + a.turn * v[a.iv]
+                rate = motion.rate_a + spin_of(a, v)
                 a.angle = counted(states, a.state, a.angle, angle, rate)
         if b.radius > 0.0:
             angle = angle_of(b, ends.e_b, ends.n_b, bodies)
@@ -85,14 +87,21 @@ def follow_turns(spans, states, rope, v, bodies):
                 b.angle = angle
                 arrive(b, states, motion.rate_b)
             else:
-                rate = motion.rate_b + b.turn * v[b.iv]
+                rate = motion.rate_b + spin_of(b, v)
                 b.angle = counted(states, b.state + 1, b.angle, angle, rate)
+
+
+@formula
+def slipped(states, slip):
+    """Material that slipped over a guide since the start, m; 0 over one without friction."""
+    return states[slip].value if slip >= 0 else 0.0
 
 
 @kernel
 def measure_section(spans, states, first, bodies, in_time):
     """Measure the section whose first span is `first`; with its rates, or its changes along the motion change."""
     length, made, lengthening, feeding = 0.0, spans[first].made, 0.0, 0.0
+    made += slipped(states, spans[first].slips[0])
     arrival, turned, k, last = 0.0, 0.0, first, False
     while not last:
         a, b = spans[k].a, spans[k].b
@@ -116,6 +125,7 @@ def measure_section(spans, states, first, bodies, in_time):
                 made += lever * nearest_turn(arrival, b.angle)
                 feeding += lever * turned
         last, k = spans[k].ends_row != 0, k + 1
+    made -= slipped(states, spans[k - 1].slips[1])
     return Section(k, length, made, lengthening, feeding)
 
 
@@ -123,6 +133,19 @@ def measure_section(spans, states, first, bodies, in_time):
 def stretch_of(section):
     """Stretch s of a section; 0 of one without material, which has no tension."""
     return section.length / section.made if section.made > 0.0 else 0.0
+
+
+@kernel
+def energy_of(spans, states, rope, bodies) -> float:
+    """Return the elastic energy of a rope, J, after `count_turns`."""
+    first, energy = rope.first, 0.0
+    while first < rope.last:
+        section = measure_section(spans, states, first, bodies, True)
+        strain = stretch_of(section) - 1.0
+        if strain > 0.0:
+            energy += 0.5 * rope.stiffness * section.made * strain * strain
+        first = section.end
+    return energy
 
 
 @formula

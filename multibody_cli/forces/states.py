@@ -22,6 +22,7 @@ STATE = np.dtype(
         ("start", "f8"),
         ("step", "f8"),  # s; 0 for a given value
         ("pending", "f8"),  # s; 0 without a step
+        ("account", "i8"),  # of the ledger, from which an energy takes its gains; -1 of other states
     ]
 )
 
@@ -38,6 +39,15 @@ def load_states(states, z):
 def store_states(states, z):
     """Copy the values of all states to z (nz,)."""
     for k in range(len(states)):
+        z[k] = states[k].value
+
+
+@kernel
+def store_states_after_steps(states, z, ledger):
+    """Copy the values of all states to z (nz,), and take the gains of energies from their accounts."""
+    for k in range(len(states)):
+        if states[k].account >= 0:
+            ledger[states[k].account] -= states[k].value - z[k]
         z[k] = states[k].value
 
 

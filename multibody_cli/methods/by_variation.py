@@ -138,6 +138,10 @@ class VariationalKind(Immutable):
             yield "order", "orders 4 and 6 have backward steps, in which fibers with a tendon diverge: use 1 or 2"
         if feature is Feature.ELASTIC_TENDONS and options.get("implicit_forces"):
             yield "implicit_forces", "fibers with an elastic tendon advance once in a step: remove it"
+        if feature is Feature.ELASTIC_FRICTION and order in (4, 6):
+            yield "order", "orders 4 and 6 have backward steps, which dry friction cannot take: use 1 or 2"
+        if feature is Feature.ELASTIC_FRICTION and options.get("implicit_forces"):
+            yield "implicit_forces", "material that slips over guides advances once in a step: remove it"
         if feature is Feature.LIMITS and order in (4, 6):
             yield "order", "orders 4 and 6 are composed of forward and backward steps, which cross limits: use 1 or 2"
 

@@ -50,6 +50,7 @@ class Feature(StrEnum):
     AFFINE = "bodies of `kind: affine`"
     IMPLICIT = "implicit springs, dampers and muscles"
     ELASTIC_TENDONS = "elastic tendons"
+    ELASTIC_FRICTION = "friction of elastic ropes"
     COMPUTED_TORQUE = "actuators of type `computed_torque`"
 
 

@@ -149,6 +149,11 @@ class ForcePacker:
         pairs = coupled_pairs(tables, points, spans)
         curves = self.curves.pack()
         states = np.zeros(self.state_count, STATE).view(np.recarray)
+        states["account"] = -1
+        for table in tables:
+            if "stored" in (table.dtype.names or ()):
+                kept = table[table["stored"] >= 0]
+                states["account"][kept["stored"]] = kept["account"]
         forces = Forces(signals, points, spans, terms, paths, inputs, pairs, quantities, curves, states, tables)
         return forces, Motions(records(np.array(self._motions, MOTION)), signals)
 

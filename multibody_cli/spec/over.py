@@ -69,6 +69,11 @@ def is_turned(entry: Attachment) -> bool:
     return isinstance(entry, PulleySpec) and not entry.slides
 
 
+def divides(entry: Attachment) -> bool:
+    """Whether an elastic rope has a tension of its own on each side of an entry that it leads over."""
+    return is_turned(entry) or (isinstance(entry, GuideSpec | PulleySpec) and entry.friction > 0.0)
+
+
 def require_turned_ends(entries: list[OverEntry], *place: str) -> list[OverEntry]:
     """Refuse ends of a rope that slide."""
     for k in (0, len(entries) - 1):

@@ -313,7 +313,6 @@ def test_implicit_steps_have_their_order(tmp_path):
         ({"tension": [1, 2, 3]}, "expected 2 numbers, one for each section, or 1; found 3"),
         ({"tension": 1, "slack": 1}, "expected either `tension` or `slack`"),
         ({"closed": True}, "a belt leads over pulleys alone"),
-        ({"over": [{"body": "left"}, {"body": "world", "friction": 0.2}, {"body": "right"}]}, "would slip there"),
     ],
 )
 def test_ropes_that_have_no_meaning_are_refused(fields, message):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
-from multibody_cli.forces.states import load_states, store_rates
+from multibody_cli.forces.states import load_states, store_rates, store_states, store_states_after_steps
 from multibody_cli.kernel import Floats, allocate, formula, template
 from multibody_cli.linalg.vectors import add_scaled, clear, copy
 from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
@@ -53,6 +53,7 @@ def take_explicit_steps(system, state, work, stages, h, start, first, count, fre
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, power[0])
         store_rates(states, dz[0])
+        store_states(states, z)
         if not is_finite(a):
             return -1
     for step in range(first, first + count):
@@ -79,6 +80,7 @@ def take_explicit_steps(system, state, work, stages, h, start, first, count, fre
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, power[0])
         store_rates(states, dz[0])
+        store_states_after_steps(states, z, ledger)
         if not is_finite_and_bounded(system.tree, v, a):
             return step - first
     return count

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.forces.states import load_states, store_states, take_implicitly, take_step
+from multibody_cli.forces.states import load_states, store_states, store_states_after_steps, take_implicitly, take_step
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
 from multibody_cli.kernel import template
 from multibody_cli.linalg.vectors import add_scaled, copy
@@ -55,6 +55,10 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
     load_states(states, state.z)
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
+        if len(states) > 0:
+            evaluate(system, work, time[0], q, v, a, before)
+            store_states(states, state.z)
+            load_states(states, state.z)
     set_implicit_coefficients(system.tree, work, h, h, 0.0)
     take_implicitly(states, h)
     copy(v, work.implicit_rates)
@@ -82,7 +86,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
                 before[i] = after[i]
     set_implicit_coefficients(system.tree, work, 0.0, 0.0, 0.0)
     take_implicitly(states, 0.0)
-    store_states(states, state.z)
+    store_states_after_steps(states, state.z, ledger)
     if valid:  # accelerations as they are, for output
         evaluate(system, work, time[0], q, v, a, after)
         finalize_output(system, work, contact_work, state, after, h)

@@ -26,7 +26,13 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.forces.states import load_states, move_starts, store_states, take_implicitly
+from multibody_cli.forces.states import (
+    load_states,
+    move_starts,
+    store_states,
+    store_states_after_steps,
+    take_implicitly,
+)
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import kernel, template
@@ -65,6 +71,7 @@ def take_sdirk2_steps(system, state, work, scratch, h, start, first, count, fres
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, powers[0])
+        store_states(states, state.z)
         if not is_finite(a):
             return -1
     done = 0
@@ -95,7 +102,7 @@ def take_sdirk2_steps(system, state, work, scratch, h, start, first, count, fres
         time[0] = end
         for k in range(len(ledger)):
             ledger[k] += h * ((1.0 - GAMMA) * powers[0, k] + GAMMA * powers[1, k])
-        store_states(states, state.z)
+        store_states_after_steps(states, state.z, ledger)
         load_states(states, state.z)
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, powers[0])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.forces.states import load_states, store_states, take_step
+from multibody_cli.forces.states import load_states, store_states, store_states_after_steps, take_step
 from multibody_cli.kernel import template
 from multibody_cli.linalg.vectors import add_scaled
 from multibody_cli.method_kernels import (
@@ -50,6 +50,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, before)
+        store_states(system.forces.states, state.z)
         if not is_finite(a):
             return -1
     else:
@@ -67,7 +68,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         take_step(system.forces.states, h)
         evaluate_projected(system, work, time[0], q, v, a, after)
-        store_states(system.forces.states, state.z)
+        store_states_after_steps(system.forces.states, state.z, ledger)
         if not is_finite_and_bounded(system.tree, v, a):
             return step - first - 1
         for i in range(len(ledger)):

@@ -19,7 +19,7 @@ from typing import Any
 from multibody_cli.constraint_solver import solver as constraint_solver
 from multibody_cli.constraint_solver.drive_work import account_drives_in_impacts, account_drives_in_step
 from multibody_cli.constraint_solver.projection import project
-from multibody_cli.forces.states import load_states, store_states, take_step
+from multibody_cli.forces.states import load_states, store_states, store_states_after_steps, take_step
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Kernel, bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.linalg.vectors import copy
@@ -185,6 +185,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
         begin_first_step(system, work, step, time[0], q, v, a, step.start_powers)
         if not is_finite(a):
             return -1
+        store_states(system.forces.states, state.z)
         store_energy(system, work, step, q, v)
     else:
         resume_stepping(work, contact_work, a)
@@ -195,7 +196,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
                 return index - first - 1
             time[0] += stages[k] * h
         time[0] = start + index * h
-        store_states(system.forces.states, state.z)
+        store_states_after_steps(system.forces.states, state.z, state.ledger)
         if not is_finite_and_bounded(system.tree, v, a):
             return index - first - 1
     if is_continued:  # an evaluation after a step, whose diagnostics hold

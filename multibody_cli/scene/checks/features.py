@@ -8,6 +8,7 @@ from typing import TypeGuard
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.constraints.relation import CouplingSpec
+from multibody_cli.forces.elastic_rope import ElasticRopeSpec
 from multibody_cli.joints.friction_spec import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS, integrator_of
@@ -20,6 +21,9 @@ from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import SceneSpec, between_bodies
 from multibody_cli.spec import Pose, Vector
 from multibody_cli.spec.entries import BodyForceSpec, EntrySpec, split_coordinate
+
+_FIXED_STEP = {Feature.LIMITS: "impacts on limits need", Feature.ELASTIC_FRICTION: "the slip of a rope needs"}
+"""Features that need steps of constant length."""
 
 
 def check_features(draft: Draft) -> None:
@@ -36,10 +40,10 @@ def check_features(draft: Draft) -> None:
             draft.report(path, f"method `{settings.method}` does not support {feature.value}: {remedy}")
         else:
             objections.update(method.objections(feature, settings.options))
-        if feature is Feature.LIMITS and integrator.adaptive:
+        if feature in _FIXED_STEP and integrator.adaptive:
             draft.report(
                 path,
-                f"integrator `{integrator.name}` has a variable step size, but impacts on limits need a small fixed "
+                f"integrator `{integrator.name}` has a variable step size, but {_FIXED_STEP[feature]} a small fixed "
                 "step: use a fixed-step integrator such as `rk4`",
             )
     if ends_at_corrected_velocities(settings.options) and integrator.order != 1:
@@ -89,6 +93,9 @@ def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[t
             yield Feature.LIMITS, ("constraints", name, "limits")
         if constraint.has_friction:
             yield Feature.JOINT_FRICTION, ("constraints", name, "over")
+    for name, spring in scene.springs.items():
+        if isinstance(spring, ElasticRopeSpec) and spring.has_friction:
+            yield Feature.ELASTIC_FRICTION, ("springs", name, "over")
     for name, muscle in scene.muscles.items():
         if muscle.tendon == "elastic":
             yield Feature.ELASTIC_TENDONS, ("muscles", name, "tendon")
