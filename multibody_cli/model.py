@@ -107,8 +107,11 @@ CLOSURE = np.dtype(
 )
 """One row per loop joint: a joint whose child already has an inboard joint."""
 
-MARKER = np.dtype([("link", "i8"), ("coordinates", "f8", 3)])
-"""A point of an affine body: the first row of the body, and the coordinates along its principal axes, m."""
+MARKER = np.dtype([("link", "i8"), ("coordinates", "f8", 3), ("turns", "i8"), ("axes", "f8", 9)])
+"""A point of an affine body: the first row of the body, and the coordinates along its principal axes, m.
+
+If it `turns`, it has the rotation of the body; `axes` are the principal axes in the body frame, by columns.
+"""
 
 CONSTRAINT_AXIS = np.dtype([("t", "f8", 3), ("f", "f8", 3)])
 """A wrench about the origin of M, in the axes of M, that does no work on any free coordinate of a loop joint."""

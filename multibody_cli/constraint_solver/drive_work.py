@@ -48,7 +48,7 @@ def compute_reaction_impulses(tree, work):
     The bodies hold the corresponding changes of motion, and the rows of closures their multipliers.
     """
     apply_loop_impulses(tree, work.impulse, work)
-    transfer_marker_wrenches(tree, work.wrenches)
+    transfer_marker_wrenches(tree, work.bodies, work.wrenches)
     links, bodies, wrenches = tree.links, work.bodies, work.wrenches
     store_force(wrenches[0], no_force())
     for i in range(1, len(links)):

@@ -183,7 +183,7 @@ def zero_rhs(work):
 def impulse_response(system, work):
     """Compute the constrained response to `work.wrenches` and `work.impulse`, into `work.response` (nv,)."""
     apply_loop_impulses(system.tree, work.impulse, work)
-    transfer_marker_wrenches(system.tree, work.wrenches)
+    transfer_marker_wrenches(system.tree, work.bodies, work.wrenches)
     apply_inverse_mass(system, work, work.impulse, work.response)
     update_marker_changes(system.tree, work.bodies)
     compute_loop_rates(system.tree, work.response, work)
@@ -198,7 +198,7 @@ def build_delassus(system, work, count):
         clear_impulses(work)
         apply_row_impulse(rows[active_rows[k]], terms, 1.0, work.wrenches, work.impulse)
         apply_loop_impulses(tree, work.impulse, work)
-        transfer_marker_wrenches(tree, work.wrenches)
+        transfer_marker_wrenches(tree, work.bodies, work.wrenches)
         of_forces, of_moments = unconstrained_responses(tree.links, work)
         apply_inverse_mass(system, work, work.impulse, work.response)
         update_marker_changes(tree, work.bodies)
@@ -257,7 +257,8 @@ def write_acceleration_rhs(system, work, v, a):
 
     Prescribed coordinates contribute with their dv/dt in `a` (nv,), as do the bodies that they move.
     """
-    rows, at_rest, has_motions = work.rows, is_maximal(system.tree), len(system.motions.rows) > 0
+    rows, has_motions = work.rows, len(system.motions.rows) > 0
+    at_rest = is_maximal(system.tree) and len(system.tree.markers) == 0  # markers that turn have accelerations
     for r in range(len(work.rhs)):
         if rows[r].active and not rows[r].one_sided:
             bias = rows[r].bias if at_rest else bias_acceleration_of_row(rows[r], work.terms, work.bodies)
@@ -369,11 +370,11 @@ def apply_active_row_forces(tree, work, count):
 def apply_impulses_as_forces(tree, work):
     """Add the impulses to the forces on bodies and coordinates, and store all applied forces as impulses."""
     bodies = work.bodies
-    transfer_marker_wrenches(tree, work.wrenches)
+    transfer_marker_wrenches(tree, work.bodies, work.wrenches)
     add(work.tau, work.impulse)
     for i in range(1, len(tree.links)):
         store_force(bodies[i], load_force(bodies[i]) - load_force(work.wrenches[i]))
     apply_loop_forces(tree, work.impulse, work)
-    transfer_marker_wrenches(tree, bodies)
+    transfer_marker_wrenches(tree, bodies, bodies)
     for i in range(1, len(tree.links)):
         store_force(work.wrenches[i], -load_force(bodies[i]))

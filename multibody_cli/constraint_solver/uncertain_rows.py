@@ -14,7 +14,7 @@ from multibody_cli.kernel import kernel, records
 from multibody_cli.kkt.nodes import KktTree
 from multibody_cli.model import Records
 from multibody_cli.spatial.memory import load_force
-from multibody_cli.tree.markers import weight_in_link
+from multibody_cli.tree.markers import wrench_on_link
 
 UNCERTAIN_ROW = np.dtype([("node", "i8"), ("row", "i8"), ("pivot", "i8")])
 """A row, its node, and the number of its pivot among those of the cells."""
@@ -44,7 +44,7 @@ def raise_thresholds(uncertain, kkt, firsts, tree, work):
         for h in range(row.first_term, row.last_term):
             term = work.terms[h]
             for n in range(firsts[one.node], firsts[one.node + 1]):
-                w = weight_in_link(tree, term.body, n) * load_force(term)
+                w = wrench_on_link(tree, work.bodies, term.body, load_force(term), n)
                 threshold += ineffective_response(tree.links[n], work.bodies[n], w, DEPENDENT, DEPENDENT)
         kkt.cells.numbers[one.pivot] = max(kkt.cells.numbers[one.pivot], threshold)
 

@@ -252,7 +252,7 @@ def set_ineffective_bounds(tree, work, step, diagonal_bound):
         clear_impulses(work)
         apply_row_impulse(step.rows[k], step.terms, 1.0, work.wrenches, work.impulse)
         apply_loop_impulses(tree, work.impulse, work)
-        transfer_marker_wrenches(tree, work.wrenches)
+        transfer_marker_wrenches(tree, work.bodies, work.wrenches)
         diagonal_bound[k] = ineffective_threshold(tree.links, work, 0.0)
 
 
@@ -267,7 +267,7 @@ def factor_rows(system, work, v, step, groups, factors) -> bool:
         clear_impulses(work)
         apply_basis_impulses(p, step, groups, factors, work)
         apply_loop_impulses(tree, work.impulse, work)
-        transfer_marker_wrenches(tree, work.wrenches)
+        transfer_marker_wrenches(tree, work.bodies, work.wrenches)
         if len(work.rhs) > 0:
             write_round_off(p, tree, groups, factors, work)
         apply_inverse_mass(system, work, work.impulse, work.response)

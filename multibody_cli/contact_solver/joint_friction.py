@@ -150,7 +150,7 @@ def update_joint_reactions(system, work, joint_friction):
         clear_impulses(work)
         add_implicit_impulses(system, work)
         apply_loop_impulses(tree, work.impulse, work)
-        transfer_marker_wrenches(tree, work.wrenches)
+        transfer_marker_wrenches(tree, work.bodies, work.wrenches)
         for i in range(1, len(tree.links)):
             W = load_force(work.wrenches[i])
             apply_wrench(work.bodies[i], W.t, W.f)

@@ -174,7 +174,7 @@ def apply_off_diagonal_stiffness(system, work, y, of_stiffness):
         x[j] = 0.0
     add_changes_of_forces(system, work, x, y, of_stiffness)
     apply_loop_impulses(tree, x, work)
-    transfer_marker_wrenches(tree, work.wrenches)
+    transfer_marker_wrenches(tree, work.bodies, work.wrenches)
 
 
 @kernel

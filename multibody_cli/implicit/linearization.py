@@ -110,7 +110,7 @@ def write_column(system, work, t, displacement_factor, velocity_factor, matrix, 
     clear_wrenches(work)
     add_stiffness_damping_products(forces, t, work.bodies, displacement_factor, velocity_factor, True, work.wrenches)
     apply_loop_impulses(tree, tau, work)
-    transfer_marker_wrenches(tree, work.wrenches)
+    transfer_marker_wrenches(tree, work.bodies, work.wrenches)
     add_jacobian_transposed_times(tree, work, tau)
     for i in range(free_end(tree)):
         matrix[i, j] = 0.0 if tree.driven[i] else tau[i]

@@ -111,7 +111,7 @@ _FIELDS_OF_TORQUES = ("stiffness", "damping", "force", "limits")
 
 
 def require_no_torques(loaded: LoadedScene) -> None:
-    """Refuse joints that apply a torque to a point or an affine body.
+    """Refuse joints that apply a torque to a point.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def require_no_torques(loaded: LoadedScene) -> None:
         objection
         for name, joint in loaded.scene.joints.items()
         for body, at_child in ((joint.parent, False), (joint.child, True))
-        if body in loaded.scene.bodies and not KINDS[loaded.scene.bodies[body].kind].has_axes
+        if body in loaded.scene.bodies and not KINDS[loaded.scene.bodies[body].kind].turns
         for objection in _torques(loaded.scene, name, joint, body, at_child)
     )
 

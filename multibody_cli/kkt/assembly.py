@@ -20,7 +20,7 @@ from multibody_cli.spatial.products import ZERO, no_force, power
 from multibody_cli.spatial.values import Motion
 from multibody_cli.tree.articulated_body import load_inertia, rigid_body_inertia
 from multibody_cli.tree.jacobian import column_of
-from multibody_cli.tree.markers import weight_in_link
+from multibody_cli.tree.markers import wrench_on_link
 
 
 def bodies_of(tree: Tree) -> tuple[Integers, list[int]]:
@@ -46,7 +46,8 @@ def assemble(kkt, firsts, tree, work):
             write_block(node, numbers, firsts[i], firsts[i + 1], tree.links, work)
         for r in range(node.pivots):
             numbers[6 * node.lower + 7 * r] = threshold_of(rows[node.first_row + r])
-    write_jacobian(nodes, nodes.body_rows, nodes.parent_rows, kkt.cells, firsts, tree, work.columns, rows, work.terms)
+    cells, bodies, columns = kkt.cells, work.bodies, work.columns
+    write_jacobian(nodes, nodes.body_rows, nodes.parent_rows, cells, firsts, tree, bodies, columns, rows, work.terms)
 
 
 @formula
@@ -63,15 +64,15 @@ def threshold_of(row):
 
 
 @kernel
-def write_jacobian(nodes, body_rows, parent_rows, cells, firsts, tree, columns, rows, terms):
+def write_jacobian(nodes, body_rows, parent_rows, cells, firsts, tree, bodies, columns, rows, terms):
     """Write the blocks of all rows that are eliminated one by one, from their terms."""
     for i in range(1, len(nodes)):
         node, parent = nodes[i], nodes[nodes[i].parent]
         for r in range(node.pivots):
             row, own, other = rows[node.first_row + r], body_rows[i] + r * node.cells, parent_rows[i] + r * parent.cells
-            write_jacobian_row(node, cells, own, firsts, i, tree, columns, row, terms)
+            write_jacobian_row(node, cells, own, firsts, i, tree, bodies, columns, row, terms)
             if node.parent > 0:
-                write_jacobian_row(parent, cells, other, firsts, node.parent, tree, columns, row, terms)
+                write_jacobian_row(parent, cells, other, firsts, node.parent, tree, bodies, columns, row, terms)
 
 
 @kernel
@@ -92,7 +93,7 @@ def write_block(node, numbers, first, last, links, work):
 
 
 @formula
-def write_jacobian_row(node, cells, cell, firsts, i, tree, columns, row, terms):
+def write_jacobian_row(node, cells, cell, firsts, i, tree, bodies, columns, row, terms):
     """Write the Jacobian of a row by the coordinates of body i, from a cell on."""
     if node.n_dofs == 6:
         W = no_force()
@@ -101,20 +102,20 @@ def write_jacobian_row(node, cells, cell, firsts, i, tree, columns, row, terms):
                 W = W + load_force(terms[k])
         store_force(cells.wrenches[cell], W)
     else:
-        write_projected_row(node, cells.numbers, 6 * cell, firsts, i, tree, columns, row, terms)
+        write_projected_row(node, cells.numbers, 6 * cell, firsts, i, tree, bodies, columns, row, terms)
 
 
 @kernel
-def write_projected_row(node, numbers, place, firsts, i, tree, columns, row, terms):
+def write_projected_row(node, numbers, place, firsts, i, tree, bodies, columns, row, terms):
     """`write_jacobian_row` for a body that is not rigid, from the number `place` on."""
     for k in range(node.n_dofs):
         numbers[place + k] = 0.0
     for k in range(row.first_term, row.last_term):
         term, p = terms[k], place
         for n in range(firsts[i], firsts[i + 1]):
-            link, share = tree.links[n], weight_in_link(tree, term.body, n)
+            link, W = tree.links[n], wrench_on_link(tree, bodies, term.body, load_force(term), n)
             for j in range(link.nv):
-                numbers[p + j] += share * power(column_of(columns[link.iv + j]), load_force(term))
+                numbers[p + j] += power(column_of(columns[link.iv + j]), W)
             p += link.nv
 
 

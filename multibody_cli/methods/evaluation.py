@@ -97,7 +97,7 @@ def compute_accelerations(system, work, t, q, v, a, powers, is_factored) -> None
         is_factored = False  # they change the inertia
     apply_loop_forces(tree, work.tau, work)
     apply_contact_forces(work)
-    transfer_marker_wrenches(tree, work.bodies)
+    transfer_marker_wrenches(tree, work.bodies, work.bodies)
     if is_factored:
         accelerate_again(system, work, a)
     else:

@@ -208,14 +208,14 @@ def markers_for(scene: SceneSpec, masses: Mapping[str, MassProperties], rows: Ma
 
 
 def loop_of(scene: SceneSpec, joint: JointSpec, rows: Mapping[str, int], markers: Markers) -> LoopJoint:
-    """Return a loop joint; on an affine body it is attached to a marker."""
+    """Return a loop joint; on an affine body it is attached to a marker with the rotation of the body."""
     parts, start, driven, origin, child_origin = joint_data(joint)
     parent, child = rows[joint.parent], rows[joint.child]
     if markers.takes(joint.parent):
-        parent = markers.row(joint.parent, joint.origin.position)
+        parent = markers.row(joint.parent, joint.origin.position, turns=True)
         origin = Placement(np.zeros(3), origin.rotation)
     if markers.takes(joint.child):
-        child = markers.row(joint.child, joint.child_origin.position)
+        child = markers.row(joint.child, joint.child_origin.position, turns=True)
         child_origin = Placement(np.zeros(3), child_origin.rotation)
     return LoopJoint(parent, child, parts, start, driven, origin, child_origin, common_normal(scene, joint))
 

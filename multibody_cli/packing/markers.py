@@ -26,17 +26,20 @@ class Markers:
 
     def __init__(self, first: int, rows: Mapping[str, int], axes: Mapping[str, np.ndarray]) -> None:
         self._first, self._rows, self._axes = first, rows, axes
-        self._found: dict[tuple[str, Vector], int] = {}
+        self._found: dict[tuple[str, Vector, bool], int] = {}
 
     def takes(self, body: str) -> bool:
         """Whether the points of a body are markers."""
         return body in self._axes
 
-    def row(self, body: str, point: Vector) -> int:
-        """Return the row of a point of the body frame."""
-        return self._found.setdefault((body, point), self._first + len(self._found))
+    def row(self, body: str, point: Vector, turns: bool = False) -> int:
+        """Return the row of a point of the body frame, in the axes of the world, or with those of the body."""
+        return self._found.setdefault((body, point, turns), self._first + len(self._found))
 
     def pack(self) -> Records:
         """Return the table of all allocated markers."""
-        table = [(self._rows[body], self._axes[body].T @ np.array(point)) for body, point in self._found]
+        table = [
+            (self._rows[body], self._axes[body].T @ np.array(point), turns, self._axes[body].T.ravel())
+            for body, point, turns in self._found
+        ]
         return frozen(np.array(table, MARKER))

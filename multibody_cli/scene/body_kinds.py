@@ -114,11 +114,14 @@ class BodyKind(Immutable):
         Number of its rows in the table of links.
     has_axes
         Whether it has an orientation and supports torques.
+    turns
+        Whether it has a rotation, on which joints act.
     """
 
     parts: tuple[Part, ...]
     rows: int = 1
     has_axes: bool = True
+    turns: bool = True
 
     @property
     def n_dofs(self) -> int:
@@ -130,7 +133,7 @@ _TRANSLATION = (sliding(_X), sliding(_Y), sliding(_Z))
 
 KINDS: Mapping[str, BodyKind] = {
     "rigid": BodyKind((floating(),)),
-    "point": BodyKind(_TRANSLATION, has_axes=False),
+    "point": BodyKind(_TRANSLATION, has_axes=False, turns=False),
     "planar": BodyKind((sliding(_X), sliding(_Y), turning(_Z))),
     "affine": BodyKind(_TRANSLATION, rows=4, has_axes=False),
 }

@@ -139,7 +139,7 @@ class EquationsOfMotion:
         q, v, a = self._update_kinematics(state)
         apply_forces(system.forces, t, q, v, work, np.zeros_like(state.ledger))
         apply_loop_forces(system.tree, work.tau, work)
-        transfer_marker_wrenches(system.tree, work.bodies)
+        transfer_marker_wrenches(system.tree, work.bodies, work.bodies)
         return np.where(self._driven, a[: self.n], 0.0)
 
     def _update_kinematics(self, state: State) -> tuple[Floats, Floats, Floats]:

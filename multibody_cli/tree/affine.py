@@ -13,7 +13,7 @@ import math
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.factor import factor, solve
 from multibody_cli.spatial.memory import load
-from multibody_cli.spatial.products import UNIT, cross, dot, transposed_product
+from multibody_cli.spatial.products import UNIT, cross, dot, transposed_product, transposed_times
 from multibody_cli.spatial.values import Mat3, Sym3, Vec3
 
 MAX_ITERATIONS = 30
@@ -83,7 +83,44 @@ def polar_rotation(A) -> Mat3:
 @kernel
 def angular_velocity_of(R, D, rate) -> Vec3:
     """Angular velocity of the rotation R of D = R U, from the rate of D."""
-    U, M = transposed_product(R, D), transposed_product(R, rate)
-    axial = Vec3(M.y.z - M.z.y, M.z.x - M.x.z, M.x.y - M.y.x)
-    K = Sym3(U.y.y + U.z.z, -U.y.x, -U.z.x, U.x.x + U.z.z, -U.z.y, U.x.x + U.y.y)
-    return R @ solve(factor(K), axial)
+    return R @ solve(factor(stretch_of(R, D)), axial(transposed_product(R, rate)))
+
+
+@formula
+def stretch_of(R, D):
+    """K = (tr U) 1 - U, symmetric, with U = R^T D."""
+    return complement(transposed_product(R, D))
+
+
+@formula
+def complement(U):
+    """(tr U) 1 - U of a symmetric matrix U."""
+    return Sym3(U.y.y + U.z.z, -U.y.x, -U.z.x, U.x.x + U.z.z, -U.z.y, U.x.x + U.y.y)
+
+
+@formula
+def axial(M):
+    """The axial vector of M - M^T."""
+    return Vec3(M.y.z - M.z.y, M.z.x - M.x.z, M.x.y - M.y.x)
+
+
+@kernel
+def angular_acceleration_of(R, D, rate, acceleration, w) -> Vec3:
+    """Angular acceleration of the rotation R of D = R U with the angular velocity w, from both derivatives of D.
+
+    With W = R^T w and M = R^T dD/dt, the rate of K W = axial(M) is
+
+        K dW/dt = axial(R^T d2D/dt2 - W x M) - dK/dt W,    dU/dt = M - W x U,
+
+    and R dW/dt is the angular acceleration.
+    """
+    U, M, W = transposed_product(R, D), transposed_product(R, rate), transposed_times(R, w)
+    bend = combined(1.0, transposed_product(R, acceleration), -1.0, crossed(W, M))
+    rest = axial(bend) - complement(combined(1.0, M, -1.0, crossed(W, U))) @ W
+    return R @ solve(factor(complement(U)), rest)
+
+
+@formula
+def crossed(w, A):
+    """The matrix with the columns w x a of A."""
+    return Mat3(cross(w, A.x), cross(w, A.y), cross(w, A.z))

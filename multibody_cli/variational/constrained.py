@@ -291,7 +291,7 @@ def accumulate_primary_impulses(work, constrained):
 def transfer_impulses_to_bodies(tree, work):
     """Transfer the impulses on loop joints and markers to the bodies."""
     apply_loop_impulses(tree, work.impulse, work)
-    transfer_marker_wrenches(tree, work.wrenches)
+    transfer_marker_wrenches(tree, work.bodies, work.wrenches)
 
 
 @kernel

@@ -110,9 +110,9 @@ def reduce_mixed(newton, tree, work, constrained, discrete_motions):
             write_projected_derivative(cells.numbers, nodes[i], link, body, discrete_motion, work.columns)
     ends = constrained.work
     body_rows, parent_rows, columns = nodes.body_rows, nodes.parent_rows, work.columns
-    write_jacobian(nodes, body_rows, parent_rows, cells, first_links, tree, columns, work.rows, work.terms)
+    write_jacobian(nodes, body_rows, parent_rows, cells, first_links, tree, work.bodies, columns, work.rows, work.terms)
     body_rows, parent_rows = nodes.body_rows_k, nodes.parent_rows_k
-    write_jacobian(nodes, body_rows, parent_rows, cells, first_links, tree, columns, ends.rows, ends.terms)
+    write_jacobian(nodes, body_rows, parent_rows, cells, first_links, tree, ends.bodies, columns, ends.rows, ends.terms)
     factor(newton.kkt)
     reduce(newton.kkt, newton.x, newton.multipliers)
 
