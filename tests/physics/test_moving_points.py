@@ -305,11 +305,12 @@ def test_a_path_without_a_point_is_that_without_the_point(name, method, exists):
 
 
 def test_surfaces_on_both_sides_of_an_absent_point_count_once():
-    """While the point is there the path wraps over the ball before and behind it, and once after it has vanished."""
-    ball = {"wrap": {"type": "sphere", "body": "c", "radius": 0.08, "position": [0, 0, 0.1]}}
+    """While the point is there the path wraps over the ball before and behind it, and passes it after it vanished."""
+    ball = {"wrap": {"type": "sphere", "body": "c", "radius": 0.12, "position": [0, 0, 0.1]}, "side": [-1, 0, 0]}
     there, end = {"body": "b", "point": [0.05, 0.02, 0.25]}, {"body": "a", "point": [0.1, 0, 0]}
     through = {**there, "coordinate": "turn", "range": [-9, 0.305]}
     given = [MIXED[0], ball, through, ball, end], [MIXED[0], ball, end], [MIXED[0], ball, there, ball, end]
+    given = *given, [MIXED[0], there, ball, end], [MIXED[0], ball, there, end]
     runs = [
         run_of(scene_of("slide", True, {"method": "aba", "duration": 0.05},
                         joints={**JOINTS, "turn": {**JOINTS["turn"], "v": v}},
@@ -319,6 +320,8 @@ def test_surfaces_on_both_sides_of_an_absent_point_count_once():
     lengths = [run.channel("springs/s/length").values for run in runs]
     turn = runs[0].channel("joints/turn/q").values[:, 0]
     assert turn[-1] > 0.305 > turn[0]
+    assert (lengths[4] - lengths[6] > 0.2).all()  # both arcs are there
+    assert (lengths[4] - lengths[8] > 0.2).all()
     np.testing.assert_allclose(lengths[1], lengths[5], atol=1e-9)  # it turns back, within the range
     for k in (0, -1):
         np.testing.assert_allclose(lengths[0][k], lengths[2 if k else 4][k], atol=1e-5)

@@ -77,7 +77,34 @@ class GeneralSpring:
         return 0.0
 
 
-def spatial() -> Scene:
+class MovingSpring(GeneralSpring):
+    """A spring to the point p(q) of body 1, whose force acts on the coordinate q between bodies 1 and 2 too."""
+
+    JOINT, OF_CHILD = np.array([0.3, 0.1, 0.0]), np.array([0.0, -0.4, 0.0])
+    turns = True
+
+    def wrench(self, scene: Scene) -> Array:
+        (_, x), along = self.ends[0], np.array([1.0, 0.0, 0.0])
+        R = scene.E[1][:3, :3].T @ scene.E[2][:3, :3]
+        away = scene.E[1][:3, :3].T @ (scene.point(2, self.OF_CHILD) - scene.point(1, self.JOINT))
+        q = np.arctan2(R[2, 1] - R[1, 2], R[1, 1] + R[2, 2]) if self.turns else away[0]
+        place, slope = [0.1 * q, 0.05 * q * q, 0.2 + 0.1 * np.sin(q)], np.array([0.1, 0.1 * q, 0.1 * np.cos(q)])
+        d = scene.point(-1, x) - scene.point(1, np.array(place))
+        length = np.linalg.norm(d)
+        force = scene.E[1][:3, :3].T @ (self.k * (length - self.rest) / length * d)
+        found = np.zeros(scene.size)
+        found[scene.rows(1)] += gamma(np.array(place)).T @ force
+        pair = (force @ slope) * along
+        if self.turns:
+            found[scene.rows(2)[:3]] += pair
+            found[scene.rows(1)[:3]] -= pair
+        else:
+            found[scene.rows(2)] += gamma(self.OF_CHILD).T @ pair
+            found[scene.rows(1)] -= gamma(self.JOINT + away).T @ pair
+        return found
+
+
+def spatial(last: str = "revolute") -> Scene:
     joints = [
         Joint("revolute", np.array([0.4, 0.5, 0.7, 2, 2, 2]), body=pose(p=(0.5, -0.1, 0)), axis=(0, 0, 1), q=[0.4]),
         Joint(
@@ -90,7 +117,7 @@ def spatial() -> Scene:
             q=[-0.7],
         ),
         Joint(
-            "revolute",
+            last,
             np.array([0.6, 0.5, 0.2, 3, 3, 3]),
             1,
             pose(p=(0.6, 0.1, 0)),
@@ -122,6 +149,27 @@ def test_steps_with_stretched_and_compressed_springs_are_those_of_the_notes(mass
     summary, run = prepare(scene_file(tmp_path), overrides).run_in_memory()
     assert summary.outcome.reached_end
     steps = spatial()
+    for k in range(1, 11):
+        steps.step(0.02 * k)
+        found = [float(run.channel(f"joints/{name}/v").values[k, 0]) for name in "abc"]
+        np.testing.assert_allclose(found, steps.v, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("joint", ["revolute", "prismatic"])
+def test_steps_with_a_moving_point_are_those_of_the_notes(joint: str, tmp_path: Path) -> None:
+    """The force on the coordinate of the point is a pair of wrenches, constant in axes of its bodies."""
+    moving = "{body: b, coordinate: c, moving: ['0.1*q', '0.05*q**2', '0.2 + 0.1*sin(q)']}"
+    text = SPATIAL[: SPATIAL.index("  long:")] + SPATIAL[SPATIAL.index("forces:") :]
+    text = text.replace("c: {type: revolute", f"c: {{type: {joint}").replace(
+        "springs:\n",
+        f"springs:\n  m: {{path: [{{body: world, point: [0.3, 0.9, -0.4]}}, {moving}], stiffness: 200, "
+        "rest_length: 0.3}\n",
+    )
+    summary, run = prepare(scene_file(tmp_path, text)).run_in_memory()
+    assert summary.outcome.reached_end
+    steps, spring = spatial(joint), MovingSpring(-1, (0.3, 0.9, -0.4), 1, (0, 0, 0), 200, 0.3)
+    spring.turns = joint == "revolute"
+    steps.forces[2] = spring
     for k in range(1, 11):
         steps.step(0.02 * k)
         found = [float(run.channel(f"joints/{name}/v").values[k, 0]) for name in "abc"]
