@@ -24,18 +24,27 @@ from multibody_cli.version import __version__ as __version__
 if TYPE_CHECKING:
     from multibody_cli.api.equilibrium import equilibrium
     from multibody_cli.api.inverse import inverse
-    from multibody_cli.api.linear_model import LinearModel
+    from multibody_cli.api.modes import linearize, modes
     from multibody_cli.api.scene import Scene, SceneWarning, UnsuccessfulRun, load, read
     from multibody_cli.api.sensitivities import sensitivities
     from multibody_cli.api.simulation import Simulation
-    from multibody_cli.api.views import NamedViews, UnknownName
+    from multibody_cli.api.views import NamedViews
     from multibody_cli.compile import compile_scene
-    from multibody_cli.errors import ArgumentError, MbsimError, OutputError, ResultError, RunFailed, SceneError
+    from multibody_cli.errors import (
+        ArgumentError,
+        MbsimError,
+        OutputError,
+        ResultError,
+        RunFailed,
+        SceneError,
+        UnknownName,
+    )
     from multibody_cli.methods import METHODS
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.output.sink import MemorySink
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.scene.load import load_scene
+    from multibody_cli.studies.linearization import LinearModel
     from multibody_cli.studies.simulation import prepare
     from multibody_cli.timeline import Callbacks, Driver
 
@@ -61,8 +70,10 @@ __all__ = [
     "compile_scene",
     "equilibrium",
     "inverse",
+    "linearize",
     "load",
     "load_scene",
+    "modes",
     "prepare",
     "read",
     "read_trajectory",
@@ -72,13 +83,14 @@ __all__ = [
 _HOMES = {
     "api.equilibrium": ("equilibrium",),
     "api.inverse": ("inverse",),
-    "api.linear_model": ("LinearModel",),
+    "studies.linearization": ("LinearModel",),
+    "api.modes": ("linearize", "modes"),
     "api.scene": ("Scene", "SceneWarning", "UnsuccessfulRun", "load", "read"),
     "api.sensitivities": ("sensitivities",),
     "api.simulation": ("Simulation",),
-    "api.views": ("NamedViews", "UnknownName"),
+    "api.views": ("NamedViews",),
     "compile": ("compile_scene",),
-    "errors": ("ArgumentError", "MbsimError", "OutputError", "ResultError", "RunFailed", "SceneError"),
+    "errors": ("ArgumentError", "MbsimError", "OutputError", "ResultError", "RunFailed", "SceneError", "UnknownName"),
     "methods": ("METHODS",),
     "output.hdf5": ("Hdf5Sink",),
     "output.sink": ("MemorySink",),

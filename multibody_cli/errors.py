@@ -41,6 +41,12 @@ class ArgumentError(Refused):
     """An invalid argument or environment variable."""
 
 
+class UnknownName(ArgumentError, KeyError):
+    """A name that a scene does not have."""
+
+    __str__ = Exception.__str__
+
+
 class ExpressionError(Refused, ValueError):
     """An expression that cannot be parsed or evaluated."""
 

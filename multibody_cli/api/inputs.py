@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-from multibody_cli.api.views import UnknownName
-from multibody_cli.errors import ArgumentError, nearest
+from multibody_cli.errors import ArgumentError, UnknownName, nearest
 from multibody_cli.model import Floats, Model
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -224,9 +224,14 @@ def load(source: str | PathLike[str] | SceneText, overrides: Overrides = (), sta
     if isinstance(source, str) and "\n" in source:
         source = SceneText(source, TEXT)
     prepared = prepare(source if isinstance(source, SceneText) else Path(source), options)
-    for message in (*prepared.loaded.warnings, *prepared.compiled.warnings):
-        warnings.warn(message, SceneWarning, stacklevel=2)
+    warn_of((*prepared.loaded.warnings, *prepared.compiled.warnings))
     return Scene(prepared)
+
+
+def warn_of(messages: Iterable[str]) -> None:
+    """Issue messages as warnings about the line that called the caller."""
+    for message in messages:
+        warnings.warn(message, SceneWarning, stacklevel=3)
 
 
 def override_texts(overrides: Overrides) -> list[str]:

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from multibody_cli.api.inputs import Inputs
-from multibody_cli.api.linear_model import LinearModel, linearize
-from multibody_cli.api.observer import Observer
 from multibody_cli.api.pieces import end_of_activations, require_activations, take_steps, whole_number
-from multibody_cli.api.scene import Scene
+from multibody_cli.api.scene import Scene, warn_of
 from multibody_cli.api.views import NamedViews, fresh_state, read_only
 from multibody_cli.diagnostics.joint_domains import domain_violation
 from multibody_cli.diagnostics.outcome import Before, outcome_of
@@ -28,6 +26,8 @@ from multibody_cli.packing.applied_forces import with_applied_forces
 from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion, places_by_name
+from multibody_cli.studies.linearization import LinearModel, inputs_of_forces, linearize, remarks_of
+from multibody_cli.studies.observer import Observer
 
 Snapshot = tuple[bytes, bytes]
 
@@ -381,14 +381,13 @@ class Simulation:
     def linearize(self) -> LinearModel:
         """Linearize the motion at the present state and applied forces: dx/dt = A x + B u.
 
-        The state may move.  See `LinearModel` for the components, which with a method in maximal coordinates are those
-        of the bodies.  Contacts and dry friction do not count, and forces that sampled controllers hold are constant.
-        Limits and flanks that are pressed stay closed; open ones do not count.
+        The state may move.  See `LinearModel`; in maximal coordinates its components are those of bodies.  Contacts and
+        dry friction do not count.  Limits and flanks that are pressed stay closed; open ones do not count.
 
         Warns
         -----
         SceneWarning
-            The scene has contacts, or joints with dry friction; or a joint or gear is at a limit or flank.
+            The scene has contacts or dry friction; or a joint or gear is at a limit or flank.
 
         Raises
         ------
@@ -396,4 +395,6 @@ class Simulation:
             Bodies without inertia can move, or an acceleration is not finite.
         """
         self._begin_afresh()
-        return linearize(self._model, self._state, self._forces, self._force_columns)
+        found = linearize(self._model, self._state, inputs_of_forces(self._model, self._forces, self._force_columns))
+        warn_of(remarks_of(self._model, found))
+        return found

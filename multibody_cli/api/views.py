@@ -8,14 +8,8 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from multibody_cli.errors import ArgumentError, RunFailed, nearest
+from multibody_cli.errors import RunFailed, UnknownName, nearest
 from multibody_cli.model import Floats, Model, State
-
-
-class UnknownName(ArgumentError, KeyError):
-    """A name that a scene does not have."""
-
-    __str__ = Exception.__str__
 
 
 class NamedViews(Mapping[str, Floats]):

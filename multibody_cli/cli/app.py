@@ -34,6 +34,8 @@ VERBS = (
     "doctor",
     "fit",
     "equilibrium",
+    "modes",
+    "linearize",
     "inverse",
     "plot",
     "export",

@@ -134,6 +134,23 @@ def result_path(output: Path | None, name: str, scene: Path) -> Path:
     return result
 
 
+def about(verb: Verb) -> Verb:
+    """Add `--at`, `--equilibrium` and `--steady` to a verb: the state that it studies."""
+    decorated = verb
+    for option in (
+        click.option(
+            "--steady",
+            metavar="COORDINATE[=RATE]",
+            multiple=True,
+            help="The steady motion with this constant rate, rad/s or m/s; by default that of the start.",
+        ),
+        click.option("--equilibrium", is_flag=True, help="The equilibrium to which the start leads."),
+        click.option("--at", metavar="TIME", help="An instant of the run, as in 2s, or that of the equilibrium."),
+    ):
+        decorated = option(decorated)
+    return decorated
+
+
 def comparison_report(verb: Verb) -> Verb:
     """Add the options of a comparison to a verb, which receives `tolerances` and the formats of `reports.write`."""
     decorated = verb

@@ -37,6 +37,10 @@ OFFSETS = {1: 1e-5, 3: 1e-3}
 """Offset, relative to the sizes of coordinates, by the number of weights."""
 
 
+CHANGE = 1e-2
+"""Offset of rates, relative to the slowest rate that counts and to the sizes of coordinates."""
+
+
 class UnbalancedForces:
     """Evaluates L(q, x) of a model at one instant and at constant rates.
 
@@ -81,6 +85,22 @@ class UnbalancedForces:
                 self.model.system, self.work, self.state.time[0], q, self.state.v, x, columns, weights, offset,
                 self._scratch, self._still, moved, part, found,
             )  # fmt: skip
+        return found.T
+
+    def by_rates(self, q: Floats, x: Floats, directions: Floats) -> Floats:
+        """Return the derivatives (n, k) of L along changes of the rates (nv, k).
+
+        Differences of sixth order, exact for forces of inertia and linear dampers; a force with a kink at rest has the
+        mean of its slopes.
+        """
+        given, found = self.state.v.copy(), np.zeros((directions.shape[1], self.n))
+        rate = CHANGE * self.model.system.tree.rate
+        for j, column in enumerate(directions.T):
+            for k, weight in enumerate(SIXTH, start=1):
+                for sign in (1.0, -1.0):
+                    self.state.v[:] = given + sign * k * rate * column
+                    found[j] += sign * weight / rate * self.at(q, x)
+        self.state.v[:] = given
         return found.T
 
     def jacobian(self, q: Floats) -> tuple[Floats, Floats]:

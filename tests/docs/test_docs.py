@@ -49,6 +49,7 @@ FOLLOWED += [
         "importing",
         "inverse",
         "joints",
+        "modes",
         "control",
         "muscles",
         "plotting",

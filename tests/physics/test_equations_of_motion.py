@@ -12,8 +12,8 @@ from strategies import machines
 from test_forward_dynamics import dense, largest
 
 import mbsim
-from multibody_cli.api.linear_model import displacement
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
+from multibody_cli.studies.linearization import displacement
 from multibody_cli.tree.configuration import displace
 
 ARM = """

@@ -95,7 +95,7 @@ def small_motions(
     equilibrium = bool(largest <= AT_REST * (tree.rate**2 + np.abs(exponents).max(initial=0.0) ** 2))
     kept = np.flatnonzero(~still & (exponents.imag >= 0.0))
     kept = kept[np.lexsort((exponents[kept].real, np.abs(exponents[kept])))]
-    modes = [_mode(complex(exponents[i]), _shares(masses, model, state, shapes[:, i])) for i in kept]
+    modes = [_mode(complex(exponents[i]), shares_of_bodies(masses, model, state, shapes[:, i])) for i in kept]
     if still.any():
         modes.insert(0, Mode("free", None, None, None, _shares_of_span(masses, model, state, shapes[:, still])))
     return SmallMotions(modes, equilibrium, found.damping[kept], found.frequency[kept])
@@ -115,7 +115,7 @@ def _mode(exponent: complex, shares: dict[str, float]) -> Mode:
     return Mode("grows" if exponent.real > 0.0 else "decays", None, None, time, shares)
 
 
-def _shares(masses: Mapping[str, MassProperties], model: Model, state: State, v: Complex) -> dict[str, float]:
+def shares_of_bodies(masses: Mapping[str, MassProperties], model: Model, state: State, v: Complex) -> dict[str, float]:
     """Return the share of each body in the kinetic energy of a mode shape (nv,)."""
     energies = np.zeros(len(model.names.bodies))
     for part in (v.real, v.imag):
@@ -136,7 +136,7 @@ def _shares_of_span(
     """Return the shares of the bodies in the sum of several motions (nv, k)."""
     found: dict[str, float] = {}
     for j in range(motions.shape[1]):
-        for body, share in _shares(masses, model, state, motions[:, j]).items():
+        for body, share in shares_of_bodies(masses, model, state, motions[:, j]).items():
             found[body] = found.get(body, 0.0) + share
     total = sum(found.values())
     return {body: share / total for body, share in sorted(found.items(), key=lambda item: -item[1])}

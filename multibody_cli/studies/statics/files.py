@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.immutable import replace
 from multibody_cli.initial.initial_state import initial_samples, placed
 from multibody_cli.initial.proposed_start import written_start
-from multibody_cli.model import Model
+from multibody_cli.model import Model, State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.file_replacement import replacement
 from multibody_cli.output.observers import observe
@@ -92,26 +93,37 @@ def record(prepared: PreparedSimulation, problem: StaticProblem, found: Statics,
     OutputError
         The sink cannot write.
     """
-    simulation = prepared.with_compiled(model=problem.model, alarms=(), notes=())
-    model, state = problem.model, found.found.state.copy()
-    method, outcome = simulation.method_for(state), None
+    record_states(prepared, problem.model, [found.found.state], METHOD, sink)
+
+
+def record_states(prepared: PreparedSimulation, model: Model, states: Sequence[State], word: str, sink: Sink) -> None:
+    """Write states to a sink, each as it is; `word` stands in place of the method of a run."""
+    simulation = prepared.with_compiled(model=model, alarms=(), notes=())
+    state, outcome, last = states[0].copy(), None, float(states[-1].time[0])
+    method, rows = simulation.method_for(state), element_rows(model)
     header = replace(
         simulation.header(),
-        method=METHOD,
+        method=word,
         integrator="",
         options={},
-        duration=found.time,
-        block_rows=block_rows(1, model.names),
+        duration=last,
+        step=last / max(1, len(states) - 1) or simulation.scene.simulation.step,
+        block_rows=block_rows(len(states), model.names),
     )
     recorder = Recorder(model, simulation.run_settings(), header.block_rows, sink)
     with np.errstate(over="ignore", invalid="ignore"):
-        report = method.start(state)
+        method.start(state)
         sink.open(header)
         try:
-            observe(model.system, state, method.work, element_rows(model), recorder.samples, recorder.filled)
-            recorder.add(report)
+            for one in states:
+                for own, given in zip(state, one, strict=True):
+                    own[:] = given
+                method.restart()
+                report = method.advance(state, float(state.time[0]))
+                observe(model.system, state, method.work, rows, recorder.samples, recorder.filled)
+                recorder.add(report)
             recorder.flush()
-            outcome = Outcome("complete", steps=1)
+            outcome = Outcome("complete", steps=len(states))
         finally:
             sink.close(outcome)
 

@@ -23,13 +23,11 @@ arbitrarily spaced grids, Math. Comp. 51 (1988), table 1.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.api.scene import SceneWarning
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError
 from multibody_cli.forces.elements import ELASTIC_ROPES, MUSCLES
@@ -46,11 +44,14 @@ from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
 from multibody_cli.tree.workspace import workspace_for
 
 OFFSETS = (1e-1, 1e-2, 1e-3, 1e-4)
-"""Offsets of the differences, relative to the motion of the mechanism by its length or by 1 rad, or to its rates."""
+"""Offsets of the differences, relative to the motion of the mechanism by its length or by 1 rad, to its rates, and
+to inputs, or 1."""
 
 
 class LinearModel(NamedTuple):
     """Linearized motion dx/dt = A x + B u about a state.
+
+    The outputs are y = C x + D u.
 
     The columns of `basis` (n, k) are an orthonormal basis N of the velocities that loops, constraints and prescribed
     motions leave free, and those of `position_basis` (n, p) a basis P of the displacements; without any constraints,
@@ -70,9 +71,43 @@ class LinearModel(NamedTuple):
     inputs: tuple[str, ...]
     closed: tuple[str, ...]
     touching: tuple[str, ...]
+    C: Floats
+    D: Floats
 
 
-def linearize(model: Model, state: State, forces: Floats, columns: Integers) -> LinearModel:
+class Input(NamedTuple):
+    """An input by its name: the operands of the model that it changes, and their places."""
+
+    name: str
+    operands: Floats
+    places: tuple[int, ...]
+
+    @property
+    def value(self) -> float:
+        """The present value, in SI units."""
+        return float(self.operands[self.places[0]])
+
+    def set(self, value: float) -> None:
+        """Write a value."""
+        self.operands[list(self.places)] = value
+
+
+Outputs = Callable[[Floats, Floats], Floats]
+"""The outputs y (r,) at q (nq,) and v (nv,), and at the present inputs."""
+
+
+def no_outputs(_q: Floats, _v: Floats) -> Floats:
+    """Return no outputs."""
+    return np.zeros(0)
+
+
+def inputs_of_forces(model: Model, forces: Floats, columns: Integers) -> list[Input]:
+    """Return the inputs of applied forces (m,), by their indices in v."""
+    names = model.names.coordinates
+    return [Input(names[iv].removeprefix("joint "), forces, (k,)) for k, iv in enumerate(columns)]
+
+
+def linearize(model: Model, state: State, inputs: Sequence[Input] = (), outputs: Outputs = no_outputs) -> LinearModel:
     """Linearize the motion about a state.
 
     Parameters
@@ -81,13 +116,8 @@ def linearize(model: Model, state: State, forces: Floats, columns: Integers) -> 
         The model, in coordinates of joints or of bodies.
     state
         A state that satisfies loops and constraints.
-    forces, columns
-        Applied forces of the model (m,), and their indices in v.
-
-    Warns
-    -----
-    SceneWarning
-        The model has contacts, dry friction or elastic tendons, or limits or flanks are closed.
+    inputs, outputs
+        The inputs of the model, and its outputs.
 
     Raises
     ------
@@ -95,7 +125,11 @@ def linearize(model: Model, state: State, forces: Floats, columns: Integers) -> 
         Bodies without inertia can move, or an acceleration is not finite.
     """
     load_states(model.system.forces.states, state.z)
-    found = _Linearizer(model, state).linearize(state, forces, columns)
+    return _Linearizer(model, state, outputs).linearize(state, inputs)
+
+
+def remarks_of(model: Model, found: LinearModel) -> Iterator[str]:
+    """Yield remarks on what a linear model leaves out or keeps: contacts, dry friction, elastic tendons and limits."""
     names, muscles = model.names, model.system.forces.tables[MUSCLES]
     elastic = [f"muscles.{one.name}" for one, k in zip(names.muscles, muscles["state"], strict=True) if k >= 0]
     ropes = zip(names.elastic_ropes, model.system.forces.tables[ELASTIC_ROPES]["stored"], strict=True)
@@ -112,8 +146,7 @@ def linearize(model: Model, state: State, forces: Floats, columns: Integers) -> 
     ):
         if elements:
             words = claim.format(", ".join(f"`{element}`" for element in elements))
-            warnings.warn(f"`linearize` {words}", SceneWarning, stacklevel=3)
-    return found
+            yield f"`linearize` {words}"
 
 
 class _Linearizer:
@@ -122,7 +155,7 @@ class _Linearizer:
     One-sided rows that the state presses are equalities; the others are not written, and never become active.
     """
 
-    def __init__(self, model: Model, state: State) -> None:
+    def __init__(self, model: Model, state: State, outputs: Outputs) -> None:
         rows, tree = np.array(model.system.rows), model.system.tree
         rows["primary"] = 0
         tree = tree._replace(inboard_joints=tree.inboard_joints[:0])
@@ -137,7 +170,7 @@ class _Linearizer:
         self._model, self._work = replace(model, system=self._system), workspace_for(self._system)
         special = self._work.special_rows
         self._work = self._work._replace(special_rows=special[rows["one_sided"][special] == 0])
-        self._length, self._closed, self._touching = tree.length, closed, touching
+        self._outputs, self._length, self._closed, self._touching = outputs, tree.length, closed, touching
 
     def _contact_mode(self, state: State) -> tuple[Integers, Integers]:
         """Return the one-sided rows that are closed at a state, with and without force."""
@@ -156,37 +189,45 @@ class _Linearizer:
         names = self._model.names.rows
         return tuple(dict.fromkeys(f"{names[r].section}.{names[r].element}" for r in numbers))
 
-    def linearize(self, state: State, forces: Floats, columns: Integers) -> LinearModel:
+    def linearize(self, state: State, inputs: Sequence[Input]) -> LinearModel:
         """Linearize the motion; see `linearize`."""
         try:
             linear = linearization_of(self._model, state)
         except np.linalg.LinAlgError:
             raise ArgumentError("the motion cannot be linearized: bodies without inertia can move") from None
         P, N = linear.displacements, linear.directions
-        n, nothing = int(self._system.tree.links["nv"].sum()), np.zeros(self._model.nv)
+        n, nv, nothing = int(self._system.tree.links["nv"].sum()), self._model.nv, np.zeros(self._model.nv)
         rate = self._rate(state)
         moved = [self._along(state, column, nothing, 1.0) for column in P.T]
         changed = [self._along(state, nothing, column, rate) for column in N.T]
-        curves = np.reshape([*moved, *changed], (len(moved) + len(changed), 3, self._model.nv))
-        dq, dv, da = curves.transpose(1, 2, 0)
+        size = 3 * nv + len(self._outputs(state.q, state.v))
+        curves = np.reshape([*moved, *changed], (len(moved) + len(changed), size))
+        dq, dv, da, dy = np.split(curves.T, (nv, 2 * nv, 3 * nv))
         X = np.concatenate([P.T @ dq, N.T @ dv])
         Y = np.concatenate([P.T @ (dv + self._turning(state) @ dq), N.T @ da])
         A = np.linalg.solve(X.T, Y.T).T
-        names = tuple(self._model.names.coordinates[column].removeprefix("joint ") for column in columns)
-        B = np.zeros((len(A), len(forces)))
-        B[P.shape[1] :] = N.T @ self._responses(state, forces)
-        return LinearModel(A, B, N[:n], P[:n], names, self._elements(self._closed), self._elements(self._touching))
+        responses = np.reshape([self._response(state, one) for one in inputs], (len(inputs), size)).T
+        B = np.zeros((len(A), len(inputs)))
+        B[P.shape[1] :] = N.T @ responses[2 * nv : 3 * nv]
+        elements = self._elements(self._closed), self._elements(self._touching)
+        C, D = np.linalg.solve(X.T, dy.T).T, responses[3 * nv :]
+        return LinearModel(A, B, N[:n], P[:n], tuple(one.name for one in inputs), *elements, C, D)
 
     def _along(self, state: State, shift: Floats, change: Floats, rate: float) -> Floats:
-        """Return the derivatives (3, nv) of q, v and the accelerations along a displacement and a change of rates."""
+        """Return the derivatives of q, v, the accelerations and outputs along a displacement and a change of rates."""
         size = self._motion(state, shift + change) / rate
+        return self._derivative(lambda h: self._deviation(state, h * shift, h * change), 1.0 / size)
+
+    def _derivative(self, values: Callable[[float], Floats], size: float) -> Floats:
+        """Return the derivative at 0 of values by differences with the best one of the `OFFSETS` of a size."""
+        accelerations = slice(2 * self._model.nv, 3 * self._model.nv)
 
         def differences(offset: float) -> tuple[float, Floats]:
-            each = np.array([self._deviation(state, k * offset * shift, k * offset * change) for k in SHIFTS])
+            each = np.array([values(k * offset) for k in SHIFTS])
             sixth, fourth = (np.tensordot(weights, each, 1) / offset for weights in (SIXTH, FOURTH))
-            return float(np.abs(sixth - fourth)[2].max(initial=0.0)), sixth
+            return float(np.abs(sixth - fourth)[accelerations].max(initial=0.0)), sixth
 
-        return min((differences(offset / size) for offset in OFFSETS), key=lambda found: found[0])[1]
+        return min((differences(offset * size) for offset in OFFSETS), key=lambda found: found[0])[1]
 
     def _motion(self, state: State, v: Floats) -> float:
         """Return the largest motion of a body with rates v (nv,), 1/s: angular, or linear by the length."""
@@ -199,24 +240,25 @@ class _Linearizer:
 
     def _rate(self, state: State) -> float:
         """Return the rate of the motion, 1/s: of the bodies, or of an acceleration from rest; 1 at rest without any."""
-        a = self._deviation(state, np.zeros(self._model.nv), np.zeros(self._model.nv))[2]
+        nothing, accelerations = np.zeros(self._model.nv), slice(2 * self._model.nv, 3 * self._model.nv)
+        a = self._deviation(state, nothing, nothing)[accelerations]
         return max(self._motion(state, state.v), np.sqrt(self._motion(state, a))) or 1.0
 
-    def _responses(self, state: State, forces: Floats) -> Floats:
-        """Return the accelerations (nv, m) by unit applied forces, in which they are linear."""
-        given, nothing, responses = forces.copy(), np.zeros(self._model.nv), np.zeros((self._model.nv, len(forces)))
+    def _response(self, state: State, one: Input) -> Floats:
+        """Return the derivatives of q, v, the accelerations and outputs with respect to an input."""
+        given, nothing = one.value, np.zeros(self._model.nv)
+
+        def changed(shift: float) -> Floats:
+            one.set(given + shift)
+            return self._deviation(state, nothing, nothing)
+
         try:
-            for place in range(len(forces)):
-                for sign in (1.0, -1.0):
-                    forces[place] = given[place] + sign
-                    responses[:, place] += 0.5 * sign * self._deviation(state, nothing, nothing)[2]
-                forces[place] = given[place]
+            return self._derivative(changed, max(abs(given), 1.0))
         finally:
-            forces[:] = given
-        return responses
+            one.set(given)
 
     def _deviation(self, state: State, shift: Floats, change: Floats) -> Floats:
-        """Return the deviations (3, nv) of q and v of a displaced state on the constraints, and its accelerations."""
+        """Return the deviations of q and v of a displaced state (nv,), its accelerations (nv,), and the outputs."""
         system, work, t = self._system, self._work, state.time[0]
         q, v, a, ledger = state.q.copy(), state.v + change, np.zeros(self._model.nv), state.ledger.copy()
         displace(system.tree, q, np.ascontiguousarray(shift), 1.0)
@@ -226,7 +268,7 @@ class _Linearizer:
         self._dynamics.evaluate(system, work, t, q, v, a, np.zeros_like(ledger))
         if not np.isfinite(a).all():
             raise ArgumentError("the motion cannot be linearized: an acceleration is not finite")
-        return np.array([displacement(self._system, state.q, q), v - state.v, a])
+        return np.concatenate([displacement(self._system, state.q, q), v - state.v, a, self._outputs(q, v)])
 
     def _turning(self, state: State) -> Floats:
         """Return the part (nv, nv) of the rate of dq that is linear in dq: the deviation of a rotation turns."""

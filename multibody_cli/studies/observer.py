@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.api.views import UnknownName
+from multibody_cli.errors import UnknownName
 from multibody_cli.methods.contract import Report
 from multibody_cli.methods.method import Method
 from multibody_cli.model import Floats, Model, State
@@ -48,6 +48,12 @@ class Observer:
             remedy = suggest_component(component, labels) if labels else "it is a single number"
             raise UnknownName(f"channel `{name}` has no component `{component}`: {remedy}")
         return np.array(values[..., labels.index(component)])
+
+    def labels(self, path: str) -> tuple[str, ...]:
+        """Return the labels of the components of a channel; none of a number, of a component, and of several axes."""
+        name, bracket, _ = path.partition("[")
+        values, labels = self._channel(name)
+        return labels if values.ndim == 1 and not bracket else ()
 
     def _channel(self, path: str) -> tuple[Floats, tuple[str, ...]]:
         """Return a channel, and the labels of its last axis."""

@@ -1,0 +1,123 @@
+"""`mbsim modes`: frequencies, damping and shapes of small motions about a state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multibody_cli.cli import messages
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import FILE, PATH, about, replaced_values
+from multibody_cli.cli.progress import Waiting
+from multibody_cli.cli.source import prepare_and_warn
+from multibody_cli.cli.tables import counted, show, show_json, show_table
+
+if TYPE_CHECKING:
+    from multibody_cli.studies.vibration.modes import Mode, Modes
+
+MOST_MODES = 20
+"""Largest number of modes that are printed; `--json` contains all."""
+
+MOST_BODIES = 3
+
+ROUND_OFF = 1e-12
+"""Damping ratio that is printed as 0."""
+
+
+@click.command("modes", cls=Verb, short_help="Compute frequencies, damping and shapes of small motions.")
+@click.argument("scene", type=PATH)
+@about
+@replaced_values
+@click.option("--mode", "number", metavar="NUMBER", type=click.IntRange(1), help="With -o: the mode. Default: 1.")
+@click.option("-o", "--output", metavar="FILE", type=FILE, help="Write a period of a mode as a result file (.h5).")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("--json", "as_json", is_flag=True, help="Write the modes as JSON, with their shapes.")
+def verb(
+    scene: Path,
+    at: str | None,
+    equilibrium: bool,
+    steady: tuple[str, ...],
+    overrides: tuple[str, ...],
+    number: int | None,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Compute the modes of SCENE about its start, an instant of its run, its equilibrium, or a steady motion.
+
+    About a state that moves, the modes are those relative to the motion of the scene. With `-o`, a mode is written as a
+    motion, of a size that can be seen, for `mbsim render`.
+
+    Exit code: 0; 1 if there is no equilibrium, or the run fails before TIME; 2 if an argument or the scene is rejected.
+    """
+    from multibody_cli.output.file_replacement import require_hdf5_name, require_replaceable
+    from multibody_cli.studies.inverse.coordinates import Coordinates
+    from multibody_cli.studies.statics.study import OVERRIDES, read_instant, read_rates
+    from multibody_cli.studies.vibration.modes import modes_of_subject
+    from multibody_cli.studies.vibration.motion import record_mode
+    from multibody_cli.studies.vibration.subject import subject_of
+
+    instant, rates = read_instant(at), read_rates(steady)
+    if output is not None:
+        require_hdf5_name(output)
+        require_replaceable(output, force)
+    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES])
+    with Waiting(f"computing the modes of {scene.name}"):
+        subject = subject_of(prepared, instant, equilibrium, rates)
+        found = modes_of_subject(subject, prepared.compiled.masses)
+    names = [(one.name, one.iv) for one in Coordinates(prepared.scene, subject.model).all]
+    show_json(_as_data(found, names)) if as_json else _show(found)
+    if found.free:
+        messages.note(f"{counted(found.free, 'exponent')} of 0: no force opposes these displacements, or these rates")
+    if output is not None:
+        record_mode(prepared, subject, found, number or 1, output, force)
+        messages.detail(f"wrote {output}") if as_json else show(f"wrote {output}")
+    return 0
+
+
+def _show(found: Modes) -> None:
+    rows = [_row(k, mode) for k, mode in enumerate(found.modes[:MOST_MODES], start=1)]
+    show_table(rows)
+    if len(found.modes) > MOST_MODES:
+        show(f"and {len(found.modes) - MOST_MODES} more: see --json")
+
+
+def _row(k: int, mode: Mode) -> dict[str, Any]:
+    shares = [f"{name} {share:.0%}" for name, share in list(mode.bodies.items())[:MOST_BODIES]]
+    oscillates, ratio = mode.kind == "oscillates", mode.damping_ratio
+    if abs(ratio) < ROUND_OFF:
+        ratio = 0.0
+    real = -ratio * abs(mode.exponent)
+    return {
+        "mode": k,
+        "frequency Hz": mode.damped_frequency if oscillates else None,
+        "damping ratio": ratio if oscillates else None,
+        "exponent 1/s": f"{real + 0.0:.5g}" + (f" +- {mode.exponent.imag:.5g}i" if oscillates else ""),
+        "motion": mode.kind,
+        "bodies": ", ".join(shares),
+    }
+
+
+def _as_data(found: Modes, names: list[tuple[str, int]]) -> dict[str, Any]:
+    return {
+        "modes": [
+            {
+                "kind": mode.kind,
+                "exponent": [mode.exponent.real, mode.exponent.imag],
+                "frequency": mode.damped_frequency,
+                "natural_frequency": mode.frequency,
+                "damping_ratio": mode.damping_ratio,
+                "bodies": dict(mode.bodies),
+                "shape": {
+                    name: [float(mode.shape[iv].real), float(mode.shape[iv].imag)]
+                    for name, iv in names
+                    if mode.shape[iv] != 0.0
+                },
+            }
+            for mode in found.modes
+        ],
+        "undamped_frequencies": [float(value) for value in found.undamped],
+        "free_exponents": found.free,
+    }

@@ -1,0 +1,174 @@
+"""Modes of small motions about a state: frequencies, damping ratios, shapes, and the shares of the bodies.
+
+About an equilibrium, or a steady motion of a tree, in the coordinates y of the stiffness K = diag(k),
+
+    M y'' + C y' + K y = 0,    M = D^T M D,    C = -D^T dL/dv D,
+
+where the columns of D are the displacements of the stiffness (`equilibrium.search`), and C has damping and gyroscopic
+forces.  The undamped frequencies are those of M and K.  Low ones are the largest eigenvalues of K^-1 M, and high ones
+the largest of M^-1 K: each is that of a symmetric matrix of which it is a large eigenvalue, and thus accurate.  About
+any other state, and where constraints depend on velocities, the modes are those of the matrix A of `linearization`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import eigh
+
+from multibody_cli.equilibrium.search import Equilibrium
+from multibody_cli.equilibrium.unbalanced_forces import UnbalancedForces
+from multibody_cli.immutable import Immutable
+from multibody_cli.initial.linearized_motion import Complex
+from multibody_cli.kernel import Floats
+from multibody_cli.mass import MassProperties
+from multibody_cli.model import Model, State
+from multibody_cli.studies.doctor.small_motions import shares_of_bodies
+from multibody_cli.studies.equations_of_motion import EquationsOfMotion
+from multibody_cli.studies.linearization import linearize
+from multibody_cli.studies.vibration.subject import Subject
+
+STILL = 1e-6
+"""Exponent, relative to the largest, that is zero: no force opposes its motion."""
+
+REAL = 1e-9
+"""Imaginary part of an exponent, relative to it, that is round-off."""
+
+
+class Mode(Immutable, eq=False):
+    """A small motion x ~ shape exp(exponent t).
+
+    Parameters
+    ----------
+    kind
+        `oscillates`, or `grows` or `decays` exponentially.
+    exponent
+        s, 1/s; of an oscillation that with the positive imaginary part.
+    shape
+        (nv,) complex amplitudes of the displacements; the largest is 1 rad, or 1 length of the mechanism.
+    bodies
+        Shares of the bodies in the kinetic energy, largest first.
+    """
+
+    kind: Literal["oscillates", "grows", "decays"]
+    exponent: complex
+    shape: Complex
+    bodies: Mapping[str, float]
+
+    @property
+    def frequency(self) -> float:
+        """Natural frequency |s|/(2 pi), Hz."""
+        return abs(self.exponent) / (2.0 * math.pi)
+
+    @property
+    def damped_frequency(self) -> float:
+        """Frequency of the oscillation Im(s)/(2 pi), Hz."""
+        return self.exponent.imag / (2.0 * math.pi)
+
+    @property
+    def damping_ratio(self) -> float:
+        """-Re(s)/|s|; negative if it grows."""
+        return 0.0 if self.exponent == 0.0 else -self.exponent.real / abs(self.exponent)
+
+
+class Modes(Immutable, eq=False):
+    """Modes in the order of their frequencies.
+
+    Parameters
+    ----------
+    modes
+        The modes: one for each pair of complex exponents, and for each real one.
+    undamped
+        (k,) frequencies without damping and gyroscopic forces, Hz, ascending; negative where the stiffness is; empty
+        where they are not known.
+    free
+        Number of exponents that are 0.
+    """
+
+    modes: tuple[Mode, ...]
+    undamped: Floats
+    free: int
+
+
+def modes_of_subject(subject: Subject, masses: Mapping[str, MassProperties]) -> Modes:
+    """Compute the modes about a state.
+
+    Parameters
+    ----------
+    subject
+        The state.
+    masses
+        Mass properties of the bodies, by name.
+    """
+    model, state, statics = subject
+    rows = model.system.rows
+    restricted = len(rows) > 0 and (bool(state.v.any()) or not rows["holonomic"].all())
+    if statics is None or restricted:
+        return _at_state(model, state, masses)
+    return _at_equilibrium(model, statics.found, masses)
+
+
+def _at_equilibrium(model: Model, found: Equilibrium, masses: Mapping[str, MassProperties]) -> Modes:
+    """Return the modes about an equilibrium, or a steady motion without constraints."""
+    D, k, forces = found.directions, found.stiffness, UnbalancedForces(model, found.state.copy())
+    own = D[: forces.n]
+    M = own.T @ EquationsOfMotion(model).mass_matrix(found.state) @ own
+    C = -own.T @ forces.by_rates(found.state.q, found.multipliers, D)
+    squares, shapes = _undamped(M, np.where(np.abs(k) <= found.zero, 0.0, k))
+    C = shapes.T @ C @ shapes
+    count, roots = len(squares), np.sqrt(np.abs(squares))
+    # of the states (w y, y'), which have one size; w is 1 where it is 0
+    w = np.where(roots > 0.0, roots, 1.0)
+    exponents, vectors = np.linalg.eig(np.block([[np.zeros_like(C), np.diag(w)], [-np.diag(squares / w), -C]]))
+    vectors = np.asarray(D @ shapes @ (vectors[:count] / w[:, None]), np.complex128)
+    undamped = np.sign(squares) * roots / (2.0 * math.pi)
+    return _sorted(model, found.state, masses, exponents, vectors, undamped)
+
+
+def _at_state(model: Model, state: State, masses: Mapping[str, MassProperties]) -> Modes:
+    """Return the modes about any state, relative to the motion of the scene."""
+    linear = linearize(model, state)
+    exponents, vectors = np.linalg.eig(linear.A)
+    shapes = np.zeros((model.nv, len(exponents)), np.complex128)
+    P = linear.position_basis
+    shapes[: len(P)] = P @ vectors[: P.shape[1]]
+    return _sorted(model, state, masses, exponents, shapes, np.zeros(0))
+
+
+def _undamped(M: Floats, k: Floats) -> tuple[Floats, Floats]:
+    """Return the squares (n,) of the undamped angular frequencies, ascending, and shapes (n, n) with unit masses."""
+    high, shapes = eigh(np.diag(k), M)
+    if len(k) == 0 or not k.min() > 0.0:
+        return high, shapes
+    root = 1.0 / np.sqrt(k)
+    inverse, axes = np.linalg.eigh(root[:, None] * M * root)
+    low = 1.0 / inverse[::-1]
+    own = (root[:, None] * axes * np.sqrt(low[::-1]))[:, ::-1]
+    is_low = low <= math.sqrt(low[0] * high[-1])
+    return np.where(is_low, low, high), np.where(is_low, own, shapes)
+
+
+def _sorted(
+    model: Model,
+    state: State,
+    masses: Mapping[str, MassProperties],
+    exponents: Complex,
+    shapes: Complex,
+    undamped: Floats,
+) -> Modes:
+    """Return the modes of exponents (m,) with shapes (nv, m), one for each pair of complex ones."""
+    weights, largest = model.system.tree.weights, float(np.abs(exponents).max(initial=0.0))
+    still = np.abs(exponents) <= STILL * max(largest, model.system.tree.rate)
+    kept = np.flatnonzero(~still & (exponents.imag >= 0.0))
+    kept = kept[np.lexsort((exponents[kept].real, np.abs(exponents[kept])))]
+    found = []
+    for i in kept:
+        s, most = complex(exponents[i]), int(np.argmax(np.abs(shapes[:, i] * weights)))
+        shape = shapes[:, i] / (shapes[most, i] * weights[most])
+        grows: Literal["grows", "decays"] = "grows" if s.real > 0.0 else "decays"
+        kind = "oscillates" if s.imag > REAL * abs(s) else grows
+        found.append(Mode(kind, s, shape, shares_of_bodies(masses, model, state, shape)))
+    return Modes(tuple(found), undamped, int(np.count_nonzero(still)))

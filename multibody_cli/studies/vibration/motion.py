@@ -1,0 +1,49 @@
+"""The motion of a mode as a result file: a period, of a size that can be seen."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from multibody_cli.equilibrium.unbalanced_forces import displaced
+from multibody_cli.errors import ArgumentError
+from multibody_cli.output.hdf5 import Hdf5Sink
+from multibody_cli.studies.simulation import PreparedSimulation
+from multibody_cli.studies.statics.files import channels_of, record_states
+from multibody_cli.studies.vibration.modes import Modes
+from multibody_cli.studies.vibration.subject import Subject
+
+SIZE = 0.2
+"""Largest displacement of the motion, rad or lengths of the mechanism."""
+
+INSTANTS = 48
+
+DURATION = 2.0
+"""Duration that a period takes in the file, s."""
+
+METHOD = "modes"
+
+
+def record_mode(
+    prepared: PreparedSimulation, subject: Subject, found: Modes, number: int, output: Path, force: bool
+) -> None:
+    """Write a mode as the motion q = q0 + SIZE Re(shape exp(i phase)), in DURATION whatever its frequency.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such mode.
+    """
+    if number > len(found.modes):
+        raise ArgumentError(f"--mode {number}: the scene has {len(found.modes)} modes")
+    model, shape, states = subject.model, found.modes[number - 1].shape, []
+    for k in range(INSTANTS + 1):
+        phase = 2.0 * math.pi * k / INSTANTS
+        state = subject.state.copy()
+        state.time[0] = DURATION * k / INSTANTS
+        state.q[:] = displaced(model, subject.state.q, SIZE * (shape * np.exp(1j * phase)).real)
+        state.v[:] = 0.0
+        states.append(state)
+    record_states(prepared, model, states, METHOD, Hdf5Sink(output, channels_of(model), force=force))

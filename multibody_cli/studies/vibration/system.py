@@ -1,0 +1,139 @@
+"""Linear system dx/dt = A x + B u, y = C x + D u of a scene about a state, with names.
+
+The states are independent coordinates and rates: as many as the motion has, chosen so that all others follow from them
+best.  With P and N the bases of displacements and velocities of the linear model and P', N' their rows of these
+coordinates, x' = diag(P', N') x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import block_diag, qr
+
+from multibody_cli.errors import ArgumentError, nearest
+from multibody_cli.immutable import Immutable
+from multibody_cli.kernel import Floats, Integers
+from multibody_cli.model import Model
+from multibody_cli.packing.applied_forces import with_applied_forces
+from multibody_cli.studies.inverse.coordinates import Coordinates
+from multibody_cli.studies.linearization import Input, linearize, remarks_of
+from multibody_cli.studies.observer import Observer
+from multibody_cli.studies.simulation import PreparedSimulation
+from multibody_cli.studies.vibration.subject import Subject
+
+
+class LinearSystem(Immutable, eq=False):
+    """A linear system.
+
+    Parameters
+    ----------
+    A, B, C, D
+        (n, n), (n, m), (r, n) and (r, m), in SI units.
+    states
+        Names: `q/hinge` is the deviation of a coordinate, `v/hinge` that of its rate.
+    inputs
+        Names: `force/hinge` is an applied force, `inputs/gas` an input of the scene.
+    outputs
+        Names: channels, with their component.
+    time
+        The instant, s.
+    remarks
+        What the system leaves out.
+    """
+
+    A: Floats
+    B: Floats
+    C: Floats
+    D: Floats
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    time: float
+    remarks: tuple[str, ...]
+
+
+def linear_system(
+    prepared: PreparedSimulation, subject: Subject, inputs: Sequence[str] = (), outputs: Sequence[str] = ()
+) -> LinearSystem:
+    """Linearize a scene about a state.
+
+    Parameters
+    ----------
+    prepared, subject
+        The scene, and the state.
+    inputs
+        Names of the inputs; by default, all.
+    outputs
+        Channels; by default the coordinates among the states.
+
+    Raises
+    ------
+    ArgumentError
+        A name does not exist, or the motion cannot be linearized.
+    """
+    actuated = with_applied_forces(subject.model)
+    model, names = actuated.model, Coordinates(prepared.scene, subject.model)
+    state = subject.state.copy()._replace(ledger=np.zeros(len(model.names.accounts)))
+    of_forces = ((names.by_index(int(iv)).name, k) for k, iv in enumerate(actuated.columns))
+    known = [
+        *(Input(f"force/{name}", actuated.forces, (k,)) for name, k in of_forces),
+        *(Input(f"inputs/{name}", model.system.forces.signals.operand, at) for name, at in model.inputs.items()),
+    ]
+    chosen = [_named(known, name) for name in inputs] or known
+    measured = _Channels(prepared.with_compiled(model=model), subject, outputs)
+    linear = linearize(model, state, chosen, measured)
+    P, N = linear.position_basis, linear.basis
+    places, rates = _independent(model, P), _independent(model, N)
+    to_states = block_diag(P[places], N[rates])
+    A, B = to_states @ np.linalg.solve(to_states.T, linear.A.T).T, to_states @ linear.B
+    letters = ("q", places), ("v", rates)
+    states = tuple(f"{letter}/{names.by_index(int(iv)).name}" for letter, own in letters for iv in own)
+    C, D, measures = np.linalg.solve(to_states.T, linear.C.T).T, linear.D, tuple(measured.names)
+    if not outputs:
+        C, D, measures = np.eye(len(places), len(A)), np.zeros((len(places), len(chosen))), states[: len(places)]
+    given, remarks = tuple(one.name for one in chosen), tuple(remarks_of(model, linear))
+    return LinearSystem(A, B, C, D, states, given, measures, float(state.time[0]), remarks)
+
+
+def _named(known: Sequence[Input], name: str) -> Input:
+    found = next((one for one in known if one.name == name), None)
+    if found is None:
+        raise ArgumentError(f"--input {name}: no such input: {nearest(name, [one.name for one in known])}")
+    return found
+
+
+def _independent(model: Model, basis: Floats) -> Integers:
+    """Return the coordinates (k,) from which the columns of a basis (n, k) follow best."""
+    weights = model.system.tree.weights[: len(basis), None]
+    _, _, order = qr((basis * weights).T, pivoting=True, mode="economic")
+    return np.sort(order[: basis.shape[1]])
+
+
+class _Channels:
+    """The values of channels at q and v, and their names."""
+
+    def __init__(self, simulation: PreparedSimulation, subject: Subject, paths: Sequence[str]) -> None:
+        model = simulation.compiled.model
+        self._state = subject.state.copy()._replace(ledger=np.zeros(len(model.names.accounts)))
+        self._paths, self.names = paths, list[str]()
+        if paths:
+            self._method = simulation.method_for(self._state)
+            self._method.start(self._state)
+            self._observer = Observer(model, self._method)
+            self(subject.state.q, subject.state.v)
+            for path in paths:
+                values = np.asarray(self._observer.value(path))
+                labels = self._observer.labels(path) or tuple(map(str, range(values.size)))
+                self.names += [path] if values.size == 1 else [f"{path}[{label}]" for label in labels]
+
+    def __call__(self, q: Floats, v: Floats) -> Floats:
+        """Return the values (r,)."""
+        if not self._paths:
+            return np.zeros(0)
+        self._state.q[:], self._state.v[:] = q, v
+        self._method.restart()
+        report = self._method.advance(self._state, float(self._state.time[0]))
+        self._observer.observe(self._state, report)
+        return np.concatenate([np.ravel(self._observer.value(path)) for path in self._paths])

@@ -1,0 +1,211 @@
+"""Modes of small motions with closed forms, printed digits, or an independent formulation."""
+
+from __future__ import annotations
+
+import math
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mbsim
+from multibody_cli.kernel import Floats
+from multibody_cli.studies.vibration.modes import Modes
+
+pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
+
+BICYCLE = runpy.run_path(str(Path(__file__).parents[1] / "physics/test_bicycle.py"))
+SETTINGS = "simulation: {duration: 1 s, step: 1 ms}\n"
+
+
+def frequencies(found: Modes) -> Floats:
+    return np.array([mode.damped_frequency for mode in found.modes])
+
+
+def chain(count: int, m: float, k: float, damping: float = 0.0) -> str:
+    bodies = "".join(f"  b{i}: {{mass: {m}, inertia: {{principal: [1, 1, 1]}}}}\n" for i in range(count))
+    joints = "".join(
+        f"  j{i}: {{type: prismatic, axis: [1, 0, 0], child: b{i}, stiffness: {k}, damping: {damping}"
+        + (f", parent: b{i - 1}}}\n" if i else "}\n")
+        for i in range(count)
+    )
+    return f"mbsim: 1\ngravity: [0, 0, 0]\nbodies:\n{bodies}joints:\n{joints}{SETTINGS}"
+
+
+def test_a_chain_of_masses_has_the_frequencies_of_the_sine() -> None:
+    """w = 2 sqrt(k/m) sin((2 i + 1) pi/(2 (2 n + 1))); with damping d = b k, the ratio is b w/2."""
+    n, m, k, d = 20, 2.0, 1000.0, 0.3
+    w = 2.0 * math.sqrt(k / m) * np.sin((2 * np.arange(n) + 1) * math.pi / (2 * (2 * n + 1)))
+    for equilibrium in (True, False):
+        found = mbsim.modes(chain(n, m, k), equilibrium=equilibrium)
+        np.testing.assert_allclose(frequencies(found), w / (2 * math.pi), rtol=1e-12)
+        assert found.free == 0
+    damped = mbsim.modes(chain(n, m, k, d), equilibrium=True)
+    ratios = d * w / (2.0 * k)
+    np.testing.assert_allclose(damped.undamped, w / (2 * math.pi), rtol=1e-12)
+    np.testing.assert_allclose([mode.damping_ratio for mode in damped.modes], ratios, rtol=1e-10)
+    np.testing.assert_allclose(frequencies(damped), w * np.sqrt(1 - ratios**2) / (2 * math.pi), rtol=1e-11)
+    # the shape of the first mode is a sine of the displacements, the sum of those of the joints
+    shape = np.cumsum(damped.modes[0].shape.real)
+    expected = np.sin((np.arange(n) + 1) * math.pi / (2 * n + 1))
+    np.testing.assert_allclose(shape / shape[0], expected / expected[0], rtol=1e-10)
+
+
+def test_a_beam_of_links_has_the_frequencies_of_its_rational_matrices() -> None:
+    """Links of 1 m and 1 kg with springs at the hinges: K is diagonal in the angles of the hinges, and M rational.
+
+    Large eigenvalues of a symmetric matrix are accurate to round-off: those of M the low frequencies, and those of the
+    inverse, in absolute angles, the high ones.
+    """
+    n, k = 50, 1e6
+    bodies = "".join(
+        f"  b{i}: {{mass: 1, com: [0.5, 0, 0], inertia: {{principal: [0.01, 0.1, 0.1]}}}}\n" for i in range(n)
+    )
+    joints = "".join(
+        f"  j{i}: {{type: revolute, axis: [0, 1, 0], child: b{i}, stiffness: {k}"
+        + (f", parent: b{i - 1}, origin: {{position: [1, 0, 0]}}}}\n" if i else "}\n")
+        for i in range(n)
+    )
+    heights = np.tril(np.ones((n, n)), -1) + 0.5 * np.eye(n)  # of the centers of mass, by absolute angles
+    M = heights.T @ heights + 0.1 * np.eye(n)
+    sums = np.tril(np.ones((n, n)))
+    low = np.sqrt(k / np.linalg.eigvalsh(sums.T @ M @ sums))[::-1]
+    differences = np.eye(n) - np.eye(n, k=-1)
+    L = np.linalg.inv(np.linalg.cholesky(M))
+    high = np.sqrt(k * np.linalg.eigvalsh(L @ differences.T @ differences @ L.T))
+    found = mbsim.modes(f"mbsim: 1\ngravity: [0, 0, 0]\nbodies:\n{bodies}joints:\n{joints}{SETTINGS}", equilibrium=True)
+    for own in (found.undamped, frequencies(found)):
+        np.testing.assert_allclose(own[:25], low[:25] / (2 * math.pi), rtol=1e-10)
+        np.testing.assert_allclose(own[25:], high[25:] / (2 * math.pi), rtol=1e-10)
+
+
+def rotor(polar: float, across: float) -> str:
+    light = "mass: 0, inertia: {principal: [0, 0, 0]}"
+    return f"""mbsim: 1
+gravity: [0, 0, 0]
+bodies:
+  x: {{{light}}}
+  y: {{{light}}}
+  pitch: {{{light}}}
+  yaw: {{{light}}}
+  disc: {{mass: 3, inertia: {{principal: [{across}, {across}, {polar}]}}}}
+joints:
+  along_x: {{type: prismatic, axis: [1, 0, 0], child: x, stiffness: 1200}}
+  along_y: {{type: prismatic, axis: [0, 1, 0], parent: x, child: y, stiffness: 1200}}
+  about_x: {{type: revolute, axis: [1, 0, 0], parent: y, child: pitch, stiffness: 50}}
+  about_y: {{type: revolute, axis: [0, 1, 0], parent: pitch, child: yaw, stiffness: 50}}
+  spin: {{type: revolute, axis: [0, 0, 1], parent: yaw, child: disc}}
+{SETTINGS}"""
+
+
+@pytest.mark.parametrize("rate", [0.0, 10.0, 80.0, -80.0])
+def test_the_frequencies_of_a_rotor_split_with_its_spin(rate: float) -> None:
+    """Jeffcott's disc on a shaft: w = +-p W/(2 a) + sqrt((p W/(2 a))^2 + k/a) for the tilt, and sqrt(k/m) twice."""
+    p, a = 0.04, 0.025
+    split = p * abs(rate) / (2 * a)
+    tilts = [math.sqrt(split**2 + 50 / a) + sign * split for sign in (-1, 1)]
+    found = mbsim.modes(rotor(p, a), steady={"spin": rate})
+    expected = np.sort([*tilts, 20.0, 20.0])
+    np.testing.assert_allclose([mode.exponent.imag for mode in found.modes], expected, rtol=1e-12)
+    assert max(abs(mode.damping_ratio) for mode in found.modes) < 1e-13
+    # at rest, and by accelerations
+    if rate == 0.0:
+        np.testing.assert_allclose(frequencies(mbsim.modes(rotor(p, a))), expected / (2 * math.pi), rtol=1e-10)
+
+
+PRINTED = {
+    0: (-3.13164324790656, 3.13164324790656, -5.53094371765393, 5.53094371765393),
+    1: (3.5269617099007 + 0.8077402751993j, -3.13423125066578, -7.11008014637442),
+    2: (2.68234517512745 + 1.68066296590675j, -3.07158645641514, -8.67387984831735),
+    3: (1.70675605663975 + 2.31582447384325j, -2.63366137253667, -10.3510146724592),
+    4: (0.41325331521125 + 3.07910818603206j, -1.42944427361326, -12.1586142657645),
+    5: (-0.77534188219585 + 4.46486771378823j, -0.32286642900409, -14.0783896927982),
+    6: (-1.52644486584142 + 5.87673060598709j, -0.0040669007697, -16.0853712309803),
+    7: (-2.13875644258362 + 7.19525913329805j, 0.10268170574766, -18.15788466125262),
+    8: (-2.69348683581097 + 8.46037971396931j, 0.14327879765713, -20.27940894394569),
+    9: (-3.21675402252485 + 9.69377351531791j, 0.15790184030917, -22.43788559040858),
+    10: (-3.72016840437287 + 10.90681139476287j, 0.16105338653172, -24.62459635017404),
+}
+"""Meijaard, Papadopoulos, Ruina and Schwab (2007), table 2."""
+
+
+@pytest.mark.parametrize("speed", PRINTED)
+def test_the_modes_of_the_bicycle_have_the_printed_digits(speed: int) -> None:
+    rates = [f"bodies.rear_frame.velocity={{linear: [{speed}, 0, 0]}}"]
+    rates += [f"joints.{side}_hub.v={speed / radius!r}" for side, radius in (("rear", 0.3), ("front", 0.35))]
+    found = mbsim.modes(BICYCLE["SCENE"], overrides=rates)
+    exponents = [mode.exponent for mode in found.modes]
+    assert len(exponents) == len(PRINTED[speed])
+    assert found.free == 6  # place, heading, speed and the angles of the wheels
+    for value in PRINTED[speed]:
+        assert np.abs(np.array(exponents) - value).min() < 1e-12, value
+
+
+def test_a_fourbar_has_the_frequency_of_its_energies() -> None:
+    """One angle: w^2 = U''/(T'' of the rate), both by complex steps through the circles that close the loop."""
+    fourbar = runpy.run_path(str(Path(__file__).with_name("test_static_scenes.py")))
+    angle = mbsim.equilibrium(fourbar["fourbar"](0.9))["a"]
+    h = 1e-5
+    slopes = [fourbar["energy"](complex(angle + s * h, 1e-30)).imag / 1e-30 for s in (-2, -1, 1, 2)]
+    stiffness = np.dot(slopes, [1, -8, 8, -1]) / (12 * h)
+
+    def rates(of):  # type: ignore[no-untyped-def]
+        return np.array(of(complex(angle, 1e-30))).imag / 1e-30
+
+    P, Q = (rates(lambda x, k=k: fourbar["tips"](x)[k]) for k in (0, 1))
+    turn = rates(lambda x: np.arctan((lambda d: d[1] / d[0])(np.subtract(*fourbar["tips"](x)[::-1]))))
+    rocker = rates(lambda x: np.arctan((lambda q: q[1] / (q[0] - 2.2))(fourbar["tips"](x)[1])))
+    middle = (P + Q) / 2
+    inertia = 1.0 * (P @ P) / 4 + 0.1 + 2.0 * (middle @ middle) + 0.7 * turn**2
+    inertia += 1.5 * (Q @ Q) / 4 + 0.3 * rocker**2
+    [mode] = mbsim.modes(fourbar["fourbar"](0.9), equilibrium=True).modes
+    assert mode.exponent.imag == pytest.approx(math.sqrt(stiffness / inertia), rel=1e-9)
+    assert sum(mode.bodies.values()) == pytest.approx(1.0, abs=0.06)  # without small shares
+
+
+@pytest.mark.parametrize("scene", ["bushing", "leg_muscles", "floating_ring", "board_on_surface"])
+def test_modes_by_forces_are_those_by_accelerations(scene: str, tmp_path: Path) -> None:
+    """Two formulations: derivatives of generalized forces at constant multipliers, and of constrained accelerations."""
+    source = Path(__file__).parents[2] / f"scenes/gallery/{scene}.yaml"
+    by_forces = mbsim.modes(source, equilibrium=True)
+    mbsim.equilibrium(source, write=tmp_path / "still.yaml")
+    by_accelerations = mbsim.modes(tmp_path / "still.yaml", overrides=["expect=[]"])
+    found, expected = ([mode.exponent for mode in one.modes] for one in (by_forces, by_accelerations))
+    largest = abs(expected[-1])
+    assert len(found) == len(expected)
+    for s in expected:
+        assert np.abs(np.array(found) - s).min() < 1e-8 * largest
+
+
+def test_a_linear_system_has_names_and_transfers_inputs_to_outputs() -> None:
+    """A driven oscillator with an input: x'' = -k x - d x' + 2 gain u + f, and its transfer function."""
+    text = f"""mbsim: 1
+gravity: [0, 0, 0]
+inputs: {{gain: 3}}
+bodies: {{box: {{mass: 2, com: [0.1, 0, 0], inertia: {{principal: [1, 1, 1]}}}}}}
+joints: {{rail: {{type: prismatic, axis: [1, 0, 0], child: box, stiffness: 50, damping: 4, force: "2*inputs.gain**2"}}}}
+{SETTINGS}"""
+    found = mbsim.linearize(text, outputs=["bodies/box/com[x]", "joints/rail/v", "joints/rail/acceleration"])
+    assert found.states == ("q/rail", "v/rail")
+    assert found.inputs == ("force/rail", "inputs/gain")
+    assert found.outputs == ("bodies/box/com[x]", "joints/rail/v", "joints/rail/acceleration")
+    np.testing.assert_allclose(found.A, [[0, 1], [-25, -2]], atol=1e-11)
+    np.testing.assert_allclose(found.B, [[0, 0], [0.5, 6]], atol=1e-11)
+    np.testing.assert_allclose(found.C, [[1, 0], [0, 1], [-25, -2]], atol=1e-11)
+    np.testing.assert_allclose(found.D, [[0, 0], [0, 0], [0.5, 6]], atol=1e-11)
+    s = 3j
+    response = found.C @ np.linalg.solve(s * np.eye(2) - found.A, found.B) + found.D
+    np.testing.assert_allclose(response[0, 0], 1 / (2 * s**2 + 4 * s + 50), rtol=1e-11)
+
+
+def test_states_of_a_loop_are_independent_coordinates() -> None:
+    fourbar = runpy.run_path(str(Path(__file__).with_name("test_static_scenes.py")))
+    found = mbsim.linearize(fourbar["fourbar"](0.9), equilibrium=True, outputs=["joints/a/q", "joints/c/q"])
+    [q, v] = found.states
+    assert q[2:] == v[2:]
+    assert q[2:] in ("a", "b", "d")
+    [mode] = mbsim.modes(fourbar["fourbar"](0.9), equilibrium=True).modes
+    np.testing.assert_allclose(np.linalg.eigvals(found.A).imag.max(), mode.exponent.imag, rtol=1e-10)
+    with pytest.raises(mbsim.ArgumentError, match="--input force/x: no such input"):
+        mbsim.linearize(fourbar["fourbar"](0.9), inputs=["force/x"])
