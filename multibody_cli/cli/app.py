@@ -36,6 +36,7 @@ VERBS = (
     "equilibrium",
     "modes",
     "linearize",
+    "optimize",
     "inverse",
     "plot",
     "export",

@@ -79,6 +79,34 @@ class ChannelReference(NamedTuple):
     component: int | str | None
 
 
+def read_expression(text: str) -> Expression:
+    """Read an expression of t and of channels, whose paths have dots.
+
+    Raises
+    ------
+    ExpressionError
+        It is no expression, or reads no channel.
+    """
+    expression = parse(text, STATE)
+    require_names(expression, ("t",))
+    for reference in expression.references.values():
+        if reference.path[0] == "functions":
+            raise ExpressionError(f"`{reference}`: only forces call functions")
+        if reference.point is not None:
+            raise ExpressionError(f"`{reference}`: only forces refer to points; channels are of bodies")
+    if not expression.references:
+        raise ExpressionError(f"`{text}` reads no channel, such as `joints.hinge.q`")
+    return expression
+
+
+def channels_of(expression: Expression) -> list[ChannelReference]:
+    """Return the channels that an expression reads, in the order of its references."""
+    return [
+        ChannelReference("/".join(map(path_component, reference.path)), reference.component)
+        for reference in expression.references.values()
+    ]
+
+
 class ChannelExpectation(AssertionSpec):
     """A channel of the result, one component of it, or an expression of channels."""
 
@@ -108,16 +136,7 @@ class ChannelExpectation(AssertionSpec):
     def _read_expression(cls, value: Any) -> Expression:
         if not isinstance(value, str):
             raise ValueError(f"expected an expression of channels, found {format_value(value)}")
-        expression = parse(value, STATE)
-        require_names(expression, ("t",))
-        for reference in expression.references.values():
-            if reference.path[0] == "functions":
-                raise ExpressionError(f"`{reference}`: only forces call functions")
-            if reference.point is not None:
-                raise ExpressionError(f"`{reference}`: only forces refer to points; channels are of bodies")
-        if not expression.references:
-            raise ExpressionError(f"`{value}` reads no channel, such as `joints.hinge.q`")
-        return expression
+        return read_expression(value)
 
     @model_validator(mode="after")
     def _require_one_source(self) -> Self:
@@ -137,11 +156,7 @@ class ChannelExpectation(AssertionSpec):
         """The channels that it reads."""
         if self.expression is None:
             return [ChannelReference(str(self.channel), self.component)]
-        references = self.expression.references.values()
-        return [
-            ChannelReference("/".join(map(path_component, reference.path)), reference.component)
-            for reference in references
-        ]
+        return channels_of(self.expression)
 
 
 class ValueExpectation(ChannelExpectation):

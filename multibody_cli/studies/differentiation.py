@@ -137,14 +137,14 @@ def _slopes(
         def slopes(step: float) -> Slopes:
             def moved(shift: int) -> Channels:
                 parts = zip((run.q, run.v, run.ledger), tangents, strict=True)
-                return _recorded(base, States(times, *(x + shift * step * dx for x, dx in parts)), channels)
+                return recorded(base, States(times, *(x + shift * step * dx for x, dx in parts)), channels)
 
             return differences(moved, step)
 
         return _chosen({float(step): slopes(float(step)) for step in np.unique(steps)}, steps)
 
     def with_constants(shift: int) -> Channels:
-        return _recorded(neighbors[SHIFTS.index(shift)], States(times, run.q, run.v, run.ledger), channels)
+        return recorded(neighbors[SHIFTS.index(shift)], States(times, run.q, run.v, run.ledger), channels)
 
     by_state, by_constants = along(k), differences(with_constants, offset)
     error = along(len(run.dq) // 2 + k).derivatives
@@ -163,7 +163,7 @@ def _chosen(slopes: Mapping[float, Slopes], steps: Floats) -> Slopes:
     return Slopes(derivatives, errors)
 
 
-def _recorded(simulation: PreparedSimulation, states: States, channels: Sequence[str]) -> Channels:
+def recorded(simulation: PreparedSimulation, states: States, channels: Sequence[str]) -> Channels:
     """Return the channels of a run with known states."""
     first = State(states.time[:1], states.q[0], states.v[0], np.zeros_like(states.v[0]), states.ledger[0], np.zeros(0))
     memory = MemorySink(channels)

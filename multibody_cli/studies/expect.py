@@ -21,7 +21,7 @@ from multibody_cli.model import Floats, SceneNames
 from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Array
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.trajectory import ChannelRecord, Trajectory, explain_not_per_instant
-from multibody_cli.scene.expect import ChannelReference
+from multibody_cli.scene.expect import ChannelReference, channels_of
 from multibody_cli.studies.verdict import Verdict, as_numbers
 
 Entry = Any  # the entries of `expect:` have no common interface
@@ -223,16 +223,21 @@ def _read_one(entry: Entry, trajectory: Trajectory) -> ChannelRecord:
 
 def read_entry(entry: Entry, trajectory: Trajectory) -> ChannelRecord:
     """Read the components that an entry selects, (T, n), or the values of its expression, (T, 1)."""
-    columns = read_channels(entry, trajectory)
     if entry.expression is None:
-        return columns[0]
+        return read_channels(entry, trajectory)[0]
+    return evaluate_expression(entry.expression, trajectory)
+
+
+def evaluate_expression(expression: Expression, trajectory: Trajectory) -> ChannelRecord:
+    """Return the values (T, 1) of an expression of channels; NaN where it has none."""
+    columns = [_read_channel(reference, trajectory) for reference in channels_of(expression)]
     for column in columns:
         if column.values.shape[1] != 1:
             raise ResultError(f"{column.path} has {column.values.shape[1]} components: select one, as in `...[0]`")
-    names = ("t", *entry.expression.references)
+    names = ("t", *expression.references)
     rows = np.column_stack([trajectory.time, *(column.values for column in columns)]).tolist()
-    values = np.array([[_value_of(entry.expression, dict(zip(names, row, strict=True)))] for row in rows])
-    return replace(columns[0], path=entry.source, values=values.reshape(len(rows), 1), units="", same="")
+    values = np.array([[_value_of(expression, dict(zip(names, row, strict=True)))] for row in rows])
+    return replace(columns[0], path=expression.text, values=values.reshape(len(rows), 1), units="", same="")
 
 
 def read_channels(entry: Entry, trajectory: Trajectory) -> list[ChannelRecord]:

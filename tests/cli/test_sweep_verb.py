@@ -44,7 +44,12 @@ expect:
   - {energy_drift: {max: 1e-6 J}}
   - {at: 0.1 s, channel: bodies/piston/position, value: [0.5, 0, 0], atol: 0.1}
 """
-KEPT = ("joints/*/q@final,max,time_of_max", "bodies/piston/position[x]@0.1 s,mean", "energy@final")
+KEPT = (
+    "joints/*/q@final,max,time_of_max",
+    "bodies/piston/position[x]@0.1 s,mean",
+    "energy@final",
+    "joints.hinge.v**2 - t*bodies.piston.position.x@max",
+)
 
 
 def test_a_row_has_the_bytes_of_a_single_run(mbsim: Command, folder: Path) -> None:
@@ -67,7 +72,7 @@ def test_a_row_has_the_bytes_of_a_single_run(mbsim: Command, folder: Path) -> No
         single = ["run", "slider.yaml", "-o", f"{run}.h5", "-q"]
         mbsim(*single, *chain(*(("--set", one) for one in overrides)))
         found = dict(reduce_run([read_kept(text) for text in KEPT], read_trajectory(f"{run}.h5")))
-        assert len(found) == 4 * 3 + 2 + len([c for c in found if c.name.startswith("energy")])
+        assert len(found) == 4 * 3 + 2 + 1 + len([c for c in found if c.name.startswith("energy")])
         row = {column: table.read(column.name)[run] for column in found}
         assert [np.float64(x).tobytes() for x in row.values()] == [np.float64(x).tobytes() for x in found.values()]
         kept = read_trajectory(f"t-runs/run-{run:07d}.h5")

@@ -52,6 +52,7 @@ FOLLOWED += [
         "modes",
         "control",
         "muscles",
+        "optimize",
         "plotting",
         "python",
         "rendering",

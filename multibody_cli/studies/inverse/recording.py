@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 METHOD = "inverse_dynamics"
 """The method in the attributes of the file: no method of a run, so that it is not repeated as one."""
 
-_OF_STEPS = ("energy/work", "energy/dissipation", "energy/total", "energy/ledger_residual", "solver", "contacts")
+OF_STEPS = ("energy/work", "energy/dissipation", "energy/total", "energy/ledger_residual", "solver", "contacts")
 """Channels that depend on the steps of a run."""
 
 
 def channels_of(names: SceneNames) -> list[str]:
     """Return the channels that a motion has."""
-    return [one.path for one in series_of(names) if not one.path.startswith(_OF_STEPS)]
+    return [one.path for one in series_of(names) if not one.path.startswith(OF_STEPS)]
 
 
 def solve_and_record(prepared: PreparedSimulation, problem: InverseProblem, sink: Sink) -> InverseDynamics:

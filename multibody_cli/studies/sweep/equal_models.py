@@ -31,14 +31,12 @@ from multibody_cli.output.recorder import RunsObserver, States
 from multibody_cli.output.rows import Row
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.output.sink import Outcome, RunsInMemory
-from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.spec import NamedPoints
 from multibody_cli.spec.quantities import read_quantity
 from multibody_cli.spec.units import QuantityKind, split_quantity
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.sweep.kept_channels import (
     Kept,
-    KeptNumber,
     channels_for,
     kept_numbers,
     kept_of,
@@ -144,7 +142,7 @@ class EqualModelRuns:
         memory = RunsInMemory(self._header, self._channels, samples, len(runs))
         whole, time = memory.all_runs(self._quiet), samples.time[: self._instants]
         kept = [*kept_numbers(self._kept, memory.run(0, self._quiet))]
-        values = [_component(whole, one, len(runs)) for one in kept]
+        values = [one.values(whole).reshape(len(runs), -1) for one in kept]
         progress = progress_of(self._quiet.steps, float(time[-1]))
         first, last = tuple(column for column, _ in progress), tuple(one.column for one in kept)
         columns, steps_and_end = (*first, *last), [value for _, value in progress]
@@ -153,7 +151,7 @@ class EqualModelRuns:
             if own is None:
                 continue
             outcome = self._quiet if quiet[r] and own is self._stable else self._outcome_of(samples, r, own)
-            numbers = [one.compute(time, found[r]) for one, found in zip(kept, values, strict=True)]
+            numbers = [one.reduction.compute(time, found[r]) for one, found in zip(kept, values, strict=True)]
             if self._reference.scene.expect:
                 expected = list(numbers_expected(self._reference.scene.expect, memory.run(r, outcome)))
                 columns = (*first, *(column for column, _ in expected), *last)
@@ -169,13 +167,6 @@ class EqualModelRuns:
         record.add_samples(own, self._instants)
         record.add_report(Report(steps=self._quiet.steps), float(own.time[-1]))
         return with_alarms(self._quiet, alarms_of(settings, record, ()))
-
-
-def _component(whole: Trajectory, one: KeptNumber, runs: int) -> Floats:
-    """Return the component that a number is made from, (R, K)."""
-    values = whole.channel(one.channel).values
-    found: Floats = values.reshape(runs, len(values) // runs, -1)[:, :, one.component]
-    return found
 
 
 def _from_the_start(q: Floats, v: Floats, states: States, some: Integers) -> States:

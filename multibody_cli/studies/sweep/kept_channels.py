@@ -1,7 +1,7 @@
 """Rows of a table of a sweep: outcome, alarms, and the numbers that a run is reduced to.
 
-`--keep CHANNEL@REDUCTION,...` names channels as `mbsim plot` does, and what is kept of each: a key of `REDUCTIONS`, or
-the time of an output instant.
+`--keep CHANNEL@REDUCTION,...` names channels as `mbsim plot` does, or an expression of channels as in `expect`, and
+what is kept of each: a key of `REDUCTIONS`, or the time of an output instant.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.alarms.contract import Raised
-from multibody_cli.errors import ArgumentError, QuantityError, ResultError, nearest, shortened
+from multibody_cli.errors import ArgumentError, ExpressionError, QuantityError, ResultError, nearest, shortened
 from multibody_cli.escaping import path_component
+from multibody_cli.expressions import Expression
 from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats, SceneNames
 from multibody_cli.output.rows import Column, Row
 from multibody_cli.output.selection import select
 from multibody_cli.output.sink import Outcome
 from multibody_cli.output.trajectory import Trajectory
+from multibody_cli.scene.expect import read_expression
 from multibody_cli.scene.topology import inboard_joints
 from multibody_cli.spec.quantities import read_quantity
 from multibody_cli.spec.units import TIME
-from multibody_cli.studies.expect import blank_trajectory, channels_read, evaluate, period_of
+from multibody_cli.studies.expect import blank_trajectory, channels_read, evaluate, evaluate_expression, period_of
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.timeline import Summary
 
@@ -37,11 +39,16 @@ ENERGIES = ("kinetic", "potential", "elastic", "total", "ledger_residual")
 
 
 class Reduction(NamedTuple):
-    """A number made from the values (T,) of a scalar at the instants (T,), s; `units` replaces those of the scalar."""
+    """A number made from the values (T,) of a scalar at the instants (T,), s; `units` replaces those of the scalar.
+
+    `differentiate` takes the instants, the values, and the derivatives (T,) of the values, and returns the derivative
+    of the number; None if the number is no differentiable function of the values.
+    """
 
     compute: Callable[[Floats, Floats], float]
     meaning: str
     units: str = ""
+    differentiate: Callable[[Floats, Floats, Floats], float] | None = None
 
 
 def _period(time: Floats, values: Floats) -> float:
@@ -50,11 +57,30 @@ def _period(time: Floats, values: Floats) -> float:
 
 
 REDUCTIONS = {
-    "final": Reduction(lambda time, values: float(values[-1]), "value at the end"),
-    "initial": Reduction(lambda time, values: float(values[0]), "value at the start"),
-    "max": Reduction(lambda time, values: float(values.max()), "largest value at an output instant"),
-    "min": Reduction(lambda time, values: float(values.min()), "smallest value at an output instant"),
-    "mean": Reduction(lambda time, values: float(values.mean()), "mean of the values at the output instants"),
+    "final": Reduction(
+        lambda time, values: float(values[-1]), "value at the end", "", lambda time, values, slopes: float(slopes[-1])
+    ),
+    "initial": Reduction(
+        lambda time, values: float(values[0]), "value at the start", "", lambda time, values, slopes: float(slopes[0])
+    ),
+    "max": Reduction(
+        lambda time, values: float(values.max()),
+        "largest value at an output instant",
+        "",
+        lambda time, values, slopes: float(slopes[values.argmax()]),
+    ),
+    "min": Reduction(
+        lambda time, values: float(values.min()),
+        "smallest value at an output instant",
+        "",
+        lambda time, values, slopes: float(slopes[values.argmin()]),
+    ),
+    "mean": Reduction(
+        lambda time, values: float(values.mean()),
+        "mean of the values at the output instants",
+        "",
+        lambda time, values, slopes: float(slopes.mean()),
+    ),
     "period": Reduction(_period, "period of an oscillation, as in `expect`", "s"),
     "time_of_max": Reduction(lambda time, values: float(time[values.argmax()]), "instant of the largest value", "s"),
     "time_of_min": Reduction(lambda time, values: float(time[values.argmin()]), "instant of the smallest value", "s"),
@@ -63,10 +89,18 @@ REDUCTIONS = {
 
 
 class Kept(Immutable):
-    """Channels and what is kept of each: keys of `REDUCTIONS`, or times, s."""
+    """Channels, or an expression of channels, and what is kept of each: keys of `REDUCTIONS`, or times, s."""
 
     channel: str
     reductions: tuple[str | float, ...] = ("final",)
+
+    @property
+    def expression(self) -> Expression | None:
+        """The expression; None for channels, whose paths have slashes."""
+        try:
+            return read_expression(self.channel)
+        except ExpressionError:
+            return None
 
 
 def read_kept(text: str) -> Kept:
@@ -130,15 +164,14 @@ def channels_of(kept: Sequence[Kept], names: SceneNames, time: Floats) -> list[s
 
 
 class KeptNumber(NamedTuple):
-    """A number that is kept: its column, the channel and the component that it is made from, and how.
+    """A number that is kept: its column, and how a run is reduced to it.
 
-    `compute` takes the instants (T,), s, and the values of the component (T,).
+    `values` takes a run and returns the values (T,) that the number is made from; `reduction` makes it.
     """
 
     column: Column
-    channel: str
-    component: int
-    compute: Callable[[Floats, Floats], float]
+    values: Callable[[Trajectory], Floats]
+    reduction: Reduction
 
 
 def kept_numbers(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[KeptNumber]:
@@ -150,22 +183,45 @@ def kept_numbers(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[KeptN
         The run has no such channel, or an instant is no output instant.
     """
     for one in kept:
-        for scalar in select(trajectory, [one.channel]):
-            description = trajectory.channel(scalar.channel).description
+        for name, units, description, values in _scalars(one, trajectory):
             for word in one.reductions:
-                if isinstance(word, str):
-                    reduction = REDUCTIONS[word]
-                    units, compute = reduction.units or scalar.units, reduction.compute
-                    about = f"{reduction.meaning}. {description}"
-                else:
-                    units, compute = scalar.units, partial(_value_at, trajectory.at(word))
-                    word, about = f"at {word:.9g} s", f"value at {word:.9g} s. {description}"
-                column = Column(f"{scalar} {word}", units, about[0].upper() + about[1:])
-                yield KeptNumber(column, scalar.channel, scalar.column, compute)
+                reduction = REDUCTIONS[word] if isinstance(word, str) else _value_at(trajectory.at(word), word)
+                title = word if isinstance(word, str) else f"at {word:.9g} s"
+                about = f"{reduction.meaning}. {description}"
+                column = Column(f"{name} {title}", reduction.units or units, about[0].upper() + about[1:])
+                yield KeptNumber(column, values, reduction)
 
 
-def _value_at(row: int, _time: Floats, values: Floats) -> float:
-    return float(values[row])
+def _scalars(one: Kept, trajectory: Trajectory) -> Iterator[tuple[str, str, str, Callable[[Trajectory], Floats]]]:
+    """Yield name, units and description of each scalar that is reduced, and a function that reads it from a run."""
+    expression = one.expression
+    if expression is not None:
+        _values_of(trajectory, expression)
+        yield one.channel, "", "Expression of channels, in SI units.", partial(_values_of, expression=expression)
+        return
+    for scalar in select(trajectory, [one.channel]):
+        description = trajectory.channel(scalar.channel).description
+        yield str(scalar), scalar.units, description, partial(_component, channel=scalar.channel, column=scalar.column)
+
+
+def _values_of(trajectory: Trajectory, expression: Expression) -> Floats:
+    values: Floats = evaluate_expression(expression, trajectory).values[:, 0]
+    return values
+
+
+def _component(trajectory: Trajectory, channel: str, column: int) -> Floats:
+    values = trajectory.channel(channel).values
+    found: Floats = values.reshape(len(values), -1)[:, column]
+    return found
+
+
+def _value_at(row: int, time: float) -> Reduction:
+    return Reduction(
+        lambda _time, values: float(values[row]),
+        f"value at {time:.9g} s",
+        "",
+        lambda _time, _values, slopes: float(slopes[row]),
+    )
 
 
 def reduce_run(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[tuple[Column, float]]:
@@ -177,9 +233,7 @@ def reduce_run(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[tuple[C
         As in `kept_numbers`.
     """
     for number in kept_numbers(kept, trajectory):
-        values = trajectory.channel(number.channel).values
-        found = values.reshape(len(values), -1)[:, number.component]
-        yield number.column, number.compute(trajectory.time, found)
+        yield number.column, number.reduction.compute(trajectory.time, number.values(trajectory))
 
 
 def instants_of(kept: Sequence[Kept]) -> list[float]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
 import time
 from collections import Counter
@@ -20,11 +18,9 @@ from multibody_cli.errors import ArgumentError, OutputError, Refused, ResultErro
 from multibody_cli.immutable import Immutable, asdict, replace
 from multibody_cli.model import Integers
 from multibody_cli.nodes import plain
-from multibody_cli.output.checkpoint import target
-from multibody_cli.output.file_replacement import require_replaceable
 from multibody_cli.output.row_file import RowFile, row_file_path
 from multibody_cli.output.rows import OUTCOMES, Column, Rows
-from multibody_cli.output.sweep_table import FORMAT_VERSION, KeyValues, SweepTable, is_sweep_table, write_sweep_table
+from multibody_cli.output.sweep_table import KeyValues, SweepTable, write_sweep_table
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.sweep.batch import (
     SweepRun,
@@ -36,11 +32,11 @@ from multibody_cli.studies.sweep.batch import (
     result_path,
     run_batch,
 )
+from multibody_cli.studies.sweep.definition import attributes_of, digest_of, require_own_table
 from multibody_cli.studies.sweep.design import Design, GridAxis
 from multibody_cli.studies.sweep.kept_channels import Kept, channels_of, instants_of, unknown_channels
 from multibody_cli.studies.sweep.lanes import objection_to_lanes, save_time
 from multibody_cli.studies.sweep.values import numbers_of
-from multibody_cli.version import __version__, commit, full_version
 
 COMPLETE, INTERRUPTED = "complete", "interrupted"
 DIGEST_FILE = "sweep.digest"
@@ -85,15 +81,8 @@ class Sweep(Immutable):
             "vary": [{"keys": factor.keys, "values": len(factor.rows)} for factor in self.design.factors],
             "keep": [asdict(one) for one in self.task.kept],
         }
-        return {
-            "mbsim_version": __version__,
-            **({"mbsim_commit": commit()} if commit() else {}),
-            "name": self.name,
-            "runs": self.design.count,
-            "digest": self.digest,
-            "lanes": int(self.task.reference is not None),
-            "definition": json.dumps(definition, ensure_ascii=False),
-        }
+        found = attributes_of(self.name, self.digest, self.design.count, definition)
+        return found | {"lanes": int(self.task.reference is not None)}
 
     def keys(self) -> list[KeyValues]:
         """Return the columns of the keys."""
@@ -198,16 +187,13 @@ def plan_sweep(
     except ResultError as error:
         raise unknown_channels(error) from None
     content = {
-        "version": full_version(),
-        "format": FORMAT_VERSION,
-        "target": target(),
         "text": plain(read_scene(scene).root),
         "resolved": simulation.header().scene_sha256,
         "of": number,
         "task": [task.overrides, [asdict(one) for one in kept], trajectories is not None, in_lanes],
         "design": [design.keys, [[factor.keys, factor.rows] for factor in design.factors]],
     }
-    digest = hashlib.sha256(json.dumps(content, default=str).encode()).hexdigest()
+    digest = digest_of(content)
     return Sweep(replace(task, digest=digest), design, simulation.scene.name, digest, number), simulation
 
 
@@ -256,13 +242,7 @@ def open_rows(sweep: Sweep, table: Path, force: bool) -> RowFile | None:
         The folder of the result files cannot be written.
     """
     if table.exists() and not force:
-        recorded = SweepTable(table).attributes if table.is_file() and is_sweep_table(table) else {}
-        if recorded.get("digest") != sweep.digest:
-            if recorded:
-                raise ArgumentError(
-                    f"{table} is the table of another sweep: use --force to replace it, or -o to choose another name"
-                )
-            require_replaceable(table, force)
+        recorded = require_own_table(table, sweep.digest)
         if recorded.get("status") == COMPLETE and not row_file_path(table).exists():
             return None
     _claim_trajectories(sweep, force)

@@ -1,0 +1,150 @@
+"""Objectives and constraints of an optimization: numbers that a run is reduced to, and their bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from multibody_cli.errors import ArgumentError, MbsimError, ResultError
+from multibody_cli.immutable import Immutable
+from multibody_cli.model import Floats
+from multibody_cli.output.rows import Column
+from multibody_cli.spec.units import quantity
+from multibody_cli.studies.expect import blank_trajectory
+from multibody_cli.studies.fit import FreeParameter
+from multibody_cli.studies.simulation import PreparedSimulation
+from multibody_cli.studies.sweep.kept_channels import Kept, instants_of, kept_numbers, read_kept
+
+RELATIONS = ("<=", ">=", "==")
+
+FEASIBLE = 1e-7
+"""Largest violation of a constraint, relative to its bound or its value, that is round-off."""
+
+
+class Constraint(Immutable):
+    """A number of a run that is at most, at least or equal to a bound, in SI units."""
+
+    text: str
+    kept: Kept
+    relation: str
+    bound: float
+
+    def margin(self, value: float) -> float:
+        """Return the distance to the bound: negative if a value violates an inequality, not zero for an equality."""
+        return self.bound - value if self.relation == "<=" else value - self.bound
+
+    def is_satisfied(self, value: float) -> bool:
+        """Whether a value satisfies the constraint, up to round-off."""
+        margin = self.margin(value) / max(abs(self.bound), abs(value), 1e-300)
+        return abs(margin) <= FEASIBLE if self.relation == "==" else margin >= -FEASIBLE
+
+    @property
+    def sign(self) -> float:
+        """Derivative of the margin with respect to the value."""
+        return -1.0 if self.relation == "<=" else 1.0
+
+
+class Problem(Immutable):
+    """What is minimized, by which parameters, and subject to which constraints.
+
+    Parameters
+    ----------
+    parameters
+        The n parameters.
+    objectives
+        What is minimized, one or more.
+    constraints
+        The constraints.
+    """
+
+    parameters: tuple[FreeParameter, ...]
+    objectives: tuple[Kept, ...]
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """What is kept of a run: each number once, those of the objectives first."""
+        return tuple(dict.fromkeys([*self.objectives, *(one.kept for one in self.constraints)]))
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Least and largest values (n,) of the parameters."""
+        low, high = zip(*((one.low, one.high) for one in self.parameters), strict=True)
+        return np.array(low), np.array(high)
+
+    def overrides(self, values: Floats) -> tuple[str, ...]:
+        """Return values (n,) as `--set` accepts them."""
+        return tuple(one.override(value) for one, value in zip(self.parameters, values.tolist(), strict=True))
+
+    def is_feasible(self, numbers: Floats, constraints: Sequence[Constraint] | None = None) -> bool:
+        """Whether the numbers of a run satisfy the constraints, by default those of the problem."""
+        own = self.constraints if constraints is None else constraints
+        return bool(np.isfinite(numbers).all()) and all(
+            one.is_satisfied(float(numbers[self.kept.index(one.kept)])) for one in own
+        )
+
+
+def read_objective(text: str, option: str = "--minimize") -> Kept:
+    """Read `EXPRESSION@REDUCTION`; without `@`, the value at the end.
+
+    Raises
+    ------
+    ArgumentError
+        The reduction is unknown, or there are several.
+    """
+    try:
+        kept = read_kept(text)
+    except ArgumentError as error:
+        raise ArgumentError(str(error).replace(f"--keep {text}", f"{option} {text}")) from None
+    if len(kept.reductions) > 1:
+        raise ArgumentError(f"{option} {text}: expected one reduction, as in `joints.hinge.q@max`")
+    return kept
+
+
+def read_constraint(text: str) -> Constraint:
+    """Read `EXPRESSION@REDUCTION <= NUMBER`, or with `>=` or `==`; the number may have a unit.
+
+    Raises
+    ------
+    ArgumentError
+        It is not of this form.
+    """
+    relations = [relation for relation in RELATIONS if relation in text]
+    expected = f"--subject-to {text}: expected an expression, one of {', '.join(RELATIONS)}, and a number"
+    if len(relations) != 1 or text.count(relations[0]) != 1:
+        raise ArgumentError(f"{expected}, as in 'joints.hinge.q@max <= 30 deg'")
+    left, right = (part.strip() for part in text.split(relations[0]))
+    try:
+        number = quantity(right)
+    except MbsimError as error:
+        raise ArgumentError(f"--subject-to {text}: {error}") from None
+    if number is None or not left or not math.isfinite(number[0]):
+        raise ArgumentError(f"{expected}, as in 'joints.hinge.q@max <= 30 deg'")
+    return Constraint(text, read_objective(left, "--subject-to"), relations[0], number[0])
+
+
+def columns_of(kept: Sequence[Kept], simulation: PreparedSimulation) -> list[Column]:
+    """Return the column of each number of a run.
+
+    Raises
+    ------
+    ArgumentError
+        The run has no such channel, or a word selects several numbers.
+    """
+    timing, names = simulation.compiled.timing, simulation.compiled.model.names
+    end, duration = timing.outputs * timing.every, simulation.scene.simulation.duration
+    near = [round(time / timing.every) * timing.every for time in instants_of(kept)]
+    trajectory = blank_trajectory(names, None, np.unique(np.clip([0.0, end, *near], 0.0, duration)))
+    columns = []
+    for one in kept:
+        try:
+            found = [number.column for number in kept_numbers([one], trajectory)]
+        except ResultError as error:
+            raise ArgumentError(f"`{one.channel}`: {str(error).removeprefix('the run ')}") from None
+        if len(found) != 1:
+            some = ", ".join(f"`{column.name}`" for column in found[:3])
+            raise ArgumentError(f"`{one.channel}` selects {len(found)} numbers, {some}, ...: select one")
+        columns.append(found[0])
+    return columns

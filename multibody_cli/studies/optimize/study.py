@@ -1,0 +1,254 @@
+"""An optimization: its definition, its execution, its table and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from multibody_cli.document.source import UnreadScene, read_scene
+from multibody_cli.errors import ArgumentError, SceneError
+from multibody_cli.immutable import Immutable, asdict, replace
+from multibody_cli.model import Floats, Integers
+from multibody_cli.nodes import plain
+from multibody_cli.output.row_file import RowFile, row_file_path
+from multibody_cli.output.rows import Column
+from multibody_cli.output.sweep_table import KeyValues, write_sweep_table
+from multibody_cli.studies.fit import ASSEMBLED
+from multibody_cli.studies.optimize.algorithms import ALGORITHMS, LOCAL, Ending, best_of, minimize
+from multibody_cli.studies.optimize.pareto import not_dominated, trace_front
+from multibody_cli.studies.optimize.problem import Constraint, Problem, columns_of
+from multibody_cli.studies.optimize.trials import Execute, Exhausted, Stopped, Trial, Trials
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
+from multibody_cli.studies.sweep.batch import SweepTask, forget_scene
+from multibody_cli.studies.sweep.definition import attributes_of, digest_of, require_own_table
+from multibody_cli.studies.sweep.sweep import COMPLETE, INTERRUPTED
+
+Status = Literal["converged", "not converged", "interrupted"]
+
+
+class Search(Immutable):
+    """How a problem is solved.
+
+    Parameters
+    ----------
+    algorithm
+        A key of `ALGORITHMS`.
+    exact
+        Whether derivatives are exact where they can be computed; else differences of runs.
+    seed
+        Seed of random points.
+    points
+        Number of values of each objective but the first on a Pareto front.
+    most
+        Largest number of runs.
+    """
+
+    algorithm: str = LOCAL
+    exact: bool = True
+    seed: int = 0
+    points: int = 11
+    most: int = 2000
+
+
+class Optimization(Immutable):
+    """An optimization that is ready to be executed.
+
+    Parameters
+    ----------
+    problem, task, columns
+        The problem, the common part of its runs, and the columns of its numbers.
+    name
+        Name of the scene.
+    search
+        How it is solved.
+    """
+
+    problem: Problem
+    task: SweepTask
+    columns: tuple[Column, ...]
+    name: str
+    search: Search
+
+    @property
+    def start(self) -> Floats:
+        """First values (n,) of the parameters."""
+        return np.array([one.start for one in self.problem.parameters])
+
+    def attributes(self, status: str) -> dict[str, str | int]:
+        """Return the attributes of the table."""
+        definition = {
+            "set": self.task.overrides,
+            "vary": [asdict(one) for one in self.problem.parameters],
+            "minimize": [column.name for column in self.columns[: len(self.problem.objectives)]],
+            "subject_to": [one.text for one in self.problem.constraints],
+            "algorithm": self.search.algorithm,
+        }
+        return attributes_of(self.name, self.task.digest, self.search.most, definition) | {"status": status}
+
+
+class Optimum(Immutable, eq=False):
+    """Result of an optimization.
+
+    Parameters
+    ----------
+    status, message
+        `converged`, `not converged` or `interrupted`; and the message of the algorithm.
+    best
+        The feasible trial with the least first objective; None if there is none.
+    front
+        With several objectives, the trials of the Pareto front.
+    trials
+        All trials.
+    executed
+        Number of runs that were executed, without those of an earlier, interrupted execution.
+    derivatives
+        How derivatives were computed; empty without any.
+    settings
+        Further overrides that the scene needs with the best values.
+    """
+
+    status: Status
+    message: str
+    best: Trial | None
+    front: tuple[Trial, ...]
+    trials: tuple[Trial, ...]
+    executed: int
+    derivatives: str
+    settings: tuple[str, ...]
+
+
+def plan(
+    scene: UnreadScene, overrides: Sequence[str], problem: Problem, search: Search
+) -> tuple[Optimization, PreparedSimulation]:
+    """Check an optimization before it is executed; also return the run at the start.
+
+    Raises
+    ------
+    SceneError
+        The scene with the first values is invalid.
+    ArgumentError
+        A channel does not exist, a parameter is varied twice, or the algorithm cannot solve the problem.
+    """
+    import scipy
+
+    keys = [one.key for one in problem.parameters]
+    if len(set(keys)) < len(keys):
+        raise ArgumentError("a parameter is varied twice")
+    algorithm = search.algorithm
+    kind = ALGORITHMS[algorithm]
+    if (problem.constraints or len(problem.objectives) > 1) and not kind.constrained:
+        able = ", ".join(name for name, one in ALGORITHMS.items() if one.constrained)
+        raise ArgumentError(f"--algorithm {algorithm} takes neither constraints nor several objectives: use {able}")
+    if kind.everywhere and not np.isfinite(problem.bounds).all():
+        raise ArgumentError(f"--algorithm {algorithm} needs bounds of all parameters: --vary KEY=START,LOW,HIGH")
+    forget_scene()
+    task = SweepTask(scene, (*overrides, ASSEMBLED), problem.kept)
+    first = prepare(scene, [*task.overrides, *problem.overrides(np.array([one.start for one in problem.parameters]))])
+    columns = tuple(columns_of(problem.kept, first))
+    content = {
+        "text": plain(read_scene(scene).root),
+        "task": [task.overrides, [asdict(one) for one in task.kept]],
+        "problem": asdict(problem),
+        "search": [asdict(replace(search, most=0)), scipy.__version__],
+    }
+    task = replace(task, digest=digest_of(content))
+    return Optimization(problem, task, columns, first.scene.name, search), first
+
+
+def optimize(
+    study: Optimization,
+    table: Path,
+    execute: Execute,
+    force: bool = False,
+    stop_asked: Callable[[], bool] = lambda: False,
+    on_trial: Callable[[Trials], None] = lambda _trials: None,
+) -> Optimum:
+    """Execute an optimization, and write the table of its runs.
+
+    Parameters
+    ----------
+    study
+        As `plan` returns it.
+    table, force
+        Path of the table, and whether to replace that of another study.
+    execute, stop_asked, on_trial
+        As for `Trials`.
+
+    Raises
+    ------
+    ArgumentError
+        The table exists and is that of another study.
+    RunFailed
+        The run at the start failed, and the algorithm begins there.
+    OutputError
+        The table cannot be written.
+    """
+    problem, search, how = study.problem, study.search, [""]
+    if table.exists() and not force:
+        require_own_table(table, study.task.digest)
+    with RowFile(row_file_path(table), study.task.digest, search.most, force) as rows:
+        trials = Trials(problem, study.task, study.columns, rows, search.most, execute, stop_asked, on_trial)
+
+        def solve(start: Floats, objective: int, limits: Sequence[Constraint]) -> Ending:
+            ending, how[0] = minimize(
+                trials, problem, search.algorithm, start, objective, limits, search.exact, search.seed
+            )
+            return ending
+
+        status: Status
+        front: list[Trial] = []
+        try:
+            if len(problem.objectives) > 1:
+                ending = trace_front(trials, problem, study.start, search.points, solve, front)
+            else:
+                ending = solve(study.start, 0, problem.constraints)
+            status = "converged" if ending.converged else "not converged"
+            message = ending.message
+        except Exhausted:
+            status, message = "not converged", f"{search.most} runs are made: --runs allows more"
+        except Stopped:
+            status, message = "interrupted", "the same command continues"
+        _write_table(study, trials, rows, table, status == INTERRUPTED)
+    best = best_of(trials.all, problem, 0)
+    return Optimum(
+        status,
+        message,
+        best,
+        tuple(not_dominated(front, len(problem.objectives))),
+        tuple(trials.all),
+        trials.executed,
+        how[0],
+        () if best is None else _settings(study, best),
+    )
+
+
+def _settings(study: Optimization, best: Trial) -> tuple[str, ...]:
+    """Return the overrides that the best values need."""
+    own = [one for one in study.task.overrides if one != ASSEMBLED]
+    try:
+        prepare(study.task.scene, [*own, *study.problem.overrides(best.values)])
+    except SceneError:  # with other lengths, loops are far from closed at the written coordinates
+        return (ASSEMBLED,)
+    return ()
+
+
+def _write_table(study: Optimization, trials: Trials, rows: RowFile, table: Path, interrupted: bool) -> None:
+    """Write the table of all trials so far; the rows in progress are removed unless it was interrupted."""
+    values = np.array([one.values for one in trials.all]).reshape(len(trials.all), -1)
+    keys = [
+        KeyValues(Column(one.key, one.unit, f"Value of `{one.key}`."), partial(_values_of, values[:, k]))
+        for k, one in enumerate(study.problem.parameters)
+    ]
+    runs = rows.runs[rows.runs < len(trials.all)]
+    attributes = study.attributes(INTERRUPTED if interrupted else COMPLETE)
+    write_sweep_table(table, attributes, keys, rows.columns(), rows.lengths, runs, rows.rows)
+    if not interrupted:
+        rows.remove()
+
+
+def _values_of(values: Floats, runs: Integers) -> Floats:
+    return values[runs]

@@ -1,0 +1,279 @@
+"""`mbsim optimize`: known optima, derivatives, constraints, fronts, failed runs, resumption and refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from command_result import Command
+
+from multibody_cli.errors import ArgumentError
+from multibody_cli.output.rows import in_blocks
+from multibody_cli.output.sweep_table import SweepTable
+from multibody_cli.studies.fit import read_parameter
+from multibody_cli.studies.optimize.derivatives import derivatives_of_numbers
+from multibody_cli.studies.optimize.problem import Problem, read_constraint, read_objective
+from multibody_cli.studies.optimize.study import Search, optimize, plan
+from multibody_cli.studies.sweep.batch import SweepRun, SweepTask, run_batch
+from multibody_cli.studies.sweep.kept_channels import read_kept
+
+THROW = """\
+mbsim: 1
+name: throw
+vars: {angle: 30 deg, speed: 10}
+bodies:
+  ball: {kind: point, mass: 1, velocity: {linear: ["${speed*cos(angle)}", 0, "${speed*sin(angle)}"]}}
+simulation: {duration: 0.1 s, step: 10 ms, integrator: rk4}
+"""
+
+PLACE = """\
+mbsim: 1
+name: place
+gravity: [0, 0, 0]
+vars: {x: 3, y: 4}
+bodies: {ball: {kind: point, mass: 1, position: ["${x}", "${y}", 0]}}
+simulation: {duration: 20 ms, step: 10 ms}
+"""
+
+RANGE = (
+    "-(bodies.ball.position.x + bodies.ball.linear_velocity.x/9.81*(bodies.ball.linear_velocity.z"
+    " + sqrt(bodies.ball.linear_velocity.z**2 + 2*9.81*bodies.ball.position.z)))"
+)
+X, Y = "bodies.ball.position.x", "bodies.ball.position.y"
+
+FOUR_BAR = """\
+mbsim: 1
+name: synthesis
+gravity: [0, 0, 0]
+vars: {{a: 1, b: 3, c: 3.5, d: 4, u: 1.5, w: 1}}
+bodies:
+  crank: {{mass: 1, com: ["${{a/2}}", 0, 0], inertia: {{principal: [0.1, 0.1, 0.1]}}}}
+  coupler: {{mass: 1, com: ["${{b/2}}", 0, 0], inertia: {{principal: [0.1, 0.1, 0.1]}}}}
+  rocker: {{mass: 1, com: ["${{c/2}}", 0, 0], inertia: {{principal: [0.1, 0.1, 0.1]}}}}
+  pen: {{mass: 1, inertia: {{principal: [0.1, 0.1, 0.1]}}}}
+  slide: {{mass: 1, inertia: {{principal: [0.1, 0.1, 0.1]}}}}
+  mark: {{mass: 1, inertia: {{principal: [0.1, 0.1, 0.1]}}}}
+joints:
+  O: {{type: revolute, axis: [0, -1, 0], child: crank, motion: {{position: "0.3 + 2*pi/9*t"}}}}
+  A: {{type: revolute, axis: [0, -1, 0], parent: crank, child: coupler, origin: {{position: ["${{a}}", 0, 0]}},
+      q: {q2}}}
+  D: {{type: revolute, axis: [0, -1, 0], child: rocker, origin: {{position: ["${{d}}", 0, 0]}}, q: {q3}}}
+  B: {{type: revolute, axis: [0, -1, 0], parent: coupler, child: rocker, origin: {{position: ["${{b}}", 0, 0]}},
+      child_origin: {{position: ["${{c}}", 0, 0]}}}}
+  tip: {{type: fixed, parent: coupler, child: pen, origin: {{position: ["${{u}}", 0, "${{w}}"]}}}}
+  mx: {{type: prismatic, axis: [1, 0, 0], child: slide, motion: {{position: {{times: {times}, values: {xs}}}}}}}
+  mz: {{type: prismatic, axis: [0, 0, 1], parent: slide, child: mark,
+       motion: {{position: {{times: {times}, values: {zs}}}}}}}
+simulation: {{duration: 8 s, step: 100 ms, integrator: rk4}}
+output: {{every: 1 s}}
+"""
+DISTANCE = (
+    "(bodies.pen.position.x - bodies.mark.position.x)**2 + (bodies.pen.position.z - bodies.mark.position.z)**2@mean"
+)
+
+
+def minimized(mbsim: Command, scene: str, *words: str, code: int = 0) -> dict:
+    """Optimize a scene; return the result."""
+    Path("scene.yaml").write_text(scene)
+    ending = mbsim("optimize", "scene.yaml", *words, "--force", "--json", "--jobs", "1")
+    assert ending.code == code, ending.stderr
+    return json.loads(ending.stdout)
+
+
+def coupler_point(lengths: tuple[float, ...], angle: float) -> tuple[np.ndarray, float, float]:
+    """Return the point of a coupler, and the angles of coupler and rocker, by the intersection of two circles."""
+    a, b, c, d, u, w = lengths
+    end, pivot = a * np.array([math.cos(angle), math.sin(angle)]), np.array([d, 0.0])
+    r = float(np.hypot(*(pivot - end)))
+    along = (b**2 - c**2 + r**2) / (2.0 * r)
+    e = (pivot - end) / r
+    knee = end + along * e + math.sqrt(b**2 - along**2) * np.array([-e[1], e[0]])
+    x = (knee - end) / b
+    angles = (math.atan2(*one[::-1]) for one in (knee - end, knee - pivot))
+    coupler, rocker = angles
+    return end + u * x + w * np.array([-x[1], x[0]]), coupler - angle, rocker
+
+
+def synthesis() -> str:
+    """Return a four-bar linkage whose coupler passes nine points at nine angles of its crank."""
+    times = np.arange(9.0)
+    places = [coupler_point((1.0, 3.0, 3.5, 4.0, 1.5, 1.0), 0.3 + 2.0 * math.pi / 9.0 * t) for t in times]
+    points = np.array([point for point, *_ in places])
+    return FOUR_BAR.format(
+        q2=places[0][1], q3=places[0][2], times=times.tolist(), xs=points[:, 0].tolist(), zs=points[:, 1].tolist()
+    )
+
+
+def test_the_widest_throw_takes_a_third_of_the_runs_with_derivatives(mbsim: Command, folder: Path) -> None:
+    words = ("--minimize", f"{RANGE}@final", "--vary", "vars.angle=30 deg,5,85")
+    found = minimized(mbsim, THROW, *words)
+    assert found["derivatives"] == "exact derivatives"
+    assert found["best"]["vars.angle"] == pytest.approx(45.0, abs=1e-6)
+    for algorithm in ("cobyqa", "nelder-mead"):
+        other = minimized(mbsim, THROW, *words, "--algorithm", algorithm)
+        assert other["best"]["vars.angle"] == pytest.approx(45.0, abs=1e-5)
+        assert 3 * found["runs"] <= other["runs"]
+
+
+def test_derivatives_of_numbers_are_those_of_the_closed_form(folder: Path) -> None:
+    (folder / "throw.yaml").write_text(THROW)
+    words = ("bodies.ball.position.x", "bodies.ball.position.z@max", f"{X}**2@mean", "bodies/ball/position[z]@50ms")
+    task = SweepTask(folder / "throw.yaml", (), tuple(map(read_kept, words)))
+    parameters = [read_parameter(text) for text in ("vars.angle=60 deg", "vars.speed=7")]
+    found = derivatives_of_numbers(task, parameters, np.array([60.0, 7.0]))
+    a, s, t = math.radians(60.0), 7.0, np.linspace(0.0, 0.1, 11)
+    by_angle = np.array([-s * math.sin(a), s * math.cos(a), np.mean(-2 * s**2 * math.sin(a) * math.cos(a) * t**2)])
+    by_speed = np.array([math.cos(a), math.sin(a), np.mean(2 * s * math.cos(a) ** 2 * t**2)])
+    times = np.array([0.1, 0.1, 1.0, 0.05])
+    expected = np.column_stack(
+        [np.radians(np.append(by_angle, s * math.cos(a)) * times), np.append(by_speed, math.sin(a)) * times]
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_derivatives_of_a_determined_loop_are_those_of_runs(folder: Path) -> None:
+    """Also those of rates, with respect to lengths that change the configuration at all instants."""
+    (folder / "bars.yaml").write_text(synthesis())
+    kept = tuple(map(read_kept, (DISTANCE, "joints.D.v@3s", "bodies.pen.linear_velocity.x@max")))
+    task = SweepTask(folder / "bars.yaml", ("simulation.assembly_tolerance=1e9",), kept)
+    parameters = [read_parameter(text) for text in ("vars.a=1.05", "vars.c=3.4", "vars.w=1.1")]
+    values = np.array([one.start for one in parameters])
+    found = derivatives_of_numbers(task, parameters, values)
+
+    def numbers(point: np.ndarray) -> np.ndarray:
+        settings = tuple(one.override(value) for one, value in zip(parameters, point, strict=True))
+        return np.array(run_batch(task, [SweepRun(0, settings)])[0].values[2:])
+
+    for k, column in enumerate(found.T):
+        step = 1e-3 * (np.arange(3) == k)
+        near, far = (numbers(values + j * step) - numbers(values - j * step) for j in (1, 2))
+        np.testing.assert_allclose(column, (8.0 * near - far) / 12e-3, rtol=1e-8, atol=1e-9)
+
+
+def test_nine_points_of_a_four_bar_linkage(mbsim: Command, folder: Path) -> None:
+    """The lengths of the linkage that made the points, from others that are up to a tenth longer or shorter."""
+    starts = {"a": (1.1, 0.5, 2), "b": (3.2, 1, 6), "c": (3.3, 1, 6), "d": (4.2, 1, 6), "u": (1.4, -3, 3)}
+    words = [word for key, own in starts.items() for word in ("--vary", f"vars.{key}={','.join(map(str, own))}")]
+    found = minimized(mbsim, synthesis(), "--minimize", DISTANCE, *words, "--derivatives", "differences")
+    known = {"vars.a": 1.0, "vars.b": 3.0, "vars.c": 3.5, "vars.d": 4.0, "vars.u": 1.5}
+    assert {key: found["best"][key] for key in known} == pytest.approx(known, abs=1e-6)
+
+
+@pytest.mark.parametrize("algorithm", ["slsqp", "cobyqa"])
+def test_constraints_hold_at_the_optimum(mbsim: Command, folder: Path, algorithm: str) -> None:
+    """The point of the line x + y = 1 with y >= 0.2 that is nearest to (2, 1): (0.8, 0.2) instead of (1, 0)."""
+    words = ("--vary", "vars.x=3,-5,5", "--vary", "vars.y=4,-5,5", "--subject-to", f"{X} + {Y}@initial == 1")
+    limits = ("--subject-to", f"{Y}@initial >= 20 cm", "--algorithm", algorithm)
+    found = minimized(mbsim, PLACE, "--minimize", f"({X}-2)**2 + ({Y}-1)**2@initial", *words, *limits)
+    assert (found["best"]["vars.x"], found["best"]["vars.y"]) == pytest.approx((0.8, 0.2), abs=1e-5)
+
+
+def test_the_front_of_two_distances_is_the_line_between_the_points(mbsim: Command, folder: Path) -> None:
+    """Of the squared distances f and g to two points 1 apart: sqrt(f) + sqrt(g) = 1."""
+    goals = ("--minimize", f"{X}**2 + {Y}**2@initial", "--minimize", f"({X}-1)**2 + {Y}**2@initial")
+    varied = ("--vary", "vars.x=3,-5,5", "--vary", "vars.y=4,-5,5")
+    words = ("--plot", "front.png", "--write", "best.yaml", "--derivatives", "differences")
+    found = minimized(mbsim, PLACE, *goals, *varied, "--points", "3", *words)
+    points = np.array([[one[name] for name in one if "@" not in name][1:] for one in found["front"]])
+    f, g = points[:, 0], points[:, 1]
+    np.testing.assert_allclose(np.sqrt(np.abs(f)) + np.sqrt(np.abs(g)), 1.0, atol=1e-6)
+    assert [round(value, 6) + 0.0 for value in g] == [1.0, 0.5, 0.0]
+    assert Path("front.png").read_bytes().startswith(b"\x89PNG")
+    assert mbsim("validate", "best.yaml").code == 0
+
+
+def test_a_minimum_among_others_is_found_between_all_bounds(mbsim: Command, folder: Path) -> None:
+    """Of 0.1 (x - 1)^2 - cos(5 (x - 1)), with minima near each 2 pi / 5."""
+    words = ("--minimize", f"0.1*({X}-1)**2 - cos(5*({X}-1))@initial", "--vary", "vars.x=4.6,-5,5")
+    assert minimized(mbsim, PLACE, *words)["best"]["vars.x"] > 3.0
+    found = minimized(mbsim, PLACE, *words, "--algorithm", "differential-evolution", "--seed", "3")
+    assert found["best"]["vars.x"] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_loop_that_cannot_be_assembled_is_a_bound(mbsim: Command, folder: Path) -> None:
+    """The shortest coupler that reaches from the crank to the rocker: |r - c| with their distance r."""
+    reach = math.hypot(4.0 - math.cos(0.3), math.sin(0.3))
+    scene = synthesis().replace("duration: 8 s", "duration: 100 ms").replace("every: 1 s", "every: 100 ms")
+    scene = scene.replace('["${u}", 0, "${w}"]', '["${b}", 0, 0]')  # the pen is at the end of the coupler
+    X, Z = (f"(bodies.pen.position.{axis} - bodies.coupler.position.{axis})**2" for axis in "xz")
+    words = ("--vary", "vars.b=3,0.1,6", "--minimize", f"{X} + {Z}@initial", "--algorithm", "nelder-mead")
+    found = minimized(mbsim, scene, *words)
+    assert found["failed"] > 0
+    assert found["best"]["vars.b"] == pytest.approx(abs(reach - 3.5), abs=1e-4)
+
+
+def test_an_interrupted_optimization_continues_with_the_same_bytes(folder: Path) -> None:
+    (folder / "throw.yaml").write_text(THROW)
+    problem = Problem((read_parameter("vars.angle=30 deg,5,85"),), (read_objective(f"{RANGE}@final"),))
+    made: list[int] = []
+
+    def execute(task, runs):
+        for run in runs:
+            made.append(run.number)
+            yield in_blocks(run_batch(task, [run]))
+
+    study, _ = plan(folder / "throw.yaml", (), problem, Search("cobyqa"))
+    whole = optimize(study, folder / "whole.h5", execute)
+    count = len(made)
+    part = optimize(study, folder / "part.h5", execute, stop_asked=lambda: len(made) >= count + 5)
+    assert (part.status, part.executed) == ("interrupted", 5)
+    rest = optimize(study, folder / "part.h5", execute)
+    assert (rest.status, rest.executed) == ("converged", count - 5)
+    assert len(made) == 2 * count
+    assert (folder / "part.h5").read_bytes() == (folder / "whole.h5").read_bytes()
+    table = SweepTable(folder / "part.h5")
+    np.testing.assert_array_equal(table.read("vars.angle"), [one.values[0] for one in whole.trials])
+    with h5py.File(folder / "part.h5") as file:
+        assert file["vars.angle"].attrs["units"] == "deg"
+
+
+def test_the_text_has_options_that_repeat_the_best_run(mbsim: Command, folder: Path) -> None:
+    (folder / "throw.yaml").write_text(THROW)
+    words = ("--minimize", f"{RANGE}@final", "--vary", "vars.angle=30 deg,5,85", "--write", "best.yaml")
+    ending = mbsim("optimize", "throw.yaml", *words)
+    assert ending.code == 0, ending.stderr
+    assert ending.stdout.startswith("converged after ")
+    assert "--set 'vars.angle=4" in ending.stdout
+    assert mbsim("run", "best.yaml", "-o", "best.h5").code == 0
+    with h5py.File("best.h5") as file:
+        x, z = file["bodies/linear_velocity"][0, 0, [0, 2]]
+    assert x == pytest.approx(z, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--minimize", "joints.hinge.q"], "`joints.hinge.q`: has no channel `joints/hinge/q`"),
+        (["--minimize", "bodies/ball/position"], "selects 3 numbers"),
+        (["--minimize", f"{X}@best"], "--minimize bodies.ball.position.x@best: `best` is neither a reduction"),
+        (["--minimize", f"{X}@max,min"], "expected one reduction"),
+        (["--minimize", X, "--subject-to", f"{Y} < 2"], "expected an expression, one of <=, >=, =="),
+        (["--minimize", X, "--subject-to", f"{Y} <= high"], "expected an expression, one of <=, >=, =="),
+        (["--minimize", X, "--subject-to", f"{Y} <= 1", "--algorithm", "nelder-mead"], "takes neither constraints"),
+        (["--minimize", X, "--vary", "vars.x=1"], "a parameter is varied twice"),
+        (["--minimize", X, "--algorithm", "differential-evolution"], "needs bounds of all parameters"),
+    ],
+)
+def test_refusals(mbsim: Command, folder: Path, words: list[str], message: str) -> None:
+    (folder / "place.yaml").write_text(PLACE)
+    ending = mbsim("optimize", "place.yaml", "--vary", "vars.x=3", *words)
+    assert ending.code == 2
+    assert message in ending.stderr
+
+
+def test_a_start_that_fails_is_an_error_with_a_remedy(mbsim: Command, folder: Path) -> None:
+    (folder / "bars.yaml").write_text(synthesis())
+    ending = mbsim("optimize", "bars.yaml", "--minimize", DISTANCE, "--vary", "vars.b=0.1,0.05,6")
+    assert ending.code == 2
+    assert "joints.B" in ending.stderr
+
+
+def test_a_constraint_without_a_unit_is_in_si() -> None:
+    assert read_constraint("joints.a.q@max <= 30 deg").bound == pytest.approx(math.radians(30.0))
+    assert read_constraint("joints.a.q >= -2").bound == -2.0
+    with pytest.raises(ArgumentError, match="expected"):
+        read_constraint("joints.a.q <= 1 <= 2")
