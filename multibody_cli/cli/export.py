@@ -1,7 +1,8 @@
-"""`mbsim export`: writes channels of a result file as a table, or a scene as a model, for other programs."""
+"""`mbsim export`: writes channels of a result file as a table, or a scene as a model or an FMU, for other programs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, OUTPUTS
-from multibody_cli.cli.progress import ProgressBar
+from multibody_cli.cli.progress import ProgressBar, Waiting
 from multibody_cli.cli.source import FROM, Time, explain_channels, is_result, joined, prepare_and_warn, split_words
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
@@ -18,6 +19,7 @@ from multibody_cli.studies.export import EXPORTS, SUFFIXES
 
 TABLES = OUTPUTS / "tables"
 MODELS = OUTPUTS / "models"
+FMU = "fmu"
 
 
 class _TimeOrFormat(Time):
@@ -25,23 +27,23 @@ class _TimeOrFormat(Time):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the time in s, or the format."""
-        return value if value in EXPORTS else super().convert(value, param, ctx)
+        return value if value in WRITERS else super().convert(value, param, ctx)
 
 
-@click.command("export", cls=Verb, short_help="Write a table of a result file, or a scene as MJCF or URDF.")
+@click.command("export", cls=Verb, short_help="Write a table of a result, or a scene as MJCF, URDF or FMU.")
 @click.argument("words", metavar="FILE [CHANNEL]...", nargs=-1, required=True)
 @click.option(
     "-o",
     "--output",
-    metavar="FILE.csv|parquet|mat|npz|sto|mot|xml|urdf",
+    metavar="FILE.csv|parquet|mat|npz|sto|mot|xml|urdf|fmu",
     type=FILE,
-    help="Default: outputs/tables/<file>-<channels>.csv, or outputs/models/<scene>.xml or .urdf",
+    help="Default: outputs/tables/<file>-<channels>.csv, or outputs/models/<scene>.xml, .urdf or .fmu",
 )
 @FROM
 @click.option(
     "--to",
     "end",
-    metavar=f"TIME|{'|'.join(EXPORTS)}",
+    metavar=f"TIME|{'|'.join([*SUFFIXES, FMU])}",
     type=_TimeOrFormat(),
     help="Last time; or the format of a model, to write a scene.",
 )
@@ -68,14 +70,16 @@ def verb(
     storages of OpenSim (sto, mot).
 
     With `--to mjcf`, FILE is a scene, which is written as a model of MuJoCo, and with `--to urdf` as one of ROS. Each
-    element that the model approximates or drops is reported.
+    element that the model approximates or drops is reported. With `--to fmu`, it is a unit of FMI 3.0 for
+    co-simulation, whose inputs are those of the scene and whose outputs are the CHANNELs; it runs where this package
+    is installed.
 
     Exit code: 0; 2 if FILE cannot be used, or has losses with --strict.
     """
-    if end in EXPORTS:
-        if len(words) > 1 or start is not None or every is not None:
-            raise ArgumentError(f"--to {end} writes one scene: it takes no channels and no times")
-        return _export_model(Path(words[0]), end, output, strict, force)
+    if end in WRITERS:
+        if start is not None or every is not None:
+            raise ArgumentError(f"--to {end} writes one scene: it takes no times")
+        return WRITERS[end](words, end, output, strict, force)
     if strict:
         raise ArgumentError(f"--strict has no effect without --to {'|'.join(EXPORTS)}")
     from multibody_cli.output.file_replacement import replacement, require_replaceable
@@ -115,13 +119,16 @@ def verb(
     return 0
 
 
-def _export_model(path: Path, format_: str, output: Path | None, strict: bool, force: bool) -> int:
+def _export_model(words: Sequence[str], format_: str, output: Path | None, strict: bool, force: bool) -> int:
     """Write a scene as a model, and report the losses."""
+    if len(words) > 1:
+        raise ArgumentError(f"--to {format_} writes one scene: it takes no channels")
     from multibody_cli.nodes import format_path
     from multibody_cli.output.file_replacement import require_replaceable, write_text
     from multibody_cli.studies.export import export_scene
     from multibody_cli.studies.simulation import prepare
 
+    path = Path(words[0])
     simulation = prepare_and_warn(path)
     target = output or MODELS / f"{simulation.scene.name}{SUFFIXES[format_]}"
     require_replaceable(target, force)
@@ -135,3 +142,28 @@ def _export_model(path: Path, format_: str, output: Path | None, strict: bool, f
     write_text(target, text)
     show(target)
     return 0
+
+
+def _export_fmu(words: Sequence[str], format_: str, output: Path | None, strict: bool, force: bool) -> int:
+    """Write a scene as a functional mock-up unit, which keeps everything."""
+    from multibody_cli.output.file_replacement import require_replaceable
+    from multibody_cli.studies.fmu import require_packer, write_fmu
+
+    require_packer()
+    simulation = prepare_and_warn(Path(words[0]))
+    target = output or MODELS / f"{simulation.scene.name}.{format_}"
+    require_replaceable(target, force)
+    with Waiting(f"packing {target.name}"):
+        try:
+            write_fmu(simulation, words[1:], target)
+        except ResultError as error:
+            raise explain_channels(error, words[1:]) from error
+    show(target)
+    return 0
+
+
+WRITERS: dict[str, Callable[[Sequence[str], str, Path | None, bool, bool], int]] = {
+    **dict.fromkeys(SUFFIXES, _export_model),
+    FMU: _export_fmu,
+}
+"""Functions that write a scene, by the word of `--to`."""
