@@ -98,7 +98,7 @@ def apply_block_impulse(row, terms, articulation, groups, wrenches, x):
             if term.iv >= 0:
                 x[term.iv] += term.coefficient
             else:
-                store_force(wrenches[body], load_force(wrenches[body]) + load_force(term))
+                store_force(wrenches[term.body], load_force(wrenches[term.body]) + load_force(term))
 
 
 @kernel
@@ -110,12 +110,12 @@ def block_velocity(row, terms, articulation, groups, bodies, y, changed) -> floa
     total = 0.0
     for k in range(row.first_term, row.last_term):
         term = terms[k]
-        at = body_of_term(term, groups)
-        if at > 0 and groups.articulation[at] == articulation:
+        moved = body_of_term(term, groups)
+        if moved > 0 and groups.articulation[moved] == articulation:
             if term.iv >= 0:
                 total += term.coefficient * y[term.iv]
             else:
-                body = bodies[at]
+                body = bodies[term.body]
                 twist = Motion(load(body.dw), load(body.dv)) if changed else Motion(load(body.w), load(body.v))
                 total += power(twist, load_force(term))
     return total
@@ -138,7 +138,7 @@ def choose_impulse_basis(step, groups, factors) -> int:
         factors.samples[c] = 0
         for h in range(groups.first_body_block[c], groups.first_body_block[c + 1]):
             k, side = groups.body_blocks[h] // BLOCKS_PER_ROW, groups.body_blocks[h] % BLOCKS_PER_ROW
-            factors.samples[c] |= is_sampled(c, step.rows[k], step.terms, factors)
+            factors.samples[c] |= is_sampled(c, step.rows[k], step.terms, len(groups.articulation), factors)
             factors.first[k, side] = start_B
             start_B += filled(g)
     return widest if start_B <= len(factors.B) else -1
@@ -205,7 +205,7 @@ def read_responses(p, step, groups, factors, work):
         begin = groups.first_body_block[c]
         for h in range(begin, groups.first_body_block[c + 1] if factors.samples[c] else begin):
             k, side = groups.body_blocks[h] // BLOCKS_PER_ROW, groups.body_blocks[h] % BLOCKS_PER_ROW
-            if is_sampled(c, step.rows[k], step.terms, factors):
+            if is_sampled(c, step.rows[k], step.terms, len(groups.articulation), factors):
                 velocity = block_velocity(step.rows[k], step.terms, c, groups, work.bodies, work.response, True)
                 factors.B[factors.first[k, side] + p] = velocity
                 if factors.from_rows[c] and h - begin < g:
@@ -217,11 +217,11 @@ def read_responses(p, step, groups, factors, work):
 
 
 @kernel
-def is_sampled(c, row, terms, factors) -> bool:
-    """Return whether the responses of a row in an articulation are sampled; else they follow from those of bodies."""
+def is_sampled(c, row, terms, links, factors) -> bool:
+    """Return whether the responses of a row in an articulation are sampled; else they follow from those of `links`."""
     sampled = factors.from_rows[c] != 0
     for k in range(row.first_term, row.last_term):
-        sampled = sampled or terms[k].iv >= 0
+        sampled = sampled or terms[k].iv >= 0 or terms[k].body >= links
     return sampled
 
 
@@ -232,7 +232,7 @@ def combine_responses(c, step, groups, factors):
     for h in range(groups.first_body_block[c], groups.first_body_block[c + 1]):
         k, side = groups.body_blocks[h] // BLOCKS_PER_ROW, groups.body_blocks[h] % BLOCKS_PER_ROW
         first = factors.first[k, side]
-        if not is_sampled(c, step.rows[k], step.terms, factors):
+        if not is_sampled(c, step.rows[k], step.terms, len(groups.articulation), factors):
             for p in range(g):
                 factors.B[first + p] = 0.0
             for i in range(step.rows[k].first_term, step.rows[k].last_term):

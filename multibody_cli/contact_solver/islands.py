@@ -18,6 +18,7 @@ import numpy as np
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT
 from multibody_cli.kernel import allocate, formula, kernel
 from multibody_cli.model import Floats, Integers, Tree
+from multibody_cli.tree.markers import bodies_of_rows
 
 
 class Groups(NamedTuple):
@@ -27,6 +28,7 @@ class Groups(NamedTuple):
     """
 
     body_of_coordinate: Integers  # (nv,) a body moved by each coordinate; coordinates of loop joints come last
+    body_of_row: Integers  # a body that moves with each row of the table of bodies
     articulation: Annotated[Integers, "l"]  # articulation of each body
     row_articulations: Annotated[Integers, "m", BLOCKS_PER_ROW]  # articulations of each row, -1 for none
     first_body: Annotated[Integers, "l + 1"]  # start of the bodies of an articulation
@@ -63,7 +65,8 @@ def groups_for(tree: Tree, m: int) -> Groups:
         body_of_coordinate[link["iv"] : link["iv"] + link["nv"]] = i
     for closure in tree.closures:
         body_of_coordinate[closure["iv"] : closure["iv"] + closure["nv"]] = closure["child"]
-    return allocate(Groups, body_of_coordinate=body_of_coordinate, l=len(tree.links), m=m)
+    of_rows = bodies_of_rows(tree)
+    return allocate(Groups, body_of_coordinate=of_rows[body_of_coordinate], body_of_row=of_rows, l=len(tree.links), m=m)
 
 
 @kernel
@@ -93,9 +96,10 @@ def find_articulations(system, work, groups):
     for i in range(1, len(links)):
         if links[i].parent > 0:
             join(articulation, i, links[i].parent)
+        join(articulation, i, groups.body_of_row[i])
     for k in range(len(closures)):
         if closures[k].parent > 0 and closures[k].child > 0:
-            join(articulation, closures[k].parent, closures[k].child)
+            join(articulation, groups.body_of_row[closures[k].parent], groups.body_of_row[closures[k].child])
     for r in range(len(rows)):
         last = 0
         for k in range(rows[r].first_term, rows[r].last_term):
@@ -105,7 +109,7 @@ def find_articulations(system, work, groups):
                     join(articulation, last, body)
                 last = body
     if system.implicit:
-        join_implicit_forces(system, articulation)
+        join_implicit_forces(system, groups)
     join_brakes(system, articulation)
     count = 0
     for i in range(1, len(links)):
@@ -126,11 +130,11 @@ def find_articulations(system, work, groups):
 
 
 @kernel
-def join_implicit_forces(system, articulation):
+def join_implicit_forces(system, groups):
     """Merge the articulations coupled by implicit springs, bushings and muscles."""
     pairs = system.forces.pairs
     for k in range(len(pairs)):
-        join(articulation, moving_body(system.tree, pairs[k, 0]), moving_body(system.tree, pairs[k, 1]))
+        join(groups.articulation, groups.body_of_row[pairs[k, 0]], groups.body_of_row[pairs[k, 1]])
 
 
 @kernel
@@ -150,17 +154,10 @@ def join_brakes(system, articulation):
                 join(articulation, own, entries[k].row)
 
 
-@formula
-def moving_body(tree, row):
-    """Return the body of a row: the body itself, or that of a marker."""
-    markers = len(tree.links) + len(tree.closures)
-    return row if row < markers else tree.markers[row - markers].link
-
-
 @kernel
 def body_of_term(term, groups):
     """Return the body moved by a term of a row; 0 for the ground."""
-    return term.body if term.iv < 0 else groups.body_of_coordinate[term.iv]
+    return groups.body_of_row[term.body] if term.iv < 0 else groups.body_of_coordinate[term.iv]
 
 
 @kernel
@@ -205,7 +202,8 @@ def assign_articulations(moved, contacts, step, groups):
             contact = contacts[(k - sizes.first_contact) // PER_CONTACT]
         else:
             contact = contacts[step.resistances[(k - sizes.first_resistance) // PER_CONTACT].contact]
-        a, b = groups.articulation[contact.body_a], groups.articulation[contact.body_b]
+        a = groups.articulation[groups.body_of_row[contact.body_a]]
+        b = groups.articulation[groups.body_of_row[contact.body_b]]
         of_row[k, 0] = a
         of_row[k, 1] = b if b != a else -1
 

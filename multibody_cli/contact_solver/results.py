@@ -20,6 +20,7 @@ from multibody_cli.model import Floats, Integers
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import no_force, transposed_times
 from multibody_cli.spatial.values import Force
+from multibody_cli.tree.markers import transfer_marker_wrenches
 
 AT_LIMIT = 1e-9
 """Relative distance to the friction limit within which a contact may slip."""
@@ -202,8 +203,11 @@ def record_diagnostics(groups, reports, jams, worst, diagnostics):
 
 # --- forces ---------------------------------------------------------------------------------------------------------
 @kernel
-def compute_contact_forces(table, work, step, joint_friction, contacts, h):
-    """Compute the body wrenches of all contact and joint-friction impulses of the last step, divided by h."""
+def compute_contact_forces(tree, table, work, step, joint_friction, contacts, h):
+    """Compute the wrenches of all contact and joint-friction impulses of the last step, divided by h.
+
+    `work.contact_forces` has them as they act on bodies and markers, `work.wrenches` on bodies alone.
+    """
     clear_impulses(work)
     sizes, impulses = step.sizes[0], joint_friction.previous_impulses
     for p in range(len(table.moved)):
@@ -229,6 +233,7 @@ def compute_contact_forces(table, work, step, joint_friction, contacts, h):
             apply_row_impulse(row, step.terms, moment, work.wrenches, work.impulse)
     for i in range(1, len(work.contact_forces)):
         store_force(work.contact_forces[i], load_force(work.wrenches[i]))
+    transfer_marker_wrenches(tree, work.bodies, work.wrenches)
 
 
 @kernel

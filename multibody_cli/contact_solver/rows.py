@@ -57,7 +57,7 @@ RESISTANCE = np.dtype(
 
 
 class StepRows(NamedTuple):
-    """The rows of a step, for l bodies, c contacts with r resistances, p friction patches and e constraint rows.
+    """The rows of a step: `placed` rows of bodies, c contacts, r resistances, p friction patches and e constraint rows.
 
     There are m = e + 3 (p + c + r) rows.
     """
@@ -67,7 +67,7 @@ class StepRows(NamedTuple):
     terms: Records  # (m terms,) terms of these rows
     active_rows: Annotated[Integers, "e"]  # numbers of the active constraint rows
     resistances: Annotated[Records, "moments", RESISTANCE]
-    start: Annotated[Records, "l", BODY]  # twists of the bodies at the start of the step, in the fields w and v
+    start: Annotated[Records, "placed", BODY]  # twists of the bodies at the start of the step, in the fields w and v
     velocity_before: Annotated[Floats, "m"]  # velocities of the rows of patches and contacts before the step
     velocity_after: Annotated[Floats, "m"]  # velocities of all rows after the step; before its solution, those of v*
     r: Annotated[Floats, "m"]  # velocities of all rows without impulses of rows

@@ -132,9 +132,9 @@ def wake_articulations_at_limits(work, step, groups, sleep):
 
 @kernel
 def wake(body, groups, sleep):
-    """Wake the articulation of a body; 0 is the ground."""
+    """Wake the articulation of a body or of another row; 0 is the ground."""
     if body > 0:
-        sleep.awake[groups.articulation[body]] = 1
+        sleep.awake[groups.articulation[groups.body_of_row[body]]] = 1
 
 
 @kernel

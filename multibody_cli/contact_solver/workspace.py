@@ -69,7 +69,8 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
     terms = np.zeros(len(system.terms) + PER_CONTACT * TERMS * discs + of_brakes, TERM)
     r = np.zeros(m if system.coupled else 0)
     moments, tables = most_resistances(contacts), {"rows": records(rows), "terms": records(terms)}
-    step = allocate(StepRows, m=m, l=n, e=others, moments=moments, r_without_coupled=r, **tables)
+    placed = n + len(tree.closures) + len(tree.markers)
+    step = allocate(StepRows, m=m, placed=placed, e=others, moments=moments, r_without_coupled=r, **tables)
     staggered = staggered_scratch_for(min(m, MAX_STAGGERED_ROWS)) if contacts.options.staggered else ()
     return allocate(
         ContactWorkspace,

@@ -16,6 +16,7 @@ from multibody_cli.joints.spec import WORLD
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.tree.markers import bodies_of_rows
 
 TOLERATED = 1e-6
 """Depth relative to the size of the smaller shape that the first step removes."""
@@ -98,11 +99,12 @@ def overlap_depths(geometry: Geometry, model: Model, state: State) -> Depths:
     """Return the depths of overlapping bodies by their numbers in the scene, from 1 on; 0 is the world."""
     depths: Depths = {}
     places = {0: 0} | {row: place for place, row in enumerate(model.names.body_rows.tolist(), 1)}
+    bodies = bodies_of_rows(model.system.tree)
     for contact in touching(geometry, placed_bodies(model, state)):
         size = min(
             geometry.geoms["bounding_radius"][contact["geom_a"]], geometry.geoms["bounding_radius"][contact["geom_b"]]
         )
-        a, b = places[int(contact["body_a"])], places[int(contact["body_b"])]
+        a, b = (places[int(bodies[contact[name]])] for name in ("body_a", "body_b"))
         depth, pair = -float(contact["gap"]), (min(a, b), max(a, b))
         if depth > TOLERATED * size:
             depths[pair] = max((depth, depth / size), depths.get(pair, (0.0, 0.0)))

@@ -23,6 +23,7 @@ from multibody_cli.initial.assemble import Assembler
 from multibody_cli.initial.initial_state import placed
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.tree.configuration import displace
+from multibody_cli.tree.markers import bodies_of_rows
 from multibody_cli.tree.workspace import Work
 
 ROUNDS = 10
@@ -66,12 +67,13 @@ def separate_from_world(geometry: Geometry, model: Model, state: State) -> dict[
 
 
 def _roots(model: Model) -> list[int]:
-    """Return, by row, the first moving body of its mechanism; 0 for bodies that do not move."""
+    """Return, by row, the first moving body of its mechanism; 0 for bodies that do not move, and their markers."""
     roots = [0]
     for row, link in enumerate(model.system.tree.links[1:], 1):
         inboard = roots[int(link["parent"])]
         roots.append(inboard or (row if link["nv"] else 0))
-    return roots
+    bodies = bodies_of_rows(model.system.tree)
+    return [roots[body] for body in bodies]
 
 
 def _contacts_with_world(geometry: Geometry, work: Work, roots: list[int]) -> dict[int, list[tuple[Floats, float]]]:

@@ -29,7 +29,7 @@ def finalize_contact_output(system: Any, work: Any, contact_work: Any, state: An
         contact_work.free_multipliers[r] = work.rows[r].multiplier
     table, contacts = system.contacts.joint_friction, contact_work.detection.contacts
     update_dual_wrenches(system.tree, table, work)
-    compute_contact_forces(table, work, contact_work.step, contact_work.joint_friction, contacts, h)
+    compute_contact_forces(system.tree, table, work, contact_work.step, contact_work.joint_friction, contacts, h)
     evaluate(system, work, state.time[0], state.q, state.v, state.a, powers)
     clear_contact_forces(work)
 

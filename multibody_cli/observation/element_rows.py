@@ -10,6 +10,7 @@ import numpy as np
 from multibody_cli.escaping import path_component
 from multibody_cli.forces.elements import CONTROLS, TENSIONS
 from multibody_cli.model import Account, Integers, Model, Records
+from multibody_cli.tree.markers import bodies_of_rows
 
 
 class ElementRows(NamedTuple):
@@ -30,6 +31,7 @@ def element_rows(model: Model) -> ElementRows:
     names = model.names
     numbers = np.full(len(model.system.tree.links), -1)
     numbers[names.body_rows] = np.arange(len(names.body_rows))
+    numbers = numbers[bodies_of_rows(model.system.tree)]
     joints = np.array([joint.row for joint in names.joints], dtype=np.int64)
     actuators = np.array(list(_actuator_rows(model)), dtype=np.int64)
     own = model.activations, model.sensors, model.points, model.combinations

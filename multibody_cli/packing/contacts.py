@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from multibody_cli.contacts.forms import Collider, OwnSurface, geometry_of
+from multibody_cli.contacts.forms import Collider, Form, OwnSurface, geometry_of, sphere
 from multibody_cli.escaping import path_component
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import BRAKE, BRAKE_TERM, FRICTION_PATCH, FRICTION_POINT
 from multibody_cli.joints.friction_spec import coefficient_of
 from multibody_cli.kernel import frozen, records
 from multibody_cli.limits import LimitError, require_within
-from multibody_cli.model import CONSTRAINT_AXIS, Contacts, JointFriction, Tree
+from multibody_cli.model import CONSTRAINT_AXIS, Contacts, Floats, JointFriction, Tree
 from multibody_cli.packing.layout import Layout
+from multibody_cli.packing.markers import Markers
 from multibody_cli.packing.ropes import PackedGuides
 from multibody_cli.scene.body_kinds import IN_PLACE, Placement
 from multibody_cli.scene.contact_filters import excluded_pairs, group_bits, welds
@@ -42,6 +45,7 @@ def pack_contacts(
     loaded: LoadedScene,
     rows: Mapping[str, int],
     frames: Mapping[int, Placement],
+    markers: Markers,
     joint_friction: JointFriction,
     account: Callable[[Any, str], int],
 ) -> Contacts | tuple[()]:
@@ -53,6 +57,8 @@ def pack_contacts(
         The scene.
     rows, frames
         Row of each body, and its body frame in the joint frame, by row.
+    markers
+        Points of affine bodies.
     joint_friction
         Joints with friction.
     account
@@ -71,8 +77,9 @@ def pack_contacts(
     from multibody_cli.contact_solver.laws import law_of_contacts
 
     settings = scene.contacts or ContactsSpec()
-    colliders = list(colliders_of(loaded, settings, rows, frames)) if touches else []
-    excluded = [(rows[a], rows[b]) for a, b in excluded_pairs(scene, settings)]
+    colliders = list(colliders_of(loaded, settings, rows, frames, markers)) if touches else []
+    rows_of = {name: markers.rows_of(name) or [row] for name, row in rows.items()}
+    excluded = [pair for a, b in excluded_pairs(scene, settings) for pair in product(rows_of[a], rows_of[b])]
     capacity = settings.max_contacts or max(MIN_CAPACITY, CONTACTS_PER_SHAPE * len(colliders))
     try:
         require_within("contacts", capacity)
@@ -83,7 +90,7 @@ def pack_contacts(
         geometry=geometry_of(
             colliders,
             excluded,
-            {(rows[a], rows[b]): surface for (a, b), surface in _own_surfaces(settings)},
+            {pair: surface for (a, b), surface in _own_surfaces(settings) for pair in product(rows_of[a], rows_of[b])},
             (settings.combine.friction, settings.combine.restitution),
         ),
         margin=RELATIVE_MARGIN * min(sizes, default=1.0),
@@ -104,24 +111,33 @@ def pack_contacts(
 
 
 def colliders_of(
-    loaded: LoadedScene, settings: ContactsSpec, rows: Mapping[str, int], frames: Mapping[int, Placement]
+    loaded: LoadedScene,
+    settings: ContactsSpec,
+    rows: Mapping[str, int],
+    frames: Mapping[int, Placement],
+    markers: Markers | None = None,
 ) -> Iterator[Collider]:
-    """Yield all shapes that take part in contacts, those of the world first."""
+    """Yield all shapes that take part in contacts, those of the world first.
+
+    Affine bodies have beads at `markers`; without these they are left out.
+    """
     owners: list[tuple[tuple[str, ...], int, list[ShapeSpec], Placement]]
     owners = [(("world",), 0, loaded.scene.world.shapes, IN_PLACE)]
     for name, body in loaded.scene.bodies.items():
+        if body.kind == "affine" and markers is None:
+            continue
         owners.append((("bodies", name), rows[name], body.shapes, frames[rows[name]]))
     bits, weld = group_bits(loaded.scene), welds(loaded.scene)
     for path, row, shapes, frame in owners:
         for k, shape in enumerate(shapes):
             file = loaded.resolve_path(getattr(shape, "file", ""), *path, "shapes", k)
             friction = settings.friction if shape.friction is None else shape.friction
-            for form in SHAPES[shape.type].forms(shape, file) if shape.contact else ():
+            for form, attached, place, axes in _forms(path[-1], shape, file, row, frame, markers):
                 yield Collider(
                     form,
-                    row,
-                    frame.position + frame.rotation @ np.array(shape.position),
-                    frame.rotation @ shape.axes,
+                    attached,
+                    place,
+                    axes,
                     friction.coefficients[0],
                     settings.restitution if shape.restitution is None else shape.restitution,
                     *friction.coefficients[1:],
@@ -130,6 +146,22 @@ def colliders_of(
                     rows[weld[path[-1]]],
                     shape.priority,
                 )
+
+
+def _forms(
+    body: str, shape: ShapeSpec, file: Path, row: int, frame: Placement, markers: Markers | None
+) -> Iterator[tuple[Form, int, Floats, Floats]]:
+    """Yield the forms of a shape in contacts, each with its row, and its position and rotation there."""
+    kind = SHAPES[shape.type]
+    if not shape.contact:
+        return
+    if markers is None or not markers.takes(body):
+        for form in kind.forms(shape, file):
+            yield form, row, frame.position + frame.rotation @ np.array(shape.position), frame.rotation @ shape.axes
+    elif kind.beads is not None:
+        for point, radius in kind.beads(shape):
+            x, y, z = (np.array(shape.position) + shape.axes @ point).tolist()
+            yield sphere(radius), markers.row(body, (x, y, z)), np.zeros(3), np.eye(3)
 
 
 def _own_surfaces(settings: ContactsSpec) -> Iterator[tuple[tuple[str, str], OwnSurface]]:

@@ -32,6 +32,10 @@ class Markers:
         """Whether the points of a body are markers."""
         return body in self._axes
 
+    def rows_of(self, body: str) -> list[int]:
+        """Return the rows of all points of a body."""
+        return [row for (name, _, _), row in self._found.items() if name == body]
+
     def row(self, body: str, point: Vector, turns: bool = False) -> int:
         """Return the row of a point of the body frame, in the axes of the world, or with those of the body."""
         return self._found.setdefault((body, point, turns), self._first + len(self._found))

@@ -122,7 +122,7 @@ def pack_model(
     add_section(loaded, "muscles", context)
     guides = pack_guides(tables.records_of(rope.TABLE), rows)
     joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.paths, guides, packer.account)
-    contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
+    contacts = pack_contacts(loaded, layout.rows, packed.frames, layout.markers, joint_friction, packer.account)
     actuators = ActuatorPacker(packer, rows_of_joints, simulation.step)
     actuators.add_section(scene)
     combinations = add_combinations(scene, packer)

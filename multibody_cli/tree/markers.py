@@ -18,7 +18,10 @@ constraint row, a loop joint or a load.
 
 from __future__ import annotations
 
+import numpy as np
+
 from multibody_cli.kernel import formula, kernel
+from multibody_cli.model import Integers, Tree
 from multibody_cli.spatial.factor import factor, solve
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import ZERO, cross, no_force, transposed, transposed_times
@@ -31,6 +34,18 @@ from multibody_cli.tree.affine import (
     polar_rotation,
     stretch_of,
 )
+
+
+def bodies_of_rows(tree: Tree) -> Integers:
+    """Return a body that moves with each row of the table of bodies: frames of loop joints with the child.
+
+    An affine body is the first of its four links.
+    """
+    links = np.arange(len(tree.links))
+    links[tree.links["is_director"] == 1] = 0
+    of_links = np.maximum.accumulate(links)
+    found = np.concatenate((of_links, tree.closures["child"], tree.markers["link"]))
+    return np.asarray(found[found])
 
 
 @formula

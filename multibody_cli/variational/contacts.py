@@ -88,7 +88,7 @@ def start_of_step_contacts(system, work, contact_work, step, state, powers, t, h
         initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)
         begin_forces(system, work, step, t, h, q, v)
     contacts = contact_work.detection.contacts
-    compute_contact_forces(table, work, contact_work.step, contact_work.joint_friction, contacts, 1.0)
+    compute_contact_forces(system.tree, table, work, contact_work.step, contact_work.joint_friction, contacts, 1.0)
     clear_contact_forces(work)
     add_impulses(step.discrete_motions, work.wrenches)
     return True

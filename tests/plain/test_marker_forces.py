@@ -47,11 +47,14 @@ def test_rows_at_markers_keep_the_momentum(scene):
 
 
 @pytest.mark.parametrize("section", ["joints", "constraints"])
-def test_affine_bodies_are_not_connected_where_steps_have_islands(section):
+def test_affine_bodies_are_not_connected_in_scenes_with_joint_friction(section):
     floor, end = {"shapes": [{"type": "plane"}]}, {**END, "shapes": [{"type": "sphere", "radius": 0.1}]}
     body = {**BODY, "shapes": [{**BODY["shapes"][0], "contact": False}]}
     ball = {"type": "spherical", "parent": "body", "child": "end"}
     rod = {"type": "distance", "between": [{"body": "body"}, {"body": "end"}], "length": 1.0}
-    scene = {"world": floor, "bodies": {"body": body, "end": end}, "contacts": {}}
-    with pytest.raises(SceneError, match=rf"{section}.one: `body` is affine: with contacts or dry friction"):
-        loaded({**scene, section: {"one": ball if section == "joints" else rod}}, method="baraff")
+    scene = {"world": floor, "bodies": {"body": body, "end": end, "door": END}, "contacts": {}}
+    hinge = {"type": "revolute", "child": "door", "axis": [0, 0, 1], "friction": {"torque": 0.1}}
+    joints, constraints = {"hinge": hinge}, {}
+    (joints if section == "joints" else constraints)["one"] = ball if section == "joints" else rod
+    with pytest.raises(SceneError, match=rf"{section}.one: `body` is affine: with dry friction"):
+        loaded({**scene, "joints": joints, "constraints": constraints}, method="baraff")

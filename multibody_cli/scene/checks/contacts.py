@@ -11,6 +11,7 @@ from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.nodes import NodePath, find
+from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.contact_filters import ANY, count_excluded_pairs, matching, welds
 from multibody_cli.scene.contacts import ContactsSpec
@@ -92,9 +93,21 @@ def _check_shapes(draft: Draft) -> None:
                     (*path, field), "has no effect: the contacts of this shape are disabled (`contact: false`)"
                 )
     for name, body in draft.scene.bodies.items():
-        if body.kind == "affine" and any(shape.contact for shape in body.shapes):
-            message = "contacts of affine bodies are not supported: set `contact: false` on its shapes"
-            draft.report(("bodies", name, "kind"), message)
+        if body.kind == "affine":
+            _check_beads(draft, name, body)
+
+
+def _check_beads(draft: Draft, name: str, body: BodySpec) -> None:
+    """An affine body has contacts at points, which do not turn."""
+    for k, shape in enumerate(body.shapes):
+        path = ("bodies", name, "shapes", k)
+        if shape.contact and SHAPES[shape.type].beads is None:
+            able = ", ".join(f"`{kind.name}`" for kind in SHAPES.values() if kind.beads is not None)
+            message = f"contacts of an affine body are those of points of {able}: use these, or set `contact: false`"
+            draft.report((*path, "type"), message)
+        if shape.contact and shape.friction is not None and any(shape.friction.coefficients[3:]):
+            message = "points of an affine body do not turn: `rolling` and `torsional` must be 0"
+            draft.report((*path, "friction"), message)
 
 
 def _check_groups(draft: Draft) -> None:
@@ -160,14 +173,16 @@ def _check_steps(draft: Draft) -> None:
 
 
 def _check_affine_bodies(draft: Draft) -> None:
-    """Rows at points of affine bodies belong to no island of a step."""
+    """The passes and the loads of joint friction do not reach affine bodies."""
+    if not draft.scene.has_dry_friction:
+        return
     scene, joints, constraints = draft.scene, draft.scene.joints.items(), draft.scene.constraints.items()
     named = [("joints", name, body) for name, joint in joints for body in (joint.parent, joint.child)]
     named += [(*one, end.body) for one in scene.brakes if one[0] == "paths" for _, end in scene.paths[one[1]].points]
     named += [("constraints", name, body) for name, constraint in constraints for _, body in constraint.bodies]
     for section, name, body in named:
         if body in scene.bodies and scene.bodies[body].kind == "affine":
-            message = f"`{body}` is affine: with contacts or dry friction in the scene, connect rigid bodies only"
+            message = f"`{body}` is affine: with dry friction in the scene, connect rigid bodies only"
             draft.report((section, name), message)
 
 

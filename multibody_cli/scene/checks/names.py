@@ -30,7 +30,11 @@ def check_names(draft: Draft) -> None:
             known = [draft.require_body(body, (section, name, *place)) for place, body in entry.bodies]
             fixed = not moving_coordinates([end for _, end in entry.points])
             alone = section not in ("strands", "surfaces") and all(known)
-            if alone and fixed and len({body for _, body in entry.bodies}) == 1:
+            of_bodies = {body for _, body in entry.bodies}
+            changes_shape = any(
+                draft.scene.bodies[body].kind == "affine" for body in of_bodies & draft.scene.bodies.keys()
+            )
+            if alone and fixed and len(of_bodies) == 1 and not changes_shape:
                 draft.report((section, name), "has no effect: both ends are fixed in the same body")
 
 

@@ -103,6 +103,9 @@ class ShapeKind(Immutable):
         Function from the same to the form in contacts (`contacts.forms`); None if it has none.
     parts
         Instead, a function from the same to the convex forms of which it consists in contacts.
+    beads
+        Function from the fields to the points of the shape, in its frame, at which an affine body has contacts, each
+        with a radius; None if it has none.
     mesh
         Function from the same to the surface in pictures, in the frame of the form; None draws the form.
     """
@@ -112,6 +115,7 @@ class ShapeKind(Immutable):
     volume: Callable[[Any, Path], VolumeProperties] | None = None
     form: Callable[[Any, Path], Form] | None = None
     parts: Callable[[Any, Path], Sequence[Form]] | None = None
+    beads: Callable[[Any], Sequence[tuple[Floats, float]]] | None = None
     mesh: Callable[[Any, Path], Mesh] | None = None
 
     @property

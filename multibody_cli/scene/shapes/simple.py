@@ -53,6 +53,16 @@ def _box(shape: BoxSpec, _file: Path) -> VolumeProperties:
     return centred(a * b * c, (b * b + c * c) / 12.0, (a * a + c * c) / 12.0, (a * a + b * b) / 12.0)
 
 
+ROUNDING = 1e-3
+"""Radius of the corners of a box on an affine body, relative to its shortest edge."""
+
+
+def _corners(shape: BoxSpec) -> list[tuple[Floats, float]]:
+    """Return the balls that touch three faces at each corner."""
+    radius = ROUNDING * min(shape.size)
+    return [(corner, radius) for corner in forms.box_corners(0.5 * np.array(shape.size) - radius)]
+
+
 class CapsuleSpec(SolidSpec):
     """A cylinder along z with hemispherical ends, centered at the origin of the shape."""
 
@@ -111,8 +121,14 @@ def _torus(shape: TorusSpec, _file: Path) -> VolumeProperties:
 
 KINDS = (
     ShapeKind("plane", PlaneSpec, form=lambda shape, _: forms.plane()),
-    ShapeKind("sphere", SphereSpec, _sphere, lambda shape, _: forms.sphere(shape.radius)),
-    ShapeKind("box", BoxSpec, _box, lambda shape, _: forms.box(shape.size)),
+    ShapeKind(
+        "sphere",
+        SphereSpec,
+        _sphere,
+        lambda shape, _: forms.sphere(shape.radius),
+        beads=lambda shape: [(np.zeros(3), shape.radius)],
+    ),
+    ShapeKind("box", BoxSpec, _box, lambda shape, _: forms.box(shape.size), beads=_corners),
     ShapeKind("capsule", CapsuleSpec, _capsule, lambda shape, _: forms.capsule(shape.radius, shape.length)),
     ShapeKind("cylinder", CylinderSpec, _cylinder, lambda shape, _: forms.cylinder(shape.radius, shape.length)),
     ShapeKind("ellipsoid", EllipsoidSpec, _ellipsoid, lambda shape, _: forms.ellipsoid(shape.radii)),
