@@ -89,9 +89,14 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
         name, reason = error.args
         raise loaded.error(f"cannot be reduced: {reason}", "couplings", name, "reduce") from None
     signals = tuple(signal_alarms(loaded))
+    written = state.v.copy()
     n_dofs, messages = assemble_initial_state(loaded, model, state)
     measure_elastic_ropes(loaded, model, state)
     settle(model, state)
+    if simulation.start == "equilibrium":
+        from multibody_cli.equilibrium.start import start_in_equilibrium  # slow imports
+
+        messages = (*messages, *start_in_equilibrium(loaded, model, state, written))
     messages = (*check_masses(loaded, masses, model, state), *messages)
     if scene.strands:
         messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))

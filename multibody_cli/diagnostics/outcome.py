@@ -75,7 +75,8 @@ def _far_from_rest(model: Model, start: Start, reached: float) -> str:
     noticeable = np.linalg.norm(tree.gravity) + 2.0 * NOTICEABLE * tree.length / reached**2
     if found is None or not found.size > tree.links["mass"].sum() * noticeable:
         return ": "
-    change = f"correct its {found.rest} or the start" if found.rest else "correct its value"
+    start_at_rest = "the start (`mbsim equilibrium` computes one at rest)"
+    change = f"correct its {found.rest} or {start_at_rest}" if found.rest else "correct its value"
     return f"; the largest force at the start is that of {found.name}, {found.value:.3g} {found.unit}: {change}, or "
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import combinations, groupby
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from multibody_cli.immutable import replace
 from multibody_cli.initial.assemble import Assembler, AssemblyResult
 from multibody_cli.initial.followers import place_followers
 from multibody_cli.initial.proposed_start import proposed_start
+from multibody_cli.initial.redundant_rows import redundant_rows
 from multibody_cli.initial.scales import Scales
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate
@@ -92,7 +92,17 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     _require_one_plane(loaded, model, state, assembler.scales)
     dependent = assembler.dependent_rows() if constrained else []
     independent = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
-    return InitialState(free - independent, (*messages, *_redundant(loaded, model, dependent)))
+    return InitialState(free - independent, (*messages, *redundant_rows(loaded, model, dependent)))
+
+
+def complete_written_rates(
+    loaded: LoadedScene, model: Model, state: State, written: NDArray[np.float64]
+) -> Iterator[str]:
+    """Complete the rates of an assembled state with other coordinates, in place; yield messages."""
+    if len(model.system.rows) > 0 or _is_driven(model, state):
+        kept = _written(loaded.scene, model, "v", ("velocity", "velocity"))
+        assembler = Assembler(model, state, loaded.scene.simulation.duration)
+        yield from _complete_rates(loaded, assembler, state, kept, written)
 
 
 def _complete_rates(
@@ -371,29 +381,3 @@ def _completed_rates(
         f"{loaded.where(section, element)}: {section}.{element}: the rates that the scene leaves out are those of an "
         f"impulsive start from rest{removed}: {', '.join(words)}{more}; a given `v` or `velocity` is kept"
     )
-
-
-def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> Iterator[str]:
-    """Report the dependent rows of each element; elements with the same rows share a message."""
-    names, by_message = model.names.rows, defaultdict[str, list[tuple[str, str]]](list)
-    affected = (
-        "their loads, and the dry friction that depends on them, are one of many distributions"
-        if loaded.scene.friction_joints
-        else "the motion is right, but their loads are one of many distributions"
-    )
-    for (section, element), rows in groupby(dependent, key=lambda r: (names[r].section, names[r].element)):
-        which = list(rows)
-        total = sum(
-            name.section == section and name.element == element and not row["one_sided"]
-            for name, row in zip(names, model.system.rows, strict=True)
-        )
-        words = ", ".join(names[r].direction for r in which)
-        message = (
-            f"{len(which)} of its {total} constraint rows ({words}) depend on the others in the initial state; "
-            f"{affected}, of which only the sum is certain; see `mbsim doctor`"
-        )
-        by_message[message].append((section, element))
-    for message, elements in by_message.items():
-        section, element = elements[0]
-        more = f" (and {len(elements) - 1} similar)" if len(elements) > 1 else ""
-        yield f"{loaded.where(section, element)}: {section}.{element}: {message}{more}"

@@ -84,6 +84,12 @@ class SimulationSpec(Spec):
         ToleranceSpec(), description="Tolerance of an adaptive integrator: `rtol`, or {rtol, atol}."
     )
 
+    start: Literal["written", "equilibrium"] = Field(
+        "written",
+        description="Start of the run: `written` in the scene, or the static `equilibrium` to which it leads, with the "
+        "written rates.",
+    )
+
     assembly_tolerance: PositiveLength | None = Field(
         None,
         description="Largest constraint violation of the specified initial state, m or rad; by default 0.01 rad, or "

@@ -71,6 +71,7 @@ def scene_at(loaded: LoadedScene, model: Model, found: Statics, target: Path) ->
         rates = state.v[joint.columns]
         if rates.any() and not tree.driven[joint.columns].any():
             joints[joint.name]["v"] = float(rates[0]) if len(rates) == 1 else rates.tolist()
+    data["simulation"].pop("start", None)
     for body in bodies.values():
         body.pop("velocity", None)
     text = dump_resolved(data)

@@ -13,13 +13,13 @@ import numpy as np
 from multibody_cli.constraint_solver.projection import compute_velocity_residuals
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.diagnostics.joint_domains import domain_violation
+from multibody_cli.equilibrium.rest import explained, objection_to_equilibrium, with_held_motions
 from multibody_cli.equilibrium.search import Equilibrium, NoEquilibrium, Search
 from multibody_cli.equilibrium.unbalanced_forces import UnbalancedForces, displaced
 from multibody_cli.errors import ArgumentError, QuantityError, RunFailed, nearest
-from multibody_cli.immutable import Immutable, replace
+from multibody_cli.immutable import Immutable
 from multibody_cli.implicit.linearization import compute_row_accelerations
 from multibody_cli.initial.initial_state import placed
-from multibody_cli.initial.largest_force import find_largest_force, start_of
 from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import Model
 from multibody_cli.spatial.rotations import vector_of_quaternion
@@ -127,7 +127,8 @@ class StaticProblem:
         self, prepared: PreparedSimulation, at: float | None = None, steady: Mapping[str, float | None] | None = None
     ) -> None:
         model, state = prepared.compiled.model, prepared.fresh_state()
-        _require_smooth(model)
+        if objection := objection_to_equilibrium(model):
+            raise ArgumentError(objection)
         self.names, self._written = Coordinates(prepared.scene, model), state.q.copy()
         self._n, rates = int(model.system.tree.links["nv"].sum()), np.zeros(model.nv)
         self._held: Flags = np.zeros(model.nv, np.bool_)
@@ -140,7 +141,7 @@ class StaticProblem:
                 raise ArgumentError(f"--steady {name}: its motion is prescribed: leave out the rate")
             rates[iv], self._held[iv] = state.v[iv] if rate is None else rate, True
         state.v[:], state.a[:] = rates, 0.0
-        self.state, self.model = state, _with_held_motions(model, self._held)
+        self.state, self.model = state, with_held_motions(model, self._held)
         self.is_steady = bool(self._held.any())
 
     def _coordinate(self, name: str) -> CoordinateName:
@@ -163,7 +164,7 @@ class StaticProblem:
         try:
             found = Search(self.model, self.state, self._held).solve()
         except NoEquilibrium as error:
-            raise RunFailed(self._explained(error)) from None
+            raise RunFailed(explained(self.model, error)) from None
         if violation := domain_violation(self.model, found.state):
             raise RunFailed(f"no equilibrium: {violation}")
         self._require_steady(found)
@@ -235,27 +236,6 @@ class StaticProblem:
     def _listed(self, flags: Flags) -> str:
         return ", ".join(f"`{self.names.by_index(int(iv)).name}`" for iv in np.flatnonzero(flags))
 
-    def _explained(self, error: NoEquilibrium) -> str:
-        """Return the message of a search that failed: where, why, and the element with the largest force."""
-        model, time = self.model, float(self.state.time[0])
-        largest = find_largest_force(model, start_of(error.state, placed(model, error.state)))
-        cause = (
-            ""
-            if largest is None
-            else f"; the largest force there is that of {largest.name}, {largest.value:.3g} {largest.unit}"
-        )
-        return (
-            f"no equilibrium at t = {time:g} s: {model.names.coordinates[error.coordinate]} has the largest unbalanced "
-            f"force, and {error}{cause}. Check that a spring, a limit or a constraint holds it, or start nearer"
-        )
-
-
-def _with_held_motions(model: Model, moving: Flags) -> Model:
-    """Return the model in which prescribed coordinates keep their values, but for those with a steady motion."""
-    motions = model.system.motions
-    rows = motions.rows[moving[motions.rows["iv"]]]
-    return replace(model, system=model.system._replace(motions=motions._replace(rows=rows)))
-
 
 def _coordinates_of(model: Model, q: Floats) -> Floats:
     """Return the coordinates (nv,) of q (nq,): a rotation is the vector of its quaternion, or has its own three."""
@@ -267,16 +247,6 @@ def _coordinates_of(model: Model, q: Floats) -> Floats:
     for one in tree.exponentials:
         found[one["iv"] : one["iv"] + 3] = q[one["iq"] : one["iq"] + 3]
     return found
-
-
-def _require_smooth(model: Model) -> None:
-    """Refuse contacts and dry friction."""
-    names = model.names
-    if names.contacts or names.has_dry_friction:
-        kind = "contacts" if names.contacts else "dry friction"
-        raise ArgumentError(
-            f"the scene has {kind}, whose equilibria are a set: run it until it rests, or remove them with --set"
-        )
 
 
 def read_rates(texts: Sequence[str]) -> dict[str, float | None]:

@@ -297,7 +297,8 @@ def _starts_as_written(reference: PreparedSimulation) -> bool:
     """Whether the initial state consists of the starts of the joints alone, and nothing depends on it but motion."""
     scene, compiled = reference.scene, reference.compiled
     in_plane = any(body.kind == "planar" for body in scene.bodies.values())
-    return not scene.strands and not in_plane and compiled.n_dofs == compiled.model.nv
+    written = not scene.strands and scene.simulation.start == "written"
+    return written and not in_plane and compiled.n_dofs == compiled.model.nv
 
 
 def _varied(reference: PreparedSimulation, keys: Sequence[str]) -> Iterator[_Varied]:
