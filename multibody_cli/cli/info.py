@@ -137,7 +137,9 @@ def _describe_result(path: Path) -> dict[str, Any]:
 
 
 def _describe_table(path: Path) -> dict[str, Any]:
+    from multibody_cli.immutable import asdict
     from multibody_cli.output.sweep_table import SweepTable
+    from multibody_cli.studies.sweep.indices import base_of, sobol_indices
 
     table = SweepTable(path)
     attributes = {key: value.item() if hasattr(value, "item") else value for key, value in table.attributes.items()}
@@ -148,6 +150,7 @@ def _describe_table(path: Path) -> dict[str, Any]:
         "file": {"path": str(path), **attributes, "rows": table.count},
         "outcomes": [{"status": word, "runs": statuses.count(word)} for word in sorted(set(statuses))],
         "reasons": _reasons(endings),
+        "sensitivity indices": [*map(asdict, sobol_indices(table))] if base_of(table) else [],
         "columns": [
             {"column": column.name, "units": column.units, **_range_of(values), "description": column.description}
             for column, values in columns

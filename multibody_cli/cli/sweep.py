@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from multibody_cli.studies.sweep.batch import SweepRun, SweepTask
     from multibody_cli.studies.sweep.sweep import Sweep, Tally
 
-SCHEME_NAMES = ("random", "lhs", "sobol")
+SCHEME_NAMES = ("random", "lhs", "sobol", "saltelli")
 
 
 @click.command("sweep", cls=Verb, short_help="Run a scene with many values, and write one table.")

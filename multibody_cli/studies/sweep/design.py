@@ -25,6 +25,10 @@ _SMALLEST = 2.0**-53
 """Smallest cumulative probability: quantiles at 0 and 1 may be infinite."""
 
 
+SALTELLI = "saltelli"
+"""The scheme of which sensitivity indices are computed; see `indices`."""
+
+
 class VariedKeys(Immutable):
     """Keys that vary together, their values, one tuple of texts for each row, and the option that gives them."""
 
@@ -62,10 +66,13 @@ class Design(Immutable):
         The keys, in the order of the command line.
     factors
         The factors of the grid, the last one fastest.
+    base
+        Number of points of Saltelli's design; 0 for another one.
     """
 
     keys: tuple[str, ...]
     factors: tuple[VariedKeys, ...]
+    base: int = 0
 
     @property
     def count(self) -> int:
@@ -140,7 +147,12 @@ def design_of(
         raise ArgumentError(f"nothing varies: add --vary KEY=VALUES, with VALUES {SHOWN}, or --rows FILE.csv")
     _require_different(keys, fixed)
     drawn_factor = _drawn(random, sampling)
-    design = Design(tuple(keys), tuple(factor if factor.keys else drawn_factor for factor in factors))
+    base = 0
+    if sampling.scheme == SALTELLI and random:
+        if len(factors) > 1:
+            raise ArgumentError("--sampling saltelli varies random keys alone: use --set for other values")
+        base = sampling.samples or 0
+    design = Design(tuple(keys), tuple(factor if factor.keys else drawn_factor for factor in factors), base)
     require_within("runs", design.count)
     return design
 
@@ -187,10 +199,23 @@ def _sobol(count: int, dimensions: int, seed: int) -> Floats:
     return np.asarray(qmc.Sobol(dimensions, seed=seed).random_base2(max(0, (count - 1).bit_length()))[:count])
 
 
+def _saltelli(count: int, dimensions: int, seed: int) -> Floats:
+    """Return points A and B, and for each dimension the points A with the values of this dimension from B."""
+    from scipy.stats import qmc
+
+    if count & (count - 1):
+        raise ArgumentError(f"--samples {count}: --sampling saltelli needs a power of two")
+    both = np.asarray(qmc.Sobol(2 * dimensions, seed=seed).random_base2(count.bit_length() - 1))
+    A, B = both[:, :dimensions], both[:, dimensions:]
+    mixed = [np.where(np.arange(dimensions) == k, B, A) for k in range(dimensions)]
+    return np.concatenate([A, B, *mixed])
+
+
 SCHEMES = {
     "random": lambda count, dimensions, seed: np.random.default_rng(seed).random((count, dimensions)),
     "lhs": _latin_hypercube,
     "sobol": _sobol,
+    SALTELLI: _saltelli,
 }
 """Schemes of random samples in the unit cube: function of number, dimensions and seed."""
 

@@ -80,6 +80,7 @@ class Sweep(Immutable):
             "set": self.task.overrides,
             "vary": [{"keys": factor.keys, "values": len(factor.rows)} for factor in self.design.factors],
             "keep": [asdict(one) for one in self.task.kept],
+            **({"saltelli": self.design.base} if self.design.base else {}),
         }
         found = attributes_of(self.name, self.digest, self.design.count, definition)
         return found | {"lanes": int(self.task.reference is not None)}
