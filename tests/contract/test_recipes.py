@@ -392,7 +392,8 @@ def test_verb(copy: Path) -> None:
     done = call(copy, "-m", "multibody_cli", "mass", str(path), "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"ball": pytest.approx(4 / 3 * np.pi * 0.1**3 * 1000, rel=1e-14)}
-    assert "mass        Print the mass of each body of a scene." in call(copy, "-m", "multibody_cli", "--help").stdout
+    assert "  mass " in (help_text := call(copy, "-m", "multibody_cli", "--help").stdout)
+    assert "Print the mass of each body of a scene." in help_text
     path.write_text("mbsim: 1\nbodies: {ball: {weight: 2}}\n")
     done = call(copy, "-m", "multibody_cli", "mass", str(path))
     assert (done.returncode, done.stdout) == (2, "")
