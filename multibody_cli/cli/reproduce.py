@@ -25,7 +25,7 @@ ALL = "all"
 
 @click.command("reproduce", cls=Verb, short_help="Reproduce the tables and figures of papers.")
 @click.argument("names", metavar="PAPER...", nargs=-1, required=True)
-@click.option("--quick", is_flag=True, help="Use smaller experiments: at most two minutes for each paper.")
+@click.option("--quick", is_flag=True, help="Use smaller experiments: about half a minute for all papers.")
 @click.option("--only", metavar="NAME", multiple=True, help="Run only this experiment.")
 @click.option("--json", "json_file", metavar="FILE", help="Write all data as JSON; `-`: to stdout, without tables.")
 @click.option("--markdown", metavar="FOLDER", type=PATH, help="Write a page for each paper, FOLDER/PAPER.md.")

@@ -94,7 +94,7 @@ def test_multipliers_are_those_of_the_dense_system() -> None:
         set=["vars.joint=spherical", "vars.swing=0.3"],
         size="vars.n",
         sizes=[3, 9],
-        repeat=1,
+        rounds=1,
     )
     assert [row["multipliers"] for row in found.rows] == [9, 27]
     assert found.values["error"] < 1e-11
@@ -134,7 +134,7 @@ def test_the_change_of_a_channel_is_that_of_its_closed_form(tmp_path: Path) -> N
 
 def test_costs_stand_beside_published_times() -> None:
     rows = {"chain": {**chain("hinges"), "published": [2e-6, 4e-6]}}
-    found = measured(cost, rows=rows, size="vars.n", sizes=[2, 4], size_label="links", repeat=1)
+    found = measured(cost, rows=rows, size="vars.n", sizes=[2, 4], size_label="links", rounds=1)
     assert [row["published, us"] for row in found.rows] == [2.0, 4.0]
     assert found.values["chain_published_growth"] == pytest.approx(1.0)
     assert found.values["chain"] > 0
@@ -142,7 +142,7 @@ def test_costs_stand_beside_published_times() -> None:
 
 def test_a_newton_step_has_the_unknowns_of_bodies_and_rows() -> None:
     settings = ["simulation.method=variational_maximal", "simulation.step=10 ms", "vars.swing=0.01"]
-    found = measured(newton_step, scene=str(CHAIN), set=settings, size="vars.n", sizes=[1, 4], repeat=1)
+    found = measured(newton_step, scene=str(CHAIN), set=settings, size="vars.n", sizes=[1, 4], rounds=1)
     assert [row["unknowns"] for row in found.rows] == [11, 44]
 
 
@@ -164,12 +164,21 @@ def test_every_paper_can_be_read_and_its_scenes_exist(name: str, quick: bool) ->
 
 def test_a_verdict_is_the_best_that_its_conditions_allow() -> None:
     claim = ClaimSpec(text="fast", holds="time < 2", better="time < 1", because="of the load")
-    assert [str(judge(claim, {"time": time})) for time in (0.5, 1.5, 2.5)] == [
+    assert [str(judge(claim, Outcome([], {"time": time}))) for time in (0.5, 1.5, 2.5)] == [
         "holds better",
         "holds",
         "does not hold, because of the load",
     ]
-    assert judge(ClaimSpec(text="fast", holds="time < 2"), {"time": 3.0}).is_unexplained
+    unexplained = judge(ClaimSpec(text="fast", holds="time < 2"), Outcome([], {"time": 3.0}))
+    assert unexplained.is_unexplained
+    assert str(unexplained) == "does not hold, and no reason is known"
+
+
+def test_a_busy_machine_is_a_reason_of_claims_that_do_not_hold() -> None:
+    claim = ClaimSpec(text="fast", holds="time < 2")
+    slow = judge(claim, Outcome([], {"time": 3.0}, disturbance=0.4))
+    assert str(slow).startswith("does not hold, because other programs had the processor for 40% of the timings")
+    assert str(judge(claim, Outcome([], {"time": 1.0}, disturbance=0.4))) == "holds"
 
 
 def test_the_verb_writes_tables_pages_data_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

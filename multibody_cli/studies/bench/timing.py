@@ -11,12 +11,14 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from multibody_cli.immutable import Immutable
 
 SHORTEST_BLOCK = 0.02
 """Minimum duration of a block, s."""
+
+Key = TypeVar("Key")
 
 
 class TimedBlock(NamedTuple):
@@ -37,16 +39,17 @@ class WallTime(Immutable):
     count: int  # in each block
 
 
-def count_long_enough(block: Callable[[int], TimedBlock], fewest: int = 1) -> int:
-    """Return the number of repetitions per block, at least `fewest`; fewer if the run diverges."""
+def count_long_enough(block: Callable[[int], TimedBlock], fewest: int = 1, shortest: float | None = None) -> int:
+    """Return the number of repetitions of a block of `shortest` s, at least `fewest`; fewer if the run diverges."""
+    shortest = SHORTEST_BLOCK if shortest is None else shortest
     count, succeeded = fewest, 1
     while True:
         found = block(count)
         if not found.succeeded:
             return succeeded
-        if found.seconds >= SHORTEST_BLOCK:
+        if found.seconds >= shortest:
             return count
-        wanted = 1.2 * count * SHORTEST_BLOCK / max(found.seconds, 1e-6)
+        wanted = 1.2 * count * shortest / max(found.seconds, 1e-6)
         succeeded, count = count, min(10 * count, max(2 * count, math.ceil(wanted)))
 
 
@@ -115,7 +118,7 @@ def in_turn(
     }
 
 
-def costs_in_turn(blocks: Mapping[str, Callable[[], float]], repeat: int) -> dict[str, list[float]]:
+def costs_in_turn(blocks: Mapping[Key, Callable[[], float]], repeat: int) -> dict[Key, list[float]]:
     """Return the costs of operations, s, one block of each per round; another round precedes them as warm-up."""
     rounds = [{name: block() for name, block in blocks.items()} for _ in range(repeat + 1)]
     return {name: [costs[name] for costs in rounds[1:]] for name in blocks}

@@ -42,11 +42,28 @@ class Plot(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Result of a measure: rows with equal keys, values that claims name, and a plot where the paper has one."""
+    """Result of a measure.
+
+    Parameters
+    ----------
+    rows
+        The table, with equal keys.
+    values
+        Values that claims name.
+    plot
+        The figure, where the paper has one.
+    disturbance
+        Share of the time of timings in which other programs had the processor.
+    """
 
     rows: Sequence[Mapping[str, Any]]
     values: Mapping[str, float]
     plot: Plot | None = None
+    disturbance: float = 0.0
+
+
+ROUNDS = 15
+"""Default number of timings of each operation."""
 
 
 class MeasureSpec(Spec):
@@ -72,7 +89,7 @@ class SizedSpec(MeasureSpec):
     set: list[str] = Field([], description="Values to replace in the scene, each `KEY=VALUE`.")
     size: str = Field(description="Key of the scene that is its size, as in `vars.n`.")
     sizes: list[int] = Field(min_length=1, description="Values of this key.")
-    repeat: int = Field(7, ge=1, description="Timings, of which the least counts.")
+    rounds: int = Field(ROUNDS, ge=1, description="Timings of each size, of which the least counts.")
 
 
 class ClaimSpec(Spec):
@@ -93,7 +110,7 @@ class Grade(StrEnum):
 
 
 class Verdict(Immutable):
-    """A claim with its grade; `reason` is the known one of a claim that does not hold."""
+    """A claim with its grade; `reason` is the one of a claim that does not hold, None if no reason is known."""
 
     claim: str
     grade: Grade
@@ -105,7 +122,9 @@ class Verdict(Immutable):
         return self.grade is Grade.FAILS and self.reason is None
 
     def __str__(self) -> str:
-        return f"{self.grade}, because {self.reason}" if self.reason else str(self.grade)
+        if self.grade is not Grade.FAILS:
+            return str(self.grade)
+        return f"{self.grade}, because {self.reason}" if self.reason else f"{self.grade}, and no reason is known"
 
 
 class Reproduction(Immutable):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from multibody_cli.expressions import TEMPLATE, parse
-from multibody_cli.studies.papers.contract import ClaimSpec, Grade, Prepare, Reproduction, Verdict
+from multibody_cli.studies.papers.contract import ClaimSpec, Grade, Outcome, Prepare, Reproduction, Verdict
 from multibody_cli.studies.papers.reading import PaperSpec
 from multibody_cli.studies.simulation import PreparedSimulation
+
+DISTURBED = 0.05
+"""Share of the processor of other programs from which on times are not trusted."""
 
 
 def reproduce(
@@ -48,14 +51,20 @@ def reproduce(
             continue
         announce(experiment.title)
         outcome = experiment.measure.measure(prepare_there)
-        verdicts = [judge(claim, outcome.values) for claim in experiment.claims]
+        verdicts = [judge(claim, outcome) for claim in experiment.claims]
         yield Reproduction(name, experiment.title, experiment.source, outcome, verdicts)
 
 
-def judge(claim: ClaimSpec, values: Mapping[str, float]) -> Verdict:
-    """Return the verdict on a claim, given the values of its experiment."""
-    if claim.better is not None and parse(claim.better, TEMPLATE).evaluate(values):
+def judge(claim: ClaimSpec, outcome: Outcome) -> Verdict:
+    """Return the verdict on a claim about the values of an experiment."""
+    if claim.better is not None and parse(claim.better, TEMPLATE).evaluate(outcome.values):
         return Verdict(claim.text, Grade.BETTER, None)
-    if parse(claim.holds, TEMPLATE).evaluate(values):
+    if parse(claim.holds, TEMPLATE).evaluate(outcome.values):
         return Verdict(claim.text, Grade.HOLDS, None)
-    return Verdict(claim.text, Grade.FAILS, claim.because)
+    return Verdict(claim.text, Grade.FAILS, claim.because or _disturbance(outcome))
+
+
+def _disturbance(outcome: Outcome) -> str | None:
+    if outcome.disturbance < DISTURBED:
+        return None
+    return f"other programs had the processor for {outcome.disturbance:.0%} of the timings: repeat on a quiet machine"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
+from multibody_cli.errors import RunFailed
 from multibody_cli.spec import Spec
-from multibody_cli.studies.bench.measurement import growth, measure
-from multibody_cli.studies.bench.options import OUTPUT_DISABLED, setup_of
-from multibody_cli.studies.papers.contract import Curve, MeasureSpec, Outcome, Plot, Prepare
+from multibody_cli.studies.bench.measurement import FEWEST_STEPS, evaluate, growth, take_steps
+from multibody_cli.studies.bench.options import OUTPUT_DISABLED
+from multibody_cli.studies.bench.timing import count_long_enough
+from multibody_cli.studies.papers.contract import ROUNDS, Curve, MeasureSpec, Outcome, Plot, Prepare
+from multibody_cli.studies.papers.measures.least_times import SHORTEST, least_times
 
 
 class RowSpec(Spec):
@@ -36,7 +40,7 @@ class Measure(MeasureSpec):
     size: str | None = Field(None, description="Key of the scenes that is their size, as in `vars.n`.")
     sizes: list[float] = Field([], description="Values of this key.")
     size_label: str = Field("size", description="Label of the size.")
-    repeat: int = Field(9, ge=1, description="Blocks per timing.")
+    rounds: int = Field(ROUNDS, ge=1, description="Timings of each row and size, of which the least counts.")
     rows: dict[str, RowSpec] = Field(min_length=1, description="Rows or series by name.")
 
     def measure(self, prepare: Prepare) -> Outcome:
@@ -44,8 +48,12 @@ class Measure(MeasureSpec):
         rows: list[dict[str, Any]] = []
         values: dict[str, Any] = {}
         curves: list[Curve] = []
+        blocks = {
+            (name, size): self._block(row, size, prepare) for name, row in self.rows.items() for size in self._sizes()
+        }
+        found = least_times(blocks, self.rounds)
         for name, row in self.rows.items():
-            times = [self._time(row, size, prepare) for size in self._sizes()]
+            times = [found.seconds[name, size] for size in self._sizes()]
             rows += list(self._shown(row, times))
             values |= self._values(name, row, times)
             curves.append(Curve(row.label, self.sizes, [1e6 * time for time in times]))
@@ -53,16 +61,26 @@ class Measure(MeasureSpec):
                 published = [1e6 * time for time in row.published]
                 curves.append(Curve(f"{row.label}, published", self.sizes, published, published=True))
         plot = Plot(self.size_label, f"time of one {self.quantity}, us", curves, log_x=True, log_y=True)
-        return Outcome(rows, values, plot if self.sizes else None)
+        return Outcome(rows, values, plot if self.sizes else None, found.disturbance)
 
     def _sizes(self) -> list[float | None]:
         return list(self.sizes) or [None]
 
-    def _time(self, row: RowSpec, size: float | None, prepare: Prepare) -> float:
+    def _block(self, row: RowSpec, size: float | None, prepare: Prepare) -> Callable[[], float]:
+        """Return a function that repeats the operation from the start of the scene, and returns its mean time, s."""
         sizing = [] if size is None else [f"{self.size}={size:g}"]
         simulation = prepare(row.scene, [*OUTPUT_DISABLED, *self.set, *row.set, *sizing])
-        found = measure(simulation, self.repeat, setup_of(simulation))
-        return (found.step if self.quantity == "step" else found.evaluation).fastest
+        block = partial(take_steps if self.quantity == "step" else evaluate, simulation)
+        fewest = FEWEST_STEPS if self.quantity == "step" else 1
+        if not block(fewest).succeeded:
+            raise RunFailed(f"{simulation.scene.name}: the first {fewest} steps diverge")
+        count = count_long_enough(block, fewest, SHORTEST)
+
+        def mean() -> float:
+            timed = block(count)
+            return timed.seconds / timed.done
+
+        return mean
 
     def _shown(self, row: RowSpec, times: list[float]) -> Iterator[dict[str, Any]]:
         for k, (size, time) in enumerate(zip(self._sizes(), times, strict=True)):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,11 +23,13 @@ from multibody_cli.constraint_solver.constrained_nodes import solve
 from multibody_cli.methods.baraff import assemble, factor_bodies
 from multibody_cli.studies.bench.measurement import growth
 from multibody_cli.studies.bench.options import OUTPUT_DISABLED
+from multibody_cli.studies.bench.timing import long_enough
 from multibody_cli.studies.papers.contract import Curve, Outcome, Plot, Prepare, SizedSpec
+from multibody_cli.studies.papers.measures.least_times import SHORTEST, least_times
 from multibody_cli.studies.simulation import PreparedSimulation
 
-SHORTEST = 5e-3
-"""Shortest time of calls that are timed together, s."""
+MOST_CALLS = 10**6
+"""Largest number of calls that are timed together."""
 
 RESOLUTION = 1e-9
 """Shortest time that is measured, s."""
@@ -47,14 +50,17 @@ class Measure(SizedSpec):
 
     def measure(self, prepare: Prepare) -> Outcome:
         """Time all sizes."""
+        systems = {size: self._system(prepare, size) for size in dict.fromkeys([1, *self.sizes])}
+        found = least_times(
+            {(size, part): _block(call) for size, system in systems.items() for part, call in system.parts.items()},
+            self.rounds,
+        )
         rows: list[dict[str, Any]] = []
         series: dict[str, list[float]] = {}
         error, steps = 0.0, 0
-        calls = _interleaved(self._system(prepare, 1).parts, self.repeat)
         for size in self.sizes:
-            system = self._system(prepare, size)
-            found = _interleaved(system.parts, self.repeat)
-            times = {part: max(seconds - calls[part], RESOLUTION) for part, seconds in found.items()}
+            system = systems[size]
+            times = {part: max(found.seconds[size, part] - found.seconds[1, part], RESOLUTION) for part in system.parts}
             rows.append(
                 {"size": size, "multipliers": system.count, **{f"{part}, us": 1e6 * t for part, t in times.items()}}
             )
@@ -69,7 +75,8 @@ class Measure(SizedSpec):
             if fit is not None:
                 values[f"{part}_growth"] = fit.exponent
         curves = [Curve(part, counts, [1e6 * cost for cost in costs]) for part, costs in series.items()]
-        return Outcome(rows, values, Plot("multipliers", "time, us", curves, log_x=True, log_y=True))
+        plot = Plot("multipliers", "time, us", curves, log_x=True, log_y=True)
+        return Outcome(rows, values, plot, found.disturbance)
 
     def _system(self, prepare: Prepare, size: int) -> _System:
         overrides = [*OUTPUT_DISABLED, "simulation.method=baraff", *self.set, f"{self.size}={size}"]
@@ -166,19 +173,11 @@ def _mass(mass: float, body: Any) -> np.ndarray:
     return np.block([[rotational, coupling], [coupling.T, mass * np.eye(3)]])
 
 
-def _interleaved(parts: Mapping[str, Callable[[], object]], repeat: int) -> dict[str, float]:
-    """Return the least time of each part, s, timed in turn."""
-    counts = {name: _count_long_enough(call) for name, call in parts.items()}
-    found: dict[str, list[float]] = {name: [] for name in parts}
-    for _ in range(repeat):
-        for name, call in parts.items():
-            found[name].append(_seconds(call, counts[name]) / counts[name])
-    return {name: min(times) for name, times in found.items()}
-
-
-def _count_long_enough(call: Callable[[], object]) -> int:
+def _block(call: Callable[[], object]) -> Callable[[], float]:
+    """Return a function that repeats a call, and returns its mean time, s."""
     call()
-    return max(1, round(SHORTEST / max(_seconds(call, 1), 1e-7)))
+    count = long_enough(partial(_seconds, call), 1, MOST_CALLS, SHORTEST)
+    return lambda: _seconds(call, count) / count
 
 
 def _seconds(call: Callable[[], object], count: int) -> float:

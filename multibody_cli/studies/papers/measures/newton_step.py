@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
 
 from multibody_cli.studies.bench.measurement import growth
 from multibody_cli.studies.papers.contract import Curve, Outcome, Plot, Prepare, SizedSpec
+from multibody_cli.studies.papers.measures.least_times import least_times
 from multibody_cli.studies.papers.measures.stepping import RunSpec, Steps
 
 STEPS = 20
@@ -27,19 +30,18 @@ class Measure(SizedSpec):
     def measure(self, prepare: Prepare) -> Outcome:
         """Time all sizes."""
         rows: list[dict[str, Any]] = []
+        blocks: dict[tuple[str, int], Callable[[], float]] = {}
         for size in self.sizes:
             run = RunSpec(label=str(size), scene=self.scene, set=[*self.set, f"{self.size}={size}"])
             steps = Steps(prepare, run)
             tree = steps.system.tree
             unknowns = 6 * (len(tree.links) - 1) + int(sum(one["last_row"] - one["first_row"] for one in tree.closures))
-            rows.append(
-                {
-                    "links": size,
-                    "unknowns": unknowns,
-                    "sparse, us": 1e6 * self._sparse(steps),
-                    "dense, us": 1e6 * self._dense(unknowns),
-                }
-            )
+            blocks["sparse", size] = _sparse(steps)
+            blocks["dense", size] = _dense(unknowns)
+            rows.append({"links": size, "unknowns": unknowns})
+        found = least_times(blocks, self.rounds)
+        for row in rows:
+            row |= {f"{part}, us": 1e6 * found.seconds[part, row["links"]] for part in ("sparse", "dense")}
         values: dict[str, float] = {}
         curves = []
         for part in ("sparse", "dense"):
@@ -49,23 +51,30 @@ class Measure(SizedSpec):
             if fit is not None:
                 values[f"{part}_growth"] = fit.exponent
             curves.append(Curve(part, self.sizes, costs))
-        return Outcome(rows, values, Plot("links", "time of an iteration, us", curves, log_x=True, log_y=True))
+        plot = Plot("links", "time of an iteration, us", curves, log_x=True, log_y=True)
+        return Outcome(rows, values, plot, found.disturbance)
 
-    def _sparse(self, steps: Steps) -> float:
-        least, done = np.inf, 0
-        for _ in range(self.repeat):
-            began = time.perf_counter()
-            reports = [steps.method.advance(steps.state, (done + k + 1) * steps.step) for k in range(STEPS)]
-            took = time.perf_counter() - began
-            done += STEPS
-            least = min(least, took / sum(report.iterations for report in reports))
-        return float(least)
 
-    def _dense(self, unknowns: int) -> float:
-        matrix = np.random.default_rng(1).normal(size=(unknowns, unknowns))
-        least = np.inf
-        for _ in range(self.repeat):
-            began = time.perf_counter()
-            np.linalg.solve(matrix, matrix[0])
-            least = min(least, time.perf_counter() - began)
-        return float(least)
+def _sparse(steps: Steps) -> Callable[[], float]:
+    """Return a function that takes the next steps, and returns the mean time of an iteration, s."""
+    taken = count(1)
+
+    def mean() -> float:
+        until = [next(taken) * steps.step for _ in range(STEPS)]
+        began = time.perf_counter()
+        reports = [steps.method.advance(steps.state, instant) for instant in until]
+        return (time.perf_counter() - began) / sum(report.iterations for report in reports)
+
+    return mean
+
+
+def _dense(unknowns: int) -> Callable[[], float]:
+    """Return a function that solves a dense system, and returns the time, s."""
+    matrix = np.random.default_rng(1).normal(size=(unknowns, unknowns))
+
+    def solve() -> float:
+        began = time.perf_counter()
+        np.linalg.solve(matrix, matrix[0])
+        return time.perf_counter() - began
+
+    return solve
