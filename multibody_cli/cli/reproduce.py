@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,11 +130,18 @@ def _page(name: str, paper: PaperSpec, done: Sequence[Reproduction], quick: bool
         yield from markdown_table(one.outcome.rows)
         if one.verdicts:
             yield from ("", *markdown_table([{"claim": each.claim, "verdict": str(each)} for each in one.verdicts]))
-    if paper.errata:
-        errors = [{"place": place, "correction": text} for place, text in paper.errata.items()]
-        yield from ("", "## Errata", "", "Found by finite differences and independent formulations.", "")
-        yield from markdown_table(errors)
+    yield from _list("Other claims", "Shown by scenes, tests and pages.", "claim", "shown by", paper.elsewhere)
+    yield from _list("Differences", "Solved otherwise, or left out.", "subject", "reason", paper.differences)
+    independent = "Found by finite differences and independent formulations."
+    yield from _list("Errata", independent, "place", "correction", paper.errata)
     yield from ("", "The [index of equations](../theory/README.md) names the functions that implement them.")
+
+
+def _list(title: str, head: str, key: str, value: str, entries: Mapping[str, str]) -> Iterator[str]:
+    """Write a section with a table of two columns, if it has entries."""
+    if entries:
+        yield from ("", f"## {title}", "", head, "")
+        yield from markdown_table([{key: one, value: text.strip()} for one, text in entries.items()])
 
 
 def _draw(folder: Path, paper: str, done: Sequence[Reproduction]) -> None:

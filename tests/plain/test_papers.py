@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from multibody_cli.cli.app import main
+from multibody_cli.cli.reproduce import _page
 from multibody_cli.studies.papers.contract import ClaimSpec, Outcome
 from multibody_cli.studies.papers.measures import (
     MEASURES,
@@ -198,9 +200,29 @@ def test_the_verb_writes_tables_pages_data_and_figures(tmp_path: Path, capsys: p
     ("words", "message"),
     [
         (("lee",), "no paper `lee`: did you mean `lee2016`?"),
-        (("lee2016", "--only", "speed"), "no experiment `speed`; available: energy, frames"),
+        (("lee2016", "--only", "speed"), "no experiment `speed`; available: energy, step_sizes, frames"),
     ],
 )
 def test_unknown_names_are_refused(words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("reproduce", *words) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", papers())
+def test_other_claims_and_differences_name_files_and_tests_that_exist(name: str) -> None:
+    _, paper = read_paper(name)
+    file = Path()
+    for text in (*paper.elsewhere.values(), *paper.differences.values(), *paper.notes):
+        for path, test in re.findall(r"`((?:docs|scenes|tests)/[\w./-]+)?(?:::(\w+))?`", text):
+            if path:
+                file = ROOT / path
+                assert file.is_file(), path
+            if test:
+                assert f"def {test}(" in file.read_text(encoding="utf-8"), test
+
+
+@pytest.mark.parametrize("name", papers())
+def test_a_page_has_all_claims_differences_and_errata(name: str) -> None:
+    _, paper = read_paper(name)
+    page = "\n".join(_page(name, paper, [], False))
+    assert all(one in page for one in (*paper.elsewhere, *paper.differences, *paper.errata))

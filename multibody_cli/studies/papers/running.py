@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from multibody_cli.expressions import TEMPLATE, parse
 from multibody_cli.studies.papers.contract import ClaimSpec, Grade, Outcome, Prepare, Reproduction, Verdict
@@ -52,7 +53,8 @@ def reproduce(
         announce(experiment.title)
         outcome = experiment.measure.measure(prepare_there)
         verdicts = [judge(claim, outcome) for claim in experiment.claims]
-        yield Reproduction(name, experiment.title, experiment.source, outcome, verdicts)
+        shown = outcome._replace(rows=_without_empty_columns(outcome.rows))
+        yield Reproduction(name, experiment.title, experiment.source, shown, verdicts)
 
 
 def judge(claim: ClaimSpec, outcome: Outcome) -> Verdict:
@@ -68,3 +70,8 @@ def _disturbance(outcome: Outcome) -> str | None:
     if outcome.disturbance < DISTURBED:
         return None
     return f"other programs had the processor for {outcome.disturbance:.0%} of the timings: repeat on a quiet machine"
+
+
+def _without_empty_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    kept = [key for key in rows[0] if any(row[key] is not None for row in rows)]
+    return [{key: row[key] for key in kept} for row in rows]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,7 +46,7 @@ class Measure(MeasureSpec):
             "nearer": len(nearer),
         }
         shown = [{**row, **_with_digits(row), "equal": "yes" if row["equal"] else "no"} for row in rows]
-        return Outcome(_without_empty(shown), values)
+        return Outcome(shown, values)
 
     def _row(self, name: str, row: RowSpec, prepare: Prepare) -> dict[str, Any]:
         found = self._change(row, prepare)
@@ -70,9 +69,3 @@ def _with_digits(row: dict[str, Any]) -> dict[str, str]:
 
 def _is_nearer(row: dict[str, Any]) -> bool:
     return bool(abs(row["here"] - row["exact"]) <= abs(row["published"] - row["exact"]))
-
-
-def _without_empty(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Remove columns without any value."""
-    kept = [key for key in rows[0] if any(row[key] is not None for row in rows)]
-    return [{key: row[key] for key in kept} for row in rows]

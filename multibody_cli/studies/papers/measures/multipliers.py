@@ -41,8 +41,8 @@ TOLERANCE = 1e-10
 class Measure(SizedSpec):
     """Times of the parts of a solution for the multipliers, us, over sizes, less those of size 1, of calls from Python.
 
-    Values: of each part, `PART`, the time at the last size, s, and `PART_growth`, the exponent of the number of
-    multipliers; `multipliers`, their number at the last size; `error`, the largest relative difference of the sparse
+    Values: of each part, `PART`, the time at the last size, s, `PART_times`, those at all sizes, and `PART_growth`, the
+    exponent of the number of multipliers; `multipliers`, their number at the last size; `error`, the largest relative difference of the sparse
     and the dense multipliers; `steps`, of conjugate gradients.
     """
 
@@ -68,9 +68,9 @@ class Measure(SizedSpec):
                 series.setdefault(part, []).append(seconds)
             error, steps = max(error, system.error()), system.steps
         counts = [row["multipliers"] for row in rows]
-        values = {"multipliers": counts[-1], "error": error, "steps": steps}
+        values: dict[str, Any] = {"multipliers": counts[-1], "error": error, "steps": steps}
         for part, costs in series.items():
-            values[part] = costs[-1]
+            values |= {part: costs[-1], f"{part}_times": costs}
             fit = growth(counts, costs)
             if fit is not None:
                 values[f"{part}_growth"] = fit.exponent
