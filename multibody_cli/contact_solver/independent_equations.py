@@ -6,7 +6,7 @@ equations without effect, z^T B E_c = 0 for all motions, is replaced by (B^T z) 
 this is the wrench of least norm, as for rows (`linalg.pivoted_lu`).
 
 The effects of the equations on one another, B G_cc B^T, are eliminated with the largest remaining part of the own
-effect as pivot.  A part that is round-off, or that an ineffective row would have, ends the elimination.
+effect as pivot.  A part that an ineffective row would have ends the elimination; round-off is less.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from multibody_cli.contact_solver.elimination_workspace import AXES
 from multibody_cli.contact_solver.joint_equations import OF_SLIP, OF_WRENCH, write_equations
 from multibody_cli.contact_solver.tree_friction_workspace import load_vector
 from multibody_cli.kernel import kernel
-from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import inner, rotated_force, shift_force
 
@@ -111,7 +110,7 @@ def resolve(row, directions, size):
 @kernel
 def next_pivot(plan, count, n) -> int:
     """Return the equation of motion with the largest part of its effect left, or -1 if all depend on the first n."""
-    best, largest = -1, DEPENDENT_PIVOT
+    best, largest = -1, 0.0
     for k in range(n, count):
         if plan.effects[k, k] > plan.ineffective[k] and plan.effects[k, k] > largest * plan.effect[k]:
             best, largest = k, plan.effects[k, k] / plan.effect[k]

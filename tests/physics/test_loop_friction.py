@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,21 @@ def test_a_four_bar_moves_as_with_rows(tmp_path, monkeypatch, method):
 @METHODS
 def test_a_four_bar_with_a_ball_moves_as_with_rows(tmp_path, monkeypatch, method):
     compare_with_rows(tmp_path, monkeypatch, four_bar(closing="spherical"), method)
+
+
+ANGLES = {"aba": (0.0, 9e-8, -9e-8, 1e-3, -1e-3), "baraff": (0.0, 9e-8, -9e-8, 0.1, -0.1)}
+
+
+@pytest.mark.parametrize(("method", "angle"), [(method, angle) for method in ANGLES for angle in ANGLES[method]])
+def test_a_flat_four_bar_moves_as_with_rows(tmp_path, monkeypatch, method, angle):
+    """All bars on one line: along it the closing hinge has an effect of round-off, positive or negative.
+
+    At 1e-3 rad from there the effect is 1e-6 of that across the bars, and its load determines friction.
+    """
+    scene = four_bar(mu=1e-3)
+    for name, sign in (("a_left", 1.0), ("c_right", 1.0), ("b_coupler", -1.0), ("d_last", 1.0)):
+        scene["joints"][name]["q"] = sign * (math.pi / 2 - angle)
+    compare_with_rows(tmp_path, monkeypatch, scene, method, steps=1)
 
 
 @pytest.mark.parametrize("method", ["aba", "redmax", "symbolic"])

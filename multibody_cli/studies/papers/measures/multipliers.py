@@ -42,8 +42,8 @@ class Measure(SizedSpec):
     """Times of the parts of a solution for the multipliers, us, over sizes, less those of size 1, of calls from Python.
 
     Values: of each part, `PART`, the time at the last size, s, `PART_times`, those at all sizes, and `PART_growth`, the
-    exponent of the number of multipliers; `multipliers`, their number at the last size; `error`, the largest relative difference of the sparse
-    and the dense multipliers; `steps`, of conjugate gradients.
+    exponent of the number of multipliers; `multipliers`, their number at the last size; `error`, the largest relative
+    difference of the sparse and the dense multipliers; `steps`, of conjugate gradients.
     """
 
     type: Literal["multipliers"]
