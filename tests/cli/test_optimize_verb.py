@@ -172,6 +172,12 @@ def test_constraints_hold_at_the_optimum(mbsim: Command, folder: Path, algorithm
     assert (found["best"]["vars.x"], found["best"]["vars.y"]) == pytest.approx((0.8, 0.2), abs=1e-5)
 
 
+def test_a_bound_of_zero_holds_to_round_off(mbsim: Command, folder: Path) -> None:
+    words = ("--minimize", f"({X}-2)**2@initial", "--subject-to", f"{X}@initial <= 0", "--vary", "vars.x=-1,-5,5")
+    found = minimized(mbsim, PLACE, *words)
+    assert found["best"]["vars.x"] == pytest.approx(0.0, abs=1e-7)
+
+
 def test_the_front_of_two_distances_is_the_line_between_the_points(mbsim: Command, folder: Path) -> None:
     """Of the squared distances f and g to two points 1 apart: sqrt(f) + sqrt(g) = 1."""
     goals = ("--minimize", f"{X}**2 + {Y}**2@initial", "--minimize", f"({X}-1)**2 + {Y}**2@initial")
@@ -255,6 +261,7 @@ def test_the_text_has_options_that_repeat_the_best_run(mbsim: Command, folder: P
         (["--minimize", X, "--subject-to", f"{Y} <= high"], "expected an expression, one of <=, >=, =="),
         (["--minimize", X, "--subject-to", f"{Y} <= 1", "--algorithm", "nelder-mead"], "takes neither constraints"),
         (["--minimize", X, "--vary", "vars.x=1"], "a parameter is varied twice"),
+        (["--minimize", X, "--minimize", X], "an objective is given twice"),
         (["--minimize", X, "--algorithm", "differential-evolution"], "needs bounds of all parameters"),
     ],
 )

@@ -49,7 +49,7 @@ def derivatives_of_numbers(task: SweepTask, parameters: Sequence[FreeParameter],
 
     base = prepared(0, 0.0)
     channels = [path for path in channels_for(task.kept, base) if path != "time"]
-    offsets = [OFFSET * (abs(value) or one.scale) for one, value in zip(parameters, values.tolist(), strict=True)]
+    offsets = [OFFSET * max(abs(value), one.scale) for one, value in zip(parameters, values.tolist(), strict=True)]
     neighbors = [[prepared(k, shift * offset) for shift in SHIFTS] for k, offset in enumerate(offsets)]
     try:
         slopes = differentiate(base, neighbors, offsets, channels)

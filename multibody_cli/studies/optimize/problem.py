@@ -20,7 +20,7 @@ from multibody_cli.studies.sweep.kept_channels import Kept, instants_of, kept_nu
 RELATIONS = ("<=", ">=", "==")
 
 FEASIBLE = 1e-7
-"""Largest violation of a constraint, relative to its bound or its value, that is round-off."""
+"""Largest violation of a constraint that is round-off, relative to its bound, or in SI units if the bound is 0."""
 
 
 class Constraint(Immutable):
@@ -37,7 +37,7 @@ class Constraint(Immutable):
 
     def is_satisfied(self, value: float) -> bool:
         """Whether a value satisfies the constraint, up to round-off."""
-        margin = self.margin(value) / max(abs(self.bound), abs(value), 1e-300)
+        margin = self.margin(value) / (abs(self.bound) or 1.0)
         return abs(margin) <= FEASIBLE if self.relation == "==" else margin >= -FEASIBLE
 
     @property

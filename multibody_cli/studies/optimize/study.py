@@ -131,13 +131,15 @@ def plan(
     SceneError
         The scene with the first values is invalid.
     ArgumentError
-        A channel does not exist, a parameter is varied twice, or the algorithm cannot solve the problem.
+        A channel does not exist, a parameter or an objective is given twice, or the algorithm cannot solve the problem.
     """
     import scipy
 
     keys = [one.key for one in problem.parameters]
     if len(set(keys)) < len(keys):
         raise ArgumentError("a parameter is varied twice")
+    if len(set(problem.objectives)) < len(problem.objectives):
+        raise ArgumentError("an objective is given twice")
     algorithm = search.algorithm
     kind = ALGORITHMS[algorithm]
     if (problem.constraints or len(problem.objectives) > 1) and not kind.constrained:
@@ -153,7 +155,7 @@ def plan(
         "text": plain(read_scene(scene).root),
         "task": [task.overrides, [asdict(one) for one in task.kept]],
         "problem": asdict(problem),
-        "search": [asdict(replace(search, most=0)), scipy.__version__],
+        "search": [asdict(search), scipy.__version__],
     }
     task = replace(task, digest=digest_of(content))
     return Optimization(problem, task, columns, first.scene.name, search), first
