@@ -68,6 +68,13 @@ def at_surface(points, i, k):
 
 
 @formula
+def are_fixed(points, i, k):
+    """Whether the ends of the line from entry i to entry k are fixed in their bodies."""
+    one, other = points.entries[i], points.entries[k]
+    return max(one.surface, one.motion, other.surface, other.motion) < 0
+
+
+@formula
 def line_to(points, i, k, bodies):
     """The line from entry i to entry k: levers of its ends, its direction, 0 if it has none, and its length."""
     one, other = points.entries[i], points.entries[k]
@@ -258,10 +265,16 @@ def motion_of(points, k, r, bodies, in_time):
 
     In time, angular velocity and velocity.  The end of a line at a surface moves with the body.
     """
-    body, drift = bodies[points.entries[k].row], drift_of(points, k, bodies, in_time)
+    turn, moved = motion_of_body(bodies[points.entries[k].row], r, in_time)
+    return turn, moved + drift_of(points, k, bodies, in_time)
+
+
+@formula
+def motion_of_body(body, r, in_time):
+    """`motion_of` for a point that is fixed in its body."""
     if in_time:
-        return load(body.w), velocity_of(body, r) + drift
-    return load(body.dw), displacement_of(body, r) + drift
+        return load(body.w), velocity_of(body, r)
+    return load(body.dw), displacement_of(body, r)
 
 
 @formula
@@ -318,19 +331,23 @@ def path_change(points, first, last, bodies, displacement_factor, velocity_facto
 @formula
 def rate_change_of(points, i, k, r, s, u, distance, bodies, in_time):
     """Change of the rate of length of the line from entry i to entry k, for constant velocities, after `vary_arcs`."""
-    turn, moved = motion_of(points, i, r, bodies, in_time)
-    other_turn, other_moved = motion_of(points, k, s, bodies, in_time)
-    bent = drift_change_of(points, k, other_turn, bodies, in_time) - drift_change_of(points, i, turn, bodies, in_time)
-    shift = cross(turn, r) + drift_of(points, i, bodies, in_time)
-    other_shift = cross(other_turn, s) + drift_of(points, k, bodies, in_time)
-    apart = other_moved - moved
-    if at_surface(points, i, k):
-        slide, other_slide = slide_after(points, i), slide_before(points, k)
-        apart, shift, other_shift = apart + other_slide - slide, shift + slide, other_shift + other_slide
-    w, velocity = motion_of(points, i, r, bodies, True)
-    other_w, other_velocity = motion_of(points, k, s, bodies, True)
+    one, other = bodies[points.entries[i].row], bodies[points.entries[k].row]
+    turn, moved = motion_of_body(one, r, in_time)
+    other_turn, other_moved = motion_of_body(other, s, in_time)
+    w, velocity = motion_of_body(one, r, True)
+    other_w, other_velocity = motion_of_body(other, s, True)
+    apart, shift, other_shift, bent = other_moved - moved, cross(turn, r), cross(other_turn, s), ZERO
+    relative = other_velocity - velocity
+    if not are_fixed(points, i, k):
+        before = slide_after(points, i) + drift_of(points, i, bodies, in_time)
+        behind = slide_before(points, k) + drift_of(points, k, bodies, in_time)
+        apart, shift, other_shift = apart + behind - before, shift + before, other_shift + behind
+        relative = relative + drift_of(points, k, bodies, True) - drift_of(points, i, bodies, True)
+        bent = drift_change_of(points, k, other_turn, bodies, in_time) - drift_change_of(
+            points, i, turn, bodies, in_time
+        )
     swung = cross(other_w, other_shift) - cross(w, shift)
-    return dot(turn_of(u, apart, distance), other_velocity - velocity) + dot(u, swung + bent)
+    return dot(turn_of(u, apart, distance), relative) + dot(u, swung + bent)
 
 
 @formula
