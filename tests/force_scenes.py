@@ -14,7 +14,7 @@ from multibody_cli.cables.rope import mark
 from multibody_cli.compile import compile_scene
 from multibody_cli.forces.contract import ForceElement
 from multibody_cli.forces.elements import ELEMENTS as CATALOGUE
-from multibody_cli.forces.elements import add_stiffness_damping_products, apply_forces, elastic_energy
+from multibody_cli.forces.elements import add_stiffness_damping_products, apply_forces, elastic_energy, linearize_forces
 from multibody_cli.forces.quantities import write_directions
 from multibody_cli.kernel import is_interpreted, records
 from multibody_cli.model import System
@@ -289,5 +289,6 @@ def varied(system: System, work: Work, change: np.ndarray, along: float, faster:
     write_directions(
         system.forces.quantities, system.forces.points, system.forces.signals, np.zeros(0), work.bodies, along, faster
     )
+    linearize_forces(system.forces, 0.0, work.bodies)
     add_stiffness_damping_products(system.forces, 0.0, work.bodies, along, faster, exact, work.wrenches)
     return np.hstack([work.wrenches["t"], work.wrenches["f"]])

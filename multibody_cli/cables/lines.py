@@ -32,6 +32,9 @@ POINT = np.dtype([("row", "i8"), ("point", "f8", 3), ("factor", "f8"), ("surface
 In its place a surface has its number, which is -1 for a point, as is that of the motion of a point that is fixed.
 """
 
+LINE = np.dtype([("start", "f8", 3), ("end", "f8", 3), ("direction", "f8", 3), ("length", "f8"), ("rate", "f8")])
+"""The line that ends at an entry, as `line_to` returns it; the first entry has length and rate of the cable."""
+
 
 class CablePoints(NamedTuple):
     """The points and surfaces of all cables, each in its order from end to end."""
@@ -40,11 +43,24 @@ class CablePoints(NamedTuple):
     surfaces: Annotated[Records, "surfaces", SURFACE]
     motions: Annotated[Records, "motions", POINT_MOTION]
     axes: Annotated[Records, 5, AXIS]  # scratch
+    lines: Annotated[Records, "points", LINE]  # those of the last `keep_lines`
+
+    def with_own_scratch(self) -> CablePoints:
+        """Return the same cables with arcs and lines of their own, for another thread."""
+        own = {name: getattr(self, name).copy() for name in ("surfaces", "motions", "axes", "lines")}
+        return self._replace(**own)
+
+
+def cable_points(entries, surfaces, motions) -> CablePoints:
+    """Return points, surfaces and motions of points of all cables, with scratch."""
+    return CablePoints(
+        records(entries), surfaces, motions, records(np.zeros(5, AXIS)), records(np.zeros(len(entries), LINE))
+    )
 
 
 def fixed_points(entries, surfaces) -> CablePoints:
     """Return points and surfaces of cables of which none depends on a coordinate."""
-    return CablePoints(entries, surfaces, records(np.zeros(0, POINT_MOTION)), records(np.zeros(5, AXIS)))
+    return cable_points(entries, surfaces, records(np.zeros(0, POINT_MOTION)))
 
 
 COLLAPSED = 1e-6
@@ -209,6 +225,29 @@ def measure(points, first, last, bodies):
 
 
 @kernel
+def keep_lines(points, first, last, bodies):
+    """Compute the lines and arcs of a cable, its length and its rate, and keep them until the bodies have moved."""
+    points.lines[first].length, points.lines[first].rate, _ = measure(points, first, last, bodies)
+    i = first
+    for k in range(first + 1, last):
+        if is_passed(points, k):
+            r, s, u, distance = line_to(points, i, k, bodies)
+            line = points.lines[k]
+            store(line.start, r)
+            store(line.end, s)
+            store(line.direction, u)
+            line.length = distance
+            i = k
+
+
+@formula
+def kept_line(points, k):
+    """The line to entry k, after `keep_lines`."""
+    line = points.lines[k]
+    return load(line.start), load(line.end), load(line.direction), line.length
+
+
+@kernel
 def jump_of(points, first, last, bodies, length):
     """Change of the length of a cable by the points that appeared or vanished at the last time that was watched."""
     if switch_points(points, first, last) == 0:
@@ -307,8 +346,10 @@ def drift_change_of(points, k, turn, bodies, in_time):
 
 @kernel
 def path_change(points, first, last, bodies, displacement_factor, velocity_factor, exact):
-    """Changes of length and rate of a cable along a motion change; that of the rate with the pose where `exact`."""
-    trace(points, first, last, bodies)
+    """Changes of length and rate of a cable along a motion change; that of the rate with the pose where `exact`.
+
+    After `keep_lines`.
+    """
     if exact:
         vary_arcs(points, first, last, bodies, False)
     entries, i = points.entries, first
@@ -316,7 +357,7 @@ def path_change(points, first, last, bodies, displacement_factor, velocity_facto
     for k in range(first + 1, last):
         if is_passed(points, k):
             factor = entries[k].factor
-            r, s, u, distance = line_to(points, i, k, bodies)
+            r, s, u, distance = kept_line(points, k)
             moved = relative_displacement(points, i, k, r, s, bodies)
             along = factor * dot(u, moved)
             length += displacement_factor * along

@@ -18,18 +18,17 @@ from multibody_cli.cables.lines import (
     drift_of,
     is_passed,
     jump_of,
+    keep_lines,
+    kept_line,
     line_to,
-    measure,
     moves,
     path_change,
     relative_displacement,
     slide_after,
     slide_before,
-    trace,
     turn_of,
 )
 from multibody_cli.cables.moving import at_body, coordinate_change, slope_change_of, slope_of
-from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.variation import add_block, add_wrench, block_at
 from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.spatial.memory import load, load_force
@@ -67,21 +66,13 @@ def path_warning(shortest):
 
 @kernel
 def apply_tension(points, first, last, tension, bodies):
-    """Apply the tension to all points of a cable, after `measure`."""
-    entries, i = points.entries, first
-    for k in range(first + 1, last):
-        if is_passed(points, k):
-            r, s, u, _ = line_to(points, i, k, bodies)
-            pull = (entries[k].factor * tension) * u
-            apply_force_at(points, i, r, pull, bodies)
-            apply_force_at(points, k, s, -pull, bodies)
-            i = k
+    """Apply the tension to all points of a cable, after `measure`: subtract it from the bias wrenches of the bodies."""
+    add_tension(points, first, last, -tension, bodies, bodies)
 
 
 @kernel
 def add_tension(points, first, last, tension, bodies, wrenches):
-    """Add the wrenches of a tension at all points of a cable."""
-    trace(points, first, last, bodies)
+    """Add the wrenches of a tension at all points of a cable, after `measure`."""
     entries, i = points.entries, first
     for k in range(first + 1, last):
         if is_passed(points, k):
@@ -93,28 +84,11 @@ def add_tension(points, first, last, tension, bodies, wrenches):
 
 
 @formula
-def apply_force_at(points, k, r, force, bodies):
-    """Apply a force at the lever r of entry k to its body, unless it is the ground, and to the coordinate of a point.
-
-    The force on a coordinate is a wrench on the child of its joint, and its opposite on the parent.
-    """
-    entry = points.entries[k]
-    if entry.row > 0:
-        apply_wrench(bodies[entry.row], cross(r, force), force)
-    if moves(points, entry):
-        motion = points.motions[entry.motion]
-        W = dot(force, slope_of(motion, bodies[entry.row])) * load_force(motion)
-        if motion.child > 0:
-            at_child = at_body(motion, motion.child, W, bodies)
-            apply_wrench(bodies[motion.child], at_child.t, at_child.f)
-        if motion.parent > 0:
-            at_parent = at_body(motion, motion.parent, W, bodies)
-            apply_wrench(bodies[motion.parent], -at_parent.t, -at_parent.f)
-
-
-@formula
 def add_force_at(points, k, r, force, bodies, wrenches):
-    """Add a force at the lever r of entry k to the wrenches on bodies, as `apply_force_at` applies it."""
+    """Add a force at the lever r of entry k to the wrench on its body, unless it is the ground.
+
+    The force on the coordinate of a point that moves is added as well.
+    """
     entry = points.entries[k]
     if entry.row > 0:
         add_wrench(wrenches[entry.row], cross(r, force), force)
@@ -125,7 +99,7 @@ def add_force_at(points, k, r, force, bodies, wrenches):
 
 @formula
 def add_coordinate_force(motion, force, bodies, wrenches):
-    """Add the wrenches of a force on the coordinate of a point."""
+    """Add the wrenches of a force on the coordinate of a point, on child and parent of its joint."""
     W = force * load_force(motion)
     if motion.child > 0:
         at_child = at_body(motion, motion.child, W, bodies)
@@ -154,6 +128,12 @@ def dissipative(law):
     return max(tension, 0.0), max(by_length, 0.0), max(by_rate, 0.0)
 
 
+@kernel
+def linearize(item, forces, t, bodies):
+    """Keep the lines of a cable, its length and its rate for products and blocks."""
+    keep_lines(forces.points, item.first, item.last, bodies)
+
+
 @template(law_of, tension_change_of)
 def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
     """Add K and D times the motion change to the wrenches: see `forces.variation`.
@@ -161,10 +141,10 @@ def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velo
     Where not `exact`, the points of arcs are constant in the body of their surface.
     """
     points, change = forces.points, 0.0
-    length, rate, _ = measure(points, item.first, item.last, bodies)
-    law = law_of(item, forces, t, length, rate)
+    cable = points.lines[item.first]
+    law = law_of(item, forces, t, cable.length, cable.rate)
     if exact:
-        change = tension_change_of(item, forces, t, length, rate)
+        change = tension_change_of(item, forces, t, cable.length, cable.rate)
     else:
         law = dissipative(law)
     tension, by_length, by_rate = law
@@ -176,7 +156,7 @@ def stiffness_damping_product(item, forces, t, bodies, displacement_factor, velo
     for k in range(item.first + 1, item.last):
         if is_passed(points, k):
             factor = entries[k].factor
-            r, s, u, distance = line_to(points, i, k, bodies)
+            r, s, u, distance = kept_line(points, k)
             moved = relative_displacement(points, i, k, r, s, bodies)
             across = transverse_stiffness(tension, by_length, distance) * (moved - dot(u, moved) * u)
             before, after = ZERO, ZERO
@@ -213,13 +193,13 @@ def add_force_change(points, k, r, slide, change, force, displacement_factor, ex
 def add_stiffness_blocks(item, forces, t, bodies, displacement_factor, velocity_factor, blocks):
     """Add the diagonal block of each entry to that of its body: see `forces.variation`."""
     points = forces.points
-    length, rate, _ = measure(points, item.first, item.last, bodies)
-    tension, by_length, by_rate = dissipative(law_of(item, forces, t, length, rate))
+    cable = points.lines[item.first]
+    tension, by_length, by_rate = dissipative(law_of(item, forces, t, cable.length, cable.rate))
     stiff = by_length * displacement_factor + by_rate * velocity_factor
     entries, i, pulled = points.entries, item.first, no_force()
     for k in range(item.first + 1, item.last):
         if is_passed(points, k):
-            r, s, u, distance = line_to(points, i, k, bodies)
+            r, s, u, distance = kept_line(points, k)
             factor = entries[k].factor
             stiffness = factor * displacement_factor * transverse_stiffness(tension, by_length, distance)
             across, pull = transverse_matrix(u, stiffness), factor * u

@@ -45,6 +45,11 @@ def implicit_joint_force(
 
 
 @kernel_parameter
+def linearize(record, forces, t, bodies) -> None:
+    """Keep the parts of products and blocks that do not depend on the motion change; some elements have none."""
+
+
+@kernel_parameter
 def stiffness_damping_product(record, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches) -> None:
     """Add K and D times a motion change to `wrenches`: see `forces.variation`."""
 
@@ -58,6 +63,7 @@ KERNELS: tuple[Any, ...] = (
     apply_force,
     elastic_energy,
     implicit_joint_force,
+    linearize,
     stiffness_damping_product,
     add_stiffness_blocks,
 )
@@ -165,7 +171,7 @@ class ForceElement(Immutable, eq=False):
         What the energy ledger records: `work` done on the system, or `dissipation`.
     implicit
         Whether implicit integrators evaluate it at the end of the step.  Otherwise they evaluate it at the start.
-    apply_force, elastic_energy, implicit_joint_force, stiffness_damping_product, add_stiffness_blocks
+    apply_force, elastic_energy, implicit_joint_force, linearize, stiffness_damping_product, add_stiffness_blocks
         The kernels.
     coordinates
         For an element that acts on coordinates of a joint: the number of consecutive rates from the field `iv` on.
@@ -199,6 +205,7 @@ class ForceElement(Immutable, eq=False):
     apply_force: Any
     elastic_energy: Any = None
     implicit_joint_force: Any = None
+    linearize: Any = None
     stiffness_damping_product: Any = None
     add_stiffness_blocks: Any = None
     coordinates: int = 0
@@ -249,6 +256,7 @@ class ForceElement(Immutable, eq=False):
             "apply_force": True,
             "elastic_energy": given is not None,
             "implicit_joint_force": not self.acts_on_bodies and self.implicit,
+            "linearize": self.acts_on_bodies and given is not None,
             "stiffness_damping_product": self.acts_on_bodies,
             "add_stiffness_blocks": self.acts_on_bodies and self.implicit,
         }[name]

@@ -39,6 +39,7 @@ from multibody_cli.forces.contract import (
     SceneEntry,
     apply_force,
     implicit_joint_force,
+    linearize,
     stiffness_damping_product,
 )
 from multibody_cli.forces.contract import add_stiffness_blocks as add_stiffness_blocks_of
@@ -271,6 +272,19 @@ def _apply_none_implicitly(forces, t, h, displacement_factor, velocity_factor, e
     """Add nothing."""
 
 
+@template(before, linearize, PLACE)
+def _linearize_one_more(forces, t, bodies):
+    before(forces, t, bodies)
+    table = forces.tables[PLACE]
+    for k in range(len(table)):
+        linearize(table[k], forces, t, bodies)
+
+
+@kernel
+def _linearize_none(forces, t, bodies):
+    """Keep nothing."""
+
+
 @template(before, stiffness_damping_product, PLACE, IMPLICIT)
 def _add_one_more_product(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
     before(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)
@@ -375,6 +389,9 @@ def apply_implicit_joint_forces(forces, t, coefficients, exact, rates, tau, arma
     h, displacement_factor, velocity_factor = coefficients[0], coefficients[1], coefficients[2]
     _apply_implicit_joint_forces(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
 
+
+linearize_forces: Any = _over("linearize", _linearize_one_more, _linearize_none)
+"""`linearize_forces(forces, t, bodies)`: prepare products and blocks for the present positions and velocities."""
 
 add_stiffness_damping_products: Any = _over(
     "stiffness_damping_product", _add_one_more_product, _add_no_product, IMPLICIT=lambda element: element.implicit

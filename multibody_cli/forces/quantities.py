@@ -12,8 +12,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from multibody_cli.cables.lines import keep_lines, path_change
 from multibody_cli.cables.lines import measure as measure_cable
-from multibody_cli.cables.lines import path_change
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spatial.memory import load
@@ -100,6 +100,7 @@ def write_directions(quantities, points, signals, rates, bodies, displacement_fa
         elif item.kind == _RATE:
             directions[i] = velocity_factor * rates[item.iv]
         elif item.kind == _PATH_LENGTH or item.kind == _PATH_RATE:
+            keep_lines(points, item.index, item.iv, bodies)
             length, rate = path_change(points, item.index, item.iv, bodies, displacement_factor, velocity_factor, True)
             directions[i] = length if item.kind == _PATH_LENGTH else rate
         elif item.kind != _TIME_FUNCTION and item.kind != _HELD:

@@ -27,6 +27,7 @@ from multibody_cli.forces.cable import (
     add_stiffness_blocks,
     apply_tension,
     has_jumped,
+    linearize,
     path_warning,
     stiffness_damping_product,
 )
@@ -202,6 +203,7 @@ ELEMENT = ForceElement(
     cable=True,
     apply_force=apply_force,
     elastic_energy=elastic_energy,
+    linearize=linearize,
     stiffness_damping_product=bound_kernel(
         stiffness_damping_product, law_of=law_of, tension_change_of=tension_change_of
     ),

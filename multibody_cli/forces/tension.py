@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.cables.lines import has_collapsed, measure
+from multibody_cli.cables.lines import has_collapsed, measure, trace
 from multibody_cli.forces.cable import (
     LENGTH_JUMPED,
     PATH_WARNINGS,
@@ -22,6 +22,7 @@ from multibody_cli.forces.cable import (
     add_tension,
     apply_tension,
     has_jumped,
+    linearize,
     path_warning,
     stiffness_damping_product,
 )
@@ -84,6 +85,7 @@ def tension_change_of(item, forces, t, length, rate):
 @kernel
 def add_unit(item, forces, factor, bodies, wrenches):
     """Add the wrenches of the unit of the signal times `factor`."""
+    trace(forces.points, item.first, item.last, bodies)
     add_tension(forces.points, item.first, item.last, item.sign * factor, bodies, wrenches)
 
 
@@ -113,6 +115,7 @@ ELEMENT = ForceElement(
     implicit=True,
     cable=True,
     apply_force=apply_force,
+    linearize=linearize,
     stiffness_damping_product=bound_kernel(
         stiffness_damping_product, law_of=law_of, tension_change_of=tension_change_of
     ),

@@ -5,7 +5,8 @@ and `dv` of the bodies.  The kernel `stiffness_damping_product` of an element ad
 
     dF = K (displacement_factor * change) + D (velocity_factor * change),
 
-with factors that are times, s, or plain numbers: the change is a displacement and a change of velocity at once.
+with factors that are times, s, or plain numbers: the change is a displacement and a change of velocity at once.  Before
+products and blocks, the kernel `linearize` keeps the parts that depend on positions and velocities alone.
 
 Where `exact`, K and D are the derivatives.  They determine the stiffness of a system, and the stable step of explicit
 integrators.  Otherwise -K and -D are a symmetric, positive semidefinite approximation, with which implicit integrators

@@ -34,6 +34,7 @@ from multibody_cli.forces.elements import (
     add_stiffness_blocks,
     add_stiffness_damping_products,
     apply_implicit_joint_forces,
+    linearize_forces,
 )
 from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.linalg.vectors import add_scaled, clear
@@ -95,6 +96,7 @@ def add_implicit_terms(system, work, t):
     reset_armature(tree, work)
     apply_implicit_joint_forces(system.forces, t, coefficients, False, rates, work.tau, work.armature)
     work.implicit_solve.time[0] = t
+    linearize_forces(system.forces, t, bodies)
     clear_wrenches(work)
     add_stiffness_damping_products(system.forces, t, bodies, coefficients[1], coefficients[2], False, work.wrenches)
     if coefficients[1] > 0.0:

@@ -19,7 +19,12 @@ from multibody_cli.constraint_solver.loop_joints import (
 )
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.rows import acceleration_of_row, jacobian_product_of_row
-from multibody_cli.forces.elements import add_stiffness_damping_products, apply_forces, apply_implicit_joint_forces
+from multibody_cli.forces.elements import (
+    add_stiffness_damping_products,
+    apply_forces,
+    apply_implicit_joint_forces,
+    linearize_forces,
+)
 from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches
 from multibody_cli.kernel import kernel
@@ -76,6 +81,7 @@ def differentiate_forces(system, work, state, powers, K, D):
     t = state.time[0]
     update_kinematics(system, t, state.q, state.v, state.a, work)
     apply_forces(system.forces, t, state.q, state.v, work, powers)
+    linearize_forces(system.forces, t, work.bodies)
     write_ball_columns(system.tree, work)
     for j in range(free_end(system.tree)):
         write_column(system, work, t, 1.0, 0.0, K, j)

@@ -19,7 +19,7 @@ Sources: Sueda, notes 1.9, (1.30), (1.35) to (1.37), with corrected signs; 2.5, 
 from __future__ import annotations
 
 from multibody_cli.constraint_solver.loop_joints import compute_loop_velocities
-from multibody_cli.forces.elements import add_spring_products, apply_implicit_joint_forces
+from multibody_cli.forces.elements import add_spring_products, apply_implicit_joint_forces, linearize_forces
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.implicit.dense_matrix import fill_dense, reduce_wrenches
 from multibody_cli.implicit.implicit_forces import clear_blocks, clear_wrenches, jacobian_product
@@ -43,6 +43,7 @@ def add_joint_terms(system, work, t):
         system.forces, t, work.implicit_coefficients, False, work.implicit_rates, work.tau, work.armature
     )
     work.implicit_solve.time[0] = t
+    linearize_forces(system.forces, t, work.bodies)
     clear_blocks(work)
 
 

@@ -169,7 +169,7 @@ def write_forces(
             array[j] = 0.0
     quantities = _records(tracer, parameters, [one.quantities for one in variants])
     entries: Any = _records(tracer, parameters, [one.points.entries for one in variants])
-    points = CablePoints(entries, *cast(Any, ([], [], [])))
+    points = CablePoints(entries, *cast(Any, ([], [], [], [])))
     forces = base._replace(points=points, signals=cast(Any, symbolic))
 
     def keep_clear(shortest: Value, rest: Value, length: Value) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.cables.lines import POINT, CablePoints
-from multibody_cli.cables.moving import AXIS, JET, POINT_MOTION
+from multibody_cli.cables.lines import POINT, CablePoints, cable_points
+from multibody_cli.cables.moving import JET, POINT_MOTION
 from multibody_cli.cables.surface import SURFACE
 from multibody_cli.cables.surface_kinds import SurfaceCode
 from multibody_cli.expressions import FORMULA, parse
@@ -66,7 +66,7 @@ class CablePacker:
         """Return the arrays of all cables."""
         surfaces, motions = _filled(SURFACE, self._surfaces), _filled(POINT_MOTION, self._motions)
         motions["time"] = math.inf  # not watched yet
-        return CablePoints(records(np.array(self._entries, POINT)), surfaces, motions, records(np.zeros(5, AXIS)))
+        return cable_points(np.array(self._entries, POINT), surfaces, motions)
 
 
 def _filled(dtype: np.dtype[np.void], constants: Sequence[tuple[Any, ...]]) -> Records:

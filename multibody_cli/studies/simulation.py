@@ -69,8 +69,11 @@ class PreparedSimulation(Immutable):
         """Return this simulation with scratch of its own, to run in another thread."""
         system = self.compiled.model.system
         own = with_signals(system, system.forces.signals.with_own_scratch())
-        own = own._replace(forces=own.forces._replace(states=own.forces.states.copy()))
-        own = own._replace(constraints=own.constraints._replace(buffers=allocate(CodeBuffers)))
+        points = own.forces.points.with_own_scratch()
+        own = own._replace(
+            forces=own.forces._replace(points=points, states=own.forces.states.copy()),
+            constraints=own.constraints._replace(points=points, buffers=allocate(CodeBuffers)),
+        )
         return self.with_compiled(model=replace(self.compiled.model, system=own))
 
     def with_compiled(self, **parts: Any) -> PreparedSimulation:

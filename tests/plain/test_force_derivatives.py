@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from force_scenes import ELEMENTS, element_in, energy, floating, moved, thrown, twists, varied, wrenches
 
-from multibody_cli.forces.elements import add_stiffness_blocks
+from multibody_cli.forces.elements import add_stiffness_blocks, linearize_forces
 from multibody_cli.kernel import records
 from multibody_cli.tree.workspace import CHILD_INERTIA
 
@@ -83,6 +83,7 @@ def test_stiffness_blocks_are_symmetric_and_passive(name, seed):
         np.testing.assert_allclose(kept, kept.T, atol=1e-13 * size)
         assert np.linalg.eigvalsh(0.5 * (kept + kept.T)).max() <= 1e-12 * size
         blocks = records(np.zeros(len(work.bodies), CHILD_INERTIA))
+        linearize_forces(system.forces, 0.0, work.bodies)
         add_stiffness_blocks(system.forces, 0.0, work.bodies, *factors, blocks)
         for row in range(len(work.bodies) - 1):
             own = kept[6 * row : 6 * row + 6, 6 * row : 6 * row + 6]
