@@ -164,15 +164,19 @@ def nearest_turn(angle, reference):
 
 
 @formula
-def counted(states, k, expected, angle, rate):
-    """The angle with the whole turns that are nearest to those expected by state k, and the rate of the state.
+def counted(states, k, zero, angle, rate):
+    """The angle with the whole turns that are nearest to those of state k, and the rate of the state.
 
-    Where the state is not integrated by its rate, it takes the angle.
+    The state is the angle from `zero`.  Where it is not integrated by its rate, it takes the angle, and keeps no more
+    than the whole turns of the value before: the number of evaluations changes no bit.
     """
-    state, found = states[k], nearest_turn(angle, expected)
+    state = states[k]
+    found = nearest_turn(angle, zero + state.value)
     state.rate = rate if math.isfinite(rate) else 0.0
     if state.step + state.pending > 0.0 and math.isfinite(found):
-        state.value += found - expected
+        state.value = found - zero
+        if state.pending > 0.0:
+            state.start = state.value
     return found
 
 
@@ -191,15 +195,13 @@ def spin_of(end, v):
 @formula
 def leaving_angle(end, states, angle, rate, q, v):
     """Angle in a disc that turns with the rope at which the rope leaves it."""
-    expected = end.reference + states[end.state].value - end.turn * q[end.iq]
-    return counted(states, end.state, expected, angle, rate + end.turn * v[end.iv])
+    return counted(states, end.state, end.reference - turn_of(end, q), angle, rate + spin_of(end, v))
 
 
 @formula
 def arrival_angle(end, states, angle, rate, q, v):
     """Angle in a disc that turns with the rope at which the rope arrives at it."""
-    expected = end.reference + states[end.state + 1].value - end.turn * q[end.iq]
-    return counted(states, end.state + 1, expected, angle, rate + end.turn * v[end.iv])
+    return counted(states, end.state + 1, end.reference - turn_of(end, q), angle, rate + spin_of(end, v))
 
 
 @formula
@@ -215,7 +217,7 @@ def wrap_angle(end, states, angle, rate):
     It is undefined (NaN) for a rope that has left the disc.
     """
     rate = end.sense * rate + states[end.state].rate
-    return on_disc(counted(states, end.state, end.reference + states[end.state].value, end.sense * angle, rate))
+    return on_disc(counted(states, end.state, end.reference, end.sense * angle, rate))
 
 
 @formula

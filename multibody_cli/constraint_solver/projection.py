@@ -154,10 +154,12 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         halved = error <= 0.5 * before
         if error <= tolerance or not (halved or (reused and error > REUSED_ERROR)):
             break
-        reused = halved and (error <= REUSED_ERROR or reach * error <= tolerance)
+        is_small = error <= REUSED_ERROR or reach * error <= tolerance
+        reused = halved and is_small and work.dual.has_near_factors[0] != 0
         if not reused:
             suspended = suspend_nonholonomic_rows(work)
             accelerate(system, work, work.response)
+            work.dual.has_near_factors[0] = 1
         before = error
         correct(system, work, POSITION)
         reach = move(tree, q, work.response)
@@ -168,7 +170,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     residual = max(compute_residuals(tree, work, v), set_rebounds(work))
     corrected = residual > PROJECTION_TOLERANCE * work.dual.scales[1]
     if corrected:
-        if residual > REUSED_ERROR * tree.rate or suspended:
+        if residual > REUSED_ERROR * tree.rate or suspended or not work.dual.has_near_factors[0]:
             accelerate(system, work, work.response)
             store_factored_positions(work, t, q)
         correct(system, work, VELOCITY)
@@ -291,9 +293,16 @@ def store_factored_positions(work, t, q):
 
 
 @kernel
+def forget_factors(work):
+    """Let the next projection compute factors: which state the last ones belong to depends on the calls before it."""
+    work.dual.has_near_factors[0] = 0
+
+
+@kernel
 def take_factored_positions(work, t, q) -> bool:
     """Whether the last factorization is that of t and q; the next call returns False.  Counts the evaluations."""
     work.dual.evaluations[0] += 1
+    work.dual.has_near_factors[0] = 1
     same = len(work.dual.factored_q) > 0 and work.dual.factored_time[0] == t
     work.dual.factored_time[0] = math.nan
     if same:

@@ -145,7 +145,7 @@ def apply_force(rope, forces, t, q, v, bodies, tau, powers, watched, warnings, k
     """Apply the tensions to the bodies, add the loss to the account, and raise warnings."""
     spans, first = forces.spans, rope.first
     count_turns(spans, forces.states, rope, q)
-    follow_turns(spans, forces.states, rope, v, bodies)
+    follow_turns(spans, forces.states, rope, q, v, bodies)
     if rope.stored >= 0:
         let_slip(spans, forces.states, rope, bodies)
     while first < rope.last:

@@ -22,17 +22,17 @@ from typing import Any, NamedTuple
 from multibody_cli.cables.span import (
     COINCIDENT,
     angle_of,
+    arrival_angle,
     arrive,
     changes_of,
-    counted,
     ends_of,
+    leaving_angle,
     levers_of,
     nearest_turn,
     on_disc,
     pull_change,
     pull_of,
     span_motion,
-    spin_of,
     turn_of,
     twists_of,
     velocities_of,
@@ -68,7 +68,7 @@ def count_turns(spans, states, rope, q):
 
 
 @kernel
-def follow_turns(spans, states, rope, v, bodies):
+def follow_turns(spans, states, rope, q, v, bodies):
     """Write the rates of the states of all angles, or the angles themselves, after `count_turns`."""
     for k in range(rope.first, rope.last):
         a, b = spans[k].a, spans[k].b
@@ -79,16 +79,14 @@ def follow_turns(spans, states, rope, v, bodies):
             if a.slides:
                 wrap_angle(a, states, angle - spans[k - 1].b.angle, motion.rate_a)
             else:
-                rate = motion.rate_a + spin_of(a, v)
-                a.angle = counted(states, a.state, a.angle, angle, rate)
+                a.angle = leaving_angle(a, states, angle, motion.rate_a, q, v)
         if b.radius > 0.0:
             angle = angle_of(b, ends.e_b, ends.n_b, bodies)
             if b.slides:
                 b.angle = angle
                 arrive(b, states, motion.rate_b)
             else:
-                rate = motion.rate_b + spin_of(b, v)
-                b.angle = counted(states, b.state + 1, b.angle, angle, rate)
+                b.angle = arrival_angle(b, states, angle, motion.rate_b, q, v)
 
 
 @formula

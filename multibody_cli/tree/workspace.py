@@ -161,6 +161,7 @@ class DualProblem(NamedTuple):
     scales: Annotated[Floats, 2]  # largest coordinate and speed of a body, relative to the length, and 1/s
     factored_time: Annotated[Floats, 1]  # s; the method has factors for this time and `factored_q`
     factored_q: Annotated[Floats, "nq"]  # or (0,) for a method that does not use them again
+    has_near_factors: Annotated[Integers, 1]  # whether the method has factors for a state near the present one
     evaluations: Annotated[Integers, 1]  # number of evaluations with constraint rows
     solver: Scratch
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.projection import forget_factors
 from multibody_cli.forces.states import load_states, store_rates
 from multibody_cli.kernel import Kernel, allocate, kernel, template
 from multibody_cli.knots import knots_of
@@ -182,6 +183,7 @@ def take_adaptive_steps(system, state, work, scratch, until, rtol, most) -> int:
     copy(scratch.stage[nq + nv : motion], state.z)
     copy(scratch.stage[motion:], state.ledger)
     normalize(system.tree, state.q)
+    forget_factors(work)
     project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
     load_states(system.forces.states, state.z)
     evaluate_projected(system, work, state.time[0], state.q, state.v, state.a, scratch.stage[motion:])

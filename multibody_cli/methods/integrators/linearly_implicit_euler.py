@@ -74,9 +74,9 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
         recentre(tree, q, v)
         finish_contact_step(system, work, contact_work, q)
         time[0] = start + (first + done + 1) * h
+        take_step(states, h)
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         copy(v, work.implicit_rates)
-        take_step(states, h)
         evaluate_projected(system, work, time[0], q, v, a, after)
         valid = is_finite_and_bounded(system.tree, v, a)
         if valid:

@@ -65,8 +65,8 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
         recentre(tree, q, v)
         finish_contact_step(system, work, contact_work, q)
         time[0] = start + step * h
-        project_onto_constraints(system, work, time[0], q, v, a, ledger)
         take_step(system.forces.states, h)
+        project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, after)
         store_states_after_steps(system.forces.states, state.z, ledger)
         if not is_finite_and_bounded(system.tree, v, a):
