@@ -24,8 +24,9 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from multibody_cli.cables.lines import arc_of, is_passed, line_to, moves, rate_change_of, trace, vary_arcs
+from multibody_cli.cables.lines import arc_of, is_passed, line_to, moves, trace
 from multibody_cli.cables.moving import slope_of, update_points
+from multibody_cli.cables.variation import rate_change_of, vary_arcs
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.rows import write_coefficient, write_level, write_point_force
 from multibody_cli.kernel import formula

@@ -22,13 +22,9 @@ from multibody_cli.cables.lines import (
     kept_line,
     line_to,
     moves,
-    path_change,
-    relative_displacement,
-    slide_after,
-    slide_before,
-    turn_of,
 )
 from multibody_cli.cables.moving import at_body, coordinate_change, slope_change_of, slope_of
+from multibody_cli.cables.variation import path_change, relative_displacement, slide_after, slide_before, turn_of
 from multibody_cli.forces.variation import add_block, add_wrench, block_at
 from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.spatial.memory import load, load_force

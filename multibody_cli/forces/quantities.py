@@ -12,8 +12,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from multibody_cli.cables.lines import keep_lines, path_change
+from multibody_cli.cables.lines import keep_lines
 from multibody_cli.cables.lines import measure as measure_cable
+from multibody_cli.cables.variation import path_change
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spatial.memory import load
