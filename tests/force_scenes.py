@@ -13,8 +13,9 @@ from strategies import random_rotation
 from multibody_cli.cables.rope import mark
 from multibody_cli.compile import compile_scene
 from multibody_cli.forces.contract import ForceElement
+from multibody_cli.forces.element_products import add_stiffness_damping_products, linearize_forces
 from multibody_cli.forces.elements import ELEMENTS as CATALOGUE
-from multibody_cli.forces.elements import add_stiffness_damping_products, apply_forces, elastic_energy, linearize_forces
+from multibody_cli.forces.elements import apply_forces, elastic_energy
 from multibody_cli.forces.quantities import write_directions
 from multibody_cli.kernel import is_interpreted, records
 from multibody_cli.model import System

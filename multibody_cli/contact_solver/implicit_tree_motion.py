@@ -17,7 +17,7 @@ import math
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.contact_solver.friction.anderson import extrapolate_unweighted, store_iteration
 from multibody_cli.contact_solver.parameters import add_implicit_impulses, solve_motion_once
-from multibody_cli.forces.elements import add_stiffness_blocks
+from multibody_cli.forces.element_products import add_stiffness_blocks
 from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force, no_inertia

@@ -39,10 +39,7 @@ from multibody_cli.forces.contract import (
     SceneEntry,
     apply_force,
     implicit_joint_force,
-    linearize,
-    stiffness_damping_product,
 )
-from multibody_cli.forces.contract import add_stiffness_blocks as add_stiffness_blocks_of
 from multibody_cli.forces.contract import elastic_energy as elastic_energy_of
 from multibody_cli.forces.muscle_curves import CurveArrays
 from multibody_cli.forces.quantities import QuantityCode, measure
@@ -220,9 +217,6 @@ def warnings_for(forces: Forces) -> tuple[Integers, ...]:
 PLACE = number_parameter("PLACE", int)
 """The place of an element in `Forces.tables`."""
 
-IMPLICIT = number_parameter("IMPLICIT", bool)
-"""Whether implicit integrators evaluate an element at the end of the step."""
-
 
 @kernel_parameter
 def before(*arguments: Any) -> Any:
@@ -272,46 +266,7 @@ def _apply_none_implicitly(forces, t, h, displacement_factor, velocity_factor, e
     """Add nothing."""
 
 
-@template(before, linearize, PLACE)
-def _linearize_one_more(forces, t, bodies):
-    before(forces, t, bodies)
-    table = forces.tables[PLACE]
-    for k in range(len(table)):
-        linearize(table[k], forces, t, bodies)
-
-
-@kernel
-def _linearize_none(forces, t, bodies):
-    """Keep nothing."""
-
-
-@template(before, stiffness_damping_product, PLACE, IMPLICIT)
-def _add_one_more_product(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
-    before(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)
-    table = forces.tables[PLACE]
-    for k in range(len(table) if IMPLICIT or exact else 0):
-        stiffness_damping_product(table[k], forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)
-
-
-@kernel
-def _add_no_product(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
-    """Add nothing."""
-
-
-@template(before, add_stiffness_blocks_of, PLACE)
-def _add_one_more_block(forces, t, bodies, displacement_factor, velocity_factor, blocks):
-    before(forces, t, bodies, displacement_factor, velocity_factor, blocks)
-    table = forces.tables[PLACE]
-    for k in range(len(table)):
-        add_stiffness_blocks_of(table[k], forces, t, bodies, displacement_factor, velocity_factor, blocks)
-
-
-@kernel
-def _add_no_block(forces, t, bodies, displacement_factor, velocity_factor, blocks):
-    """Add nothing."""
-
-
-def _over(
+def over(
     kernel_name: str,
     one_more: Any,
     none: Any,
@@ -328,7 +283,7 @@ def _over(
     return reduce(after, [element for element in elements if getattr(element, kernel_name) is not None], none)
 
 
-_apply_all: Any = _over("apply_force", _apply_one_more, _apply_none)
+_apply_all: Any = over("apply_force", _apply_one_more, _apply_none)
 
 
 @kernel
@@ -357,13 +312,13 @@ def evaluate_signals(forces, numbers, t, q, v, bodies, values):
         values[i], _, _ = evaluate(forces.signals, numbers[i], t)
 
 
-def _energy_over(elements: Iterable[ForceElement]) -> Any:
-    return _over("elastic_energy", _energy_of_one_more, _no_energy, elements)
+def _energyover(elements: Iterable[ForceElement]) -> Any:
+    return over("elastic_energy", _energy_of_one_more, _no_energy, elements)
 
 
-_SPRINGS_OF_JOINTS: Any = _energy_over(element for element in ELEMENTS if element.coordinates)
-_CABLES: Any = _energy_over(element for element in ELEMENTS if element.cable or element.spans)
-_OTHERS: Any = _energy_over(element for element in ELEMENTS if element.bodies)
+_SPRINGS_OF_JOINTS: Any = _energyover(element for element in ELEMENTS if element.coordinates)
+_CABLES: Any = _energyover(element for element in ELEMENTS if element.cable or element.spans)
+_OTHERS: Any = _energyover(element for element in ELEMENTS if element.bodies)
 
 
 @kernel
@@ -374,7 +329,7 @@ def elastic_energy(forces, q, bodies) -> float:
     return _SPRINGS_OF_JOINTS(forces, q, bodies) + _CABLES(forces, q, bodies) + _OTHERS(forces, q, bodies)
 
 
-_apply_implicit_joint_forces: Any = _over("implicit_joint_force", _apply_one_more_implicitly, _apply_none_implicitly)
+_apply_implicit_joint_forces: Any = over("implicit_joint_force", _apply_one_more_implicitly, _apply_none_implicitly)
 
 
 @kernel
@@ -388,24 +343,3 @@ def apply_implicit_joint_forces(forces, t, coefficients, exact, rates, tau, arma
     """
     h, displacement_factor, velocity_factor = coefficients[0], coefficients[1], coefficients[2]
     _apply_implicit_joint_forces(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
-
-
-linearize_forces: Any = _over("linearize", _linearize_one_more, _linearize_none)
-"""`linearize_forces(forces, t, bodies)`: prepare products and blocks for the present positions and velocities."""
-
-add_stiffness_damping_products: Any = _over(
-    "stiffness_damping_product", _add_one_more_product, _add_no_product, IMPLICIT=lambda element: element.implicit
-)
-"""`add_stiffness_damping_products(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)`."""
-
-add_spring_products: Any = _over(
-    "stiffness_damping_product",
-    _add_one_more_product,
-    _add_no_product,
-    [element for element in ELEMENTS if element.implicit and element.acts_on_bodies and element.elastic_energy],
-    IMPLICIT=lambda element: element.implicit,
-)
-"""`add_stiffness_damping_products` of the elements on bodies that store energy."""
-
-add_stiffness_blocks: Any = _over("add_stiffness_blocks", _add_one_more_block, _add_no_block)
-"""`add_stiffness_blocks(forces, t, bodies, displacement_factor, velocity_factor, blocks)`: see `forces.variation`."""

@@ -30,12 +30,12 @@ from multibody_cli.constraint_solver.loop_joints import (
 )
 from multibody_cli.constraint_solver.solver import zero_rhs
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.forces.elements import (
+from multibody_cli.forces.element_products import (
     add_stiffness_blocks,
     add_stiffness_damping_products,
-    apply_implicit_joint_forces,
     linearize_forces,
 )
+from multibody_cli.forces.elements import apply_implicit_joint_forces
 from multibody_cli.kernel import bound_kernel, kernel, template
 from multibody_cli.linalg.vectors import add_scaled, clear
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass

@@ -19,12 +19,8 @@ from multibody_cli.constraint_solver.loop_joints import (
 )
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.rows import acceleration_of_row, jacobian_product_of_row
-from multibody_cli.forces.elements import (
-    add_stiffness_damping_products,
-    apply_forces,
-    apply_implicit_joint_forces,
-    linearize_forces,
-)
+from multibody_cli.forces.element_products import add_stiffness_damping_products, linearize_forces
+from multibody_cli.forces.elements import apply_forces, apply_implicit_joint_forces
 from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches
 from multibody_cli.kernel import kernel

@@ -19,7 +19,8 @@ Sources: Sueda, notes 1.9, (1.30), (1.35) to (1.37), with corrected signs; 2.5, 
 from __future__ import annotations
 
 from multibody_cli.constraint_solver.loop_joints import compute_loop_velocities
-from multibody_cli.forces.elements import add_spring_products, apply_implicit_joint_forces, linearize_forces
+from multibody_cli.forces.element_products import add_spring_products, linearize_forces
+from multibody_cli.forces.elements import apply_implicit_joint_forces
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.implicit.dense_matrix import fill_dense, reduce_wrenches
 from multibody_cli.implicit.implicit_forces import clear_blocks, clear_wrenches, jacobian_product

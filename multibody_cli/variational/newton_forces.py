@@ -14,7 +14,8 @@ joints change as at the start of the step.
 from __future__ import annotations
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
-from multibody_cli.forces.elements import add_stiffness_damping_products, apply_implicit_joint_forces
+from multibody_cli.forces.element_products import add_stiffness_damping_products, linearize_forces
+from multibody_cli.forces.elements import apply_implicit_joint_forces
 from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches
 from multibody_cli.kernel import formula, kernel
@@ -37,6 +38,7 @@ def add_force_derivatives(system, work, step, h):
     tree, forces, N, last = system.tree, step.forces, step.solver.dense.N, free_end(system.tree)
     for i in range(len(forces.kept)):
         store_force(forces.kept[i], load_force(work.wrenches[i]))
+    linearize_forces(system.forces, forces.time[0], forces.work.bodies)
     for j in range(last):
         if not tree.driven[j]:
             for k in range(len(forces.unit)):

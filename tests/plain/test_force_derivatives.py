@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from force_scenes import ELEMENTS, element_in, energy, floating, moved, thrown, twists, varied, wrenches
 
-from multibody_cli.forces.elements import add_stiffness_blocks, linearize_forces
+from multibody_cli.forces.element_products import add_stiffness_blocks, linearize_forces
 from multibody_cli.kernel import records
 from multibody_cli.tree.workspace import CHILD_INERTIA
 
