@@ -314,6 +314,8 @@ class SceneNames(Immutable):
     friction_ropes: tuple[ActuationEntry, ...] = ()  # those that slide with friction, with the numbers of their guides
     resists_rolling: bool = False  # whether contacts resist rolling or spinning
     variational: bool = False  # whether the method is variational, and reports on its steps
+    wrenches: tuple[tuple[str, str], ...] = ()  # elements by their causes, each with a body on which it acts
+    bushings: tuple[str, ...] = ()
     looped: tuple[int, ...] = ()  # numbers of the bodies in closed loops of joints
 
     @property
@@ -349,8 +351,8 @@ class Model(Immutable):
         (nb, 3) centre of mass of each body in its body frame, in scene order, m.
     nq, nv
         Lengths of q and v.
-    sensors, points
-        The sensors and the named points, rows of `FIXED_FRAME`.
+    sensors, points, bushings
+        The sensors, the named points, and the frames of bushings on their children, rows of `FIXED_FRAME`.
     joint_maps
         The formulas of generated parts of joints, by the address of their code.
     controllers
@@ -370,6 +372,7 @@ class Model(Immutable):
     nv: int
     sensors: Records
     points: Records
+    bushings: Records
     joint_maps: Mapping[int, JointMap] = {}
     controllers: tuple[Controller, ...] = ()
     combinations: Integers = NO_COMBINATIONS

@@ -170,7 +170,7 @@ def pack(machine: Machine) -> Packed:
     constraints = TablePacker().pack(forces.signals, forces.points)
     reductions = ReductionPacker(tree.tree.driven).pack()
     system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms, *NO_ARMS, NO_COMMANDS)
-    model = Model(system, names, com, len(tree.q), len(tree.v), NO_FRAMES, NO_FRAMES, tree.joint_maps)
+    model = Model(system, names, com, len(tree.q), len(tree.v), NO_FRAMES, NO_FRAMES, NO_FRAMES, tree.joint_maps)
     return Packed(machine, model, tree)
 
 

@@ -12,7 +12,18 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, OUTPUTS
 from multibody_cli.cli.progress import ProgressBar, Waiting
-from multibody_cli.cli.source import FROM, Time, explain_channels, is_result, joined, prepare_and_warn, split_words
+from multibody_cli.cli.source import (
+    FRAME,
+    FROM,
+    Time,
+    explain_channels,
+    expressed,
+    is_result,
+    joined,
+    prepare_and_warn,
+    scene_in,
+    split_words,
+)
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
 from multibody_cli.studies.export import EXPORTS, SUFFIXES
@@ -48,6 +59,8 @@ class _TimeOrFormat(Time):
     help="Last time; or the format of a model, to write a scene.",
 )
 @click.option("--every", metavar="TIME", type=Time(positive=True), help="Interval, a multiple of the output interval.")
+@FRAME
+@click.option("--reactions", is_flag=True, help="Write the wrenches of all joints as one table, with a row for each.")
 @click.option("--strict", is_flag=True, help="Refuse a scene of which the model cannot keep everything.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def verb(
@@ -56,6 +69,8 @@ def verb(
     start: float | None,
     end: Any,
     every: float | None,
+    frame: str | None,
+    reactions: bool,
     strict: bool,
     force: bool,
 ) -> int:
@@ -69,6 +84,10 @@ def verb(
     with the units as metadata; MATLAB, with one variable for each column; NumPy, with one array for each column;
     storages of OpenSim (sto, mot).
 
+    --reactions writes one table of all joints: for each instant and joint the force and the moment of the joint on its
+    child, about the origin of its joint frame there. --frame gives the axes of wrenches: of the world, of the body on
+    which they act, or of the frame of the joint on the child, in which they are recorded.
+
     With `--to mjcf`, FILE is a scene, which is written as a model of MuJoCo, and with `--to urdf` as one of ROS. Each
     element that the model approximates or drops is reported. With `--to fmu`, it is a unit of FMI 3.0 for
     co-simulation, whose inputs are those of the scene and whose outputs are the CHANNELs; it runs where this package
@@ -79,6 +98,8 @@ def verb(
     if end in WRITERS:
         if start is not None or every is not None:
             raise ArgumentError(f"--to {end} writes one scene: it takes no times")
+        if frame or reactions:
+            raise ArgumentError(f"--to {end} writes one scene: --frame and --reactions are for tables")
         return WRITERS[end](words, end, output, strict, force)
     if strict:
         raise ArgumentError(f"--strict has no effect without --to {'|'.join(EXPORTS)}")
@@ -88,11 +109,12 @@ def verb(
     from multibody_cli.output.table import table_of
     from multibody_cli.output.table_formats import FORMATS
     from multibody_cli.output.trajectory import read_trajectory
+    from multibody_cli.studies.wrenches import reactions_of
 
     files, channels = split_words(words)
     if len(files) > 1:
         raise ArgumentError(f"{len(files)} files are too many: a table has the channels of one")
-    target = output or TABLES / f"{joined(files, channels)}.csv"
+    target = output or TABLES / f"{joined(files, ['reactions'] if reactions else channels)}.csv"
     suffix = target.suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         raise ArgumentError(f"{target}: a table is named {' or '.join(f'*.{known}' for known in FORMATS)}")
@@ -101,16 +123,24 @@ def verb(
     if is_result(target):
         raise ArgumentError(f"{target} is a result file, not a table: use another name with -o")
     if is_sweep_table(Path(files[0])):
-        if channels or start is not None or end is not None or every is not None:
+        if channels or reactions or frame or start is not None or end is not None or every is not None:
             raise ArgumentError(f"{files[0]} is a table of a sweep: it is exported as a whole, without other arguments")
         with replacement(target) as part:
             FORMATS[suffix].write(SweepTable(Path(files[0])), part)
         show(target)
         return 0
-    trajectory = read_trajectory(files[0])
+    trajectory = expressed(read_trajectory(files[0]), frame)
+    rows = select_instants(trajectory, start, end, every)
+    if reactions:
+        if channels:
+            raise ArgumentError("--reactions writes the wrenches of all joints: it takes no channels")
+        with replacement(target) as part:
+            FORMATS[suffix].write(reactions_of(trajectory, scene_in(trajectory), rows, frame), part)
+        show(target)
+        return 0
     with ProgressBar("values") as bar:
         try:
-            table = table_of(trajectory, channels, select_instants(trajectory, start, end, every), bar.show)
+            table = table_of(trajectory, channels, rows, bar.show)
         except ResultError as error:
             raise explain_channels(error, channels) from error
         with replacement(target) as part:

@@ -12,7 +12,18 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, OUTPUTS
 from multibody_cli.cli.progress import Waiting
-from multibody_cli.cli.source import FROM, TO, explain_channels, is_result, joined, split_words, stem, stored_scene
+from multibody_cli.cli.source import (
+    FRAME,
+    FROM,
+    TO,
+    explain_channels,
+    expressed,
+    is_result,
+    joined,
+    split_words,
+    stem,
+    stored_scene,
+)
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError, nearest
 
@@ -24,7 +35,6 @@ if TYPE_CHECKING:
     from multibody_cli.pictures.style import Style
 
 PICTURES = OUTPUTS / "plots"
-FRAMES = ("world", "body")
 FORM_NAMES = ("curves", "map", "parallel")
 STYLE_NAMES = ("screen", "paper", "talk", "dark")
 
@@ -35,7 +45,7 @@ STYLE_NAMES = ("screen", "paper", "talk", "dark")
 @click.option("--x", "across", metavar="CHANNEL", help="Scalar of the horizontal axis, instead of the time.")
 @FROM
 @TO
-@click.option("--frame", type=click.Choice(FRAMES), help="Frame of the wrenches of joints. Default: the joint's.")
+@FRAME
 @click.option("--muscle", metavar="NAME", help="Draw the curves of a muscle, with its operating points.")
 @click.option("--differences", is_flag=True, help="Show below the differences of the other files from the first.")
 @click.option(
@@ -66,7 +76,9 @@ def verb(
     Channels with the same units share a panel; error channels have their own panel. Several files are overlaid.
 
     --x draws channels against another scalar, as in `joints/hinge/v --x joints/hinge/q` for a phase plane. --frame
-    rotates the moments and forces of joints from the joint frame of the child to the axes of the child or of the world.
+    rotates moments and forces of joints, bushings and elements to the axes of the body on which they act, or of the
+    world; those of joints and bushings are recorded in the axes of their own frame on the child.
+
     Of a table of `mbsim sweep`, a CHANNEL is a column: --as draws columns as curves over a key, with bands of 50 and 90
     percent of the runs, as a map over a grid of two keys, or in parallel coordinates. --x is the horizontal key.
 
@@ -78,6 +90,7 @@ def verb(
     from multibody_cli.output.file_replacement import require_replaceable
     from multibody_cli.output.selection import select_instants
     from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
+    from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.pictures.channels import MOST_RUNS, PicturedRun, draw
     from multibody_cli.pictures.style import STYLES, require_format
     from multibody_cli.pictures.sweeps import draw_sweep
@@ -103,7 +116,7 @@ def verb(
         raise ArgumentError("--differences requires two or more files")
     if len(files) > MOST_RUNS:
         raise ArgumentError(f"{len(files)} files are too many for one picture: the maximum is {MOST_RUNS}")
-    trajectories = [_opened(file, frame) for file in files]
+    trajectories = [expressed(read_trajectory(file), frame) for file in files]
     stems = [stem(file) for file in files]
     labels = stems if len(set(stems)) == len(files) else files
     runs = [
@@ -131,18 +144,6 @@ def _write(picture: Path, draw: Callable[[], tuple[Figure, list[str]]]) -> int:
         save(figure, picture)
     show(picture)
     return 0
-
-
-def _opened(file: str, frame: str | None) -> Trajectory:
-    from multibody_cli.output.trajectory import read_trajectory
-
-    trajectory = read_trajectory(file)
-    if frame is None:
-        return trajectory
-    from multibody_cli.pictures.channels import express_wrenches
-    from multibody_cli.scene.load import load_scene
-
-    return express_wrenches(trajectory, load_scene(stored_scene(trajectory.scene_yaml, file)).scene.joints, frame)
 
 
 def _muscle(file: str, name: str, style: Style) -> Figure:

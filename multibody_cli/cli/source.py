@@ -18,8 +18,12 @@ from multibody_cli.errors import ArgumentError, QuantityError, ResultError
 
 if TYPE_CHECKING:
     from multibody_cli.document.source import SceneSource, StoredScene
+    from multibody_cli.output.trajectory import Trajectory
+    from multibody_cli.scene.schema import SceneSpec
     from multibody_cli.studies.simulation import PreparedSimulation
 
+
+FRAMES = ("world", "body", "joint")
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -102,6 +106,22 @@ def stored_scene(text: str, path: Path | str) -> StoredScene:
     return StoredScene(text, str(path))
 
 
+def expressed(trajectory: Trajectory, frame: str | None) -> Trajectory:
+    """Return a run with its wrenches in other axes; without a frame, as they are recorded."""
+    if frame is None:
+        return trajectory
+    from multibody_cli.studies.wrenches import express_wrenches
+
+    return express_wrenches(trajectory, scene_in(trajectory), frame)
+
+
+def scene_in(trajectory: Trajectory) -> SceneSpec:
+    """Return the scene of a run."""
+    from multibody_cli.scene.load import load_scene
+
+    return load_scene(stored_scene(trajectory.scene_yaml, trajectory.source)).scene
+
+
 _LONGEST_NAME = 180
 """Maximum length of a generated file name in bytes; file systems accept 255."""
 
@@ -132,6 +152,9 @@ class Time(click.ParamType[float]):
 
 
 FROM = click.option("--from", "start", metavar="TIME", type=Time(), help="First time, as in 1s or '500 ms'.")
+FRAME = click.option(
+    "--frame", type=click.Choice(FRAMES), help="Axes of wrenches. Default: those in which they are recorded."
+)
 TO = click.option("--to", "end", metavar="TIME", type=Time(), help="Last time.")
 
 

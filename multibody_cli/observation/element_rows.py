@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from multibody_cli.escaping import path_component
-from multibody_cli.forces.elements import CONTROLS, TENSIONS
-from multibody_cli.model import Account, Integers, Model, Records
+from multibody_cli.forces.elements import CONTROLS, ELEMENTS, TENSIONS
+from multibody_cli.kernel import records
+from multibody_cli.model import Account, Floats, Integers, Model, Records, SceneNames
 from multibody_cli.tree.markers import bodies_of_rows
+
+SOURCE = np.dtype(
+    [
+        ("first", "i8"),  # bodies on which it acts, in `ElementRows.targets`
+        ("last", "i8"),
+        ("first_record", "i8"),  # its records, in `ElementRows.records`
+        ("last_record", "i8"),
+        ("first_row", "i8"),  # its constraint rows
+        ("last_row", "i8"),
+    ]
+)
+"""One row per element that acts on bodies."""
+
+OFFSET = np.dtype([("r", "f8", 3)])
+"""From the origin of the body frame to that of the joint frame, in the body frame."""
 
 
 class ElementRows(NamedTuple):
@@ -24,6 +42,15 @@ class ElementRows(NamedTuple):
     sensors: Records  # of `FIXED_FRAME`
     points: Records
     combinations: Integers  # (n, 3) signals
+    sources: Records  # of `SOURCE`
+    targets: Integers  # (n,) rows of the bodies on which they act
+    offsets: Records  # (n,) of `OFFSET`
+    brakes: Integers  # (n, 2) range of each brake of a combination or path in `targets`; empty for a combination
+    guides: Integers  # (n, 2) that of the rope of each guide with friction
+    records: Integers  # (k, 2) places and numbers of their records in the tables of forces
+    bushings: Records  # of `FIXED_FRAME`, on the children
+    of_bushings: Integers  # (n, 2) which of `targets` has the wrench, and the sign with which it acts on the child
+    powers: Floats  # (na,) of accounts, which are not read
 
 
 def element_rows(model: Model) -> ElementRows:
@@ -35,7 +62,82 @@ def element_rows(model: Model) -> ElementRows:
     joints = np.array([joint.row for joint in names.joints], dtype=np.int64)
     actuators = np.array(list(_actuator_rows(model)), dtype=np.int64)
     own = model.activations, model.sensors, model.points, model.combinations
-    return ElementRows(names.body_rows, joints, numbers, actuators, *own)
+    rows = dict(zip(names.bodies, names.body_rows.tolist(), strict=True))
+    sources, found = _sources(model)
+    return ElementRows(
+        names.body_rows,
+        joints,
+        numbers,
+        actuators,
+        *own,
+        sources=sources,
+        targets=np.array([rows[body] for _, body in names.wrenches], np.int64),
+        offsets=_offsets(model, [rows[body] for _, body in names.wrenches]),
+        brakes=_targets_of(names, [f"{section}/{path_component(name)}" for section, name in names.brakes]),
+        guides=_targets_of(
+            names,
+            [
+                f"constraints/{path_component(rope.name)}"
+                for rope in names.friction_ropes
+                for _ in range(rope.columns.start, rope.columns.stop)
+            ],
+        ),
+        records=found,
+        bushings=model.bushings,
+        of_bushings=_of_bushings(model, rows),
+        powers=np.zeros(len(names.accounts)),
+    )
+
+
+def _sources(model: Model) -> tuple[Records, Integers]:
+    """Return the elements that act on bodies, rows of `SOURCE`, and the places and numbers (k, 2) of their records."""
+    names, tables = model.names, model.system.forces.tables
+    records_of: dict[str, list[tuple[int, int]]] = {}
+    for place, element in enumerate(ELEMENTS):
+        if element.acts_on_bodies:
+            for number, account in enumerate(tables[place]["account"].tolist()):
+                records_of.setdefault(names.accounts[account].cause, []).append((place, number))
+    behind = len(model.system.tree.constraint_axes)
+    rows_of = {
+        f"{entry.section}/{path_component(entry.name)}": (behind + entry.rows.start, behind + entry.rows.stop)
+        for entry in names.constraint_entries
+    }
+    sources: list[tuple[int, ...]] = []
+    found: list[tuple[int, int]] = []
+    first = 0
+    for cause, pairs in groupby(names.wrenches, key=itemgetter(0)):
+        last, own = first + len(list(pairs)), records_of.get(cause, [])
+        sources.append((first, last, len(found), len(found) + len(own), *rows_of.get(cause, (0, 0))))
+        found, first = [*found, *own], last
+    return records(np.array(sources, SOURCE)), np.array(found, np.int64).reshape(-1, 2)
+
+
+def _offsets(model: Model, rows: list[int]) -> Records:
+    """Return the offsets of bodies, rows of `OFFSET`."""
+    frames = model.system.tree.frames[rows]
+    inverse = [frame.reshape(3, 3) for frame in frames["frame"]]  # stored by columns
+    return records(np.array([(-(R @ origin),) for R, origin in zip(inverse, frames["origin"], strict=True)], OFFSET))
+
+
+def _targets_of(names: SceneNames, causes: list[str]) -> Integers:
+    """Return the range of each cause in the bodies on which elements act, (n, 2)."""
+    own = [cause for cause, _ in names.wrenches]
+    found = [(own.index(cause), own.index(cause) + own.count(cause)) if cause in own else (0, 0) for cause in causes]
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+def _of_bushings(model: Model, rows: dict[str, int]) -> Integers:
+    """Return which wrench is that of each bushing, and the sign with which it acts on the child."""
+    found = []
+    for name, frame in zip(model.names.bushings, model.bushings, strict=True):
+        own = {
+            rows[body]: k
+            for k, (cause, body) in enumerate(model.names.wrenches)
+            if cause == f"springs/{path_component(name)}"
+        }
+        child = int(frame["row"])
+        found.append((own[child], 1) if child in own else (next(iter(own.values())), -1))
+    return np.array(found, np.int64).reshape(-1, 2)
 
 
 def _actuator_rows(model: Model) -> Iterator[int]:

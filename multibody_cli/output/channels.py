@@ -1,11 +1,11 @@
 """Registry of the output channels.
 
 To add a channel, add one entry to `CHANNELS` (`contact_channels.py` has the channels of contacts, `path_channels.py`
-those of combinations and paths, `rope_channels.py` those of ropes), with the field of `Samples` that it reads and the
-file of `observation` that computes this field.  The samples, the kernel that fills them, the writer, the reader, the
-list of datasets in `schemas/` and the reference page follow from the registry.  A path may contain a placeholder in
-braces, such as `{joint}`: the channel then becomes one dataset for each element of that kind.  `elements.py` defines
-the placeholders and the names of the axes.
+those of combinations and paths, `rope_channels.py` those of ropes, `wrench_channels.py` those of wrenches), with the
+field of `Samples` that it reads and the file of `observation` that computes this field.  The samples, the kernel that
+fills them, the writer, the reader, the list of datasets in `schemas/` and the reference page follow from the registry.
+A path may contain a placeholder in braces, such as `{joint}`: the channel then becomes one dataset for each element of
+that kind.  `elements.py` defines the placeholders and the names of the axes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from multibody_cli.output.channel import VARIATIONAL_STEPS, Channel
 from multibody_cli.output.contact_channels import CONTACT_CHANNELS
 from multibody_cli.output.path_channels import PATH_CHANNELS
 from multibody_cli.output.rope_channels import ROPE_CHANNELS
+from multibody_cli.output.wrench_channels import WRENCH_CHANNELS
 
 # --- what channels have in common -------------------------------------------------------------------------------------
 _ERROR: dict[str, Any] = {"rtol": 0.0, "atol": 1e-6}
@@ -24,20 +25,7 @@ _ERROR: dict[str, Any] = {"rtol": 0.0, "atol": 1e-6}
 
 _COUNT: dict[str, Any] = {"dtype": "<i8", "rtol": 0.0, "atol": 0.0}
 
-CHILD_FRAME = "joint frame of the child"
-"""Frame of the wrenches of joints."""
-
 _of_bodies = partial(Channel, reader="bodies", frame="world", dimensions=("body", "xyz"))
-
-_wrench = partial(
-    Channel,
-    units="N m, N m, N m, N, N, N",
-    frame=CHILD_FRAME,
-    dimensions=("moment_force",),
-    atol=1e-7,
-    role="reaction",
-)
-"""Wrench of a joint."""
 
 _of_rows = partial(Channel, reader="constraints", dimensions=("row",), role="constraint")
 
@@ -108,19 +96,7 @@ CHANNELS: tuple[Channel, ...] = (
         dimensions=("coordinate",),
         atol=1e-7,
     ),
-    _wrench(
-        "joints/{joint}/force",
-        description="Total wrench [moment; force] that the joint applies to the child about the origin of the child's "
-        "joint frame: constraint, actuator, spring, damper and friction.",
-        field="reaction",
-        reader="joints",
-    ),
-    _wrench(
-        "joints/{friction_joint}/friction",
-        description="Dry-friction part of the joint wrench [moment; force].",
-        field="joint_friction",
-        reader="joint_friction",
-    ),
+    *WRENCH_CHANNELS,
     Channel(
         "joints/{joint}/constraint_error",
         "m",

@@ -140,6 +140,13 @@ EXPANSIONS: dict[str, Expansion] = {
     "rope": Expansion(_piece_items(lambda names: names.ropes)),
     "elastic_rope": Expansion(_piece_items(lambda names: names.elastic_ropes)),
     "friction_rope": Expansion(_piece_items(lambda names: names.friction_ropes)),
+    "wrench": Expansion(
+        lambda names: [
+            Item(f"{cause}/{path_component(body)}", index) for index, (cause, body) in enumerate(names.wrenches)
+        ],
+        lambda names: len(names.wrenches),
+    ),
+    "bushing": Expansion(lambda names: _numbered(names.bushings), lambda names: len(names.bushings)),
     "limited": Expansion(_constraint_items("joints")),
     "coupling": Expansion(_constraint_items("couplings")),
     "constraint": Expansion(_constraint_items("constraints")),

@@ -38,6 +38,7 @@ from multibody_cli.scene.channels import names_of
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import bodies_in_loops, coordinates_crossed, crossings
+from multibody_cli.scene.wrenches import bushings_of
 from multibody_cli.spec import Pose
 
 
@@ -172,6 +173,7 @@ def pack_model(
         sensors=_pack_frames(((sensor.body, sensor.frame) for sensor in scene.sensors.values()), context),
         combinations=combinations,
         points=_pack_frames(((body, scene.bodies[body].points[name]) for body, name in names.points), context),
+        bushings=_pack_frames(((one.child, one.child_origin) for one in bushings_of(scene).values()), context),
         joint_maps=packed.joint_maps,
         controllers=tuple(actuators.controllers),
         inputs=packer.input_places,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from multibody_cli.errors import ResultError
-from multibody_cli.escaping import decoded, path_component
 from multibody_cli.immutable import Immutable, replace
-from multibody_cli.output.bodies import rotate
-from multibody_cli.output.channels import CHILD_FRAME
-from multibody_cli.output.trajectory import ChannelRecord, Trajectory
+from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.pictures.panels import Panel, arrange, axis_label
 from multibody_cli.pictures.style import COLORS, STYLES, Style, new_figure
 from multibody_cli.pictures.thinning import (
@@ -31,8 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
-    from multibody_cli.joints.spec import JointSpec
-    from multibody_cli.model import Floats, Integers
+    from multibody_cli.model import Integers
     from multibody_cli.output.selection import ScalarChannel
     from multibody_cli.output.trajectory import Trajectory
 
@@ -297,35 +293,3 @@ def _gap_remark(run: PicturedRun, curve: PlottedCurve) -> str:
         f"{run.trajectory.source}: {curve.scalar} is not finite or exceeds {LARGEST:g} at {curve.gaps} of "
         f"{run.trajectory.time.size} instants, which are not drawn"
     )
-
-
-BODY, WORLD = "body", "world"
-
-
-def express_wrenches(trajectory: Trajectory, joints: Mapping[str, JointSpec], frame: str) -> Trajectory:
-    """Return a run whose wrenches of joints are rotated to other axes; moments stay about the origin of their frame.
-
-    Parameters
-    ----------
-    trajectory
-        The run.
-    joints
-        The joints of its scene.
-    frame
-        `BODY` for the axes of the child, or `WORLD`.
-    """
-    axes: dict[str, Callable[[Floats, Floats], Floats]] = {BODY: lambda _, vector: vector, WORLD: rotate}
-    turn = axes[frame]
-
-    def convert(record: ChannelRecord, rows: slice) -> ChannelRecord:
-        if record.frame != CHILD_FRAME:
-            return record
-        joint = joints[decoded(record.path.split("/")[1])]
-        from_joint = np.array([joint.child_origin.rotation])
-        vectors = np.swapaxes(record.values.reshape(-1, 2, 3), 0, 1)
-        body = f"bodies/{path_component(joint.child)}/quaternion"
-        orientation = trajectory.channel(body, rows).values
-        turned = [turn(orientation, rotate(from_joint, vector)) for vector in vectors]
-        return replace(record, values=np.concatenate(turned, axis=1), frame=frame)
-
-    return trajectory.converted(convert)

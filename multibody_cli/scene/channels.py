@@ -28,6 +28,7 @@ from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.series import series_of
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.topology import coordinates_crossed
+from multibody_cli.scene.wrenches import bushings_of, wrenches_of
 from multibody_cli.spec import units
 from multibody_cli.spec.units import QuantityKind
 
@@ -147,6 +148,8 @@ def names_of(scene: SceneSpec) -> SceneNames:
         friction_ropes=tuple(
             _pieces((name, sum(one.friction > 0.0 for one in rope.over)) for name, rope in _ropes(scene))
         ),
+        wrenches=tuple(wrenches_of(scene)),
+        bushings=tuple(bushings_of(scene)),
         resists_rolling=scene.resists_rolling,
         variational=method is not None and method.own_integrator is not None,
     )

@@ -30,6 +30,7 @@ ChannelGroup = Literal[
     "muscles",
     "actuators",
     "forces",
+    "wrenches",
     "sensors",
     "points",
     "contacts",

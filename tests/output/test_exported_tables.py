@@ -346,3 +346,60 @@ def test_without_pyarrow_the_error_names_the_package_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "pyarrow.parquet", raising=False)
     with pytest.raises(ArgumentError, match=r"pip install 'multibody-cli\[parquet\]'"):
         FORMATS["parquet"].require()
+
+
+# --- reactions --------------------------------------------------------------------------------------------------------
+HANGING = """\
+mbsim: 1
+name: hanging
+bodies:
+  upper: {mass: 2, inertia: {principal: [0.1, 0.1, 0.1]}}
+  lower: {mass: 3, com: [0, 0.2, 0], inertia: {principal: [0.1, 0.1, 0.1]}}
+joints:
+  top: {type: fixed, child: upper}
+  bottom: {type: fixed, parent: upper, child: lower, child_origin: {rotation: {axis: [1, 0, 0], angle: 90 deg}}}
+simulation: {duration: 2 ms, step: 1 ms}
+output: {every: 1 ms}
+"""
+
+
+def code_of(words):
+    with pytest.raises(SystemExit) as exit_:
+        main(words)
+    return exit_.value.code
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("frame", "weight"), [("world", "z"), ("joint", "z"), ("body", "y"), (None, "z")])
+def test_reactions_of_a_hanging_chain_are_its_weights(frame, weight, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hanging.yaml").write_text(HANGING)
+    assert code_of(["run", "hanging.yaml", "-q", "-o", "hanging.h5"]) == 0
+    options = ["--frame", frame] if frame else []
+    assert code_of(["export", "hanging.h5", "--reactions", *options, "--every", "1ms", "-o", "table.csv"]) == 0
+    with (tmp_path / "table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["joint (1)"] for row in rows] == ["top", "bottom"] * 3
+    assert [float(row["time (s)"]) for row in rows] == [0, 0, 1e-3, 1e-3, 2e-3, 2e-3]
+    assert [float(row["Fz (N)"]) for row in rows[::2]] == pytest.approx([5 * 9.81] * 3)
+    # in the frame of the joint, z is up: body and world differ by a quarter turn about x
+    sign = -1.0 if weight == "y" else 1.0
+    assert [sign * float(row[f"F{weight} (N)"]) for row in rows[1::2]] == pytest.approx([3 * 9.81] * 3)
+    assert code_of(["export", "hanging.h5", "--reactions", "-o", "table.npz"]) == 0
+    with np.load(tmp_path / "table.npz") as archive:
+        assert archive["joint"].tolist() == ["top", "bottom"] * 3
+
+
+@pytest.mark.compiled
+def test_reactions_refuse_what_has_no_effect(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hanging.yaml").write_text(HANGING)
+    assert code_of(["run", "hanging.yaml", "-q", "-o", "hanging.h5"]) == 0
+    assert code_of(["export", "hanging.h5", "energy", "--reactions"]) == 2
+    assert "--reactions writes the wrenches of all joints: it takes no channels" in capsys.readouterr().err
+    (tmp_path / "ball.yaml").write_text(
+        "mbsim: 1\nname: b\nbodies: {a: {kind: point, mass: 1}}\nsimulation: {duration: 1 ms, step: 1 ms}\n"
+    )
+    assert code_of(["run", "ball.yaml", "-q", "-o", "ball.h5"]) == 0
+    assert code_of(["export", "ball.h5", "--reactions"]) == 2
+    assert "ball.h5 has no joints, so that it has no reactions" in capsys.readouterr().err

@@ -7,8 +7,10 @@ import pytest
 
 from multibody_cli.output.bodies import rotate
 from multibody_cli.output.sink import MemorySink
-from multibody_cli.pictures.channels import BODY, WORLD, express_wrenches
 from multibody_cli.studies.simulation import prepare
+from multibody_cli.studies.wrenches import express_wrenches
+
+WORLD, BODY = "world", "body"
 
 SCENE = """\
 mbsim: 1
@@ -36,19 +38,19 @@ def run(tmp_path_factory):
     path.write_text(SCENE)
     simulation, sink = prepare(path), MemorySink()
     simulation.run(sink)
-    return simulation.scene.joints, sink.trajectory()
+    return simulation.scene, sink.trajectory()
 
 
 def test_the_force_on_a_body_is_the_rate_of_its_momentum_minus_its_weight(run):
-    joints, trajectory = run
-    force = express_wrenches(trajectory, joints, WORLD).channel("joints/ball/force").values[:, 3:]
+    scene, trajectory = run
+    force = express_wrenches(trajectory, scene, WORLD).channel("joints/ball/force").values[:, 3:]
     rate = np.gradient(trajectory.channel("momentum/linear").values, 1e-3, axis=0)
     np.testing.assert_allclose(force[2:-2], rate[2:-2] - WEIGHT, atol=5e-4)  # of central differences
 
 
 def test_the_moment_about_the_centre_of_mass_is_the_rate_of_the_angular_momentum(run):
-    joints, trajectory = run
-    wrench = express_wrenches(trajectory, joints, WORLD).channel("joints/ball/force").values
+    scene, trajectory = run
+    wrench = express_wrenches(trajectory, scene, WORLD).channel("joints/ball/force").values
     moment, force = wrench[:, :3], wrench[:, 3:]
     arm = trajectory.channel("bodies/arm/com").values  # from the origin of the world, where the ball is
     rate = np.gradient(trajectory.channel("momentum/angular").values, 1e-3, axis=0)
@@ -58,14 +60,14 @@ def test_the_moment_about_the_centre_of_mass_is_the_rate_of_the_angular_momentum
 
 
 def test_axes_of_the_body_turn_with_it(run):
-    joints, trajectory = run
-    world, body = (express_wrenches(trajectory, joints, frame).channel("joints/ball/force") for frame in (WORLD, BODY))
+    scene, trajectory = run
+    world, body = (express_wrenches(trajectory, scene, frame).channel("joints/ball/force") for frame in (WORLD, BODY))
     orientation = trajectory.channel("bodies/arm/quaternion").values
     np.testing.assert_allclose(rotate(orientation, body.values[:, 3:]), world.values[:, 3:], atol=1e-12)
     assert (world.frame, body.frame) == ("world", "body")
     own = trajectory.channel("joints/ball/force").values
     assert np.abs(own - body.values).max() > 1
     np.testing.assert_array_equal(
-        express_wrenches(trajectory, joints, WORLD).channel("energy/total").values,
+        express_wrenches(trajectory, scene, WORLD).channel("energy/total").values,
         trajectory.channel("energy/total").values,
     )
