@@ -16,7 +16,7 @@ from multibody_cli.cli.options import FILE, PATH, replaced_values
 from multibody_cli.cli.progress import ProgressBar, show_compilation
 from multibody_cli.cli.source import FROM, TO, Time, denotes_result, prepare_and_warn, stored_scene
 from multibody_cli.cli.tables import show
-from multibody_cli.errors import ArgumentError, listed, series
+from multibody_cli.errors import ArgumentError, listed, nearest, series
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
@@ -88,6 +88,13 @@ class Extras(NamedTuple):
     help="Plot a channel, as in `mbsim plot`. Default: energies.",
 )
 @click.option("--points", "with_points", is_flag=True, help="Draw the named points of bodies, as frames.")
+@click.option(
+    "--free-body",
+    "free",
+    metavar="BODY",
+    multiple=True,
+    help="Draw all forces and moments on a body as arrows, and the other bodies faintly.",
+)
 @click.option("--size", metavar="WIDTHxHEIGHT", help="Size of a picture in pixels. Default: 1280x720")
 @click.option(
     "--scene",
@@ -110,6 +117,7 @@ def verb(
     traces: tuple[str, ...],
     channels: tuple[str, ...],
     with_points: bool,
+    free: tuple[str, ...],
     size: str | None,
     scene: Path | None,
     overrides: tuple[str, ...],
@@ -132,6 +140,7 @@ def verb(
     if suffix not in WRITERS:
         raise ArgumentError(f"{target}: the name of the file must end in {', '.join(WRITERS)}")
     given = {"--trace": traces, "--channel": channels, "--size": size, "--camera": camera, "--ghost": ghosts}
+    given["--free-body"] = free
     _refuse_without_effect(suffix, {**given, "--fps": fps, "--speed": speed})
     require_encoder(suffix)
     view = None if camera is None else read_view(camera)
@@ -152,11 +161,13 @@ def verb(
         rows = choose_rows(trajectory.time, at, start, end, pace / rate if rate else 0.0)
         if suffix in STILLS and not at:
             rows = rows[:1]
-        return Picture(loaded, trajectory, rows if rate else _thinned(rows), view, with_points)
+        return Picture(loaded, trajectory, rows if rate else _thinned(rows), view, with_points, _cut_free(free, loaded))
 
     picture = picture_of(file, False)
     require_replaceable(target, force)  # behind the checks of all scenes, so that --force meets no further error
     rows_time = picture.motion.time
+    if free:
+        messages.note(picture.scale)
     show_compilation("the picture")
     content = WRITERS[suffix](picture, [picture_of(ghost, True) for ghost in ghosts], extras)
     with replacement(target) as new:
@@ -166,7 +177,6 @@ def verb(
 
 
 def _page(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
-    from multibody_cli.errors import nearest
     from multibody_cli.output.selection import select, select_energies
     from multibody_cli.render.page_data import Shown, events_of, has_too_many_reactions
     from multibody_cli.render.picture import about
@@ -190,7 +200,7 @@ def _page(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
     shown = [Shown(Path(one.trajectory.source).name, one.drawing, one.motion) for one in (picture, *ghosts)]
     page = Page(
         title=str(trajectory.attributes["name"]),
-        about=about(trajectory, [one.label for one in shown[1:]]),
+        about=about(trajectory, [one.label for one in shown[1:]], picture.scale),
         runs=shown,
         trajectory=trajectory,
         rows=picture.rows,
@@ -200,6 +210,7 @@ def _page(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
         up=picture.up,
         view=picture.view,
         speed=extras.speed,
+        is_translucent=picture.shows_inside,
         traces=[bodies.index(body) for body in extras.traces],
     )
     with ProgressBar("parts") as bar:
@@ -256,6 +267,7 @@ SUFFIXES = {
     "--size": PICTURES,
     "--camera": (".html", *PICTURES),
     "--ghost": (".html", *PICTURES),
+    "--free-body": (".html", *PICTURES),
     "--fps": (".html", ".gif", ".mp4", *MODELS),
     "--speed": (".html", ".gif", ".mp4", *MODELS),
 }
@@ -326,6 +338,16 @@ def _note_missing_meshes(loaded: LoadedScene) -> None:
                 f"drawn {how}: {listed(names, NAMED, 'bodies')}; a result contains no meshes without contacts: "
                 "--scene FILE draws them"
             )
+
+
+def _cut_free(names: tuple[str, ...], loaded: LoadedScene) -> tuple[str, ...]:
+    """Return the bodies of a free-body diagram, which the scene has."""
+    for name in names:
+        if name not in loaded.scene.bodies:
+            raise ArgumentError(f"--free-body {name}: there is no such body: {nearest(name, loaded.scene.bodies)}")
+        if loaded.scene.bodies[name].kind == "affine":
+            raise ArgumentError(f"--free-body {name}: forces on an affine body deform it, and have no wrench")
+    return tuple(dict.fromkeys(names))
 
 
 def _thinned(rows: Integers) -> Integers:

@@ -42,7 +42,7 @@ WRENCH_CHANNELS: tuple[Channel, ...] = (
         frame="world",
     ),
     _wrench(  # after `wrenches`, from which it is computed
-        "springs/{bushing}/force",
+        "springs/{bushing}/wrench",
         description="Wrench [moment; force] of the bushing on its child about the origin of the bushing's frame on the "
         "child: springs and dampers.",
         field="bushing_wrench",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.meshes import solids
 from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.model import Floats
-from multibody_cli.render.motion import MotionHistory
+from multibody_cli.render.motion import AppliedHistory, MotionHistory
 from multibody_cli.spec import Vector
 from multibody_cli.spec.rotations import frame_about
 
@@ -154,25 +155,40 @@ ARROW = solids.lathe([(0.0, 0.0), (0.4, 0.0), (0.4, 0.76), (1.0, 0.76), (0.0, 1.
 
 
 def placed_at(drawing: Drawing, motion: MotionHistory, row: int) -> list[Placed]:
-    """Return all solids, bars and contact forces at one instant of a motion."""
+    """Return all solids, bars and arrows of forces at one instant of a motion."""
     axes = {body: motion.axes(body)[row] for body in range(GROUND, len(drawing.bodies))}
     origins = {GROUND: np.zeros(3), **dict(enumerate(motion.position[row]))}
-    found = [Placed(one.mesh, origins[one.body], axes[one.body], one.color, one.layer) for one in drawing.solids]
+    free = motion.applied.bodies if motion.applied else None
+    found = [
+        Placed(one.mesh, origins[one.body], axes[one.body], one.color, _layer_of(one.layer, one.body, free))
+        for one in drawing.solids
+    ]
     for bar in drawing.bars:
         begin, end = (origins[b] + axes[b] @ point for b, point in zip(bar.bodies, bar.points_at(row), strict=True))
         linear = stretch(begin, end, bar.length)
-        found.append(Placed(bar.mesh, begin, linear, bar_color(bar, motion, row), "springs"))
-    scale = force_scale(motion, drawing.reach)
+        found.append(Placed(bar.mesh, begin, linear, bar_color(bar, motion, row), _layer_of("springs", GROUND, free)))
     contacts = motion.contacts
-    for k in range(contacts.offset[row], contacts.offset[row + 1]):
-        force = contacts.force[k] * scale
-        length = float(np.linalg.norm(force))
-        if length > 0.2 * drawing.symbol:
-            force *= min(1.0, LONGEST * drawing.reach / length)
-            linear = stretch(contacts.point[k], contacts.point[k] + force, 1.0)
-            widths = np.diag([drawing.symbol, drawing.symbol, 1.0])
-            found.append(Placed(ARROW, contacts.point[k], linear @ widths, CONTACT_COLOR, "contacts"))
+    these, scale = slice(contacts.offset[row], contacts.offset[row + 1]), arrow_scale(contacts.force, drawing.reach)
+    found += _arrows(drawing, contacts.point[these], scale * contacts.force[these], CONTACT_COLOR, "contacts")
+    if applied := motion.applied:
+        for vectors, color in zip(scaled_arrows(applied, drawing.reach), (FORCE_COLOR, MOMENT_COLOR), strict=True):
+            found += _arrows(drawing, applied.point[row], vectors[row], color, "applied")
     return found
+
+
+def _layer_of(layer: str, body: int, free: frozenset[int] | None) -> str:
+    """Return the layer of an element of a body, where some bodies are cut free of the others."""
+    return layer if free is None or layer == "ground" or (layer == "bodies" and body in free) else "ghost"
+
+
+def _arrows(drawing: Drawing, points: Floats, vectors: Floats, color: Vector, layer: str) -> Iterator[Placed]:
+    """Yield arrows (n, 3) at points (n, 3), m, but those too short to be seen."""
+    widths = np.diag([drawing.symbol, drawing.symbol, 1.0])
+    for point, vector in zip(points, vectors, strict=True):
+        length = float(np.linalg.norm(vector))
+        if length > 0.2 * drawing.symbol:
+            end = point + vector * min(1.0, LONGEST * drawing.reach / length)
+            yield Placed(ARROW, point, stretch(point, end, 1.0) @ widths, color, layer)
 
 
 def stretch(begin: Floats, end: Floats, length: float) -> Floats:
@@ -196,11 +212,31 @@ LONGEST = 0.45
 """Largest length of a force arrow, relative to the size of the mechanism."""
 
 TYPICAL = 0.22
-"""The same for the force that 95 % of the contacts do not exceed."""
+"""The same for the force that 95 % of the contacts, or of the elements of a free-body diagram, do not exceed."""
 
 
-def force_scale(motion: MotionHistory, reach: float) -> float:
-    """Return the length of contact-force arrows per newton, m/N."""
-    norms = np.linalg.norm(motion.contacts.force, axis=1)
-    positive = norms[norms > 0.0]
+NEGLIGIBLE = 1e-9
+"""Largest force or moment that counts as round-off, relative to the largest force, and to its moment at the reach."""
+
+
+def arrow_scale(vectors: Floats, reach: float) -> float:
+    """Return the length of arrows per newton, m/N, or per newton meter; 0 if all vectors (..., 3) are 0."""
+    norms = np.linalg.norm(vectors, axis=-1)
+    positive = norms[norms > 1e-9 * norms.max(initial=0.0)]
     return TYPICAL * reach / float(np.quantile(positive, 0.95)) if len(positive) else 0.0
+
+
+def arrow_scales(applied: AppliedHistory, reach: float) -> tuple[float, float]:
+    """Return the scales of the forces and of the moments of a free-body diagram; 0 for those of round-off alone."""
+    largest = [float(np.abs(vectors).max(initial=0.0)) for vectors in (applied.force, applied.moment)]
+    negligible = NEGLIGIBLE * max(largest[0], largest[1] / reach)
+    return (
+        arrow_scale(applied.force, reach) if largest[0] > negligible else 0.0,
+        arrow_scale(applied.moment, reach) if largest[1] > negligible * reach else 0.0,
+    )
+
+
+def scaled_arrows(applied: AppliedHistory, reach: float) -> tuple[Floats, Floats]:
+    """Return the arrows (T, n, 3) of the forces and of the moments of a free-body diagram, m."""
+    force, moment = arrow_scales(applied, reach)
+    return force * applied.force, moment * applied.moment

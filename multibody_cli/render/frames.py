@@ -30,8 +30,8 @@ def placed_with_ghosts(picture: Picture, row: int, ghosts: Sequence[Picture]) ->
 
 
 def translucent_layers(picture: Picture) -> set[str]:
-    """Return the layers that are drawn translucent: ghosts, and bodies with muscles."""
-    return {"ghost", *(["bodies"] if any(bar.muscle >= 0 for bar in picture.drawing.bars) else [])}
+    """Return the layers that are drawn translucent: ghosts, and bodies with muscles or in a free-body diagram."""
+    return {"ghost", *(["bodies"] if picture.shows_inside else [])}
 
 
 def images(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> Iterator[Pixels]:

@@ -38,6 +38,26 @@ class ContactHistory(Immutable, eq=False):
     bodies: Integers = NO_BODIES
 
 
+class AppliedHistory(Immutable, eq=False):
+    """All wrenches on some bodies at T instants: those of a free-body diagram.
+
+    Parameters
+    ----------
+    names
+        The n elements that act, each with its body, as in `joints/hinge on rod`.
+    bodies
+        The bodies, by their indices.
+    point, force, moment
+        (T, n, 3) points, m, forces, N, and moments about the points, N m, in world axes.
+    """
+
+    names: tuple[str, ...]
+    bodies: frozenset[int]
+    point: Floats
+    force: Floats
+    moment: Floats
+
+
 class MotionHistory(Immutable, eq=False):
     """Poses of the bodies in the world at T instants.
 
@@ -58,6 +78,8 @@ class MotionHistory(Immutable, eq=False):
         if they were not recorded.
     coordinates
         (T, n) coordinates of the joints, rad or m, by name, if they were recorded.
+    applied
+        The wrenches of a free-body diagram, which has no arrows of contacts; None without one.
     """
 
     time: Floats
@@ -68,6 +90,7 @@ class MotionHistory(Immutable, eq=False):
     activation: Floats
     reaction: Floats
     coordinates: Mapping[str, Floats]
+    applied: AppliedHistory | None = None
 
     def axes(self, body: int) -> Floats:
         """Return the matrices (T, 3, 3) from the body frame to the world: rotations, or deformations."""

@@ -22,7 +22,8 @@ from multibody_cli.render.drawing import (
     RELAXED,
     TYPICAL,
     Drawing,
-    force_scale,
+    arrow_scale,
+    arrow_scales,
 )
 from multibody_cli.render.motion import Integers, MotionHistory
 
@@ -126,6 +127,7 @@ def run_data(shown: Shown, binary: Binary) -> dict[str, Any]:
         "activation": _words(*quantized(motion.activation), binary),
         "contacts": _contacts(drawing, motion, binary),
         "reactions": _reactions(drawing, motion, binary),
+        "applied": _applied(drawing, motion, binary),
     }
 
 
@@ -182,7 +184,21 @@ def _contacts(drawing: Drawing, motion: MotionHistory, binary: Binary) -> dict[s
         "point": _words(*point, binary),
         "force": _words(*force, binary),
         "bodies": binary.add(contacts.bodies, "<i4"),
-        "scale": force_scale(motion, drawing.reach),
+        "scale": arrow_scale(contacts.force, drawing.reach),
+        "longest": LONGEST * drawing.reach,
+    }
+
+
+def _applied(drawing: Drawing, motion: MotionHistory, binary: Binary) -> dict[str, Any] | None:
+    """Return the arrows of a free-body diagram."""
+    applied = motion.applied
+    if applied is None:
+        return None
+    return {
+        "count": len(applied.names),
+        "point": _words(*quantized(applied.point), binary),
+        "vectors": [_words(*quantized(vectors), binary) for vectors in (applied.moment, applied.force)],
+        "scales": arrow_scales(applied, drawing.reach)[::-1],
         "longest": LONGEST * drawing.reach,
     }
 

@@ -11,7 +11,8 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.render.camera import FAR, View, default_view, extreme_points, upward
-from multibody_cli.render.drawing import SURFACE_COLOR, Drawing
+from multibody_cli.render.drawing import SURFACE_COLOR, Drawing, arrow_scales, scaled_arrows
+from multibody_cli.render.free_body import with_applied_wrenches
 from multibody_cli.render.mechanism import draw_mechanism
 from multibody_cli.render.motion import Integers, MotionHistory, read_motion
 from multibody_cli.scene.load import LoadedScene
@@ -37,6 +38,8 @@ class Picture(Immutable, eq=False):
         Direction of view; None selects one.
     with_points
         Whether named points of bodies are drawn.
+    free
+        Bodies of which a free-body diagram is drawn.
     """
 
     loaded: LoadedScene
@@ -44,17 +47,38 @@ class Picture(Immutable, eq=False):
     rows: Integers
     direction: View | None = None
     with_points: bool = False
+    free: tuple[str, ...] = ()
 
     @cached_property
     def motion(self) -> MotionHistory:
         """The motion at the instants."""
         scene = self.loaded.scene
-        return read_motion(self.trajectory, self.rows, list(scene.muscles), list(scene.joints))
+        motion = read_motion(self.trajectory, self.rows, list(scene.muscles), list(scene.joints))
+        if not self.free:
+            return motion
+        return with_applied_wrenches(motion, self.loaded, self.trajectory, self.rows, self.free)
+
+    @cached_property
+    def scale(self) -> str:
+        """Scale of the arrows of a free-body diagram; empty without one."""
+        applied = self.motion.applied
+        if applied is None:
+            return ""
+        tenth = 0.1 * self.drawing.reach
+        found = []
+        for scale, word in zip(arrow_scales(applied, self.drawing.reach), ("N (violet)", "N*m (green)"), strict=True):
+            found += [f"{tenth / scale:.3g} {word}"] if scale else []
+        return f"an arrow of {tenth:.3g} m is {' or '.join(found)}"
 
     @cached_property
     def drawing(self) -> Drawing:
         """The elements of the mechanism."""
         return draw_mechanism(self.loaded, self.trajectory, self.motion, self.with_points)
+
+    @property
+    def shows_inside(self) -> bool:
+        """Whether bodies are translucent: with muscles, or in a free-body diagram."""
+        return bool(self.free) or any(bar.muscle >= 0 for bar in self.drawing.bars)
 
     @cached_property
     def up(self) -> Floats:
@@ -64,7 +88,11 @@ class Picture(Immutable, eq=False):
     @cached_property
     def points(self) -> Floats:
         """Points (n, 3) that the camera shows, m."""
-        return extreme_points(self.drawing, self.motion)
+        points, applied = extreme_points(self.drawing, self.motion), self.motion.applied
+        if applied is None:
+            return points
+        ends = [applied.point + arrows for arrows in scaled_arrows(applied, self.drawing.reach)]
+        return np.concatenate([points, *(end.reshape(-1, 3) for end in ends)])
 
     @cached_property
     def path(self) -> Floats | None:
@@ -96,10 +124,10 @@ def start_of(simulation: PreparedSimulation) -> Trajectory:
     return simulation.run_in_memory(callbacks=Callbacks(stop_asked=lambda: True))[1]
 
 
-def about(trajectory: Trajectory, names: Sequence[str] = ()) -> str:
-    """Return lines about a run: description, method and step, status if it is not complete, and ghosts."""
+def about(trajectory: Trajectory, names: Sequence[str] = (), scale: str = "") -> str:
+    """Return lines about a run: description, method and step, status if not complete, ghosts, and scale of arrows."""
     known = trajectory.attributes
     settings = ", ".join(filter(None, [known["method"], known["integrator"], f"step {known['step']:g} s"]))
     status = "" if known["status"] in ("complete", "interrupted") else f", {known['status']}"
     ghosts = f"faint: {', '.join(names)}" if names else ""
-    return "\n".join(filter(None, [str(known["description"]).strip(), settings + status, ghosts]))
+    return "\n".join(filter(None, [str(known["description"]).strip(), settings + status, ghosts, scale]))

@@ -49,6 +49,8 @@ class Page(Immutable, eq=False):
         Initial speed of the playback, simulated seconds per second.
     traces
         Indices of bodies whose path is shown from the start.
+    is_translucent
+        Whether bodies are translucent.
     """
 
     title: str
@@ -63,6 +65,7 @@ class Page(Immutable, eq=False):
     view: View
     speed: float
     traces: Sequence[int]
+    is_translucent: bool
 
 
 def player_html(page: Page, on_progress: Callable[[int, int], None] = lambda _done, _total: None) -> bytes:
@@ -83,7 +86,7 @@ def player_html(page: Page, on_progress: Callable[[int, int], None] = lambda _do
         "radius": 0.5 * float(np.linalg.norm(np.ptp(page.points, axis=0))) or 1.0,
         "speed": page.speed,
         "traces": list(page.traces),
-        "translucent": any(bar.muscle >= 0 for bar in page.runs[0].drawing.bars),
+        "translucent": page.is_translucent,
     }
     data = base64.b64encode(binary.compressed()).decode()
     on_progress(parts - 1, parts)

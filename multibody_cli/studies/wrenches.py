@@ -35,12 +35,17 @@ class WrenchFrame(Immutable):
 
 
 class Applied(Immutable):
-    """A wrench on a body at T instants: the force, N, the moment, N m, about a point, m, all (T, 3) in world axes."""
+    """A wrench on a body at T instants: the force, N, the moment, N m, about a point, m, all (T, 3) in world axes.
+
+    `has_place` tells whether the point is that of the element: of a joint, a bushing or gravity.  Otherwise it is the
+    origin of the body frame.
+    """
 
     element: str
     point: Floats
     force: Floats
     moment: Floats
+    has_place: bool = True
 
     def about(self, point: Floats) -> Floats:
         """Return the moment (T, 3) about another point (T, 3), N m."""
@@ -49,13 +54,13 @@ class Applied(Immutable):
 
 def wrench_frames(scene: SceneSpec) -> dict[str, WrenchFrame]:
     """Return the frames of the wrenches of joints and bushings, by their channels."""
-    both = (("joints", scene.joints), ("springs", bushings_of(scene)))
-    return {
-        f"{section}/{path_component(name)}/{channel}": WrenchFrame(one.child, one.child_origin)
-        for section, entries in both
-        for name, one in entries.items()
-        for channel in ("force", "friction")
-    }
+    frames: dict[str, WrenchFrame] = {}
+    for name, joint in scene.joints.items():
+        own = WrenchFrame(joint.child, joint.child_origin)
+        frames |= dict.fromkeys((f"joints/{path_component(name)}/{word}" for word in ("force", "friction")), own)
+    for name, bushing in bushings_of(scene).items():
+        frames[f"springs/{path_component(name)}/wrench"] = WrenchFrame(bushing.child, bushing.child_origin)
+    return frames
 
 
 # --- axes -------------------------------------------------------------------------------------------------------------
@@ -208,7 +213,7 @@ def applied_wrenches(
         origins[name], com = (trajectory.channel(f"{path}/{word}", rows).values for word in ("position", "com"))
         weight = np.tile(masses[name] * np.array(scene.gravity), (len(com), 1))
         found[name] = [Applied(element="gravity", point=com, force=weight, moment=np.zeros_like(com))]
-    in_world = express_wrenches(trajectory, scene, WORLD)
+    frames, in_world = wrench_frames(scene), express_wrenches(trajectory, scene, WORLD)
     for name, joint in scene.joints.items():
         path = f"joints/{path_component(name)}"
         wrench, frame = in_world.channel(f"{path}/force", rows).values, WrenchFrame(joint.child, joint.child_origin)
@@ -219,13 +224,17 @@ def applied_wrenches(
                 found[body].append(Applied(element=path, point=point, force=force, moment=moment))
     for path in (one for one in trajectory.paths if one.startswith(_OF_ELEMENTS)):
         element, _, body = path.removeprefix(_OF_ELEMENTS).rpartition("/")
-        wrench, own = trajectory.channel(path, rows).values, decoded(body)
-        found[own].append(Applied(element=element, point=origins[own], force=wrench[:, 3:], moment=wrench[:, :3]))
+        wrench, own, place = trajectory.channel(path, rows).values, decoded(body), frames.get(f"{element}/wrench")
+        one = Applied(element, origins[own], wrench[:, 3:], wrench[:, :3], has_place=place is not None)
+        if place is not None:
+            point = _place(trajectory, place, rows, len(wrench))
+            one = replace(one, point=point, moment=one.about(point))
+        found[own].append(one)
     for number, name in enumerate(scene.bodies if "bodies/contact_force" in trajectory.paths else ()):
         force, moment = (
             trajectory.channel(f"bodies/contact_{word}", rows).values[:, number] for word in ("force", "torque")
         )
-        found[name].append(Applied(element="contacts", point=origins[name], force=force, moment=moment))
+        found[name].append(Applied("contacts", origins[name], force, moment, has_place=False))
     return found
 
 

@@ -103,7 +103,7 @@ def test_a_bushing_acts_on_both_bodies_at_its_frame_on_the_child(run):
         axes = np.stack([turn(np.tile(axis, (3, 1))) for axis in np.eye(3)], axis=1)  # rows are axes of F
         offset = np.einsum("tij,tj->ti", axes, M - F)
         force = -np.einsum("tij,ti->tj", axes, np.array(spec.stiffness.linear) * offset)
-        in_world = express_wrenches(trajectory, scene, "world").channel(f"springs/{name}/force")
+        in_world = express_wrenches(trajectory, scene, "world").channel(f"springs/{name}/wrench")
         np.testing.assert_allclose(in_world.values[:, 3:], force, rtol=1e-11, atol=1e-11)
         on_parent = trajectory.channel(f"wrenches/springs/{name}/{parent}").values
         origin = trajectory.channel(f"bodies/{parent}/position").values

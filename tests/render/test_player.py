@@ -52,6 +52,7 @@ def page_of(picture: Picture, *ghosts: Picture) -> bytes:
             view=picture.view,
             speed=1.0,
             traces=[],
+            is_translucent=picture.shows_inside,
         )
     )
 

@@ -30,6 +30,7 @@ export class Mechanism {
     if (!isGhost) {
       this.addContacts(buffer);
       this.addReactions(buffer);
+      this.addApplied(buffer);
       this.addFrames();
     }
     this.traces = new Map();
@@ -107,6 +108,15 @@ export class Mechanism {
     this.reactions = { joints, wrench: new Quantized(buffer, wrench), scales, longest, objects };
   }
 
+  addApplied(buffer) {
+    if (!this.run.applied) return;
+    const { count, point, vectors, scales, longest } = this.run.applied;
+    const objects = [this.colors.moment, this.colors.force].map((color) => this.arrows(count, color, 'applied'));
+    this.applied = {
+      count, point: new Quantized(buffer, point), vectors: vectors.map((one) => new Quantized(buffer, one)), scales, longest, objects,
+    };
+  }
+
   addFrames() {
     const length = 5 * this.run.symbol;
     const ends = new Float32Array([0, 0, 0, length, 0, 0, 0, 0, 0, 0, length, 0, 0, 0, 0, 0, 0, length]);
@@ -127,6 +137,7 @@ export class Mechanism {
     for (const bar of this.bars) this.placeBar(bar, row, part);
     if (this.contacts) this.placeContacts();
     if (this.reactions) this.placeReactions();
+    if (this.applied) this.placeApplied();
   }
 
   place(object, body, row, part) {
@@ -192,6 +203,19 @@ export class Mechanism {
         count += this.placeArrow(object, count, longest);
       });
       finish(object, count);
+    });
+  }
+
+  placeApplied() {
+    const { count, point, vectors, scales, longest, objects } = this.applied;
+    objects.forEach((object, kind) => {
+      let placed = 0;
+      for (let k = 0; k < count; k++) {
+        ORIGIN.set(...[0, 1, 2].map((j) => point.at(this.row, 3 * k + j)));
+        FORCE.set(...[0, 1, 2].map((j) => scales[kind] * vectors[kind].at(this.row, 3 * k + j)));
+        placed += this.placeArrow(object, placed, longest);
+      }
+      finish(object, placed);
     });
   }
 

@@ -10,7 +10,7 @@ import { Plot } from 'mbsim/plots';
 
 const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10];
 const LAYERS = {
-  bodies: true, ground: true, joints: true, springs: true, points: true, contacts: true, reactions: false, frames: false, traces: true,
+  bodies: true, ground: true, joints: true, springs: true, points: true, contacts: true, applied: true, reactions: false, frames: false, traces: true,
   ghost: true, translucent: false,
 };
 const SLOW = 0.15; // seconds from one picture to the next
