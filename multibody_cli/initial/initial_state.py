@@ -31,6 +31,7 @@ from multibody_cli.packing.ropes import mark_ropes, ropes_of, without_ropes
 from multibody_cli.scene.body_kinds import specified_dofs
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.scene.topology import second_joint_of_child
 from multibody_cli.tree.kinematics import update_tree_kinematics
 from multibody_cli.tree.workspace import Work, workspace_for
 
@@ -235,13 +236,13 @@ def _require_closable(loaded: LoadedScene, model: Model, state: State, found: As
     tolerance = loaded.scene.simulation.assembly_tolerance
     name = model.names.rows[found.row]
     if not found.closed:
-        raise loaded.error(
+        message = (
             f"cannot be closed: with all joints free to move{_except_for(model)}, an error of "
             f"{found.after.value:.3g} {_unit(name)} {name.direction} remains; "
-            + (_misalignment(model, state) or "check the lengths, the frames and the initial coordinates"),
-            name.section,
-            name.element,
+            + (_misalignment(model, state) or "check the lengths, the frames and the initial coordinates")
         )
+        message += second_joint_of_child(loaded.scene, name.element) if name.section == "joints" else ""
+        raise loaded.error(message, name.section, name.element)
     if tolerance is None:
         far = found.before.relative > (TURNED if _unit(name) == "rad" else MOVED)
         allowed = f"{MOVED * scales.length:.3g} m or {TURNED:g} rad"

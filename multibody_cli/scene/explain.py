@@ -76,6 +76,8 @@ def _unknown_key(finding: Finding, holder: type[Spec]) -> str:
     key = str(finding["loc"][-1])
     if key in holder.UNSUPPORTED:
         return f"`{key}` is not supported: {holder.UNSUPPORTED[key]}"
+    if key[:1].isdecimal():
+        return f"unknown key `{key}`: a comma separates entries; a decimal comma? write a point, as in `1.{key}`"
     return f"unknown key `{key}`; {nearest(key, holder.model_fields.keys() | holder.PREPROCESSED)}"
 
 
@@ -109,6 +111,22 @@ def _mapping(finding: Finding, holder: type[Spec]) -> str:
     return f"expected a mapping{hint}, found {format_value(finding['input'])}"
 
 
+def _names_of_entries(finding: Finding) -> str:
+    """Return the remedy for a list in place of a section; empty for other values."""
+    location = finding["loc"]
+    if len(location) > 1 or not isinstance(finding["input"], list):
+        return ""
+    return f": give each entry a name, as in `{location[0]}: {{NAME: {{...}}}}`"
+
+
+def without_name(data: Mapping[str, Any], path: NodePath) -> str:
+    """Return the message for a section that consists of one entry without a name; empty for others."""
+    section = data.get(str(path[0])) if path else None
+    if not isinstance(section, dict) or not isinstance(section.get("type"), str):
+        return ""
+    return f"the entry has no name: write `{path[0]}: {{NAME: {{type: {section['type']}, ...}}}}`"
+
+
 def _counted(number: int) -> str:
     return "1 entry" if number == 1 else f"{number} entries"
 
@@ -134,7 +152,9 @@ _MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {
         f"expected at most {finding['ctx']['le']}, found {format_value(finding['input'])}"
     ),
     "list_type": _expected("a list"),
-    "dict_type": _expected("a mapping"),
+    "dict_type": lambda finding, holder: (
+        f"expected a mapping, found {format_value(finding['input'])}{_names_of_entries(finding)}"
+    ),
     "model_type": _mapping,
     "model_attributes_type": _mapping,
     "string_pattern_mismatch": lambda finding, holder: (

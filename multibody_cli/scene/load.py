@@ -24,7 +24,8 @@ from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, remove_invalid
 from multibody_cli.scene.checks.states import check_states
 from multibody_cli.scene.dump import dump_resolved
-from multibody_cli.scene.explain import explain
+from multibody_cli.scene.explain import explain, without_name
+from multibody_cli.scene.likely_mistakes import likely_mistakes
 from multibody_cli.scene.points import named_points
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.simulation import AUTO
@@ -159,7 +160,11 @@ def _validate(tree: Node, data: dict[str, Any], variables: frozenset[str], probl
     try:
         scene = SceneSpec.model_validate(with_paths(data), context=points)
     except ValidationError as error:
-        wrong = list(explain(error))
+        wrong = [
+            (path[:1], message) if (message := without_name(data, path)) else (path, found)
+            for path, found in explain(error)
+        ]
+        wrong = list(dict.fromkeys(wrong))
     else:
         return Draft(with_integrator(with_strands(scene)), data, tree, frozenset(), range(len(scene.expect)), problems)
     unresolved = len(problems) > 0
@@ -224,7 +229,7 @@ def _without_later_expectations(draft: Draft, written: float | None) -> tuple[Dr
 
 
 def _warnings(scene: SceneSpec, data: dict[str, Any], tree: Node) -> Iterator[str]:
-    for path, message in _without_effect(scene, data["simulation"]):
+    for path, message in (*_without_effect(scene, data["simulation"]), *likely_mistakes(scene, data)):
         yield f"{find(tree, path).mark}: {format_path(path)}: {message}"
     yield from warn_of_overshoot(scene, tree)
 

@@ -38,6 +38,15 @@ def loop_joints(scene: SceneSpec) -> set[str]:
     return set(scene.joints).difference(inboard_joints(scene).values())
 
 
+def second_joint_of_child(scene: SceneSpec, name: str) -> str:
+    """Return a remark about a loop joint whose child another joint carries; empty for other joints."""
+    child = scene.joints[name].child
+    inboard = inboard_joints(scene).get(child, name)
+    if inboard == name:
+        return ""
+    return f"; `{name}` closes a loop, because `{inboard}` carries `{child}` already: is its `child` right?"
+
+
 def _carries(body: str, other: str, found: Mapping[str, str], joints: Mapping[str, JointSpec]) -> bool:
     """Whether `other` is the body itself or one of its descendants."""
     while other != body and other in found:

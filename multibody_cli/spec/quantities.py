@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -66,7 +67,7 @@ def read_quantity(value: Any, kind: units.QuantityKind) -> float:
         raise QuantityError(f"expected {describe_kind(kind)}, found {format_value(value)}")
     found = units.quantity(value)
     if found is None:
-        raise QuantityError(f"expected {describe_kind(kind)}, found {format_value(value)}")
+        raise QuantityError(f"expected {describe_kind(kind)}, found {format_value(value)}{_decimal_point(value)}")
     number, dimension = found
     _, unit = units.split_quantity(value) or (0.0, "")
     if unit and kind is not units.ANY and dimension != kind.dimension:
@@ -74,6 +75,15 @@ def read_quantity(value: Any, kind: units.QuantityKind) -> float:
     if unit and unit == kind.ambiguous:
         raise QuantityError(f"expected {describe_kind(kind)}: write rad/s, deg/s, turn/s or rpm in place of `{unit}`")
     return finite(number, kind)
+
+
+_DECIMAL_COMMA = re.compile(r"\s*([-+]?\d+),(\d+.*?)\s*")
+
+
+def _decimal_point(value: str) -> str:
+    """Return the remedy for a number with a decimal comma; empty for other texts."""
+    found = _DECIMAL_COMMA.fullmatch(value)
+    return f": a decimal comma? write `{found[1]}.{found[2]}`" if found else ""
 
 
 def read_any(value: Any, least: float | None = None) -> float:

@@ -37,8 +37,8 @@ class WrenchFrame(Immutable):
 class Applied(Immutable):
     """A wrench on a body at T instants: the force, N, the moment, N m, about a point, m, all (T, 3) in world axes.
 
-    `has_place` tells whether the point is that of the element: of a joint, a bushing or gravity.  Otherwise it is the
-    origin of the body frame.
+    With `has_place`, the point is that of the element: of a joint, a bushing or gravity; otherwise it is the origin of
+    the body frame.
     """
 
     element: str

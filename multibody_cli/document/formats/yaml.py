@@ -6,6 +6,7 @@ DEEPEST levels, so that recursion cannot exhaust the stack.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,9 +24,7 @@ def read(text: str, shown: str, problems: Problems) -> Node:
     try:
         root = _Composer(shown, problems, yaml.parse(text, Loader=_Loader)).compose()
     except yaml.MarkedYAMLError as error:
-        what = " ".join(filter(None, (error.context, error.problem)))
-        cause = "a tab cannot indent a line: use spaces" if _is_indent(text, error.problem_mark) else what
-        raise refusal(_mark(shown, error.problem_mark), f"not YAML: {cause}") from None
+        raise refusal(_mark(shown, error.problem_mark), f"not YAML: {_cause(text, error)}") from None
     except (yaml.YAMLError, UnicodeError) as error:
         raise refusal(Mark(shown), f"not YAML: {str(error).splitlines()[0]}") from None
     if root is None:
@@ -35,6 +34,27 @@ def read(text: str, shown: str, problems: Problems) -> Node:
 
 def _mark(file: str, mark: Any) -> Mark:
     return Mark(file, mark.line + 1, mark.column + 1) if mark is not None else Mark(file)
+
+
+def _cause(text: str, error: yaml.MarkedYAMLError) -> str:
+    """Return the cause of an error, and the remedy if it is known."""
+    what = " ".join(filter(None, (error.context, error.problem)))
+    place, opened = error.problem_mark, error.context_mark
+    if _is_indent(text, place):
+        return "a tab cannot indent a line: use spaces"
+    if opened is not None and "flow" in what:
+        bracket = "{" if "flow mapping" in what else "["
+        return f"{what}: the `{bracket}` of line {opened.line + 1}, column {opened.column + 1}, is not closed before"
+    if place is None or ("block" not in what and "mapping values" not in what):
+        return what
+    indents = [(k, len(line) - len(line.lstrip(" "))) for k, line in enumerate(text.splitlines()) if line.strip()]
+    own = dict(indents).get(place.line)
+    above = [(k, indent) for k, indent in indents if k < place.line]
+    if own is None or not above or above[-1][1] == own:
+        return what
+    inner = list(itertools.takewhile(lambda one: one[1] > own, reversed(above))) or above[-1:]
+    line, other = min(reversed(inner), key=lambda one: one[1])
+    return f"{what}: the line is indented by {own} and line {line + 1} by {other}; entries of one mapping begin alike"
 
 
 def _is_indent(text: str, mark: Any) -> bool:

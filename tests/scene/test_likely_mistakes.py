@@ -1,0 +1,81 @@
+"""Warnings of values that are valid, and probably not what was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from multibody_cli.document.source import SceneText
+from multibody_cli.scene.load import load_scene
+
+SCENE = """\
+mbsim: 1
+name: t
+bodies:
+  arm: {mass: 1, inertia: {principal: [1, 1, 1]}BODY}
+  other: {mass: 1, inertia: {principal: [1, 1, 1]}OTHER}
+joints:
+  hinge: {type: revolute, child: arm, axis: [0, 1, 0]JOINT}
+MOREsimulation: {duration: 1 ms, step: 1 ms}
+"""
+
+
+def warnings_of(body="", other=", position: [1, 0, 0]", joint="", more=""):
+    text = SCENE.replace("BODY", body).replace("OTHER", other).replace("JOINT", joint).replace("MORE", more)
+    return list(load_scene(SceneText(text, "t.yaml")).warnings)
+
+
+@pytest.mark.parametrize(
+    ("joint", "place", "said"),
+    [
+        (", q: 90", "joints.hinge.q", "90 rad is 14.3 turns; did you mean `90 deg`?"),
+        (", q: -45.0", "joints.hinge.q", "-45 rad is 7.16 turns; did you mean `-45 deg`?"),
+        (", limits: [-90, null]", "joints.hinge.limits[0]", "-90 rad is 14.3 turns; did you mean `-90 deg`?"),
+        (
+            ", child_origin: {rotation: {axis: [1, 0, 0], angle: 30}}",
+            "joints.hinge.child_origin.rotation.angle",
+            "30 rad is 4.77 turns; did you mean `30 deg`?",
+        ),
+    ],
+)
+def test_an_angle_of_many_turns_in_whole_numbers_is_probably_in_degrees(joint, place, said):
+    (warning,) = warnings_of(joint=joint)
+    assert warning.startswith("t.yaml:7:")
+    assert warning.endswith(f": {place}: {said}")
+
+
+NOT_IN_DEGREES = (
+    *(", q: 90 deg", ", q: 6", ", q: 31.4159", ", q: -6", ", v: 90"),
+    *(", limits: [-1, 3]", ", limits: [-.inf, 3]"),
+)
+
+
+@pytest.mark.parametrize("joint", NOT_IN_DEGREES)
+def test_other_angles_are_not(joint):
+    assert warnings_of(joint=joint) == []
+
+
+def test_lengths_are_no_angles():
+    slide = "  slide: {type: prismatic, parent: arm, child: other, axis: [0, 1, 0], q: 90}\n"
+    assert warnings_of(other="", more=slide) == []
+
+
+def test_a_body_that_nothing_holds():
+    (warning,) = warnings_of(other="")
+    assert warning == (
+        "t.yaml:5:3: bodies.other: has no joint, and nothing acts on it but gravity: it moves freely from the origin; "
+        "is a joint with `child: other` missing?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "more"),
+    [
+        (", velocity: {linear: [1, 0, 0]}", ""),
+        ("", "contacts: {}\n"),
+        ("", "forces: {f: {body: other, force: [1, 0, 0]}}\n"),
+        ("", "springs: {s: {between: [{body: arm}, {body: other}], stiffness: 1, rest_length: 1}}\n"),
+        ("", "constraints: {c: {type: distance, between: [{body: arm}, {body: other}], length: 1}}\n"),
+    ],
+)
+def test_bodies_that_move_freely_by_intention(other, more):
+    assert warnings_of(other=other, more=more) == []
