@@ -136,6 +136,8 @@ class RunSettings(Immutable):
         The alarms that were raised before the first step.
     notes
         Those that depend on the start as well, but are reported at the end of the run.
+    describe
+        Returns place, name and formulas of an element of the scene, given its section and name.
     """
 
     integrator: Integrator
@@ -155,6 +157,7 @@ class RunSettings(Immutable):
     oscillations: Oscillations | None = None
     at_start: tuple[Raised, ...] = ()
     notes: tuple[Raised, ...] = ()
+    describe: Callable[[str, str], str] = "{}.{}".format
 
 
 class AlarmReport(NamedTuple):

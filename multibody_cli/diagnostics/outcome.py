@@ -13,7 +13,8 @@ from multibody_cli.alarms.contract import Level, Raised, RunSettings
 from multibody_cli.alarms.remedies import reduce_step, remedy_of_divergence
 from multibody_cli.escaping import decoded
 from multibody_cli.forces.elements import ELEMENTS
-from multibody_cli.initial.largest_force import Start, find_largest_force, undefined_forces
+from multibody_cli.initial.largest_force import Start, find_largest_force
+from multibody_cli.initial.undefined import find_undefined
 from multibody_cli.limits import VARIABLE
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Floats, Model, State, Tree
@@ -52,10 +53,10 @@ def outcome_of(
     is_early = reached <= FIRST_STEPS * settings.step
     cause = _far_from_rest(model, start, max(reached, settings.step)) if is_early else ": "
     text = _explain(report, culprit, cause, before.time, reached, settings)
-    if reached == 0.0 and (names := undefined_forces(model, start)):
-        text = (
-            f"the force of {', '.join(names)} is not finite at the start: check its expression, such as 1/t or sqrt(t)"
-        )
+    if undefined := find_undefined(model, state, before.v, settings.step):
+        names = "; ".join(settings.describe(*element) for element in undefined.elements)
+        when = "at the start" if undefined.time == 0.0 else f"at t = {undefined.time:.6g} s"
+        text = f"no finite value {when}: {names}: check expressions such as 1/t or sqrt(t), or end the run before"
     return Outcome("diverged", text, report.steps)
 
 

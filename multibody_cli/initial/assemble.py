@@ -181,15 +181,20 @@ class Assembler:
         held[self.model.system.tree.links["nv"].sum() :] = False
         return self._first_that_succeeds(attempts, before, held, VELOCITY)
 
-    def dependent_rows(self) -> list[int]:
-        """Return the equality rows that depend on others in the current configuration."""
+    def dependent_rows(self) -> dict[int, bool]:
+        """Return the equality rows that depend on others in the current configuration, and whether any motion has one.
+
+        No motion that joints permit changes the others.
+        """
         system, work = self.model.system, self._work
         self._place(system)
         accelerate(system, work, work.response)
         count = select_active_rows(work, ACCELERATION)
         self._build_delassus(system, work, count)
+        moves = np.diag(work.dual.W)[:count] > 0.0
         rank_of(work.dual.W[:count, :count], work.dual.solver)
-        return [int(work.dual.active_rows[k]) for k in np.flatnonzero(work.dual.solver.dependent[:count])]
+        found = np.flatnonzero(work.dual.solver.dependent[:count])
+        return {int(work.dual.active_rows[k]): bool(moves[k]) for k in found}
 
     def _first_that_succeeds(
         self, attempts: Sequence[Callable[[System], Floats]], before: RowError, kept: Flags, level: int

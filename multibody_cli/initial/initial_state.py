@@ -91,7 +91,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     if not ends_at_corrected_velocities(loaded.scene.simulation.options):  # otherwise the first step completes them
         messages += _complete_rates(loaded, assembler, state, given[1], written)
     _require_one_plane(loaded, model, state, assembler.scales)
-    dependent = assembler.dependent_rows() if constrained else []
+    dependent = assembler.dependent_rows() if constrained else {}
     independent = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
     return InitialState(free - independent, (*messages, *redundant_rows(loaded, model, dependent)))
 

@@ -33,8 +33,9 @@ def start_of(state: State, work: Work) -> Start:
 class LargestForce(NamedTuple):
     """The force element with the largest force.
 
-    `name` is that of the entry or the joint; `value` the force or moment in its `unit`; `size` the force, N, where
-    moments are divided by the length of the bodies; `rest` is that of the element.
+    `name` is that of the entry or the joint, with its kind, and `element` its section and name; `value` the force or
+    moment in its `unit`; `size` the force, N, where moments are divided by the length of the bodies; `rest` is that of
+    the element.
     """
 
     name: str
@@ -42,6 +43,7 @@ class LargestForce(NamedTuple):
     unit: str
     size: float
     rest: str
+    element: tuple[str, str]
 
 
 def find_largest_force(model: Model, start: Start) -> LargestForce | None:
@@ -50,9 +52,9 @@ def find_largest_force(model: Model, start: Start) -> LargestForce | None:
     return max(found, key=lambda one: one.size, default=None)
 
 
-def undefined_forces(model: Model, start: Start) -> list[str]:
-    """Return the names of the elements whose force at the start is not finite."""
-    return [one.name for one in _forces(model, start) if not math.isfinite(one.size)]
+def elements_with_undefined_force(model: Model, start: Start) -> list[tuple[str, str]]:
+    """Return the elements whose force at a state is not finite, by section and name."""
+    return [one.element for one in _forces(model, start) if not math.isfinite(one.size)]
 
 
 def _forces(model: Model, start: Start) -> Iterator[LargestForce]:
@@ -80,7 +82,8 @@ def _forces(model: Model, start: Start) -> Iterator[LargestForce]:
                 value, unit = (force, "N") if force * length >= moment else (moment, "N m")
                 section, name = model.names.accounts[record["account"]].cause.split("/")[:2]
                 kind = section.removesuffix("s") if element.entry is None else element.entry.kind
-                yield LargestForce(f"{kind} `{decoded(name)}`", value, unit, size, element.rest)
+                own = section, decoded(name)
+                yield LargestForce(f"{kind} `{own[1]}`", value, unit, size, element.rest, own)
 
 
 def _angles(model: Model) -> Any:

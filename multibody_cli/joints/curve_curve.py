@@ -20,7 +20,12 @@ from pydantic import Field, model_validator
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, generated_part, turning
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.friction import rate_patches
-from multibody_cli.joints.geometry.alignment import AlongPath, parameter_without_tangent, rotation_minimizing
+from multibody_cli.joints.geometry.alignment import (
+    AlongPath,
+    parameter_without_tangent,
+    rotation_minimizing,
+    starts_along,
+)
 from multibody_cli.joints.geometry.curve_specs import AnyCurve, CurveForm
 from multibody_cli.joints.joint_map import Constants, Factor, FactorProduct, Frame, Inverse, MapCoordinate, Turn
 from multibody_cli.joints.spec import Coordinates
@@ -97,6 +102,10 @@ class CurveCurveSpec(DomainJointSpec, _Curves):
             place = parameter_without_tangent(curve)
             if place is not None:
                 raise located_error(f"has no tangent at {place:g}: its position is stationary or undefined there", word)
+            if "up" in self.model_fields_set and starts_along(curve, self.up):
+                raise located_error(
+                    f"is along the tangent of `{word}` at its start: choose a direction across it", "up"
+                )
         return self
 
     @property

@@ -18,7 +18,7 @@ from multibody_cli.errors import Problem, QuantityError, SceneError
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.methods.options import ImplicitOptions
+from multibody_cli.methods.options import ImplicitOptions, has_symmetrized_stiffness
 from multibody_cli.nodes import Node, Problems, find, format_path, mapping, plain, sequence
 from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, remove_invalid
@@ -86,6 +86,11 @@ class LoadedScene(Immutable):
     def where(self, *path: str | int) -> str:
         """Return `file:line:column` of an element, or of its nearest existing ancestor."""
         return str(find(self.tree, path).mark)
+
+    def describe(self, section: str, name: str) -> str:
+        """Return place, path and formulas of an element."""
+        formulas = ", ".join(dict.fromkeys(f"`{text}`" for text in _formulas_in(self.data[section][name])))
+        return f"{self.where(section, name)}: {format_path((section, name))} {formulas}".rstrip()
 
     def resolve_path(self, name: str, *path: str | int) -> Path:
         """Return the path of a file that is named in the scene, relative to the file that names it."""
@@ -228,6 +233,14 @@ def _without_later_expectations(draft: Draft, written: float | None) -> tuple[Dr
     return replace(draft, scene=scene, kept=[draft.kept[k] for k in left]), (warning,)
 
 
+def _formulas_in(value: Any) -> Iterator[str]:
+    """Yield the texts within plain data that are formulas with a function, a power or a quotient."""
+    if isinstance(value, str) and re.search(r"[a-z]\(|\*\*|/ *[a-z(]", value) and not re.match(r"[\d.]+ ", value):
+        yield value
+    for entry in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _formulas_in(entry)
+
+
 def _warnings(scene: SceneSpec, data: dict[str, Any], tree: Node) -> Iterator[str]:
     for path, message in (*_without_effect(scene, data["simulation"]), *likely_mistakes(scene, data)):
         yield f"{find(tree, path).mark}: {format_path(path)}: {message}"
@@ -251,6 +264,8 @@ def _without_effect(scene: SceneSpec, written: dict[str, Any]) -> Iterator[tuple
         for name in settings.options:
             if name in ImplicitOptions.OF_ITERATION:
                 yield ("simulation", "options", name), words
+    if has_symmetrized_stiffness(settings.options) and not (scene.springs or scene.muscles):
+        yield ("simulation", "options", "implicit_stiffness"), "has no effect: no spring acts between bodies"
     if scene.contacts is None and scene.world.shapes:
         words = "contacts are disabled: write `contacts: {}` to enable contacts with the world"
         yield ("world", "shapes"), words

@@ -119,6 +119,7 @@ class PreparedSimulation(Immutable):
             oscillations=self.compiled.oscillations,
             at_start=self.compiled.alarms,
             notes=self.compiled.notes,
+            describe=self.loaded.describe,
         )
 
     def _parts_of(self, *place: str | int) -> list[Floats]:

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from pydantic import ValidationError
 from shape_oracle import FIELDS_OF_SHAPES
 
 from multibody_cli.joints import JOINTS
@@ -139,3 +140,16 @@ def test_motion():
 def test_refusals(name, fields, message):
     with pytest.raises(ValueError, match=message):
         spec(name, **fields)
+
+
+@pytest.mark.parametrize("up", [[0, 1, 0], [0, -2, 0]])
+def test_up_along_the_tangent_at_the_start_of_a_curve_is_refused(up):
+    """Both circles start at x, with the tangent y, so that any direction across it would be as near."""
+    circle = {"type": "circle", "radius": 1.0}
+    along = {"type": "curve", "child": "b", "curve": circle, "orientation": "tangent"}
+    touching = {"type": "curve_curve", "child": "b", "parent_curve": circle, "child_curve": circle}
+    for joint, word in ((along, "the curve"), (touching, "`parent_curve`")):
+        kind = JOINTS[joint["type"]].spec
+        kind.model_validate(joint | {"up": [0, 1, 1]})
+        with pytest.raises(ValidationError, match=f"along the tangent of {word} at its start"):
+            kind.model_validate(joint | {"up": up})

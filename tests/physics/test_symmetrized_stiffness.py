@@ -221,3 +221,13 @@ def test_loops_have_the_same_limit_of_small_steps() -> None:
 def test_what_it_does_not_go_with_is_refused(overrides: list[str], message: str, tmp_path: Path) -> None:
     with pytest.raises(SceneError, match=message):
         prepare(scene_file(tmp_path), overrides)
+
+
+def test_without_springs_between_bodies_it_has_no_effect(tmp_path: Path) -> None:
+    """A note says so; with a spring there is none."""
+    path = tmp_path / "scene.yaml"
+    settings = ["simulation.integrator=linearly_implicit_euler", "simulation.options.implicit_stiffness=symmetrized"]
+    text = SPATIAL[: SPATIAL.index("springs:")] + "simulation: {duration: 1 s, step: 1 ms, method: redmax}\n"
+    path.write_text(text, encoding="utf-8")
+    noted = [w for w in prepare(str(path), settings).loaded.warnings if "implicit_stiffness" in w]
+    assert [w.partition("implicit_stiffness: ")[2] for w in noted] == ["has no effect: no spring acts between bodies"]

@@ -223,16 +223,57 @@ simulation: {duration: 0.05 s, step: 1 ms}
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [
-        ("activation:", "tendon: elastic\n    activation:", "muscle `pull`"),
-        ("activation:", "activation:", "muscle `pull`"),
-        ("axis: [0, 1, 0]", "axis: [0, 1, 0], force: log(joints.h.q + 1)", "joint `h`, muscle `pull`"),
+        ("activation:", "tendon: elastic\n    activation:", ["muscles.pull `sqrt(joints.h.q)`"]),
+        ("activation:", "activation:", ["muscles.pull `sqrt(joints.h.q)`"]),
+        (
+            "axis: [0, 1, 0]",
+            "axis: [0, 1, 0], force: log(joints.h.q + 1)",
+            ["joints.h `log(joints.h.q + 1)`", "muscles.pull `sqrt(joints.h.q)`"],
+        ),
     ],
 )
-def test_forces_that_are_not_finite_at_the_start_are_named(old: str, new: str, named: str, tmp_path: Path) -> None:
+def test_forces_that_are_not_finite_at_the_start_are_named(
+    old: str, new: str, named: list[str], tmp_path: Path
+) -> None:
     """An elastic tendon had fibers of a large length there, and the run was complete."""
     outcome, _ = run(PULLED.replace(old, new), tmp_path, "joints.h.q=-1")
     assert outcome.status == "diverged"
-    assert outcome.message.startswith(f"the force of {named} is not finite at the start: ")
+    assert outcome.message.startswith("no finite value at the start: ")
+    places = re.findall(r"scene\.yaml:\d+:\d+: (\S+ `[^`]+`)", outcome.message)
+    assert places == named
+
+
+DOMAINS = {
+    "force": "joints: {h: {type: revolute, child: a, axis: [0, 1, 0], q: 0.3, force: -sqrt(joints.h.q + 0.25)}}",
+    "moving point": """
+joints: {h: {type: revolute, child: a, axis: [0, 1, 0], q: 0.3}}
+springs:
+  s:
+    path: [{body: world, point: [1, 0, 0]}, {body: a, coordinate: h, moving: ["sqrt(q + 0.25)", 0, 0]}]
+    stiffness: 0.1
+    rest_length: 0.1""",
+    "constraint": """
+joints: {h: {type: revolute, child: a, axis: [0, 1, 0], q: 0.3}, g: {type: prismatic, child: b, axis: [1, 0, 0]}}
+constraints:
+  c: {type: expression, inputs: {x: g, q: h}, value: "x - 0.1*sqrt(q + 0.25) + 0.1*sqrt(0.55)"}""",
+}
+
+
+@pytest.mark.parametrize("method", ["aba", "baraff", "variational"])
+@pytest.mark.parametrize(("what", "named"), list(zip(DOMAINS, ["joints.h", "springs.s", "constraints.c"], strict=True)))
+def test_expressions_that_leave_their_domain_are_named(what: str, named: str, method: str, tmp_path: Path) -> None:
+    """Place, element, expression and time; the pendulum passes -0.25 rad."""
+    inertia = "inertia: {principal: [0.1, 0.1, 0.1]}"
+    other = f", b: {{mass: 0.1, {inertia}}}" if what == "constraint" else ""
+    text = f"mbsim: 1\nbodies: {{a: {{mass: 1, com: [0, 0, -1], {inertia}}}{other}}}\n{DOMAINS[what].strip()}\n"
+    integrator = "auto" if method == "variational" else "semi_implicit_euler"
+    text += f"simulation: {{duration: 2 s, step: 1 ms, method: {method}, integrator: {integrator}}}\n"
+    outcome, _ = run(text, tmp_path)
+    assert outcome.status == "diverged"
+    found = re.match(r"no finite value at t = ([\d.]+) s: .*scene\.yaml:\d+:\d+: (\S+) `[^`]*sqrt\(", outcome.message)
+    assert found is not None, outcome.message
+    assert found[2] == named
+    assert 0.3 < float(found[1]) < 2.0
 
 
 def test_elastic_energy_at_the_start_is_available(tmp_path: Path) -> None:

@@ -362,6 +362,15 @@ def test_redundant_rows_are_named():
     assert "joints.close: 3 of its 5 constraint rows (along y, about x, about z) depend on the others" in warning
 
 
+def test_a_constraint_that_no_motion_changes_has_no_effect():
+    """The distance of two points of bodies on one hinge axis, beside a loop with redundant rows."""
+    scene = four_bar()
+    ends = [{"body": "a", "point": [0, 0.3, 0]}, {"body": "world", "point": [0, -0.2, 0]}]
+    scene["constraints"] = {"rod": {"type": "distance", "between": ends, "length": 0.5}}
+    (warning,) = (w for w in compile_scene(loaded(scene)).warnings if "constraints.rod" in w)
+    assert "1 of its 1 constraint rows (along the line of its points) has no effect in the initial state" in warning
+
+
 def test_elements_with_the_same_redundant_rows_share_a_warning():
     scene, other = four_bar(), four_bar()
     scene["bodies"] |= {f"{name}2": body for name, body in other["bodies"].items()}

@@ -52,6 +52,9 @@ KNOTS, KNOTS_OF_PIECE = 256, 32
 FINER = (1, 4, 16, 64)
 """Factors of the number of knots, tried until the residual rotation is within tolerance."""
 
+ALONG = 1e-9
+"""Sine of the angle between two directions below which they are the same."""
+
 SLIP = 1e-9
 """Tolerance of the residual rotation about the tangent, relative to that of the frame by minimal rotation."""
 
@@ -240,6 +243,20 @@ def parameter_without_tangent(curve: Curve) -> float | None:
     return start + lost[0] / per_unit if lost.size else None
 
 
+def starts_along(curve: Curve, direction: Vector) -> bool:
+    """Whether the tangent at the start of a curve has a direction or the opposite one, so that none is across it."""
+    t = unit(
+        derivative(curve.path.position(curve.symbolic_parameter, NamedConstants()), curve.symbolic_parameter.along)
+    )
+    tangent, along = curve.at(t, np.zeros(1, np.int64), _start_of(curve))[:, 0], np.array(direction)
+    return bool(np.linalg.norm(np.cross(tangent, along)) <= ALONG * np.linalg.norm(along))
+
+
+def _start_of(curve: Curve) -> Floats:
+    """Return the parameter at the start, in the first piece if the curve has pieces."""
+    return np.array([0.0 if curve.in_pieces else curve.reference])
+
+
 def _pole(tangents: Floats) -> Floats:
     """Return a direction (3,) that no tangent is opposite to, as far as possible."""
     axes = np.linalg.svd(tangents, full_matrices=False)[2]
@@ -253,8 +270,7 @@ def _pole(tangents: Floats) -> Floats:
 
 def _upright(curve: Curve, frame: Frame, up: Vector) -> float:
     """Return the angle about the tangent at the start that brings z of a frame nearest to a direction."""
-    way = np.array([0.0 if curve.in_pieces else curve.reference])
-    y, z = (curve.at(axis, np.zeros(1, np.int64), way)[:, 0] for axis in frame.R[1:])
+    y, z = (curve.at(axis, np.zeros(1, np.int64), _start_of(curve))[:, 0] for axis in frame.R[1:])
     return math.atan2(-float(y @ up), float(z @ up))
 
 

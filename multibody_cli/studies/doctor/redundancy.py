@@ -239,7 +239,7 @@ def dependent_rows(subject: Subject) -> list[int]:
     """Return the constraint rows that depend on others at the start."""
     if not len(subject.start[0].system.rows):
         return []
-    return Assembler(*subject.start).dependent_rows()
+    return list(Assembler(*subject.start).dependent_rows())
 
 
 def count_dofs(subject: Subject) -> DofCount:
