@@ -74,14 +74,40 @@ def account_reaction_impulses(motions, work, v, ledger):
 
 @template(apply_inverse_mass)
 def account_drives_in_impacts(system, work, v, ledger):
-    """Add the work of drives against the impulses of one-sided rows, which are in their multipliers, to the ledger.
+    """Add the work of drives against the impulses of one-sided rows, which are in their multipliers, to the ledger."""
+    if len(system.motions.rows) > 0 and transmit_impacts(system, work):
+        account_reactions_to_impacts(system, work, v, ledger)
 
-    Equalities transmit these impulses, with the multipliers of the constrained response.  Impulses that correct their
-    drift are left out: they correct errors of v, and powers are integrated without.
+
+@template(apply_inverse_mass)
+def account_impacts_on_equalities(system, work, v, ledger):
+    """`account_drives_in_impacts`, and the same for equalities of positions that move."""
+    if not transmit_impacts(system, work):
+        return
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        if row.account >= 0 and row.holonomic and not row.one_sided:
+            ledger[row.account] -= row.multiplier * row.rate
+    if len(system.motions.rows) > 0:
+        account_reactions_to_impacts(system, work, v, ledger)
+
+
+@kernel
+def account_reactions_to_impacts(system, work, v, ledger):
+    """Add the work of prescribed coordinates against the impulses of `transmit_impacts` to the ledger."""
+    apply_primary_row_impulses(system.tree, work)
+    compute_reaction_impulses(system.tree, work)
+    account_reaction_impulses(system.motions, work, v, ledger)
+
+
+@template(apply_inverse_mass)
+def transmit_impacts(system, work) -> bool:
+    """Compute the multipliers of the equalities that transmit the impulses of one-sided rows; return whether any acts.
+
+    The impulses of one-sided rows are in their multipliers, those of the equalities are of the constrained response.
+    Impulses that correct their drift are left out: they correct errors of v, and powers are integrated without.
     """
     rows, terms, dual, count = work.rows, work.terms, work.dual, 0
-    if len(system.motions.rows) == 0:
-        return
     for r in range(len(rows)):
         if rows[r].active and not rows[r].primary and not rows[r].one_sided:
             dual.active_rows[count] = r
@@ -95,7 +121,7 @@ def account_drives_in_impacts(system, work, v, ledger):
             apply_row_impulse(row, terms, row.multiplier, work.wrenches, work.impulse)
             last += 1
     if last == count:
-        return
+        return False
     zero_rhs(work)
     impulse_response(system, work)
     for k in range(count):
@@ -109,9 +135,7 @@ def account_drives_in_impacts(system, work, v, ledger):
     impulse_response(system, work)
     clear_impulses(work)
     apply_active_row_impulses(work, last)
-    apply_primary_row_impulses(system.tree, work)
-    compute_reaction_impulses(system.tree, work)
-    account_reaction_impulses(system.motions, work, v, ledger)
+    return True
 
 
 @template(account_impacts)
@@ -129,8 +153,7 @@ def account_drives_in_step(system, work, row_states, corrected, v, ledger):
             row_state.anticipated = correction if row.rebound == 0.0 else 0.0
             if row.drive >= 0:
                 ledger[row.drive] -= (row.multiplier - correction - row_state.predicted) * row.rate
-    if len(system.motions.rows) > 0:
-        account_impacts(system, work, v, ledger)
+    account_impacts(system, work, v, ledger)
 
 
 @kernel

@@ -165,7 +165,9 @@ class VariationalKind(Immutable):
         is_constrained = system.is_constrained or self.maximal
         root_finders = (self.root_finders[name] for name in options.root_finder_order(system))
         has_joint_friction = bool(system.contacts) and len(system.contacts.joint_friction.moved) > 0
-        has_drives = len(system.motions.rows) > 0 or bool(np.any(system.rows["account"] >= 0))
+        rows = system.rows
+        accounts = np.where(rows["one_sided"] == 1, rows["drive"], rows["account"])
+        has_drives = len(system.motions.rows) > 0 or bool(np.any(accounts >= 0))
         response = base.implicit(base.accelerate, base.apply_inverse_mass).apply_inverse_mass
         return bind(
             base.dynamics(system),

@@ -381,7 +381,7 @@ def complete_rows(system, work, step, v, ledger):
         limit_rebounds(system, work, dissipated)
         add(v, work.response)
         add_velocity_changes(tree.links, work.bodies)
-        account_row_impulses(work, work.dual.rebound_share[0] > 0.0, ledger)
+        account_row_impulses(work, False, ledger)
         clear_impulses(work)
         for r in range(len(rows)):
             if rows[r].rebound > 0.0 or not (rows[r].holonomic or rows[r].one_sided):

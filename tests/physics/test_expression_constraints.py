@@ -330,3 +330,35 @@ def test_expressions_of_two_bodies_are_nodes_of_the_elimination() -> None:
     loaded = load_scene(SceneText(json.dumps(scene, indent=1), "chain.yaml"))
     found = {one.name: one.ends for one in candidates_of(loaded.scene, True) if one.section == "constraints"}
     assert found == {"two": ("a", "b"), "one": ("a", "world")}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("restitution", [0.0, 0.5])
+@pytest.mark.parametrize("by", ["bodies", "coordinates"])
+def test_a_moving_expression_does_the_work_of_impacts_that_it_transmits(
+    by: str, restitution: float, method: str
+) -> None:
+    """A drive of 2 m/s jerks 2 kg by a rope: the impulse is 4 N s (1 + e), and its work that at 2 m/s.
+
+    A third body between the drive and the rope transmits it once more.
+    """
+    read = (lambda name: {"position": {"body": name}, "along": [1, 0, 0]}) if by == "bodies" else lambda name: name
+    bodies = {
+        name: {"mass": mass, "inertia": {"principal": [1] * 3}} for name, mass in zip("abc", (3, 2, 5), strict=True)
+    }
+    rails = {name: {"type": "prismatic", "child": name, "axis": [1, 0, 0]} for name in "abc"}
+    constraints = {
+        "drive": {"type": "expression", "inputs": {"x": read("c")}, "value": "x - 2*t"},
+        "link": {"type": "expression", "inputs": {"x": read("a"), "y": read("c")}, "value": "x - y"},
+        "rope": {"type": "expression", "inputs": {"x": read("a"), "y": read("b")}, "value": "x - y",
+                 "limits": [None, 0.501], "restitution": restitution},
+    }  # fmt: skip
+    joints = {**rails, "a": {**rails["a"], "v": 2.0}, "c": {**rails["c"], "v": 2.0}}
+    entries = {"gravity": [0, 0, 0], "bodies": bodies, "joints": joints, "constraints": constraints}
+    found = run(entries, method, step=0.01, duration=0.4)
+    work, lost = (found[f"energy/{kind}/{name}"].values[-1] for kind, name in (
+        ("work", "constraints/drive"), ("dissipation", "constraints/rope")))  # fmt: skip
+    total = found["energy/total"].values
+    assert work == pytest.approx(8.0 * (1.0 + restitution), rel=1e-9)
+    assert lost == pytest.approx(4.0 * (1.0 - restitution**2), rel=1e-9)
+    assert total[-1] - total[0] == pytest.approx(work - lost, rel=1e-9)

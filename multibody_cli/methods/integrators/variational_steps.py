@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from multibody_cli.constraint_solver import solver as constraint_solver
-from multibody_cli.constraint_solver.drive_work import account_drives_in_impacts, account_drives_in_step
+from multibody_cli.constraint_solver.drive_work import account_drives_in_step, account_impacts_on_equalities
 from multibody_cli.constraint_solver.projection import project
 from multibody_cli.forces.states import load_states, store_states, store_states_after_steps, take_step
 from multibody_cli.immutable import Immutable
@@ -294,7 +294,8 @@ def bind(
         )
     if has_rows:
         correct = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
-        impacts = bound_kernel(account_drives_in_impacts, apply_inverse_mass=apply_inverse_mass)
+        impacts = bound_kernel(account_impacts_on_equalities, apply_inverse_mass=apply_inverse_mass)
+        impacts = impacts if has_drives else None
         of_step = bound_kernel(account_drives_in_step, account_impacts=impacts)
         complete = bound_kernel(complete_rows_at_end, correct=correct, account_impacts_of_step=of_step)
     solve = bound_kernel(
