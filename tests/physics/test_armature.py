@@ -334,7 +334,7 @@ def test_a_drive_may_turn_the_body_next_to_the_ground(name: str) -> None:
             np.testing.assert_allclose(other[path], one[path], rtol=0, atol=1e-10, err_msg=path)
 
 
-@pytest.mark.filterwarnings("ignore:.*depend on the others")
+@pytest.mark.filterwarnings("ignore:.*(depend on the others|no effect in the initial state)")
 def test_drives_within_a_loop_have_the_motion_of_joint_coordinates() -> None:
     """The rows that close the loop pass joints with rotors."""
     armature = [f"joints.{name}.armature={0.1 * k}" for k, name in enumerate("abcd", 1)]
@@ -357,7 +357,7 @@ def test_rotors_of_joints_of_the_tree_are_eliminated_with_them(name: str, count:
     assert np.count_nonzero(work.rows["primary"] == 0) == count
 
 
-@pytest.mark.filterwarnings("ignore:.*depend on the others")
+@pytest.mark.filterwarnings("ignore:.*(depend on the others|no effect in the initial state)")
 @pytest.mark.parametrize("method", ALL)
 def test_a_drive_of_a_joint_that_closes_a_loop_acts_as_inertia(method: str) -> None:
     """The angle of the rocker from the ground is that of the closing hinge, with a motor beside an armature."""
@@ -374,7 +374,7 @@ def test_a_drive_of_a_joint_that_closes_a_loop_acts_as_inertia(method: str) -> N
     assert np.ptp(balance.to_numpy()) < (2e-4 if method in VARIATIONAL else 1e-8)
 
 
-@pytest.mark.filterwarnings("ignore:.*depend on the others")
+@pytest.mark.filterwarnings("ignore:.*(depend on the others|no effect in the initial state)")
 @pytest.mark.parametrize("gravity", ["[4, 0, 0]", "[3, 5, -9]"])
 @pytest.mark.parametrize("method", ALL)
 def test_a_drive_of_a_joint_that_closes_a_loop_has_no_weight(method: str, gravity: str) -> None:
@@ -387,7 +387,7 @@ def test_a_drive_of_a_joint_that_closes_a_loop_has_no_weight(method: str, gravit
         np.testing.assert_allclose(drive[path], body[path], rtol=0, atol=1e-8, err_msg=path)
 
 
-@pytest.mark.filterwarnings("ignore:.*depend on the others")
+@pytest.mark.filterwarnings("ignore:.*(depend on the others|no effect in the initial state)")
 def test_a_drive_may_close_a_loop_or_carry_a_body() -> None:
     """Of the hinges between rod and rocker, and of the rocker, either is the one that closes the loop."""
     names = list("abcd")
@@ -415,7 +415,7 @@ simulation: {duration: 0.5 s, step: 5 ms}
 """The sliding coordinate of the loop, the fifth of its q and the fourth of its v, is that of the rail."""
 
 
-@pytest.mark.filterwarnings("ignore:.*depend on the others")
+@pytest.mark.filterwarnings("ignore:.*(depend on the others|no effect in the initial state)")
 @pytest.mark.parametrize("method", ALL)
 def test_a_drive_of_a_sliding_part_beside_a_ball_acts_as_mass(method: str) -> None:
     settings = [f"simulation.method={method}"]
