@@ -367,6 +367,7 @@ class Scene:
         mu: tuple[float, float] | None = None,
         reactions_of_previous: bool = False,
         ratio_of_rounds: float = 1e-3,
+        has_whole_loads: bool = False,
         regularization: float = 1e-6,
     ) -> None:
         self.joints, self.h, self.end, self.gravity, self.feedback = (
@@ -379,6 +380,7 @@ class Scene:
         self.constraints, self.drives, self.forces, self.limits = constraints, drives, forces, limits
         self.sign_at_upper_limit, self.floor, self.balls, self.mu = sign_at_upper_limit, floor, balls, mu
         self.reactions_of_previous, self.ratio_of_rounds = reactions_of_previous, ratio_of_rounds
+        self.has_whole_loads = has_whole_loads
         self.regularization = regularization
         self.size, self.count = 6 * len(joints), sum(joint.count for joint in joints)
         starts = np.cumsum([0, *(joint.count for joint in joints)])
@@ -526,6 +528,8 @@ class Scene:
                 [mu[1] * p for p in impulses for _ in range(2)],
             )
             rest = reaction.copy()
+            if self.has_whole_loads:
+                rest = (M * (J @ v) - momentum - h * self.friction + C.T @ impulses + G.T @ multipliers) / h
             wrenches = {}
             for i in reversed(range(len(self.joints))):
                 wrenches[i] = rest[self.rows(i)]
