@@ -52,7 +52,7 @@ def equilibrium(
     SceneError
         The scene is invalid.
     ArgumentError
-        A coordinate or a file cannot be used, or the scene has contacts or dry friction.
+        A coordinate or a file cannot be used, or a scene with contacts or dry friction has steady rates.
     RunFailed
         There is no equilibrium, or it was not found; or a file cannot be written.
     """

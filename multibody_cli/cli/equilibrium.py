@@ -92,6 +92,9 @@ def _show(found: Statics) -> None:
     if found.rows:
         show("\nactive limits, loops and constraints")
         _show_part([{"element": one.element, "direction": one.direction, "force": one.force} for one in found.rows])
+    if found.contacts:
+        show("\ncontacts")
+        _show_part([_contact_row(pair, *map(float, force)) for pair, force in found.contacts.items()])
     if found.drives:
         show("\nforces that hold coordinates")
         _show_part([{"coordinate": name, "force": force} for name, force in found.drives.items()])
@@ -108,6 +111,8 @@ def _show_part(rows: list[dict[str, Any]]) -> None:
 
 def _stability(found: Statics) -> str:
     one = found.found
+    if found.held:
+        return f"held by contacts or friction, to {one.residual:.1e} of gravity"
     if len(one.stiffness) == 0:
         return "stable, since nothing can move"
     least = f"least stiffness {one.stiffness[0]:.4g} J, of {found.softest}"
@@ -120,6 +125,10 @@ def _stability(found: Statics) -> str:
     return f"stable, {least}"
 
 
+def _contact_row(pair: str, x: float, y: float, z: float) -> dict[str, Any]:
+    return {"pair": pair, "x N": x, "y N": y, "z N": z}
+
+
 def _coordinate_rows(found: Statics) -> list[dict[str, Any]]:
     return [
         {"coordinate": one.name, "value": float(value), "change": float(change), "unit": one.unit}
@@ -129,6 +138,8 @@ def _coordinate_rows(found: Statics) -> list[dict[str, Any]]:
 
 def _remark(found: Statics) -> None:
     """Report if the equilibrium or its forces are not unique."""
+    if found.held:
+        messages.note("contacts and friction may hold others nearby as well: this is the one that the start leads to")
     if found.found.neutral:
         words = counted(found.found.neutral, "direction")
         messages.note(f"the equilibrium is one of a continuum: nothing opposes small displacements in {words}")
@@ -150,10 +161,11 @@ def as_data(found: Statics) -> dict[str, Any]:
         "softest": found.softest,
         "unstable_directions": one.unstable,
         "neutral_directions": one.neutral,
-        "isolated": one.neutral == 0,
+        "isolated": one.neutral == 0 and not found.held,
         "has_potential": one.potential,
         "rows": [{"element": row.element, "direction": row.direction, "force": row.force} for row in found.rows],
         "open": list(found.open),
+        "contacts": {pair: force.tolist() for pair, force in found.contacts.items()},
         "redundant_rows": found.redundant,
         "drives": dict(found.drives),
         "others": [as_data(other) for other in found.others],

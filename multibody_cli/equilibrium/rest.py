@@ -23,7 +23,7 @@ def objection_to_equilibrium(model: Model) -> str:
     if not names.contacts and not names.has_dry_friction:
         return ""
     kind = "contacts" if names.contacts else "dry friction"
-    return f"the scene has {kind}, whose equilibria are a set: run it until it rests, or remove them with --set"
+    return f"the scene has {kind}, whose equilibria are a set: `mbsim equilibrium --write` makes a scene in one"
 
 
 def explained(model: Model, error: NoEquilibrium) -> str:

@@ -30,6 +30,11 @@ class Observer:
         self._history = History(model.names)
         self._block = self._history.block(self._samples, 0)
 
+    @property
+    def has_contacts(self) -> bool:
+        """Whether the model may have contacts."""
+        return bool(self._contact_series)
+
     def observe(self, state: State, report: Report) -> None:
         """Compute all channels of a state."""
         observe(self._model.system, state, self._work, self._rows, self._samples, 0)

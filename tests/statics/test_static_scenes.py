@@ -180,6 +180,6 @@ simulation: {{duration: 1 s, step: 1 ms}}
     assert found.drives == {"precession": pytest.approx(0.0, abs=1e-11), "spin": pytest.approx(0.0, abs=1e-11)}
 
 
-def test_contacts_and_dry_friction_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="the scene has contacts, whose equilibria are a set"):
-        mbsim.equilibrium(GALLERY / "falling_boxes.yaml")
+def test_contacts_have_no_steady_motion() -> None:
+    with pytest.raises(ArgumentError, match="--steady: contacts and dry friction have no steady motion here"):
+        mbsim.equilibrium(GALLERY / "falling_boxes.yaml", steady={"plate": 1.0})

@@ -17,7 +17,7 @@ from multibody_cli.equilibrium.rest import explained, objection_to_equilibrium, 
 from multibody_cli.equilibrium.search import Equilibrium, NoEquilibrium, Search
 from multibody_cli.equilibrium.unbalanced_forces import UnbalancedForces, displaced
 from multibody_cli.errors import ArgumentError, QuantityError, RunFailed, nearest
-from multibody_cli.immutable import Immutable
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.implicit.linearization import compute_row_accelerations
 from multibody_cli.initial.initial_state import placed
 from multibody_cli.kernel import Flags, Floats
@@ -27,6 +27,7 @@ from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Quantity, units
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates
 from multibody_cli.studies.simulation import PreparedSimulation
+from multibody_cli.studies.statics.relaxation import relaxed
 from multibody_cli.tree.workspace import workspace_for
 
 OVERRIDES = ("simulation.method=aba", "simulation.options={}", "expect=[]")
@@ -74,6 +75,10 @@ class Statics(Immutable, eq=False):
         The coordinate with the largest part in the displacement of the least stiffness; "" without.
     others
         Equilibria on both sides of an unstable one.
+    held
+        Whether contacts or dry friction hold the scene, in one of a set of positions.
+    contacts
+        Forces of contacts, of the first body on the second one, N, world axes.
     """
 
     time: float
@@ -87,6 +92,8 @@ class Statics(Immutable, eq=False):
     drives: Mapping[str, float]
     softest: str
     others: tuple[Statics, ...] = ()
+    held: bool = False
+    contacts: Mapping[str, Floats] = {}
 
     def __getitem__(self, coordinate: str) -> float:
         """Return the value of a coordinate by its name, rad or m."""
@@ -97,7 +104,12 @@ class Statics(Immutable, eq=False):
 
     @property
     def stability(self) -> str:
-        """Stability by the second variation: `stable`, `unstable`, `neutral`, or `unknown` without a potential."""
+        """Stability by the second variation: `stable`, `unstable`, `neutral`, or `unknown` without a potential.
+
+        `held` where contacts or dry friction hold the scene: it is one of a set.
+        """
+        if self.held:
+            return "held"
         if self.found.unstable:
             return "unstable"
         if not self.found.potential:
@@ -120,15 +132,16 @@ class StaticProblem:
     Raises
     ------
     ArgumentError
-        A coordinate does not exist or is a rotation, or the scene has contacts or dry friction.
+        A coordinate does not exist or is a rotation, or a scene with contacts or dry friction has steady rates.
     """
 
     def __init__(
         self, prepared: PreparedSimulation, at: float | None = None, steady: Mapping[str, float | None] | None = None
     ) -> None:
         model, state = prepared.compiled.model, prepared.fresh_state()
-        if objection := objection_to_equilibrium(model):
-            raise ArgumentError(objection)
+        self._prepared, self._is_set = prepared, bool(objection_to_equilibrium(model))
+        if self._is_set and steady:
+            raise ArgumentError("--steady: contacts and dry friction have no steady motion here: run the scene")
         self.names, self._written = Coordinates(prepared.scene, model), state.q.copy()
         self._n, rates = int(model.system.tree.links["nv"].sum()), np.zeros(model.nv)
         self._held: Flags = np.zeros(model.nv, np.bool_)
@@ -161,6 +174,9 @@ class StaticProblem:
         RunFailed
             There is none, or it was not found.
         """
+        if self._is_set:
+            rest = relaxed(self._prepared.with_compiled(model=self.model), self.state)
+            return replace(self._named(rest.found, ()), redundant=0, held=True, contacts=rest.contacts)
         try:
             found = Search(self.model, self.state, self._held).solve()
         except NoEquilibrium as error:
