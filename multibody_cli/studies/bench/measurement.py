@@ -9,7 +9,7 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -117,30 +117,34 @@ class MeasuredBlock(NamedTuple):
     unsolved: int
 
 
-def run_steps(simulation: PreparedSimulation, count: int) -> MeasuredBlock:
+def run_steps(
+    simulation: PreparedSimulation, count: int, clock: Callable[[], float] = time.perf_counter
+) -> MeasuredBlock:
     """Take `count` steps from the start; an adaptive integrator covers the same time with steps of its choice."""
     state = simulation.fresh_state()
     method = simulation.method_for(state)
     before = method.start(state)
     until = count * simulation.scene.simulation.step
-    began = time.perf_counter()
+    began = clock()
     after = method.advance(state, until)
-    block = TimedBlock(time.perf_counter() - began, after.steps - before.steps, after.status is Status.OK)
+    block = TimedBlock(clock() - began, after.steps - before.steps, after.status is Status.OK)
     return MeasuredBlock(block, state, after.unsolved)
 
 
-def take_steps(simulation: PreparedSimulation, count: int) -> TimedBlock:
+def take_steps(
+    simulation: PreparedSimulation, count: int, clock: Callable[[], float] = time.perf_counter
+) -> TimedBlock:
     """Take `count` steps as `run_steps` does; return their time."""
-    return run_steps(simulation, count).block
+    return run_steps(simulation, count, clock).block
 
 
-def evaluate(simulation: PreparedSimulation, count: int) -> TimedBlock:
+def evaluate(simulation: PreparedSimulation, count: int, clock: Callable[[], float] = time.perf_counter) -> TimedBlock:
     """Compute all accelerations of the initial state `count` times."""
     state = simulation.fresh_state()
     method = simulation.method_for(state)
-    began = time.perf_counter()
+    began = clock()
     method.evaluate_repeatedly(state, count)
-    return TimedBlock(time.perf_counter() - began, count)
+    return TimedBlock(clock() - began, count)
 
 
 def bytes_of(arrays: Any) -> int:

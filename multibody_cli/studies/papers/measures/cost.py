@@ -15,7 +15,7 @@ from multibody_cli.studies.bench.measurement import FEWEST_STEPS, evaluate, grow
 from multibody_cli.studies.bench.options import OUTPUT_DISABLED
 from multibody_cli.studies.bench.timing import count_long_enough
 from multibody_cli.studies.papers.contract import ROUNDS, Curve, MeasureSpec, Outcome, Plot, Prepare
-from multibody_cli.studies.papers.measures.least_times import SHORTEST, least_times
+from multibody_cli.studies.papers.measures.least_times import CLOCK, SHORTEST, least_times
 
 
 class RowSpec(Spec):
@@ -70,7 +70,7 @@ class Measure(MeasureSpec):
         """Return a function that repeats the operation from the start of the scene, and returns its mean time, s."""
         sizing = [] if size is None else [f"{self.size}={size:g}"]
         simulation = prepare(row.scene, [*OUTPUT_DISABLED, *self.set, *row.set, *sizing])
-        block = partial(take_steps if self.quantity == "step" else evaluate, simulation)
+        block = partial(take_steps if self.quantity == "step" else evaluate, simulation, clock=CLOCK)
         fewest = FEWEST_STEPS if self.quantity == "step" else 1
         if not block(fewest).succeeded:
             raise RunFailed(f"{simulation.scene.name}: the first {fewest} steps diverge")

@@ -9,7 +9,6 @@ Source: Baraff 1996, section 9.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal
@@ -25,7 +24,7 @@ from multibody_cli.studies.bench.measurement import growth
 from multibody_cli.studies.bench.options import OUTPUT_DISABLED
 from multibody_cli.studies.bench.timing import long_enough
 from multibody_cli.studies.papers.contract import Curve, Outcome, Plot, Prepare, SizedSpec
-from multibody_cli.studies.papers.measures.least_times import SHORTEST, least_times
+from multibody_cli.studies.papers.measures.least_times import CLOCK, SHORTEST, least_times
 from multibody_cli.studies.simulation import PreparedSimulation
 
 MOST_CALLS = 10**6
@@ -181,7 +180,7 @@ def _block(call: Callable[[], object]) -> Callable[[], float]:
 
 
 def _seconds(call: Callable[[], object], count: int) -> float:
-    began = time.perf_counter()
+    began = CLOCK()
     for _ in range(count):
         call()
-    return time.perf_counter() - began
+    return CLOCK() - began

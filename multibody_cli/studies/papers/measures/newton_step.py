@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from itertools import count
 from typing import Any, Literal
@@ -11,7 +10,7 @@ import numpy as np
 
 from multibody_cli.studies.bench.measurement import growth
 from multibody_cli.studies.papers.contract import Curve, Outcome, Plot, Prepare, SizedSpec
-from multibody_cli.studies.papers.measures.least_times import least_times
+from multibody_cli.studies.papers.measures.least_times import CLOCK, least_times
 from multibody_cli.studies.papers.measures.stepping import RunSpec, Steps
 
 STEPS = 20
@@ -61,9 +60,9 @@ def _sparse(steps: Steps) -> Callable[[], float]:
 
     def mean() -> float:
         until = [next(taken) * steps.step for _ in range(STEPS)]
-        began = time.perf_counter()
+        began = CLOCK()
         reports = [steps.method.advance(steps.state, instant) for instant in until]
-        return (time.perf_counter() - began) / sum(report.iterations for report in reports)
+        return (CLOCK() - began) / sum(report.iterations for report in reports)
 
     return mean
 
@@ -73,8 +72,8 @@ def _dense(unknowns: int) -> Callable[[], float]:
     matrix = np.random.default_rng(1).normal(size=(unknowns, unknowns))
 
     def solve() -> float:
-        began = time.perf_counter()
+        began = CLOCK()
         np.linalg.solve(matrix, matrix[0])
-        return time.perf_counter() - began
+        return CLOCK() - began
 
     return solve
