@@ -85,7 +85,7 @@ def write_change_of_impulses(system, work, step, h):
             system.forces, t, forces.coefficients, True, forces.scaled, change, forces.work.armature
         )
         add_stiffness_damping_products(system.forces, t, bodies, displacement, velocity, True, forces.work.wrenches)
-    transfer_marker_wrenches(tree, forces.work.wrenches)
+    transfer_marker_wrenches(tree, bodies, forces.work.wrenches)
     for i in range(1, len(tree.links)):
         dW = load_force(forces.work.wrenches[i])
         store_force(

@@ -135,7 +135,7 @@ def evaluate_forces(system, step, t, h):
     forces.time[0] = t - (1.0 - theta) * h
     apply_forces(system.forces, forces.time[0], forces.q, forces.rates, work, forces.powers)
     forces.energy[0] = elastic_energy(system.forces, forces.q, bodies)
-    transfer_marker_wrenches(tree, bodies)
+    transfer_marker_wrenches(tree, bodies, bodies)
     copy(work.tau, forces.tau)
     for i in range(1, len(discrete_motions)):
         write_impulses(tree.links[i], discrete_motions[i], bodies[i], forces.at_start[i], forces.at_end[i], theta)
