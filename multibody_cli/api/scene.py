@@ -9,16 +9,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multibody_cli.document.source import SceneText
-from multibody_cli.errors import ArgumentError, RunFailed
+from multibody_cli.document.source import SceneText, StoredScene
+from multibody_cli.errors import ArgumentError, RunFailed, nearest
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.dataset import dataset_of
 from multibody_cli.output.series import series_of
 from multibody_cli.output.sink import MemorySink, Sink, TeeSink
 from multibody_cli.output.trajectory import read_trajectory, sources_of
+from multibody_cli.scene.load import load_scene
 from multibody_cli.studies.expect import evaluate
 from multibody_cli.studies.simulation import prepare
 from multibody_cli.studies.verdict import Verdict
+from multibody_cli.studies.wrenches import FRAMES, express_wrenches
 from multibody_cli.timeline import Callbacks, Summary
 from multibody_cli.yaml_values import flow
 
@@ -249,12 +251,28 @@ def _plain(value: Any) -> Any:
     return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def read(path: str | PathLike[str]) -> xarray.Dataset:
+def read(path: str | PathLike[str], frame: str = "joint") -> xarray.Dataset:
     """Read a result file, as `Scene.run` returns a run.
+
+    Parameters
+    ----------
+    path
+        The file.
+    frame
+        Axes of wrenches: of the `world`, of the `body` on which they act, or as recorded, those of joints and bushings
+        in the axes of their own frames on the child (`joint`).
 
     Raises
     ------
     ResultError
         The file does not exist, is not a result file, or is damaged.
+    ArgumentError
+        There is no such frame.
     """
-    return dataset_of(read_trajectory(Path(path)))
+    if frame not in FRAMES:
+        raise ArgumentError(f"unknown frame `{frame}`: {nearest(frame, FRAMES)}")
+    trajectory = read_trajectory(Path(path))
+    if frame == "joint":
+        return dataset_of(trajectory)
+    scene = load_scene(StoredScene(trajectory.scene_yaml, str(path))).scene
+    return dataset_of(express_wrenches(trajectory, scene, frame))

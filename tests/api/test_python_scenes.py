@@ -236,3 +236,20 @@ def test_ctrl_c_ends_a_run_and_keeps_its_rows(tmp_path, request):
     assert not place.exists()
     part = mbsim.read(tmp_path / "run.h5.part")
     assert part.sizes["time"] >= 20
+
+
+def test_wrenches_are_read_in_the_axes_of_the_world(tmp_path):
+    text = """
+mbsim: 1
+name: held
+bodies: {lamp: {mass: 3, inertia: {principal: [1, 1, 1]}}}
+joints:
+  bracket: {type: fixed, child: lamp, origin: {rotation: {axis: [0, 1, 0], angle: 90 deg}}}
+simulation: {duration: 1 ms, step: 1 ms}
+"""
+    mbsim.load(text).run(tmp_path / "held.h5")
+    for frame, force in (("world", [0, 0, 3 * 9.81]), ("joint", [-3 * 9.81, 0, 0]), ("body", [-3 * 9.81, 0, 0])):
+        found = mbsim.read(tmp_path / "held.h5", frame=frame)["joints/bracket/force"]
+        np.testing.assert_allclose(found.values[-1, 3:], force, atol=1e-9)
+    with pytest.raises(mbsim.ArgumentError, match="unknown frame `word`: did you mean `world`"):
+        mbsim.read(tmp_path / "held.h5", frame="word")
