@@ -369,3 +369,44 @@ def test_a_given_length_is_that_of_the_spans_the_arc_and_the_turns(tmp_path, tur
     sink = MemorySink()
     prepared(tmp_path, scene).run(sink)
     np.testing.assert_allclose(sink.trajectory().channel("constraints/rope/error").values[0], 0.1, atol=1e-12)
+
+
+# --- jerks ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].own_integrator is None])
+@pytest.mark.parametrize("step", [1e-3, 7e-4])
+def test_the_loss_of_a_jerk_does_not_depend_on_the_step(tmp_path, method, step):
+    """Weights fall into a slack rope: the loss is that of the jerk where it is taut, and the ledger is closed."""
+    m, n, slack = 3.0, 2.0, 0.05
+    bodies, joints = {"l": body(m), "r": body(n)}, {"l": slider("l", -0.2, -1.0), "r": slider("r", 0.2, -1.5)}
+    constraints = {"rope": rope("l", pulley("world", 0.2, slides=True), "r", slack=[slack])}
+    found = run(tmp_path, bodies, joints, constraints, method, 0.28, step, 1e-12)
+    rate = math.sqrt(2.0 * G * slack / 2.0)
+    lost = 0.5 * (m + n) * rate**2 - 0.5 * ((m - n) * rate) ** 2 / (m + n)
+    np.testing.assert_allclose(found("energy/dissipation/constraints/rope")[-1], lost, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].own_integrator is None])
+def test_the_ledger_of_jerks_of_a_swinging_load_is_closed(tmp_path, method):
+    """A ball on a slack rope and a spring: the displacement onto the rope changes kinetic and elastic energy too."""
+    scene = {
+        "bodies": {"arm": body(1.0, 0.2), "ball": body(2.0, 0.1)},
+        "joints": {
+            "arm": hinge("arm", 0.0, 0.0, q=0.3, v=2.0) | {"child_origin": {"position": [0, 0, 0.6]}},
+            "elbow": hinge("ball", 0.0, -0.4, "arm", v=-3.0) | {"child_origin": {"position": [0.1, 0, 0.5]}},
+        },
+        "springs": {
+            "s": {
+                "between": [{"body": "world", "point": [1, 0, 0]}, {"body": "ball"}],
+                "stiffness": 80,
+                "rest_length": 1,
+            }
+        },
+        "constraints": {"rope": rope({"body": "world", "point": [-0.8, 0, 0.3]}, "ball", slack=[0.02])},
+        "simulation": {"duration": 1.0, "step": 5e-4, "method": method, "integrator": "rk4"},
+        "output": {"every": 0.01},
+    }
+    sink = MemorySink()
+    prepared(tmp_path, scene).run(sink)
+    found = sink.trajectory()
+    assert found.channel("energy/dissipation/constraints/rope").values[-1] > 0.5
+    assert np.abs(found.channel("energy/ledger_residual").values).max() < 1e-9
