@@ -54,7 +54,7 @@ class SubspaceColumn(NamedTuple):
     has_armature: bool = False
 
 
-class Step(NamedTuple):
+class JointStep(NamedTuple):
     """A rigid motion, its columns of S, their velocities, and the bias (dS/dt) v, in the outer frame."""
 
     R: Rotation
@@ -76,7 +76,7 @@ class Slot(NamedTuple):
     number: int
 
 
-class Entry(NamedTuple):
+class ConstantSlot(NamedTuple):
     """A position in the table of constants that differ from link to link; `size` consecutive numbers."""
 
     kind: int
@@ -113,7 +113,7 @@ class Emitter:
         if literal is not None:
             return literal
         if k not in self._constants:
-            self._constants[k] = self.script.load("number", Entry(self.site.kind, self.site.position, k))
+            self._constants[k] = self.script.load("number", ConstantSlot(self.site.kind, self.site.position, k))
         return self._constants[k]
 
     def vector(self, k: int) -> Vec3:
@@ -163,10 +163,10 @@ def at(array: str, index: str, offset: int, width: int = 1, number: int = 0) -> 
 
 
 # --- all steps of a joint -----------------------------------------------------------------------------------------
-def steps_of(emitter: Emitter) -> list[Step]:
+def steps_of(emitter: Emitter) -> list[JointStep]:
     """Return the steps from the joint frame of the parent to that of the link."""
     frame = Mat3(emitter.vector(FRAME), emitter.vector(FRAME + 3), emitter.vector(FRAME + 6))
-    steps = [Step(frame, emitter.vector(ORIGIN))]
+    steps = [JointStep(frame, emitter.vector(ORIGIN))]
     iq = iv = 0
     first = PARTS
     for part in emitter.site.structure.parts:
@@ -182,13 +182,13 @@ def _columns(emitter: Emitter, part: PartStructure, iv: int, first: int, S: Sequ
     return [SubspaceColumn(s, base + k, *flag) for k, (s, flag) in enumerate(zip(S, flags, strict=False))]
 
 
-def _screw(emitter: Emitter, part: PartStructure, iq: int, iv: int, first: int) -> Iterator[Step]:
+def _screw(emitter: Emitter, part: PartStructure, iq: int, iv: int, first: int) -> Iterator[JointStep]:
     turn, slide, q = emitter.vector(first), emitter.vector(first + 3), emitter.coordinate(iq)
     R: Rotation = UNIT
     if turn != ZERO:
         s, c = emitter.cached(("s", "c"), emitter.script.call(("s", "c"), "sine_and_cosine", q))
         R = _rotated(turn, s, c)
-    yield Step(R, q * slide, _columns(emitter, part, iv, 0, [Motion(turn, slide)]), [emitter.rate(iv)])
+    yield JointStep(R, q * slide, _columns(emitter, part, iv, 0, [Motion(turn, slide)]), [emitter.rate(iv)])
 
 
 def _rotated(axis: Vec3, s: Value, c: Value) -> Rotation:
@@ -199,22 +199,22 @@ def _rotated(axis: Vec3, s: Value, c: Value) -> Rotation:
     return R
 
 
-def _ball(emitter: Emitter, part: PartStructure, iq: int, iv: int, _first: int) -> Iterator[Step]:
+def _ball(emitter: Emitter, part: PartStructure, iq: int, iv: int, _first: int) -> Iterator[JointStep]:
     R = rotation_of_quaternion(*(emitter.coordinate(iq + k) for k in range(4)))
     angular = [Motion(e, ZERO) for e in UNIT]
-    yield Step(R, ZERO, _columns(emitter, part, iv, 0, angular), [emitter.rate(iv + k) for k in range(3)])
+    yield JointStep(R, ZERO, _columns(emitter, part, iv, 0, angular), [emitter.rate(iv + k) for k in range(3)])
 
 
-def _free(emitter: Emitter, part: PartStructure, iq: int, iv: int, _first: int) -> Iterator[Step]:
+def _free(emitter: Emitter, part: PartStructure, iq: int, iv: int, _first: int) -> Iterator[JointStep]:
     """Both velocities are in the axes of the inner frame: a translation, a rotation, then a change of axes."""
     p = Vec3(*(emitter.coordinate(iq + k) for k in range(3)))
     linear, angular = [Motion(ZERO, e) for e in UNIT], [Motion(e, ZERO) for e in UNIT]
-    yield Step(UNIT, p, _columns(emitter, part, iv, 0, linear), [emitter.rate(iv + k) for k in range(3)])
-    yield Step(UNIT, ZERO, _columns(emitter, part, iv, 3, angular), [emitter.rate(iv + 3 + k) for k in range(3)])
-    yield Step(rotation_of_quaternion(*(emitter.coordinate(iq + 3 + k) for k in range(4))), ZERO)
+    yield JointStep(UNIT, p, _columns(emitter, part, iv, 0, linear), [emitter.rate(iv + k) for k in range(3)])
+    yield JointStep(UNIT, ZERO, _columns(emitter, part, iv, 3, angular), [emitter.rate(iv + 3 + k) for k in range(3)])
+    yield JointStep(rotation_of_quaternion(*(emitter.coordinate(iq + 3 + k) for k in range(4))), ZERO)
 
 
-def _exponential(emitter: Emitter, part: PartStructure, iq: int, iv: int, _first: int) -> Iterator[Step]:
+def _exponential(emitter: Emitter, part: PartStructure, iq: int, iv: int, _first: int) -> Iterator[JointStep]:
     """R = 1 + (1 - c t^2) [q] + b [q]^2 and S = 1 - b [q] + c [q]^2: Sueda, notes (2.43)-(2.47)."""
     q, v = (
         Vec3(*(read(first + k) for k in range(3))) for read, first in ((emitter.coordinate, iq), (emitter.rate, iv))
@@ -229,10 +229,10 @@ def _exponential(emitter: Emitter, part: PartStructure, iq: int, iv: int, _first
     S = [Motion(e - b * x + c * xx, ZERO) for e, x, xx in zip(UNIT, once, twice, strict=True)]
     rate, qv = dot(q, v), cross(q, v)
     bias = (-(rate * db)) * qv + (rate * dc) * cross(q, qv) + c * cross(v, qv)
-    yield Step(R, ZERO, _columns(emitter, part, iv, 0, S), list(v), Motion(bias, ZERO))
+    yield JointStep(R, ZERO, _columns(emitter, part, iv, 0, S), list(v), Motion(bias, ZERO))
 
 
-def _mapped(emitter: Emitter, part: PartStructure, iq: int, iv: int, first: int) -> Iterator[Step]:
+def _mapped(emitter: Emitter, part: PartStructure, iq: int, iv: int, first: int) -> Iterator[JointStep]:
     """Formulas of a joint map: their values are stored for later passes, because they may be costly."""
     joint_map = part.joint_map
     assert joint_map is not None
@@ -254,11 +254,11 @@ def _mapped(emitter: Emitter, part: PartStructure, iq: int, iv: int, first: int)
         bias = bias + rate * Motion(Vec3(*differentiate(s.w, rates)), Vec3(*differentiate(s.v, rates)))
         column = emitter.cached(["S"] * 6, [*s.w, *s.v])
         S.append(Motion(Vec3(*column[:3]), Vec3(*column[3:])))
-    yield Step(R, p, _columns(emitter, part, iv, 0, S), v, bias)
+    yield JointStep(R, p, _columns(emitter, part, iv, 0, S), v, bias)
 
 
-def _offset(emitter: Emitter, _part: PartStructure, _iq: int, _iv: int, first: int) -> Iterator[Step]:
-    yield Step(UNIT, emitter.vector(first))
+def _offset(emitter: Emitter, _part: PartStructure, _iq: int, _iv: int, first: int) -> Iterator[JointStep]:
+    yield JointStep(UNIT, emitter.vector(first))
 
 
 class ShapeConstants(Constants):
@@ -286,7 +286,9 @@ def _piece(
     emitter: Emitter, part: PartStructure, joint_map: JointMap, q: Sequence[Scalar], first: int
 ) -> tuple[list[MapCoordinate], Constants]:
     """Return the coordinates on the piece of a spline that contains q, and its constants."""
-    block = emitter.script.load("block", Entry(emitter.site.kind, emitter.site.position, first, part.constant_count))
+    block = emitter.script.load(
+        "block", ConstantSlot(emitter.site.kind, emitter.site.position, first, part.constant_count)
+    )
 
     def lines(at: str, *u: str) -> list[str]:
         return find_piece(joint_map, [one.text for one in q], u, at, lambda k: f"table[{block.text} + {k}]")
@@ -295,7 +297,7 @@ def _piece(
     return map_coordinates_of(joint_map, q, u, TableConstants(emitter, block)), TableConstants(emitter, block, at)
 
 
-_STEPS: dict[PartCode, Callable[[Emitter, PartStructure, int, int, int], Iterator[Step]]] = {
+_STEPS: dict[PartCode, Callable[[Emitter, PartStructure, int, int, int], Iterator[JointStep]]] = {
     PartCode.SCREW: _screw,
     PartCode.BALL: _ball,
     PartCode.EXPONENTIAL: _exponential,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.codegen.joint_steps import STILL, Emitter, Step, SubspaceColumn, at, steps_of
+from multibody_cli.codegen.joint_steps import STILL, Emitter, JointStep, SubspaceColumn, at, steps_of
 from multibody_cli.codegen.links import links_of
 from multibody_cli.codegen.passes import Pass
 from multibody_cli.codegen.rotations import motion_to_outer, to_inner
@@ -52,7 +52,7 @@ class JointKinematics(NamedTuple):
     bias: Motion
 
 
-def compose_steps(steps: Sequence[Step]) -> JointKinematics:
+def compose_steps(steps: Sequence[JointStep]) -> JointKinematics:
     """Compose the steps of a joint."""
     joint = JointKinematics(UNIT, ZERO, (), STILL, STILL)
     for step in steps:
@@ -60,7 +60,7 @@ def compose_steps(steps: Sequence[Step]) -> JointKinematics:
     return joint
 
 
-def _append_step(joint: JointKinematics, step: Step) -> JointKinematics:
+def _append_step(joint: JointKinematics, step: JointStep) -> JointKinematics:
     R = Mat3(*(joint.R @ to_inner(step.R, e) for e in UNIT))
     before, bias = (motion_to_outer(step.R, step.p, one) for one in (joint.twist, joint.bias))
     columns = [one._replace(S=motion_to_outer(step.R, step.p, one.S)) for one in joint.columns]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.codegen.joint_steps import Entry, Slot
+from multibody_cli.codegen.joint_steps import ConstantSlot, Slot
 from multibody_cli.codegen.links import Link
 from multibody_cli.codegen.passes import Area
 from multibody_cli.codegen.runs import RunKind, RunPlan
@@ -51,13 +51,13 @@ class CodeLayout(NamedTuple):
     memory: int
     locations: dict[Location, str]
     strides: tuple[Strides, ...]
-    entries: tuple[tuple[Entry, ...], ...]
+    entries: tuple[tuple[ConstantSlot, ...], ...]
 
 
 class PeriodLayout(NamedTuple):
     """Data of one period of a kind: entries of the table, and areas of its branching links in memory, by position."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ConstantSlot, ...]
     forks: dict[int, int]
     strides: Strides
 
@@ -104,7 +104,7 @@ def lay_out(plan: RunPlan, statements: Sequence[Iterable[Statement]], area: int)
     )
 
 
-def table_for(plan: RunPlan, entries: Sequence[Sequence[Entry]], links: Sequence[Link]) -> Floats:
+def table_for(plan: RunPlan, entries: Sequence[Sequence[ConstantSlot]], links: Sequence[Link]) -> Floats:
     """Return the table of a tree, or of a variant with other constants: its links in the order of rows."""
     numbers: list[float] = []
     for run in plan.runs:
@@ -119,7 +119,7 @@ def table_for(plan: RunPlan, entries: Sequence[Sequence[Entry]], links: Sequence
 def _block(kind: RunKind, statements: Iterable[Statement], locations: dict[Location, str], area: int) -> PeriodLayout:
     """Lay out one period, and record the text of its locations."""
     used = dict.fromkeys(s.location for s in statements if isinstance(s, Load | Store))
-    entries = tuple(location for location in used if isinstance(location, Entry))
+    entries = tuple(location for location in used if isinstance(location, ConstantSlot))
     slots = [location for location in used if isinstance(location, Slot)]
     column = 0
     for entry in entries:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from multibody_cli.codegen.joint_steps import STILL, Emitter, Slot, Step, SubspaceColumn, at
+from multibody_cli.codegen.joint_steps import STILL, Emitter, JointStep, Slot, SubspaceColumn, at
 from multibody_cli.codegen.links import ALIGNMENT, INERTIA, MASS, MOMENT
 from multibody_cli.codegen.rotations import force_to_inner, inertia_to_inner, motion_to_outer, to_outer
 from multibody_cli.kernel import in_python
@@ -56,7 +56,7 @@ class ArticulatedInertia(NamedTuple):
 
 
 # --- (18)-(23): bias motion ---------------------------------------------------------------------------------------
-def move(emitter: Emitter, steps: Sequence[Step], bias: Bias) -> Bias:
+def move(emitter: Emitter, steps: Sequence[JointStep], bias: Bias) -> Bias:
     """Propagate the bias motion across a joint."""
     emitter.script.comment("(18)-(20), (22): bias motion of the link")
     for step in steps:
@@ -65,7 +65,7 @@ def move(emitter: Emitter, steps: Sequence[Step], bias: Bias) -> Bias:
     return Bias(w, alpha, a)
 
 
-def _across_step(emitter: Emitter, step: Step, bias: Bias) -> Bias:
+def _across_step(emitter: Emitter, step: JointStep, bias: Bias) -> Bias:
     w, alpha = (to_outer(step.R, vector) for vector in (bias.w, bias.alpha))
     a = to_outer(step.R, bias.a + cross(bias.alpha, step.p) + cross(bias.w, cross(bias.w, step.p)))
     if not step.columns:
@@ -113,7 +113,9 @@ def add_link_inertia(emitter: Emitter, p: Force, outer: ArticulatedInertia) -> A
     return named(emitter, ArticulatedInertia(own + outer.A, p + outer.p))
 
 
-def propagate_to_parent(emitter: Emitter, steps: Sequence[Step], articulated: ArticulatedInertia) -> ArticulatedInertia:
+def propagate_to_parent(
+    emitter: Emitter, steps: Sequence[JointStep], articulated: ArticulatedInertia
+) -> ArticulatedInertia:
     """Eliminate the coordinates of a joint, and transform articulated inertia and bias wrench to the parent."""
     is_named = True
     for step in reversed(steps):
@@ -191,7 +193,7 @@ def named_wrench(emitter: Emitter, p: Force) -> Force:
 
 
 # --- (34), (35): accelerations ------------------------------------------------------------------------------------
-def link_acceleration(emitter: Emitter, steps: Sequence[Step], eta: Motion) -> Motion:
+def link_acceleration(emitter: Emitter, steps: Sequence[JointStep], eta: Motion) -> Motion:
     """Return the acceleration of a link relative to the bias motion, and store dv/dt of the joint."""
     emitter.script.comment("(34), (35): accelerations")
     for step in steps:
@@ -222,7 +224,7 @@ def add_link_impulse(emitter: Emitter, outer: Force) -> Force:
     return named_wrench(emitter, outer - load_bias_wrench(emitter))
 
 
-def propagate_impulse_to_parent(emitter: Emitter, steps: Sequence[Step], p: Force) -> Force:
+def propagate_impulse_to_parent(emitter: Emitter, steps: Sequence[JointStep], p: Force) -> Force:
     """Eliminate the coordinates of a joint from the impulse, with the factors of the last evaluation."""
     script = emitter.script
     for step in reversed(steps):

@@ -44,7 +44,7 @@ ROUND_OFF = 1e-15
 """Relative magnitude below which a component of a vector, or a constant of a spline piece, is treated as round-off."""
 
 
-class Coordinates(NamedTuple):
+class CoordinateSymbols(NamedTuple):
     """Names of positions and velocities, the direction dq/dv of each velocity, and the quaternions of q."""
 
     q: tuple[Scalar, ...]
@@ -63,7 +63,7 @@ class Counts(NamedTuple):
 class Chain(NamedTuple):
     """Formulas of a tree: its coordinates, and pose and motion subspace of each body by row; row 0 is the ground."""
 
-    coordinates: Coordinates
+    coordinates: CoordinateSymbols
     bodies: tuple[PoseAndSubspace, ...]
 
 
@@ -112,7 +112,7 @@ def counts_of(tree: Tree) -> Counts:
     return Counts(v + quaternions, v)
 
 
-def _coordinates_of(tree: Tree) -> Coordinates:
+def _coordinates_of(tree: Tree) -> CoordinateSymbols:
     nq, n = counts_of(tree)
     q = tuple(name(f"q{k + 1}") for k in range(nq))
     v = tuple(name(f"v{k + 1}") for k in range(n))
@@ -127,7 +127,7 @@ def _coordinates_of(tree: Tree) -> Coordinates:
         products = ((-x, w, side * z, -side * y), (-y, -side * z, w, side * x), (-z, side * y, -side * x, w))
         for j, rates in enumerate(products):
             along[place["iv"] + j] = {one: 0.5 * rate for one, rate in zip((w, x, y, z), rates, strict=True)}
-    return Coordinates(q, v, tuple(along), tuple(quaternions))
+    return CoordinateSymbols(q, v, tuple(along), tuple(quaternions))
 
 
 # --- factors ------------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def _without_round_off(numbers: Any) -> list[float]:
 
 
 # --- the parts of joints ------------------------------------------------------------------------------------------
-def _screw(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
+def _screw(part: Any, tree: Tree, coordinates: CoordinateSymbols, joint_maps: JointMaps, at: Floats) -> list[Factor]:
     q = coordinates.q[part["iq"]]
     turn, slide = (vector_of(part[word]) for word in ("turn", "slide"))
     factors: list[Factor] = []
@@ -208,20 +208,22 @@ def _screw(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMap
     return factors
 
 
-def _offset(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
+def _offset(part: Any, tree: Tree, coordinates: CoordinateSymbols, joint_maps: JointMaps, at: Floats) -> list[Factor]:
     return [Shift(vector_of(part["slide"]))]
 
 
-def _ball(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
+def _ball(part: Any, tree: Tree, coordinates: CoordinateSymbols, joint_maps: JointMaps, at: Floats) -> list[Factor]:
     return [_Ball(coordinates.q[part["iq"] : part["iq"] + 4], int(part["iv"]))]
 
 
-def _free(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
+def _free(part: Any, tree: Tree, coordinates: CoordinateSymbols, joint_maps: JointMaps, at: Floats) -> list[Factor]:
     first = int(part["iq"])
     return [_Free(coordinates.q[first : first + 3], coordinates.q[first + 3 : first + 7], int(part["iv"]))]
 
 
-def _exponential(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
+def _exponential(
+    part: Any, tree: Tree, coordinates: CoordinateSymbols, joint_maps: JointMaps, at: Floats
+) -> list[Factor]:
     raise Refused(
         "the equations of a rotation in exponential coordinates are not supported: use `parametrization: quaternion` "
         "or Euler angles, as in `euler_xzx`"
@@ -258,7 +260,9 @@ def _pieces(part: Any, joint_map: JointMap, constants: Floats, at: Floats) -> It
             )
 
 
-def _generated(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> Sequence[Factor]:
+def _generated(
+    part: Any, tree: Tree, coordinates: CoordinateSymbols, joint_maps: JointMaps, at: Floats
+) -> Sequence[Factor]:
     """Factors of a joint map, on its current piece."""
     joint_map, constants = joint_maps[int(part["address"])], tree.constants[part["first_constant"] :]
     along = {piece.iq: piece for piece in _pieces(part, joint_map, constants, at)}
@@ -276,7 +280,7 @@ def _generated(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: Join
     return joint_map.factors(map_coordinates, KnownConstants(known))
 
 
-_FACTORS: Mapping[PartCode, Callable[[Any, Tree, Coordinates, JointMaps, Floats], Sequence[Factor]]] = {
+_FACTORS: Mapping[PartCode, Callable[[Any, Tree, CoordinateSymbols, JointMaps, Floats], Sequence[Factor]]] = {
     PartCode.SCREW: _screw,
     PartCode.BALL: _ball,
     PartCode.EXPONENTIAL: _exponential,

@@ -12,7 +12,7 @@ from typing import Any
 
 from multibody_cli.kernel.arguments import Arguments
 from multibody_cli.kernel.functions import Formula
-from multibody_cli.kernel.loading import Entry, KernelError, address_of, load, one_at_a_time, read
+from multibody_cli.kernel.loading import EntryPoint, KernelError, address_of, load, one_at_a_time, read
 from multibody_cli.kernel.mode import is_interpreted
 from multibody_cli.kernel.tasks import Task, entry_task, generated_task
 
@@ -54,7 +54,7 @@ class Kernel(Formula):
         if entry is None:
             with one_at_a_time:
                 symbol = _loaded(entry_task(self, arguments.kinds))
-                entry = self._entries[arguments.key] = Entry(symbol, arguments.kinds)
+                entry = self._entries[arguments.key] = EntryPoint(symbol, arguments.kinds)
         return entry
 
     def on(self, *leading: Any) -> Callable[..., Any]:

@@ -98,7 +98,7 @@ def read(symbols: Iterable[str]) -> tuple[dict[str, Code], dict[str, bytes]]:
     return found, absent
 
 
-class Entry:
+class EntryPoint:
     """Entry point of compiled code for arguments of given kinds."""
 
     def __init__(self, symbol: str, kinds: tuple[Any, ...]) -> None:

@@ -32,7 +32,7 @@ POWERS = 5
 """Number of coefficients of a piece of a table."""
 
 
-class Step(NamedTuple):
+class ProgramStep(NamedTuple):
     """A step of a program, and the name of the input whose value is its operand, if it is one."""
 
     operation: Operation
@@ -74,7 +74,7 @@ class SignalPacker:
 
     def add_constant(self, value: float) -> int:
         """Add a constant signal."""
-        return self._finish_program([Step(Operation.CONSTANT, value)])
+        return self._finish_program([ProgramStep(Operation.CONSTANT, value)])
 
     def add_input(self, name: str) -> int:
         """Add an input as a signal of its own."""
@@ -134,7 +134,7 @@ class SignalPacker:
         self._ranges.append((True, first, self._knot_count))
         return len(self._ranges) - 1
 
-    def _finish_program(self, program: Sequence[Step]) -> int:
+    def _finish_program(self, program: Sequence[ProgramStep]) -> int:
         depth, first = 0, len(self._code)
         for operation, operand, name in program:
             if name:
@@ -146,55 +146,55 @@ class SignalPacker:
         self._ranges.append((False, first, len(self._code)))
         return len(self._ranges) - 1
 
-    def _input(self, name: str) -> list[Step]:
+    def _input(self, name: str) -> list[ProgramStep]:
         """Return the program of an input."""
         spec = self._inputs[name]
         if spec.constant is not None:
-            return [Step(Operation.CONSTANT, spec.constant, name)]
+            return [ProgramStep(Operation.CONSTANT, spec.constant, name)]
         if spec.expression is not None:
             return self._program(spec.expression.body, _NONE, _NONE)
         if name not in self._input_tables:
             columns = np.array(spec.times), np.array(spec.values)
             self._input_tables[name] = self.add_table(*columns, spec.interpolation)
-        return [Step(Operation.TIME), Step(Operation.TABLE, float(self._input_tables[name]))]
+        return [ProgramStep(Operation.TIME), ProgramStep(Operation.TABLE, float(self._input_tables[name]))]
 
-    def _function(self, text: str) -> Step:
+    def _function(self, text: str) -> ProgramStep:
         """Return the step that calls a function."""
         if text not in self._function_tables:
             knots, rows = map(np.array, self._functions[text])
             self._function_tables[text] = self._add_pieces(knots, rows, np.full(len(knots), np.nan))
-        return Step(Operation.CONTINUED, float(self._function_tables[text]))
+        return ProgramStep(Operation.CONTINUED, float(self._function_tables[text]))
 
-    def _program(self, node: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]) -> list[Step]:
+    def _program(self, node: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]) -> list[ProgramStep]:
         """Return the postfix program of an expression."""
 
-        def program(node: ast.expr) -> list[Step]:
+        def program(node: ast.expr) -> list[ProgramStep]:
             match node:
                 case ast.Constant(value=int() | float() as value):
-                    return [Step(Operation.CONSTANT, float(value))]
+                    return [ProgramStep(Operation.CONSTANT, float(value))]
                 case ast.Name(id=name) if name in quantities:
-                    return [Step(Operation.QUANTITY, float(quantities[name]))]
+                    return [ProgramStep(Operation.QUANTITY, float(quantities[name]))]
                 case ast.Name(id="t"):
-                    return [Step(Operation.TIME)]
+                    return [ProgramStep(Operation.TIME)]
                 case ast.Name(id=name) if name in CONSTANTS:
-                    return [Step(Operation.CONSTANT, CONSTANTS[name])]
+                    return [ProgramStep(Operation.CONSTANT, CONSTANTS[name])]
                 case ast.Name(id=text):
                     return self._input(self._names[text])
                 case ast.BinOp(left=left, op=op, right=right):
-                    return [*program(left), *program(right), Step(_OPERATORS[type(op)])]
+                    return [*program(left), *program(right), ProgramStep(_OPERATORS[type(op)])]
                 case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                     return program(operand)
                 case ast.UnaryOp(op=op, operand=operand):
-                    return [*program(operand), Step(_OPERATORS[type(op)])]
+                    return [*program(operand), ProgramStep(_OPERATORS[type(op)])]
                 case ast.Call(func=ast.Name(id=name), args=[argument]) if name in tables:
-                    return [*program(argument), Step(Operation.TABLE, float(tables[name]))]
+                    return [*program(argument), ProgramStep(Operation.TABLE, float(tables[name]))]
                 case ast.Call(func=ast.Name(id=text), args=[argument]) if text in self._functions:
                     return [*program(argument), self._function(text)]
                 case ast.Call(func=ast.Name(id=name), args=[first, *rest]):
                     steps, operation = program(first), FUNCTIONS[name]
                     for argument in rest:  # min and max of several arguments, from the left
-                        steps += [*program(argument), Step(operation)]
-                    return steps if rest else [*steps, Step(operation)]
+                        steps += [*program(argument), ProgramStep(operation)]
+                    return steps if rest else [*steps, ProgramStep(operation)]
             raise TypeError(f"not an expression of t: {ast.unparse(node)}")
 
         return program(node)

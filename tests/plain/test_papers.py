@@ -12,7 +12,7 @@ import pytest
 
 from multibody_cli.cli.app import main
 from multibody_cli.cli.reproduce import _page
-from multibody_cli.studies.papers.contract import ClaimSpec, Outcome
+from multibody_cli.studies.papers.contract import ClaimSpec, MeasureResult
 from multibody_cli.studies.papers.measures import (
     MEASURES,
     corrections,
@@ -30,8 +30,8 @@ ROOT = Path(__file__).parents[2]
 CHAIN = ROOT / "scenes/bench/chain.yaml"
 
 
-def measured(kind: Any, **options: Any) -> Outcome:
-    outcome: Outcome = kind.Measure.model_validate({"type": kind.__name__.rpartition(".")[2], **options}).measure(
+def measured(kind: Any, **options: Any) -> MeasureResult:
+    outcome: MeasureResult = kind.Measure.model_validate({"type": kind.__name__.rpartition(".")[2], **options}).measure(
         prepare
     )
     return outcome
@@ -166,21 +166,21 @@ def test_every_paper_can_be_read_and_its_scenes_exist(name: str, quick: bool) ->
 
 def test_a_verdict_is_the_best_that_its_conditions_allow() -> None:
     claim = ClaimSpec(text="fast", holds="time < 2", better="time < 1", because="of the load")
-    assert [str(judge(claim, Outcome([], {"time": time}))) for time in (0.5, 1.5, 2.5)] == [
+    assert [str(judge(claim, MeasureResult([], {"time": time}))) for time in (0.5, 1.5, 2.5)] == [
         "holds better",
         "holds",
         "does not hold, because of the load",
     ]
-    unexplained = judge(ClaimSpec(text="fast", holds="time < 2"), Outcome([], {"time": 3.0}))
+    unexplained = judge(ClaimSpec(text="fast", holds="time < 2"), MeasureResult([], {"time": 3.0}))
     assert unexplained.is_unexplained
     assert str(unexplained) == "does not hold, and no reason is known"
 
 
 def test_a_busy_machine_is_a_reason_of_claims_that_do_not_hold() -> None:
     claim = ClaimSpec(text="fast", holds="time < 2")
-    slow = judge(claim, Outcome([], {"time": 3.0}, disturbance=0.4))
+    slow = judge(claim, MeasureResult([], {"time": 3.0}, disturbance=0.4))
     assert str(slow).startswith("does not hold, because other programs had the processor for 40% of the timings")
-    assert str(judge(claim, Outcome([], {"time": 1.0}, disturbance=0.4))) == "holds"
+    assert str(judge(claim, MeasureResult([], {"time": 1.0}, disturbance=0.4))) == "holds"
 
 
 def test_the_verb_writes_tables_pages_data_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from multibody_cli.joints.friction_spec import coefficient_of
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.packing.layout import joint_data
 from multibody_cli.studies.export.losses import Losses
-from multibody_cli.studies.export.mechanism import Link, Step
+from multibody_cli.studies.export.mechanism import Link, MovingPart
 
 UNBOUNDED = 1e10
 """Bound of a coordinate without one, rad or m, where the file needs a bound."""
@@ -35,7 +35,7 @@ def drop_laws(name: str, joint: JointSpec, keys: Iterable[str], losses: Losses) 
         losses.drop((*place, "friction", "coefficient"), "friction in proportion to the loads of a joint")
 
 
-def fields_of(link: Link, step: Step, losses: Losses) -> dict[str, Any]:
+def fields_of(link: Link, step: MovingPart, losses: Losses) -> dict[str, Any]:
     """Return `stiffness` with `rest`, `damping`, `armature`, `friction` and `limits` of a step, where they are not 0.
 
     A step has one value for all its coordinates.

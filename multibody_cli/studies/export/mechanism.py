@@ -28,7 +28,7 @@ from multibody_cli.studies.export.losses import Losses
 from multibody_cli.studies.simulation import PreparedSimulation
 
 
-class Step(NamedTuple):
+class MovingPart(NamedTuple):
     """A part of a joint that moves.
 
     Parameters
@@ -79,7 +79,7 @@ class Link(NamedTuple):
     joint_name: str
     joint: JointSpec | None
     pose: Placement
-    steps: tuple[Step, ...]
+    steps: tuple[MovingPart, ...]
     mass: MassProperties
     is_fixed: bool
 
@@ -95,8 +95,8 @@ class StepRelation(NamedTuple):
     coupling: str
     name: str
     value: float
-    first: tuple[Step, float]
-    second: tuple[Step, float]
+    first: tuple[MovingPart, float]
+    second: tuple[MovingPart, float]
 
 
 class ExportedMechanism:
@@ -125,7 +125,7 @@ class ExportedMechanism:
         self._places = places_by_name(simulation.compiled.model)
         self._inboard = inboard_joints(self.scene)
         self.links: dict[str, Link] = {}
-        self.steps: dict[str, Step] = {}
+        self.steps: dict[str, MovingPart] = {}
         for name in self._order():
             self.links[name] = self._link(name)
 
@@ -195,7 +195,7 @@ class ExportedMechanism:
 
     def _steps(
         self, body: str, place: str, parts: Iterable[Part], origin: Placement, child_origin: Placement
-    ) -> Iterator[Step]:
+    ) -> Iterator[MovingPart]:
         q, v = self._start(body, place)
         anchor, C = child_origin.position, child_origin.rotation
         several = sum(part.nv > 0 for part in parts) > 1
@@ -211,7 +211,7 @@ class ExportedMechanism:
                 own_q, own_v = np.array(quaternion_of_matrix(turn.tolist())), C @ own_v
             elif part.code is PartCode.FREE:
                 own_q, own_v = _free_state(origin, child_origin, own_q, own_v)
-            step = Step(f"{place}/{iv}" if several else place, part, iv, anchor, axis, own_q, own_v)
+            step = MovingPart(f"{place}/{iv}" if several else place, part, iv, anchor, axis, own_q, own_v)
             if part.nv == 1:
                 self.steps |= {f"{place}/{iv}": step} | ({} if several else {place: step})
             yield step

@@ -21,7 +21,7 @@ from multibody_cli.scene.body_kinds import Placement
 from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.export.contract import ExportFormat
 from multibody_cli.studies.export.joint_fields import drop_laws, fields_of
-from multibody_cli.studies.export.mechanism import ExportedMechanism, Link, Step
+from multibody_cli.studies.export.mechanism import ExportedMechanism, Link, MovingPart
 from multibody_cli.studies.export.mjcf_shapes import NO_RESTITUTION, Shapes, set_pose
 from multibody_cli.studies.export.mjcf_transmissions import Transmissions
 from multibody_cli.studies.export.xml_values import row, unused
@@ -130,7 +130,7 @@ class _Writer:
         self._write_points(link.name, body.points)
         self._shapes.write(element, link.name, body.shapes, link.is_fixed)
 
-    def _write_joint(self, element: ET.Element, link: Link, step: Step) -> None:
+    def _write_joint(self, element: ET.Element, link: Link, step: MovingPart) -> None:
         joint = ET.SubElement(element, "joint", name=step.name)
         if step.part.code is PartCode.SCREW:
             joint.set("type", "hinge" if any(step.part.turn) else "slide")

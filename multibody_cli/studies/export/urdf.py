@@ -25,7 +25,7 @@ from multibody_cli.scene.shapes.mesh import MeshSpec
 from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.studies.export.contract import ExportFormat
 from multibody_cli.studies.export.joint_fields import UNBOUNDED, drop_laws, fields_of
-from multibody_cli.studies.export.mechanism import ExportedMechanism, Link, Step
+from multibody_cli.studies.export.mechanism import ExportedMechanism, Link, MovingPart
 from multibody_cli.studies.export.xml_values import row, unused
 
 GRAVITY = (0.0, 0.0, -9.81)
@@ -116,12 +116,12 @@ class _Writer:
         ET.SubElement(joint, "child", link=child)
         return joint
 
-    def _type(self, step: Step) -> str:
+    def _type(self, step: MovingPart) -> str:
         if step.part.code is PartCode.FREE:
             return "floating"
         return "continuous" if any(step.part.turn) else "prismatic"
 
-    def _write_fields(self, joint: ET.Element, link: Link, step: Step) -> None:
+    def _write_fields(self, joint: ET.Element, link: Link, step: MovingPart) -> None:
         """Write axis, limits, damping and friction of a step."""
         place, fields = ("joints", link.joint_name), fields_of(link, step, self._losses)
         is_free = step.part.code is PartCode.FREE

@@ -41,7 +41,7 @@ class Plot(NamedTuple):
     log_y: bool = False
 
 
-class Outcome(NamedTuple):
+class MeasureResult(NamedTuple):
     """Result of a measure.
 
     Parameters
@@ -71,7 +71,7 @@ class MeasureSpec(Spec):
 
     type: str
 
-    def measure(self, prepare: Prepare) -> Outcome:
+    def measure(self, prepare: Prepare) -> MeasureResult:
         """Run the experiment.
 
         Raises
@@ -109,7 +109,7 @@ class Grade(StrEnum):
     FAILS = "does not hold"
 
 
-class Verdict(Immutable):
+class ClaimVerdict(Immutable):
     """A claim with its grade; `reason` is the one of a claim that does not hold, None if no reason is known."""
 
     claim: str
@@ -133,5 +133,5 @@ class Reproduction(Immutable):
     name: str
     title: str
     source: str
-    outcome: Outcome
-    verdicts: Sequence[Verdict]
+    outcome: MeasureResult
+    verdicts: Sequence[ClaimVerdict]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from multibody_cli.expressions import TEMPLATE, parse
-from multibody_cli.studies.papers.contract import ClaimSpec, Grade, Outcome, Prepare, Reproduction, Verdict
+from multibody_cli.studies.papers.contract import ClaimSpec, ClaimVerdict, Grade, MeasureResult, Prepare, Reproduction
 from multibody_cli.studies.papers.reading import PaperSpec
 from multibody_cli.studies.simulation import PreparedSimulation
 
@@ -57,16 +57,16 @@ def reproduce(
         yield Reproduction(name, experiment.title, experiment.source, shown, verdicts)
 
 
-def judge(claim: ClaimSpec, outcome: Outcome) -> Verdict:
+def judge(claim: ClaimSpec, outcome: MeasureResult) -> ClaimVerdict:
     """Return the verdict on a claim about the values of an experiment."""
     if claim.better is not None and parse(claim.better, TEMPLATE).evaluate(outcome.values):
-        return Verdict(claim.text, Grade.BETTER, None)
+        return ClaimVerdict(claim.text, Grade.BETTER, None)
     if parse(claim.holds, TEMPLATE).evaluate(outcome.values):
-        return Verdict(claim.text, Grade.HOLDS, None)
-    return Verdict(claim.text, Grade.FAILS, claim.because or _disturbance(outcome))
+        return ClaimVerdict(claim.text, Grade.HOLDS, None)
+    return ClaimVerdict(claim.text, Grade.FAILS, claim.because or _disturbance(outcome))
 
 
-def _disturbance(outcome: Outcome) -> str | None:
+def _disturbance(outcome: MeasureResult) -> str | None:
     if outcome.disturbance < DISTURBED:
         return None
     return f"other programs had the processor for {outcome.disturbance:.0%} of the timings: repeat on a quiet machine"

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from multibody_cli.methods import variational
 from multibody_cli.methods.contract import Status
-from multibody_cli.studies.papers.contract import Curve, MeasureSpec, Outcome, Plot, Prepare
+from multibody_cli.studies.papers.contract import Curve, MeasureResult, MeasureSpec, Plot, Prepare
 from multibody_cli.studies.papers.measures.stepping import RunSpec, Steps
 
 LARGEST = 0.1
@@ -33,7 +33,7 @@ class Measure(MeasureSpec):
     set: list[str] = Field([], description="Values to replace in all scenes, each `KEY=VALUE`.")
     runs: dict[str, RunSpec] = Field(min_length=1, description="Runs by name.")
 
-    def measure(self, prepare: Prepare) -> Outcome:
+    def measure(self, prepare: Prepare) -> MeasureResult:
         """Take the first step of each run, with 1, 2, 3, ... iterations."""
         rows: list[dict[str, Any]] = []
         values: dict[str, float] = {}
@@ -47,7 +47,7 @@ class Measure(MeasureSpec):
             values[f"{name}_quadratic"] = max((b / (a * a) for a, b in pairs), default=0.0)
             values[f"{name}_iterations"] = len(sizes)
             curves.append(Curve(run.label, list(range(1, len(sizes) + 1)), sizes))
-        return Outcome(rows, values, Plot("iteration", "largest correction", curves, log_y=True))
+        return MeasureResult(rows, values, Plot("iteration", "largest correction", curves, log_y=True))
 
     def _falling(self, prepare: Prepare, run: RunSpec) -> Iterator[float]:
         last = np.inf

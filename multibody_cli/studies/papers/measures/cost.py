@@ -14,7 +14,7 @@ from multibody_cli.spec import Spec
 from multibody_cli.studies.bench.measurement import FEWEST_STEPS, evaluate, growth, take_steps
 from multibody_cli.studies.bench.options import OUTPUT_DISABLED
 from multibody_cli.studies.bench.timing import count_long_enough
-from multibody_cli.studies.papers.contract import ROUNDS, Curve, MeasureSpec, Outcome, Plot, Prepare
+from multibody_cli.studies.papers.contract import ROUNDS, Curve, MeasureResult, MeasureSpec, Plot, Prepare
 from multibody_cli.studies.papers.measures.least_times import CLOCK, SHORTEST, least_times
 
 
@@ -43,7 +43,7 @@ class Measure(MeasureSpec):
     rounds: int = Field(ROUNDS, ge=1, description="Timings of each row and size, of which the least counts.")
     rows: dict[str, RowSpec] = Field(min_length=1, description="Rows or series by name.")
 
-    def measure(self, prepare: Prepare) -> Outcome:
+    def measure(self, prepare: Prepare) -> MeasureResult:
         """Time all rows."""
         rows: list[dict[str, Any]] = []
         values: dict[str, Any] = {}
@@ -61,7 +61,7 @@ class Measure(MeasureSpec):
                 published = [1e6 * time for time in row.published]
                 curves.append(Curve(f"{row.label}, published", self.sizes, published, published=True))
         plot = Plot(self.size_label, f"time of one {self.quantity}, us", curves, log_x=True, log_y=True)
-        return Outcome(rows, values, plot if self.sizes else None, found.disturbance)
+        return MeasureResult(rows, values, plot if self.sizes else None, found.disturbance)
 
     def _sizes(self) -> list[float | None]:
         return list(self.sizes) or [None]

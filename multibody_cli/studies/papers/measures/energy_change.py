@@ -10,7 +10,7 @@ from pydantic import Field
 from multibody_cli.errors import RunFailed
 from multibody_cli.spec import Spec
 from multibody_cli.studies.bench.options import OUTPUT_DISABLED
-from multibody_cli.studies.papers.contract import MeasureSpec, Outcome, Prepare
+from multibody_cli.studies.papers.contract import MeasureResult, MeasureSpec, Prepare
 
 
 class RowSpec(Spec):
@@ -36,7 +36,7 @@ class Measure(MeasureSpec):
     tolerance: float = Field(gt=0.0, description="Relative tolerance of equal numbers; absolute below 1.")
     rows: dict[str, RowSpec] = Field(min_length=1, description="The scenes by the names of the paper.")
 
-    def measure(self, prepare: Prepare) -> Outcome:
+    def measure(self, prepare: Prepare) -> MeasureResult:
         """Run the scenes."""
         rows = [self._row(name, row, prepare) for name, row in self.rows.items()]
         nearer = [row for row in rows if row["exact"] is not None and _is_nearer(row)]
@@ -46,7 +46,7 @@ class Measure(MeasureSpec):
             "nearer": len(nearer),
         }
         shown = [{**row, **_with_digits(row), "equal": "yes" if row["equal"] else "no"} for row in rows]
-        return Outcome(shown, values)
+        return MeasureResult(shown, values)
 
     def _row(self, name: str, row: RowSpec, prepare: Prepare) -> dict[str, Any]:
         found = self._change(row, prepare)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.errors import ArgumentError, nearest
-from multibody_cli.studies.papers.contract import Curve, MeasureSpec, Outcome, Plot, Prepare
+from multibody_cli.studies.papers.contract import Curve, MeasureResult, MeasureSpec, Plot, Prepare
 from multibody_cli.studies.papers.measures.stepping import RunSpec
 
 
@@ -28,7 +28,7 @@ class Measure(MeasureSpec):
     log: bool = Field(True, description="Whether its axis is logarithmic.")
     runs: dict[str, RunSpec] = Field(min_length=1, description="Runs by name.")
 
-    def measure(self, prepare: Prepare) -> Outcome:
+    def measure(self, prepare: Prepare) -> MeasureResult:
         """Run the scenes."""
         rows: list[dict[str, Any]] = []
         values: dict[str, float] = {}
@@ -51,7 +51,7 @@ class Measure(MeasureSpec):
             )
             values |= {f"{name}_{key}": number for key, number in numbers.items()}
             curves.append(Curve(spec.label, time.tolist(), change.tolist()))
-        return Outcome(rows, values, Plot("time, s", self.label, curves, log_y=self.log))
+        return MeasureResult(rows, values, Plot("time, s", self.label, curves, log_y=self.log))
 
     def _change(self, spec: RunSpec, prepare: Prepare) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return times, sizes of the change and, of one number, the signed change."""

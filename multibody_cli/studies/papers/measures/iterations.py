@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.methods.contract import Status
-from multibody_cli.studies.papers.contract import Curve, MeasureSpec, Outcome, Plot, Prepare
+from multibody_cli.studies.papers.contract import Curve, MeasureResult, MeasureSpec, Plot, Prepare
 from multibody_cli.studies.papers.measures.stepping import RunSpec, Steps
 
 
@@ -30,7 +30,7 @@ class Measure(MeasureSpec):
     set: list[str] = Field([], description="Values to replace in all scenes, each `KEY=VALUE`.")
     runs: dict[str, CountedSpec] = Field(min_length=1, description="Runs by name.")
 
-    def measure(self, prepare: Prepare) -> Outcome:
+    def measure(self, prepare: Prepare) -> MeasureResult:
         """Take the steps of all runs."""
         rows: list[dict[str, Any]] = []
         values: dict[str, float] = {}
@@ -44,4 +44,4 @@ class Measure(MeasureSpec):
             rows.append({"run": run.label, "published mean": run.published, **numbers})
             values |= {f"{name}_{key}": number for key, number in numbers.items()}
             curves.append(Curve(run.label, list(range(1, len(counts) + 1)), counts.tolist()))
-        return Outcome(rows, values, Plot("step", "iterations", curves))
+        return MeasureResult(rows, values, Plot("step", "iterations", curves))

@@ -23,7 +23,7 @@ from multibody_cli.methods.baraff import assemble, factor_bodies
 from multibody_cli.studies.bench.measurement import growth
 from multibody_cli.studies.bench.options import OUTPUT_DISABLED
 from multibody_cli.studies.bench.timing import long_enough
-from multibody_cli.studies.papers.contract import Curve, Outcome, Plot, Prepare, SizedSpec
+from multibody_cli.studies.papers.contract import Curve, MeasureResult, Plot, Prepare, SizedSpec
 from multibody_cli.studies.papers.measures.least_times import CLOCK, SHORTEST, least_times
 from multibody_cli.studies.simulation import PreparedSimulation
 
@@ -47,7 +47,7 @@ class Measure(SizedSpec):
 
     type: Literal["multipliers"]
 
-    def measure(self, prepare: Prepare) -> Outcome:
+    def measure(self, prepare: Prepare) -> MeasureResult:
         """Time all sizes."""
         systems = {size: self._system(prepare, size) for size in dict.fromkeys([1, *self.sizes])}
         found = least_times(
@@ -75,7 +75,7 @@ class Measure(SizedSpec):
                 values[f"{part}_growth"] = fit.exponent
         curves = [Curve(part, counts, [1e6 * cost for cost in costs]) for part, costs in series.items()]
         plot = Plot("multipliers", "time, us", curves, log_x=True, log_y=True)
-        return Outcome(rows, values, plot, found.disturbance)
+        return MeasureResult(rows, values, plot, found.disturbance)
 
     def _system(self, prepare: Prepare, size: int) -> _System:
         overrides = [*OUTPUT_DISABLED, "simulation.method=baraff", *self.set, f"{self.size}={size}"]

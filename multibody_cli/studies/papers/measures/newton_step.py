@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from multibody_cli.studies.bench.measurement import growth
-from multibody_cli.studies.papers.contract import Curve, Outcome, Plot, Prepare, SizedSpec
+from multibody_cli.studies.papers.contract import Curve, MeasureResult, Plot, Prepare, SizedSpec
 from multibody_cli.studies.papers.measures.least_times import CLOCK, least_times
 from multibody_cli.studies.papers.measures.stepping import RunSpec, Steps
 
@@ -26,7 +26,7 @@ class Measure(SizedSpec):
 
     type: Literal["newton_step"]
 
-    def measure(self, prepare: Prepare) -> Outcome:
+    def measure(self, prepare: Prepare) -> MeasureResult:
         """Time all sizes."""
         rows: list[dict[str, Any]] = []
         blocks: dict[tuple[str, int], Callable[[], float]] = {}
@@ -51,7 +51,7 @@ class Measure(SizedSpec):
                 values[f"{part}_growth"] = fit.exponent
             curves.append(Curve(part, self.sizes, costs))
         plot = Plot("links", "time of an iteration, us", curves, log_x=True, log_y=True)
-        return Outcome(rows, values, plot, found.disturbance)
+        return MeasureResult(rows, values, plot, found.disturbance)
 
 
 def _sparse(steps: Steps) -> Callable[[], float]:
