@@ -101,7 +101,7 @@ class _System:
         self.parts: Mapping[str, Callable[[], object]] = {
             "blocks": lambda: assemble(self._system, self._work, False),
             "factor": lambda: factor_bodies(self._system, self._work, self._a),
-            "solve": lambda: solve(self._work.scratch.kkt, self._work.scratch.x, self._work.scratch.multipliers),
+            "solve": self._solve_with_factors,
             "dense": self._solve_dense,
             "sparse_lu": self._solve_by_lu,
             "conjugate_gradients": self._solve_by_gradients,
@@ -139,12 +139,16 @@ class _System:
     def _solve_sparse(self) -> np.ndarray:
         """Return the multipliers of J M^-1 J^T x = 1 by the factors of the tree."""
         factor_bodies(self._system, self._work, self._a)
+        self._solve_with_factors()
+        return np.array(self._work.scratch.multipliers)
+
+    def _solve_with_factors(self) -> None:
+        """Solve in place, from the right-hand side: results of results would overflow."""
         scratch = self._work.scratch
         for array in scratch.x:
             array[:] = 0.0
         scratch.multipliers[:] = self._b
         solve(scratch.kkt, scratch.x, scratch.multipliers)
-        return np.array(scratch.multipliers)
 
 
 def _matrices(system: Any, work: Any) -> tuple[Any, list[np.ndarray]]:
