@@ -200,9 +200,10 @@ class VariationalKind(Immutable):
         contact_work = contact_workspace_for(system) if system.contacts else ()
         solver = self.root_finders[given.root_finder_order(system)[-1]].allocate(system, given)
         at_knots, forces = smoothed_steps(system, control.step, control.end), None
+        stepped = at_knots.system if at_knots else system
         if given.implicit_forces:
-            forces = implicit_forces_for(at_knots.system if at_knots else system, model.nq, len(state.ledger))
-        step = step_workspace_for(system, model.nq, len(state.ledger), settings, solver, forces)
+            forces = implicit_forces_for(stepped, model.nq, len(state.ledger))
+        step = step_workspace_for(stepped, model.nq, len(state.ledger), settings, solver, forces)
         scratch = (step, np.zeros_like(state.ledger), contact_work)
         stepper = FixedStepper(self.stepping(system, given), system, work, scratch, control, lambda *_: at_knots)
         diagnose = partial(with_variational_steps, step=step, has_contacts=bool(system.contacts))

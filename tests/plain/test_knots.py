@@ -82,6 +82,7 @@ METHODS = {
     "variational": "method: variational",
     "variational of order 1": "method: variational, options: {order: 1}",
     "variational of order 4": "method: variational, options: {order: 4}",
+    "variational with implicit forces": "method: variational, options: {implicit_forces: true}",
     "variational_maximal": "method: variational_maximal",
 }
 ORDERS = {
@@ -93,6 +94,7 @@ ORDERS = {
     "variational": 2,
     "variational of order 1": 1,
     "variational of order 4": 4,
+    "variational with implicit forces": 2,
     "variational_maximal": 2,
 }
 PULSES = {
