@@ -94,7 +94,7 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
     measure_elastic_ropes(loaded, model, state)
     settle(model, state)
     if simulation.start == "equilibrium":
-        from multibody_cli.equilibrium.start import start_in_equilibrium  # slow imports
+        from multibody_cli.statics.start import start_in_equilibrium  # slow imports
 
         messages = (*messages, *start_in_equilibrium(loaded, model, state, written))
     messages = (*check_masses(loaded, masses, model, state), *messages)

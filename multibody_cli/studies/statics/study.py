@@ -13,9 +13,6 @@ import numpy as np
 from multibody_cli.constraint_solver.projection import compute_velocity_residuals
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.diagnostics.joint_domains import domain_violation
-from multibody_cli.equilibrium.rest import explained, objection_to_equilibrium, with_held_motions
-from multibody_cli.equilibrium.search import Equilibrium, NoEquilibrium, Search
-from multibody_cli.equilibrium.unbalanced_forces import UnbalancedForces, displaced
 from multibody_cli.errors import ArgumentError, QuantityError, RunFailed, nearest
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.implicit.linearization import compute_row_accelerations
@@ -25,6 +22,9 @@ from multibody_cli.model import Model
 from multibody_cli.spatial.rotations import vector_of_quaternion
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Quantity, units
+from multibody_cli.statics.rest import explained, objection_to_equilibrium, with_held_motions
+from multibody_cli.statics.search import Equilibrium, NoEquilibrium, Search
+from multibody_cli.statics.unbalanced_forces import UnbalancedForces, displaced
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.statics.relaxation import relaxed

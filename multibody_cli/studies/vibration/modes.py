@@ -19,13 +19,13 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import eigh
 
-from multibody_cli.equilibrium.search import Equilibrium
-from multibody_cli.equilibrium.unbalanced_forces import UnbalancedForces
 from multibody_cli.immutable import Immutable
 from multibody_cli.initial.linearized_motion import Complex
 from multibody_cli.kernel import Floats
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Model, State
+from multibody_cli.statics.search import Equilibrium
+from multibody_cli.statics.unbalanced_forces import UnbalancedForces
 from multibody_cli.studies.doctor.small_motions import shares_of_bodies
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.linearization import linearize

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from multibody_cli.equilibrium.unbalanced_forces import displaced
 from multibody_cli.errors import ArgumentError
 from multibody_cli.output.hdf5 import Hdf5Sink
+from multibody_cli.statics.unbalanced_forces import displaced
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.statics.files import channels_of, record_states
 from multibody_cli.studies.vibration.modes import Modes

@@ -21,13 +21,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.equilibrium.active_rows import Balance, balance, motions, multipliers
-from multibody_cli.equilibrium.unbalanced_forces import SECOND, SIXTH, UnbalancedForces, displaced
 from multibody_cli.errors import RunFailed
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import Model, State
 from multibody_cli.packing.ropes import follow_ropes
+from multibody_cli.statics.active_rows import Balance, balance, motions, multipliers
+from multibody_cli.statics.unbalanced_forces import SECOND, SIXTH, UnbalancedForces, displaced
 
 MOST_STEPS = 300
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from multibody_cli.equilibrium.search import NoEquilibrium
 from multibody_cli.immutable import replace
 from multibody_cli.initial.initial_state import placed
 from multibody_cli.initial.largest_force import find_largest_force, start_of
 from multibody_cli.kernel import Flags
 from multibody_cli.model import Model
+from multibody_cli.statics.search import NoEquilibrium
 
 
 def with_held_motions(model: Model, moving: Flags) -> Model:

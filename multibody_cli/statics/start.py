@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from multibody_cli.constraint_solver.solver import update_kinematics
-from multibody_cli.equilibrium.rest import explained, objection_to_equilibrium, with_held_motions
-from multibody_cli.equilibrium.search import NoEquilibrium, Search
 from multibody_cli.initial.initial_state import complete_written_rates
 from multibody_cli.kernel import Floats
 from multibody_cli.model import Model, State
 from multibody_cli.scene.load import LoadedScene
+from multibody_cli.statics.rest import explained, objection_to_equilibrium, with_held_motions
+from multibody_cli.statics.search import NoEquilibrium, Search
 from multibody_cli.tree.workspace import workspace_for
 
 PLACE = "simulation", "start"
