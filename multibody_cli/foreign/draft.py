@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from multibody_cli.foreign.frames import IDENTITY, ROUND_OFF, Pose
+from multibody_cli.foreign.frames import IDENTITY, ROUND_OFF, FramePose
 from multibody_cli.foreign.ledger import Ledger
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.rounding import number, vector, with_round_coordinates
@@ -73,7 +73,7 @@ class Shape:
 
     fields: dict[str, Any]
     origin: Origin
-    pose: Pose = IDENTITY
+    pose: FramePose = IDENTITY
     mesh: Path | None = None
     element: Element | None = None
     density: float = 0.0
@@ -84,7 +84,7 @@ class Shape:
 class Point:
     """A named frame of a body."""
 
-    pose: Pose
+    pose: FramePose
     origin: Origin
 
 
@@ -118,7 +118,7 @@ class Body:
     inertia: dict[str, Any] = field(default_factory=dict)
     shapes: list[Shape] = field(default_factory=list)
     points: dict[str, Point] = field(default_factory=dict)
-    pose: Pose = IDENTITY
+    pose: FramePose = IDENTITY
     fields: dict[str, Any] = field(default_factory=dict)
     is_free: bool = False
     is_solid: bool = False
@@ -162,8 +162,8 @@ class Joint:
     type: str
     parent: str
     child: str
-    pose: Pose = IDENTITY
-    child_pose: Pose = IDENTITY
+    pose: FramePose = IDENTITY
+    child_pose: FramePose = IDENTITY
     fields: dict[str, Any] = field(default_factory=dict)
 
 

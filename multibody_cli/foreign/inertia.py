@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.foreign.draft import Body, Draft
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.immutable import replace
 from multibody_cli.mass import Floats, MassProperties, objection_to
 
@@ -13,7 +13,7 @@ FROM_SECOND_MOMENTS = np.ones((3, 3)) - np.eye(3)
 """Matrix from the second moments of mass along three axes to the moments of inertia about them."""
 
 
-def give_inertia(body: Body, mass: float, inertia: Floats, pose: Pose) -> None:
+def give_inertia(body: Body, mass: float, inertia: Floats, pose: FramePose) -> None:
     """Give a body a mass, kg, and an inertia (3, 3), kg m^2, about and in the axes of a frame at the center of mass.
 
     `pose` is that of this frame in the body.  The scene has the numbers of the source where it can express them.

@@ -20,7 +20,7 @@ TEXT = "text()"
 """Name of the text in an element, in place of that of an attribute."""
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """An item of the source and its fate.
 
     Parameters
@@ -65,7 +65,7 @@ class Ledger:
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self._fates: dict[tuple[int, str], Entry] = {}
+        self._fates: dict[tuple[int, str], LedgerEntry] = {}
         self._roots: list[Element] = []
         self.notes: list[tuple[Mark, str]] = []
         self.missing: list[str] = []
@@ -82,12 +82,12 @@ class Ledger:
     def keep(self, element: Element, *attributes: str) -> None:
         """Claim an element, and attributes of it, as kept."""
         for attribute in ("", *attributes):
-            self._fates.setdefault((id(element), attribute), Entry("kept", element, attribute))
+            self._fates.setdefault((id(element), attribute), LedgerEntry("kept", element, attribute))
 
     def approximate(self, element: Element, reason: str, effect: str = "", attribute: str = "") -> None:
         """Claim an element, or an attribute of it, as approximated."""
         self.keep(element)
-        self._fates[id(element), attribute] = Entry("approximated", element, attribute, reason, effect)
+        self._fates[id(element), attribute] = LedgerEntry("approximated", element, attribute, reason, effect)
 
     def add_effect(self, element: Element, effect: str) -> None:
         """State the effect of the approximation of an element, which is known later."""
@@ -97,25 +97,25 @@ class Ledger:
         """Claim an element with all that is in it, or an attribute of it, as dropped."""
         if attribute:
             self.keep(element)
-        self._fates[id(element), attribute] = Entry("dropped", element, attribute, reason, effect)
+        self._fates[id(element), attribute] = LedgerEntry("dropped", element, attribute, reason, effect)
 
     def note(self, mark: Mark, text: str) -> None:
         """Add a remark on a choice of the importer that is no loss."""
         self.notes.append((mark, text))
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LedgerEntry]:
         """Yield each item once, in the order of the files."""
         for root in self._roots:
             yield from self._below(root)
 
-    def _below(self, element: Element) -> Iterator[Entry]:
-        own = self._fates.get((id(element), ""), Entry("unknown", element, "", NOT_KNOWN))
+    def _below(self, element: Element) -> Iterator[LedgerEntry]:
+        own = self._fates.get((id(element), ""), LedgerEntry("unknown", element, "", NOT_KNOWN))
         yield own
         if own.fate in ("dropped", "unknown"):
             return
         items = [*element.attributes, *([TEXT] if element.text.strip() else [])]
         for attribute in items:
-            yield self._fates.get((id(element), attribute), Entry("unknown", element, attribute, NOT_KNOWN))
+            yield self._fates.get((id(element), attribute), LedgerEntry("unknown", element, attribute, NOT_KNOWN))
         for child in element.children:
             yield from self._below(child)
 
@@ -143,7 +143,7 @@ class ImportReport:
         return sum(entry.fate in fates for entry in self.entries)
 
     @property
-    def losses(self) -> list[Entry]:
+    def losses(self) -> list[LedgerEntry]:
         """The items that are not kept."""
         return [entry for entry in self.entries if entry.fate != "kept"]
 
@@ -175,13 +175,13 @@ class ImportReport:
             return f"{mark}: "
         return f"line {mark.line}: " if mark.line else ""
 
-    def _grouped(self, entries: Sequence[Entry]) -> list[str]:
-        groups: dict[tuple[str, str, str], list[Entry]] = {}
+    def _grouped(self, entries: Sequence[LedgerEntry]) -> list[str]:
+        groups: dict[tuple[str, str, str], list[LedgerEntry]] = {}
         for entry in entries:
             groups.setdefault((entry.element.mark.file, entry.item, entry.message), []).append(entry)
         return [self._line(item, message, group) for (_, item, message), group in groups.items()]
 
-    def _line(self, item: str, message: str, group: Sequence[Entry]) -> str:
+    def _line(self, item: str, message: str, group: Sequence[LedgerEntry]) -> str:
         first, *others = group
         place = self._place(first.element.mark)
         if not others:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from multibody_cli.foreign.draft import WORLD, Body, Draft, Joint, Origin, Placed, Point
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.renaming import unused
 from multibody_cli.mass import summed
 
@@ -162,7 +162,7 @@ class _Merger:
         self._remove(joint)
         self.absorb(host, guest, child_in_parent if end == "child" else child_in_parent.inverse)
 
-    def absorb(self, host: str, guest: str, pose: Pose) -> None:
+    def absorb(self, host: str, guest: str, pose: FramePose) -> None:
         """Make a body part of another one, or of the world; `pose` is that of the guest's frame in the host's."""
         kept, lost = self._draft.body(host), self._draft.bodies.pop(guest)
         has_inertia = lost.mass is not None and (lost.mass.mass != 0.0 or lost.mass.inertia.any())
@@ -211,7 +211,7 @@ def _drop_relations_of(draft: Draft, joint: Joint) -> None:
                 del entries[name]
 
 
-def _coincide(one: Pose, other: Pose) -> bool:
+def _coincide(one: FramePose, other: FramePose) -> bool:
     return bool(
         np.abs(one.position - other.position).max() < NEAR and np.abs(one.rotation - other.rotation).max() < NEAR
     )

@@ -17,7 +17,7 @@ import numpy as np
 from multibody_cli.foreign import mjcf_fates
 from multibody_cli.foreign.contract import Format
 from multibody_cli.foreign.draft import Body, Draft, Joint, Origin, Point, Shape
-from multibody_cli.foreign.frames import IDENTITY, Pose
+from multibody_cli.foreign.frames import IDENTITY, FramePose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.mjcf_compiler import CompilerError, compile_model
 from multibody_cli.foreign.mjcf_contacts import contact_fields, has_contacts, read_contacts, usual_friction
@@ -158,7 +158,7 @@ def _read_body(model: MjcfModel, index: int) -> None:
     joint = model.draft.add_joint(name, elements[0] if count == 1 else element, type_, parent, body.name)
     joint.pose = placed
     if count == 1:
-        anchor = Pose(arrays.jnt_pos[first], np.eye(3))
+        anchor = FramePose(arrays.jnt_pos[first], np.eye(3))
         joint.pose, joint.child_pose = placed.at(anchor), anchor
         if arrays.jnt_type[first] == FREE:  # its coordinates are those of the world
             joint.pose = joint.child_pose = IDENTITY
@@ -345,7 +345,7 @@ def _shape(model: MjcfModel, geom: int, element: Element) -> Shape | None:
     return Shape(fields, Origin(element.mark), pose, mesh, density=arrays.densities[geom] or 0.0, color=material)
 
 
-def _mesh(arrays: Any, mesh: int) -> tuple[Path | None, dict[str, Any], Pose]:
+def _mesh(arrays: Any, mesh: int) -> tuple[Path | None, dict[str, Any], FramePose]:
     """Return the file and the fields of a mesh, and the pose of MuJoCo's frame of the mesh in that of the file.
 
     MuJoCo scales the vertices in the frame of `refpos` and `refquat`; a scene scales those of the file, so that a mesh

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.foreign.draft import WORLD, Coordinate, Draft
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
 from multibody_cli.foreign.renaming import unused
@@ -141,14 +141,14 @@ def reference_of(model: MjcfModel, joint: int) -> float:
     return float(model.arrays.qpos0[model.arrays.jnt_qposadr[joint]])
 
 
-def pose_of(position: Any, quaternion: Any, element: Element | None = None) -> Pose:
+def pose_of(position: Any, quaternion: Any, element: Element | None = None) -> FramePose:
     """Return the pose with a position (3,) and a unit quaternion (4,), as an element of the file writes it."""
     if tuple(quaternion) == (1.0, 0.0, 0.0, 0.0):
-        return Pose(np.array(position), np.eye(3))
-    pose = Pose.of_quaternion(position, quaternion.tolist())
+        return FramePose(np.array(position), np.eye(3))
+    pose = FramePose.of_quaternion(position, quaternion.tolist())
     own = [] if element is None else source_of(element, "quat")
     is_same = bool(own) and abs(math.hypot(*own) - 1.0) < NEARLY and direction(quaternion.tolist(), own) == vector(own)
-    return Pose(pose.position, pose.rotation, {"quaternion": own}) if is_same else pose
+    return FramePose(pose.position, pose.rotation, {"quaternion": own}) if is_same else pose
 
 
 def source_of(element: Element, attribute: str) -> list[float]:

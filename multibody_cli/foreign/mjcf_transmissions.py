@@ -8,7 +8,7 @@ import numpy as np
 
 from multibody_cli.expressions import Reference
 from multibody_cli.foreign.draft import WORLD
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.mjcf_model import BALL, FREE, MjcfModel, pose_of, reference_of
 from multibody_cli.foreign.renaming import unused
@@ -60,9 +60,9 @@ def _close_loop(model: MjcfModel, index: int, element: Element) -> None:
         poses = [pose_of(arrays.site_pos[site], arrays.site_quat[site]) for site in (first, second)]
         first, second = int(arrays.site_bodyid[first]), int(arrays.site_bodyid[second])
     elif is_weld:
-        poses = [pose_of(data[3:6], data[6:10]), Pose(data[:3], np.eye(3))]
+        poses = [pose_of(data[3:6], data[6:10]), FramePose(data[:3], np.eye(3))]
     else:
-        poses = [Pose(data[:3], np.eye(3)), Pose(data[3:6], np.eye(3))]
+        poses = [FramePose(data[:3], np.eye(3)), FramePose(data[3:6], np.eye(3))]
     ends = [(model.names[first], poses[0]), (model.names[second], poses[1])]
     if ends[1][0] == WORLD:
         ends.reverse()
@@ -71,7 +71,7 @@ def _close_loop(model: MjcfModel, index: int, element: Element) -> None:
     joint = model.draft.add_joint(name, element, "fixed" if is_weld else "spherical", parent, child)
     joint.pose, joint.child_pose = pose, child_pose
     if not is_weld:
-        joint.pose, joint.child_pose = Pose(pose.position, np.eye(3)), Pose(child_pose.position, np.eye(3))
+        joint.pose, joint.child_pose = FramePose(pose.position, np.eye(3)), FramePose(child_pose.position, np.eye(3))
 
 
 def _couple(model: MjcfModel, index: int, element: Element) -> None:
@@ -179,7 +179,7 @@ def _side(model: MjcfModel, geom: int, site: int) -> Any:
     """Return the position of a side site in the frame of a geom, m."""
     arrays = model.arrays
     frame = pose_of(arrays.geom_pos[geom], arrays.geom_quat[geom])
-    return frame.inverse.at(Pose(np.array(arrays.site_pos[site]), np.eye(3))).position
+    return frame.inverse.at(FramePose(np.array(arrays.site_pos[site]), np.eye(3))).position
 
 
 def _arc(model: MjcfModel, part: int) -> dict[str, Any]:

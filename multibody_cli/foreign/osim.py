@@ -12,7 +12,7 @@ import numpy as np
 
 from multibody_cli.foreign.contract import Format
 from multibody_cli.foreign.draft import Body, Draft, Origin, Point, Shape
-from multibody_cli.foreign.frames import IDENTITY, Pose
+from multibody_cli.foreign.frames import IDENTITY, FramePose
 from multibody_cli.foreign.geometry import find_mesh, scale_of
 from multibody_cli.foreign.inertia import give_inertia
 from multibody_cli.foreign.ledger import TEXT
@@ -160,7 +160,7 @@ def _read_body(model: Osim, element: Element) -> None:
         center = np.array(model.numbers(element, "mass_center", (0.0, 0.0, 0.0)))
         xx, yy, zz, xy, xz, yz = model.numbers(element, "inertia", (0.0,) * 6)
         inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        give_inertia(body, mass, inertia, Pose(center, np.eye(3)))
+        give_inertia(body, mass, inertia, FramePose(center, np.eye(3)))
     else:
         reading.ledger.drop(element, "bodies of this type are not read")
         return
@@ -197,8 +197,8 @@ def _read_marker(model: Osim, element: Element) -> None:
     reading.ledger.keep(element, "name")
     model.drop(element, {"fixed": "a choice of the tool that scales models"})
     name, pose = model.frame(element, "socket_parent_frame")
-    inner = Pose(np.array(model.numbers(element, "location", (0.0, 0.0, 0.0))), np.eye(3))
-    point = Point(Pose(pose.at(inner).position, np.eye(3)), Origin(element.mark))
+    inner = FramePose(np.array(model.numbers(element, "location", (0.0, 0.0, 0.0))), np.eye(3))
+    point = Point(FramePose(pose.at(inner).position, np.eye(3)), Origin(element.mark))
     if name:
         model.draft.body(name).points[reading.text(element, "name")] = point
 
@@ -265,7 +265,7 @@ def _cylinder(model: Osim, element: Element, scale: Any, shape: Shape) -> dict[s
     if scale[0] != scale[2]:
         model.reading.ledger.drop(element, "a cylinder whose base is no circle")
         return None
-    shape.pose = Pose.of_euler((0.0, 0.0, 0.0), (np.pi / 2, 0.0, 0.0))
+    shape.pose = FramePose.of_euler((0.0, 0.0, 0.0), (np.pi / 2, 0.0, 0.0))
     return {"type": "cylinder", "radius": float(radius * scale[0]), "length": float(2.0 * half * scale[1])}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from multibody_cli.errors import nearest
 from multibody_cli.expressions import Reference
 from multibody_cli.foreign.draft import WORLD
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_functions import in_product, property_named, read_signal
 from multibody_cli.foreign.osim_model import BODIES, Osim
@@ -141,7 +141,7 @@ def _prescribed(model: Osim, element: Element) -> None:
     if force and point and in_world["point"]:
         fields["moving_point"] = point
     elif force and is_fixed:
-        inner = Pose(np.array(point or (0.0, 0.0, 0.0)), np.eye(3))
+        inner = FramePose(np.array(point or (0.0, 0.0, 0.0)), np.eye(3))
         fields["point"] = pose.at(inner).position.tolist()
     elif force and not pose.position.any():
         fields |= {"moving_point": point, "point_frame": "body"}

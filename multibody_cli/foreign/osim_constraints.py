@@ -8,7 +8,7 @@ import numpy as np
 
 from multibody_cli.errors import nearest
 from multibody_cli.foreign.draft import WORLD
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_functions import added, function_in, in_product, read_function
 from multibody_cli.foreign.osim_joints import claim_frames, symbol_of
@@ -69,14 +69,16 @@ def _pin(model: Osim, element: Element) -> None:
     _close(model, element, "spherical", *ends)
 
 
-def _station(model: Osim, element: Element, socket: str, location: str) -> tuple[str, Pose]:
+def _station(model: Osim, element: Element, socket: str, location: str) -> tuple[str, FramePose]:
     """Return a body and the pose of a point in it, which has the axes of the body."""
     body, pose = model.frame(element, socket)
-    inner = Pose(np.array(model.numbers(element, location, (0.0, 0.0, 0.0))), np.eye(3))
-    return body, Pose(pose.at(inner).position, np.eye(3))
+    inner = FramePose(np.array(model.numbers(element, location, (0.0, 0.0, 0.0))), np.eye(3))
+    return body, FramePose(pose.at(inner).position, np.eye(3))
 
 
-def _close(model: Osim, element: Element, type_: str, first: tuple[str, Pose], second: tuple[str, Pose]) -> None:
+def _close(
+    model: Osim, element: Element, type_: str, first: tuple[str, FramePose], second: tuple[str, FramePose]
+) -> None:
     ends = (second, first) if second[0] == WORLD else (first, second)
     (parent, pose), (child, child_pose) = ends
     if parent == child:

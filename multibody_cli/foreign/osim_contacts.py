@@ -13,13 +13,13 @@ import numpy as np
 
 from multibody_cli.errors import nearest
 from multibody_cli.foreign.draft import Origin, Shape
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.geometry import contact_by_convex_shapes, find_mesh
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_model import Osim, of_body_angles
 
-OUTWARD = Pose.of_euler((0.0, 0.0, 0.0), (0.0, -np.pi / 2, 0.0))
+OUTWARD = FramePose.of_euler((0.0, 0.0, 0.0), (0.0, -np.pi / 2, 0.0))
 """Frame of a plane, whose normal is z, in that of a half-space, which is where x > 0."""
 
 COMPLIANT = "of compliant contacts"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.expressions import Reference
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_actuators import ACTUATORS, coordinate_of
 from multibody_cli.foreign.osim_contacts import read_contact
@@ -145,7 +145,7 @@ def _point_to_point(model: Osim, element: Element) -> None:
     between = []
     for k in "12":
         body, pose = model.frame(element, f"socket_body{k}")
-        inner = Pose(np.array(model.numbers(element, f"point{k}", (0.0, 0.0, 0.0))), np.eye(3))
+        inner = FramePose(np.array(model.numbers(element, f"point{k}", (0.0, 0.0, 0.0))), np.eye(3))
         between.append({"body": body, "point": pose.at(inner).position.tolist()})
     fields = {
         "stiffness": model.number(element, "stiffness", 1.0),

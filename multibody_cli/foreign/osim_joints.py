@@ -14,7 +14,7 @@ import numpy as np
 
 from multibody_cli.errors import nearest
 from multibody_cli.foreign.draft import WORLD, Coordinate, Joint
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_ellipsoids import ELLIPSOIDS
 from multibody_cli.foreign.osim_functions import (
@@ -242,7 +242,7 @@ def _set_axes(model: Osim, element: Element, joint: Joint, values: Sequence[Valu
     if parts is not None:
         shift = sum(np.multiply(axis.direction, axis.function.constant or 0.0) for axis in translations)
         if np.any(shift):
-            joint.pose = joint.pose.at(Pose(np.asarray(shift), np.eye(3)))
+            joint.pose = joint.pose.at(FramePose(np.asarray(shift), np.eye(3)))
         _set_parts(model, joint, parts, values)
     else:
         _set_symbolic(model, element, joint, values, translations, rotations)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from multibody_cli.errors import nearest
 from multibody_cli.foreign.draft import WORLD, Draft, Shape
-from multibody_cli.foreign.frames import IDENTITY, Pose
+from multibody_cli.foreign.frames import IDENTITY, FramePose
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
@@ -166,12 +166,12 @@ class Osim:
         """Whether the model has a component with a name, in any path."""
         return any(path.rsplit("/", 1)[-1] == name for path in self._paths)
 
-    def frame(self, element: Element, tag: str) -> tuple[str, Pose]:
+    def frame(self, element: Element, tag: str) -> tuple[str, FramePose]:
         """Return the body, or the world, and the pose in it of the frame that a socket names; an empty name if none."""
         found = self.component(element, tag, (*BODIES, OFFSET))
         return ("", IDENTITY) if found is None else self.place(found)
 
-    def place(self, frame: Element) -> tuple[str, Pose]:
+    def place(self, frame: Element) -> tuple[str, FramePose]:
         """Return the body, or the world, and the pose in it of a frame."""
         pose = IDENTITY
         for _ in range(DEEPEST_FRAME):
@@ -191,7 +191,9 @@ class Osim:
         return WORLD if element.tag == "Ground" else element.attributes.get("name", "")
 
 
-def of_body_angles(position: Sequence[float], angles: Sequence[float]) -> Pose:
+def of_body_angles(position: Sequence[float], angles: Sequence[float]) -> FramePose:
     """Return the pose with Euler angles about the axes x, y, z of the body in this order, rad."""
-    opposite = Pose.of_euler(position, [-angle for angle in angles])
-    return Pose(opposite.position, opposite.rotation.T, {"euler": list(angles), "order": "XYZ"} if any(angles) else {})
+    opposite = FramePose.of_euler(position, [-angle for angle in angles])
+    return FramePose(
+        opposite.position, opposite.rotation.T, {"euler": list(angles), "order": "XYZ"} if any(angles) else {}
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from multibody_cli.errors import nearest
 from multibody_cli.expressions import Reference
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.osim_functions import Expression, added, constant, function_in, in_product, read_function
 from multibody_cli.foreign.osim_model import Osim, WrapSurface, of_body_angles
@@ -169,7 +169,7 @@ def _point(model: Osim, element: Element) -> dict[str, Any] | None:
     body, pose = _frame(model, element)
     if element.tag == "MovingPathPoint":
         return _moving_point(model, element, body, pose)
-    inner = Pose(np.array(model.numbers(element, "location", (0.0, 0.0, 0.0))), np.eye(3))
+    inner = FramePose(np.array(model.numbers(element, "location", (0.0, 0.0, 0.0))), np.eye(3))
     point = {"body": body, "point": pose.at(inner).position.tolist()}
     if element.tag == "ConditionalPathPoint":
         coordinate = _coordinate(model, element, "coordinate")
@@ -179,7 +179,7 @@ def _point(model: Osim, element: Element) -> dict[str, Any] | None:
     return point
 
 
-def _frame(model: Osim, element: Element) -> tuple[str, Pose]:
+def _frame(model: Osim, element: Element) -> tuple[str, FramePose]:
     """Return the frame of a point; files of earlier versions name its body."""
     tag = "socket_parent_frame" if model.property(element, "socket_parent_frame") is not None else "body"
     return model.frame(element, tag)
@@ -193,7 +193,7 @@ def _coordinate(model: Osim, element: Element, tag: str) -> str:
     return model.coordinates.get(name, "")
 
 
-def _moving_point(model: Osim, element: Element, body: str, pose: Pose) -> dict[str, Any] | None:
+def _moving_point(model: Osim, element: Element, body: str, pose: FramePose) -> dict[str, Any] | None:
     """Read a point whose components are functions of one coordinate."""
     own: list[Expression] = []
     coordinates: set[str] = set()

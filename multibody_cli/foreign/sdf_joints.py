@@ -11,7 +11,7 @@ import numpy as np
 
 from multibody_cli.errors import nearest
 from multibody_cli.foreign.draft import WORLD, Coordinate, Joint
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
@@ -144,12 +144,12 @@ def _set_axes(world: World, joint: Joint, axes: list[dict[str, Any]], element: E
         joint.type = "fixed"
 
 
-def _moved(type_: str, axis: dict[str, Any]) -> Pose:
+def _moved(type_: str, axis: dict[str, Any]) -> FramePose:
     """Return the pose that a coordinate gives to its axis."""
     direction = np.array(axis["axis"]) / np.linalg.norm(axis["axis"])
     angle = 0.0 if type_ == "prismatic" else axis["locked"]
     shift = axis["locked"] if type_ == "prismatic" else axis.get("pitch", 0.0) * angle / (2 * np.pi)
-    return Pose.of_quaternion(shift * direction, [np.cos(angle / 2), *(np.sin(angle / 2) * direction)])
+    return FramePose.of_quaternion(shift * direction, [np.cos(angle / 2), *(np.sin(angle / 2) * direction)])
 
 
 def _name_axes(world: World, joint: Joint, count: int) -> None:

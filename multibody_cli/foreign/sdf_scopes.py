@@ -14,7 +14,7 @@ from pathlib import Path
 
 from multibody_cli.errors import nearest
 from multibody_cli.foreign.draft import WORLD, Body, Draft
-from multibody_cli.foreign.frames import IDENTITY, Pose
+from multibody_cli.foreign.frames import IDENTITY, FramePose
 from multibody_cli.foreign.geometry import FoundFile, find_path
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
@@ -66,7 +66,7 @@ class Frame:
     """
 
     element: Element
-    pose: Pose = IDENTITY
+    pose: FramePose = IDENTITY
     base: str = MODEL
     attached: str = ""
     inner: Scope | None = None
@@ -115,7 +115,7 @@ class Scope:
     is_merged: bool = False
     merged: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
-    _poses: dict[str, Pose] = field(default_factory=dict)
+    _poses: dict[str, FramePose] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._poses = {MODEL: IDENTITY, WORLD: IDENTITY} if self.is_world else {MODEL: IDENTITY}
@@ -163,9 +163,9 @@ class Scope:
         """Whether a name is that of a frame."""
         return name == MODEL or (name == WORLD and self.is_world) or self.find(name) is not None
 
-    def pose(self, name: str) -> Pose:
+    def pose(self, name: str) -> FramePose:
         """Return the pose of a frame in this scope; of one whose bases form a loop, the identity, with an error."""
-        chain: dict[str, Pose] = {}
+        chain: dict[str, FramePose] = {}
         while name not in self._poses:
             head, inner = self.split(name)
             frame = self.frames.get(head)
@@ -185,7 +185,7 @@ class Scope:
             self._poses[one] = found = found.at(chain[one])
         return found
 
-    def relative(self, name: str, outer: str) -> Pose | None:
+    def relative(self, name: str, outer: str) -> FramePose | None:
         """Return the pose of a frame in a near one of its bases, by the numbers of the file; None if it is not near."""
         found = IDENTITY
         for _ in range(NEAR):
@@ -238,7 +238,7 @@ class Scope:
         )
         self.reading.refuse(element, f"there is no frame `{name}`; {hint}")
 
-    def models(self, place: Pose = IDENTITY) -> Iterator[tuple[Scope, Pose]]:
+    def models(self, place: FramePose = IDENTITY) -> Iterator[tuple[Scope, FramePose]]:
         """Yield this scope and all within, each with its pose in the world."""
         yield self, place
         for name, frame in self.frames.items():
@@ -256,11 +256,11 @@ class World:
         self.scopes = list(top.models())
         self._places = {id(scope): place for scope, place in self.scopes}
 
-    def pose(self, scope: Scope, name: str) -> Pose:
+    def pose(self, scope: Scope, name: str) -> FramePose:
         """Return the pose of a frame in the world."""
         return IDENTITY if name == WORLD else self._places[id(scope)].at(scope.pose(name))
 
-    def pose_in(self, carrier: tuple[Scope, str], scope: Scope, name: str) -> Pose:
+    def pose_in(self, carrier: tuple[Scope, str], scope: Scope, name: str) -> FramePose:
         """Return the pose of a frame in the body of a link, or in the world."""
         owner, link = carrier
         if link == WORLD:

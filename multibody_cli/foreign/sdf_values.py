@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.errors import nearest
-from multibody_cli.foreign.frames import IDENTITY, Pose
+from multibody_cli.foreign.frames import IDENTITY, FramePose
 from multibody_cli.foreign.ledger import TEXT
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
@@ -42,7 +42,7 @@ EXTENSIONS = (
 """Extensions of SDF that are read."""
 
 
-def read_pose(reading: Reading, element: Element) -> tuple[Pose, str]:
+def read_pose(reading: Reading, element: Element) -> tuple[FramePose, str]:
     """Return the `<pose>` of an element, and the name of the frame that it is relative to; empty for the default."""
     pose = reading.child(element, "pose")
     if pose is None:
@@ -58,12 +58,12 @@ def read_pose(reading: Reading, element: Element) -> tuple[Pose, str]:
             reading.refuse(pose, "expected a quaternion other than 0")
             return IDENTITY, base
         length = math.hypot(w, x, y, z)
-        return Pose.of_quaternion(position, [part / length for part in (w, x, y, z)]), base
+        return FramePose.of_quaternion(position, [part / length for part in (w, x, y, z)]), base
     if form != "euler_rpy":
         reading.refuse(pose, f"unknown rotation_format `{form}`; {nearest(form, ['euler_rpy', 'quat_xyzw'])}")
         return IDENTITY, base
     values = reading.numbers(pose, TEXT, 6)
-    return Pose.of_euler(values[:3], [unit * angle for angle in values[3:]]), base
+    return FramePose.of_euler(values[:3], [unit * angle for angle in values[3:]]), base
 
 
 def text_of(reading: Reading, parent: Element, tag: str, default: str = "") -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from multibody_cli.errors import nearest
 from multibody_cli.foreign.contract import Format
 from multibody_cli.foreign.draft import WORLD, Body, Draft, Joint, Origin, Shape
-from multibody_cli.foreign.frames import IDENTITY, Pose, turned_to
+from multibody_cli.foreign.frames import IDENTITY, FramePose, turned_to
 from multibody_cli.foreign.geometry import contact_by_convex_shapes, find_mesh, scale_of
 from multibody_cli.foreign.inertia import give_inertia
 from multibody_cli.foreign.markup import Element
@@ -329,12 +329,12 @@ def _note_loops(draft: Draft, reading: Reading) -> None:
         group[child] = parent
 
 
-def _origin(reading: Reading, element: Element) -> Pose:
+def _origin(reading: Reading, element: Element) -> FramePose:
     origin = reading.child(element, "origin")
     if origin is None:
         return IDENTITY
     position, angles = (reading.numbers(origin, name, 3, ZERO) for name in ("xyz", "rpy"))
-    return Pose.of_euler(position, angles)
+    return FramePose.of_euler(position, angles)
 
 
 FORMAT = Format("URDF", ("robot",), read)

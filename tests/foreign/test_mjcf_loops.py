@@ -12,7 +12,7 @@ from multibody_cli.document.source import ReadScene
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.draft import Draft
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.options import Options
 from multibody_cli.limits import Usage
 from multibody_cli.nodes import Problems
@@ -91,7 +91,7 @@ def test_a_wrong_loop_is_noticed(part: str, tmp_path: Path) -> None:
     if part == "type":
         loop.type = "spherical"
     else:
-        loop.pose = Pose(loop.pose.position + np.array([0.0, 0.0, 1e-3]), loop.pose.rotation)
+        loop.pose = FramePose(loop.pose.position + np.array([0.0, 0.0, 1e-3]), loop.pose.rotation)
     found = check_import(prepared(draft), draft, ENGINES["mjcf"].read(path))
     assert not found.agrees
     assert max(found.differences["mass_matrix"], found.differences["bias"]) < AGREEMENT

@@ -10,7 +10,7 @@ import pytest
 from round_trip import EVERY, daily, differences, exported, imported, keeps_forces, written
 
 from multibody_cli.errors import SceneError
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.peers import ENGINES
 from multibody_cli.scene.topology import inboard_joints
 from multibody_cli.spec.rotations import rotation_matrix
@@ -168,10 +168,10 @@ bodies:
 def test_angles_are_those_of_the_rotation(pitch: float) -> None:
     """Angles about fixed axes return the matrix, also where the first and the last axis are parallel."""
     for roll, yaw in ((0.0, 0.0), (0.4, -2.1), (np.pi, np.pi / 2), (np.pi / 2, np.pi)):
-        R = Pose.of_euler([0.0, 0.0, 0.0], [roll, pitch, yaw]).rotation
-        np.testing.assert_allclose(Pose.of_euler([0, 0, 0], angles_of(R)).rotation, R, rtol=0, atol=4e-16)
+        R = FramePose.of_euler([0.0, 0.0, 0.0], [roll, pitch, yaw]).rotation
+        np.testing.assert_allclose(FramePose.of_euler([0, 0, 0], angles_of(R)).rotation, R, rtol=0, atol=4e-16)
     R = rotation_matrix((0.5, 0.5, 0.5, 0.5))
-    np.testing.assert_allclose(Pose.of_euler([0, 0, 0], angles_of(R)).rotation, R, rtol=0, atol=4e-16)
+    np.testing.assert_allclose(FramePose.of_euler([0, 0, 0], angles_of(R)).rotation, R, rtol=0, atol=4e-16)
 
 
 def test_points_of_one_name_are_links_of_several(tmp_path: Path) -> None:

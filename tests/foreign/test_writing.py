@@ -12,7 +12,7 @@ import pytest
 import mbsim
 from multibody_cli.document.source import ReadScene
 from multibody_cli.foreign import read_model
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.options import Options
 from multibody_cli.foreign.rounding import angle, direction, number, rotation, vector
 from multibody_cli.foreign.writing import WIDTH, text
@@ -332,9 +332,9 @@ def test_factors_of_controls_are_round(tmp_path: Path) -> None:
 
 
 def test_a_frame_that_turns_by_round_off_is_not_turned() -> None:
-    turn = Pose.of_euler([0.0, 0.0, 0.0], [0.3, -0.2, 1.1])
-    assert Pose(np.zeros(3), turn.rotation @ turn.rotation.T).data() == {}
-    assert Pose.of_euler([0.0, 0.0, 0.0], [0.0, 1e-14, 0.0]).data() == {"rotation": {"euler": [0, 1e-14, 0]}}
+    turn = FramePose.of_euler([0.0, 0.0, 0.0], [0.3, -0.2, 1.1])
+    assert FramePose(np.zeros(3), turn.rotation @ turn.rotation.T).data() == {}
+    assert FramePose.of_euler([0.0, 0.0, 0.0], [0.0, 1e-14, 0.0]).data() == {"rotation": {"euler": [0, 1e-14, 0]}}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 
 from multibody_cli.foreign.contract import Format
 from multibody_cli.foreign.draft import WORLD, Draft
-from multibody_cli.foreign.frames import Pose
+from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
 from multibody_cli.mass import MassProperties
@@ -25,7 +25,7 @@ def read(root: Element, reading: Reading) -> Draft:
         moments = np.array([0.0, 1.0, 1.0]) * mass * length**2 / 12
         body.mass = MassProperties(mass, np.array([length / 2, 0.0, 0.0]), np.diag(moments))
         joint = draft.add_joint(name, rod, "revolute", parent, name)
-        joint.pose, joint.fields["axis"] = Pose(np.array([tip, 0.0, 0.0]), np.eye(3)), [0.0, 1.0, 0.0]
+        joint.pose, joint.fields["axis"] = FramePose(np.array([tip, 0.0, 0.0]), np.eye(3)), [0.0, 1.0, 0.0]
         parent, tip = name, length
     draft.set("simulation", root, {"duration": 0.1, "step": 0.01})
     return draft
