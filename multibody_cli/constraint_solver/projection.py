@@ -19,12 +19,8 @@ from multibody_cli.constraint_solver.drive_work import (
 )
 from multibody_cli.constraint_solver.loop_frames import update_loop_rates
 from multibody_cli.constraint_solver.restitution import (
-    account_displacement,
     account_losses,
     correct,
-    energy_at,
-    energy_of_arrival,
-    energy_of_equalities,
     limit_rebounds,
     set_rebounds,
     store_depths,
@@ -147,14 +143,13 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     work.dual.factored_time[0] = math.nan
     if work.feedback[0] > 0.0:
         return
-    tree, before, reused, suspended, reach, energy = system.tree, math.inf, False, False, math.inf, math.nan
+    tree, before, reused, suspended, reach = system.tree, math.inf, False, False, math.inf
     work.dual.arrivals[0] = 0
     for iteration in range(MAX_PROJECTIONS):
         place(system, t, q, v, a, work)
         if iteration == 0:
             store_depths(work)
         activate_unilateral_rows(work)
-        energy = energy_of_arrival(system, q, v, work) if iteration == 0 else energy
         error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * work.dual.scales[0]
         halved = error <= 0.5 * before
         if error <= tolerance or not (halved or (reused and error > REUSED_ERROR)):
@@ -173,7 +168,6 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     complete_positions(system, q, v, work)
     resume_nonholonomic_rows(work)
     residual = max(compute_residuals(tree, work, v), set_rebounds(work))
-    gain = energy_at(system, q, v, work.bodies) - energy if not math.isnan(energy) else math.nan
     corrected = residual > PROJECTION_TOLERANCE * work.dual.scales[1]
     if corrected:
         if residual > REUSED_ERROR * tree.rate or suspended or not work.dual.has_near_factors[0]:
@@ -182,12 +176,10 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         correct(system, work, VELOCITY)
         limit_rebounds(system, work, 0.0)
         add(v, work.response)
-        gain += energy_of_equalities(work) if not math.isnan(gain) else 0.0
         account_row_impulses(work, True, ledger)
         account_losses(work, ledger)
         if work.dual.arrivals[0] > 0:
             account_impacts(system, work, v, ledger)
-    account_displacement(work, gain, ledger)
     complete_velocities(system, t, q, v, a, work, corrected)
     deactivate_separating_rows(work)
     store_start_of_rows(work, v)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from multibody_cli.kernel import kernel
-from multibody_cli.observation.wrenches import add_friction
+from multibody_cli.observation.friction_wrenches import add_friction
 
 
 @kernel

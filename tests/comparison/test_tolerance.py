@@ -60,7 +60,12 @@ def test_the_last_rule_that_fits_counts(tmp_path: Path) -> None:
         ("a: {rtol: }\n", "1:11", "a.rtol: expected a number of at least 0"),
         ("a: {ignore: 1}\n", "1:13", "a.ignore: expected true or false"),
         ("a: {rtol: 1}\na: {rtol: 2}\n", "2:1", "a: duplicate key, first defined in line 1"),
-        ("a: {rtol: 1\n", "2:1", "not YAML: while parsing a flow mapping did not find expected ',' or '}'"),
+        (
+            "a: {rtol: 1\n",
+            "2:1",
+            "not YAML: while parsing a flow mapping did not find expected ',' or '}': "
+            "the `{` of line 1, column 4, is not closed before",
+        ),
     ],
 )
 def test_an_error_in_a_policy_is_reported_with_its_location(tmp_path: Path, text: str, place: str, said: str) -> None:

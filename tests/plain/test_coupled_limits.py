@@ -216,7 +216,7 @@ def test_forces_that_are_not_finite_are_not_reported_as_singular(tmp_path):
     path.write_text(json.dumps({"mbsim": 1, **scene, "simulation": simulation}), encoding="utf-8")
     outcome = prepare(path).run(MemorySink()).outcome
     assert outcome.status == "diverged"
-    assert "step 2 (t = 0.02 s) diverged" in outcome.message
+    assert "no finite value at t = 0.02 s" in outcome.message
     assert "coupled" not in outcome.message
 
 

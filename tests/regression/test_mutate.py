@@ -29,7 +29,7 @@ PACKAGES = {
         "variational",
         "observation",
     ),
-    *("cables", "lanes", "symbolic"),
+    *("cables", "lanes", "statics", "symbolic"),
 }
 
 
