@@ -26,7 +26,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import Model, State
 from multibody_cli.packing.ropes import follow_ropes
-from multibody_cli.statics.active_rows import Balance, balance, motions, multipliers
+from multibody_cli.statics.active_rows import RANK, Balance, balance, motions, multipliers
 from multibody_cli.statics.unbalanced_forces import SECOND, SIXTH, UnbalancedForces, displaced
 
 MOST_STEPS = 300
@@ -49,8 +49,11 @@ NOTHING = 1e-20
 TOUCHING = 1e-9
 """Gap of a one-sided row that counts as closed, rad or lengths."""
 
-NEUTRAL = 1e-8
-"""Stiffness, relative to the largest, that is zero."""
+NEUTRAL = 1e-11
+"""Stiffness, relative to the largest force or stiffness, that is zero: the error of its differences is a tenth."""
+
+IDLE = 1e-8
+"""Stiffness, relative to that of the slowest motion that counts, that is zero."""
 
 ASYMMETRY = 1e-6
 """Difference of the stiffness from a symmetric one, relative to the largest, that is an error of differences."""
@@ -164,18 +167,19 @@ class Search:
         here, best = self._place(self._projected(self._start, self._equality)), np.inf
         while True:
             K, size = self._stiffness(here, SECOND), _size(here)
-            scale = self._scale(here, K)
+            scale = self._scale(here)
+            round_off = max(BALANCED * scale, ROUND_OFF * _largest(K))  # stiff elements do not hide soft ones
             if size <= NOTHING * scale:
                 return self._found(here)
-            step = _step(K, here.unbalanced)
-            if size >= 0.5 * best and (size <= BALANCED * scale or np.abs(step).max(initial=0.0) <= BALANCED):
+            step = _step(K, here.unbalanced, round_off)
+            if size >= 0.5 * best and (size <= round_off or np.abs(step).max(initial=0.0) <= BALANCED):
                 return self._found(here)
             best = min(best, size)
             after = self._moved(here, step)
-            if not _is_symmetric(K, scale) and (after is None or _size(after) > 0.9 * size):
-                after = self._moved(here, _limited(np.linalg.lstsq(K, here.unbalanced, rcond=NEUTRAL)[0])) or after
+            if not _is_symmetric(K, max(scale, _largest(K))) and (after is None or _size(after) > 0.9 * size):
+                after = self._moved(here, _limited(np.linalg.lstsq(K, here.unbalanced, rcond=RANK)[0])) or after
             if after is None:
-                if size <= BALANCED * scale:
+                if size <= round_off:
                     return self._found(here)
                 raise self._failure(here, "the forces jump, or change faster than displacements can follow")
             if self._steps == MOST_STEPS:
@@ -260,27 +264,26 @@ class Search:
         if violated.any():
             yield violated
 
-    def _scale(self, here: Place, K: Floats) -> float:
-        """Return the size of the forces that balance, J: also of those by displacements of 1 rad or the length."""
-        each = here.forces, here.G.T * here.balance.x, K
-        return max(self._weight, *(float(np.abs(one).max(initial=0.0)) for one in each))
+    def _scale(self, here: Place) -> float:
+        """Return the size of the forces that balance, J."""
+        return max(self._weight, _largest(here.forces), _largest(here.G.T * here.balance.x))
 
     # --- results --------------------------------------------------------------------------------------------------
     def _found(self, here: Place) -> Equilibrium:
         K = self._stiffness(here, SIXTH)
         stiffness, axes = np.linalg.eigh(0.5 * (K + K.T))
-        largest = max(float(np.abs(K).max(initial=0.0)), self._slowest)
+        largest = max(self._scale(here), _largest(K))
         state = self._forces.state.copy()
         state.q[:] = here.q
         return Equilibrium(
             state=state,
             multipliers=self._weights * here.balance.x,
             active=here.balance.active,
-            residual=_size(here) / self._scale(here, K),
+            residual=_size(here) / largest,
             stiffness=stiffness,
             directions=self._whole(here.balance.N @ axes),
-            zero=NEUTRAL * largest,
-            potential=_is_symmetric(K, largest),
+            zero=max(NEUTRAL * largest, IDLE * self._slowest),
+            potential=_is_symmetric(K, max(_largest(K), self._slowest)),
             steps=self._steps,
         )
 
@@ -292,12 +295,14 @@ class Search:
         return NoEquilibrium(reason, state, coordinate)
 
 
-def _step(K: Floats, forces: Floats) -> Floats:
-    """Return the step (k,) of Newton's method with the forces, of limited size, along which they do work."""
+def _step(K: Floats, forces: Floats, zero: float) -> Floats:
+    """Return the step (k,) of Newton's method with the forces, of limited size, along which they do work.
+
+    A stiffness below `zero` may be round-off.
+    """
     if len(K) == 0:
         return forces
     stiffness, axes = np.linalg.eigh(0.5 * (K + K.T))
-    zero = NEUTRAL * np.abs(stiffness).max()
     if stiffness[0] > zero:
         step = np.linalg.solve(K, forces)
     else:
@@ -314,7 +319,12 @@ def _limited(step: NDArray[np.floating]) -> Floats:
 
 def _size(place: Place) -> float:
     """Return the largest unbalanced force of a place, J/rad."""
-    return float(np.abs(place.unbalanced).max(initial=0.0))
+    return _largest(place.unbalanced)
+
+
+def _largest(values: Floats) -> float:
+    """Return the largest size of values, 0 without any."""
+    return float(np.abs(values).max(initial=0.0))
 
 
 def _is_symmetric(K: Floats, scale: float) -> bool:

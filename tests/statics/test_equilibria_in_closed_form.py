@@ -176,3 +176,34 @@ def test_a_load_without_a_hold_names_coordinate_and_element() -> None:
         solved("""gravity: [0, 0, -9.81]
 bodies: {box: {mass: 1, inertia: {principal: [1, 1, 1]}}}
 joints: {rail: {type: prismatic, axis: [0, 0, 1], child: box}}""")
+
+
+@pytest.mark.filterwarnings("ignore:the step of")
+@pytest.mark.parametrize("stiffness", [1e6, 1e9, 1e11])
+def test_a_stiff_spring_does_not_hide_a_soft_direction(stiffness: float) -> None:
+    """A pendulum of 1 kg on a stiff spring of 1 m hangs, and its least stiffness is m g l."""
+    found = solved(f"""bodies:
+  guide: {{mass: 0, inertia: {{principal: [0, 0, 0]}}}}
+  bob: {{mass: 1, inertia: {{principal: [0, 0, 0]}}}}
+joints:
+  hinge: {{type: revolute, axis: [0, 1, 0], child: guide, q: 1.0}}
+  cable: {{type: prismatic, axis: [0, 0, 1], parent: guide, child: bob, stiffness: {stiffness},
+           origin: {{position: [0, 0, -1]}}}}""")
+    assert abs(found["hinge"]) < 1e-10
+    assert found.stability == "stable"
+    np.testing.assert_allclose(found["cable"], -9.81 / stiffness, rtol=1e-9)
+    np.testing.assert_allclose(found.found.stiffness[0], 9.81 * (1.0 + 9.81 / stiffness), rtol=1e-9)
+
+
+@pytest.mark.parametrize("angle", [0.3, 1.0, 2.5])
+def test_a_neutral_start_stays(angle: float) -> None:
+    """A spring without length balances the weight of a rod at all angles."""
+    found = solved(f"""bodies:
+  rod: {{mass: 1, com: [0, 0, 1], inertia: {{principal: [0, 0, 0]}}}}
+joints:
+  hinge: {{type: revolute, axis: [0, 1, 0], child: rod, q: {angle}}}
+springs:
+  balance: {{stiffness: 9.81, rest_length: 0,
+             between: [{{body: world, point: [0, 0, 1]}}, {{body: rod, point: [0, 0, 1]}}]}}""")
+    assert found.stability == "neutral"
+    assert abs(found["hinge"] - angle) < 1e-5

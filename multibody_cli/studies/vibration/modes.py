@@ -4,7 +4,7 @@ About an equilibrium, or a steady motion of a tree, in the coordinates y of the 
 
     M y'' + C y' + K y = 0,    M = D^T M D,    C = -D^T dL/dv D,
 
-where the columns of D are the displacements of the stiffness (`equilibrium.search`), and C has damping and gyroscopic
+where the columns of D are the displacements of the stiffness (`statics.search`), and C has damping and gyroscopic
 forces.  The undamped frequencies are those of M and K.  Low ones are the largest eigenvalues of K^-1 M, and high ones
 the largest of M^-1 K: each is that of a symmetric matrix of which it is a large eigenvalue, and thus accurate.  About
 any other state, and where constraints depend on velocities, the modes are those of the matrix A of `linearization`.
