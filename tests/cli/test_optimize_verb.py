@@ -178,6 +178,14 @@ def test_a_bound_of_zero_holds_to_round_off(mbsim: Command, folder: Path) -> Non
     assert found["best"]["vars.x"] == pytest.approx(0.0, abs=1e-7)
 
 
+def test_constraints_that_no_run_satisfies_are_no_optimum(mbsim: Command, folder: Path) -> None:
+    (folder / "place.yaml").write_text(PLACE)
+    words = ("--minimize", f"{X}**2@initial", "--subject-to", f"{X}@initial >= 9", "--vary", "vars.x=-1,-5,5")
+    ending = mbsim("optimize", "place.yaml", *words)
+    assert ending.code == 1
+    assert "not converged: no run satisfies the constraints" in ending.stderr
+
+
 def test_the_front_of_two_distances_is_the_line_between_the_points(mbsim: Command, folder: Path) -> None:
     """Of the squared distances f and g to two points 1 apart: sqrt(f) + sqrt(g) = 1."""
     goals = ("--minimize", f"{X}**2 + {Y}**2@initial", "--minimize", f"({X}-1)**2 + {Y}**2@initial")

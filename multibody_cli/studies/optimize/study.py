@@ -210,6 +210,8 @@ def optimize(
                 ending = solve(study.start, 0, problem.constraints)
             status = "converged" if ending.converged else "not converged"
             message = ending.message
+            if best_of(trials.all, problem, 0) is None:
+                status, message = "not converged", f"no run satisfies the constraints: {message}"
         except Exhausted:
             status, message = "not converged", f"{search.most} runs are made: --runs allows more"
         except Stopped:
