@@ -52,7 +52,7 @@ TOUCHING = 1e-9
 NEUTRAL = 1e-11
 """Stiffness, relative to the largest force or stiffness, that is zero: the error of its differences is a tenth."""
 
-IDLE = 1e-8
+INSIGNIFICANT = 1e-8
 """Stiffness, relative to that of the slowest motion that counts, that is zero."""
 
 ASYMMETRY = 1e-6
@@ -282,7 +282,7 @@ class Search:
             residual=_size(here) / largest,
             stiffness=stiffness,
             directions=self._whole(here.balance.N @ axes),
-            zero=max(NEUTRAL * largest, IDLE * self._slowest),
+            zero=max(NEUTRAL * largest, INSIGNIFICANT * self._slowest),
             potential=_is_symmetric(K, max(_largest(K), self._slowest)),
             steps=self._steps,
         )
