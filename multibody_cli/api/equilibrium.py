@@ -66,11 +66,12 @@ def equilibrium(
     if write is None and output is None:
         return found
     from multibody_cli.output.hdf5 import Hdf5Sink
-    from multibody_cli.studies.statics.files import channels_of, record, require_scene_name, write_scene
+    from multibody_cli.studies.inverse.recording import channels_of
+    from multibody_cli.studies.statics.files import record, require_scene_name, write_scene
 
     if write is not None:
         require_scene_name(Path(write))
         write_scene(load(source, texts, state).prepared.loaded, problem.model, found, Path(write))
     if output is not None:
-        record(prepared, problem, found, Hdf5Sink(Path(output), channels_of(problem.model), force=overwrite))
+        record(prepared, problem, found, Hdf5Sink(Path(output), channels_of(problem.model.names), force=overwrite))
     return found

@@ -58,7 +58,8 @@ def verb(
     """
     from multibody_cli.output.file_replacement import require_hdf5_name, require_replaceable
     from multibody_cli.output.hdf5 import Hdf5Sink
-    from multibody_cli.studies.statics.files import channels_of, record, require_scene_name, write_scene
+    from multibody_cli.studies.inverse.recording import channels_of
+    from multibody_cli.studies.statics.files import record, require_scene_name, write_scene
     from multibody_cli.studies.statics.study import OVERRIDES, StaticProblem, read_instant, read_rates
 
     instant, rates = read_instant(at), read_rates(steady)
@@ -79,7 +80,7 @@ def verb(
 
         write_scene(load_scene(scene_of(scene), overrides), problem.model, found, write)
     if output is not None:
-        record(prepared, problem, found, Hdf5Sink(output, channels_of(problem.model), force=force))
+        record(prepared, problem, found, Hdf5Sink(output, channels_of(problem.model.names), force=force))
     for target in filter(None, (write, output)):
         messages.detail(f"wrote {target}") if as_json else show(f"wrote {target}")
     return 0

@@ -182,6 +182,8 @@ def _export_fmu(words: Sequence[str], format_: str, output: Path | None, strict:
     require_packer()
     simulation = prepare_and_warn(Path(words[0]))
     target = output or MODELS / f"{simulation.scene.name}.{format_}"
+    if target.suffix.lower() != f".{format_}":
+        raise ArgumentError(f"-o {target}: expected a name that ends in .{format_}")
     require_replaceable(target, force)
     with Waiting(f"packing {target.name}"):
         try:

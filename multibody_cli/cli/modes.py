@@ -13,6 +13,7 @@ from multibody_cli.cli.options import FILE, PATH, about, replaced_values
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.tables import counted, show, show_json, show_table
+from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
     from multibody_cli.studies.vibration.modes import Mode, Modes
@@ -59,6 +60,8 @@ def verb(
     from multibody_cli.studies.vibration.motion import record_mode
     from multibody_cli.studies.vibration.subject import subject_of
 
+    if number is not None and output is None:
+        raise ArgumentError("--mode selects the mode that -o writes: add -o FILE.h5")
     instant, rates = read_instant(at), read_rates(steady)
     if output is not None:
         require_hdf5_name(output)

@@ -189,6 +189,7 @@ def add_changes_of_forces(system, work, x, y, of_stiffness):
     tree, h = system.tree, work.implicit_coefficients[0]
     update_marker_changes(tree, work.bodies)
     compute_loop_rates(tree, y, work)
+    # bodies of contact steps have other velocities than those of the evaluation
     linearize_forces(system.forces, work.implicit_solve.time[0], work.bodies)
     add_stiffness_damping_products(
         system.forces, work.implicit_solve.time[0], work.bodies, of_stiffness * h * h, h, False, work.wrenches

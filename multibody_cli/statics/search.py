@@ -15,7 +15,6 @@ Source: Nocedal and Wright, Numerical Optimization (2006), chapters 3 (modified 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import Model, State
 from multibody_cli.packing.ropes import follow_ropes
-from multibody_cli.statics.active_rows import RANK, Balance, balance, motions, multipliers
+from multibody_cli.statics.active_rows import RANK, Balance, balance, multipliers
 from multibody_cli.statics.unbalanced_forces import SECOND, SIXTH, UnbalancedForces, displaced
 
 MOST_STEPS = 300
@@ -241,10 +240,6 @@ class Search:
         """Return the place after a step (k,), shortened; None if nothing is gained."""
         N, active = here.balance.N, here.balance.active
         shift = N @ step
-        for violated in self._violations(here, shift):
-            active = active | violated
-            allowed = motions(here.G[active])
-            shift = allowed @ (allowed.T @ shift)
         L = here.forces + here.G.T @ multipliers(here.forces, here.G, active)
         work, size, part = float(L @ shift), _size(here), 1.0
         while part > SMALLEST_PART and np.abs(shift).max(initial=0.0) > 0.0:
@@ -256,13 +251,6 @@ class Search:
                 return after
             part *= 0.5
         return None
-
-    def _violations(self, here: Place, shift: Floats) -> Iterator[Flags]:
-        """Yield one-sided rows that a step touches and would violate at once."""
-        touching = ~self._equality & (here.errors <= TOUCHING) & ~here.balance.active
-        violated = touching & (here.G @ shift < 0.0)
-        if violated.any():
-            yield violated
 
     def _scale(self, here: Place) -> float:
         """Return the size of the forces that balance, J."""

@@ -8,6 +8,7 @@ constants is next to that of the same instant.  Its difference is therefore the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from multibody_cli.errors import RunFailed
 from multibody_cli.lanes.derivatives import Unsupported
 from multibody_cli.methods import METHODS
 from multibody_cli.output.recorder import States
-from multibody_cli.studies.differentiation import SHIFTS, Slopes, differences, recorded
+from multibody_cli.studies.differentiation import SHIFTS, Channels, Slopes, differences, recorded
 from multibody_cli.studies.inverse.consistency import ConsistentMotion
 from multibody_cli.studies.inverse.recording import OF_STEPS
 from multibody_cli.studies.simulation import PreparedSimulation
@@ -63,6 +64,12 @@ def _near(simulation: PreparedSimulation, states: States) -> States:
     return states._replace(q=q, v=v)
 
 
+def _recorded_near(own: Sequence[PreparedSimulation], states: States, channels: Sequence[str], shift: int) -> Channels:
+    """Return the channels at one of `SHIFTS` of a parameter, next to the states without it."""
+    simulation = own[SHIFTS.index(shift)]
+    return recorded(simulation, _near(simulation, states), channels)
+
+
 def differentiate_determined(
     base: PreparedSimulation,
     neighbors: Sequence[Sequence[PreparedSimulation]],
@@ -83,12 +90,7 @@ def differentiate_determined(
     try:
         states = determined_states(base)
         return [
-            differences(
-                lambda shift, own=own: recorded(  # type: ignore[misc]
-                    own[SHIFTS.index(shift)], _near(own[SHIFTS.index(shift)], states), channels
-                ),
-                offset,
-            )
+            differences(partial(_recorded_near, own, states, channels), offset)
             for own, offset in zip(neighbors, offsets, strict=True)
         ]
     except RunFailed as error:

@@ -66,6 +66,7 @@ def test_inputs_act_from_the_next_step_on(mbsim: Command, folder: Path) -> None:
     [
         (["joints/elbow/q"], "no channel or group `joints/elbow/q`: did you mean `joints/hinge/q`?"),
         (["--from", "1s"], "--to fmu writes one scene: it takes no times"),
+        (["-o", "swing.csv"], "-o swing.csv: expected a name that ends in .fmu"),
     ],
 )
 def test_refusals(mbsim: Command, folder: Path, words: list[str], message: str) -> None:

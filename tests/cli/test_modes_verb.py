@@ -38,6 +38,8 @@ def test_modes_as_table_json_and_motion(mbsim: Command, folder: Path) -> None:
     assert mbsim("render", "second.h5", "-o", "second.html").code == 0
     ending = mbsim("modes", "two.yaml", "--mode", "3", "-o", "third.h5")
     assert (ending.code, "--mode 3: the scene has 2 modes" in ending.stderr) == (2, True)
+    ending = mbsim("modes", "two.yaml", "--mode", "1")
+    assert (ending.code, "add -o FILE.h5" in ending.stderr) == (2, True)
     at = mbsim("modes", "two.yaml", "--at", "0.05s", "--json")
     assert len(json.loads(at.stdout)["modes"]) == 2
     ending = mbsim("modes", "two.yaml", "--at", "0.0505s")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from multibody_cli.kernel import Floats
 from multibody_cli.studies.statics.study import Statics
 
 
-def solved(text: str, **options: object) -> Statics:
-    return mbsim.equilibrium(f"mbsim: 1\n{text}\nsimulation: {{duration: 1 s, step: 1 ms}}\n", **options)  # type: ignore[arg-type]
+def solved(text: str, **options: Any) -> Statics:
+    return mbsim.equilibrium(f"mbsim: 1\n{text}\nsimulation: {{duration: 1 s, step: 1 ms}}\n", **options)
 
 
 def chain(links: int, span: float, angles: Floats) -> str:
@@ -207,3 +208,26 @@ springs:
              between: [{{body: world, point: [0, 0, 1]}}, {{body: rod, point: [0, 0, 1]}}]}}""")
     assert found.stability == "neutral"
     assert abs(found["hinge"] - angle) < 1e-5
+
+
+def test_an_unstable_equilibrium_is_not_beside_itself() -> None:
+    """A rod stands upright on a stop: on one side it falls to the other limit, on the other side it stays."""
+    found = solved(
+        "bodies: {rod: {mass: 1, com: [0, 0, 1], inertia: {principal: [0.1, 0.1, 0.1]}}}\n"
+        "joints: {hinge: {type: revolute, axis: [0, 1, 0], child: rod, q: 0, limits: [0, 1]}}"
+    )
+    assert found.found.unstable == 1
+    assert [float(one.found.state.q[0]) for one in found.others] == [pytest.approx(1.0, abs=1e-12)]
+
+
+def test_a_step_into_a_limit_without_a_force_ends_on_it() -> None:
+    """A slider touches its stop without a force; with its neighbor, coupled by a spring, it would move behind it."""
+    rail, body = "type: prismatic, axis: [1, 0, 0]", "{mass: 1, inertia: {principal: [0, 0, 0]}}"
+    ends = "between: [{body: a, point: [0, 0, 0]}, {body: b, point: [2, 0, 0]}]"
+    others = "between: [{body: world, point: [-2, 0, 0]}, {body: b, point: [0, 0, 0]}]"
+    found = solved(
+        f"gravity: [0, 0, 0]\nbodies: {{a: {body}, b: {body}}}\n"
+        f"joints: {{a: {{{rail}, child: a, q: 0, limits: [0, 1]}}, b: {{{rail}, child: b, q: 0, force: -3}}}}\n"
+        f"springs: {{s: {{stiffness: 10, rest_length: 2, {ends}}}, t: {{stiffness: 5, rest_length: 2, {others}}}}}"
+    )
+    np.testing.assert_allclose(found.found.state.q, [0.0, -0.2], rtol=0, atol=1e-12)

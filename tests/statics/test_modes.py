@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import runpy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,7 +151,7 @@ def test_a_fourbar_has_the_frequency_of_its_energies() -> None:
     slopes = [fourbar["energy"](complex(angle + s * h, 1e-30)).imag / 1e-30 for s in (-2, -1, 1, 2)]
     stiffness = np.dot(slopes, [1, -8, 8, -1]) / (12 * h)
 
-    def rates(of):  # type: ignore[no-untyped-def]
+    def rates(of: Any) -> Any:
         return np.array(of(complex(angle, 1e-30))).imag / 1e-30
 
     P, Q = (rates(lambda x, k=k: fourbar["tips"](x)[k]) for k in (0, 1))

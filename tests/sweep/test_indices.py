@@ -49,3 +49,12 @@ def test_indices_of_a_sum_and_of_a_product(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(SystemExit):
         main(["info", "t.h5", "--json"])
     assert len(json.loads(capsys.readouterr().out)["sensitivity indices"]) == 4
+
+
+def test_a_design_without_random_keys_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("place.yaml").write_text(PLACE)
+    with pytest.raises(SystemExit) as ending:
+        main(["sweep", "place.yaml", "--vary", "vars.x=1,2", "--sampling", "saltelli"])
+    assert ending.value.code == 2
+    assert "--sampling saltelli needs random keys" in capsys.readouterr().err

@@ -20,7 +20,6 @@ from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.file_replacement import replacement
 from multibody_cli.output.observers import observe
 from multibody_cli.output.recorder import Recorder
-from multibody_cli.output.series import series_of
 from multibody_cli.output.sink import Outcome, Sink, block_rows
 from multibody_cli.scene.dump import dump_resolved
 from multibody_cli.scene.load import LoadedScene, load_scene
@@ -31,9 +30,6 @@ METHOD = "equilibrium"
 """The method in the attributes of the result file: no method of a run, so that it is not repeated as one."""
 
 DIGITS = 17
-
-_OF_STEPS = ("energy/work", "energy/dissipation", "energy/total", "energy/ledger_residual", "solver", "contacts")
-"""Channels that depend on the steps of a run."""
 
 
 def scene_at(loaded: LoadedScene, model: Model, found: Statics, target: Path) -> str:
@@ -127,11 +123,6 @@ def record_states(prepared: PreparedSimulation, model: Model, states: Sequence[S
             outcome = Outcome("complete", steps=len(states))
         finally:
             sink.close(outcome)
-
-
-def channels_of(model: Model) -> list[str]:
-    """Return the channels that an equilibrium has."""
-    return [one.path for one in series_of(model.names) if not one.path.startswith(_OF_STEPS)]
 
 
 def require_scene_name(target: Path) -> None:

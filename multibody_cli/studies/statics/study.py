@@ -189,7 +189,7 @@ class StaticProblem:
 
     def _beside(self, found: Equilibrium) -> tuple[Statics, ...]:
         """Return the equilibria to which the motion leads from both sides of an unstable one."""
-        shift, others, weights = found.directions[:, 0], list[Equilibrium](), self.model.system.tree.weights
+        shift, others, weights = found.directions[:, 0], [found], self.model.system.tree.weights
         for sign in (1.0, -1.0):
             start = found.state.copy()
             start.q[:] = displaced(self.model, found.state.q, shift, sign * ASIDE)
@@ -199,7 +199,7 @@ class StaticProblem:
                 continue
             if all(np.abs(one.state.q - other.state.q).max() > SAME / weights.max() for other in others):
                 others.append(one)
-        return tuple(self._named(one, ()) for one in others)
+        return tuple(self._named(one, ()) for one in others[1:])
 
     def _require_steady(self, found: Equilibrium) -> None:
         """Refuse rates that loops or constraints do not allow to be constant."""

@@ -148,7 +148,9 @@ def design_of(
     _require_different(keys, fixed)
     drawn_factor = _drawn(random, sampling)
     base = 0
-    if sampling.scheme == SALTELLI and random:
+    if sampling.scheme == SALTELLI:
+        if not random:
+            raise ArgumentError("--sampling saltelli needs random keys, as in --vary 'KEY=uniform(LOW, HIGH)'")
         if len(factors) > 1:
             raise ArgumentError("--sampling saltelli varies random keys alone: use --set for other values")
         base = sampling.samples or 0
