@@ -65,8 +65,17 @@ def test_a_robot_comes_to_rest_on_contacts_and_limits_at_once(method):
 
 
 @pytest.mark.parametrize("stop", ["12 deg", "15 deg"])
-@pytest.mark.parametrize("method", ["aba", "baraff", "variational", "variational_maximal"])
-def test_a_robot_lies_still_on_contacts_and_limits_without_sleep(method, stop):
+@pytest.mark.parametrize(
+    ("method", "rounding"),
+    # the rates of `variational_maximal` are differences of poses: the last digit of 1 m over 2 ms, at a radius of 4 cm
+    [
+        ("aba", 1e-12),
+        ("baraff", 1e-12),
+        ("variational", 1e-12),
+        ("variational_maximal", np.spacing(1.0) / (2e-3 * 0.04)),
+    ],
+)
+def test_a_robot_lies_still_on_contacts_and_limits_without_sleep(method, rounding, stop):
     """An impulse that stops one leg throws no other one onto its limit: both are rows of the step, with their gaps."""
     settings = [f"simulation.method={method}", f"vars.stop={stop}", "contacts.sleeping=false"]
     with warnings.catch_warnings():
@@ -75,7 +84,7 @@ def test_a_robot_lies_still_on_contacts_and_limits_without_sleep(method, stop):
     sim.step(400)
     for _ in range(5):
         sim.step()
-        assert np.abs(sim._state.v).max() < 1e-12
+        assert np.abs(sim._state.v).max() < rounding
 
 
 def test_an_arm_leaves_its_limit_when_a_force_lifts_it():
