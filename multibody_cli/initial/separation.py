@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
-from scipy.optimize import nnls
 
 from multibody_cli.contacts.contract import Geometry, GeomKind
 from multibody_cli.contacts.detect import touching
@@ -103,6 +102,8 @@ def _least_displacement(columns: Floats, contacts: list[tuple[Floats, float]]) -
     G, h = G[able], h[able]
     if not len(h) or h.max() <= 0.0:
         return np.zeros(len(columns))
+    from scipy.optimize import nnls  # on demand: it takes 150 ms
+
     size = h.max()
     E, f = np.vstack([G.T, h / size]), np.append(np.zeros(len(columns)), 1.0)
     residual = E @ nnls(E, f)[0] - f

@@ -50,6 +50,18 @@ def test_help_and_argument_errors_import_no_heavy_package(words: list[str]) -> N
     assert done.stdout.splitlines()[-1].strip() == ""
 
 
+def test_a_run_imports_no_solver_that_its_scene_does_not_need(tmp_path: Path) -> None:
+    """SciPy's optimizers cost as much to import as a whole run of boxes on a floor."""
+    root = Path(multibody_cli.__file__).parents[1]
+    program = (
+        "import sys\nfrom multibody_cli.cli.app import main\n"
+        f"try: main(['run', 'scenes/gallery/falling_boxes.yaml', '-o', {str(tmp_path / 'boxes.h5')!r}])\n"
+        "except SystemExit as ending: print(ending.code, 'scipy.optimize' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=root, check=True)
+    assert done.stdout.splitlines()[-1] == "0 False"
+
+
 def test_version(mbsim: Command) -> None:
     assert mbsim("--version").stdout == f"mbsim, version {full_version()}\n"
 
