@@ -17,7 +17,7 @@ import math
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.contact_solver.friction.anderson import extrapolate_unweighted, store_iteration
 from multibody_cli.contact_solver.parameters import add_implicit_impulses, solve_motion_once
-from multibody_cli.forces.element_products import add_stiffness_blocks, linearize_forces
+from multibody_cli.forces.element_products import add_stiffness_blocks
 from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force, no_inertia
@@ -69,7 +69,6 @@ def write_blocks(system, work, coupling):
     for i in range(len(coupling.blocks)):
         store_inertia(coupling.blocks[i], no_inertia())
         store_force(coupling.x.wrenches[i], no_force())
-    linearize_forces(system.forces, work.implicit_solve.time[0], bodies)
     add_stiffness_blocks(system.forces, work.implicit_solve.time[0], bodies, h * h, h, coupling.blocks)
     for i in range(1, len(coupling.blocks)):
         A = rigid_body_inertia(links[i], bodies[i]) + load_inertia(coupling.blocks[i])

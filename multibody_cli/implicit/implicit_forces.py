@@ -189,8 +189,6 @@ def add_changes_of_forces(system, work, x, y, of_stiffness):
     tree, h = system.tree, work.implicit_coefficients[0]
     update_marker_changes(tree, work.bodies)
     compute_loop_rates(tree, y, work)
-    # bodies of contact steps have other velocities than those of the evaluation
-    linearize_forces(system.forces, work.implicit_solve.time[0], work.bodies)
     add_stiffness_damping_products(
         system.forces, work.implicit_solve.time[0], work.bodies, of_stiffness * h * h, h, False, work.wrenches
     )
@@ -283,7 +281,7 @@ def correct(system, work, y):
         residual = new_residual
         iterations += 1
     load_motions(solve.solution, bodies)
-    set_multipliers(work)
+    add_multipliers(work)
     solve.iterations[0] = max(solve.iterations[0], iterations)
     if not residual <= threshold:
         solve.unsolved[0] += 1
@@ -298,11 +296,14 @@ def accumulate_multipliers(work, k, beta):
 
 
 @kernel
-def set_multipliers(work):
-    """Set the multipliers of the primary rows to those of the solution."""
+def add_multipliers(work):
+    """Add the multipliers of the solution to those of the primary rows, which are due to the last residual.
+
+    A residual on bodies that do not move, as those of drives, has no effect on the motion, but rows bear it.
+    """
     for r in range(len(work.rhs)):
         if work.rows[r].primary:
-            work.rows[r].multiplier = work.implicit_solve.multipliers[0, r]
+            work.rows[r].multiplier += work.implicit_solve.multipliers[0, r]
 
 
 @kernel
