@@ -17,7 +17,7 @@ from pydantic import Field, ValidationInfo, model_validator
 from multibody_cli.joints.contract import Coordinate, JointKind, JointStart, Part, ball, generated_part
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.friction import rate_patches
-from multibody_cli.joints.geometry.alignment import ORIENTATIONS, parameter_without_tangent
+from multibody_cli.joints.geometry.alignment import ORIENTATIONS, parameter_without_tangent, starts_along
 from multibody_cli.joints.geometry.curve_specs import DERIVATIVES, AnyCurve
 from multibody_cli.joints.spec import Coordinates
 from multibody_cli.spec import Direction, Spec
@@ -39,7 +39,7 @@ class _Track(Spec):
     up: Direction = Field(
         (0.0, 0.0, 1.0),
         description="Direction nearest to which z points at the start of the curve (of a cycloid: at its lowest "
-        "point), with a rotation-minimizing frame.",
+        "point), with a rotation-minimizing frame; if not given, x for a curve that starts along z.",
     )
 
 
@@ -88,6 +88,10 @@ class CurveSpec(DomainJointSpec, _Track):
                     f"has no tangent at {place:g}: its position is stationary or not defined there; use a curve or a "
                     "`domain` without such a point, or `orientation: fixed`",
                     "curve",
+                )
+            if "up" in self.model_fields_set and starts_along(curve, self.up):
+                raise located_error(
+                    "is along the tangent of the curve at its start: choose a direction across it", "up"
                 )
         if "up" in self.model_fields_set and self.orientation not in ("tangent", "rotation_minimizing"):
             raise located_error(f"has no effect with `orientation: {self.orientation}`", "up")

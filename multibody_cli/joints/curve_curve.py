@@ -75,7 +75,8 @@ class _Curves(Spec):
     )
     up: Direction = Field(
         (0.0, 0.0, 1.0),
-        description="Direction nearest to which z of the frames points at the start of each curve, in its own axes.",
+        description="Direction nearest to which z of the frames points at the start of each curve, in its own axes; if "
+        "not given, x for a curve that starts along z.",
     )
 
 

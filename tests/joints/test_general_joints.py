@@ -197,3 +197,24 @@ def test_joints_with_other_exponents_have_other_formulas():
         assert parts[0].constants == (3.0,)
         shapes.add(parts[0].joint_map)
     assert len(shapes) == 3
+
+
+@pytest.mark.parametrize("end", [1.0, -1.0])
+@pytest.mark.parametrize(
+    "curve",
+    [
+        {"type": "bezier", "points": [[0, 0, 0], [0, 0, 1], [0, 0, 2], [0, 0, 3]]},
+        {"type": "bezier", "points": [[0, 0, 0], [0, 0, 1], [0, 0.5, 2], [1, 0, 3]]},
+        {"type": "expression", "parameter": "s", "domain": [0, 2], "position": ["s**3", 0, "s"]},
+    ],
+)
+def test_z_of_a_body_points_along_x_where_its_curve_starts_along_z(curve, end):
+    """No direction across the tangent is nearest to z there, and none may follow from round-off."""
+    if curve["type"] == "bezier":
+        curve = curve | {"points": [[x, y, end * z] for x, y, z in curve["points"]]}
+    else:
+        curve = curve | {"position": [*curve["position"][:2], f"{end}*s"]}
+    along = joint("curve", curve=curve, orientation="rotation_minimizing")
+    turned = pose_at(parts_of(along), np.zeros(1))[0]
+    assert turned[:, 2] == pytest.approx([1, 0, 0], abs=1e-14)
+    assert turned[:, 0] == pytest.approx([0, 0, end], abs=1e-14)

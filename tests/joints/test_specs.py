@@ -151,3 +151,7 @@ def test_up_along_the_tangent_at_the_start_of_curves_that_touch_is_refused(up):
     kind.model_validate(touching | {"up": [0, 1, 1]})
     with pytest.raises(ValidationError, match="along the tangent of `parent_curve` at its start"):
         kind.model_validate(touching | {"up": up})
+    alone = {"type": "curve", "child": "b", "curve": circle, "orientation": "tangent"}
+    JOINTS["curve"].spec.model_validate(alone | {"up": [0, 1, 1]})
+    with pytest.raises(ValidationError, match="along the tangent of the curve at its start"):
+        JOINTS["curve"].spec.model_validate(alone | {"up": up})

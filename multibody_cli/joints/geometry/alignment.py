@@ -269,7 +269,12 @@ def _pole(tangents: Floats) -> Floats:
 
 
 def _upright(curve: Curve, frame: Frame, up: Vector) -> float:
-    """Return the angle about the tangent at the start that brings z of a frame nearest to a direction."""
+    """Return the angle about the tangent at the start that brings z of a frame nearest to a direction.
+
+    A curve that starts along it, as a vertical one does along the default, takes x instead: specs refuse a given one.
+    """
+    if starts_along(curve, up):
+        up = (1.0, 0.0, 0.0)
     y, z = (curve.at(axis, np.zeros(1, np.int64), _start_of(curve))[:, 0] for axis in frame.R[1:])
     return math.atan2(-float(y @ up), float(z @ up))
 
