@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from multibody_cli.api.equilibrium import equilibrium
     from multibody_cli.api.inverse import inverse
     from multibody_cli.api.modes import linearize, modes
+    from multibody_cli.api.optimize import optimize
     from multibody_cli.api.scene import Scene, SceneWarning, UnsuccessfulRun, load, read
     from multibody_cli.api.sensitivities import sensitivities
     from multibody_cli.api.simulation import Simulation
@@ -74,6 +75,7 @@ __all__ = [
     "load",
     "load_scene",
     "modes",
+    "optimize",
     "prepare",
     "read",
     "read_trajectory",
@@ -85,6 +87,7 @@ _HOMES = {
     "api.inverse": ("inverse",),
     "studies.linearization": ("LinearModel",),
     "api.modes": ("linearize", "modes"),
+    "api.optimize": ("optimize",),
     "api.scene": ("Scene", "SceneWarning", "UnsuccessfulRun", "load", "read"),
     "api.sensitivities": ("sensitivities",),
     "api.simulation": ("Simulation",),

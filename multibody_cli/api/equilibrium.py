@@ -66,7 +66,7 @@ def equilibrium(
     if write is None and output is None:
         return found
     from multibody_cli.output.hdf5 import Hdf5Sink
-    from multibody_cli.studies.inverse.recording import channels_of
+    from multibody_cli.studies.recording import channels_of
     from multibody_cli.studies.statics.files import record, require_scene_name, write_scene
 
     if write is not None:

@@ -88,7 +88,8 @@ def inverse(
     if output is None:
         return problem.solve()
     from multibody_cli.output.hdf5 import Hdf5Sink
-    from multibody_cli.studies.inverse.recording import channels_of, solve_and_record
+    from multibody_cli.studies.inverse.recording import solve_and_record
+    from multibody_cli.studies.recording import channels_of
 
     sink = Hdf5Sink(Path(output), channels_of(problem.drives.model.names), force=overwrite)
     return solve_and_record(prepared, problem, sink)

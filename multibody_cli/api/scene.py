@@ -222,10 +222,7 @@ def load(source: str | PathLike[str] | SceneText, overrides: Overrides = (), sta
     SceneWarning
         For each warning that `mbsim run` would print.
     """
-    options = override_texts(overrides) + ([] if state is None else [f"--state={state}"])
-    if isinstance(source, str) and "\n" in source:
-        source = SceneText(source, TEXT)
-    prepared = prepare(source if isinstance(source, SceneText) else Path(source), options)
+    prepared = prepare(source_of(source), option_texts(overrides, state))
     warn_of((*prepared.loaded.warnings, *prepared.compiled.warnings))
     return Scene(prepared)
 
@@ -234,6 +231,18 @@ def warn_of(messages: Iterable[str]) -> None:
     """Issue messages as warnings about the line that called the caller."""
     for message in messages:
         warnings.warn(message, SceneWarning, stacklevel=3)
+
+
+def source_of(source: str | PathLike[str] | SceneText) -> Path | SceneText:
+    """Return the path of a scene, or its text: a `str` with a line break."""
+    if isinstance(source, str) and "\n" in source:
+        return SceneText(source, TEXT)
+    return source if isinstance(source, SceneText) else Path(source)
+
+
+def option_texts(overrides: Overrides, state: str | None) -> list[str]:
+    """Return overrides and the name of an initial state as `prepare` reads them."""
+    return override_texts(overrides) + ([] if state is None else [f"--state={state}"])
 
 
 def override_texts(overrides: Overrides) -> list[str]:

@@ -58,7 +58,7 @@ def verb(
     """
     from multibody_cli.output.file_replacement import require_hdf5_name, require_replaceable
     from multibody_cli.output.hdf5 import Hdf5Sink
-    from multibody_cli.studies.inverse.recording import channels_of
+    from multibody_cli.studies.recording import channels_of
     from multibody_cli.studies.statics.files import record, require_scene_name, write_scene
     from multibody_cli.studies.statics.study import OVERRIDES, StaticProblem, read_instant, read_rates
 

@@ -143,7 +143,8 @@ def _solve(
     results = [target for target in targets if target.suffix.lower() in HDF5_ENDINGS]
     if results:
         from multibody_cli.output.hdf5 import Hdf5Sink
-        from multibody_cli.studies.inverse.recording import channels_of, solve_and_record
+        from multibody_cli.studies.inverse.recording import solve_and_record
+        from multibody_cli.studies.recording import channels_of
 
         sink = Hdf5Sink(results[0], channels_of(problem.drives.model.names), force=force)
         found = solve_and_record(prepared, problem, sink)

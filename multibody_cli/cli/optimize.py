@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,12 @@ from multibody_cli.cli.progress import ProgressBar, Waiting, purpose_of, show_co
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import counted, show, show_json, show_table
-from multibody_cli.errors import SceneError, shortened
+from multibody_cli.errors import shortened
 
 if TYPE_CHECKING:
-    from multibody_cli.output.rows import Rows
+    from multibody_cli.studies.optimize.execution import Executor
     from multibody_cli.studies.optimize.study import Optimization, Optimum
     from multibody_cli.studies.optimize.trials import Trial, Trials
-    from multibody_cli.studies.sweep.batch import SweepRun, SweepTask
 
 ALGORITHM_NAMES = ("slsqp", "l-bfgs-b", "cobyqa", "nelder-mead", "differential-evolution")
 EXIT_CODES = {"converged": 0, "not converged": 1}
@@ -115,8 +114,9 @@ def verb(
     """
     from multibody_cli.output.file_replacement import require_hdf5_name, require_replaceable
     from multibody_cli.studies.fit import read_parameter
+    from multibody_cli.studies.optimize.execution import Executor
     from multibody_cli.studies.optimize.problem import Problem, read_constraint, read_objective
-    from multibody_cli.studies.optimize.study import Search, plan
+    from multibody_cli.studies.optimize.study import Search, plan, write_best
 
     if dask is not None and jobs is not None:
         raise click.UsageError("--jobs is the number of processes of this machine, and --dask uses others.")
@@ -130,60 +130,33 @@ def verb(
         require_replaceable(file, force)
     show_compilation(f"the start of {scene.name}")
     source = scene_of(scene)
-    try:
-        with Waiting(f"preparing {scene.name}"):
-            search = Search(algorithm, derivatives == "exact", seed, points, most)
-            study, first = plan(source, overrides, problem, search)
-    except SceneError as error:
-        given = {f"--set {one.override(one.start)}": f"--vary {one.override(one.start)}" for one in parameters}
-        raise error.with_places(lambda place: given.get(place, place)) from None
+    with Waiting(f"preparing {scene.name}"):
+        search = Search(algorithm, derivatives == "exact", seed, points, most)
+        study, first = plan(source, overrides, problem, search)
+    for text in (*first.loaded.warnings, *first.compiled.warnings):
+        messages.warning(f"at the start: {text}")
     table = result_path(output, f"{study.name}-optimize", scene)
     require_hdf5_name(table)
     show_compilation(purpose_of(first))
     first.load_kernels()
-    with StopRequest() as stop:
-        found = _optimize(study, table, force, _Executor(jobs, dask, stop), stop)
+    with StopRequest() as stop, Executor(jobs, dask, stop.asked) as executor:
+        found = _optimize(study, table, force, executor, stop)
         code = stop.code if found.status == "interrupted" else EXIT_CODES[found.status]
     if picture is not None:
         from multibody_cli.pictures.optimization import draw_optimization
         from multibody_cli.pictures.style import save
 
-        save(draw_optimization(study, found), picture)
+        save(draw_optimization(found), picture)
     if written is not None and found.best is not None:
-        _write(study, found, written)
+        write_best(found, written)
     files = [table, *(file for file in (picture, written) if file is not None and file.exists())]
-    show_json(_as_data(study, found, files, code)) if as_json else _show(study, found, files)
+    show_json(_as_data(found, files, code)) if as_json else _show(found, files)
     if found.status != "converged":
         messages.error(f"{found.status}: {found.message}")
     return code
 
 
-class _Executor:
-    """Executes runs: a single one in this process, several in processes of this machine, or all on a cluster."""
-
-    def __init__(self, jobs: int | None, dask: str | None, stop: StopRequest) -> None:
-        from multibody_cli.kernel.workers import cores
-
-        self._jobs, self._dask, self._stop = jobs or cores(), dask, stop
-
-    def __call__(self, task: SweepTask, runs: Iterable[SweepRun]) -> Iterator[list[Rows]]:
-        from multibody_cli.output.rows import in_blocks
-        from multibody_cli.studies.sweep.batch import run_batch
-        from multibody_cli.studies.sweep.workers import run_locally, run_on_cluster
-
-        runs = list(runs)
-        if self._dask is not None:
-            yield from run_on_cluster(self._dask, task, runs, self._stop.asked)
-        elif min(self._jobs, len(runs)) > 1:
-            yield from run_locally(task, runs, min(self._jobs, len(runs)), self._stop.asked)
-        else:
-            for run in runs:
-                if self._stop.asked():
-                    return
-                yield in_blocks(run_batch(task, [run]))
-
-
-def _optimize(study: Optimization, table: Path, force: bool, executor: _Executor, stop: StopRequest) -> Optimum:
+def _optimize(study: Optimization, table: Path, force: bool, executor: Executor, stop: StopRequest) -> Optimum:
     from multibody_cli.studies.optimize.algorithms import best_of
     from multibody_cli.studies.optimize.study import optimize
 
@@ -197,20 +170,8 @@ def _optimize(study: Optimization, table: Path, force: bool, executor: _Executor
         return optimize(study, table, executor, force, stop.asked, on_trial)
 
 
-def _write(study: Optimization, found: Optimum, path: Path) -> None:
-    """Write the scene with the best values, all values resolved."""
-    from multibody_cli.output.file_replacement import write_text
-    from multibody_cli.studies.fit import ASSEMBLED
-    from multibody_cli.studies.simulation import prepare
-
-    assert found.best is not None
-    own = [one for one in study.task.overrides if one != ASSEMBLED]
-    values = study.problem.overrides(found.best.values)
-    best = prepare(study.task.scene, [*own, *values, *found.settings])
-    write_text(path, best.header().scene_yaml)
-
-
-def _show(study: Optimization, found: Optimum, files: list[Path]) -> None:
+def _show(found: Optimum, files: list[Path]) -> None:
+    study = found.study
     how = f"{study.search.algorithm}, {found.derivatives}" if found.derivatives else study.search.algorithm
     show(f"{found.status} after {counted(len(found.trials), 'run')}: {how}")
     failures = [one for one in found.trials if one.reason]
@@ -219,16 +180,15 @@ def _show(study: Optimization, found: Optimum, files: list[Path]) -> None:
     if found.best is None:
         show("  no run satisfies the constraints")
     elif found.front:
-        points = [_point(study, one) for one in found.front[:MOST_OF_FRONT]]
+        points = [found.numbers(one) | found.parameters(one) for one in found.front[:MOST_OF_FRONT]]
         show_table([{shortened(key, LONGEST_NAME): x for key, x in one.items()} for one in points], indent="  ")
         if len(found.front) > MOST_OF_FRONT:
             show(f"  and {len(found.front) - MOST_OF_FRONT} more points of the front")
     else:
-        first = found.trials[0]
         show_table(
             [
                 {"": name, "start": before, "best": after, "unit": unit}
-                for name, before, after, unit in _rows(study, first, found.best)
+                for name, before, after, unit in _rows(found, found.trials[0], found.best)
             ],
             indent="  ",
         )
@@ -239,29 +199,27 @@ def _show(study: Optimization, found: Optimum, files: list[Path]) -> None:
         show(file)
 
 
-def _rows(study: Optimization, first: Trial, best: Trial) -> Iterator[tuple[str, float, float, str]]:
-    for k, one in enumerate(study.problem.parameters):
+def _rows(found: Optimum, first: Trial, best: Trial) -> Iterator[tuple[str, float, float, str]]:
+    for k, one in enumerate(found.study.problem.parameters):
         yield one.key, float(first.values[k]), float(best.values[k]), one.unit
-    for k, column in enumerate(study.columns):
+    for k, column in enumerate(found.study.columns):
         yield shortened(column.name, LONGEST_NAME), float(first.numbers[k]), float(best.numbers[k]), column.units
 
 
-def _point(study: Optimization, trial: Trial) -> dict[str, Any]:
-    numbers = dict(zip((column.name for column in study.columns), trial.numbers.tolist(), strict=True))
-    return numbers | dict(zip((one.key for one in study.problem.parameters), trial.values.tolist(), strict=True))
+def _as_data(found: Optimum, files: list[Path], exit_code: int) -> dict[str, Any]:
+    def data(trial: Trial) -> dict[str, Any]:
+        return {"run": trial.number, **found.numbers(trial), **found.parameters(trial)}
 
-
-def _as_data(study: Optimization, found: Optimum, files: list[Path], exit_code: int) -> dict[str, Any]:
     return {
         "status": found.status,
         "message": found.message,
-        "algorithm": study.search.algorithm,
+        "algorithm": found.study.search.algorithm,
         "derivatives": found.derivatives,
         "runs": len(found.trials),
         "executed": found.executed,
         "failed": sum(bool(one.reason) for one in found.trials),
-        "best": None if found.best is None else {"run": found.best.number, **_point(study, found.best)},
-        "front": [{"run": one.number, **_point(study, one)} for one in found.front],
+        "best": None if found.best is None else data(found.best),
+        "front": [data(one) for one in found.front],
         "settings": list(found.settings),
         "files": [str(file) for file in files],
         "exit_code": exit_code,

@@ -149,12 +149,14 @@ class _Plan(Immutable):
     def execute(self, stop: StopRequest, task: SweepTask, runs: Iterable[SweepRun]) -> Iterator[list[Rows]]:
         """Execute runs in processes of this machine, or on a cluster."""
         if self.dask is not None:
-            from multibody_cli.studies.sweep.workers import run_on_cluster
+            from multibody_cli.studies.sweep.cluster import connected
 
-            return run_on_cluster(self.dask, task, runs, stop.asked)
+            with connected(self.dask) as cluster:
+                yield from cluster.run(task, runs, stop.asked)
+            return
         from multibody_cli.studies.sweep.workers import run_locally
 
-        return run_locally(task, runs, min(self.processes, self.sweep.design.count), stop.asked)
+        yield from run_locally(task, runs, min(self.processes, self.sweep.design.count), stop.asked)
 
     @property
     def processes(self) -> int:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     import xarray
 
+    from multibody_cli.output.channel import Array
+    from multibody_cli.output.rows import Column
     from multibody_cli.output.trajectory import ChannelRecord, Trajectory
 
 ROWS = {INSTANT: "time", CONTACT: "contact", BOUND: "bound"}
@@ -41,6 +43,17 @@ def dataset_of(trajectory: Trajectory, computed: Sequence[str] = ()) -> xarray.D
             coordinates[dimension] = xarray.Variable((dimension,), list(labels))
     time = variables.pop("time")
     return xarray.Dataset(variables, {"time": time, **coordinates}, dict(trajectory.attributes))
+
+
+def dataset_of_columns(dimension: str, columns: Sequence[Column], values: Sequence[Array]) -> xarray.Dataset:
+    """Return the columns of a table as a dataset with one dimension."""
+    import xarray
+
+    variables = {
+        column.name: xarray.Variable((dimension,), own, {"units": column.units, "description": column.description})
+        for column, own in zip(columns, values, strict=True)
+    }
+    return xarray.Dataset(variables)
 
 
 def _dimensions(record: ChannelRecord) -> tuple[str, ...]:

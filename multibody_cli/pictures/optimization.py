@@ -20,8 +20,9 @@ LONGEST_NAME = 40
 """Number of characters of an expression on an axis."""
 
 
-def draw_optimization(study: Optimization, found: Optimum, style: Style = STYLES["screen"]) -> Figure:
+def draw_optimization(found: Optimum, style: Style = STYLES["screen"]) -> Figure:
     """Draw the convergence of each objective, and the first two of several objectives against each other."""
+    study = found.study
     count = len(study.problem.objectives)
     panels = count + (count > 1)
     figure = new_figure(5.0 * min(panels, 3) + 1.0, 3.6 * -(-panels // 3), style)

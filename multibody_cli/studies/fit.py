@@ -86,7 +86,11 @@ def read_parameter(text: str) -> FreeParameter:
         raise ArgumentError(f"--vary {text}: expected one unit, found {', '.join(sorted(units))}")
     start, low, high = [number for number, _ in found] if len(found) == 3 else (found[0][0], -math.inf, math.inf)
     if not low < start < high:
-        raise ArgumentError(f"--vary {text}: expected a start between the bounds")
+        first, *bounds = (part.strip() for part in values.split(","))
+        remedy = f": write --vary {key}={','.join([first, *reversed(bounds)])}" if high < start < low else ""
+        raise ArgumentError(
+            f"--vary {text}: expected a start between the bounds of {key.strip()}, the lower one first{remedy}"
+        )
     return FreeParameter(key.strip(), start, units.pop() if units else "", low, high)
 
 

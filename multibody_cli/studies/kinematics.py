@@ -18,7 +18,7 @@ from multibody_cli.methods import METHODS
 from multibody_cli.output.recorder import States
 from multibody_cli.studies.differentiation import SHIFTS, Channels, Slopes, differences, recorded
 from multibody_cli.studies.inverse.consistency import ConsistentMotion
-from multibody_cli.studies.inverse.recording import OF_STEPS
+from multibody_cli.studies.recording import OF_STEPS
 from multibody_cli.studies.simulation import PreparedSimulation
 
 _NONE = np.zeros(0)

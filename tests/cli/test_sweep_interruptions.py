@@ -159,7 +159,7 @@ def test_a_cluster_that_loses_a_worker_has_every_row_once(start: Start, folder: 
 
 def test_a_cluster_that_is_not_there_is_refused(start: Start, folder: Path) -> None:
     pytest.importorskip("distributed")
-    program = "import multibody_cli.studies.sweep.workers as c; c.PATIENCE = 0.5\n"
+    program = "import multibody_cli.studies.sweep.cluster as c; c.PATIENCE = 0.5\n"
     program += "from multibody_cli.cli.app import main; main()"
     process = start(*WORDS, "--dask", "tcp://127.0.0.1:9", program=["-c", program])
     _, err = process.communicate(timeout=60)

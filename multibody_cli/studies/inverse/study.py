@@ -27,7 +27,7 @@ from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
-from multibody_cli.studies.inverse.drives import Drives, with_unknown_drives
+from multibody_cli.studies.inverse.drives import with_unknown_drives
 from multibody_cli.studies.inverse.loads import outside_of_tables
 from multibody_cli.studies.inverse.motion import MeasuredMotion, read_motion
 from multibody_cli.studies.inverse.static_optimization import Effort, share_forces
@@ -160,7 +160,7 @@ def _without_effect(scene: SceneSpec) -> Iterator[str]:
         yield f"dry friction has no forces here: {listed(sources, MOST_NAMES, 'elements')}"
 
 
-Record = Callable[[Drives, State], None]
+Record = Callable[[State], None]
 """Records an instant, at which the drives have their forces."""
 
 
@@ -230,13 +230,13 @@ class InverseProblem:
         ]
         return motion.without(dropped), (*motion.ignored, *names)
 
-    def solve(self, record: Record = lambda _drives, _state: None) -> InverseDynamics:
+    def solve(self, record: Record = lambda _state: None) -> InverseDynamics:
         """Compute the forces of all instants.
 
         Parameters
         ----------
         record
-            Called at each instant with the drives and the state.
+            Called at each instant with the state; the drives then have their forces.
 
         Raises
         ------
@@ -250,7 +250,7 @@ class InverseProblem:
             N = self._consistent.directions(state)
             sought = sought or self._choose(state, a, N)
             found.append(self._share(state, a, N, sought))
-            record(self.drives, state)
+            record(state)
         return self._result(sought, found)
 
     def _choose(self, state: State, a: Floats, N: Floats) -> list[CoordinateName]:

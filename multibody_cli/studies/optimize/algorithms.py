@@ -279,7 +279,7 @@ def minimize(
         (first,) = trials.evaluate([start])
         how, exact = f"{how}: {reason}", False
     if first.reason and not algorithm.everywhere:
-        raise RunFailed(f"{first.reason}; start elsewhere, or use --algorithm differential-evolution")
+        raise RunFailed(f"at the start, {first.reason}; start elsewhere, or use --algorithm differential-evolution")
     functions = Functions(trials, problem, objective, limits, first, algorithm.failed, exact)
     ending = algorithm.minimize(name, functions, functions.scaled(start), seed)
     if algorithm.everywhere and (best := best_of(trials.all, problem, objective, limits)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from multibody_cli.errors import ArgumentError, SceneError
 from multibody_cli.immutable import Immutable, asdict, replace
 from multibody_cli.model import Floats, Integers
 from multibody_cli.nodes import plain
+from multibody_cli.output.file_replacement import write_text
 from multibody_cli.output.row_file import RowFile, row_file_path
 from multibody_cli.output.rows import Column
 from multibody_cli.output.sweep_table import KeyValues, write_sweep_table
@@ -26,6 +27,9 @@ from multibody_cli.studies.simulation import PreparedSimulation, prepare
 from multibody_cli.studies.sweep.batch import SweepTask, forget_scene
 from multibody_cli.studies.sweep.definition import attributes_of, digest_of, require_own_table
 from multibody_cli.studies.sweep.sweep import COMPLETE, INTERRUPTED
+
+if TYPE_CHECKING:
+    import xarray
 
 Status = Literal["converged", "not converged", "interrupted"]
 
@@ -95,6 +99,8 @@ class Optimum(Immutable, eq=False):
 
     Parameters
     ----------
+    study
+        The optimization.
     status, message
         `converged`, `not converged` or `interrupted`; and the message of the algorithm.
     best
@@ -111,6 +117,7 @@ class Optimum(Immutable, eq=False):
         Further overrides that the scene needs with the best values.
     """
 
+    study: Optimization
     status: Status
     message: str
     best: Trial | None
@@ -119,6 +126,40 @@ class Optimum(Immutable, eq=False):
     executed: int
     derivatives: str
     settings: tuple[str, ...]
+
+    @property
+    def x(self) -> dict[str, float]:
+        """The best values of the parameters by their keys, in the units of their starts; empty if there is no best."""
+        return {} if self.best is None else self.parameters(self.best)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The objectives and constrained numbers of the best run, in SI units; empty if there is no best."""
+        return {} if self.best is None else self.numbers(self.best)
+
+    def parameters(self, trial: Trial) -> dict[str, float]:
+        """Return the parameters of a trial by their keys, in the units of their starts."""
+        keys = (one.key for one in self.study.problem.parameters)
+        return dict(zip(keys, trial.values.tolist(), strict=True))
+
+    def numbers(self, trial: Trial) -> dict[str, float]:
+        """Return the objectives and constrained numbers of a trial by their names, in SI units."""
+        names = (column.name for column in self.study.columns)
+        return dict(zip(names, trial.numbers.tolist(), strict=True))
+
+    @property
+    def runs(self) -> xarray.Dataset:
+        """All runs: parameters and numbers with their units and dimension `run`; and `reason` of those that failed."""
+        from multibody_cli.output.dataset import dataset_of_columns
+
+        keys = [Column(one.key, one.unit, f"Value of `{one.key}`.") for one in self.study.problem.parameters]
+        about = Column("reason", "", "Why the run failed; empty if it did not.")
+        tables = [np.array([getattr(one, name) for one in self.trials]).T for name in ("values", "numbers")]
+        return dataset_of_columns(
+            "run",
+            [*keys, *self.study.columns, about],
+            [*tables[0], *tables[1], np.array([one.reason for one in self.trials])],
+        )
 
 
 def plan(
@@ -149,7 +190,12 @@ def plan(
         raise ArgumentError(f"--algorithm {algorithm} needs bounds of all parameters: --vary KEY=START,LOW,HIGH")
     forget_scene()
     task = SweepTask(scene, (*overrides, ASSEMBLED), problem.kept)
-    first = prepare(scene, [*task.overrides, *problem.overrides(np.array([one.start for one in problem.parameters]))])
+    starts = problem.overrides(np.array([one.start for one in problem.parameters]))
+    try:
+        first = prepare(scene, [*task.overrides, *starts])
+    except SceneError as error:
+        given = {f"--set {text}": f"--vary {text}" for text in starts}
+        raise error.with_places(lambda place: given.get(place, place)) from None
     columns = tuple(columns_of(problem.kept, first))
     content = {
         "text": plain(read_scene(scene).root),
@@ -219,6 +265,7 @@ def optimize(
         _write_table(study, trials, rows, table, status == INTERRUPTED)
     best = best_of(trials.all, problem, 0)
     return Optimum(
+        study,
         status,
         message,
         best,
@@ -228,6 +275,15 @@ def optimize(
         how[0],
         () if best is None else _settings(study, best),
     )
+
+
+def write_best(found: Optimum, path: Path) -> None:
+    """Write the scene with the best values, all values resolved."""
+    assert found.best is not None
+    study = found.study
+    own = [one for one in study.task.overrides if one != ASSEMBLED]
+    best = prepare(study.task.scene, [*own, *study.problem.overrides(found.best.values), *found.settings])
+    write_text(path, best.header().scene_yaml)
 
 
 def _settings(study: Optimization, best: Trial) -> tuple[str, ...]:

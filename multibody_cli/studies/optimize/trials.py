@@ -189,8 +189,9 @@ class Trials:
         (status, reason, _), found = self._known[number]
         numbers = np.array([found.get(column, np.nan) for column in self._columns])
         failed = status not in COMPLETE
-        if failed or not np.isfinite(numbers).all():
-            reason = f"the run is {status}: {reason}" if failed else "a number of the run is not finite"
+        undefined = next((one.name for one, x in zip(self._columns, numbers, strict=True) if not np.isfinite(x)), "")
+        if failed or undefined:
+            reason = f"the run is {status}: {reason}" if failed else f"`{undefined}` is not finite in this run"
             return Trial(number, values, np.full(len(numbers), np.nan), None, reason)
         slopes = np.array([found.get(column, np.nan) for column in self._of_slopes])
         jacobian = slopes.reshape(len(numbers), -1) if np.isfinite(slopes).all() else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +11,19 @@ import yaml
 
 from multibody_cli.document.source import SceneText
 from multibody_cli.errors import ArgumentError
-from multibody_cli.immutable import replace
 from multibody_cli.initial.initial_state import initial_samples, placed
 from multibody_cli.initial.proposed_start import written_start
-from multibody_cli.model import Model, State
-from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.model import Model
 from multibody_cli.output.file_replacement import replacement
-from multibody_cli.output.observers import observe
-from multibody_cli.output.recorder import Recorder
-from multibody_cli.output.sink import Outcome, Sink, block_rows
+from multibody_cli.output.sink import Sink
 from multibody_cli.scene.dump import dump_resolved
 from multibody_cli.scene.load import LoadedScene, load_scene
+from multibody_cli.studies.recording import recording
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.statics.study import StaticProblem, Statics
 
 METHOD = "equilibrium"
-"""The method in the attributes of the result file: no method of a run, so that it is not repeated as one."""
+"""The method in the attributes of the result file."""
 
 DIGITS = 17
 
@@ -90,39 +86,9 @@ def record(prepared: PreparedSimulation, problem: StaticProblem, found: Statics,
     OutputError
         The sink cannot write.
     """
-    record_states(prepared, problem.model, [found.found.state], METHOD, sink)
-
-
-def record_states(prepared: PreparedSimulation, model: Model, states: Sequence[State], word: str, sink: Sink) -> None:
-    """Write states to a sink, each as it is; `word` stands in place of the method of a run."""
-    simulation = prepared.with_compiled(model=model, alarms=(), notes=())
-    state, outcome, last = states[0].copy(), None, float(states[-1].time[0])
-    method, rows = simulation.method_for(state), element_rows(model)
-    header = replace(
-        simulation.header(),
-        method=word,
-        integrator="",
-        options={},
-        duration=last,
-        step=last / max(1, len(states) - 1) or simulation.scene.simulation.step,
-        block_rows=block_rows(len(states), model.names),
-    )
-    recorder = Recorder(model, simulation.run_settings(), header.block_rows, sink)
-    with np.errstate(over="ignore", invalid="ignore"):
-        method.start(state)
-        sink.open(header)
-        try:
-            for one in states:
-                for own, given in zip(state, one, strict=True):
-                    own[:] = given
-                method.restart()
-                report = method.advance(state, float(state.time[0]))
-                observe(model.system, state, method.work, rows, recorder.samples, recorder.filled)
-                recorder.add(report)
-            recorder.flush()
-            outcome = Outcome("complete", steps=len(states))
-        finally:
-            sink.close(outcome)
+    state = found.found.state
+    with recording(prepared, problem.model, state, state.time, METHOD, sink) as add:
+        add(state)
 
 
 def require_scene_name(target: Path) -> None:

@@ -7,6 +7,7 @@ what is kept of each: a key of `REDUCTIONS`, or the time of an output instant.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -36,6 +37,10 @@ LONGEST_REASON = 500
 
 ENERGIES = ("kinetic", "potential", "elastic", "total", "ledger_residual")
 """Energies of the end that are kept by default."""
+
+
+PATH = re.compile(r"[A-Za-z_*?][\w*?]*(/|\[|$)")
+"""Begin of a path of channels; all other texts are expressions."""
 
 
 class Reduction(NamedTuple):
@@ -109,11 +114,16 @@ def read_kept(text: str) -> Kept:
     Raises
     ------
     ArgumentError
-        A reduction is neither known nor a time.
+        A reduction is neither known nor a time, or the text is no path, and no expression of channels.
     """
     channel, at, words = text.partition("@")
     if not channel.strip() or (at and not words.strip()):
         raise ArgumentError(f"--keep {text}: expected CHANNEL@REDUCTION, as in `joints/hinge/q@max`")
+    if not PATH.match(channel.strip()):
+        try:
+            read_expression(channel.strip())
+        except ExpressionError as error:
+            raise ArgumentError(f"--keep {text}: no expression of channels: {error}") from None
     return Kept(
         channel.strip(), tuple(_reduction(word.strip(), text) for word in words.split(",")) if at else ("final",)
     )

@@ -1,4 +1,4 @@
-"""Execution of the runs of a sweep in worker processes of this machine, or on a Dask cluster.
+"""Execution of the runs of a sweep in worker processes of this machine.
 
 A worker is forked from this process where the system can fork, so that it starts with the parsed scene and the loaded
 kernels.  The runs of a worker that dies are executed again, one by one; a run whose worker dies twice fails.
@@ -9,20 +9,17 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import lru_cache
 from itertools import islice
 from multiprocessing.connection import Connection, wait
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any
 
-from multibody_cli.errors import ArgumentError, OutputError
 from multibody_cli.kernel.progress import observers
 from multibody_cli.output.rows import Row, Rows, in_blocks
 from multibody_cli.studies.sweep.batch import FAILED, SweepRun, SweepTask, run_batch
@@ -188,100 +185,3 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(SECONDS)
     os._exit(0)
-
-
-BATCHES_OF_A_THREAD = 2
-"""Batches that are submitted for each thread of the cluster, so that none waits for the next."""
-
-PATIENCE = 10.0
-"""Time after which a connection to a scheduler is given up, s."""
-
-_one_at_a_time = Lock()
-"""Kernels are prepared by one thread of a process at a time."""
-
-
-def run_on_cluster(
-    address: str, task: SweepTask, runs: Iterable[SweepRun], stop_asked: Callable[[], bool] = lambda: False
-) -> Iterator[list[Rows]]:
-    """Execute runs on the workers of a Dask cluster, and yield their rows in any order.
-
-    The workers have this package and see the same files.  The batch of a worker that dies is executed by another one.
-
-    Parameters
-    ----------
-    address
-        Address of the scheduler, such as `tcp://10.0.0.1:8786`.
-    task, runs
-        As in `run_batch`.
-    stop_asked
-        Called several times a second; if it returns True, the runs in progress are given up.
-
-    Raises
-    ------
-    ArgumentError
-        Dask is not installed, there is no scheduler at the address, or it has no worker.
-    """
-    try:
-        from distributed import Client, wait
-        from distributed.comm.core import CommClosedError
-
-        wait_for: Any = wait
-    except ImportError:
-        raise ArgumentError("--dask needs Dask: pip install 'multibody-cli[dask]'") from None
-    try:
-        client: Any = Client(address, timeout=PATIENCE, set_as_default=True)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, TimeoutError) as error:
-        reason = " ".join(str(error).split()) or "no answer"
-        raise ArgumentError(f"--dask {address}: cannot connect to a scheduler: {reason}") from None
-    content, batches = pickle.dumps(task), Batches(runs, task.least_batch)
-    pending: dict[Any, list[SweepRun]] = {}
-    with client:
-        if not client.nthreads():
-            raise ArgumentError(
-                f"--dask {address}: the cluster has no workers: start some with `dask worker {address}`"
-            )
-        try:
-            while not stop_asked():
-                while len(pending) < BATCHES_OF_A_THREAD * max(1, sum(client.nthreads().values())) and (
-                    batch := batches.next()
-                ):
-                    pending[client.submit(_run_remotely, content, batch, pure=False, retries=1)] = batch
-                if not pending:
-                    return
-                try:
-                    done = wait_for(list(pending), timeout=POLL, return_when="FIRST_COMPLETED").done
-                except TimeoutError:
-                    continue
-                for future in done:
-                    batch = pending.pop(future)
-                    if future.status == "finished":
-                        seconds, rows = future.result()
-                        batches.took(len(batch), seconds)
-                    else:
-                        rows = batches.lost(batch, _reason_of(future))
-                    yield rows
-        except CommClosedError:
-            raise OutputError(
-                f"--dask {address}: the scheduler ended; repeat the command to complete the sweep"
-            ) from None
-        finally:
-            client.cancel(list(pending))
-
-
-def _reason_of(future: Any) -> str:
-    error = future.exception() if future.status == "error" else None
-    return f"the cluster did not execute the run: {' '.join(str(error or future.status).split())}"
-
-
-def _run_remotely(content: bytes, runs: list[SweepRun]) -> tuple[float, list[Rows]]:
-    """Execute a batch in a worker of the cluster; return the time that it took, s, and its rows."""
-    with _one_at_a_time:
-        began = time.perf_counter()
-        rows = in_blocks(run_batch(_task(content), runs))
-        return time.perf_counter() - began, rows
-
-
-@lru_cache(maxsize=4)
-def _task(content: bytes) -> SweepTask:
-    task: SweepTask = pickle.loads(content)
-    return task

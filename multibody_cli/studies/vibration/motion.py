@@ -10,9 +10,8 @@ import numpy as np
 from multibody_cli.errors import ArgumentError
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.statics.unbalanced_forces import displaced
-from multibody_cli.studies.inverse.recording import channels_of
+from multibody_cli.studies.recording import channels_of, recording
 from multibody_cli.studies.simulation import PreparedSimulation
-from multibody_cli.studies.statics.files import record_states
 from multibody_cli.studies.vibration.modes import Modes
 from multibody_cli.studies.vibration.subject import Subject
 
@@ -47,4 +46,8 @@ def record_mode(
         state.q[:] = displaced(model, subject.state.q, SIZE * (shape * np.exp(1j * phase)).real)
         state.v[:] = 0.0
         states.append(state)
-    record_states(prepared, model, states, METHOD, Hdf5Sink(output, channels_of(model.names), force=force))
+    times = np.array([float(one.time[0]) for one in states])
+    sink = Hdf5Sink(output, channels_of(model.names), force=force)
+    with recording(prepared, model, subject.state, times, METHOD, sink) as record:
+        for state in states:
+            record(state)

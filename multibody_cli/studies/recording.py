@@ -1,0 +1,97 @@
+"""Result files of instants that no steps computed: those of an equilibrium, of a mode, of a measured motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from multibody_cli.immutable import replace
+from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.observers import observe
+from multibody_cli.output.recorder import Recorder
+from multibody_cli.output.series import series_of
+from multibody_cli.output.sink import Outcome, Sink, block_rows
+from multibody_cli.studies.simulation import PreparedSimulation
+
+if TYPE_CHECKING:
+    from multibody_cli.model import Floats, Model, SceneNames, State
+
+OF_STEPS = ("energy/work", "energy/dissipation", "energy/total", "energy/ledger_residual", "solver", "contacts")
+"""Channels that depend on the steps of a run."""
+
+
+def channels_of(names: SceneNames) -> list[str]:
+    """Return the channels that instants without steps have."""
+    return [one.path for one in series_of(names) if not one.path.startswith(OF_STEPS)]
+
+
+@contextmanager
+def recording(
+    prepared: PreparedSimulation,
+    model: Model,
+    state: State,
+    times: Floats,
+    word: str,
+    sink: Sink,
+    description: str | None = None,
+) -> Iterator[Callable[[State], None]]:
+    """Write states to a sink; accelerations and wrenches are those that the forces of the model cause.
+
+    Parameters
+    ----------
+    prepared, model, state
+        The scene, the model whose forces act, and a state of it.
+    times
+        The instants (T,), s.
+    word
+        The method in the attributes of the file: no method of a run, so that the file is not repeated as one.
+    sink
+        The sink.
+    description
+        Description of the file; None for that of the scene.
+
+    Yields
+    ------
+    Callable
+        Records a state; it is called at each instant.
+
+    Raises
+    ------
+    OutputError
+        The sink cannot write.
+    """
+    simulation = prepared.with_compiled(model=model, alarms=(), notes=())
+    own, rows, outcome = state.copy(), element_rows(model), None
+    method, header = simulation.method_for(own), simulation.header()
+    header = replace(
+        header,
+        method=word,
+        integrator="",
+        options={},
+        duration=float(times[-1]),
+        step=float(times[-1] - times[0]) / max(1, len(times) - 1) or simulation.scene.simulation.step,
+        block_rows=block_rows(len(times), model.names),
+        description=header.description if description is None else description,
+    )
+    recorder = Recorder(model, simulation.run_settings(), header.block_rows, sink)
+
+    def record(given: State) -> None:
+        for mine, theirs in zip(own, given, strict=True):
+            mine[:] = theirs
+        method.restart()
+        report = method.advance(own, float(own.time[0]))
+        observe(model.system, own, method.work, rows, recorder.samples, recorder.filled)
+        recorder.add(report)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        method.start(own)
+        sink.open(header)
+        try:
+            yield record
+            recorder.flush()
+            outcome = Outcome("complete", steps=len(times))
+        finally:
+            sink.close(outcome)
