@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from multibody_cli.pictures.style import Style
 
 PICTURES = OUTPUTS / "plots"
-FORM_NAMES = ("curves", "map", "parallel")
+FORM_NAMES = ("curves", "map", "parallel", "surface", "effects", "indices")
 STYLE_NAMES = ("screen", "paper", "talk", "dark")
 
 
@@ -80,7 +80,9 @@ def verb(
     world; those of joints and bushings are recorded in the axes of their own frame on the child.
 
     Of a table of `mbsim sweep`, a CHANNEL is a column: --as draws columns as curves over a key, with bands of 50 and 90
-    percent of the runs, as a map over a grid of two keys, or in parallel coordinates. --x is the horizontal key.
+    percent of the runs, as a map over a grid of two keys, as a surface, the contours over two keys of runs anywhere, as
+    effects, the means over the values of each key, as indices of Sobol, or in parallel coordinates. --x is the
+    horizontal key.
 
     --muscle draws the curves of a muscle of one FILE: active and passive force by the length of the fibers, the factor
     of their velocity, and the force of an elastic tendon, each with the operating points along the run.

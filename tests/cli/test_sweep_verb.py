@@ -364,7 +364,7 @@ def test_other_verbs_take_tables(mbsim: Command, folder: Path) -> None:
     assert about["outcomes"] == [{"status": "complete", "runs": 6}]
     assert about["reasons"] == []
     assert {"vars.angle", "joints/hinge/q final"} <= {one["column"] for one in about["columns"]}
-    for form in ("curves", "map", "parallel"):
+    for form in ("curves", "map", "parallel", "surface", "effects"):
         assert mbsim("plot", "a.h5", "--as", form, "-o", f"{form}.png").code == 0
     same, different = (mbsim("compare", "a.h5", name) for name in ("a.h5", "b.h5"))
     assert (same.code, different.code) == (0, 1)
