@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.cables.lines import CablePoints
 from multibody_cli.escaping import decoded
 from multibody_cli.forces.elements import ELEMENTS, apply_forces
 from multibody_cli.forces.states import load_states
@@ -61,15 +60,14 @@ def _forces(model: Model, start: Start) -> Iterator[LargestForce]:
     """Return the forces of all elements, each of which is applied alone."""
     length, angles, state = model.system.tree.length, _angles(model), start.state
     with interpreted(), np.errstate(all="ignore"):  # once, at the end of a run: compilation would take longer
-        forces, work, powers = model.system.forces, workspace_for(model.system), np.zeros(len(model.names.accounts))
-        points = CablePoints(*(records(np.array(table)) for table in forces.points))
-        quantities, states = records(np.array(forces.quantities)), records(np.array(forces.states))
+        forces, work = _copied(model.system.forces), workspace_for(model.system)
+        powers = np.zeros(len(model.names.accounts))
         for place, (element, table) in enumerate(zip(ELEMENTS, forces.tables, strict=True)):
             for k, record in enumerate(table):
-                tables: list[Any] = [records(np.array(other[:0])) for other in forces.tables]
-                tables[place] = records(np.array(table[k : k + 1]))
-                alone = forces._replace(points=points, quantities=quantities, tables=tuple(tables), states=states)
-                load_states(states, state.z)
+                tables = [other[:0] for other in forces.tables]
+                tables[place] = table[k : k + 1]
+                alone = forces._replace(tables=tuple(tables))
+                load_states(forces.states, state.z)
                 np.asarray(work.bodies)[:] = start.bodies
                 work.bodies["f"], work.bodies["t"] = 0.0, 0.0
                 try:
@@ -84,6 +82,16 @@ def _forces(model: Model, start: Start) -> Iterator[LargestForce]:
                 kind = section.removesuffix("s") if element.entry is None else element.entry.kind
                 own = section, decoded(name)
                 yield LargestForce(f"{kind} `{own[1]}`", value, unit, size, element.rest, own)
+
+
+def _copied(tables: Any) -> Any:
+    """Return a copy of tables, whose records have their fields as attributes."""
+    if isinstance(tables, tuple):
+        parts = map(_copied, tables)
+        return tables._make(parts) if hasattr(tables, "_make") else tuple(parts)
+    if not isinstance(tables, np.ndarray):
+        return tables
+    return records(tables.copy()) if tables.dtype.names else tables.copy()
 
 
 def _angles(model: Model) -> Any:

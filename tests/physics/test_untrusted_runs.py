@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 from alarm_scenes import ENGINE, OSCILLATOR, run
 
+import mbsim
+from multibody_cli.initial.initial_state import placed
+from multibody_cli.initial.largest_force import _forces, start_of
 from multibody_cli.studies.simulation import prepare
+
+GALLERY = Path(__file__).parents[2] / "scenes" / "gallery"
 
 FOUR_BAR = """
 mbsim: 1
@@ -201,6 +206,19 @@ def test_a_run_that_diverges_at_once_names_the_element_far_from_rest(method: str
 def test_the_element_far_from_rest_is_of_any_kind(old: str, new: str, named: str, tmp_path: Path) -> None:
     outcome, _ = run(FAR_FROM_REST.replace(old, new).replace("0.1 ms", "5 ms"), tmp_path)
     assert f"the largest force at the start is that of {named}" in outcome.message
+
+
+@pytest.mark.parametrize("scene", ["elastic_ropes", "combinations", "excitation", "moving_points"])
+def test_the_force_of_each_element_alone_is_computed(scene: str) -> None:
+    """Elements read tables of their own: spans of ropes, terms of combinations, curves of muscles, signals."""
+    sim = mbsim.Simulation(mbsim.load(GALLERY / f"{scene}.yaml"))
+    forces = list(_forces(sim._model, start_of(sim._state, placed(sim._model, sim._state))))
+    assert len(forces) == sum(map(len, sim._model.system.forces.tables))
+    assert all(math.isfinite(one.size) for one in forces)
+    if scene == "elastic_ropes":  # the load of 20 kg hangs from two parts of the tackle, and the belt has 200 N twice
+        sizes = {one.element[1]: one.value for one in forces}
+        assert sizes["tackle"] == pytest.approx(20 * 9.81, rel=1e-12)
+        assert sizes["belt"] == pytest.approx(2 * 200, rel=1e-12)
 
 
 PULLED = """
