@@ -160,8 +160,8 @@ def account_drives_in_step(system, work, row_states, corrected, v, ledger):
 def account_row_impulses(work, of_positions, ledger):
     """Add the work of row impulses to the ledger, and what one-sided rows dissipate in impacts to their `loss`.
 
-    The work is the impulse times the mean J v before and after.  A rebound changes u^2 from that of the approach.
-    Impulses of equalities of positions count if `of_positions`.
+    The work is the impulse times the mean J v before and after.  A rebound of an Euler step changes u^2 from that of
+    the approach.  Impulses of equalities of positions count if `of_positions`.
     """
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
@@ -174,7 +174,7 @@ def account_row_impulses(work, of_positions, ledger):
         row.residual += change
         if not row.one_sided:
             ledger[row.account] += row.multiplier * (mean - row.rate)
-        elif row.rebound > 0.0 and change > 0.0:
+        elif row.rebound > 0.0 and change > 0.0 and work.dual.lag[0] > 0.0:
             row.loss += 0.5 * row.multiplier * (row.approach**2 - row.residual**2) / change
         else:
             row.loss -= row.multiplier * mean

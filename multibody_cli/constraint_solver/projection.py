@@ -12,6 +12,13 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from multibody_cli.constraint_solver.active_rows import (
+    activate_unilateral_rows,
+    deactivate_separating_rows,
+    resume_rows,
+    suspend_nonholonomic_rows,
+    suspend_one_sided_rows,
+)
 from multibody_cli.constraint_solver.drive_work import (
     account_drives_in_impacts,
     account_impacts,
@@ -19,8 +26,11 @@ from multibody_cli.constraint_solver.drive_work import (
 )
 from multibody_cli.constraint_solver.loop_frames import update_loop_rates
 from multibody_cli.constraint_solver.restitution import (
+    account_displacement,
     account_losses,
     correct,
+    energy_at,
+    energy_of_arrival,
     limit_rebounds,
     set_rebounds,
     store_depths,
@@ -44,7 +54,7 @@ from multibody_cli.constraint_solver.solver import (
     zero_rhs,
 )
 from multibody_cli.constraints.rows import jacobian_product_of_row, velocity_of_row
-from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.linalg.vectors import add, copy
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.tree.configuration import displace, largest_change, normalize
@@ -68,18 +78,6 @@ The error that remains is smaller by the displacement between both states.  Larg
 of the last projection where its displacement makes the error that remains smaller than the tolerance; if such a
 projection does not halve the error, the next one has new factors.
 """
-
-SUSPENDED = -1
-"""Value of `active` of a nonholonomic equality while positions are projected."""
-
-ARRIVED = 2
-"""Value of `active` of a one-sided row that a step has reached; its impulse is left to the next contact step."""
-
-ACTIVATION_TOLERANCE = 1e-9
-"""Weighted distance from its limit within which a one-sided row becomes active."""
-
-SEPARATION_VELOCITY = 1e-9
-"""Rate, relative to `speed` of the row, up to which an active one-sided row stays active after a step."""
 
 
 # --- operations of a projection -----------------------------------------------------------------------------------
@@ -143,13 +141,14 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     work.dual.factored_time[0] = math.nan
     if work.feedback[0] > 0.0:
         return
-    tree, before, reused, suspended, reach = system.tree, math.inf, False, False, math.inf
+    tree, before, reused, suspended, reach, energy = system.tree, math.inf, False, False, math.inf, math.nan
     work.dual.arrivals[0] = 0
     for iteration in range(MAX_PROJECTIONS):
         place(system, t, q, v, a, work)
         if iteration == 0:
             store_depths(work)
         activate_unilateral_rows(work)
+        energy = energy_of_arrival(system, q, v, work) if iteration == 0 else energy
         error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * work.dual.scales[0]
         halved = error <= 0.5 * before
         if error <= tolerance or not (halved or (reused and error > REUSED_ERROR)):
@@ -166,8 +165,10 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     else:
         place(system, t, q, v, a, work)
     complete_positions(system, q, v, work)
-    resume_nonholonomic_rows(work)
+    resume_rows(work)
+    gain = restore_equalities(system, work, t, q, v, a) - energy if not math.isnan(energy) else 0.0
     residual = max(compute_residuals(tree, work, v), set_rebounds(work))
+    account_displacement(work, gain, ledger)
     corrected = residual > PROJECTION_TOLERANCE * work.dual.scales[1]
     if corrected:
         if residual > REUSED_ERROR * tree.rate or suspended or not work.dual.has_near_factors[0]:
@@ -183,6 +184,22 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     complete_velocities(system, t, q, v, a, work, corrected)
     deactivate_separating_rows(work)
     store_start_of_rows(work, v)
+
+
+@template(accelerate, correct, compute_residuals, complete_velocities)
+def restore_equalities(system, work, t, q, v, a) -> float:
+    """Bring v onto the equalities after a displacement onto one-sided rows; return the energy of the state, J.
+
+    These rows are left out.  No equality then has a residual in their impact, which has losses of these rows alone.
+    """
+    suspend_one_sided_rows(work)
+    if compute_residuals(system.tree, work, v) > PROJECTION_TOLERANCE * work.dual.scales[1]:
+        accelerate(system, work, work.response)
+        correct(system, work, VELOCITY)
+        add(v, work.response)
+        complete_velocities(system, t, q, v, a, work, True)
+    resume_rows(work)
+    return energy_at(system, q, v, work.bodies)
 
 
 # --- for any system -----------------------------------------------------------------------------------------------
@@ -261,30 +278,7 @@ def projection_with(apply_inverse_mass: Any) -> Projection:
     )
 
 
-# --- active rows and residuals ------------------------------------------------------------------------------------
-@kernel
-def activate_unilateral_rows(work):
-    """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection.
-
-    A limit that curves, as that of a rope, is left by the square of the step and with a rate in proportion to the step
-    while it acts: the row stays active there.  Where bodies in contact arrive at a limit, the next contact step stops
-    them, limits and contacts at once: after an impulse of the limit alone, a mechanism on both would never rest.
-    """
-    for k in range(len(work.special_rows)):
-        row = work.rows[work.special_rows[k]]
-        if row.one_sided and (row.error * row.weight <= ACTIVATION_TOLERANCE or curves_along(row, work, 0.0)):
-            work.dual.arrivals[0] += not row.active
-            if row.active == 0:
-                row.active = ARRIVED if row.in_contact and row.restitution == 0.0 else 1
-
-
-@formula
-def curves_along(row, work, rate):
-    """Return whether a row leaves its limit by no more than the curvature of that in a step; never for coordinates."""
-    change = work.dual.step[0] * abs(row.bias)
-    return change > 0.0 and rate <= change and row.error <= work.dual.step[0] * change
-
-
+# --- factors and residuals -------------------------------------------------------------------------------------------
 @kernel
 def store_factored_positions(work, t, q):
     """Store the time and the positions of the last factorization."""
@@ -309,30 +303,6 @@ def take_factored_positions(work, t, q) -> bool:
         for k in range(len(q)):
             same = same and work.dual.factored_q[k] == q[k]
     return same
-
-
-@kernel
-def suspend_nonholonomic_rows(work) -> bool:
-    """Suspend the active nonholonomic equalities while positions are projected; return whether there are any.
-
-    A method that eliminates them itself leaves out those that are suspended.
-    """
-    found = False
-    for k in range(len(work.special_rows)):
-        row = work.rows[work.special_rows[k]]
-        if not row.holonomic and not row.one_sided and row.active:
-            row.active = SUSPENDED
-            found = True
-    return found
-
-
-@kernel
-def resume_nonholonomic_rows(work):
-    """Activate the rows that were suspended."""
-    for k in range(len(work.special_rows)):
-        row = work.rows[work.special_rows[k]]
-        if row.active == SUSPENDED:
-            row.active = 1
 
 
 @kernel
@@ -377,16 +347,3 @@ def add_response_to_residuals(work):
     for r in range(len(work.rows)):
         row = work.rows[r]
         row.residual += jacobian_product_of_row(row, work.terms, work.bodies, work.response)
-
-
-@kernel
-def deactivate_separating_rows(work):
-    """Deactivate the one-sided rows that separate."""
-    for k in range(len(work.special_rows)):
-        row = work.rows[work.special_rows[k]]
-        if row.one_sided:
-            row.active = min(row.active, 1)
-            near = row.residual <= SEPARATION_VELOCITY * row.speed or curves_along(row, work, row.residual)
-            row.active = row.active == 1 and near
-            if not row.active:
-                row.multiplier = 0.0

@@ -11,7 +11,9 @@ from typing import Any
 
 from multibody_cli.constraint_solver.solver import VELOCITY
 from multibody_cli.constraints.rows import IMPACT_SPEED, jacobian_product_of_row, velocity_of_row
-from multibody_cli.kernel import kernel, kernel_parameter, template
+from multibody_cli.forces.elements import elastic_energy
+from multibody_cli.kernel import formula, kernel, kernel_parameter, template
+from multibody_cli.tree.energy import armature_energy, gravity_energy, kinetic_energy
 
 ROUND_OFF = 1e-9
 """Energy that the impulses of one-sided rows add, relative to their absolute works, that counts as 0."""
@@ -113,6 +115,45 @@ def added_energy(work) -> tuple[float, float]:
             added += 0.5 * row.multiplier * (before + after)
             size += abs(row.multiplier) * (abs(before) + abs(after))
     return added, size
+
+
+@kernel
+def energy_of_arrival(system, q, v, work) -> float:
+    """Return the energy of a state that has reached one-sided rows, J; of others, NaN.
+
+    NaN also of Euler steps, whose rates lag behind the path: their energy has errors of the size of a displacement.
+    """
+    if work.dual.arrivals[0] == 0 or work.dual.lag[0] > 0.0:
+        return math.nan
+    return energy_at(system, q, v, work.bodies)
+
+
+@kernel
+def energy_at(system, q, v, bodies) -> float:
+    """Return the energy of a state, J: kinetic, of gravity, and elastic."""
+    energy = kinetic_energy(system.tree, bodies) + armature_energy(system.tree, v)
+    return energy + gravity_energy(system.tree, bodies) + elastic_energy(system.forces, q, bodies)
+
+
+@kernel
+def account_displacement(work, gain, ledger):
+    """Take the energy that a displacement onto one-sided rows adds from their losses, in proportion to their depths.
+
+    Bodies that went beyond a limit have gained there what they must give back.
+    """
+    total = 0.0
+    for k in range(len(work.special_rows) if gain != 0.0 else 0):
+        total += relative_depth(work.rows[work.special_rows[k]])
+    for k in range(len(work.special_rows) if total > 0.0 else 0):
+        row = work.rows[work.special_rows[k]]
+        if row.account >= 0:
+            ledger[row.account] -= relative_depth(row) / total * gain
+
+
+@formula
+def relative_depth(row):
+    """Return how far a step has gone beyond the limit of a one-sided row that has become active, relative; else 0."""
+    return row.depth * row.weight if row.one_sided and row.active > 0 else 0.0
 
 
 @kernel

@@ -17,12 +17,8 @@ from functools import partial
 
 import numpy as np
 
-from multibody_cli.constraint_solver.projection import (
-    activate_unilateral_rows,
-    add_response_to_residuals,
-    compute_velocity_residuals,
-    project,
-)
+from multibody_cli.constraint_solver.active_rows import activate_unilateral_rows
+from multibody_cli.constraint_solver.projection import add_response_to_residuals, compute_velocity_residuals, project
 from multibody_cli.constraint_solver.solver import (
     ACCELERATION,
     POSITION,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.constraint_solver.projection import ACTIVATION_TOLERANCE
+from multibody_cli.constraint_solver.active_rows import ACTIVATION_TOLERANCE
 from multibody_cli.errors import series
 from multibody_cli.forces.bushing import ELEMENT as BUSHINGS
 from multibody_cli.joints.contract import PartCode

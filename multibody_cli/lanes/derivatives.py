@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.projection import ACTIVATION_TOLERANCE
+from multibody_cli.constraint_solver.active_rows import ACTIVATION_TOLERANCE
 from multibody_cli.kernel import LANES
 from multibody_cli.lanes.batch import LaneRuns, supported
 from multibody_cli.lanes.execution import execute, initial_numbers, result_sizes, shared_arrays

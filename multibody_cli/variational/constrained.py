@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from multibody_cli.constraint_solver.active_rows import activate_unilateral_rows, deactivate_separating_rows
 from multibody_cli.constraint_solver.drive_work import account_impacts_of_step, account_row_impulses
 from multibody_cli.constraint_solver.loop_frames import update_loop_frames
 from multibody_cli.constraint_solver.loop_joints import (
@@ -35,12 +36,7 @@ from multibody_cli.constraint_solver.loop_joints import (
     wrench_of_generalized_forces,
     write_loop_rows,
 )
-from multibody_cli.constraint_solver.projection import (
-    PROJECTION_TOLERANCE,
-    activate_unilateral_rows,
-    compute_velocity_residuals,
-    deactivate_separating_rows,
-)
+from multibody_cli.constraint_solver.projection import PROJECTION_TOLERANCE, compute_velocity_residuals
 from multibody_cli.constraint_solver.restitution import (
     account_losses,
     correct,
@@ -335,17 +331,6 @@ def store_applied_reactions(tree, work, reactions):
             if not work.rows[r].primary:
                 T = T + work.rows[r].multiplier * load_force(work.constraint_axes[r])
         store_force(reactions[k], W + rotated_force(load(work.bodies[closure.loop_frame].R), T))
-
-
-@kernel
-def compute_dissipation(rows, constrained, h):
-    """Compute the energy that unilateral rows dissipate, J, from their mean rates at the start and over the step."""
-    for r in range(len(rows)):
-        if rows[r].one_sided:
-            mean_rate = (constrained.row_states[r].error - rows[r].error) / h
-            constrained.row_states[r].dissipation = (
-                -0.5 * constrained.row_states[r].impulse * (rows[r].residual + mean_rate)
-            )
 
 
 @kernel

@@ -54,7 +54,6 @@ from multibody_cli.variational.constrained import (
     apply_primary_impulses,
     begin_rows,
     clear_loop_coordinates,
-    compute_dissipation,
     rows_satisfied,
     select_active_rows,
     store_applied_reactions,
@@ -147,6 +146,11 @@ def end_forces(system: Any, work: Any, step: Any, h: float) -> None:
 @optional_kernel_parameter
 def add_drive_powers(system: Any, work: Any, step: Any, t: float, q: Any, v: Any, powers: Any) -> None:
     """Compute the powers of drives against forces within the step: `step_forces.add_drive_powers`."""
+
+
+@optional_kernel_parameter
+def account_start(system: Any, work: Any, constrained: Any, h: float, v: Any, ledger: Any) -> None:
+    """Compute the losses of one-sided rows in the step: `arrivals.account_start`."""
 
 
 @optional_kernel_parameter
@@ -331,14 +335,14 @@ def carry_over_residual(system, work, step, h):
         clear_loop_coordinates(tree, step.residual_carry_over)
         largest = max_abs(step.residual_carry_over)
     step.diagnostics[DIAGNOSTIC_RESIDUAL] = max(step.diagnostics[DIAGNOSTIC_RESIDUAL], largest)
-    compute_dissipation(work.rows, constrained, h)
 
 
 # --- end of a step, which is the start of the next one ------------------------------------------------------------
-@template(evaluate, impulse_response, complete_rows, evaluate_explicitly, end_forces, add_drive_powers)
+@template(account_start, evaluate, impulse_response, complete_rows, evaluate_explicitly, end_forces, add_drive_powers)
 def complete_step(system, work, step, state, powers, t, h):
     """Complete a converged step in place, by the discrete Legendre transform p' = D_2 L_d; t is the time of its end."""
     tree, order, q, v = system.tree, 1.0 / step.settings.first_kick, state.q, state.v
+    account_start(system, work, step.constrained, h, v, state.ledger)
     discrete_legendre_transform(tree.links, step.discrete_motions)
     store_armature_momenta(tree, step, step.rate)
     copy(step.q, q)

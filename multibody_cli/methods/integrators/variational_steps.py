@@ -34,7 +34,7 @@ from multibody_cli.method_kernels import (
 from multibody_cli.methods.contract import Dynamics
 from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.model import System
-from multibody_cli.variational import step_forces
+from multibody_cli.variational import arrivals, step_forces
 from multibody_cli.variational.constrained import (
     add_violated_rows,
     correct_rows,
@@ -57,6 +57,7 @@ from multibody_cli.variational.joint_friction import (
 from multibody_cli.variational.newton_constraints import solve_row_impulses_at_end
 from multibody_cli.variational.newton_forces import add_force_derivatives
 from multibody_cli.variational.step import (
+    account_start,
     add_drive_powers,
     begin_first_step,
     complete_rows,
@@ -120,6 +121,7 @@ def solve_step_once(system, work, contact_work, step, state, powers, t, h) -> in
 STEP = (
     begin_forces,
     solve_basic_step,
+    account_start,
     evaluate,
     impulse_response,
     complete_rows,
@@ -278,7 +280,7 @@ def bind(
         bind_solver(finder, response, bind_rows(finder, response, apply_inverse_mass) if has_rows else {}, is_implicit)
         for finder in root_finders
     ]
-    contacts = complete = begin = guess = drives = None
+    contacts = complete = losses = begin = guess = drives = None
     if is_implicit:
         begin = bound_kernel(step_forces.begin_forces, evaluate=dynamics.evaluate)
         drives = bound_kernel(step_forces.add_drive_powers, evaluate=dynamics.evaluate) if has_drives else None
@@ -297,6 +299,7 @@ def bind(
         impacts = bound_kernel(account_impacts_on_equalities, apply_inverse_mass=apply_inverse_mass)
         impacts = impacts if has_drives else None
         of_step = bound_kernel(account_drives_in_step, account_impacts=impacts)
+        losses = bound_kernel(arrivals.account_start, apply_inverse_mass=apply_inverse_mass, account_impacts=impacts)
         complete = bound_kernel(complete_rows_at_end, correct=correct, account_impacts_of_step=of_step)
     solve = bound_kernel(
         solve_step_once,
@@ -310,6 +313,7 @@ def bind(
         take_variational_steps,
         begin_forces=begin,
         solve_basic_step=solve,
+        account_start=losses,
         evaluate=dynamics.evaluate,
         impulse_response=response,
         complete_rows=complete,

@@ -1,0 +1,54 @@
+"""Impacts at the start of a variational step: losses of one-sided rows, and the work of drives against them.
+
+The impulses J^T x of the rows of a step act at its start, with the momenta and M there.  Where x stops an approach, the
+rates J v of the rows change to J v + J M^-1 J^T x, and -x (J v + J M^-1 J^T x / 2) is lost, whatever the step.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.constraint_solver.drive_work import account_impacts, transmit_impacts
+from multibody_cli.constraints.rows import jacobian_product_of_row
+from multibody_cli.kernel import kernel, template
+from multibody_cli.linalg.vectors import add
+from multibody_cli.method_kernels import apply_inverse_mass
+
+
+@template(apply_inverse_mass, account_impacts)
+def account_start(system, work, constrained, h, v, ledger):
+    """Compute the energy that one-sided rows dissipate in a step of h from v (nv,), J; v becomes that after arrivals.
+
+    The work of drives against impulses without an arrival is left to the end of the step.
+    """
+    compute_dissipation(work.rows, constrained, h)
+    rows, row_states, special, arrives = work.rows, constrained.row_states, work.special_rows, False
+    for k in range(len(special)):
+        row, row_state = rows[special[k]], row_states[special[k]]
+        arrives = arrives or (row.one_sided and row.active == 0 and row_state.impulse > 0.0 == row_state.predicted)
+    if not arrives:
+        return
+    for k in range(len(special)):
+        row, row_state = rows[special[k]], row_states[special[k]]
+        if row.one_sided:
+            row.multiplier = row_state.impulse - row_state.anticipated
+            if row.drive >= 0:
+                ledger[row.drive] -= (row.multiplier - row_state.predicted) * row.rate
+    transmit_impacts(system, work)
+    for k in range(len(special)):
+        row, row_state = rows[special[k]], row_states[special[k]]
+        if row.one_sided:
+            change = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
+            row_state.dissipation = -row.multiplier * (row.residual + 0.5 * change)
+            row_state.anticipated, row_state.predicted = row_state.impulse, 0.0
+    account_impacts(system, work, v, ledger)
+    add(v, work.response)
+
+
+@kernel
+def compute_dissipation(rows, constrained, h):
+    """Compute the energy that one-sided rows dissipate, J, from their mean rates at the start and over the step."""
+    for r in range(len(rows)):
+        if rows[r].one_sided:
+            mean_rate = (constrained.row_states[r].error - rows[r].error) / h
+            constrained.row_states[r].dissipation = (
+                -0.5 * constrained.row_states[r].impulse * (rows[r].residual + mean_rate)
+            )
