@@ -317,6 +317,7 @@ class SceneNames(Immutable):
     wrenches: tuple[tuple[str, str], ...] = ()  # elements by their causes, each with a body on which it acts
     bushings: tuple[str, ...] = ()
     looped: tuple[int, ...] = ()  # numbers of the bodies in closed loops of joints
+    events: tuple[str, ...] = ()
 
     @property
     def has_dry_friction(self) -> bool:
@@ -325,10 +326,8 @@ class SceneNames(Immutable):
 
     def __eq__(self, other: object) -> bool:
         """Return whether all names are equal, as those of runs with other values of one scene."""
-        if not isinstance(other, SceneNames):
-            return NotImplemented
-        rest = vars(self) | {"body_rows": ()} == vars(other) | {"body_rows": ()}
-        return rest and np.array_equal(self.body_rows, other.body_rows)
+        equal = isinstance(other, SceneNames) and np.array_equal(self.body_rows, other.body_rows)
+        return equal and vars(self) | {"body_rows": ()} == vars(other) | {"body_rows": ()}
 
     def __hash__(self) -> int:
         """Return a hash of the most different names."""

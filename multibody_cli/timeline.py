@@ -6,7 +6,7 @@ import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from multibody_cli.output.observers import contact_observers, observe, observe_s
 from multibody_cli.output.recorder import FLUSH_AFTER, Recorder, States
 from multibody_cli.output.sink import Header, Outcome, Sink
 from multibody_cli.scene.timing import Timing
+
+if TYPE_CHECKING:
+    from multibody_cli.events.watch import Watch
 
 INSTANTS_AT_ONCE = 10_000
 """Most output instants that one call of compiled code passes."""
@@ -109,6 +112,8 @@ class Driver:
         Settings of the alarms.
     callbacks
         What the run calls.
+    watch
+        Advances the state in place of the method, in scenes with events.
     """
 
     model: Model
@@ -119,6 +124,7 @@ class Driver:
     sink: Sink
     settings: RunSettings
     callbacks: Callbacks = NO_CALLBACKS
+    watch: Watch | None = None
 
     def __post_init__(self) -> None:
         self._monitor = JointDomainMonitor(self.model)
@@ -132,11 +138,14 @@ class Driver:
         self._computing = self.callbacks.while_computing(self._end_early)
         with self._computing:  # compiles kernels before `open`, so that a failure does not replace an older file
             self._progress.report = self.method.start(self.state)
+            if self.watch:
+                self.watch.begin(self._progress.report)
             self._observe()
             RunRecord(self.model, self.settings).add_samples(self._recorder.samples, 1)
         self._start = start_of(self.state, self.method.work)
         self._holders: dict[str, Any] = {"state": self.state, "method": self.method, "monitor": self._monitor}
         self._holders |= {"progress": self._progress, "record": self._record_of_run}
+        self._holders |= self.watch.holders if self.watch else {}
 
     # --- the whole run ------------------------------------------------------------------------------------------------
     def run(self, carried: Values | None = None) -> Summary:
@@ -165,7 +174,7 @@ class Driver:
             if carried is None and outcome.status == "complete":
                 self._add_present_state()
                 self.callbacks.on_output(progress.instants)
-            while outcome.status == "complete" and progress.instants <= self.timing.outputs:
+            while outcome.status == "complete" and progress.instants <= self.timing.outputs and not self._ended_by:
                 outcome = self._pass_instants()
             outcome = self._with_alarms(outcome)
         return self._close(outcome)
@@ -213,6 +222,8 @@ class Driver:
         return self._close(self._interrupted(self._progress.time))
 
     def _close(self, outcome: Outcome) -> Summary:
+        if self.watch:
+            outcome = replace(outcome, events=self.watch.table)
         self.sink.close(outcome)
         progress, drift = self._progress, self._record_of_run.residual.largest
         return Summary(outcome, progress.instants, progress.time, outcome.steps, drift, self._steps_before)
@@ -235,6 +246,8 @@ class Driver:
         outcome = self._outcome(before, violation)
         if outcome.status != "complete":
             return outcome
+        if self._ended_by:
+            return self._end_at_event(outcome)
         if not instants:  # stopped between two output instants
             self._keep()
             self._add_present_state()
@@ -266,9 +279,10 @@ class Driver:
             done = min(progress.done + self._length, pauses)
             until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
             with self._timed(pauses):
-                report = self.method.advance(self.state, until).after(report)
+                own = self.watch.advance(until) if self.watch else self.method.advance(self.state, until)
+                report = own.after(report)
             report = progress.report = report._replace(steps=report.steps + progress.earlier_steps)
-            if report.status is not Status.OK:
+            if report.status is not Status.OK or self._ended_by:
                 return 0
             if done == pauses:
                 self._observe()
@@ -306,7 +320,9 @@ class Driver:
             observers = [observe.on(system, state, method.work, self._rows, samples)]
             of_contacts = contact_observers(self.model.names)
             observers += [one.on(system, method.contact_work, self._rows, samples) for one in of_contacts]
-            loop = None if self._monitor.watches else method.recording(state, observe, self._rows, samples)
+            loop = (
+                None if self._monitor.watches or self.watch else method.recording(state, observe, self._rows, samples)
+            )
             self._bound[id(samples)] = _Bound(observers, loop)
         return self._bound[id(samples)]
 
@@ -336,6 +352,18 @@ class Driver:
         report, settings = self._progress.report, self.settings
         return outcome_of(self.model, self.state, report, before, violation, settings, self._start)
 
+    @property
+    def _ended_by(self) -> str:
+        """Name of the event that has ended the run; empty if none has."""
+        return self.watch.record.ended_by if self.watch else ""
+
+    def _end_at_event(self, outcome: Outcome) -> Outcome:
+        """Record the state at the event that ends the run, unless it is that of the last output instant."""
+        time = float(self.state.time[0])
+        if time > self._progress.time:
+            self._add_present_state()
+        return replace(outcome, message=f"ended by the event `{self._ended_by}` at t = {time:.9g} s")
+
     def _interrupted(self, time: float) -> Outcome:
         return Outcome("interrupted", f"stopped on request at t = {time:.9g} s", self._progress.steps)
 
@@ -354,7 +382,7 @@ class Driver:
         if failed := not is_valid or any(alarm.level == "failed" for alarm in found):
             others += self._advise(None if is_valid else self.state)
         others += self._monitor.alarms(failed)
-        if outcome.status == "complete" and clock.monotonic() - self._began > FLUSH_AFTER:
+        if outcome.status == "complete" and not self._ended_by and clock.monotonic() - self._began > FLUSH_AFTER:
             self._keep()
         outcome = with_alarms(outcome, alarms_of(self.settings, record, others, diverged=not is_valid))
         self._recorder.flush()

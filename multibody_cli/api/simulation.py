@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from multibody_cli.api.inputs import Inputs
-from multibody_cli.api.pieces import end_of_activations, require_activations, take_steps, whole_number
+from multibody_cli.api.pieces import end_of_activations, require_activations, take_steps, whole_number, without_events
 from multibody_cli.api.scene import Scene, warn_of
 from multibody_cli.api.views import NamedViews, fresh_state, read_only
 from multibody_cli.diagnostics.joint_domains import domain_violation
@@ -22,12 +22,12 @@ from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Floats
 from multibody_cli.output.carried_state import collect, restore
 from multibody_cli.output.checkpoint import packed, target, unpacked
+from multibody_cli.output.state_observer import Observer
 from multibody_cli.packing.applied_forces import with_applied_forces
 from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion, places_by_name
 from multibody_cli.studies.linearization import LinearModel, inputs_of_forces, linearize, remarks_of
-from multibody_cli.studies.observer import Observer
 
 Snapshot = tuple[bytes, bytes]
 
@@ -68,7 +68,7 @@ class Simulation:
     def __init__(self, scene: Scene) -> None:
         if not isinstance(scene, Scene):
             raise ArgumentError(f"expected a scene, as in Simulation(load('scene.yaml')), found {scene!r}")
-        prepared = scene.prepared
+        prepared = without_events(scene.prepared)
         actuated = with_applied_forces(prepared.compiled.model)
         settings, kind = prepared.scene.simulation, METHODS[prepared.scene.simulation.method]
         self.scene = scene

@@ -20,6 +20,9 @@ from multibody_cli.escaping import path_component
 if TYPE_CHECKING:
     from multibody_cli.studies.simulation import PreparedSimulation
 
+INSTANT_DIGITS = 15
+"""Digits of the instants of events, which are exact to round-off."""
+
 _NUMBER = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 
 
@@ -99,6 +102,10 @@ def _describe_scene(simulation: PreparedSimulation) -> dict[str, Any]:
             for name, actuator in actuators.items()
         ],
         "points": [{"point": f"{body}/{name}"} for body, some in scene.named_points.items() for name in some],
+        "events": [
+            {"event": name, "when": event.when.text, "direction": event.direction}
+            for name, event in scene.events.items()
+        ],
         "states": [{"state": name} for name in simulation.loaded.states],
         "sensors": [{"sensor": name, "body": sensor.body} for name, sensor in scene.sensors.items()],
     }
@@ -116,7 +123,7 @@ def _describe_result(path: Path) -> dict[str, Any]:
             {"dataset": name, "shape": str(result.shape(name)), "units": file.text(name, "units")}
             for name in result.rows
         ]
-        certificate = file.certificate()
+        certificate, events = file.certificate(), file.events()
     about = {"path": str(path), **result.attributes}
     alarms = json.loads(about.pop("alarms", "[]"))
     if result.earlier:
@@ -127,6 +134,7 @@ def _describe_result(path: Path) -> dict[str, Any]:
     return {
         "file": about,
         "alarms": [{key: alarm.get(key) for key in ("name", "level", "time", "channel", "remedy")} for alarm in alarms],
+        "events": events.as_rows() if events else [],
         "datasets": datasets,
         "error bars": [
             {"dataset": name, "final": float(bar.values[-1].max()), "largest": float(bar.values.max())}
@@ -185,4 +193,4 @@ def _show(data: dict[str, Any]) -> None:
                 show(f"{key.ljust(width)}  {text}".rstrip())
         elif content:
             show(f"\n{title}")
-            show_table(content, indent="  ")
+            show_table(content, indent="  ", digits=INSTANT_DIGITS if title == "events" else 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from multibody_cli.immutable import Immutable, asdict, replace
 
 if TYPE_CHECKING:
     from multibody_cli.output.attributes import EarlierScene
+    from multibody_cli.output.events import EventTable
     from multibody_cli.output.hdf5 import Continued
     from multibody_cli.output.sink import Outcome
     from multibody_cli.output.trajectory import Trajectory
@@ -273,10 +274,20 @@ def _show(report: RunReport) -> None:
     of_all = "" if report.outcome.reached_end else f" of {settings.duration:g} s"
     show(f"  run           {summary.reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
     show(f"  energy drift  {summary.energy_drift:.3g} J")
+    for text in _texts_of_events(report.outcome.events):
+        show(f"  event         {text}")
     for verdict in report.verdicts:
         color = "green" if verdict.passed else "red"
         show("  expect        ", Colored(str(verdict), color))
     show(f"  result        {report.result}")
+
+
+def _texts_of_events(table: EventTable | None) -> Iterator[str]:
+    """Yield a line about the instants of each event."""
+    for name, found in table.by_name().items() if table else ():
+        times = [f"{time:.12g} s" for time in found]
+        ends = f"{times[0]} to {times[-1]}" if len(times) > 2 else " and ".join(times)
+        yield f"{name}: {counted(len(times), 'time')}" + (f", {ends}" if times else "")
 
 
 def _as_data(report: RunReport) -> dict[str, Any]:
@@ -300,6 +311,7 @@ def _as_data(report: RunReport) -> dict[str, Any]:
         "steps_per_second": report.steps_per_second,
         "energy_drift": report.summary.energy_drift,
         "alarms": [alarm.as_data() for alarm in report.outcome.alarms],
+        "events": table.as_rows() if (table := report.outcome.events) else [],
         "expect": [asdict(verdict) for verdict in report.verdicts],
         "exit_code": report.exit_code,
     }

@@ -40,18 +40,18 @@ def to_json(data: Any) -> str:
     return escaped(json.dumps(_plain(data), indent=2, ensure_ascii=False))
 
 
-def show_table(rows: Sequence[Mapping[str, Any]], indent: str = "") -> None:
+def show_table(rows: Sequence[Mapping[str, Any]], indent: str = "", digits: int = 4) -> None:
     """Write rows with equal keys as a table; numeric columns are right-aligned."""
-    for line in table_lines(rows):
+    for line in table_lines(rows, digits):
         show(indent + line)
 
 
-def table_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Format a table with the keys as header."""
+def table_lines(rows: Sequence[Mapping[str, Any]], digits: int = 4) -> list[str]:
+    """Format a table with the keys as header, and numbers with some digits."""
     if not rows:
         return []
     heads = list(rows[0])
-    cells = [heads, *([_text(row[head]) for head in heads] for row in rows)]
+    cells = [heads, *([_text(row[head], digits) for head in heads] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(heads))]
     right = [all(isinstance(row[head], int | float | None) for row in rows) for head in heads]
     return ["  ".join(_aligned(line, widths, right)).rstrip() for line in cells]
@@ -89,10 +89,10 @@ def _aligned(line: Sequence[str], widths: Sequence[int], right: Sequence[bool]) 
         yield text.rjust(width) if flush else text.ljust(width)
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, digits: int = 4) -> str:
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def _plain(data: Any) -> Any:

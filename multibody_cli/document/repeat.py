@@ -23,6 +23,7 @@ MAPPINGS = (
     "muscles",
     "strands",
     "sensors",
+    "events",
 )
 LISTS = ("expect",)
 ELEMENTS = ("bodies", "joints")

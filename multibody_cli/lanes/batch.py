@@ -106,6 +106,7 @@ def _obstacles(model: Model, integrator: str, end: float) -> Iterable[tuple[bool
     yield is_interpreted(), "kernels that are interpreted"
     yield integrator not in SCHEMES, f"integrators other than {series(list(SCHEMES), 'and')}"
     yield model.nv == 0, "scenes without coordinates"
+    yield bool(model.names.events), "events"
     yield len(tree.closures) > 0, "closed loops"
     yield bool(system.contacts), "contacts or dry friction of joints"
     yield system.implicit, "implicit forces"

@@ -199,6 +199,9 @@ class Stepper(Protocol):
     def step(self, state: State, count: int) -> Report | None:
         """Advance the state by `count` steps of the step control; return None, or a report if a step failed."""
 
+    def take_part(self, state: State, length: float) -> Report:
+        """Advance the state by a part of the next step, s; the steps after it begin with `restart`."""
+
     def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording | None:
         """Return the compiled loop over output instants of a state; None if it has none."""
 

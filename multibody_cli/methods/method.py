@@ -141,6 +141,15 @@ class Method:
         failed = self._stepper.step(state, count)
         return None if failed is None else self._completed(state, failed)
 
+    def take_part(self, state: State, length: float) -> Report:
+        """Advance the state by a part of the next step, s, with the values that sampled controllers hold."""
+        if self._sampler:
+            self._sampler.hold()
+        self.work.dual.step[0] = length
+        report = self._completed(state, self._stepper.take_part(state, length))
+        self.work.dual.step[0] = self._step
+        return report
+
     def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording | None:
         """Return the compiled loop over output instants of a state, which the method advances in place.
 

@@ -221,6 +221,10 @@ class Sampler:
         sampling.now.held[:] = self._initial
         hold_values(self._forces, sampling)
 
+    def hold(self) -> None:
+        """Set the quantities to the values that are held."""
+        hold_values(self._forces, self.sampling)
+
     def read_again(self, time: float) -> None:
         """Sample the present instant again: a program has changed the state there."""
         if abs(time - self.sampling.sampled_at[0]) <= self.sampling.slack[0]:

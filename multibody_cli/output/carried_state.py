@@ -64,6 +64,34 @@ def restore(holders: Mapping[str, Any], values: Values) -> None:
             setattr(place.owner, place.name, _like(place.value, values[place.path]))
 
 
+class Snapshot:
+    """Copy of the carried state of holders in memory, which is written over by each `take`.
+
+    The places are those at its construction.
+    """
+
+    def __init__(self, holders: Mapping[str, Any]) -> None:
+        places = list(_places_of(holders))
+        arrays = [place.value for place in places if isinstance(place.value, np.ndarray)]
+        self._arrays = [(array, array.copy()) for array in arrays]
+        self._owners = [(place.owner, place.name) for place in places if place.owner is not None]
+        self._values: list[Any] = []
+        self.take()
+
+    def take(self) -> None:
+        """Copy the carried state."""
+        for array, copy in self._arrays:
+            copy[...] = array
+        self._values = [getattr(owner, name) for owner, name in self._owners]
+
+    def restore(self) -> None:
+        """Assign the copy to the holders."""
+        for array, copy in self._arrays:
+            array[...] = copy
+        for (owner, name), value in zip(self._owners, self._values, strict=True):
+            setattr(owner, name, value)
+
+
 def _places_of(holders: Mapping[str, Any]) -> Iterator[_Place]:
     seen: set[int] = set()
     for name, holder in holders.items():

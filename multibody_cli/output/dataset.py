@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, OF_ONE_ELEMENT
@@ -42,7 +43,10 @@ def dataset_of(trajectory: Trajectory, computed: Sequence[str] = ()) -> xarray.D
         for dimension, labels in zip(dimensions[1:], record.labels, strict=True):
             coordinates[dimension] = xarray.Variable((dimension,), list(labels))
     time = variables.pop("time")
-    return xarray.Dataset(variables, {"time": time, **coordinates}, dict(trajectory.attributes))
+    attributes = dict(trajectory.attributes)
+    if (events := trajectory.events) is not None:
+        attributes["events"] = json.dumps(events.as_rows())
+    return xarray.Dataset(variables, {"time": time, **coordinates}, attributes)
 
 
 def dataset_of_columns(dimension: str, columns: Sequence[Column], values: Sequence[Array]) -> xarray.Dataset:

@@ -29,6 +29,7 @@ from multibody_cli.errors import ArgumentError, OutputError
 from multibody_cli.output.carried_state import Values, collect, restore
 from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, target, write_checkpoint
 from multibody_cli.output.committed_file import CommittedFile, refuse_while_written
+from multibody_cli.output.events import write_events
 from multibody_cli.output.file_replacement import require_hdf5_name, require_replaceable, without_links
 from multibody_cli.output.hdf5_columns import DatasetColumn, Datasets, append_lead, append_rows
 from multibody_cli.output.hdf5_layout import FileLayout
@@ -210,6 +211,8 @@ class Hdf5Sink:
             return
         with self._translating_errors():
             self._file.attrs.update(outcome.attributes())
+            if outcome.events is not None:
+                write_events(self._file, outcome.events)
             self._columns, self._datasets = [], None
             self._file.close()
             self._file = None

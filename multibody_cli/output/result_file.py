@@ -26,6 +26,7 @@ from multibody_cli.output.certificate import Certificate, ErrorBar
 from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, OF_ONE_ELEMENT, ROWS, Array, Channel
 from multibody_cli.output.channels import declaration_of
 from multibody_cli.output.contact_channels import BODY_PAIR, OFFSET
+from multibody_cli.output.events import EventTable, read_events
 from multibody_cli.output.global_heaps import open_checked
 from multibody_cli.output.hdf5_checks import (
     Defect,
@@ -341,6 +342,11 @@ class OpenFile(AbstractContextManager["OpenFile"]):
             read_attribute(where, dataset, "order", float),
             read_attribute(where, dataset, "digits", int),
         )
+
+    def events(self) -> EventTable | None:
+        """Read the table of events; None if the file has none."""
+        with self._result.translating_errors():
+            return read_events(self._file, self._result.file_bytes)
 
 
 def complete_rows(kinds: Mapping[str, str], lengths: Mapping[str, int], offset: Integers | None) -> dict[str, int]:

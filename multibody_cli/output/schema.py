@@ -12,12 +12,14 @@ from multibody_cli.output.bodies import BODY_CHANNELS
 from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, ROWS, Channel
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.contact_channels import DESCRIPTION, STORED
+from multibody_cli.output.events import COLUMNS, GROUP
 
 STATIC_DATASETS = {
     "scene/yaml": "The resolved scene as text; `mbsim run` accepts it.",
     "scene/earlier": "Only in a branch (`mbsim run --resume FILE --from TIME`): the scenes before, as text; the "
     "attribute `until` has the time up to which each was followed, s.",
     "bodies/name": "Names of the bodies, in the order of the body axis of all arrays.",
+    "events/name": "Names of the events, if the scene has events.",
     "bodies/com_offset": "Center of mass of each body in its body frame, m.",
 }
 """Datasets that are constant in time."""
@@ -50,6 +52,10 @@ def describe() -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "attributes": {name: one.meaning for name, one in ATTRIBUTES.items()},
         "static": [{"path": path, "description": text} for path, text in STATIC_DATASETS.items()],
+        "events": [
+            {"path": f"{GROUP}/{name}", "units": units, "description": text}
+            for name, (_, units, text) in COLUMNS.items()
+        ],
         "datasets": [
             {
                 "path": _path(channel),
@@ -88,6 +94,10 @@ def render_markdown() -> str:
         "rows": _table(("`per`", "one row for"), [(f"`{word}`", meaning) for word, meaning in ROWS.items() if word]),
         "computed": _table(("path", "frame", "meaning"), [*bodies, (f"`{_PAIR}`", "world", DESCRIPTION)]),
         "constant": _table(("path", "meaning"), [(f"`{path}`", text) for path, text in STATIC_DATASETS.items()]),
+        "events": _table(
+            ("path", "units", "meaning"),
+            [(f"`{GROUP}/{name}`", units, text) for name, (_, units, text) in COLUMNS.items()],
+        ),
         "attributes": _table(("name", "meaning"), [(f"`{name}`", one.meaning) for name, one in ATTRIBUTES.items()]),
     }
     page = (files(__package__) / "result_file.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from multibody_cli.immutable import Immutable, asdict, replace
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION, EarlierScene, Status
 from multibody_cli.output.history import History, block_of_runs
 from multibody_cli.output.samples import Samples
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from multibody_cli.alarms.contract import Raised
     from multibody_cli.model import Floats, SceneNames
     from multibody_cli.output.channel import Array
+    from multibody_cli.output.events import EventTable
     from multibody_cli.output.series import Series
 
 BLOCK_ROWS = 1000
@@ -94,12 +95,15 @@ class Outcome(Immutable):
         Number of steps taken.
     alarms
         The alarms that were raised.
+    events
+        The events of the run; None if its scene has none.
     """
 
     status: Status
     message: str = ""
     steps: int = 0
     alarms: tuple[Raised, ...] = ()
+    events: EventTable | None = None
 
     @property
     def later_alarms(self) -> tuple[Raised, ...]:
@@ -113,7 +117,8 @@ class Outcome(Immutable):
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of the result file that are known after the run."""
-        return {**asdict(self), "alarms": json.dumps([alarm.as_data() for alarm in self.alarms])}
+        alarms = json.dumps([alarm.as_data() for alarm in self.alarms])
+        return {"status": self.status, "message": self.message, "steps": self.steps, "alarms": alarms}
 
 
 def block_rows(rows: int, names: SceneNames) -> int:
@@ -221,6 +226,7 @@ def trajectory_in_memory(
         com=header.com,
         paths=tuple(series),
         load=load,
+        load_events=lambda: outcome.events,
         earlier=header.earlier,
     )
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from multibody_cli.model import Floats
     from multibody_cli.output.certificate import Certificate
+    from multibody_cli.output.events import EventTable
     from multibody_cli.output.result_file import ResultFile
 
 ENDINGS = (*HDF5_ENDINGS, ".part")
@@ -96,6 +97,8 @@ class Trajectory(Immutable, eq=False):
         Function that reads a range of rows of a stored channel.
     load_certificate
         Function that reads the certificate of the run; None if it has none.
+    load_events
+        Function that reads the events of the run; None if its scene has none.
     earlier
         The scenes before the last, if the run is a branch.
     """
@@ -108,6 +111,7 @@ class Trajectory(Immutable, eq=False):
     paths: tuple[str, ...]
     load: Callable[[str, slice], ChannelRecord]
     load_certificate: Callable[[], Certificate | None] = lambda: None
+    load_events: Callable[[], EventTable | None] = lambda: None
     earlier: tuple[EarlierScene, ...] = ()
 
     @cached_property
@@ -119,6 +123,11 @@ class Trajectory(Immutable, eq=False):
     def certificate(self) -> Certificate | None:
         """The certificate of the run, with error bars; None without one."""
         return self.load_certificate()
+
+    @cached_property
+    def events(self) -> EventTable | None:
+        """The events of the run; None if its scene has none."""
+        return self.load_events()
 
     def channel(self, path: str, rows: slice = ALL_ROWS) -> ChannelRecord:
         """Read a stored channel, or compute one of a body, `bodies/crate/com`, or of a pair, `contacts/A:B/force`.
@@ -334,6 +343,10 @@ def _trajectory_of(result: ResultFile) -> Trajectory:
         with result.open() as file:
             return file.certificate()
 
+    def load_events() -> EventTable | None:
+        with result.open() as file:
+            return file.events()
+
     return Trajectory(
         source=str(result.path),
         attributes=result.attributes,
@@ -343,5 +356,6 @@ def _trajectory_of(result: ResultFile) -> Trajectory:
         paths=tuple(result.rows),
         load=load,
         load_certificate=load_certificate,
+        load_events=load_events,
         earlier=result.earlier,
     )

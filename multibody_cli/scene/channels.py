@@ -106,6 +106,7 @@ def names_of(scene: SceneSpec) -> SceneNames:
         rows=(),
         constraint_entries=constraint_entries,
         inputs=tuple(scene.inputs),
+        events=tuple(scene.events),
         paths=tuple(scene.paths),
         parts_of_paths=tuple(
             (

@@ -79,13 +79,13 @@ class ChannelReference(NamedTuple):
     component: int | str | None
 
 
-def read_expression(text: str) -> Expression:
+def read_expression(text: str, is_of_channels: bool = True) -> Expression:
     """Read an expression of t and of channels, whose paths have dots.
 
     Raises
     ------
     ExpressionError
-        It is no expression, or reads no channel.
+        It is no expression, or must be one of channels and reads none.
     """
     expression = parse(text, STATE)
     require_names(expression, ("t",))
@@ -94,7 +94,7 @@ def read_expression(text: str) -> Expression:
             raise ExpressionError(f"`{reference}`: only forces call functions")
         if reference.point is not None:
             raise ExpressionError(f"`{reference}`: only forces refer to points; channels are of bodies")
-    if not expression.references:
+    if is_of_channels and not expression.references:
         raise ExpressionError(f"`{text}` reads no channel, such as `joints.hinge.q`")
     return expression
 
@@ -227,6 +227,18 @@ class CertifiedExpectation(ChannelExpectation):
         return self
 
 
+class EventExpectation(AssertionSpec):
+    """All instants of an event, each within a tolerance."""
+
+    event: str = Field(description="Name of the event.")
+    times: list[Time] = Field(description="Its instants, s, in the order of time.")
+    atol: Annotated[float, Quantity(units.TIME, above=0.0)] = Field(description="Absolute tolerance, s.")
+
+    def refers_beyond(self, duration: float) -> bool:
+        """Whether an instant is later than the duration."""
+        return max(self.times, default=0.0) > duration
+
+
 EXPECTATIONS: dict[str, type[AssertionSpec]] = {
     "energy_drift": EnergyDrift,
     "momentum_drift": MomentumDrift,
@@ -235,6 +247,7 @@ EXPECTATIONS: dict[str, type[AssertionSpec]] = {
     "period": PeriodExpectation,
     "extreme": ExtremeExpectation,
     "certified": CertifiedExpectation,
+    "event": EventExpectation,
 }
 """All kinds of assertions."""
 
@@ -248,6 +261,7 @@ _KEYS = {
     "min": "extreme",
     "at": "value",
     "certified": "certified",
+    "event": "event",
 }
 
 Expectation = Annotated[AssertionSpec, Catalogue("an assertion", EXPECTATIONS, keys=_KEYS)]

@@ -23,6 +23,7 @@ from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.registry import Registry
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.contacts import ContactsSpec
+from multibody_cli.scene.events import EventSpec
 from multibody_cli.scene.expect import Expectation
 from multibody_cli.scene.shapes import Shape
 from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
@@ -150,6 +151,9 @@ class SceneSpec(Spec):
     contacts: ContactsSpec | None = Field(
         None,
         description="Contacts between bodies: `contacts: {}` for the defaults. Default: no contacts.",
+    )
+    events: dict[Name, EventSpec] = Field(
+        {}, description="Instants at which expressions of channels change their signs, with their effects, by name."
     )
     simulation: SimulationSpec = Field(description="Settings of the simulation.")
     output: OutputSpec = Field(OutputSpec(), description="Output interval, and recorded channels.")

@@ -19,6 +19,7 @@ from multibody_cli.expressions import Expression
 from multibody_cli.immutable import replace
 from multibody_cli.model import Floats, SceneNames
 from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Array
+from multibody_cli.output.events import EventTable
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.trajectory import ChannelRecord, Trajectory, explain_not_per_instant
 from multibody_cli.scene.expect import ChannelReference, channels_of
@@ -187,6 +188,16 @@ def _check_certified(entry: Entry, trajectory: Trajectory) -> Verdict:
     return _at_most(chosen.values.max(axis=1), entry.certified, chosen.units, trajectory)
 
 
+def _check_event(entry: Entry, trajectory: Trajectory) -> Verdict:
+    """Compare all instants of an event."""
+    table = trajectory.events
+    if table is None:
+        raise ResultError(f"{trajectory.source} ended before its events were recorded")
+    found, wanted = table.of(entry.event), np.asarray(entry.times, float)
+    passed = len(found) == len(wanted) and bool(np.all(np.abs(found - wanted) <= entry.atol))
+    return Verdict(passed, "", tuple(found.tolist()), "equal to", tuple(wanted.tolist()), entry.atol, "s")
+
+
 CHECKS: dict[str, Check] = {
     "energy_drift": _check_energy_drift,
     "momentum_drift": _check_momentum_drift,
@@ -196,6 +207,7 @@ CHECKS: dict[str, Check] = {
     "max": _check_max,
     "min": _check_min,
     "certified": _check_certified,
+    "event": _check_event,
 }
 """Check of an entry, by the keyword that it contains."""
 
@@ -292,11 +304,16 @@ def blank_trajectory(
         values = time if path == "time" else blank
         return ChannelRecord(path=path, values=values[rows], labels=series[path].labels, **series[path].attributes())
 
-    return Trajectory("the run", {}, "", names.bodies, np.zeros((len(names.bodies), 3)), tuple(series), load)
+    no_rows = np.zeros(0, np.int64)
+    events = EventTable(names.events, no_rows, np.zeros(0), no_rows)
+    com = np.zeros((len(names.bodies), 3))
+    return Trajectory("the run", {}, "", names.bodies, com, tuple(series), load, load_events=lambda: events)
 
 
 def _title(word: str, entry: Entry) -> str:
     """Return the title of an entry, in terms of the scene file."""
+    if word == "event":
+        return f"event {entry.event}"
     channel = getattr(entry, "source", None)
     if channel is None:
         axis = getattr(getattr(entry, word), "axis", None)

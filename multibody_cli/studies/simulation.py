@@ -183,8 +183,14 @@ class PreparedSimulation(Immutable):
 
     def _driver(self, sink: Sink, callbacks: Callbacks = NO_CALLBACKS) -> Driver:
         state, model, timing = self.fresh_state(), self.compiled.model, self.compiled.timing
-        method, settings = self.method_for(state), self.run_settings()
-        return Driver(model, state, method, timing, self.header(), sink, settings, callbacks)
+        method, settings, watch = self.method_for(state), self.run_settings(), None
+        if events := self.scene.events:
+            from multibody_cli.events.watch import Watch  # slow imports
+
+            if self.integrator.adaptive:  # expressions are evaluated at output instants
+                timing = replace(timing, pauses=1)
+            watch = Watch(events, model, state, method, timing.step)
+        return Driver(model, state, method, timing, self.header(), sink, settings, callbacks, watch)
 
 
 def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> PreparedSimulation:

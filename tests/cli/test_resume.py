@@ -43,6 +43,7 @@ RUNS = {
         "output.every=5 ms",
     ),
     "sampled controller, variational": ("cart_pole", "simulation.duration=1", "simulation.method=variational"),
+    "events": ("thrown_ball",),
     "compressed": ("falling_boxes", "simulation.duration=0.2", "output.compression=gzip"),
 }
 

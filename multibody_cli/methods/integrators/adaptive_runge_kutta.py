@@ -291,6 +291,10 @@ class AdaptiveStepper:
         report = self.advance(state, float(state.time[0]) + count * self._control.step)
         return None if report.status is Status.OK else report
 
+    def take_part(self, state: State, length: float) -> Report:
+        """Advance the state by a part of a step, s: output is interpolated within steps."""
+        return self.advance(state, float(state.time[0]) + length)
+
     def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> None:
         """Return None: it has no compiled loop over output instants."""
 

@@ -64,13 +64,20 @@ class DividedSteps:
                     return taken if taken < 0 and not done else done + max(taken, 0)
                 done += clear
             else:
-                if not self._cross(take, state, start, first + done, fresh):
+                if not self._cross(take, state, h, start, first + done, fresh):
                     return done
                 done += 1
             fresh = 0
         if not count:
             take(h, start, first, 0, fresh)
         return done
+
+    def take_part(self, take: Take, state: State, length: float, fresh: int) -> bool:
+        """Take one step of another length, s, from the time of the state; return whether it is valid."""
+        t = float(state.time[0])
+        if ((self._knots.after > t) & (self._knots.before < t + length)).any():
+            return self._cross(take, state, length, t, 0, fresh)
+        return take(length, t, 0, 1, fresh) == 1
 
     def _with_knots(self, start: float) -> Integers:
         lower, upper = self._range_of_steps(start)
@@ -87,9 +94,9 @@ class DividedSteps:
             upper -= start + upper * h >= after
         return lower, upper
 
-    def _cross(self, take: Take, state: State, start: float, index: int, fresh: int) -> bool:
-        """Take the step with this number, divided at its knots; return whether it is valid."""
-        t, end = start + index * self._h, start + (index + 1) * self._h
+    def _cross(self, take: Take, state: State, h: float, start: float, index: int, fresh: int) -> bool:
+        """Take the step of h with this number, divided at its knots; return whether it is valid."""
+        t, end = start + index * h, start + (index + 1) * h
         knots, shortest = self._knots, ROUND_OFF * end
         first, last = int(knots.after.searchsorted(t, "right")), int(knots.before.searchsorted(end))
         for before, after in zip(knots.before[first:last].tolist(), knots.after[first:last].tolist(), strict=True):
@@ -100,7 +107,7 @@ class DividedSteps:
         if end > t + shortest and take(end - t, t, 0, 1, fresh) != 1:
             return False
         state.time[0] = end
-        return end > t + shortest or take(self._h, end, 0, 0, 1) == 0
+        return end > t + shortest or take(h, end, 0, 0, 1) == 0
 
 
 class SmoothedSteps(DividedSteps):
@@ -145,8 +152,8 @@ class SmoothedSteps(DividedSteps):
         found = np.unique(np.concatenate([lower[inside | self._moves], lower[jumps], upper[jumps]]))
         return found[found >= 0]
 
-    def _cross(self, take: Take, state: State, start: float, index: int, fresh: int) -> bool:
-        t, end = start + index * self._h, start + (index + 1) * self._h
+    def _cross(self, take: Take, state: State, h: float, start: float, index: int, fresh: int) -> bool:
+        t, end = start + index * h, start + (index + 1) * h
         knots = self._knots
         first, last = int(knots.before.searchsorted(t, "right")), int(knots.after.searchsorted(end))
         begin = max(t, float(knots.after[first - 1])) if first else t  # behind a knot at the start
@@ -155,13 +162,13 @@ class SmoothedSteps(DividedSteps):
         signals, written = self._signals, self._written
         for k, fit in self._fits.items():
             piece = len(written.knots) + 2 * k
-            signals.knots[piece : piece + 2] = t, end + self._h
+            signals.knots[piece : piece + 2] = t, end + h
             signals.pieces[piece, :4] = fit(written, k, instants)
             signals.is_table[k], signals.first[k], signals.last[k] = True, piece, piece + 2
-        valid = take(self._h, start, index, 1, 1) == 1
+        valid = take(h, start, index, 1, 1) == 1
         for name in ("is_table", "first", "last"):
             getattr(signals, name)[:] = getattr(written, name)
-        return valid and take(self._h, start, index + 1, 0, 1) == 0
+        return valid and take(h, start, index + 1, 0, 1) == 0
 
 
 def mean(signals: Signals, k: int, instants: Floats) -> Coefficients:

@@ -68,6 +68,17 @@ class FixedStepper:
         self._steps += count
         return None
 
+    def take_part(self, state: State, length: float) -> Report:
+        """Advance the state by one step of another length, s, at the time of the state; it does not count as a step."""
+        if self._prepared.state is not state:
+            self._prepare(state)
+        take, time = self._prepared.call, float(state.time[0])
+        if self._at_knots:
+            done = self._at_knots.take_part(take, state, length, self._fresh)
+        else:
+            done = take(length, time, 0, 1, self._fresh) == 1
+        return Report(steps=self._steps) if done else self._failure()
+
     def _prepare(self, state: State) -> None:
         leading, numbers = (self._system, state, self._work, self._scratch), (self._h, self._start, 0, 0, 0)
         self._prepared.state, self._prepared.call = state, self._kernel.prepared(leading, numbers)

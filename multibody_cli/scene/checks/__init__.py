@@ -31,6 +31,7 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     features.check_features,
     methods.check_times,
     expectations.check_expectations,
+    expectations.check_events,
 )
 """All checks; each reports its problems to the draft."""
 

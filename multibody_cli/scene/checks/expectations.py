@@ -1,17 +1,23 @@
-"""Checks of assertions: the channel exists, the instant is an output instant, the unit is that of the channel."""
+"""Checks of assertions and events: channels exist, an instant is an output instant, a unit is that of its channel."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from multibody_cli.errors import QuantityError
+from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.escaping import decoded
 from multibody_cli.limits import LimitError
 from multibody_cli.nodes import NodePath
 from multibody_cli.output.contact_channels import find_pair, suggest
 from multibody_cli.scene.channels import OF_EACH_CONTACT, OF_PAIR, ChannelUnits, channels
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.expect import ChannelExpectation, ChannelReference, ValueExpectation
+from multibody_cli.scene.expect import (
+    ChannelExpectation,
+    ChannelReference,
+    EventExpectation,
+    ValueExpectation,
+    channels_of,
+)
 from multibody_cli.scene.timing import timing
 from multibody_cli.spec.quantities import read_quantity
 
@@ -30,6 +36,17 @@ def check_expectations(draft: Draft) -> None:
         if isinstance(expectation, ChannelExpectation):
             for reference in expectation.channels:
                 _check_channel(draft, ("expect", index), expectation, reference, known)
+        if isinstance(expectation, EventExpectation) and expectation.event not in draft.names("events"):
+            message = f"unknown event `{expectation.event}`; {nearest(expectation.event, draft.names('events'))}"
+            draft.report(("expect", index, "event"), message)
+
+
+def check_events(draft: Draft) -> None:
+    """Check the channels of the expressions of events."""
+    known = channels(draft.scene) if draft.scene.events else {}
+    for name, event in draft.scene.events.items():
+        for reference in channels_of(event.when):
+            check_reference(draft, ("events", name, "when"), reference, known)
 
 
 def _check_instant(draft: Draft, path: NodePath, expectation: ValueExpectation) -> None:
@@ -52,33 +69,49 @@ def _check_channel(
     reference: ChannelReference,
     known: dict[str, ChannelUnits],
 ) -> None:
+    if expectation.expression is not None:
+        check_reference(draft, (*path, "expression"), reference, known)
+        return
     name = reference.channel
-    channel = known.get(name)
-    if draft.scene.contacts is not None and find_pair(name, sorted(draft.bodies)):
-        channel = OF_PAIR
-    written = expectation.expression is None
+    channel = _known_channel(draft, (*path, "channel"), name, known)
     if channel is None:
-        # an invalid element has no channels; its own problem is reported already
-        if not _belongs_to_broken(draft, name):
-            draft.report((*path, "channel" if written else "expression"), _why_unknown(draft, name, known))
         return
     chosen = _component(reference, channel)
     if chosen is None:
-        if channel.width == 1:
-            place = "component" if written else "expression"
-            draft.report((*path, place), f"has no effect: `{name}` is a single number")
-            return
-        letters = _LETTERS.get(channel.width)
-        words = f", or one of {', '.join(letters)}" if letters else ""
-        draft.report(
-            (*path, "component" if written else "expression"),
-            f"`{name}` has {channel.width} components: expected an index below {channel.width}{words}",
-        )
-        return
-    if written:
+        draft.report((*path, "component"), _why_no_component(name, channel))
+    else:
         _check_values(draft, path, channel, chosen)
+
+
+def check_reference(draft: Draft, path: NodePath, reference: ChannelReference, known: dict[str, ChannelUnits]) -> None:
+    """Check a channel that an expression at a path reads: it exists, and is a number."""
+    name = reference.channel
+    channel = _known_channel(draft, path, name, known)
+    if channel is None:
+        return
+    chosen = _component(reference, channel)
+    if chosen is None:
+        draft.report(path, _why_no_component(name, channel))
     elif len(chosen) > 1:
-        draft.report((*path, "expression"), f"`{name}` has {channel.width} components: select one, as in `...[0]`")
+        draft.report(path, f"`{name}` has {channel.width} components: select one, as in `...[0]`")
+
+
+def _known_channel(draft: Draft, path: NodePath, name: str, known: dict[str, ChannelUnits]) -> ChannelUnits | None:
+    """Return a channel; report a problem at a path if there is none."""
+    if draft.scene.contacts is not None and find_pair(name, sorted(draft.bodies)):
+        return OF_PAIR
+    # an invalid element has no channels; its own problem is reported already
+    if name not in known and not _belongs_to_broken(draft, name):
+        draft.report(path, _why_unknown(draft, name, known))
+    return known.get(name)
+
+
+def _why_no_component(name: str, channel: ChannelUnits) -> str:
+    if channel.width == 1:
+        return f"has no effect: `{name}` is a single number"
+    letters = _LETTERS.get(channel.width)
+    words = f", or one of {', '.join(letters)}" if letters else ""
+    return f"`{name}` has {channel.width} components: expected an index below {channel.width}{words}"
 
 
 def _why_unknown(draft: Draft, name: str, known: dict[str, ChannelUnits]) -> str:

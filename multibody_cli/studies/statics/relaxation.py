@@ -20,9 +20,9 @@ from multibody_cli.errors import RunFailed
 from multibody_cli.kernel import Floats
 from multibody_cli.methods.contract import Status
 from multibody_cli.model import Model, State
+from multibody_cli.output.state_observer import Observer
 from multibody_cli.statics.search import Equilibrium
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
-from multibody_cli.studies.observer import Observer
 from multibody_cli.studies.simulation import PreparedSimulation
 
 MOST_STEPS = 20_000

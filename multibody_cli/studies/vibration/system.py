@@ -16,10 +16,10 @@ from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Floats, Integers
 from multibody_cli.model import Model
+from multibody_cli.output.state_observer import Observer
 from multibody_cli.packing.applied_forces import with_applied_forces
 from multibody_cli.studies.inverse.coordinates import Coordinates
 from multibody_cli.studies.linearization import Input, linearize, remarks_of
-from multibody_cli.studies.observer import Observer
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.vibration.subject import Subject
 

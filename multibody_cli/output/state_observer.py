@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from multibody_cli.errors import UnknownName
@@ -19,16 +21,18 @@ from multibody_cli.output.series import series_of
 
 
 class Observer:
-    """Computes the channels of a model at one instant."""
+    """Computes the channels of a model at one instant; `history` is what they carry from earlier ones."""
 
     def __init__(self, model: Model, method: Method) -> None:
         self._model, self._work, self._contact_work = model, method.work, method.contact_work
         self._rows, self._samples = element_rows(model), samples_for(model.names, 1)
         self._contacts, self._fields = contact_observers(model.names), report_fields(model.names)
+        self._state: State | None = None
+        self._fill: list[Callable[[int], None]] = []
         self._series = {one.path: one for one in series_of(model.names) if one.channel.per == INSTANT}
         self._contact_series = {one.path: one for one in series_of(model.names) if one.path in NEEDS}
-        self._history = History(model.names)
-        self._block = self._history.block(self._samples, 0)
+        self.history = History(model.names)
+        self._block = self.history.block(self._samples, 0)
 
     @property
     def has_contacts(self) -> bool:
@@ -37,11 +41,14 @@ class Observer:
 
     def observe(self, state: State, report: Report) -> None:
         """Compute all channels of a state."""
-        observe(self._model.system, state, self._work, self._rows, self._samples, 0)
-        for observe_contacts in self._contacts:
-            observe_contacts(self._model.system, self._contact_work, self._rows, self._samples, 0)
+        if self._state is not state:
+            self._state, leading = state, (self._model.system, state, self._work, self._rows, self._samples)
+            of_contacts = self._model.system, self._contact_work, self._rows, self._samples
+            self._fill = [observe.on(*leading), *(one.on(*of_contacts) for one in self._contacts)]
+        for fill in self._fill:
+            fill(0)
         observe_report(self._fields, report, self._samples, slice(1))
-        self._block = self._history.block(self._samples, 1)
+        self._block = self.history.block(self._samples, 1)
 
     def value(self, path: str) -> Floats:
         """Return a copy of a channel of the last observed state, or of a component: `joints/hinge/force[fz]`."""
