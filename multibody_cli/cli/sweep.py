@@ -14,7 +14,7 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import FILE, PATH, result_path, run_settings
 from multibody_cli.cli.progress import ProgressBar, Waiting, purpose_of, show_compilation
-from multibody_cli.cli.source import scene_of
+from multibody_cli.cli.source import FRAME, scene_of
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import counted, duration, show, show_json, size
 from multibody_cli.immutable import Immutable, asdict
@@ -52,6 +52,7 @@ SCHEME_NAMES = ("random", "lhs", "sobol", "saltelli")
     multiple=True,
     help="Numbers to keep of each run. Default: final coordinates and energies.",
 )
+@FRAME
 @click.option("--trajectories", is_flag=True, help="Keep the result file of each run in a folder beside the table.")
 @click.option(
     "--lanes/--no-lanes",
@@ -75,6 +76,7 @@ def verb(
     seed: int,
     sampling: str,
     keep: tuple[str, ...],
+    frame: str | None,
     trajectories: bool,
     in_lanes: bool | None,
     jobs: int | None,
@@ -94,7 +96,7 @@ def verb(
 
     --keep names channels as `mbsim plot` does, or is an expression of channels as in `expect`. After `@` follow
     `final` (the default), `initial`, `max`, `min`, `mean`, `period`, `time_of_max`, `time_of_min`, or the time of an
-    output instant, separated by commas, as in joints/hinge/q@max,1s.
+    output instant, separated by commas, as in joints/hinge/q@max,1s. --frame gives the axes of wrenches that are kept.
 
     Runs that differ in their initial states alone are stepped several at a time if that is faster (--lanes), which
     changes their numbers by round-off; --no-lanes makes each like `mbsim run`, to the last bit.
@@ -109,6 +111,7 @@ def verb(
     from multibody_cli.studies.sweep.design import RandomSampling, design_of
     from multibody_cli.studies.sweep.kept_channels import read_kept
     from multibody_cli.studies.sweep.sweep import plan_sweep
+    from multibody_cli.studies.wrenches import RECORDED
 
     if dask is not None and jobs is not None:
         raise click.UsageError("--jobs is the number of processes of this machine, and --dask uses others.")
@@ -119,16 +122,16 @@ def verb(
 
         FORMATS["parquet"].require()
     design = design_of(given, rows_file, RandomSampling(samples, seed, sampling), overrides)
-    kept = [read_kept(text) for text in keep]
+    kept, axes = [read_kept(text) for text in keep], frame or RECORDED
     show_compilation(f"the start of {scene.name}")
     source = scene_of(scene)
     with Waiting(f"preparing {scene.name}"):
-        sweep, first = plan_sweep(source, overrides, design, kept, None, in_lanes)
+        sweep, first = plan_sweep(source, overrides, design, kept, None, in_lanes, axes)
     table = result_path(output, f"{sweep.name}-sweep", scene)
     require_hdf5_name(table)
     if trajectories:
         folder = table.with_name(f"{table.stem}-runs")
-        sweep, first = plan_sweep(source, overrides, design, kept, folder.absolute())
+        sweep, first = plan_sweep(source, overrides, design, kept, folder.absolute(), None, axes)
     show_compilation(purpose_of(first))
     for text in (*first.loaded.warnings, *first.compiled.warnings):
         messages.warning(f"in the first run: {design.as_given(sweep.accepted, text)}")

@@ -22,6 +22,9 @@ from multibody_cli.spec.rotations import IDENTITY
 FRAMES = ("world", "body", "joint")
 """Axes of the components of a wrench: of the world, of the body on which it acts, or of its joint frame there."""
 
+RECORDED = "joint"
+"""The axes in which wrenches are recorded."""
+
 _OF_ELEMENTS = "wrenches/"
 _BACK = np.array([1.0, -1.0, -1.0, -1.0])
 """Factors of the components of the quaternion of the opposite rotation."""
@@ -64,39 +67,54 @@ def wrench_frames(scene: SceneSpec) -> dict[str, WrenchFrame]:
 
 
 # --- axes -------------------------------------------------------------------------------------------------------------
-def express_wrenches(trajectory: Trajectory, scene: SceneSpec, frame: str) -> Trajectory:
-    """Return a run whose wrenches have other axes; their moments stay about the same points.
+class WrenchAxes(Immutable):
+    """The axes in which the wrenches of a scene are expressed.
 
     Parameters
     ----------
-    trajectory
-        The run.
-    scene
-        Its scene.
     frame
-        The axes; with "joint", wrenches are as recorded: those of joints and bushings in the axes of their own frames,
-        and those of `wrenches/` in the axes of the world.
+        A word of `FRAMES`; with "joint", wrenches are as recorded: those of joints and bushings in the axes of their
+        own frames, and those of `wrenches/` in the axes of the world.
+    frames
+        The frames of the wrenches of joints and bushings, by their channels, as pairs.
     """
-    if frame == "joint":
-        return trajectory
-    frames = wrench_frames(scene)
 
-    def convert(record: ChannelRecord, rows: slice) -> ChannelRecord:
-        own = frames.get(record.path)
-        if own is not None:
-            rotation = np.array([own.pose.rotation])
-            turned = _turned(record.values, lambda vector: rotate(rotation, vector))
-            if frame == WORLD:
-                orientation = _orientation(trajectory, own.body, rows, len(turned))
-                turned = _turned(turned, lambda vector: rotate(orientation, vector))
-        elif record.path.startswith(_OF_ELEMENTS) and frame == "body":
-            orientation = _orientation(trajectory, decoded(record.path.split("/")[-1]), rows, len(record.values))
-            turned = _turned(record.values, lambda vector: rotate(orientation * _BACK, vector))
-        else:
-            return record
-        return replace(record, values=turned, frame=frame)
+    frame: str
+    frames: tuple[tuple[str, WrenchFrame], ...]
 
-    return trajectory.converted(convert)
+    def express(self, trajectory: Trajectory) -> Trajectory:
+        """Return a run whose wrenches have these axes; their moments stay about the same points."""
+        frame, frames = self.frame, dict(self.frames)
+        if frame == RECORDED:
+            return trajectory
+
+        def convert(record: ChannelRecord, rows: slice) -> ChannelRecord:
+            own = frames.get(record.path)
+            if own is not None:
+                rotation = np.array([own.pose.rotation])
+                turned = _turned(record.values, lambda vector: rotate(rotation, vector))
+                if frame == WORLD:
+                    orientation = _orientation(trajectory, own.body, rows, len(turned))
+                    turned = _turned(turned, lambda vector: rotate(orientation, vector))
+            elif record.path.startswith(_OF_ELEMENTS) and frame == "body":
+                orientation = _orientation(trajectory, decoded(record.path.split("/")[-1]), rows, len(record.values))
+                turned = _turned(record.values, lambda vector: rotate(orientation * _BACK, vector))
+            else:
+                return record
+            about = f"{record.description} In the axes of the {frame}."
+            return replace(record, values=turned, frame=frame, description=about)
+
+        return trajectory.converted(convert)
+
+
+def wrench_axes(scene: SceneSpec, frame: str) -> WrenchAxes:
+    """Return the axes of the wrenches of a scene, by a word of `FRAMES`."""
+    return WrenchAxes(frame, tuple(wrench_frames(scene).items()))
+
+
+def express_wrenches(trajectory: Trajectory, scene: SceneSpec, frame: str) -> Trajectory:
+    """Return a run of a scene whose wrenches have other axes; see `WrenchAxes`."""
+    return wrench_axes(scene, frame).express(trajectory)
 
 
 def _turned(wrenches: Floats, turn: Callable[[Floats], Floats]) -> Floats:

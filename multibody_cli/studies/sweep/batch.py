@@ -23,6 +23,7 @@ from multibody_cli.studies.simulation import PreparedSimulation, prepare
 from multibody_cli.studies.sweep.equal_models import EqualModelRuns
 from multibody_cli.studies.sweep.kept_channels import Kept, channels_for, in_one_line, kept_of, reduced
 from multibody_cli.studies.sweep.lanes import Lanes
+from multibody_cli.studies.wrenches import RECORDED, wrench_axes
 
 REFUSED, FAILED = "refused", "failed"
 """Status of a run that did not start, and of one that an error ended."""
@@ -52,6 +53,8 @@ class SweepTask(Immutable):
         The run whose code the lanes execute; None makes single runs only.
     digest
         Digest of the sweep: a process reads the scene again for another one.
+    frame
+        The axes of the wrenches that are kept, a word of `studies.wrenches.FRAMES`.
     """
 
     scene: UnreadScene
@@ -60,6 +63,7 @@ class SweepTask(Immutable):
     trajectories: Path | None = None
     reference: SweepRun | None = None
     digest: str = ""
+    frame: str = RECORDED
 
     @property
     def least_batch(self) -> int:
@@ -117,7 +121,7 @@ def equal_models_of(task: SweepTask) -> EqualModelRuns:
     """Return the runs of a task that differ from its reference in initial coordinates and rates alone."""
     assert task.reference is not None
     reference = task.reference
-    return EqualModelRuns(prepare_run(task, reference), reference.overrides, lanes_of(task), task.kept)
+    return EqualModelRuns(prepare_run(task, reference), reference.overrides, lanes_of(task), task.kept, task.frame)
 
 
 def forget_scene() -> None:
@@ -154,13 +158,13 @@ def _finish(task: SweepTask, run: SweepRun, simulation: PreparedSimulation | Row
 def _reduced(task: SweepTask, number: int, simulation: PreparedSimulation, states: States | None) -> Row:
     scene = simulation.scene
     kept = kept_of(task.kept, simulation)
-    memory = MemorySink(channels_for(kept, simulation))
+    memory = MemorySink(channels_for(kept, simulation, task.frame))
     sink: Sink = memory
     if task.trajectories is not None:
         file = result_path(task.trajectories, number)
         sink = TeeSink(memory, Hdf5Sink(file, scene.output.channels, scene.output.compression, force=True))
     summary = simulation.run(sink) if states is None else simulation.replay(states, sink)
-    return reduced(number, kept, scene.expect, summary, memory.trajectory())
+    return reduced(number, kept, scene.expect, summary, memory.trajectory(), wrench_axes(scene, task.frame))
 
 
 def _without_place(error: SceneError) -> Iterator[str]:

@@ -45,6 +45,7 @@ from multibody_cli.studies.sweep.kept_channels import (
     row_of,
 )
 from multibody_cli.studies.sweep.lanes import Lanes
+from multibody_cli.studies.wrenches import wrench_axes
 from multibody_cli.timeline import with_alarms
 from multibody_cli.yaml_values import scalar
 
@@ -63,16 +64,18 @@ class EqualModelRuns:
         The lanes with its code.
     kept
         What is kept of a run.
+    frame
+        The axes of the wrenches that are kept.
     """
 
     def __init__(
-        self, reference: PreparedSimulation, overrides: Sequence[str], lanes: Lanes, kept: tuple[Kept, ...]
+        self, reference: PreparedSimulation, overrides: Sequence[str], lanes: Lanes, kept: tuple[Kept, ...], frame: str
     ) -> None:
         compiled = reference.compiled
         self._reference, self._lanes = reference, lanes
         self._starts = Starts(reference, overrides)
         self._kept = kept_of(kept, reference)
-        self._channels = channels_for(self._kept, reference)
+        self._channels, self._axes = channels_for(self._kept, reference, frame), wrench_axes(reference.scene, frame)
         self._header = reference.header()
         at_start = without_check_of_step(compiled.alarms)
         self._stable = replace(reference.run_settings(), at_start=at_start, stable_step=math.inf)
@@ -140,8 +143,8 @@ class EqualModelRuns:
         """Return the rows of runs, given by places and numbers, from their samples and settings."""
         quiet = quiet_runs(self._reference.compiled.model, samples, len(runs), self._stable).tolist()
         memory = RunsInMemory(self._header, self._channels, samples, len(runs))
-        whole, time = memory.all_runs(self._quiet), samples.time[: self._instants]
-        kept = [*kept_numbers(self._kept, memory.run(0, self._quiet))]
+        whole, time = self._axes.express(memory.all_runs(self._quiet)), samples.time[: self._instants]
+        kept = [*kept_numbers(self._kept, self._axes.express(memory.run(0, self._quiet)))]
         values = [one.values(whole).reshape(len(runs), -1) for one in kept]
         progress = progress_of(self._quiet.steps, float(time[-1]))
         first, last = tuple(column for column, _ in progress), tuple(one.column for one in kept)

@@ -30,6 +30,7 @@ from multibody_cli.spec.quantities import read_quantity
 from multibody_cli.spec.units import TIME
 from multibody_cli.studies.expect import blank_trajectory, channels_read, evaluate, evaluate_expression, period_of
 from multibody_cli.studies.simulation import PreparedSimulation
+from multibody_cli.studies.wrenches import RECORDED, WrenchAxes, wrench_axes
 from multibody_cli.timeline import Summary
 
 LONGEST_REASON = 500
@@ -151,7 +152,7 @@ def kept_of(kept: tuple[Kept, ...], simulation: PreparedSimulation) -> tuple[Kep
     return tuple(map(Kept, (*joints, *poses, *(f"energy/{word}" for word in ENERGIES))))
 
 
-def channels_of(kept: Sequence[Kept], names: SceneNames, time: Floats) -> list[str]:
+def channels_of(kept: Sequence[Kept], names: SceneNames, time: Floats, axes: WrenchAxes) -> list[str]:
     """Return the channels that are needed to reduce a run, other than `time`.
 
     Parameters
@@ -162,6 +163,8 @@ def channels_of(kept: Sequence[Kept], names: SceneNames, time: Floats) -> list[s
         The names of the model.
     time
         Some instants (K,) of the run, s, with those that are kept.
+    axes
+        The axes of wrenches.
 
     Raises
     ------
@@ -169,7 +172,7 @@ def channels_of(kept: Sequence[Kept], names: SceneNames, time: Floats) -> list[s
         The model has no such channel, or an instant is no output instant.
     """
     read: list[str] = []
-    list(reduce_run(kept, blank_trajectory(names, None, time, read.append)))
+    list(reduce_run(kept, axes.express(blank_trajectory(names, None, time, read.append))))
     return sorted({*read} - {"time"})
 
 
@@ -257,24 +260,32 @@ def unknown_channels(error: ResultError) -> ArgumentError:
     return ArgumentError("\n".join(f"--keep: {line}" for line in lines))
 
 
-def channels_for(kept: tuple[Kept, ...], simulation: PreparedSimulation) -> tuple[str, ...]:
+def channels_for(kept: tuple[Kept, ...], simulation: PreparedSimulation, frame: str = RECORDED) -> tuple[str, ...]:
     """Return the channels that a row is made from: those that are kept, and those of the expectations."""
     scene, timing = simulation.scene, simulation.compiled.timing
     recorded = scene.output.channels
     end = timing.outputs * timing.every
     written = None if recorded is None else tuple(recorded)
-    return _channels_for(kept, end, simulation.compiled.model.names, tuple(scene.expect), written)
+    axes = wrench_axes(scene, frame)
+    return _channels_for(kept, end, simulation.compiled.model.names, tuple(scene.expect), written, axes)
 
 
 @lru_cache(maxsize=4)
 def _channels_for(
-    kept: tuple[Kept, ...], end: float, names: SceneNames, expect: tuple[Any, ...], recorded: tuple[str, ...] | None
+    kept: tuple[Kept, ...],
+    end: float,
+    names: SceneNames,
+    expect: tuple[Any, ...],
+    recorded: tuple[str, ...] | None,
+    axes: WrenchAxes,
 ) -> tuple[str, ...]:
     instants = np.unique([0.0, end, *instants_of(kept)])
-    return tuple(sorted({*channels_of(kept, names, instants), *channels_read(expect, names, recorded)}))
+    return tuple(sorted({*channels_of(kept, names, instants, axes), *channels_read(expect, names, recorded)}))
 
 
-def reduced(number: int, kept: Sequence[Kept], expect: Sequence[Any], summary: Summary, run: Trajectory) -> Row:
+def reduced(
+    number: int, kept: Sequence[Kept], expect: Sequence[Any], summary: Summary, run: Trajectory, axes: WrenchAxes
+) -> Row:
     """Return the row of a run that has ended.
 
     Parameters
@@ -285,11 +296,13 @@ def reduced(number: int, kept: Sequence[Kept], expect: Sequence[Any], summary: S
         What is kept, and the expectations.
     summary, run
         The result of the run.
+    axes
+        The axes of the wrenches that are kept.
     """
     numbers = progress_of(summary.steps, summary.reached)
     if summary.outcome.reached_end:
         numbers += numbers_expected(expect, run)
-        numbers += reduce_run(kept, run)
+        numbers += reduce_run(kept, axes.express(run))
     columns, values = zip(*numbers, strict=True)
     return row_of(number, summary.outcome, columns, values)
 

@@ -37,6 +37,7 @@ from multibody_cli.studies.sweep.design import Design, GridAxis
 from multibody_cli.studies.sweep.kept_channels import Kept, channels_of, instants_of, unknown_channels
 from multibody_cli.studies.sweep.lanes import objection_to_lanes, save_time
 from multibody_cli.studies.sweep.values import numbers_of
+from multibody_cli.studies.wrenches import RECORDED, wrench_axes
 
 COMPLETE, INTERRUPTED = "complete", "interrupted"
 DIGEST_FILE = "sweep.digest"
@@ -80,6 +81,7 @@ class Sweep(Immutable):
             "set": self.task.overrides,
             "vary": [{"keys": factor.keys, "values": len(factor.rows)} for factor in self.design.factors],
             "keep": [asdict(one) for one in self.task.kept],
+            "frame": self.task.frame,
             **({"saltelli": self.design.base} if self.design.base else {}),
         }
         found = attributes_of(self.name, self.digest, self.design.count, definition)
@@ -148,12 +150,13 @@ def plan_sweep(
     kept: Sequence[Kept],
     trajectories: Path | None,
     in_lanes: bool | None = None,
+    frame: str = RECORDED,
 ) -> tuple[Sweep, PreparedSimulation]:
     """Check a sweep before it is executed; also return the first of its runs that can start.
 
     Parameters
     ----------
-    scene, overrides, design, kept, trajectories
+    scene, overrides, design, kept, trajectories, frame
         See `SweepTask` and `Design`.
     in_lanes
         Whether runs are made in lanes; by default if lanes support them and save time, and no result files are kept.
@@ -166,7 +169,7 @@ def plan_sweep(
         A kept channel or instant does not exist, or lanes are asked for and do not support the runs.
     """
     forget_scene()
-    task = SweepTask(scene, tuple(overrides), tuple(kept), trajectories)
+    task = SweepTask(scene, tuple(overrides), tuple(kept), trajectories, frame=frame)
     accepted = _accepted(task, design)
     number, simulation = next(iter(accepted.items()))
     if in_lanes is None:
@@ -184,14 +187,15 @@ def plan_sweep(
     try:
         names = simulation.compiled.model.names
         near = [round(time / timing.every) * timing.every for time in instants_of(kept)]
-        channels_of(kept, names, np.unique(np.clip([*ends, *near], 0.0, settings.duration)))
+        instants = np.unique(np.clip([*ends, *near], 0.0, settings.duration))
+        channels_of(kept, names, instants, wrench_axes(simulation.scene, frame))
     except ResultError as error:
         raise unknown_channels(error) from None
     content = {
         "text": plain(read_scene(scene).root),
         "resolved": simulation.header().scene_sha256,
         "of": number,
-        "task": [task.overrides, [asdict(one) for one in kept], trajectories is not None, in_lanes],
+        "task": [task.overrides, [asdict(one) for one in kept], trajectories is not None, in_lanes, frame],
         "design": [design.keys, [[factor.keys, factor.rows] for factor in design.factors]],
     }
     digest = digest_of(content)
