@@ -15,6 +15,7 @@ from multibody_cli.model import Floats
 from multibody_cli.render.camera import Camera, extreme_points, fitted_camera
 from multibody_cli.render.drawing import Placed, placed_at
 from multibody_cli.render.image import ImageFormat, Pixels, draw_image, shadow_sphere
+from multibody_cli.render.legend import as_svg, legend_of, painted
 from multibody_cli.render.motion import nearest_row
 from multibody_cli.render.picture import Picture
 from multibody_cli.render.svg import draw_svg
@@ -57,7 +58,8 @@ def _images(
         placed = placed_with_ghosts(picture, row, ghosts)
         moved = Camera(camera.position + place, camera.target + place, camera.axes)
         layers = clear & {one.layer for one in placed}
-        yield draw_image(placed, moved, picture.up, shape, (centre + place, radius), layers)
+        image = draw_image(placed, moved, picture.up, shape, (centre + place, radius), layers)
+        yield painted(image, legend_of(picture, moved, shape))
 
 
 def strip(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> Pixels:
@@ -68,9 +70,9 @@ def strip(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> Pi
 def svg(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> bytes:
     """Return the pictures of all instants side by side as SVG."""
     camera = fitted_camera(picture.points, picture.view, picture.up, shape.aspect)
-    clear = translucent_layers(picture)
-    rows = range(len(picture.rows))
-    parts = [draw_svg(placed_with_ghosts(picture, row, ghosts), camera, picture.up, shape, clear) for row in rows]
+    clear, legend = translucent_layers(picture), as_svg(legend_of(picture, camera, shape))
+    several = [placed_with_ghosts(picture, row, ghosts) for row in range(len(picture.rows))]
+    parts = [draw_svg(placed, camera, picture.up, shape, clear, legend) for placed in several]
     if len(parts) == 1:
         return parts[0].encode()
     moved = [f'<svg x="{k * shape.width}">\n{part}</svg>\n' for k, part in enumerate(parts)]

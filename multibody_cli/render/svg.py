@@ -25,8 +25,10 @@ OUTLINE = 0.9
 """Width of outlines in pixels."""
 
 
-def draw_svg(placed: Sequence[Placed], camera: Camera, up: Floats, shape: ImageFormat, clear: set[str]) -> str:
-    """Return the SVG of placed meshes; arguments as in `draw_image`."""
+def draw_svg(
+    placed: Sequence[Placed], camera: Camera, up: Floats, shape: ImageFormat, clear: set[str], legend: str = ""
+) -> str:
+    """Return the SVG of placed meshes below the elements of a legend; other arguments as in `draw_image`."""
     opaque = [one for one in placed if one.layer not in clear]
     translucent = [one for one in placed if one.layer in clear]
     entries = _polygons(opaque, opaque, camera, up, shape, "")
@@ -37,7 +39,7 @@ def draw_svg(placed: Sequence[Placed], camera: Camera, up: Floats, shape: ImageF
     polygons = "\n".join(text for *_, text in entries)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} stroke-width="0.4" stroke-linejoin="round">\n'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>\n{polygons}\n</svg>\n'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>\n{polygons}\n{legend}</svg>\n'
     )
 
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import zlib
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from multibody_cli.cli.render import verb
 from multibody_cli.immutable import replace
+from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.output.sink import MemorySink
-from multibody_cli.render.drawing import FORCE_COLOR, MOMENT_COLOR, TYPICAL, arrow_scales, placed_at, scaled_arrows
+from multibody_cli.render.binary import Binary
+from multibody_cli.render.camera import fitted_camera
+from multibody_cli.render.drawing import (
+    FORCE_COLOR,
+    MOMENT_COLOR,
+    TYPICAL,
+    Placed,
+    arrow_scales,
+    placed_at,
+    scaled_arrows,
+)
+from multibody_cli.render.image import ImageFormat, look
+from multibody_cli.render.legend import Stroke, as_svg, legend_of, painted, round_number
 from multibody_cli.render.motion import AppliedHistory
+from multibody_cli.render.page_data import Shown, run_data
 from multibody_cli.render.picture import Picture
 from multibody_cli.studies.simulation import prepare
 
@@ -79,6 +96,78 @@ def test_arrows_are_in_proportion_and_other_bodies_are_faint(picture):
     assert MOMENT_COLOR in colors  # of the wind; the pin has moments that hold the sign in its plane
     assert {one.layer for one in placed} == {"bodies", "ghost", "applied"}
     assert "N (violet) or " in picture.scale
+
+
+def test_the_arrows_of_the_legend_are_as_long_as_those_of_their_forces(picture):
+    """An arrow across the view in the middle of the picture, as it is drawn, and the same of the legend, in pixels."""
+    shape = ImageFormat(400, 300, 1)
+    camera = fitted_camera(picture.points, picture.view, picture.up, shape.aspect)
+    strokes = legend_of(picture, camera, shape)
+    scales = arrow_scales(picture.motion.applied, picture.drawing.reach)
+    for color, scale in zip((FORCE_COLOR, MOMENT_COLOR), scales, strict=True):
+        line = next(one.points for one in strokes if one.color == color)
+        length = float(np.ptp(line[:, 0]))
+        triangle = Mesh(
+            np.array([np.zeros(3), camera.axes[0], camera.axes[1]]), np.zeros((3, 3)), np.array([[0, 1, 2]])
+        )
+        placed = Placed(triangle, camera.target, np.eye(3) * scale, color, "applied")
+        corners = look([placed], camera, shape).corners[0]
+        per_unit = float(np.hypot(*(corners[1] - corners[0])[:2]))
+        value = length / per_unit
+        assert value == pytest.approx(round_number(value), rel=1e-9)  # a round number of N or N m
+        assert 0.2 * shape.width / 2.5 < length <= 0.2 * shape.width * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("most", "found"), [(1.0, 1.0), (1.99, 1.0), (2.0, 2.0), (49.0, 20.0), (0.0501, 0.05), (1e-7, 1e-7)]
+)
+def test_round_numbers(most, found):
+    assert round_number(most) == found
+
+
+def test_strokes_are_painted_where_they_are():
+    """A horizontal line of thickness 4 covers 4 rows of pixels whole, and none beyond those beside."""
+    white = np.full((40, 60, 3), 255, np.uint8)
+    image = painted(white, [Stroke(np.array([(10.0, 20.0), (50.0, 20.0)]), 4.0, (0.0, 0.0, 0.0))])
+    assert (image[18:22, 12:48] == 0).all()
+    assert (image[:17] == 255).all()
+    assert (image[23:] == 255).all()
+    assert (white == 255).all()
+    assert 'stroke="#000000"' in as_svg([Stroke(np.zeros((2, 2)), 4.0, (0.0, 0.0, 0.0))])
+
+
+def test_letters_of_all_numbers_are_known(picture):
+    shape = ImageFormat(400, 300, 1)
+    camera = fitted_camera(picture.points, picture.view, picture.up, shape.aspect)
+    for size in (1e-12, 1e-3, 7.0, 1e9):
+        applied = replace(picture.motion.applied, force=size * picture.motion.applied.force)
+        applied = replace(applied, moment=size * picture.motion.applied.moment)
+        legend = SimpleNamespace(motion=SimpleNamespace(applied=applied), drawing=picture.drawing)
+        assert len(legend_of(legend, camera, shape)) > 8
+
+
+def test_the_page_has_the_arrows_and_their_scales(picture):
+    """What the player draws, from the words of the page: forces and moments in proportion, each at its point."""
+    binary = Binary()
+    data = run_data(Shown("run", picture.drawing, picture.motion), binary)["applied"]
+    content, applied = zlib.decompress(binary.compressed()), picture.motion.applied
+
+    def values(one):
+        count, offset = int(np.prod(one["words"]["shape"])), one["words"]["offset"]
+        high, low = np.frombuffer(content, np.uint8, 2 * count, offset).reshape(2, count).astype(np.int64)
+        folded = (256 * high + low).reshape(-1, one["words"]["shape"][0])
+        change = np.where(folded % 2 == 0, folded // 2, -(folded // 2) - 1)
+        words = np.cumsum(change, axis=1).T % 65536
+        return (np.array(one["origin"]) + np.array(one["step"]) * words).reshape(one["words"]["shape"])
+
+    assert data["count"] == len(applied.names)
+    np.testing.assert_allclose(values(data["point"]), applied.point, atol=1e-4)
+    moment, force = (values(one) for one in data["vectors"])
+    np.testing.assert_allclose(force, applied.force, atol=1e-4 * np.abs(applied.force).max())
+    np.testing.assert_allclose(moment, applied.moment, atol=1e-4 * np.abs(applied.moment).max())
+    arrows = scaled_arrows(applied, picture.drawing.reach)
+    np.testing.assert_allclose(data["scales"][1] * applied.force, arrows[0], rtol=1e-12)
+    np.testing.assert_allclose(data["scales"][0] * applied.moment, arrows[1], rtol=1e-12)
 
 
 def test_moments_of_round_off_are_no_arrows():
