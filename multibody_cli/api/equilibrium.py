@@ -15,7 +15,7 @@ def equilibrium(
     source: str | PathLike[str],
     *,
     at: float | None = None,
-    steady: Mapping[str, float | None] | None = None,
+    steady: Mapping[str, float | str | None] | None = None,
     overrides: Overrides = (),
     state: str | None = None,
     write: str | PathLike[str] | None = None,

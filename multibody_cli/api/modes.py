@@ -18,7 +18,7 @@ def modes(
     *,
     at: float | None = None,
     equilibrium: bool = False,
-    steady: Mapping[str, float | None] | None = None,
+    steady: Mapping[str, float | str | None] | None = None,
     overrides: Overrides = (),
     state: str | None = None,
 ) -> Modes:
@@ -59,7 +59,7 @@ def linearize(
     outputs: Sequence[str] = (),
     at: float | None = None,
     equilibrium: bool = False,
-    steady: Mapping[str, float | None] | None = None,
+    steady: Mapping[str, float | str | None] | None = None,
     overrides: Overrides = (),
     state: str | None = None,
 ) -> LinearSystem:
@@ -92,7 +92,7 @@ def _subject(
     source: str | PathLike[str],
     at: float | None,
     equilibrium: bool,
-    steady: Mapping[str, float | None] | None,
+    steady: Mapping[str, float | str | None] | None,
     overrides: Overrides,
     state: str | None,
 ) -> tuple[PreparedSimulation, Subject]:

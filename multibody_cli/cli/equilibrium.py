@@ -69,7 +69,7 @@ def verb(
         require_hdf5_name(output)
     for target in filter(None, (write, output)):
         require_replaceable(target, force)
-    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES])
+    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=False)
     problem = StaticProblem(prepared, instant, rates)
     with Waiting(f"balancing {scene.name}"):
         found = problem.solve()

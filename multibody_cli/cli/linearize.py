@@ -65,7 +65,7 @@ def verb(
         raise ArgumentError(f"--to {target}: expected a name that ends in {', '.join(FORMATS)}")
     instant, rates = read_instant(at), read_rates(steady)
     require_replaceable(target, force)
-    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES])
+    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=bool(instant) and not (equilibrium or rates))
     with Waiting(f"linearizing {scene.name}"):
         subject = subject_of(prepared, instant, equilibrium, rates)
         found = linear_system(prepared, subject, inputs, outputs)

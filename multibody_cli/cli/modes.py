@@ -66,7 +66,7 @@ def verb(
     if output is not None:
         require_hdf5_name(output)
         require_replaceable(output, force)
-    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES])
+    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=bool(instant) and not (equilibrium or rates))
     with Waiting(f"computing the modes of {scene.name}"):
         subject = subject_of(prepared, instant, equilibrium, rates)
         found = modes_of_subject(subject, prepared.compiled.masses)
@@ -82,7 +82,10 @@ def verb(
 
 def _show(found: Modes) -> None:
     rows = [_row(k, mode) for k, mode in enumerate(found.modes[:MOST_MODES], start=1)]
-    show_table(rows)
+    if rows:
+        show_table(rows)
+    else:
+        show("no modes: no force opposes or causes a small motion" if found.free else "no modes: nothing can move")
     if len(found.modes) > MOST_MODES:
         show(f"and {len(found.modes) - MOST_MODES} more: see --json")
 

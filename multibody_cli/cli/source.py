@@ -52,6 +52,7 @@ def prepare_and_warn(
     text: str = "",
     reported: set[str] | None = None,
     source: SceneSource | None = None,
+    runs: bool = True,
 ) -> PreparedSimulation:
     """Load and compile a scene, and report its warnings.
 
@@ -67,6 +68,8 @@ def prepare_and_warn(
         Warnings that are not repeated; those of this scene are added.
     source
         The scene, if it is more than that of the file.
+    runs
+        Whether the scene is run: otherwise the length of its steps is not checked.
 
     Raises
     ------
@@ -83,6 +86,11 @@ def prepare_and_warn(
     show_compilation(purpose_of(simulation))
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
     reported = set() if reported is None else reported
+    if not runs:
+        from multibody_cli.compile import without_check_of_step
+
+        kept = without_check_of_step(simulation.compiled.alarms)
+        reported |= {str(alarm) for alarm in simulation.compiled.alarms if alarm not in kept}
     for warning in (*simulation.loaded.warnings, *simulation.compiled.warnings):
         if warning not in reported:
             messages.warning(warning)

@@ -46,8 +46,21 @@ def balance(forces: Floats, G: Floats, equality: Flags, touching: Flags) -> Bala
 
 
 def motions(G: Floats) -> Floats:
-    """Return a basis (n, k) of the motions that rows (m, n) allow."""
-    return null_space(G) if np.any(G) else np.eye(G.shape[1])
+    """Return a basis (n, k) of the motions that rows (m, n) allow: coordinates without a row in common do not mix."""
+    basis, row_sets, left = [], G != 0.0, np.ones(G.shape[1], np.bool_)
+    while left.any():
+        own, last = np.zeros(len(left), np.bool_), 0
+        own[np.argmax(left)] = True
+        while np.count_nonzero(own) > last:
+            last = np.count_nonzero(own)
+            own |= row_sets[(row_sets & own).any(axis=1)].any(axis=0)
+        part = G[np.ix_((row_sets & own).any(axis=1), own)]
+        basis.append(np.zeros((len(left), np.count_nonzero(own))))
+        basis[-1][own] = np.eye(len(basis[-1].T))
+        if len(part):
+            basis[-1] = basis[-1] @ null_space(part)
+        left &= ~own
+    return np.hstack(basis) if basis else np.zeros((0, 0))
 
 
 def multipliers(forces: Floats, G: Floats, active: Flags) -> Floats:

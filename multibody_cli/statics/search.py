@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 
 from multibody_cli.errors import RunFailed
 from multibody_cli.immutable import Immutable
+from multibody_cli.implicit.linearization import compute_mass_matrix
 from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import Model, State
 from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.statics.active_rows import RANK, Balance, balance, multipliers
-from multibody_cli.statics.unbalanced_forces import SECOND, SIXTH, UnbalancedForces, displaced
+from multibody_cli.statics.second_variation import SecondVariation, scales, second_variation
+from multibody_cli.statics.unbalanced_forces import FITTED, SECOND, UnbalancedForces, displaced
 
 MOST_STEPS = 300
 
@@ -47,12 +49,6 @@ NOTHING = 1e-20
 
 TOUCHING = 1e-9
 """Gap of a one-sided row that counts as closed, rad or lengths."""
-
-NEUTRAL = 1e-11
-"""Stiffness, relative to the largest force or stiffness, that is zero: the error of its differences is a tenth."""
-
-INSIGNIFICANT = 1e-8
-"""Stiffness, relative to that of the slowest motion that counts, that is zero."""
 
 ASYMMETRY = 1e-6
 """Difference of the stiffness from a symmetric one, relative to the largest, that is an error of differences."""
@@ -89,11 +85,10 @@ class Equilibrium(Immutable, eq=False):
     residual
         Largest unbalanced force, relative to the forces that balance.
     stiffness
-        (k,) eigenvalues of the second variation, J per rad^2 or per square of the length of the mechanism, ascending.
+        (k,) eigenvalues of the second variation, J per rad^2 or per square of the length of the mechanism, ascending; 0
+        where errors may have caused them.
     directions
         (nv, k) displacements that belong to them, as columns.
-    zero
-        Stiffness that counts as 0.
     potential
         Whether the stiffness is symmetric, as that of forces with a potential.
     steps
@@ -106,19 +101,18 @@ class Equilibrium(Immutable, eq=False):
     residual: float
     stiffness: Floats
     directions: Floats
-    zero: float
     potential: bool
     steps: int
 
     @property
     def unstable(self) -> int:
         """Number of directions in which the energy decreases."""
-        return int(np.count_nonzero(self.stiffness < -self.zero))
+        return int(np.count_nonzero(self.stiffness < 0.0))
 
     @property
     def neutral(self) -> int:
         """Number of directions in which nothing opposes a displacement."""
-        return int(np.count_nonzero(np.abs(self.stiffness) <= self.zero))
+        return int(np.count_nonzero(self.stiffness == 0.0))
 
 
 class NoEquilibrium(RunFailed):
@@ -151,8 +145,8 @@ class Search:
         self._equality = np.asarray(model.system.rows["one_sided"]) == 0
         self._holonomic = np.asarray(model.system.rows["holonomic"]) == 1
         mass, length = float(tree.links["mass"].sum()), tree.length
-        self._slowest = mass * (length * tree.rate) ** 2  # of oscillations that last longer than anything counts
-        self._weight = max(self._slowest, mass * float(np.linalg.norm(tree.gravity)) * length)
+        self._square = max(tree.rate**2, float(np.linalg.norm(tree.gravity)) / length)  # of the least rate that counts
+        self._weight = mass * length**2 * self._square
         self._start, self._steps, self._way = state.q.copy(), 0, 0.0
 
     def solve(self) -> Equilibrium:
@@ -165,26 +159,27 @@ class Search:
         """
         here, best = self._place(self._projected(self._start, self._equality)), np.inf
         while True:
-            K, size = self._stiffness(here, SECOND), _size(here)
+            [K], size = self._stiffness(here, SECOND), _size(here)
             scale = self._scale(here)
-            round_off = max(BALANCED * scale, ROUND_OFF * _largest(K))  # stiff elements do not hide soft ones
+            round_off = np.maximum(BALANCED * scale, ROUND_OFF * np.abs(K).max(axis=1, initial=0.0))
+            is_balanced = bool((np.abs(here.unbalanced) <= round_off).all())
             if size <= NOTHING * scale:
                 return self._found(here)
-            step = _step(K, here.unbalanced, round_off)
-            if size >= 0.5 * best and (size <= round_off or np.abs(step).max(initial=0.0) <= BALANCED):
+            step = _step(K, here.unbalanced, BALANCED * scale)
+            if size >= 0.5 * best and (is_balanced or np.abs(step).max(initial=0.0) <= BALANCED):
                 return self._found(here)
             best = min(best, size)
             after = self._moved(here, step)
             if not _is_symmetric(K, max(scale, _largest(K))) and (after is None or _size(after) > 0.9 * size):
                 after = self._moved(here, _limited(np.linalg.lstsq(K, here.unbalanced, rcond=RANK)[0])) or after
             if after is None:
-                if size <= round_off:
+                if is_balanced:
                     return self._found(here)
                 raise self._failure(here, "the forces jump, or change faster than displacements can follow")
             if self._steps == MOST_STEPS:
-                raise self._failure(here, f"forces remain after {MOST_STEPS} steps of the search")
+                raise self._endless(here, f"forces remain after {MOST_STEPS} steps of the search")
             if self._way > FARTHEST:
-                raise self._failure(here, "nothing holds it")
+                raise self._endless(here, "nothing holds it")
             here, self._steps = after, self._steps + 1
 
     # --- places ---------------------------------------------------------------------------------------------------
@@ -231,10 +226,17 @@ class Search:
 
     # --- steps ----------------------------------------------------------------------------------------------------
     def _stiffness(self, here: Place, weights: Floats) -> Floats:
-        """Return K (k, k), J."""
+        """Return K, and samples of its error with the weights `FITTED`, (p, k, k), J."""
         N, x = here.balance.N, self._weights * here.balance.x
         slopes = self._forces.along(here.q, x, self._whole(N), weights)
-        return -N.T @ (self._sizes[:, None] * slopes[self._free])
+        return np.asarray(-N.T @ (self._sizes[:, None] * slopes[:, self._free]))
+
+    def _mass_matrix(self, here: Place) -> Floats:
+        """Return the mass matrix (k, k) along the motions of the active rows, J s^2."""
+        forces, D = self._forces, self._whole(here.balance.N)[: self._forces.n]
+        M, state = np.zeros((forces.n, forces.n)), forces.state._replace(q=here.q.copy()).copy()
+        compute_mass_matrix(self._model.system, forces.work, state, np.zeros(forces.n), M)
+        return np.asarray(D.T @ M @ D)
 
     def _moved(self, here: Place, step: Floats) -> Place | None:
         """Return the place after a step (k,), shortened; None if nothing is gained."""
@@ -256,30 +258,43 @@ class Search:
         """Return the size of the forces that balance, J."""
         return max(self._weight, _largest(here.forces), _largest(here.G.T * here.balance.x))
 
+    def _second_variation(self, here: Place) -> tuple[Floats, SecondVariation, bool]:
+        """Return the stiffness (k, k), its symmetric part by its signs, and whether it is symmetric."""
+        K, *samples = self._stiffness(here, FITTED)
+        least = np.finfo(float).eps * self._square * np.diag(self._mass_matrix(here))
+        return K, *second_variation(K, np.array(samples), least)
+
     # --- results --------------------------------------------------------------------------------------------------
     def _found(self, here: Place) -> Equilibrium:
-        K = self._stiffness(here, SIXTH)
-        stiffness, axes = np.linalg.eigh(0.5 * (K + K.T))
-        largest = max(self._scale(here), _largest(K))
+        K, variation, symmetric = self._second_variation(here)
+        stiffness, axes = variation.eigenvalues(np.eye(len(K)))
         state = self._forces.state.copy()
         state.q[:] = here.q
         return Equilibrium(
             state=state,
             multipliers=self._weights * here.balance.x,
             active=here.balance.active,
-            residual=_size(here) / largest,
+            residual=_largest(here.unbalanced / np.maximum(self._scale(here), np.abs(K).max(axis=1, initial=0.0))),
             stiffness=stiffness,
             directions=self._whole(here.balance.N @ axes),
-            zero=max(NEUTRAL * largest, INSIGNIFICANT * self._slowest),
-            potential=_is_symmetric(K, max(_largest(K), self._slowest)),
+            potential=symmetric,
             steps=self._steps,
         )
 
-    def _failure(self, here: Place | None, reason: str) -> NoEquilibrium:
+    def _endless(self, here: Place, reason: str) -> NoEquilibrium:
+        """Return the failure of a search that does not end: of forces that no stiffness opposes, if there are any."""
+        still = self._second_variation(here)[1].still
+        along = still @ (still.T @ here.unbalanced)
+        if _largest(along) > BALANCED * self._scale(here):
+            return self._failure(here, "nothing holds it", along)
+        return self._failure(here, reason)
+
+    def _failure(self, here: Place | None, reason: str, along: Floats | None = None) -> NoEquilibrium:
         state, coordinate = self._forces.state.copy(), 0
         if here is not None:
             state.q[:] = here.q
-            coordinate = int(self._free[np.argmax(np.abs(here.forces + here.G.T @ here.balance.x))])
+            forces = here.forces + here.G.T @ here.balance.x if along is None else here.balance.N @ along
+            coordinate = int(self._free[np.argmax(np.abs(forces))])
         return NoEquilibrium(reason, state, coordinate)
 
 
@@ -290,14 +305,15 @@ def _step(K: Floats, forces: Floats, zero: float) -> Floats:
     """
     if len(K) == 0:
         return forces
-    stiffness, axes = np.linalg.eigh(0.5 * (K + K.T))
-    if stiffness[0] > zero:
-        step = np.linalg.solve(K, forces)
-    else:
-        along, sizes = axes.T @ forces, np.abs(stiffness)
-        least = np.maximum(np.abs(along) / LARGEST_STEP, zero)
-        step = axes @ (along / np.maximum(np.maximum(sizes, least), 1e-300))
-    return _limited(step)
+    scale = scales(np.maximum(np.maximum(np.abs(K), np.abs(K.T)), zero * np.eye(len(K))))
+    scaled = scale[:, None] * K * scale
+    stiffness, axes = np.linalg.eigh(0.5 * (scaled + scaled.T))
+    least = np.maximum(zero * np.sum((scale[:, None] * axes) ** 2, axis=0), 1e-300)
+    if (stiffness > least).all():
+        return _limited(scale * np.linalg.solve(scaled, scale * forces))
+    along = axes.T @ (scale * forces) / np.maximum(np.abs(stiffness), least)
+    parts = scale[:, None] * axes * along
+    return _limited(np.sum([_limited(part) for part in parts.T], axis=0))
 
 
 def _limited(step: NDArray[np.floating]) -> Floats:

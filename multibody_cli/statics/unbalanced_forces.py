@@ -6,7 +6,8 @@ rows with the Jacobian G,
     L(q, x) = f(q) + G(q)^T x.
 
 The derivatives of L at constant x along the tangents of the constraints are those of the motion on the constraints: the
-multipliers bring in the curvature of the rows.  They are central differences of second or sixth order.
+multipliers bring in the curvature of the rows.  They are central differences: the slope of the odd polynomial of degree
+5 that fits six of them best.  The rest, of round-off and higher derivatives, has three orthogonal samples of the error.
 """
 
 from __future__ import annotations
@@ -30,12 +31,20 @@ from multibody_cli.tree.inverse_dynamics import compute_inverse_dynamics
 from multibody_cli.tree.jacobian import write_ball_columns
 from multibody_cli.tree.workspace import workspace_for
 
-SECOND, SIXTH = np.array([0.5]), np.array([3.0 / 4.0, -3.0 / 20.0, 1.0 / 60.0])
-"""Weights of the central differences over 1, 2, ... offsets."""
 
-OFFSETS = {1: 1e-5, 3: 1e-3}
-"""Offset, relative to the sizes of coordinates, by the number of weights."""
+def _fitted() -> Floats:
+    """Return the weights (4, 6) of the slope of the best polynomial, and of three samples of its error."""
+    offsets = np.arange(1.0, 7.0)
+    axes, sizes, _ = np.linalg.svd(offsets[:, None] ** [1.0, 3.0, 5.0])
+    slope = 0.5 * np.linalg.pinv(offsets[:, None] ** [1.0, 3.0, 5.0])[0]
+    return np.array([slope, *(np.linalg.norm(slope) * axes[:, len(sizes) :].T)])
 
+
+SECOND, FITTED = np.array([[0.5]]), _fitted()
+"""Weights (p, K) of central differences over 1, ..., K offsets."""
+
+OFFSETS = {1: 1e-5, 6: 5e-4}
+"""Offset, relative to the sizes of coordinates, by the number of weights K."""
 
 CHANGE = 1e-2
 """Offset of rates, relative to the slowest rate that counts and to the sizes of coordinates."""
@@ -69,15 +78,15 @@ class UnbalancedForces:
         return found
 
     def along(self, q: Floats, x: Floats, directions: Floats, weights: Floats) -> Floats:
-        """Return the derivatives (n, k) of L along displacements (nv, k), by differences with weights."""
-        columns, offset = np.ascontiguousarray(directions.T), OFFSETS[len(weights)]
-        found = np.zeros((len(columns), self.n))
+        """Return the differences (p, n, k) of L along displacements (nv, k), with weights (p, K)."""
+        columns, offset = np.ascontiguousarray(directions.T), OFFSETS[weights.shape[1]]
+        found = np.zeros((len(weights), len(columns), self.n))
         if len(self.state.z):
             for j, column in enumerate(columns):
-                for k, weight in enumerate(weights, start=1):
+                for k, parts in enumerate(weights.T, start=1):
                     for sign in (1.0, -1.0):
                         moved = displaced(self.model, q, column, sign * k * offset)
-                        found[j] += sign * weight / offset * self.at(moved, x)
+                        found[:, j] += sign / offset * np.outer(parts, self.at(moved, x))
             self._settle(q)
         else:
             moved, part = np.zeros(self.model.nq), np.zeros(self.n)
@@ -85,23 +94,22 @@ class UnbalancedForces:
                 self.model.system, self.work, self.state.time[0], q, self.state.v, x, columns, weights, offset,
                 self._scratch, self._still, moved, part, found,
             )  # fmt: skip
-        return found.T
+        return found.swapaxes(1, 2)
 
     def by_rates(self, q: Floats, x: Floats, directions: Floats) -> Floats:
-        """Return the derivatives (n, k) of L along changes of the rates (nv, k).
+        """Return the derivatives (n, k) of L along changes of the rates (nv, k), and samples of their error, (4, n, k).
 
-        Differences of sixth order, exact for forces of inertia and linear dampers; a force with a kink at rest has the
-        mean of its slopes.
+        They are exact for forces of inertia and linear dampers; a force with a kink at rest has the mean of its slopes.
         """
-        given, found = self.state.v.copy(), np.zeros((directions.shape[1], self.n))
+        given, found = self.state.v.copy(), np.zeros((len(FITTED), directions.shape[1], self.n))
         rate = CHANGE * self.model.system.tree.rate
         for j, column in enumerate(directions.T):
-            for k, weight in enumerate(SIXTH, start=1):
+            for k, parts in enumerate(FITTED.T, start=1):
                 for sign in (1.0, -1.0):
                     self.state.v[:] = given + sign * k * rate * column
-                    found[j] += sign * weight / rate * self.at(q, x)
+                    found[:, j] += sign / rate * np.outer(parts, self.at(q, x))
         self.state.v[:] = given
-        return found.T
+        return found.swapaxes(1, 2)
 
     def jacobian(self, q: Floats) -> tuple[Floats, Floats]:
         """Return the Jacobian G (m, n) of all rows at q, and their errors (m,)."""
@@ -158,14 +166,15 @@ def differentiate_unbalanced_forces(
     system: Any, work: Any, t: float, q: Any, v: Any, x: Any, columns: Any, weights: Any, offset: float,
     scratch: Any, still: Any, moved: Any, part: Any, found: Any,
 ) -> None:  # fmt: skip
-    """Add the derivatives (k, n) of L along `columns` (k, nv); `moved` (nq,) and `part` (n,) are scratch."""
+    """Add the differences (p, k, n) of L along `columns` (k, nv); `moved` (nq,) and `part` (n,) are scratch."""
     for j in range(len(columns)):
-        for k in range(len(weights)):
+        for k in range(weights.shape[1]):
             for side in range(2):
                 sign = 1.0 - 2.0 * side
                 copy(q, moved)
                 displace(system.tree, moved, columns[j], sign * (k + 1) * offset)
                 normalize(system.tree, moved)
                 compute_unbalanced_forces(system, work, t, moved, v, x, scratch, still, part)
-                for i in range(len(part)):
-                    found[j, i] += sign * weights[k] / offset * part[i]
+                for p in range(len(weights)):
+                    for i in range(len(part)):
+                        found[p, j, i] += sign * weights[p, k] / offset * part[i]

@@ -14,7 +14,7 @@ Limits and flanks of gears with backlash are one-sided rows.  Those that are pre
 the others are left out: A is that of the present mode of contact.
 
 The derivatives are central differences of sixth order, of several offsets: for each curve, those that differ least from
-the differences of fourth order.  Their error is that of round-off, about 1e-13 of the accelerations.
+the differences of fourth order, which is an estimate of their error: about 1e-13 of the accelerations.
 
 Sources: Schwab and Meijaard, Dynamics of flexible multibody systems with non-holonomic constraints: a finite element
 approach, Multibody System Dynamics 10 (2003), for P and N; Fornberg, Generation of finite difference formulas on
@@ -73,6 +73,7 @@ class LinearModel(NamedTuple):
     touching: tuple[str, ...]
     C: Floats
     D: Floats
+    errors: Floats
 
 
 class Input(NamedTuple):
@@ -201,33 +202,36 @@ class _Linearizer:
         moved = [self._along(state, column, nothing, 1.0) for column in P.T]
         changed = [self._along(state, nothing, column, rate) for column in N.T]
         size = 3 * nv + len(self._outputs(state.q, state.v))
-        curves = np.reshape([*moved, *changed], (len(moved) + len(changed), size))
-        dq, dv, da, dy = np.split(curves.T, (nv, 2 * nv, 3 * nv))
+        curves = np.reshape([*moved, *changed], (len(moved) + len(changed), 2, size))
+        dq, dv, da, dy = np.split(curves[:, 0].T, (nv, 2 * nv, 3 * nv))
         X = np.concatenate([P.T @ dq, N.T @ dv])
         Y = np.concatenate([P.T @ (dv + self._turning(state) @ dq), N.T @ da])
         A = np.linalg.solve(X.T, Y.T).T
-        responses = np.reshape([self._response(state, one) for one in inputs], (len(inputs), size)).T
+        _, ev, ea, _ = np.split(curves[:, 1].T, (nv, 2 * nv, 3 * nv))
+        errors = np.concatenate([np.abs(P.T) @ ev, np.abs(N.T) @ ea]) @ np.abs(np.linalg.inv(X))
+        responses = np.reshape([self._response(state, one)[0] for one in inputs], (len(inputs), size)).T
         B = np.zeros((len(A), len(inputs)))
         B[P.shape[1] :] = N.T @ responses[2 * nv : 3 * nv]
         elements = self._elements(self._closed), self._elements(self._touching)
         C, D = np.linalg.solve(X.T, dy.T).T, responses[3 * nv :]
-        return LinearModel(A, B, N[:n], P[:n], tuple(one.name for one in inputs), *elements, C, D)
+        return LinearModel(A, B, N[:n], P[:n], tuple(one.name for one in inputs), *elements, C, D, errors)
 
     def _along(self, state: State, shift: Floats, change: Floats, rate: float) -> Floats:
-        """Return the derivatives of q, v, the accelerations and outputs along a displacement and a change of rates."""
+        """Return the derivatives of q, v, the accelerations and outputs along a curve, and their errors, (2, ...)."""
         size = self._motion(state, shift + change) / rate
         return self._derivative(lambda h: self._deviation(state, h * shift, h * change), 1.0 / size)
 
     def _derivative(self, values: Callable[[float], Floats], size: float) -> Floats:
-        """Return the derivative at 0 of values by differences with the best one of the `OFFSETS` of a size."""
+        """Return the derivative at 0 of values, and its errors, with the best one of the `OFFSETS` of a size."""
         accelerations = slice(2 * self._model.nv, 3 * self._model.nv)
 
-        def differences(offset: float) -> tuple[float, Floats]:
+        def differences(offset: float) -> tuple[Floats, Floats]:
             each = np.array([values(k * offset) for k in SHIFTS])
             sixth, fourth = (np.tensordot(weights, each, 1) / offset for weights in (SIXTH, FOURTH))
-            return float(np.abs(sixth - fourth)[accelerations].max(initial=0.0)), sixth
+            return sixth, np.abs(sixth - fourth)
 
-        return min((differences(offset * size) for offset in OFFSETS), key=lambda found: found[0])[1]
+        each = (differences(offset * size) for offset in OFFSETS)
+        return np.array(min(each, key=lambda found: found[1][accelerations].max(initial=0.0)))
 
     def _motion(self, state: State, v: Floats) -> float:
         """Return the largest motion of a body with rates v (nv,), 1/s: angular, or linear by the length."""
@@ -245,7 +249,7 @@ class _Linearizer:
         return max(self._motion(state, state.v), np.sqrt(self._motion(state, a))) or 1.0
 
     def _response(self, state: State, one: Input) -> Floats:
-        """Return the derivatives of q, v, the accelerations and outputs with respect to an input."""
+        """Return the derivatives of q, v, the accelerations and outputs with respect to an input, and their errors."""
         given, nothing = one.value, np.zeros(self._model.nv)
 
         def changed(shift: float) -> Floats:

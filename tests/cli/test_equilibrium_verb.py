@@ -48,7 +48,9 @@ def test_an_unstable_start_lists_the_equilibria_beside_it(mbsim: Command, folder
     [
         (["--at", "noon"], 2, "--at noon: "),
         (["--steady", "hing=1"], 2, "--steady hing: no coordinate `hing`"),
+        (["--at", "-1s"], 2, "--at -1s: expected a time (s) of at least 0"),
         (["--steady", "hinge=fast"], 2, "--steady hinge=fast: "),
+        (["--steady", "hinge=5 m"], 2, "--steady hinge=5 m: expected an angular speed (rad/s), but `5 m` is a length"),
         (["--write", "still.txt"], 2, "--write still.txt: expected a name that ends in .yaml"),
         (["-o", "still.csv"], 2, "results are written as HDF5"),
         (["--set", "joints.hinge.force=100"], 1, "no equilibrium at t = 0 s: joint hinge has the largest unbalanced"),

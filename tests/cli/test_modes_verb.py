@@ -46,6 +46,30 @@ def test_modes_as_table_json_and_motion(mbsim: Command, folder: Path) -> None:
     assert (ending.code, "--at" in ending.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("joint", "reason"), [("fixed", "nothing can move"), ("free", "no force opposes or causes a small motion")]
+)
+def test_a_scene_without_modes(mbsim: Command, folder: Path, joint: str, reason: str) -> None:
+    body = "gravity: [0, 0, 0]\nbodies: {a: {mass: 1, inertia: {principal: [1, 1, 1]}}}\n"
+    (folder / "one.yaml").write_text(
+        f"mbsim: 1\n{body}joints: {{j: {{type: {joint}, child: a}}}}\nsimulation: {{duration: 1 s, step: 1 ms}}\n"
+    )
+    assert mbsim("modes", "one.yaml").stdout == f"no modes: {reason}\n"
+    ending = mbsim("modes", "one.yaml", "--mode", "1", "-o", "one.h5")
+    assert (ending.code, "--mode 1: the scene has 0 modes" in ending.stderr) == (2, True)
+
+
+def test_the_step_is_checked_for_runs_alone(mbsim: Command, folder: Path) -> None:
+    """With w = 1e5 1/s, steps of 1 ms are not stable."""
+    (folder / "two.yaml").write_text(SCENE.replace("stiffness: 100}", "stiffness: 1e10}"))
+    for verb in (["modes"], ["equilibrium"], ["linearize", "--to", "two.npz"]):
+        ending = mbsim(verb[0], "two.yaml", *verb[1:])
+        assert (ending.code, "the step of" in ending.stderr) == (0, False)
+    assert "the step of" in mbsim("modes", "two.yaml", "--at", "1 ms").stderr
+    ending = mbsim("modes", "two.yaml", "--at", "-1")
+    assert (ending.code, "--at -1: expected a time (s) of at least 0" in ending.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("suffix", ["npz", "json", "mat"])
 def test_matrices_in_each_format(mbsim: Command, folder: Path, suffix: str) -> None:
     (folder / "two.yaml").write_text(SCENE)

@@ -179,6 +179,18 @@ bodies: {box: {mass: 1, inertia: {principal: [1, 1, 1]}}}
 joints: {rail: {type: prismatic, axis: [0, 0, 1], child: box}}""")
 
 
+def test_a_pair_that_falls_is_not_held_by_what_holds_others() -> None:
+    """Two balls on a spring fall, beside a third one that hangs on a spring."""
+    with pytest.raises(RunFailed, match=r"body (left|right), coordinate 3 has .* force, and nothing holds"):
+        solved("""bodies:
+  left: {kind: point, mass: 1, position: [0, 0, 0]}
+  right: {kind: point, mass: 1, position: [1, 0, 0]}
+  bob: {kind: point, mass: 1, position: [3, 0, -0.5]}
+springs:
+  pair: {between: [{body: left}, {body: right}], stiffness: 100, rest_length: 1}
+  cord: {between: [{body: world, point: [3, 0, 0]}, {body: bob}], stiffness: 100, rest_length: 0.5}""")
+
+
 @pytest.mark.filterwarnings("ignore:the step of")
 @pytest.mark.parametrize("stiffness", [1e6, 1e9, 1e11])
 def test_a_stiff_spring_does_not_hide_a_soft_direction(stiffness: float) -> None:

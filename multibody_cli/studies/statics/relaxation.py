@@ -92,7 +92,6 @@ def _at_rest(model: Model, state: State, residual: float, steps: int) -> Equilib
         residual=residual,
         stiffness=np.zeros(0),
         directions=np.zeros((model.nv, 0)),
-        zero=0.0,
         potential=False,
         steps=steps,
     )

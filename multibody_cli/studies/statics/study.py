@@ -17,6 +17,7 @@ from multibody_cli.errors import ArgumentError, QuantityError, RunFailed, neares
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.implicit.linearization import compute_row_accelerations
 from multibody_cli.initial.initial_state import placed
+from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS, Coordinate
 from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import Model
 from multibody_cli.spatial.rotations import vector_of_quaternion
@@ -127,16 +128,21 @@ class StaticProblem:
     at
         The instant, s; None for the start.
     steady
-        Rates of a steady motion by coordinates; None for the rate of the start, or of a prescribed motion.
+        Rates of a steady motion by coordinates, rad/s or m/s, or with a unit as in "5 turn/s"; None for the rate of the
+        start, or of a prescribed motion.
 
     Raises
     ------
     ArgumentError
-        A coordinate does not exist or is a rotation, or a scene with contacts or dry friction has steady rates.
+        The instant is negative, a coordinate does not exist or is a rotation, a rate has another unit than that of its
+        coordinate, or a scene with contacts or dry friction has steady rates.
     """
 
     def __init__(
-        self, prepared: PreparedSimulation, at: float | None = None, steady: Mapping[str, float | None] | None = None
+        self,
+        prepared: PreparedSimulation,
+        at: float | None = None,
+        steady: Mapping[str, float | str | None] | None = None,
     ) -> None:
         model, state = prepared.compiled.model, prepared.fresh_state()
         self._prepared, self._is_set = prepared, bool(objection_to_equilibrium(model))
@@ -146,10 +152,12 @@ class StaticProblem:
         self._n, rates = int(model.system.tree.links["nv"].sum()), np.zeros(model.nv)
         self._held: Flags = np.zeros(model.nv, np.bool_)
         if at is not None:
+            require_instant(at)
             state.time[0] = at
         update_kinematics(model.system, state.time[0], state.q, state.v, state.a, workspace_for(model.system))
         for name, rate in (steady or {}).items():
-            iv = self._coordinate(name).iv
+            one = self._coordinate(name)
+            iv, rate = one.iv, None if rate is None else _rate(one, rate)
             if model.system.tree.driven[iv] and rate is not None:
                 raise ArgumentError(f"--steady {name}: its motion is prescribed: leave out the rate")
             rates[iv], self._held[iv] = state.v[iv] if rate is None else rate, True
@@ -265,22 +273,18 @@ def _coordinates_of(model: Model, q: Floats) -> Floats:
     return found
 
 
-def read_rates(texts: Sequence[str]) -> dict[str, float | None]:
-    """Return the rates of `COORDINATE=RATE`, or None of `COORDINATE` alone.
+def _rate(one: CoordinateName, rate: float | str) -> float:
+    """Return the rate of a coordinate, rad/s or m/s."""
+    try:
+        return Quantity(COORDINATE_KINDS["v"][Coordinate(one.unit)]).read(rate)
+    except QuantityError as error:
+        raise ArgumentError(f"--steady {one.name}={rate}: {error}") from None
 
-    Raises
-    ------
-    ArgumentError
-        A rate is no number.
-    """
-    rates: dict[str, float | None] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        try:
-            rates[name] = Quantity(units.ANY).read(value) if equals else None
-        except QuantityError as error:
-            raise ArgumentError(f"--steady {text}: {error}") from None
-    return rates
+
+def read_rates(texts: Sequence[str]) -> dict[str, str | None]:
+    """Return the rates of `COORDINATE=RATE`, or None of `COORDINATE` alone."""
+    parts = (text.partition("=") for text in texts)
+    return {name: value if equals else None for name, equals, value in parts}
 
 
 def read_instant(text: str | None) -> float | None:
@@ -292,6 +296,12 @@ def read_instant(text: str | None) -> float | None:
         It is no time.
     """
     try:
-        return None if text is None else Quantity(units.TIME).read(text)
+        return None if text is None else Quantity(units.TIME, least=0.0).read(text)
     except QuantityError as error:
         raise ArgumentError(f"--at {text}: {error}") from None
+
+
+def require_instant(at: float) -> None:
+    """Refuse a time before the start of a run."""
+    if not at >= 0.0:
+        raise ArgumentError(f"--at {at:g}: expected a time of at least 0 s")

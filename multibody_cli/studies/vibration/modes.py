@@ -17,25 +17,27 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eig, matrix_balance
+from scipy.sparse.csgraph import connected_components
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.initial.linearized_motion import Complex
-from multibody_cli.kernel import Floats
+from multibody_cli.kernel import Floats, Integers
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Model, State
 from multibody_cli.statics.search import Equilibrium
+from multibody_cli.statics.second_variation import CERTAIN, diagonal
 from multibody_cli.statics.unbalanced_forces import UnbalancedForces
 from multibody_cli.studies.doctor.small_motions import shares_of_bodies
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.linearization import linearize
 from multibody_cli.studies.vibration.subject import Subject
 
-STILL = 1e-6
-"""Exponent, relative to the largest, that is zero: no force opposes its motion."""
+ROUND_OFF = 10.0 * np.finfo(float).eps
+"""Error of a matrix by the computation of its eigenvalues, relative to its norm."""
 
-REAL = 1e-9
-"""Imaginary part of an exponent, relative to it, that is round-off."""
+SAME = 1e-9
+"""Difference of frequencies, relative to them, and of damping ratios that is round-off."""
 
 
 class Mode(Immutable, eq=False):
@@ -116,14 +118,15 @@ def _at_equilibrium(model: Model, found: Equilibrium, masses: Mapping[str, MassP
     D, k, forces = found.directions, found.stiffness, UnbalancedForces(model, found.state.copy())
     own = D[: forces.n]
     M = own.T @ EquationsOfMotion(model).mass_matrix(found.state) @ own
-    C = -own.T @ forces.by_rates(found.state.q, found.multipliers, D)
-    squares, shapes = _undamped(M, np.where(np.abs(k) <= found.zero, 0.0, k))
-    C = shapes.T @ C @ shapes
-    count, roots = len(squares), np.sqrt(np.abs(squares))
+    squares, shapes = diagonal(k).eigenvalues(M)
+    C, *samples = -shapes.T @ own.T @ forces.by_rates(found.state.q, found.multipliers, D) @ shapes
+    count, roots, nothing = len(squares), np.sqrt(np.abs(squares)), np.zeros_like(C)
     # of the states (w y, y'), which have one size; w is 1 where it is 0
     w = np.where(roots > 0.0, roots, 1.0)
-    exponents, vectors = np.linalg.eig(np.block([[np.zeros_like(C), np.diag(w)], [-np.diag(squares / w), -C]]))
-    vectors = np.asarray(D @ shapes @ (vectors[:count] / w[:, None]), np.complex128)
+    A = np.block([[nothing, np.diag(w)], [-np.diag(squares / w), -C]])
+    errors = np.block([[nothing, nothing], [nothing, np.abs(samples).max(axis=0)]])
+    exponents, vectors = _exponents(A, errors)
+    vectors = D @ shapes @ (vectors[:count] / w[:, None])
     undamped = np.sign(squares) * roots / (2.0 * math.pi)
     return _sorted(model, found.state, masses, exponents, vectors, undamped)
 
@@ -131,24 +134,35 @@ def _at_equilibrium(model: Model, found: Equilibrium, masses: Mapping[str, MassP
 def _at_state(model: Model, state: State, masses: Mapping[str, MassProperties]) -> Modes:
     """Return the modes about any state, relative to the motion of the scene."""
     linear = linearize(model, state)
-    exponents, vectors = np.linalg.eig(linear.A)
+    exponents, vectors = _exponents(linear.A, linear.errors)
     shapes = np.zeros((model.nv, len(exponents)), np.complex128)
     P = linear.position_basis
     shapes[: len(P)] = P @ vectors[: P.shape[1]]
     return _sorted(model, state, masses, exponents, shapes, np.zeros(0))
 
 
-def _undamped(M: Floats, k: Floats) -> tuple[Floats, Floats]:
-    """Return the squares (n,) of the undamped angular frequencies, ascending, and shapes (n, n) with unit masses."""
-    high, shapes = eigh(np.diag(k), M)
-    if len(k) == 0 or not k.min() > 0.0:
-        return high, shapes
-    root = 1.0 / np.sqrt(k)
-    inverse, axes = np.linalg.eigh(root[:, None] * M * root)
-    low = 1.0 / inverse[::-1]
-    own = (root[:, None] * axes * np.sqrt(low[::-1]))[:, ::-1]
-    is_low = low <= math.sqrt(low[0] * high[-1])
-    return np.where(is_low, low, high), np.where(is_low, own, shapes)
+def _exponents(A: Floats, errors: Floats) -> tuple[Complex, Complex]:
+    """Return the eigenvalues (n,) and eigenvectors (n, n) of a matrix, of each part that is independent by itself.
+
+    An eigenvalue or an imaginary part that errors of the matrix may have caused is 0.  With the eigenvectors x and y,
+    errors E change a simple eigenvalue by at most e/|y^H x|, e = |y|^T E |x|, and a triple one by (a^2 e)^(1/3), where
+    a is the norm of the matrix: the smaller one counts.
+    """
+    exponents, vectors = np.zeros(len(A), np.complex128), np.zeros(A.shape, np.complex128)
+    count, parts = connected_components(A != 0.0, connection="weak")
+    for own in (np.flatnonzero(parts == k) for k in range(count)):
+        block = np.ix_(own, own)
+        balanced, (scale, _) = matrix_balance(A[block], permute=False, separate=True)
+        values, left, right = eig(balanced, left=True)
+        norm = float(np.linalg.norm(balanced))
+        e = np.einsum("ik,ij,jk->k", np.abs(left), CERTAIN * errors[block] * scale / scale[:, None], np.abs(right))
+        e += ROUND_OFF * norm
+        products = np.abs(np.einsum("ik,ik->k", left.conj(), right))
+        change = np.minimum(e / np.maximum(products, 1e-300), np.cbrt(norm**2 * e))
+        exponents[own] = np.where(np.abs(values) <= change, 0.0, values.real)
+        exponents[own] += 1j * np.where(np.abs(values.imag) <= change, 0.0, values.imag)
+        vectors[block] = scale[:, None] * right
+    return exponents, vectors
 
 
 def _sorted(
@@ -160,15 +174,22 @@ def _sorted(
     undamped: Floats,
 ) -> Modes:
     """Return the modes of exponents (m,) with shapes (nv, m), one for each pair of complex ones."""
-    weights, largest = model.system.tree.weights, float(np.abs(exponents).max(initial=0.0))
-    still = np.abs(exponents) <= STILL * max(largest, model.system.tree.rate)
+    weights, found = model.system.tree.weights, []
+    still = exponents == 0.0
     kept = np.flatnonzero(~still & (exponents.imag >= 0.0))
-    kept = kept[np.lexsort((exponents[kept].real, np.abs(exponents[kept])))]
-    found = []
-    for i in kept:
+    for i in kept[_order(exponents[kept])]:
         s, most = complex(exponents[i]), int(np.argmax(np.abs(shapes[:, i] * weights)))
         shape = shapes[:, i] / (shapes[most, i] * weights[most])
         grows: Literal["grows", "decays"] = "grows" if s.real > 0.0 else "decays"
-        kind = "oscillates" if s.imag > REAL * abs(s) else grows
+        kind = "oscillates" if s.imag > 0.0 else grows
         found.append(Mode(kind, s, shape, shares_of_bodies(masses, model, state, shape)))
     return Modes(tuple(found), undamped, int(np.count_nonzero(still)))
+
+
+def _order(exponents: Complex) -> Integers:
+    """Return the order by size, of equal ones by the damping; differences of round-off do not count."""
+    sizes = np.abs(exponents)
+    order = np.argsort(sizes, kind="stable")
+    group = np.cumsum(np.diff(sizes[order], prepend=0.0) > SAME * sizes[order])
+    ratios = np.round(exponents[order].real / sizes[order] / SAME)
+    return np.asarray(order[np.lexsort((ratios, group))])

@@ -37,7 +37,8 @@ def record_mode(
         There is no such mode.
     """
     if number > len(found.modes):
-        raise ArgumentError(f"--mode {number}: the scene has {len(found.modes)} modes")
+        count = len(found.modes)
+        raise ArgumentError(f"--mode {number}: the scene has {count} mode{'s' * (count != 1)}")
     model, shape, states = subject.model, found.modes[number - 1].shape, []
     for k in range(INSTANTS + 1):
         phase = 2.0 * math.pi * k / INSTANTS

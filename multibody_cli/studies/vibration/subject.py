@@ -12,7 +12,7 @@ from multibody_cli.methods.contract import Status
 from multibody_cli.model import Model, State
 from multibody_cli.scene.timing import integer_multiple
 from multibody_cli.studies.simulation import PreparedSimulation
-from multibody_cli.studies.statics.study import StaticProblem, Statics
+from multibody_cli.studies.statics.study import StaticProblem, Statics, require_instant
 
 
 class Subject(NamedTuple):
@@ -27,7 +27,7 @@ def subject_of(
     prepared: PreparedSimulation,
     at: float | None = None,
     equilibrium: bool = False,
-    steady: Mapping[str, float | None] | None = None,
+    steady: Mapping[str, float | str | None] | None = None,
 ) -> Subject:
     """Return the state of a scene, prepared with `statics.study.OVERRIDES`.
 
@@ -43,7 +43,7 @@ def subject_of(
     Raises
     ------
     ArgumentError
-        The time is no whole number of steps.
+        The time is negative or no whole number of steps.
     RunFailed
         The run diverged, or there is no equilibrium.
     """
@@ -56,6 +56,7 @@ def subject_of(
     with np.errstate(over="ignore", invalid="ignore"):
         method.start(state)
         if at:
+            require_instant(at)
             try:
                 integer_multiple(at, prepared.scene.simulation.step, "--at", "simulation.step")
             except QuantityError as error:
