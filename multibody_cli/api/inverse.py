@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -23,6 +23,7 @@ def inverse(
     passive: bool = False,
     reserve: float = 1.0,
     cutoff: float | None = None,
+    weights: Mapping[str, float] | None = None,
     start: float | None = None,
     end: float | None = None,
     overrides: Overrides = (),
@@ -36,7 +37,7 @@ def inverse(
     source
         The scene, as for `load`.
     motion
-        A table of coordinates (`.mot`, `.sto`, `.csv`), or a result file.
+        A table of coordinates, markers or poses (`.mot`, `.sto`, `.csv`), a file of markers (`.trc`), or a result file.
     loads
         Measured forces on bodies: files of ExternalLoads of OpenSim, or `BODY=TABLE:FORCE,POINT,TORQUE`.
     on
@@ -49,6 +50,8 @@ def inverse(
         Optimal force of the reserve actuators, which supply what muscles cannot, N or N m.
     cutoff
         Frequency above which the motion is filtered, Hz; None for no filter.
+    weights
+        Weights of markers, poses and coordinates in the fit; 1 by default.
     start, end
         First and last instant, s.
     overrides
@@ -61,8 +64,8 @@ def inverse(
     Returns
     -------
     InverseDynamics
-        Instants, forces (T, c) in N or N m, activations, tensions and reserves; `force(name)` and `activation(name)`
-        return those of one coordinate, or of one muscle.
+        Instants, forces (T, c) in N or N m, activations, tensions, reserves, and misfits of markers and poses;
+        `force(name)` and `activation(name)` return those of one coordinate, or of one muscle.
 
     Raises
     ------
@@ -83,7 +86,8 @@ def inverse(
         prepared = load(path, [*override_texts(overrides), *OVERRIDES]).prepared
     except SceneError as error:
         raise with_option(error, path) if isinstance(path, SceneText) else error from None
-    question = Question(Path(motion), tuple(on), muscles, passive, reserve, cutoff, start, end)
+    words = tuple(f"{name}={weight!r}" for name, weight in (weights or {}).items())
+    question = Question(Path(motion), tuple(on), muscles, passive, reserve, cutoff, start, end, words)
     problem = InverseProblem(prepared, question)
     if output is None:
         return problem.solve()

@@ -29,12 +29,25 @@ MOST_NAMES = 5
 
 @click.command("inverse", cls=Verb, short_help="Compute the forces that cause a measured motion.")
 @click.argument("scene", type=PATH)
-@click.option("--motion", metavar="FILE", required=True, type=PATH, help="Motion: a table, or a result file.")
+@click.option(
+    "--motion",
+    metavar="FILE",
+    required=True,
+    type=PATH,
+    help="Motion: a table of coordinates, markers or poses, or a result file.",
+)
 @click.option(
     "--loads",
     metavar="FILE",
     multiple=True,
     help="Measured forces on bodies: ExternalLoads of OpenSim (.xml), or BODY=TABLE:FORCE,POINT,TORQUE.",
+)
+@click.option(
+    "--weight",
+    "weights",
+    metavar="NAME=NUMBER",
+    multiple=True,
+    help="Weight of a marker, pose or coordinate in the fit.  Default: 1.",
 )
 @click.option("--filter", "cutoff", metavar="HZ", type=float, help="Remove frequencies above this one from the motion.")
 @click.option("--on", "forces_on", metavar="COORDINATE", multiple=True, help="A coordinate with a force.")
@@ -66,6 +79,7 @@ def verb(
     scene: Path,
     motion: Path,
     loads: tuple[str, ...],
+    weights: tuple[str, ...],
     cutoff: float | None,
     forces_on: tuple[str, ...],
     muscles: bool,
@@ -81,8 +95,11 @@ def verb(
     """Compute the forces on the coordinates of SCENE that cause a motion.
 
     The columns of FILE are `time` and coordinates: by their names in a model of OpenSim, by joints, `hinge` or
-    `wrist/1`, or by channels, `joints/hinge/q`. Coordinates that loops and couplings determine follow. Springs, gravity
-    and all other forces of the scene act; actuators and muscles of the scene are unknown, and do not.
+    `wrist/1`, or by channels, `joints/hinge/q`. Coordinates that loops and couplings determine follow. Columns of
+    places, `tip_x` of a point `tip` or `bodies/hand/position[x]`, and of orientations, `bodies/hand/quaternion[w]`, and
+    markers in a file .trc, are fitted by all coordinates, within loops and limits, by weighted least squares.
+
+    Springs, gravity and all other forces of the scene act; actuators and muscles of the scene are unknown, and do not.
 
     With `--muscles`, the activations of muscles have the least sum of squares at each instant; reserve actuators supply
     what muscles cannot.
@@ -104,7 +121,7 @@ def verb(
     name = prepared.scene.name
     targets = outputs or (Path("outputs") / f"{name}-inverse.h5",)
     _require_targets(targets, force)
-    question = Question(motion, forces_on, muscles, passive, reserve, cutoff, start, end)
+    question = Question(motion, forces_on, muscles, passive, reserve, cutoff, start, end, weights)
     problem = InverseProblem(prepared, question)
     with Waiting(f"solving {motion.name}"):
         found = _solve(prepared, problem, targets, force)
@@ -161,6 +178,9 @@ def _show(found: InverseDynamics) -> None:
     count = len(found.times)
     show(f"{counted(count, 'instant')} from {found.times[0]:g} s to {found.times[-1]:g} s")
     show_table([*_rows(found)], indent="  ")
+    if found.misfits:
+        show("\nfit")
+        show_table(_misfit_rows(found), indent="  ")
     if found.muscles:
         show("\nmuscles")
         show_table([*_muscle_rows(found)], indent="  ")
@@ -187,6 +207,19 @@ def _rows(found: InverseDynamics) -> list[dict[str, Any]]:
             row["supplied by"] = "nothing: residual" if one.name in found.residuals else "muscles or actuators"
         rows.append(row)
     return rows
+
+
+def _misfit_rows(found: InverseDynamics) -> list[dict[str, Any]]:
+    return [
+        {
+            "measured": one.name,
+            "root mean square": one.root_mean_square,
+            "largest": one.largest,
+            "at s": one.time,
+            "unit": one.unit,
+        }
+        for one in found.misfits
+    ]
 
 
 def _muscle_rows(found: InverseDynamics) -> list[dict[str, Any]]:
@@ -231,6 +264,7 @@ def _as_data(found: InverseDynamics) -> dict[str, Any]:
         "end": float(found.times[-1]),
         "coordinates": _rows(found),
         "muscles": _muscle_rows(found),
+        "fit": _misfit_rows(found),
         "residuals": list(found.residuals),
         "held": list(found.held),
         "changes": found.changes,

@@ -25,9 +25,10 @@ from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.vectors import clear
-from multibody_cli.spatial.products import ZERO
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import ZERO, cross
 from multibody_cli.spatial.values import Motion
-from multibody_cli.tree.articulated_body import store_motion_change
+from multibody_cli.tree.articulated_body import load_motion_change, store_motion_change
 from multibody_cli.tree.configuration import free_end
 from multibody_cli.tree.inverse_dynamics import fill_mass_matrix
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times, write_ball_columns
@@ -53,6 +54,23 @@ def compute_constraint_jacobian(system, work, state, G):
         compute_loop_rates(system.tree, work.implicit_rates, work)  # rows may have coefficients of loop joints
         for r in range(len(work.rows)):
             G[r, j] = jacobian_product_of_row(work.rows[r], work.terms, work.bodies, work.implicit_rates)
+
+
+@kernel
+def compute_frame_jacobians(system, work, frames, J):
+    """Compute the Jacobians J (f, 6, n), [angular; linear] in world axes, of frames on bodies, rows of `FIXED_FRAME`.
+
+    The kinematics are in `work`; columns of prescribed coordinates are 0.
+    """
+    write_ball_columns(system.tree, work)
+    for j in range(free_end(system.tree)):
+        set_unit_motion(system, work, j)
+        for i in range(len(frames)):
+            body = work.bodies[frames[i].row]
+            change = load_motion_change(body)
+            v = change.v + cross(change.w, load(body.R) @ load(frames[i].origin))
+            J[i, 0, j], J[i, 1, j], J[i, 2, j] = change.w.x, change.w.y, change.w.z
+            J[i, 3, j], J[i, 4, j], J[i, 5, j] = v.x, v.y, v.z
 
 
 @kernel

@@ -48,6 +48,7 @@ FOLLOWED += [
         "fit",
         "importing",
         "inverse",
+        "kinematics",
         "joints",
         "modes",
         "control",

@@ -17,16 +17,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multibody_cli.constraint_solver.projection import compute_velocity_residuals
-from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import RunFailed
-from multibody_cli.implicit.linearization import compute_constraint_jacobian, compute_row_accelerations
 from multibody_cli.initial.assemble import Assembler
-from multibody_cli.initial.linearized_motion import null_space
 from multibody_cli.kernel import Flags, Floats, Integers
 from multibody_cli.model import Model, State
+from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.tree.configuration import displace, normalize
-from multibody_cli.tree.workspace import workspace_for
 
 LONGEST = 0.1
 """Largest displacement between configurations from one of which the other is assembled, rad or lengths of the
@@ -60,11 +56,8 @@ class ConsistentMotion:
 
     def __init__(self, model: Model, state: State, given: Sequence[int], dependent: Sequence[int] = ()) -> None:
         self._model, self._system, self._state = model, model.system, state
-        self._work, self._assembler = workspace_for(model.system), Assembler(model, state)
+        self._rows, self._assembler = EqualityRows(model), Assembler(model, state)
         tree = model.system.tree
-        self.n = int(tree.links["nv"].sum())
-        self._free = np.flatnonzero(~tree.driven[: self.n])
-        self._scales = 1.0 / tree.weights[: self.n]
         self._places = np.full(model.nv, -1)
         self._places[tree.plain["iv"]] = tree.plain["iq"]
         for turn in tree.exponentials:
@@ -80,13 +73,14 @@ class ConsistentMotion:
 
     def directions(self, state: State) -> Floats:
         """Return a basis N (n, k) of the rates that satisfy all equality rows, as columns."""
-        return self._basis(self._jacobian(state))
+        self._rows.update(state)
+        return self._rows.N
 
     def order(self, preferred: Sequence[int]) -> list[int]:
         """Return the free coordinates of the tree in the order in which they are chosen: dependent ones last."""
-        others = [int(j) for j in self._free if j not in self._dependent]
-        chosen = dict.fromkeys([*preferred, *others, *self._free.tolist()])
-        return [j for j in chosen if j < self.n]
+        others = [int(j) for j in self._rows.free if j not in self._dependent]
+        chosen = dict.fromkeys([*preferred, *others, *self._rows.free.tolist()])
+        return [j for j in chosen if j < self._rows.n]
 
     def advance(self, time: float, q: Floats, v: Floats, a: Floats) -> tuple[State, Floats]:
         """Return the state at a time, and its accelerations (n,).
@@ -103,24 +97,18 @@ class ConsistentMotion:
         RunFailed
             The constraints cannot be satisfied.
         """
-        state, n = self._state, self.n
+        state, rows = self._state, self._rows
         self._place(time, q)
         state.v[:] = 0.0
-        G = self._jacobian(state)
-        N = self._basis(G)
+        rows.update(state)
         if self._is_first:
-            self._hold(N)
+            self._hold(rows.N)
         wanted = np.concatenate([self.given, self.held])
         rates, accelerations = (np.append(values, np.zeros(len(self.held))) for values in (v, a))
-        state.v[:n][self._free] = self._solve(G, N, self._velocity_residuals(), wanted, rates)
-        update_kinematics(self._system, time, state.q, state.v, state.a, self._work)
-        own = self._prescribed()
-        values = np.zeros(len(self._system.rows))
-        full = np.zeros(self._model.nv)
-        full[:n] = own
-        compute_row_accelerations(self._system, self._work, full, values)
-        own[self._free] = self._solve(G, N, values[self._equalities()], wanted, accelerations)
-        state.a[:n] = own
+        state.v[rows.free] = self._solve(rows.velocities(state), wanted, rates)
+        values, own = rows.accelerations(state)
+        own[rows.free] = self._solve(values, wanted, accelerations)
+        state.a[: rows.n] = own
         return state, own
 
     def _place(self, time: float, q: Floats) -> None:
@@ -133,7 +121,7 @@ class ConsistentMotion:
         start, began = state.q[places].copy(), float(state.time[0])
         steps = 1
         if self._system.is_constrained:
-            size = np.abs((q - start) / self._scales[self.given[plain]]).max(initial=0.0)
+            size = np.abs((q - start) / self._rows.scales[self.given[plain]]).max(initial=0.0)
             steps = int(np.clip(np.ceil(size / LONGEST), 1, MOST_STEPS)) if self._is_first else 1
         kept = np.zeros(self._model.nv, np.bool_)
         kept[self.given] = kept[self.held] = True
@@ -162,50 +150,15 @@ class ConsistentMotion:
         """Hold the coordinates that nothing determines."""
         self._is_first = False
         order = self.order(self.given.tolist())
-        chosen = [order[k] for k in spanning(N[order] / self._scales[order, None])]
+        chosen = [order[k] for k in spanning(N[order] / self._rows.scales[order, None])]
         self.held = np.array([j for j in chosen if j not in self.given], np.int64)
 
-    def _equalities(self) -> Flags:
-        rows = self._work.rows
-        found: Flags = (rows["one_sided"] == 0) & (rows["active"] == 1)
-        return found
-
-    def _jacobian(self, state: State) -> Floats:
-        """Return the Jacobian (m, free) of the equality rows; the kinematics are in the work arrays."""
-        G = np.zeros((len(self._system.rows), self.n))
-        if self._system.is_constrained:
-            compute_constraint_jacobian(self._system, self._work, state, G)
-        return G[self._equalities()][:, self._free]
-
-    def _basis(self, G: Floats) -> Floats:
-        scales = self._scales[self._free]
-        basis = null_space(G * scales) if len(G) else np.eye(len(scales))
-        N = np.zeros((self.n, basis.shape[1]))
-        N[self._free] = scales[:, None] * basis
-        return N
-
-    def _velocity_residuals(self) -> Floats:
-        """Return the values of the equality rows at velocity level with zero rates of the free coordinates."""
-        if not len(self._system.rows):
-            return np.zeros(0)
-        compute_velocity_residuals(self._work, self._state.v)
-        return np.array(self._work.rows["residual"][self._equalities()])
-
-    def _prescribed(self) -> Floats:
-        found = self._state.a[: self.n].copy()
-        found[self._free] = 0.0
-        return found
-
-    def _solve(self, G: Floats, N: Floats, residuals: Floats, wanted: Integers, values: Floats) -> Floats:
+    def _solve(self, values: Floats, wanted: Integers, given: Floats) -> Floats:
         """Return the rates or accelerations (free,) of the free coordinates."""
-        scales = self._scales[self._free]
-        particular = np.zeros(self.n)
-        if len(G):
-            sizes = np.linalg.norm(G * scales, axis=1) + 1e-300
-            particular[self._free] = -scales * np.linalg.lstsq(G * scales / sizes[:, None], residuals / sizes, 1e-10)[0]
-        own = 1.0 / self._scales[wanted]
-        u = np.linalg.lstsq(own[:, None] * N[wanted], own * (values - particular[wanted]), 1e-12)[0]
-        return np.asarray((particular + N @ u)[self._free])
+        rows = self._rows
+        particular, own = rows.particular(values), 1.0 / rows.scales[wanted]
+        u = np.linalg.lstsq(own[:, None] * rows.N[wanted], own * (given - particular[wanted]), 1e-12)[0]
+        return np.asarray((particular + rows.N @ u)[rows.free])
 
 
 def quaternion_of(vector: Floats) -> Floats:

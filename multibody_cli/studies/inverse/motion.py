@@ -38,6 +38,10 @@ UNEVEN = 1e-3
 """Largest relative difference of the intervals between instants that a filter takes for equal."""
 
 
+Columns = tuple[Floats, list[str], Floats, int, list[Unit | None], bool]
+"""What `read_columns` returns."""
+
+
 class MeasuredMotion(Immutable):
     """The motion of some coordinates.
 
@@ -107,13 +111,42 @@ def read_motion(path: Path, coordinates: Coordinates, cutoff: float | None = Non
         if cutoff is not None:
             raise ArgumentError("--filter has no effect on a result file, which has rates and accelerations")
         return _from_result(path, coordinates)
-    times, names, columns, line, units, in_degrees = read_columns(path)
+    return motion_of(path, read_columns(path), coordinates, cutoff)
+
+
+def motion_of(path: Path, table: Columns, coordinates: Coordinates, cutoff: float | None = None) -> MeasuredMotion:
+    """Return the motion of coordinates from the columns of a table; see `read_motion`."""
+    times, found, ignored = coordinates_in(path, table, coordinates)
+    if not found:
+        first = ignored[0] if ignored else ""
+        raise ArgumentError(
+            f"{path}:{table[3]}: no column is a coordinate of the scene, or a point or a body of it: "
+            f"{nearest(first, coordinates.names)}"
+        )
+    gaps = [coordinates.by_index(iv).name for iv, column in found.items() if not np.isfinite(column).all()]
+    if gaps:
+        raise ArgumentError(f"{path}: missing values in {', '.join(f'`{name}`' for name in gaps)}: fill the gaps first")
+    q = np.array([*found.values()]).T
+    columns_of = derivatives(path, times, q) if cutoff is None else filtered(path, times, q, cutoff)
+    return MeasuredMotion(str(path), times, np.array([*found], np.int64), *columns_of, tuple(ignored))
+
+
+def coordinates_in(path: Path, table: Columns, coordinates: Coordinates) -> tuple[Floats, dict[int, Floats], list[str]]:
+    """Return the instants of a table, the values (T,) of its coordinates by their indices in v, and its other columns.
+
+    Raises
+    ------
+    ArgumentError
+        A column is a rotation or has another unit, or two are the same coordinate.
+    """
+    times, names, columns, line, units, in_degrees = table
     found: dict[int, int] = {}
-    ignored = []
+    factors: dict[int, float] = {}
+    others = []
     for k, name in enumerate(names):
         one = coordinates.find(name)
         if one is None:
-            ignored.append(name)
+            others.append(name)
         elif not one.is_plain:
             raise ArgumentError(f"{path}:{line}: `{name}`: a rotation of a spherical or free joint is no column")
         elif one.iv in found:
@@ -122,19 +155,8 @@ def read_motion(path: Path, coordinates: Coordinates, cutoff: float | None = Non
             raise ArgumentError(f"{path}:{line}: `{name}`: expected {one.unit}, found {kind_of(unit.dimension)}")
         else:
             found[one.iv] = k
-            if in_degrees and unit is None and one.unit == "rad":
-                columns[:, k] *= math.radians(1.0)
-    if not found:
-        first = ignored[0] if ignored else ""
-        raise ArgumentError(
-            f"{path}:{line}: no column is a coordinate of the scene: {nearest(first, coordinates.names)}"
-        )
-    q = columns[:, [*found.values()]]
-    gaps = [names[k] for k, column in zip(found.values(), q.T, strict=True) if not np.isfinite(column).all()]
-    if gaps:
-        raise ArgumentError(f"{path}: missing values in {', '.join(f'`{name}`' for name in gaps)}: fill the gaps first")
-    columns_of = derivatives(path, times, q) if cutoff is None else filtered(path, times, q, cutoff)
-    return MeasuredMotion(str(path), times, np.array([*found], np.int64), *columns_of, tuple(ignored))
+            factors[one.iv] = math.radians(1.0) if in_degrees and unit is None and one.unit == "rad" else 1.0
+    return times, {iv: factors[iv] * columns[:, k] for iv, k in found.items()}, others
 
 
 def derivatives(path: Path, times: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
@@ -178,9 +200,6 @@ def filtered(path: Path, times: Floats, q: Floats, cutoff: float) -> tuple[Float
     own = slice(count, count + len(times))
     found, v, a = (part[own] for part in derivatives(path, longer[0], smooth))
     return found, v, a
-
-
-Columns = tuple[Floats, list[str], Floats, int, list[Unit | None], bool]
 
 
 def read_columns(path: Path) -> Columns:

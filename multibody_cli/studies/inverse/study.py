@@ -22,14 +22,15 @@ from multibody_cli.errors import ArgumentError, listed, nearest
 from multibody_cli.forces.elements import MUSCLES
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Flags, Floats
-from multibody_cli.model import State
+from multibody_cli.model import Model, State
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
 from multibody_cli.studies.inverse.drives import with_unknown_drives
+from multibody_cli.studies.inverse.fitted_motion import FittedMotion, Misfit, motion_from
 from multibody_cli.studies.inverse.loads import outside_of_tables
-from multibody_cli.studies.inverse.motion import MeasuredMotion, read_motion
+from multibody_cli.studies.inverse.motion import MeasuredMotion
 from multibody_cli.studies.inverse.static_optimization import Effort, share_forces
 from multibody_cli.studies.simulation import PreparedSimulation
 
@@ -56,6 +57,8 @@ class Question(Immutable):
         Cutoff frequency of the filter of the table, Hz; None for none.
     start, end
         First and last instant, s; by default those of the motion.
+    weights
+        Weights of measured points, bodies and coordinates, `NAME=NUMBER`; 1 by default.
     """
 
     motion: Path
@@ -66,6 +69,7 @@ class Question(Immutable):
     cutoff: float | None = None
     start: float | None = None
     end: float | None = None
+    weights: tuple[str, ...] = ()
 
 
 class InverseDynamics(Immutable, eq=False):
@@ -96,7 +100,10 @@ class InverseDynamics(Immutable, eq=False):
     left_out
         Actuators of the scene, whose forces are unknown.
     remarks
-        Contacts and dry friction of the scene, which do not act, and forces whose tables do not reach all instants.
+        Contacts and dry friction of the scene, which do not act, forces whose tables do not reach all instants, missing
+        markers, and coordinates that markers do not determine.
+    misfits
+        Differences of measured points, bodies and coordinates from the motion that fits them; empty without markers.
     """
 
     times: Floats
@@ -112,6 +119,7 @@ class InverseDynamics(Immutable, eq=False):
     ignored: tuple[str, ...]
     left_out: tuple[str, ...]
     remarks: tuple[str, ...]
+    misfits: tuple[Misfit, ...] = ()
 
     def force(self, coordinate: str) -> Floats:
         """Return the force (T,) on a coordinate."""
@@ -195,12 +203,13 @@ class InverseProblem:
         driven = model.system.tree.driven
         self._unknown = [one for one in self._names.all if not driven[one.iv]]
         self.drives = with_unknown_drives(model, {one.name: one.iv for one in self._unknown}, question.passive)
-        whole = motion or read_motion(question.motion, self._names, question.cutoff)
-        part = whole.between(question.start, question.end)
-        self.motion, self._ignored = self._of_tree(part, driven)
         fresh = prepared.fresh_state()
+        self._fitted = self._read(model, fresh.copy(), motion)
+        if self._fitted.configurations is not None:
+            fresh.q[:] = self._fitted.configurations[0]
+        self.motion, self._ignored = self._of_tree(self._fitted.motion, driven)
         self.state = fresh._replace(ledger=np.zeros(len(self.drives.model.names.accounts)))
-        self._remarks = (*_without_effect(scene), *outside_of_tables(scene, self.motion.times))
+        self._remarks = (*_without_effect(scene), *outside_of_tables(scene, self.motion.times), *self._fitted.remarks)
         self._dependent = dependent_coordinates(scene, self._names)
         self._consistent = ConsistentMotion(
             self.drives.model, self.state, self.motion.coordinates.tolist(), self._dependent
@@ -211,6 +220,13 @@ class InverseProblem:
         if question.muscles and not self._muscles:
             raise ArgumentError("--muscles: the scene has no muscles")
         self._preferred = [self._known(name) for name in question.forces_on]
+
+    def _read(self, model: Model, state: State, motion: MeasuredMotion | None) -> FittedMotion:
+        """Return the motion between the first and the last instant."""
+        asked = self._question
+        whole = FittedMotion(motion) if motion is not None else None
+        whole = whole or motion_from(asked.motion, model, state, self._names, asked.cutoff, asked.weights)
+        return whole.between(asked.start, asked.end)
 
     def _known(self, name: str) -> CoordinateName:
         one = self._names.find(name)
@@ -317,4 +333,5 @@ class InverseProblem:
             ignored=self._ignored,
             left_out=self.drives.left_out,
             remarks=self._remarks,
+            misfits=self._fitted.misfits,
         )
