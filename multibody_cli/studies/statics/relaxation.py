@@ -27,7 +27,7 @@ from multibody_cli.studies.simulation import PreparedSimulation
 
 MOST_STEPS = 20_000
 
-AT_REST = 1e-8
+AT_REST = 1e-10
 """Acceleration from rest, relative to gravity, or without it to that of the start, that contacts and friction hold."""
 
 
