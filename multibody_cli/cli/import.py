@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from multibody_cli.studies.import_check import ImportCheck
 
 
-@click.command("import", cls=Verb, short_help="Read a model of another program: URDF, xacro, MJCF, SDF.")
+@click.command("import", cls=Verb, short_help="Read a model of another program: URDF, MJCF, SDF, OpenSim.")
 @click.argument("model", metavar="FILE", type=PATH)
 @click.option("-o", "--output", metavar="SCENE", type=FILE, help="Write a scene file.")
 @click.option("--force", is_flag=True, help="Replace an existing scene file.")
