@@ -272,10 +272,11 @@ def _signal(signal: SignalSpec | None) -> Iterator[Any]:
     from multibody_cli.equations.simplified import as_written, number
 
     assert signal is not None
-    if signal.expression is not None and (signal.uses_state or signal.expression.functions):
-        yield signal.expression.text
-    elif signal.expression is not None:
-        yield as_written(signal.expression)
+    expression = signal.expression
+    if expression is not None and (signal.uses_state or expression.references or expression.functions):
+        yield expression.text
+    elif expression is not None:
+        yield as_written(expression)
     elif signal.times:
         yield "table(t)"
     elif signal.constant:

@@ -208,6 +208,13 @@ def test_dry_friction_is_named(mbsim: Command, cart: Path) -> None:
     assert "Omitted: dry friction of `hinge`." in mbsim("codegen", str(cart)).stdout
 
 
+def test_forces_that_read_inputs_are_written_as_in_the_scene(mbsim: Command, cart: Path) -> None:
+    cart.write_text(
+        TEXT.replace("joints:", "inputs: {throttle: 0.5}\njoints:").replace("0.3*cos(t)", "3*inputs.throttle")
+    )
+    assert "tau[2] = (3*inputs.throttle)" in mbsim("equations", str(cart)).stdout.splitlines()
+
+
 def test_a_result_file_replaces_its_scene_file(mbsim: Command, cart: Path) -> None:
     assert mbsim("run", str(cart), "-o", "result.h5", "--duration", "10 ms").code == 0
     for verb in ("equations", "codegen"):
