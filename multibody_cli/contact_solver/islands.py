@@ -88,7 +88,9 @@ def join(group, i, j):
 # --- articulations --------------------------------------------------------------------------------------------------
 @kernel
 def find_articulations(system, work, groups):
-    """Number the articulations by their first bodies, and list their bodies; none is solved yet."""
+    """Number the articulations by their first bodies, and list their bodies, once, as rows keep their bodies."""
+    if groups.articulations[0] > 0:
+        return
     rows, terms = work.rows, work.terms
     links, closures, articulation = system.tree.links, system.tree.closures, groups.articulation
     for i in range(len(links)):
@@ -121,8 +123,6 @@ def find_articulations(system, work, groups):
     for i in range(1, len(links)):
         articulation[i] = groups.island_number[articulation[i]]
     groups.articulations[0] = count
-    for c in range(count):
-        groups.solved[c] = 0
     list_members(articulation, count, groups.first_body, groups.bodies)
     for c in range(count):
         for k in range(groups.first_body[c], groups.first_body[c + 1]):
@@ -232,11 +232,15 @@ def has_nonzero_terms(row):
 
 @kernel
 def find_islands(step, groups):
-    """Number the islands by their first rows, and list their rows, ascending; rows without articulation have none."""
+    """Number the islands by their first rows, and list their rows, ascending; rows without articulation have none.
+
+    No articulation is solved yet.
+    """
     island, number, of_row, m = groups.island, groups.island_number, groups.row_articulations, step.sizes[0].rows
     for c in range(groups.articulations[0]):
         island[c] = c
         number[c] = -1
+        groups.solved[c] = 0
     for k in range(m):
         if of_row[k, 0] >= 0 and of_row[k, 1] >= 0:
             join(island, of_row[k, 0], of_row[k, 1])

@@ -73,7 +73,8 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
     for island in range(groups.islands[0]):
         for i in range(SIZE + 1):
             energies[island, i] = 0.0
-    account_other_rows(groups, step, bodies, response, energies, ledger)
+    if groups.islands[0] > 0:
+        account_other_rows(groups, step, bodies, response, energies, ledger)
     for c in range(sizes.contacts):
         contact, first = contacts[c], sizes.first_contact + PER_CONTACT * c
         own, asleep = energies[groups.row_island[first]], contact_sleeps(first, groups, sleep)

@@ -57,6 +57,9 @@ SIDES = (-1.0, 1.0)
 ALIGNED = 1e-9
 """Largest component perpendicular to an axis of the box for which a direction of travel is aligned with that axis."""
 
+EQUAL_LOADS = 1e-12
+"""Relative difference of two normal loads that are equal."""
+
 
 class PatchPoint(Immutable):
     """A point of a friction patch: (1 or 2, 6) unit friction wrenches, and (k, 6) rows of N^+ for its normal loads."""
@@ -320,12 +323,22 @@ def unit_force_wrench(point: Floats, normal: Floats) -> Floats:
 def patch_points(
     normal_forces: Sequence[Sequence[Floats]], friction_wrenches: Sequence[Sequence[Floats]]
 ) -> list[PatchPoint]:
-    """Return the points of a patch with the normal forces and unit friction forces of each."""
+    """Return the points of a patch with the normal forces and unit friction forces of each.
+
+    Normal loads that are equal in size under every wrench, as those of opposite points, are one load with the mean of
+    their unit frictions: half of the loads of a cylinder.
+    """
     loads = np.linalg.pinv(np.array([wrench for of_point in normal_forces for wrench in of_point]).T)
-    each = len(normal_forces[0])
-    return [
-        PatchPoint(np.array(wrenches), loads[each * k : each * (k + 1)]) for k, wrenches in enumerate(friction_wrenches)
-    ]
+    of_loads = np.repeat(np.array(friction_wrenches), len(normal_forces[0]), axis=0)
+    points: list[PatchPoint] = []
+    left = np.ones(len(loads), bool)
+    while left.any():
+        one = loads[np.argmax(left)]
+        apart = np.minimum(np.abs(loads - one).max(axis=1), np.abs(loads + one).max(axis=1))
+        same = left & (apart <= EQUAL_LOADS * np.abs(one).max())
+        points.append(PatchPoint(of_loads[same].mean(axis=0), same.sum() * one[None]))
+        left &= ~same
+    return points
 
 
 def is_aligned(axis: Sequence[float]) -> bool:
