@@ -45,7 +45,7 @@ def pictures(scenes: Iterable[Path]) -> dict[Path, Path]:
 
 
 def _scene_and_folder(scene: Path) -> tuple[Path, Path]:
-    """Return a scene and its folder, and draw what is not in it."""
+    """Return a scene and its folder, and draw the pictures that are not in it."""
     folder = STORE / f"{scene.stem}-{_digest(scene)}"
     if not folder.exists():
         begun, cpu_begun = time.perf_counter(), time.process_time()
