@@ -17,6 +17,7 @@ from multibody_cli.cli.tables import counted, show
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from multibody_cli.studies.vibration.response import Response
     from multibody_cli.studies.vibration.system import LinearSystem
 
 FORMATS = (".npz", ".mat", ".json")
@@ -24,7 +25,18 @@ FORMATS = (".npz", ".mat", ".json")
 
 @click.command("linearize", cls=Verb, short_help="Write the matrices of the linearized motion.")
 @click.argument("scene", type=PATH)
-@click.option("--to", "target", metavar="FILE.npz|mat|json", type=FILE, required=True, help="File of the matrices.")
+@click.option("--to", "target", metavar="FILE.npz|mat|json", type=FILE, help="File of the matrices.")
+@click.option(
+    "--bode",
+    "responses",
+    metavar="FILE.png|svg|pdf|csv",
+    type=FILE,
+    multiple=True,
+    help="Picture or table of magnitude and phase of each output over the frequency of each input.",
+)
+@click.option(
+    "--frequencies", metavar="LOW,HIGH", help="With --bode: from LOW to HIGH.  Default: a decade beyond all modes."
+)
 @click.option(
     "--input",
     "inputs",
@@ -40,7 +52,9 @@ FORMATS = (".npz", ".mat", ".json")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def verb(
     scene: Path,
-    target: Path,
+    target: Path | None,
+    responses: tuple[Path, ...],
+    frequencies: str | None,
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     at: str | None,
@@ -52,30 +66,60 @@ def verb(
     """Write the matrices A, B, C and D of SCENE, linearized about its start, an instant, or its equilibrium.
 
     dx/dt = A x + B u and y = C x + D u, in SI units. The file has the matrices, and the names `states`, `inputs` and
-    `outputs`. States are deviations of independent coordinates and of their rates.
+    `outputs`. States are deviations of independent coordinates and their rates. `--bode` writes the frequency response
+    of each output to each input, as a picture or as a table.
 
     Exit code: 0; 1 if there is no equilibrium, or the run fails before TIME; 2 if an argument or the scene is rejected.
     """
     from multibody_cli.output.file_replacement import replacement, require_replaceable
+    from multibody_cli.pictures.style import require_format
     from multibody_cli.studies.statics.study import OVERRIDES, read_instant, read_rates
+    from multibody_cli.studies.vibration.response import read_frequencies, response_of
     from multibody_cli.studies.vibration.subject import subject_of
     from multibody_cli.studies.vibration.system import linear_system
 
-    if target.suffix not in FORMATS:
+    if target is None and not responses:
+        raise ArgumentError("nothing to write: add --to FILE.npz for the matrices, or --bode FILE.png for a Bode plot")
+    if frequencies is not None and not responses:
+        raise ArgumentError("--frequencies is the range of a Bode plot: add --bode FILE.png")
+    if target is not None and target.suffix not in FORMATS:
         raise ArgumentError(f"--to {target}: expected a name that ends in {', '.join(FORMATS)}")
-    instant, rates = read_instant(at), read_rates(steady)
-    require_replaceable(target, force)
+    for path in responses:
+        if path.suffix != ".csv":
+            require_format(path)
+    instant, rates, band = read_instant(at), read_rates(steady), read_frequencies(frequencies)
+    for path in filter(None, (target, *responses)):
+        require_replaceable(path, force)
     prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=bool(instant) and not (equilibrium or rates))
     with Waiting(f"linearizing {scene.name}"):
         subject = subject_of(prepared, instant, equilibrium, rates)
         found = linear_system(prepared, subject, inputs, outputs)
     for remark in found.remarks:
         messages.warning(remark)
-    with replacement(target) as part:
-        _write(found, target.suffix, part)
     sizes = [counted(len(getattr(found, noun + "s")), noun) for noun in ("state", "input", "output")]
-    show(f"{target}: {', '.join(sizes)}, at t = {found.time:g} s")
+    if target is not None:
+        with replacement(target) as part:
+            _write(found, target.suffix, part)
+        show(f"{target}: {', '.join(sizes)}, at t = {found.time:g} s")
+    if responses:
+        response = response_of(found, *band)
+        low, high = response.frequencies[[0, -1]]
+        for path in responses:
+            _write_response(response, path)
+            show(f"{path}: {', '.join(sizes[1:])}, from {low:g} to {high:g} Hz")
     return 0
+
+
+def _write_response(found: Response, path: Path) -> None:
+    """Write a frequency response as a table or as a picture."""
+    from multibody_cli.pictures.bode import draw_response
+    from multibody_cli.pictures.style import save
+    from multibody_cli.studies.vibration.response import write_response
+
+    if path.suffix == ".csv":
+        write_response(found, path)
+    else:
+        save(draw_response(found), path)
 
 
 def _write(found: LinearSystem, suffix: str, path: Path) -> None:

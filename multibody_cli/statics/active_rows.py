@@ -52,7 +52,7 @@ def motions(G: Floats) -> Floats:
         own, last = np.zeros(len(left), np.bool_), 0
         own[np.argmax(left)] = True
         while np.count_nonzero(own) > last:
-            last = np.count_nonzero(own)
+            last = int(np.count_nonzero(own))
             own |= row_sets[(row_sets & own).any(axis=1)].any(axis=0)
         part = G[np.ix_((row_sets & own).any(axis=1), own)]
         basis.append(np.zeros((len(left), np.count_nonzero(own))))

@@ -91,6 +91,10 @@ def test_matrices_in_each_format(mbsim: Command, folder: Path, suffix: str) -> N
     ("words", "message"),
     [
         (["--to", "a.txt"], "--to a.txt: expected a name that ends in .npz, .mat, .json"),
+        ([], "nothing to write: add --to FILE.npz for the matrices, or --bode FILE.png for a Bode plot"),
+        (["--to", "a.npz", "--frequencies", "1,2"], "--frequencies is the range of a Bode plot"),
+        (["--bode", "a.csv", "--frequencies", "1"], "--frequencies 1: expected two frequencies"),
+        (["--bode", "a.txt"], "a.txt: a picture is named"),
         (["--to", "a.npz", "--input", "force/tow"], "--input force/tow: no such input"),
         (["--to", "a.npz", "--output", "joints/one/w"], "no channel `joints/one/w`"),
         (["--to", "a.npz", "--at", "noon"], "--at noon"),

@@ -125,7 +125,7 @@ def _at_equilibrium(model: Model, found: Equilibrium, masses: Mapping[str, MassP
     w = np.where(roots > 0.0, roots, 1.0)
     A = np.block([[nothing, np.diag(w)], [-np.diag(squares / w), -C]])
     errors = np.block([[nothing, nothing], [nothing, np.abs(samples).max(axis=0)]])
-    exponents, vectors = _exponents(A, errors)
+    exponents, vectors = exponents_of(A, errors)
     vectors = D @ shapes @ (vectors[:count] / w[:, None])
     undamped = np.sign(squares) * roots / (2.0 * math.pi)
     return _sorted(model, found.state, masses, exponents, vectors, undamped)
@@ -134,14 +134,14 @@ def _at_equilibrium(model: Model, found: Equilibrium, masses: Mapping[str, MassP
 def _at_state(model: Model, state: State, masses: Mapping[str, MassProperties]) -> Modes:
     """Return the modes about any state, relative to the motion of the scene."""
     linear = linearize(model, state)
-    exponents, vectors = _exponents(linear.A, linear.errors)
+    exponents, vectors = exponents_of(linear.A, linear.errors)
     shapes = np.zeros((model.nv, len(exponents)), np.complex128)
     P = linear.position_basis
     shapes[: len(P)] = P @ vectors[: P.shape[1]]
     return _sorted(model, state, masses, exponents, shapes, np.zeros(0))
 
 
-def _exponents(A: Floats, errors: Floats) -> tuple[Complex, Complex]:
+def exponents_of(A: Floats, errors: Floats) -> tuple[Complex, Complex]:
     """Return the eigenvalues (n,) and eigenvectors (n, n) of a matrix, of each part that is independent by itself.
 
     An eigenvalue or an imaginary part that errors of the matrix may have caused is 0.  With the eigenvectors x and y,

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import block_diag, qr
 
 from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.immutable import Immutable
+from multibody_cli.initial.linearized_motion import Complex
 from multibody_cli.kernel import Floats, Integers
 from multibody_cli.model import Model
 from multibody_cli.output.state_observer import Observer
@@ -21,6 +23,7 @@ from multibody_cli.packing.applied_forces import with_applied_forces
 from multibody_cli.studies.inverse.coordinates import Coordinates
 from multibody_cli.studies.linearization import Input, linearize, remarks_of
 from multibody_cli.studies.simulation import PreparedSimulation
+from multibody_cli.studies.vibration.modes import exponents_of
 from multibody_cli.studies.vibration.subject import Subject
 
 
@@ -41,6 +44,8 @@ class LinearSystem(Immutable, eq=False):
         The instant, s.
     remarks
         What the system leaves out.
+    exponents
+        (n,) eigenvalues of A, 1/s; 0 where errors may have caused them.
     """
 
     A: Floats
@@ -52,6 +57,12 @@ class LinearSystem(Immutable, eq=False):
     outputs: tuple[str, ...]
     time: float
     remarks: tuple[str, ...]
+    exponents: Complex
+
+    def response(self, s: NDArray[np.complexfloating]) -> Complex:
+        """Return G = C (s I - A)^-1 B + D (f, r, m) at f complex rates s (f,), 1/s: at i w, the frequency response."""
+        at = np.asarray(s, np.complex128)[:, None, None] * np.eye(len(self.A)) - self.A
+        return np.asarray(self.C @ np.linalg.solve(at, np.broadcast_to(self.B, (len(at), *self.B.shape))) + self.D)
 
 
 def linear_system(
@@ -94,7 +105,8 @@ def linear_system(
     if not outputs:
         C, D, measures = np.eye(len(places), len(A)), np.zeros((len(places), len(chosen))), states[: len(places)]
     given, remarks = tuple(one.name for one in chosen), tuple(remarks_of(model, linear))
-    return LinearSystem(A, B, C, D, states, given, measures, float(state.time[0]), remarks)
+    exponents, _ = exponents_of(linear.A, linear.errors)
+    return LinearSystem(A, B, C, D, states, given, measures, float(state.time[0]), remarks, exponents)
 
 
 def _named(known: Sequence[Input], name: str) -> Input:
