@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from multibody_cli.api.equations import Equations
 from multibody_cli.api.inputs import Inputs
 from multibody_cli.api.pieces import end_of_activations, require_activations, take_steps, whole_number, without_events
-from multibody_cli.api.scene import Scene, warn_of
+from multibody_cli.api.scene import Scene
 from multibody_cli.api.views import NamedViews, fresh_state, read_only
 from multibody_cli.diagnostics.joint_domains import domain_violation
 from multibody_cli.diagnostics.outcome import Before, outcome_of
@@ -26,13 +26,12 @@ from multibody_cli.output.state_observer import Observer
 from multibody_cli.packing.applied_forces import with_applied_forces
 from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
-from multibody_cli.studies.equations_of_motion import EquationsOfMotion, places_by_name
-from multibody_cli.studies.linearization import LinearModel, inputs_of_forces, linearize, remarks_of
+from multibody_cli.studies.equations_of_motion import places_by_name
 
 Snapshot = tuple[bytes, bytes]
 
 
-class Simulation:
+class Simulation(Equations):
     """A scene at one instant, which steps forward in time.
 
     Each simulation has its own state and memory: any number can exist at the same time, and each can be used in another
@@ -310,91 +309,13 @@ class Simulation:
         UnknownName
             There is no such channel, or it has no such component.
         """
+        self._observer.observe(self._state, self._evaluate())
+        return self._observer.value(path)
+
+    def _evaluate(self) -> Report:
+        """Compute accelerations, reactions and contacts of the present instant."""
         self._refuse_while_stepping()
         self._begin_afresh()
         report = self._method.advance(self._state, self.time)
         self._seen = self._snapshot()
-        self._observer.observe(self._state, report)
-        return self._observer.value(path)
-
-    # --- equations of motion --------------------------------------------------------------------------------------
-    @cached_property
-    def equations(self) -> EquationsOfMotion:
-        """The equations of motion; they are compiled on first use.
-
-        Raises
-        ------
-        ArgumentError
-            The method of the scene uses maximal coordinates.
-        """
-        method = self.scene.prepared.scene.simulation.method
-        if METHODS[method].maximal:
-            raise ArgumentError(
-                f"method `{method}` uses maximal coordinates, without a mass matrix of the joints: load the scene "
-                'with the override {"simulation.method": "aba"}'
-            )
-        return EquationsOfMotion(self._model)
-
-    def mass_matrix(self) -> Floats:
-        """Return the mass matrix M (n, n) of the present state.
-
-        n is the number of velocities of the joints of the tree and of the bodies that move freely; those of joints
-        that close loops follow in `v[...]`.  Units follow from those of v: an entry of two angles is in kg m^2.
-        """
-        return self.equations.mass_matrix(self._state)
-
-    def bias(self) -> Floats:
-        """Return the applied forces (n,) at which all accelerations are zero, N or N m.
-
-        They balance Coriolis and centrifugal forces, gravity, and all forces of the scene; `force` does not count:
-        M a + bias = force.  Forces of loops, constraints and contacts do not count either.
-        """
-        return self.inverse_dynamics(np.zeros(self.equations.n))
-
-    def inverse_dynamics(self, a: ArrayLike, on: list[str] | tuple[str, ...] = ()) -> Floats:
-        """Return the applied forces M a + bias (n,), N or N m, that cause the accelerations a (n,), rad/s^2 or m/s^2.
-
-        O(n).  With `on`, forces act on these joints alone, through loops: see `EquationsOfMotion.through_constraints`.
-        """
-        wanted = np.asarray(a, np.float64)
-        if wanted.shape != (self.equations.n,):
-            raise ArgumentError(f"expected accelerations of shape ({self.equations.n},), found {wanted.shape}")
-        self._begin_afresh()
-        given = self._forces.copy()
-        self._forces[:] = 0.0
-        try:
-            return self.equations.inverse_dynamics(self._state, wanted, on)
-        finally:
-            self._forces[:] = given
-
-    def jacobian(self, body: str, point: ArrayLike = (0.0, 0.0, 0.0)) -> Floats:
-        """Return the Jacobian J (6, n) of a point of a body, m, in its body frame.
-
-        J v is [angular velocity of the body; velocity of the point] in world axes, rad/s and m/s; J^T maps a wrench
-        [moment; force] at the point to generalized forces.
-        """
-        place = np.asarray(point, np.float64)
-        if place.shape != (3,):
-            raise ArgumentError(f"expected a point of shape (3,), found {place.shape}")
-        return self.equations.jacobian(self._state, body, place)
-
-    def linearize(self) -> LinearModel:
-        """Linearize the motion at the present state and applied forces: dx/dt = A x + B u.
-
-        The state may move.  See `LinearModel`; in maximal coordinates its components are those of bodies.  Contacts and
-        dry friction do not count.  Limits and flanks that are pressed stay closed; open ones do not count.
-
-        Warns
-        -----
-        SceneWarning
-            The scene has contacts or dry friction; or a joint or gear is at a limit or flank.
-
-        Raises
-        ------
-        ArgumentError
-            Bodies without inertia can move, or an acceleration is not finite.
-        """
-        self._begin_afresh()
-        found = linearize(self._model, self._state, inputs_of_forces(self._model, self._forces, self._force_columns))
-        warn_of(remarks_of(self._model, found))
-        return found
+        return report

@@ -40,7 +40,8 @@ MOST_NAMES = 5
     "--loads",
     metavar="FILE",
     multiple=True,
-    help="Measured forces on bodies: ExternalLoads of OpenSim (.xml), or BODY=TABLE:FORCE,POINT,TORQUE.",
+    help="Forces on bodies: ExternalLoads of OpenSim (.xml), those of contacts in a result file, or "
+    "BODY=TABLE:FORCE,POINT,TORQUE.",
 )
 @click.option(
     "--weight",

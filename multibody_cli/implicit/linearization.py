@@ -57,6 +57,19 @@ def compute_constraint_jacobian(system, work, state, G):
 
 
 @kernel
+def compute_rates_of_coordinates(system, work, C):
+    """Compute the rates C (nv, n) of all coordinates, those of loop joints too, for unit rates of those of the tree.
+
+    The kinematics are in `work`, with the columns of balls.
+    """
+    for j in range(free_end(system.tree)):
+        set_unit_motion(system, work, j)
+        compute_loop_rates(system.tree, work.implicit_rates, work)
+        for i in range(len(C)):
+            C[i, j] = work.implicit_rates[i]
+
+
+@kernel
 def compute_frame_jacobians(system, work, frames, J):
     """Compute the Jacobians J (f, 6, n), [angular; linear] in world axes, of frames on bodies, rows of `FIXED_FRAME`.
 

@@ -19,8 +19,9 @@ from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.forces.elements import MUSCLES, apply_forces, elastic_energy
 from multibody_cli.forces.muscle import compute_tensions
-from multibody_cli.initial.linearized_motion import linearization_of
+from multibody_cli.implicit.linearization import compute_rates_of_coordinates
 from multibody_cli.model import Floats, Model, State
+from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.tree.energy import armature_energy, gravity_energy, kinetic_energy, momentum
 from multibody_cli.tree.inverse_dynamics import compute_inverse_dynamics, fill_mass_matrix, fill_point_jacobian
 from multibody_cli.tree.jacobian import write_ball_columns
@@ -45,35 +46,46 @@ class EquationsOfMotion:
         return M
 
     def inverse_dynamics(self, state: State, a: Floats, on: Sequence[str] = ()) -> Floats:
-        """Return M a + bias (n,), for accelerations a (n,), or the forces on some joints with the same effect."""
+        """Return M a + bias (n,) for accelerations a (n,)."""
         prescribed = self._place(state)
         tau = np.zeros(self.n)
         compute_inverse_dynamics(self._system.tree, self._work, a, prescribed, tau)
-        return self.through_constraints(state, tau, on) if on else tau
+        return tau
 
     def through_constraints(self, state: State, forces: Floats, on: Sequence[str]) -> Floats:
-        """Return the forces (n,) on coordinates of some joints that have the effect of forces (n,) on all.
+        """Return the forces (nv,) on coordinates of some joints that have the effect of forces (n,) on all.
 
-        With the columns of N a basis of the rates that loops and constraints allow, they have the same N^T f, as nearly
-        as they can in the least-squares sense; if they are more than the degrees of freedom, f has the least sum of
-        squares.
+        With the columns of N a basis of the rates that loops and constraints allow, and those of C the rates of all
+        coordinates, those of joints that close loops too, forces f on coordinates have the generalized forces C^T f.
+        They have the same effect along N, as nearly as they can in the least-squares sense; if they are more than the
+        degrees of freedom, f has the least sum of squares.
 
         Raises
         ------
         ArgumentError
-            A joint does not exist, or it closes a loop.
+            A joint does not exist.
         """
         places, chosen = places_by_name(self._model)[1], list[int]()
         for name in on:
             if name not in places:
                 raise ArgumentError(f"no joint `{name}`: {nearest(name, places)}")
             chosen += range(places[name].start, places[name].stop)
-        if max(chosen) >= self.n:
-            raise ArgumentError("a joint that closes a loop has no force here: list it earlier in the scene")
-        N = linearization_of(self._model, state).directions[: self.n]
-        found = np.zeros_like(forces)
-        found[chosen] = np.linalg.pinv(N[chosen].T) @ (N.T @ forces)
+        rows = EqualityRows(self._model)
+        rows.update(state.copy())
+        found, C = np.zeros(self._model.nv), self._rates_of_coordinates(state)
+        found[chosen] = np.linalg.pinv((C[chosen] @ rows.N).T) @ (rows.N.T @ forces)
         return found
+
+    def of_coordinates(self, state: State, forces: Floats) -> Floats:
+        """Return the generalized forces (n,) of forces (nv,) on coordinates, those of joints that close loops too."""
+        return np.asarray(self._rates_of_coordinates(state).T @ forces)
+
+    def _rates_of_coordinates(self, state: State) -> Floats:
+        """Return the rates C (nv, n) of all coordinates for unit rates of those of the tree."""
+        self._update_kinematics(state)
+        C = np.zeros((self._model.nv, self.n))
+        compute_rates_of_coordinates(self._system, self._work, C)
+        return C
 
     def gravity(self, state: State) -> Floats:
         """Return the generalized forces (n,) against gravity alone: the bias at v = 0 without other forces."""

@@ -115,7 +115,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     for word, message in (
         (f"foot={grf}:f_v,f_p", '--loads: forces."load 1".body: unknown body `foot`; valid: shank, thigh, world'),
         (f"shank={grf}:g_v", "grf.sto:5: no column `g_vx`"),
-        ("shank", "expected a file of ExternalLoads (.xml), or BODY=TABLE:FORCE,POINT,TORQUE"),
+        ("shank", "expected a file of ExternalLoads (.xml), a result file, or BODY=TABLE:FORCE,POINT,TORQUE"),
         (str(tmp_path / "none.xml"), "none.xml"),
     ):
         with pytest.raises(Refused) as error:

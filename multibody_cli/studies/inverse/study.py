@@ -162,7 +162,7 @@ ROUND_OFF = 1e-9
 def _without_effect(scene: SceneSpec) -> Iterator[str]:
     """Report contacts and dry friction."""
     if scene.contacts is not None:
-        yield "contacts have no forces here: give those that were measured with --loads"
+        yield "contacts have no forces here but those of --loads"
     sources = [*(f"joints.{name}" for name in scene.friction_joints), *(".".join(one) for one in scene.brakes)]
     if sources:
         yield f"dry friction has no forces here: {listed(sources, MOST_NAMES, 'elements')}"
