@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multibody_cli.actuators.controllers import Controller
 from multibody_cli.constraints.elements import Constraints
 from multibody_cli.constraints.reduction import Reductions
 from multibody_cli.contacts.contract import Geometry
@@ -265,23 +266,6 @@ class Account(Immutable):
 
     kind: Literal["work", "dissipation"]
     cause: str
-
-
-class HeldValue(Immutable):
-    """A quantity that holds the value of a signal from `delay` s after each sample on, and `initial` before."""
-
-    signal: int
-    quantity: int
-    delay: float = 0.0
-    initial: float = 0.0
-
-
-class Controller(Immutable):
-    """A sampled controller: its name, its period, s, and the values that it changes at multiples of the period."""
-
-    name: str
-    period: float
-    updates: tuple[HeldValue, ...]
 
 
 class SceneNames(Immutable):

@@ -15,6 +15,7 @@ _SPECS = {
     "position": "servos.PositionServoSpec",
     "velocity": "servos.VelocityServoSpec",
     "motor": "motor.MotorSpec",
+    "fmu": "fmu.FmuSpec",
     "computed_torque": "computed_torque.ComputedTorqueSpec",
 }
 """Module and Spec of each actuator."""

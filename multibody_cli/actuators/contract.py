@@ -9,13 +9,16 @@ from __future__ import annotations
 import ast
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from multibody_cli.actuators.controllers import ExternalLaw
 from multibody_cli.expressions import with_values
 from multibody_cli.immutable import Immutable, replace
+from multibody_cli.nodes import NodePath
 from multibody_cli.spec import PositiveTime, Quantity, SignalSpec, Spec, Time, units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, list_schema, located_error, read_any, read_each
 from multibody_cli.spec.signal import Signal
@@ -208,6 +211,17 @@ class ActuatorSpec(Spec):
     def reflected_inertia(self) -> float:
         """Inertia of the rotor, as seen from the coordinate, kg*m^2 or kg."""
         return 0.0
+
+    def external_law(self, name: str, resolve: Callable[[str], Path]) -> ExternalLaw | None:
+        """Return the law outside of the compiled code that computes the force from the sampled states; None if none.
+
+        `name` is that of the actuator, and `resolve` returns the path of a file that the scene names.
+        """
+        return None
+
+    def problems(self, resolve: Callable[[str], Path]) -> Iterator[tuple[NodePath, str]]:
+        """Yield what is wrong with the files that it names: a path within its fields, and a message."""
+        return iter(())
 
     @abstractmethod
     def law(self) -> ControlLaw:

@@ -104,7 +104,7 @@ class Method:
         self._update = update_work.on(model.system, work, state) if update_work else None
         self._sampler = Sampler(model, work) if model.controllers else None
         self._advance_sampled = None
-        if self._sampler:
+        if self._sampler and not self._sampler.external:
             self._advance_sampled = stepper.sampling(state, self._sampler.sampling, update_work)
 
     @property

@@ -9,14 +9,15 @@ import numpy as np
 
 from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec, ControlLaw
+from multibody_cli.actuators.controllers import Controller, HeldValue
 from multibody_cli.escaping import path_component
 from multibody_cli.expressions import constant, with_values
 from multibody_cli.forces.joint_control import COMMAND
 from multibody_cli.kernel import records
-from multibody_cli.model import Controller, HeldValue, Records
+from multibody_cli.model import Records
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.quantities import Axis, PathReference, combination_of, coordinate_of
-from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.scene.load import LoadedScene
 from multibody_cli.spec import SignalSpec
 
 _ACCELERATION = "target_curve + kd*(target_rate - v) + kp*(target - q)"
@@ -42,18 +43,19 @@ class ActuatorPacker:
         """The coordinates with a commanded acceleration: see `forces.joint_control`."""
         return records(np.array(self._commands, COMMAND))
 
-    def add_section(self, scene: SceneSpec) -> None:
+    def add_section(self, loaded: LoadedScene) -> None:
         """Add all actuators."""
-        for name, actuator in scene.actuators.items():
+        for name, actuator in loaded.scene.actuators.items():
             account = self._packer.account("work", f"actuators/{path_component(name)}")
             if isinstance(actuator, ComputedTorqueSpec):
                 self._add_computed_torque(account, actuator)
             else:
                 assert isinstance(actuator, ActuatorSpec)
-                self._add(scene, name, account, actuator)
+                self._add(loaded, name, account, actuator)
 
-    def _add(self, scene: SceneSpec, name: str, account: int, actuator: ActuatorSpec) -> None:
+    def _add(self, loaded: LoadedScene, name: str, account: int, actuator: ActuatorSpec) -> None:
         own: Axis
+        scene = loaded.scene
         if actuator.combination is not None:
             own = combination_of(scene.combinations[actuator.combination])
         elif actuator.path is not None:
@@ -76,7 +78,8 @@ class ActuatorPacker:
             number = self._packer.expression(following, quantities, tables)
             updates.append(HeldValue(number, held[state], initial=rule.initial))
         if updates:
-            self.controllers.append(Controller(name, period or self._step, tuple(updates)))
+            external = actuator.external_law(name, lambda file: loaded.resolve_path(file, "actuators", name))
+            self.controllers.append(Controller(name, period or self._step, tuple(updates), external))
         if actuator.filter is not None:
             self.activations.append(self._packer.expression(*self._bound("activation", law, own, held), {}))
 

@@ -125,7 +125,7 @@ def pack_model(
     joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.paths, guides, packer.account)
     contacts = pack_contacts(loaded, layout.rows, packed.frames, layout.markers, joint_friction, packer.account)
     actuators = ActuatorPacker(packer, rows_of_joints, simulation.step)
-    actuators.add_section(scene)
+    actuators.add_section(loaded)
     combinations = add_combinations(scene, packer)
     forces, motions = packer.pack(context)
     tree = packed.tree._replace(markers=layout.markers.pack(), armature=_armature(scene, joints, packed.tree))

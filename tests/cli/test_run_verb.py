@@ -56,7 +56,7 @@ def test_a_run_imports_only_what_it_needs(mbsim: Command, folder: Path) -> None:
     entries = {f"methods.{name}" for name in METHODS} | {f"methods.integrators.{name}" for name in INTEGRATORS}
     assert own & entries == {"methods.aba", "methods.integrators.rk4"}
     actuators = {name for name in own if name.startswith("actuators.")}
-    assert actuators <= {"actuators.contract", "actuators.computed_torque"}
+    assert actuators <= {"actuators.contract", "actuators.controllers", "actuators.computed_torque"}
 
 
 def test_a_result_names_the_commit_of_the_program(

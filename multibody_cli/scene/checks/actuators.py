@@ -9,7 +9,7 @@ from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
 from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.coordinate_fields import CONTROL_KINDS, Coordinate
-from multibody_cli.nodes import NodePath
+from multibody_cli.nodes import NodePath, find
 from multibody_cli.scene.checks.constraints import find_coordinate
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
@@ -31,6 +31,8 @@ def check_actuators(draft: Draft) -> None:
             else:
                 _check_on_joint(draft, path, actuator)
             _check_sampling(draft, path, actuator)
+            for field, message in actuator.problems(find(draft.tree, path).mark.resolve_path):
+                draft.report((*path, *field), message)
 
 
 def _check_combination(draft: Draft, path: NodePath, actuator: ActuatorSpec) -> None:
