@@ -246,8 +246,8 @@ def minimize(
     limits: Sequence[Constraint],
     exact: bool = True,
     seed: int = 0,
-) -> tuple[Ending, str]:
-    """Minimize one objective; also return how derivatives are computed, empty without any.
+) -> Ending:
+    """Minimize one objective, and note in the trials how derivatives are computed.
 
     Parameters
     ----------
@@ -270,21 +270,20 @@ def minimize(
         As in `Trials.evaluate`.
     """
     algorithm, wanted = ALGORITHMS[name], exact
-    how = "differences of runs" if algorithm.derivatives else ""
     exact = exact and algorithm.derivatives
+    trials.derivatives = "exact derivatives" if exact else "differences of runs" if algorithm.derivatives else ""
     try:
         (first,) = trials.evaluate([start], exact)
-        how = "exact derivatives" if exact else how
     except Unsupported as reason:
+        trials.derivatives, exact = f"differences of runs: {reason}", False
         (first,) = trials.evaluate([start])
-        how, exact = f"{how}: {reason}", False
     if first.reason and not algorithm.everywhere:
         raise RunFailed(f"at the start, {first.reason}; start elsewhere, or use --algorithm differential-evolution")
     functions = Functions(trials, problem, objective, limits, first, algorithm.failed, exact)
     ending = algorithm.minimize(name, functions, functions.scaled(start), seed)
     if algorithm.everywhere and (best := best_of(trials.all, problem, objective, limits)) is not None:
         return minimize(trials, problem, LOCAL, best.values, objective, limits, wanted, seed)
-    return ending, how
+    return ending
 
 
 def best_of(

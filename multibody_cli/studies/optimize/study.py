@@ -235,17 +235,14 @@ def optimize(
     OutputError
         The table cannot be written.
     """
-    problem, search, how = study.problem, study.search, [""]
+    problem, search = study.problem, study.search
     if table.exists() and not force:
         require_own_table(table, study.task.digest)
     with RowFile(row_file_path(table), study.task.digest, search.most, force) as rows:
         trials = Trials(problem, study.task, study.columns, rows, search.most, execute, stop_asked, on_trial)
 
         def solve(start: Floats, objective: int, limits: Sequence[Constraint]) -> Ending:
-            ending, how[0] = minimize(
-                trials, problem, search.algorithm, start, objective, limits, search.exact, search.seed
-            )
-            return ending
+            return minimize(trials, problem, search.algorithm, start, objective, limits, search.exact, search.seed)
 
         status: Status
         front: list[Trial] = []
@@ -272,7 +269,7 @@ def optimize(
         tuple(not_dominated(front, len(problem.objectives))),
         tuple(trials.all),
         trials.executed,
-        how[0],
+        trials.derivatives,
         () if best is None else _settings(study, best),
     )
 

@@ -80,6 +80,8 @@ class Trials:
     ----------
     all
         The trials in their order.
+    derivatives
+        How derivatives are computed; empty without any.
     """
 
     def __init__(
@@ -103,7 +105,7 @@ class Trials:
         ]
         self._known = {int(run): row for block in rows.rows(rows.runs) for run, row in _by_run(block)}
         self._at: dict[tuple[bytes, bool], Trial] = {}
-        self.executed = 0
+        self.executed, self.derivatives = 0, ""
         self.all: list[Trial] = []
 
     def evaluate(self, points: Sequence[Floats], with_slopes: bool = False) -> list[Trial]:
