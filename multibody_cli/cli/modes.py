@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_MODES = 20
 """Largest number of modes that are printed; `--json` contains all."""
 
-MOST_BODIES = 3
+MOST_SHARES = 3
 
 ROUND_OFF = 1e-12
 """Damping ratio that is printed as 0."""
@@ -91,7 +91,10 @@ def _show(found: Modes) -> None:
 
 
 def _row(k: int, mode: Mode) -> dict[str, Any]:
-    shares = [f"{name} {share:.0%}" for name, share in list(mode.bodies.items())[:MOST_BODIES]]
+    bodies, elements = (
+        ", ".join(f"{name} {share:.0%}" for name, share in list(shares.items())[:MOST_SHARES])
+        for shares in (mode.bodies, mode.elements)
+    )
     oscillates, ratio = mode.kind == "oscillates", mode.damping_ratio
     if abs(ratio) < ROUND_OFF:
         ratio = 0.0
@@ -102,7 +105,8 @@ def _row(k: int, mode: Mode) -> dict[str, Any]:
         "damping ratio": ratio if oscillates else None,
         "exponent 1/s": f"{real + 0.0:.5g}" + (f" +- {mode.exponent.imag:.5g}i" if oscillates else ""),
         "motion": mode.kind,
-        "bodies": ", ".join(shares),
+        "bodies": bodies,
+        "elements": elements,
     }
 
 
@@ -116,6 +120,7 @@ def _as_data(found: Modes, names: list[tuple[str, int]]) -> dict[str, Any]:
                 "natural_frequency": mode.frequency,
                 "damping_ratio": mode.damping_ratio,
                 "bodies": dict(mode.bodies),
+                "elements": dict(mode.elements),
                 "shape": {
                     name: [float(mode.shape[iv].real), float(mode.shape[iv].imag)]
                     for name, iv in names

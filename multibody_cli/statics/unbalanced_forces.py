@@ -40,10 +40,10 @@ def _fitted() -> Floats:
     return np.array([slope, *(np.linalg.norm(slope) * axes[:, len(sizes) :].T)])
 
 
-SECOND, FITTED = np.array([[0.5]]), _fitted()
+SECOND, FOURTH, FITTED = np.array([[0.5]]), np.array([[2.0 / 3.0, -1.0 / 12.0]]), _fitted()
 """Weights (p, K) of central differences over 1, ..., K offsets."""
 
-OFFSETS = {1: 1e-5, 6: 5e-4}
+OFFSETS = {1: 1e-5, 2: 1e-3, 6: 5e-4}
 """Offset, relative to the sizes of coordinates, by the number of weights K."""
 
 CHANGE = 1e-2

@@ -25,12 +25,15 @@ from multibody_cli.initial.linearized_motion import Complex
 from multibody_cli.kernel import Floats, Integers
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Model, State
+from multibody_cli.statics.active_rows import multipliers
+from multibody_cli.statics.rest import with_held_motions
 from multibody_cli.statics.search import Equilibrium
 from multibody_cli.statics.second_variation import CERTAIN, diagonal
 from multibody_cli.statics.unbalanced_forces import UnbalancedForces
 from multibody_cli.studies.doctor.small_motions import shares_of_bodies
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.linearization import linearize
+from multibody_cli.studies.vibration.elements import energies_of_elements, shares
 from multibody_cli.studies.vibration.subject import Subject
 
 ROUND_OFF = 10.0 * np.finfo(float).eps
@@ -53,12 +56,16 @@ class Mode(Immutable, eq=False):
         (nv,) complex amplitudes of the displacements; the largest is 1 rad, or 1 length of the mechanism.
     bodies
         Shares of the bodies in the kinetic energy, largest first.
+    elements
+        Shares of force elements, gravity, inertia at constant rates and constraints in the potential energy, largest
+        first; negative where the displacement releases energy.  Forces of constraints are those that balance the state.
     """
 
     kind: Literal["oscillates", "grows", "decays"]
     exponent: complex
     shape: Complex
     bodies: Mapping[str, float]
+    elements: Mapping[str, float]
 
     @property
     def frequency(self) -> float:
@@ -128,7 +135,7 @@ def _at_equilibrium(model: Model, found: Equilibrium, masses: Mapping[str, MassP
     exponents, vectors = exponents_of(A, errors)
     vectors = D @ shapes @ (vectors[:count] / w[:, None])
     undamped = np.sign(squares) * roots / (2.0 * math.pi)
-    return _sorted(model, found.state, masses, exponents, vectors, undamped)
+    return _sorted(model, found.state, masses, found.multipliers, exponents, vectors, undamped)
 
 
 def _at_state(model: Model, state: State, masses: Mapping[str, MassProperties]) -> Modes:
@@ -138,7 +145,15 @@ def _at_state(model: Model, state: State, masses: Mapping[str, MassProperties]) 
     shapes = np.zeros((model.nv, len(exponents)), np.complex128)
     P = linear.position_basis
     shapes[: len(P)] = P @ vectors[: P.shape[1]]
-    return _sorted(model, state, masses, exponents, shapes, np.zeros(0))
+    return _sorted(model, state, masses, _balancing(model, state), exponents, shapes, np.zeros(0))
+
+
+def _balancing(model: Model, state: State) -> Floats:
+    """Return the multipliers (m,) of equalities that balance the forces of a state best."""
+    forces = UnbalancedForces(model, state.copy())
+    G, _ = forces.jacobian(state.q)
+    unbalanced = forces.at(state.q, np.zeros(len(G)))
+    return multipliers(unbalanced, G, np.asarray(model.system.rows["one_sided"]) == 0)
 
 
 def exponents_of(A: Floats, errors: Floats) -> tuple[Complex, Complex]:
@@ -169,27 +184,37 @@ def _sorted(
     model: Model,
     state: State,
     masses: Mapping[str, MassProperties],
+    balancing: Floats,
     exponents: Complex,
     shapes: Complex,
     undamped: Floats,
 ) -> Modes:
     """Return the modes of exponents (m,) with shapes (nv, m), one for each pair of complex ones."""
-    weights, found = model.system.tree.weights, []
     still = exponents == 0.0
     kept = np.flatnonzero(~still & (exponents.imag >= 0.0))
-    for i in kept[_order(exponents[kept])]:
-        s, most = complex(exponents[i]), int(np.argmax(np.abs(shapes[:, i] * weights)))
-        shape = shapes[:, i] / (shapes[most, i] * weights[most])
+    if len(kept) == 0:
+        return Modes((), undamped, int(np.count_nonzero(still)))
+    sized = shapes[:, kept] * model.system.tree.weights[:, None]
+    most = np.argmax(np.abs(sized), axis=0)
+    order = _order(exponents[kept], most)
+    own = (shapes[:, kept] / sized[most, range(len(kept))])[:, order]
+    held = with_held_motions(model, np.zeros(model.nv, np.bool_))
+    energies, found = energies_of_elements(model, state, balancing, own), []
+    for k, s in enumerate(exponents[kept][order].tolist()):
         grows: Literal["grows", "decays"] = "grows" if s.real > 0.0 else "decays"
         kind = "oscillates" if s.imag > 0.0 else grows
-        found.append(Mode(kind, s, shape, shares_of_bodies(masses, model, state, shape)))
+        bodies = shares_of_bodies(masses, held, state, own[:, k])
+        found.append(Mode(kind, s, own[:, k], bodies, shares(energies, k)))
     return Modes(tuple(found), undamped, int(np.count_nonzero(still)))
 
 
-def _order(exponents: Complex) -> Integers:
-    """Return the order by size, of equal ones by the damping; differences of round-off do not count."""
+def _order(exponents: Complex, most: Integers) -> Integers:
+    """Return the order by size, of equal ones by the damping and by the coordinate that moves most, `most` (n,).
+
+    Differences of round-off do not count.
+    """
     sizes = np.abs(exponents)
     order = np.argsort(sizes, kind="stable")
     group = np.cumsum(np.diff(sizes[order], prepend=0.0) > SAME * sizes[order])
     ratios = np.round(exponents[order].real / sizes[order] / SAME)
-    return np.asarray(order[np.lexsort((ratios, group))])
+    return np.asarray(order[np.lexsort((most[order], ratios, group))])
